@@ -28,14 +28,8 @@ const TABLE: Table = Table {
     page: "adaptive",
     name: "measured",
     columns: &[
-        "round trip",
-        "rate",
-        "MB",
-        "whole, s",
-        "whole, of the link",
-        "files, of the link",
-        "best fixed",
-        "its time over ours",
+        "round trip", "rate", "MB", "whole, s", "whole, of the link", "files, of the link",
+        "best fixed", "its time over ours",
     ],
 };
 

@@ -37,14 +37,8 @@ const SPEED: Table = Table {
     page: "following",
     name: "measured",
     columns: &[
-        "documents",
-        "count",
-        "local, 1/s",
-        "follow, 1/s",
-        "of local",
-        "of local, core time",
-        "of the link",
-        "of the lesser",
+        "documents", "count", "local, 1/s", "follow, 1/s", "of local", "of local, core time",
+        "of the link", "of the lesser",
     ],
 };
 
@@ -52,12 +46,7 @@ const CUT: Table = Table {
     page: "following",
     name: "cut",
     columns: &[
-        "documents",
-        "indexed",
-        "cut, s",
-        "caught up, s",
-        "follower +MB",
-        "buffers, MB",
+        "documents", "indexed", "cut, s", "caught up, s", "follower +MB", "buffers, MB",
         "leader +MB",
     ],
 };

@@ -17,12 +17,7 @@ const TABLE: Table = Table {
     page: "peer_recovery",
     name: "measured",
     columns: &[
-        "setting",
-        "MB",
-        "files, MB/s",
-        "of a bare socket",
-        "whole, MB/s",
-        "window, MB",
+        "setting", "MB", "files, MB/s", "of a bare socket", "whole, MB/s", "window, MB",
         "memory above idle, MB",
     ],
 };

@@ -27,12 +27,7 @@ const TABLE: Table = Table {
     page: "search_answers",
     name: "measured",
     columns: &[
-        "asked for",
-        "asked",
-        "equal",
-        "refused here",
-        "refused or wrong there",
-        "another answer",
+        "asked for", "asked", "equal", "refused here", "refused or wrong there", "another answer",
     ],
 };
 

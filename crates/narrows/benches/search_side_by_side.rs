@@ -232,15 +232,8 @@ const TABLE: Table = Table {
     page: "search_side_by_side",
     name: "measured",
     columns: &[
-        "operation",
-        "embedded /s",
-        "OpenSearch /s",
-        "times",
-        "embedded p99 ms",
-        "OpenSearch p99 ms",
-        "part",
-        "2x and half",
-        "same answers",
+        "operation", "embedded /s", "OpenSearch /s", "times", "embedded p99 ms",
+        "OpenSearch p99 ms", "part", "2x and half", "same answers",
     ],
 };
 

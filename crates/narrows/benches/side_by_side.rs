@@ -57,15 +57,8 @@ const TABLE: Table = Table {
     page: "side_by_side",
     name: "measured",
     columns: &[
-        "on",
-        "settings",
-        "documents",
-        "MB",
-        "seconds (laps)",
-        "MB/s",
-        "of the link",
-        "times the first",
-        "held by",
+        "on", "settings", "documents", "MB", "seconds (laps)", "MB/s", "of the link",
+        "times the first", "held by",
     ],
 };
 

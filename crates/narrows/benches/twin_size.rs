@@ -22,11 +22,7 @@ const TABLE: Table = Table {
     page: "what_if",
     name: "size",
     columns: &[
-        "nodes x shards",
-        "copied, GB",
-        "green after, virtual s",
-        "wall s",
-        "core s",
+        "nodes x shards", "copied, GB", "green after, virtual s", "wall s", "core s",
         "peak memory, MB",
     ],
 };

@@ -55,13 +55,7 @@ const TABLE: Table = Table {
     page: "virtual_recovery",
     name: "measured",
     columns: &[
-        "case",
-        "TB",
-        "virtual s",
-        "wall s",
-        "core s",
-        "events, M",
-        "M events/s of a core",
+        "case", "TB", "virtual s", "wall s", "core s", "events, M", "M events/s of a core",
         "memory, MB",
     ],
 };

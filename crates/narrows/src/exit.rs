@@ -15,41 +15,24 @@ use crate::terminal::{self, say};
 pub(crate) struct Usage(pub(crate) String);
 
 /// What people write who look for a command that is called otherwise, and the line that does it.
+#[rustfmt::skip]
 const MEANT: [(&[&str], &str); 16] = [
     (&["diff", "versus", "vs"], "narrows compare A B sets two runs beside each other"),
     (&["history", "log", "past"], "narrows runs lists the runs that there are"),
-    (
-        &["bench", "benchmark", "measure", "test"],
-        "narrows run PLAN compares the variants of a plan",
-    ),
+    (&["bench", "benchmark", "measure", "test"], "narrows run PLAN compares the variants of a plan"),
     (&["list", "ls", "plan"], "narrows plans lists the plans"),
     (&["version"], "narrows --version says which build this is"),
     (&["start", "up", "serve", "server", "nodes"], "narrows cluster --nodes 3 starts a cluster"),
     (&["top", "monitor", "live", "status", "health"], "narrows watch URL watches a cluster"),
-    (
-        &["why", "diagnosis", "check", "analyze", "analyse"],
-        "narrows explain URL says what holds a cluster",
-    ),
-    (
-        &["tune", "autotune", "speed", "throttle", "optimize"],
-        "narrows steer URL says which setting it would raise",
-    ),
-    (
-        &["twin", "predict", "simulate", "forecast", "eta"],
-        "narrows what-if URL --lose NODE says how long until green",
-    ),
+    (&["why", "diagnosis", "check", "analyze", "analyse"], "narrows explain URL says what holds a cluster"),
+    (&["tune", "autotune", "speed", "throttle", "optimize"], "narrows steer URL says which setting it would raise"),
+    (&["twin", "predict", "simulate", "forecast", "eta"], "narrows what-if URL --lose NODE says how long until green"),
     (&["search", "stress", "query"], "narrows load URL sends requests"),
     (&["race", "track", "workload"], "narrows run track.json runs a track of Rally"),
-    (
-        &["proxy", "latency", "delay", "netem"],
-        "narrows link --listen 127.0.0.1:9901 --to 127.0.0.1:9200 --rtt 100ms is a slow link",
-    ),
+    (&["proxy", "latency", "delay", "netem"], "narrows link --listen 127.0.0.1:9901 --to 127.0.0.1:9200 --rtt 100ms is a slow link"),
     (&["html", "page", "export", "open"], "narrows report writes the page of the last run"),
     (&["results", "result", "last", "table"], "narrows show shows the last run"),
-    (
-        &["undo", "rollback", "revert", "reset"],
-        "narrows restore puts settings back that a killed run has changed",
-    ),
+    (&["undo", "rollback", "revert", "reset"], "narrows restore puts settings back that a killed run has changed"),
 ];
 
 /// What to type where a command stands alone that wants a cluster, a run or a plan.

@@ -11,14 +11,8 @@ use crate::choices::unknown;
 
 /// Settings of plans with a bucket.
 const NAMES: [&str; 8] = [
-    "dcp.path",
-    "dcp.consumer",
-    "dcp.consumer_threads",
-    "dcp.memory",
-    "dcp.item_expel",
-    "dcp.destination_quota",
-    "dcp.move_overhead",
-    "dcp.takeovers",
+    "dcp.path", "dcp.consumer", "dcp.consumer_threads", "dcp.memory", "dcp.item_expel",
+    "dcp.destination_quota", "dcp.move_overhead", "dcp.takeovers",
 ];
 const PATHS: [(&str, StreamPath); 3] = [
     ("rebalance", StreamPath::Rebalance),

@@ -57,17 +57,10 @@ mod tests {
             .filter(|name| name.starts_with("cores.") || (has_disk && name.starts_with("disk.")))
             .filter(|name| {
                 let given = [
-                    "count",
-                    "request_bytes",
-                    "queue_depth",
-                    "scheduler",
-                    "slice_idle",
-                    "competitors",
-                    "spread",
+                    "count", "request_bytes", "queue_depth", "scheduler", "slice_idle",
+                    "competitors", "spread",
                     // Of searches nothing is measured yet; a message waits for no thread here.
-                    "search_document",
-                    "search_bytes_per_s",
-                    "dispatch",
+                    "search_document", "search_bytes_per_s", "dispatch",
                 ];
                 !given.iter().any(|end| name.ends_with(end))
             })

@@ -12,9 +12,7 @@ pub(super) const DOCUMENT: Document = Document {
     title: "CCR Recovery from Remote Benchmark plan",
     by: "@dliappis, 2019",
     plans: &[
-        "remote-recovery",
-        "remote-recovery-http-logs",
-        "recover-while-indexing",
+        "remote-recovery", "remote-recovery-http-logs", "recover-while-indexing",
         "small-nodes-compression",
     ],
     conclusions: CONCLUSIONS,

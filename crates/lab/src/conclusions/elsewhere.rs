@@ -33,10 +33,7 @@ impl Elsewhere {
     pub fn plans(self) -> &'static [&'static str] {
         match self {
             Elsewhere::Embedded => &[
-                "remote-recovery",
-                "small-nodes-compression",
-                "replica-selection",
-                "dcp-rebalance",
+                "remote-recovery", "small-nodes-compression", "replica-selection", "dcp-rebalance",
             ],
             Elsewhere::OpenSearch => &[CHUNKS, CHUNKS_COMPRESSED, "replica-selection"],
         }

@@ -25,20 +25,9 @@ const CLIENTS: f64 = 2_770_000.0;
 const PAGES: usize = 4096;
 
 const FOLDERS: [&str; 14] = [
-    "/images/",
-    "/images/",
-    "/images/",
-    "/english/images/",
-    "/english/images/",
-    "/french/images/",
-    "/english/",
-    "/english/news/",
-    "/english/playing/",
-    "/english/teams/",
-    "/french/",
-    "/french/news/",
-    "/english/history/",
-    "/english/competition/",
+    "/images/", "/images/", "/images/", "/english/images/", "/english/images/", "/french/images/",
+    "/english/", "/english/news/", "/english/playing/", "/english/teams/", "/french/",
+    "/french/news/", "/english/history/", "/english/competition/",
 ];
 const STEMS: [&str; 24] = [
     "bar", "ball", "top", "menu", "back", "logo", "flag", "line", "dot", "team", "stage", "score",

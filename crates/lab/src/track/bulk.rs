@@ -17,17 +17,8 @@ use crate::load::{BulkPart, Content};
 const HARMLESS: [&str; 3] = ["batch-size", "ignore-response-error-level", "timeout"];
 /// Members that say what is sent, beside those of every operation.
 const OWN: [&str; 11] = [
-    "bulk-size",
-    "ingest-percentage",
-    "corpora",
-    "indices",
-    "pipeline",
-    "refresh",
-    "type",
-    "conflicts",
-    "conflict-probability",
-    "on-conflict",
-    "recency",
+    "bulk-size", "ingest-percentage", "corpora", "indices", "pipeline", "refresh", "type",
+    "conflicts", "conflict-probability", "on-conflict", "recency",
 ];
 /// Members of tasks that tracks also write into their bulk operations, where Rally does not read them.
 const OF_TASKS: [&str; 2] = ["clients", "warmup-time-period"];

@@ -24,17 +24,8 @@ pub(super) const NOT_RENAMED: &str = "the cluster was there already, and what it
 
 /// Members of every operation.
 pub(super) const COMMON: [&str; 11] = [
-    "name",
-    "operation-type",
-    "tags",
-    "meta",
-    "include-in-reporting",
-    "request-timeout",
-    "request-params",
-    "detailed-results",
-    "assertions",
-    "opaque-id",
-    "retry-until-success",
+    "name", "operation-type", "tags", "meta", "include-in-reporting", "request-timeout",
+    "request-params", "detailed-results", "assertions", "opaque-id", "retry-until-success",
 ];
 
 /// Why something is refused: the word that it stands under, and a sentence.

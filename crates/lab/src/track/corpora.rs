@@ -22,20 +22,9 @@ pub(super) struct DocumentSet {
 /// Reads a corpus.
 pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
     let known = [
-        "name",
-        "meta",
-        "base-url",
-        "source-format",
-        "target-index",
-        "target-type",
-        "target-data-stream",
-        "includes-action-and-meta-data",
-        "documents",
-        "document-count",
-        "source-file",
-        "compressed-bytes",
-        "uncompressed-bytes",
-        "document-file-parts",
+        "name", "meta", "base-url", "source-format", "target-index", "target-type",
+        "target-data-stream", "includes-action-and-meta-data", "documents", "document-count",
+        "source-file", "compressed-bytes", "uncompressed-bytes", "document-file-parts",
         "source-url",
     ];
     reader.only(object, "a corpus", &known);

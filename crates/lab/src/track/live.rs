@@ -14,27 +14,9 @@ const NAMED_IN_BODIES: [&str; 6] =
     ["_aliases", "_bulk", "_mget", "_msearch", "_mtermvectors", "_reindex"];
 /// APIs that change nothing but the index before them in the path, or only read it.
 const OF_AN_INDEX: [&str; 21] = [
-    "_analyze",
-    "_cache",
-    "_close",
-    "_count",
-    "_create",
-    "_delete_by_query",
-    "_doc",
-    "_explain",
-    "_field_caps",
-    "_flush",
-    "_forcemerge",
-    "_mapping",
-    "_open",
-    "_refresh",
-    "_search",
-    "_settings",
-    "_termvectors",
-    "_terms_enum",
-    "_update",
-    "_update_by_query",
-    "_validate",
+    "_analyze", "_cache", "_close", "_count", "_create", "_delete_by_query", "_doc", "_explain",
+    "_field_caps", "_flush", "_forcemerge", "_mapping", "_open", "_refresh", "_search",
+    "_settings", "_termvectors", "_terms_enum", "_update", "_update_by_query", "_validate",
 ];
 /// Those of them that write a document, and make the index where it is not there.
 const WRITING: [&str; 3] = ["_create", "_doc", "_update"];

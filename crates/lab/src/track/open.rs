@@ -19,34 +19,14 @@ use crate::error::{Error, Result};
 
 /// Members of a track's own file.
 const KNOWN: [&str; 20] = [
-    "version",
-    "description",
-    "short-description",
-    "meta",
-    "indices",
-    "data-streams",
-    "templates",
-    "composable-templates",
-    "component-templates",
-    "corpora",
-    "operations",
-    "challenges",
-    "challenge",
-    "schedule",
-    "test_procedures",
-    "test_procedure",
-    "test-procedures",
-    "test-procedure",
-    "dependencies",
-    "data-url",
+    "version", "description", "short-description", "meta", "indices", "data-streams", "templates",
+    "composable-templates", "component-templates", "corpora", "operations", "challenges",
+    "challenge", "schedule", "test_procedures", "test_procedure", "test-procedures",
+    "test-procedure", "dependencies", "data-url",
 ];
 /// Members under which challenges stand: of Rally, and of OpenSearch Benchmark.
 const CHALLENGES: [&str; 6] = [
-    "challenges",
-    "challenge",
-    "test_procedures",
-    "test_procedure",
-    "test-procedures",
+    "challenges", "challenge", "test_procedures", "test_procedure", "test-procedures",
     "test-procedure",
 ];
 
@@ -226,12 +206,7 @@ fn templates(
     options: &TrackOptions,
 ) -> Result<Vec<Template>> {
     let known = [
-        "name",
-        "index-pattern",
-        "delete-matching-indices",
-        "template",
-        "template-path",
-        "#COMMENT",
+        "name", "index-pattern", "delete-matching-indices", "template", "template-path", "#COMMENT",
     ];
     let mut found = Vec::new();
     for kind in &KINDS {
@@ -296,15 +271,8 @@ fn challenge<'n>(
     for node in nodes.iter().flat_map(|node| node.items()) {
         let object = reader.object(node, "a challenge");
         let known = [
-            "name",
-            "description",
-            "user-info",
-            "default",
-            "schedule",
-            "meta",
-            "selected",
-            "parameters",
-            "auto-generated",
+            "name", "description", "user-info", "default", "schedule", "meta", "selected",
+            "parameters", "auto-generated",
         ];
         reader.only(&object, "a challenge", &known);
         let name = reader.text(&object, "name").unwrap_or_else(|| "default".to_owned());

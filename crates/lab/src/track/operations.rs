@@ -25,61 +25,34 @@ const POLL_PERIOD: Duration = Duration::from_secs(10);
 /// The most requests of a composite that may be bounded to go on at a time.
 const CONNECTIONS_MAX: u64 = 10_000;
 /// Types that Rally or OpenSearch Benchmark has and that are not sent here, with the reason.
+#[rustfmt::skip]
 const REFUSED: [(&str, &str); 13] = [
     ("esql", "ES|QL is in Elasticsearch from 8.11 on alone"),
     ("downsample", "downsampling is in Elasticsearch from 8.5 on alone"),
     ("sql", "SQL over REST is a plugin of the cluster"),
     ("eql", "EQL is in Elasticsearch alone"),
-    (
-        "paginated-search open-point-in-time close-point-in-time",
-        "pages after points in time are not sent yet; search with \"pages\" scrolls",
-    ),
+    ("paginated-search open-point-in-time close-point-in-time",
+        "pages after points in time are not sent yet; search with \"pages\" scrolls"),
     ("composite-agg", "pages of composite aggregations are not sent yet"),
     ("create-data-stream delete-data-stream", "data streams are not made here"),
-    (
-        "vector-search bulk-vector-data-set warmup-knn-indices train-knn-model delete-knn-model",
-        "vectors are not searched here",
-    ),
+    ("vector-search bulk-vector-data-set warmup-knn-indices train-knn-model delete-knn-model",
+        "vectors are not searched here"),
     ("field-caps", "not sent yet; raw-request with the path /INDEX/_field_caps does the same"),
-    (
-        "create-transform start-transform wait-for-transform delete-transform transform-stats",
-        "transforms are a plugin of the cluster",
-    ),
-    (
-        "submit-async-search get-async-search delete-async-search",
-        "asynchronous searches are a plugin of the cluster",
-    ),
-    (
-        "create-ilm-policy delete-ilm-policy",
-        "policies for the life of indices are a plugin of the cluster",
-    ),
-    (
-        "put-pipeline delete-pipeline create-search-pipeline delete-search-pipeline",
-        "no pipelines are made here",
-    ),
+    ("create-transform start-transform wait-for-transform delete-transform transform-stats",
+        "transforms are a plugin of the cluster"),
+    ("submit-async-search get-async-search delete-async-search",
+        "asynchronous searches are a plugin of the cluster"),
+    ("create-ilm-policy delete-ilm-policy",
+        "policies for the life of indices are a plugin of the cluster"),
+    ("put-pipeline delete-pipeline create-search-pipeline delete-search-pipeline",
+        "no pipelines are made here"),
 ];
 /// Every type that is sent.
 const TYPES: [&str; 21] = [
-    "bulk",
-    "index",
-    "search",
-    "scroll-search",
-    "raw-request",
-    "composite",
-    "create-index",
-    "delete-index",
-    "create-index-template",
-    "delete-index-template",
-    "create-composable-template",
-    "delete-composable-template",
-    "create-component-template",
-    "delete-component-template",
-    "cluster-health",
-    "refresh",
-    "force-merge",
-    "index-stats",
-    "node-stats",
-    "put-settings",
+    "bulk", "index", "search", "scroll-search", "raw-request", "composite", "create-index",
+    "delete-index", "create-index-template", "delete-index-template", "create-composable-template",
+    "delete-composable-template", "create-component-template", "delete-component-template",
+    "cluster-health", "refresh", "force-merge", "index-stats", "node-stats", "put-settings",
     "sleep",
 ];
 
@@ -227,12 +200,7 @@ fn search(
 ) -> Result<Action, Why> {
     let reader = context.reader;
     let own = [
-        "index",
-        "body",
-        "cache",
-        "pages",
-        "results-per-page",
-        "response-compression-enabled",
+        "index", "body", "cache", "pages", "results-per-page", "response-compression-enabled",
         "type",
     ];
     reader.only(object, "a search", &[&COMMON[..], &own].concat());

@@ -19,23 +19,10 @@ const UNTIL_THE_END: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The longest a task is measured in test mode, as in Rally.
 const TEST_TIME: Duration = Duration::from_secs(10);
 const KNOWN: [&str; 17] = [
-    "name",
-    "operation",
-    "tags",
-    "meta",
-    "clients",
-    "warmup-iterations",
-    "iterations",
-    "warmup-time-period",
-    "ramp-up-time-period",
-    "time-period",
-    "target-throughput",
-    "target-interval",
-    "schedule",
-    "ignore-response-error-level",
-    "include-in-reporting",
-    "completed-by",
-    "any-completes-parent",
+    "name", "operation", "tags", "meta", "clients", "warmup-iterations", "iterations",
+    "warmup-time-period", "ramp-up-time-period", "time-period", "target-throughput",
+    "target-interval", "schedule", "ignore-response-error-level", "include-in-reporting",
+    "completed-by", "any-completes-parent",
 ];
 
 /// What a task is chosen by: its name, its operation's type, its tags.

@@ -35,9 +35,7 @@ const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 const ZONES: [&str; 4] = ["zone", "rack", "rack_id", "aws_availability_zone"];
 /// Settings that decide how long recoveries take.
 const RELEVANT: [&str; 4] = [
-    "cluster.info.update.",
-    "indices.recovery.",
-    "cluster.routing.allocation.",
+    "cluster.info.update.", "indices.recovery.", "cluster.routing.allocation.",
     "cluster.routing.rebalance.",
 ];
 /// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.

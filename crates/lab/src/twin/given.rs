@@ -84,37 +84,13 @@ struct Needed {
 }
 
 /// What cannot be seen through the API of a cluster.
+#[rustfmt::skip]
 const NEEDED: [Needed; 6] = [
-    Needed {
-        parameter: LINK,
-        option: "--link",
-        assumed: "10gbit",
-        between: Some(("1gbit", "25gbit")),
-    },
-    Needed {
-        parameter: DISK_READ,
-        option: "--disk-read",
-        assumed: "500MB/s",
-        between: Some(("150MB/s", "2GB/s")),
-    },
-    Needed {
-        parameter: DISK_WRITE,
-        option: "--disk-write",
-        assumed: "400MB/s",
-        between: Some(("100MB/s", "1.5GB/s")),
-    },
-    Needed {
-        parameter: "card.delay",
-        option: "--rtt",
-        assumed: "50micros",
-        between: Some(("15micros", "150micros")),
-    },
-    Needed {
-        parameter: OPEN_COPY,
-        option: "--open-copy",
-        assumed: "600ms",
-        between: Some(("100ms", "1600ms")),
-    },
+    Needed { parameter: LINK, option: "--link", assumed: "10gbit", between: Some(("1gbit", "25gbit")) },
+    Needed { parameter: DISK_READ, option: "--disk-read", assumed: "500MB/s", between: Some(("150MB/s", "2GB/s")) },
+    Needed { parameter: DISK_WRITE, option: "--disk-write", assumed: "400MB/s", between: Some(("100MB/s", "1.5GB/s")) },
+    Needed { parameter: "card.delay", option: "--rtt", assumed: "50micros", between: Some(("15micros", "150micros")) },
+    Needed { parameter: OPEN_COPY, option: "--open-copy", assumed: "600ms", between: Some(("100ms", "1600ms")) },
     Needed { parameter: "cores.count", option: IN_THE_PLAN, assumed: "4", between: None },
 ];
 

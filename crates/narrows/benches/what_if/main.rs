@@ -49,13 +49,7 @@ const TABLE: Table = Table {
     page: "what_if",
     name: "measured",
     columns: &[
-        "case",
-        "asked",
-        "copied, MB",
-        "predicted, s",
-        "interval, s",
-        "measured, s",
-        "error",
+        "case", "asked", "copied, MB", "predicted, s", "interval, s", "measured, s", "error",
         "in it",
     ],
 };

@@ -8,12 +8,7 @@ const TABLE: Table = Table {
     page: "what_if",
     name: "kinds",
     columns: &[
-        "kind",
-        "cases",
-        "within 10 %",
-        "within 20 %",
-        "in the interval",
-        "median error",
+        "kind", "cases", "within 10 %", "within 20 %", "in the interval", "median error",
         "nine of ten within",
     ],
 };

@@ -417,10 +417,7 @@ fn each_cause_gets_its_verdict() {
 fn the_rules_are_for_operators_to_read() {
     let text = said(&narrows(&["explain", "--rules"]));
     for word in [
-        "rate limit",
-        "throttle_time_in_millis",
-        "node_concurrent_recoveries",
-        "threshold",
+        "rate limit", "throttle_time_in_millis", "node_concurrent_recoveries", "threshold",
         "(default 40mb)",
     ] {
         assert!(text.contains(word), "{word}");

@@ -209,9 +209,7 @@ fn mistakes_of_a_track_show_file_and_line() {
     shop.refused(&[], &["challenges/default.json:31:", "iterations", "many"]);
     let shop = Shop::new();
     shop.change(
-        "challenges/default.json",
-        "\"operation\": \"several\"",
-        "\"operation\": \"all-orders\"",
+        "challenges/default.json", "\"operation\": \"several\"", "\"operation\": \"all-orders\"",
     );
     let two = "two tasks are called \"all-orders\"";
     shop.refused(&[], &["challenges/default.json:42:", two, "challenges/default.json:31;"]);

@@ -14,27 +14,13 @@ use crate::common::{all_end, folded, processes_of_home};
 
 /// What each program does, and says that it did, in this order.
 const STEPS: [&str; 12] = [
-    "create index",
-    "cluster health",
-    "bulk",
-    "refresh",
-    "search",
-    "aggregate",
-    "get",
-    "update",
-    "scroll",
-    "delete by id",
-    "error",
-    "delete index",
+    "create index", "cluster health", "bulk", "refresh", "search", "aggregate", "get", "update",
+    "scroll", "delete by id", "error", "delete index",
 ];
 
 /// What those of Python, of JavaScript and of the shell do besides.
 const NEWER: [&str; 6] = [
-    "template",
-    "reindex",
-    "field capabilities",
-    "delete by query",
-    "point in time",
+    "template", "reindex", "field capabilities", "delete by query", "point in time",
     "update by query",
 ];
 
@@ -285,20 +271,9 @@ fn race(name: &str, file: &str, words: &[&str], results: &str) {
 
 /// Tasks of the track that a driver's results have.
 const TASKS: [&str; 14] = [
-    "delete-index",
-    "create-index",
-    "wait-until-green",
-    "bulk",
-    "refresh",
-    "force-merge",
-    "wait-until-merges-finish",
-    "put-settings",
-    "node-stats",
-    "range",
-    "by-the-hour",
-    "scroll",
-    "sleep",
-    "several-at-once",
+    "delete-index", "create-index", "wait-until-green", "bulk", "refresh", "force-merge",
+    "wait-until-merges-finish", "put-settings", "node-stats", "range", "by-the-hour", "scroll",
+    "sleep", "several-at-once",
 ];
 
 /// The one file below a folder whose name ends so.

@@ -15,16 +15,8 @@ pub enum Depth {
 
 /// Keys whose values each names, counts or measures for itself: they are compared by their shape.
 const OWN_VALUES: [&str; 10] = [
-    "_primary_term",
-    "_scroll_id",
-    "_seq_no",
-    "build_hash",
-    "creation_date",
-    "creation_time",
-    "id",
-    "pit_id",
-    "took",
-    "uuid",
+    "_primary_term", "_scroll_id", "_seq_no", "build_hash", "creation_date", "creation_time", "id",
+    "pit_id", "took", "uuid",
 ];
 
 /// What is compared of an error; its reason is in words of one's own.

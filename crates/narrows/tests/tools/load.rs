@@ -57,16 +57,8 @@ async fn narrow_node(target: &mut impl Clusters) -> Result<(), CannotRun> {
     let (ca, other_ca) = (ours.file("ca.pem"), others.file("ca.pem"));
     let url = format!("https://{}", guarded_end(&plain, AUTHORIZATION, ours.config.clone()));
     let bulk = [
-        "--operation",
-        "bulk",
-        "--index",
-        "logs",
-        "--documents",
-        "20000",
-        "--clients",
-        "2",
-        "--warm-up",
-        "0",
+        "--operation", "bulk", "--index", "logs", "--documents", "20000", "--clients", "2",
+        "--warm-up", "0",
     ];
     let mapping = lab::corpus::Corpus::HttpLogs.mapping();
     let index = serde_json::json!({"settings": {"number_of_shards": 1, "number_of_replicas": 0}, "mappings": mapping});

@@ -295,10 +295,7 @@ pub fn all_that_works_is_asked_for() {
     }
     assert!(missing.is_empty(), "tests/side_by_side/requests.txt has no request with {missing:#?}");
     for name in [
-        "Queries",
-        "Aggregations",
-        "Types of fields",
-        "Parameters of fields",
+        "Queries", "Aggregations", "Types of fields", "Parameters of fields",
         "Options of highlight",
     ] {
         let words = section(name).lines().skip_while(|line| *line != "| --- |").nth(1).expect(name);

@@ -149,12 +149,9 @@ impl StepText<'_> {
         let nodes = self.text("nodes")?;
         let nodes = nodes.as_ref().map_or("any", |nodes| nodes.get_ref().as_str());
         if !kinds.contains(&nodes) {
-            return Err(self.wrong(unknown(
-                "no choice of nodes is called",
-                nodes,
-                "Choices",
-                &kinds,
-            )));
+            return Err(
+                self.wrong(unknown("no choice of nodes is called", nodes, "Choices", &kinds))
+            );
         }
         let kinds = ["kill", "stop", "any"];
         let kind = self.text("kind")?;

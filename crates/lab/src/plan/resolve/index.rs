@@ -17,16 +17,8 @@ use crate::plan::topology::Cluster;
 
 /// What a request that creates an index may have below `mappings`.
 const MAPPINGS: [&str; 10] = [
-    "properties",
-    "dynamic",
-    "dynamic_templates",
-    "_source",
-    "_routing",
-    "_meta",
-    "date_detection",
-    "numeric_detection",
-    "dynamic_date_formats",
-    "_field_names",
+    "properties", "dynamic", "dynamic_templates", "_source", "_routing", "_meta", "date_detection",
+    "numeric_detection", "dynamic_date_formats", "_field_names",
 ];
 const SHARDS: RangeInclusive<i64> = 1..=1024;
 const DOCUMENTS: RangeInclusive<i64> = 1..=1_000_000_000_000;

@@ -43,120 +43,65 @@ pub(crate) enum Kind {
 /// Every kind of case. Each half of the seeds goes through it. With what is drawn beside, three in ten cases are
 /// healthy, and one in five has two causes; what of these is no case is drawn again (a test of `bench` reckons it). The
 /// first of those with two is the chained case of the published slides: the throttle, then the disk's scheduler.
+#[rustfmt::skip]
 pub(crate) const DECK: [Kind; 36] = {
     use Cause::*;
     use Kind::*;
     use Well::*;
     [
-        One(RateLimit),
-        Healthy(Idle, None),
-        Two(RateLimit, DiskScheduler),
-        One(Latency),
-        Healthy(Quick, Some(Load::Indexing)),
-        One(Bandwidth),
-        Two(RateLimit, Window),
-        Healthy(Quick, None),
-        One(DiskRead),
-        Two(RateLimit, Bandwidth),
-        One(Slots),
-        Unknown(Oddity::SourcePauses),
-        Healthy(Idle, Some(Load::Search)),
-        One(Window),
-        Two(Latency, RateLimit),
-        One(Cpu),
-        Healthy(Quick, Some(Load::Search)),
-        One(Loss),
-        Two(Bandwidth, DiskWrite),
-        Healthy(Idle, None),
-        One(DiskWrite),
-        Two(DiskWrite, RateLimit),
-        Two(RateLimit, DiskWrite),
-        One(ThreadCpu),
-        Two(Bandwidth, DiskRead),
-        Two(Window, DiskWrite),
-        One(DiskScheduler),
-        One(Neighbour),
-        Healthy(Idle, Some(Load::Indexing)),
-        One(Block),
-        Two(RateLimit, Cpu),
-        Healthy(Quick, None),
-        Two(RateLimit, DiskRead),
-        Two(Window, DiskRead),
-        Healthy(Quick, Some(Load::Indexing)),
+        One(RateLimit), Healthy(Idle, None), Two(RateLimit, DiskScheduler), One(Latency),
+        Healthy(Quick, Some(Load::Indexing)), One(Bandwidth), Two(RateLimit, Window), Healthy(Quick, None),
+        One(DiskRead), Two(RateLimit, Bandwidth), One(Slots), Unknown(Oddity::SourcePauses),
+        Healthy(Idle, Some(Load::Search)), One(Window), Two(Latency, RateLimit), One(Cpu),
+        Healthy(Quick, Some(Load::Search)), One(Loss), Two(Bandwidth, DiskWrite), Healthy(Idle, None),
+        One(DiskWrite), Two(DiskWrite, RateLimit), Two(RateLimit, DiskWrite), One(ThreadCpu),
+        Two(Bandwidth, DiskRead), Two(Window, DiskWrite), One(DiskScheduler), One(Neighbour),
+        Healthy(Idle, Some(Load::Indexing)), One(Block), Two(RateLimit, Cpu), Healthy(Quick, None),
+        Two(RateLimit, DiskRead), Two(Window, DiskRead), Healthy(Quick, Some(Load::Indexing)),
         Unknown(Oddity::TargetPauses),
     ]
 };
 /// The same of nodes that run as processes on one machine, whose cores and disks are as they are.
+#[rustfmt::skip]
 const DECK_OF_PROCESSES: [Kind; 20] = {
     use Cause::*;
     use Kind::*;
     use Well::*;
     [
-        One(RateLimit),
-        Healthy(Idle, None),
-        One(Latency),
-        Two(RateLimit, Bandwidth),
-        Healthy(Quick, None),
-        One(Bandwidth),
-        One(Slots),
-        Two(Bandwidth, RateLimit),
-        Healthy(Idle, Some(Load::Search)),
-        Unknown(Oddity::TargetPauses),
-        One(Window),
-        Two(RateLimit, Bandwidth),
-        Healthy(Quick, Some(Load::Indexing)),
-        One(Block),
-        Two(RateLimit, Window),
-        Healthy(Quick, Some(Load::Search)),
-        One(Quota),
-        Two(Window, RateLimit),
-        Healthy(Idle, Some(Load::Indexing)),
-        Unknown(Oddity::SourcePauses),
+        One(RateLimit), Healthy(Idle, None), One(Latency), Two(RateLimit, Bandwidth), Healthy(Quick, None),
+        One(Bandwidth), One(Slots), Two(Bandwidth, RateLimit), Healthy(Idle, Some(Load::Search)),
+        Unknown(Oddity::TargetPauses), One(Window), Two(RateLimit, Bandwidth),
+        Healthy(Quick, Some(Load::Indexing)), One(Block), Two(RateLimit, Window),
+        Healthy(Quick, Some(Load::Search)), One(Quota), Two(Window, RateLimit),
+        Healthy(Idle, Some(Load::Indexing)), Unknown(Oddity::SourcePauses),
     ]
 };
 /// Kinds that the embedded engine's deck has besides: its processes emulate a slow disk. The others keep the shares of
 /// healthy cases and of two causes. A round trip before a limit is in this deck alone: of five such draws on OpenSearch
 /// none was a case.
+#[rustfmt::skip]
 const OF_EMBEDDED: [Kind; 11] = {
     use Cause::*;
     use Kind::*;
     use Well::*;
     [
-        One(DiskWrite),
-        Healthy(Quick, None),
-        Two(RateLimit, DiskWrite),
-        One(DiskRead),
-        Two(Bandwidth, RateLimit),
-        Two(DiskWrite, RateLimit),
-        One(Loss),
-        Healthy(Quick, Some(Load::Search)),
-        Two(RateLimit, DiskRead),
-        Two(Latency, RateLimit),
-        Two(DiskRead, RateLimit),
+        One(DiskWrite), Healthy(Quick, None), Two(RateLimit, DiskWrite), One(DiskRead),
+        Two(Bandwidth, RateLimit), Two(DiskWrite, RateLimit), One(Loss), Healthy(Quick, Some(Load::Search)),
+        Two(RateLimit, DiskRead), Two(Latency, RateLimit), Two(DiskRead, RateLimit),
     ]
 };
 /// Kinds that OpenSearch's deck has besides: its nodes replay operations, collect garbage, and have disks of their own
 /// where the machine lets us make such. The others keep the shares of healthy cases and of two causes.
+#[rustfmt::skip]
 const OF_OPENSEARCH: [Kind; 16] = {
     use Cause::*;
     use Kind::*;
     use Well::*;
     [
-        One(Replay),
-        Healthy(Quick, Some(Load::Search)),
-        Two(Bandwidth, RateLimit),
-        One(Collections),
-        Healthy(Idle, None),
-        Two(RateLimit, Bandwidth),
-        One(Loss),
-        Healthy(Quick, None),
-        One(DiskWrite),
-        Two(RateLimit, DiskWrite),
-        Healthy(Quick, Some(Load::Indexing)),
-        One(DiskRead),
-        Two(DiskWrite, RateLimit),
-        One(Neighbour),
-        Two(RateLimit, DiskRead),
+        One(Replay), Healthy(Quick, Some(Load::Search)), Two(Bandwidth, RateLimit), One(Collections),
+        Healthy(Idle, None), Two(RateLimit, Bandwidth), One(Loss), Healthy(Quick, None), One(DiskWrite),
+        Two(RateLimit, DiskWrite), Healthy(Quick, Some(Load::Indexing)), One(DiskRead),
+        Two(DiskWrite, RateLimit), One(Neighbour), Two(RateLimit, DiskRead),
         Healthy(Quick, Some(Load::Search)),
     ]
 };
