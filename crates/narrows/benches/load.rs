@@ -34,19 +34,12 @@ struct Driver {
     requests: fn(&Output) -> Option<f64>,
 }
 
+#[rustfmt::skip]
 const DRIVERS: [Driver; 4] = [
-    Driver {
-        name: "narrows",
-        command: narrows,
-        requests: |output| json_number(output, "/requests"),
-    },
+    Driver { name: "narrows", command: narrows, requests: |output| json_number(output, "/requests") },
     Driver { name: "wrk", command: wrk, requests: wrk_requests },
     Driver { name: "oha", command: oha, requests: oha_requests },
-    Driver {
-        name: "k6",
-        command: k6,
-        requests: |output| json_number(output, "/metrics/http_reqs/values/count"),
-    },
+    Driver { name: "k6", command: k6, requests: |output| json_number(output, "/metrics/http_reqs/values/count") },
 ];
 
 fn narrows(address: &str, clients: u64, seconds: u64) -> Command {

@@ -139,20 +139,11 @@ pub(crate) enum Action {
 }
 
 impl Action {
+    #[rustfmt::skip]
     pub(crate) const ALL: [Action; 13] = [
-        Action::Limit,
-        Action::InFlight,
-        Action::LinkRate,
-        Action::Window,
-        Action::Loss,
-        Action::Slots,
-        Action::Allocation,
-        Action::Cores,
-        Action::Quota,
-        Action::Heap,
-        Action::Disks,
-        Action::Neighbour,
-        Action::Operations,
+        Action::Limit, Action::InFlight, Action::LinkRate, Action::Window, Action::Loss,
+        Action::Slots, Action::Allocation, Action::Cores, Action::Quota, Action::Heap,
+        Action::Disks, Action::Neighbour, Action::Operations,
     ];
 }
 

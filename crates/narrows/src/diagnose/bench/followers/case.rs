@@ -48,31 +48,16 @@ pub(crate) enum Kind {
 }
 
 /// Every kind. Four in eleven are healthy.
+#[rustfmt::skip]
 const DECK: [Kind; 11] = [
-    Kind::FewReads,
-    Kind::KeepsUp,
-    Kind::SlowCores,
-    Kind::NarrowPath,
-    Kind::Idle,
-    Kind::SlowDisk,
-    Kind::FewReads,
-    Kind::CatchesUp,
-    Kind::Paused,
-    Kind::FewSockets,
-    Kind::SocketsEnough,
+    Kind::FewReads, Kind::KeepsUp, Kind::SlowCores, Kind::NarrowPath, Kind::Idle, Kind::SlowDisk,
+    Kind::FewReads, Kind::CatchesUp, Kind::Paused, Kind::FewSockets, Kind::SocketsEnough,
 ];
 /// The same of followers that run as processes on one machine, whose cores are as they are.
+#[rustfmt::skip]
 const DECK_OF_PROCESSES: [Kind; 10] = [
-    Kind::FewReads,
-    Kind::KeepsUp,
-    Kind::NarrowPath,
-    Kind::SlowDisk,
-    Kind::Idle,
-    Kind::FewReads,
-    Kind::CatchesUp,
-    Kind::Paused,
-    Kind::FewSockets,
-    Kind::SocketsEnough,
+    Kind::FewReads, Kind::KeepsUp, Kind::NarrowPath, Kind::SlowDisk, Kind::Idle, Kind::FewReads,
+    Kind::CatchesUp, Kind::Paused, Kind::FewSockets, Kind::SocketsEnough,
 ];
 
 /// Something that an operator can do.
