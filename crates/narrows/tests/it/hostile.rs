@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use record::{FORMAT, Line, Machine, Manifest, NodeInfo, Row, RunDir, Status, VariantInfo, Writer};
 use serde_json::json;
 
-use crate::common::BINARY;
+use crate::common::{BINARY, spawned};
 
 /// Sets the terminal's title, clears it, overwrites the line, hides what follows, and turns its direction.
 const HOSTILE: &str =
@@ -315,12 +315,8 @@ fn links_that_lead_to_each_other_are_bounded_and_say_so() {
     let ports = [testbed::free_port(), testbed::free_port()];
     let at = |port: u16| format!("127.0.0.1:{port}");
     let start = |listen: u16, to: u16| {
-        Command::new(BINARY)
-            .args(["link", "--connections", "5", "--listen", &at(listen), "--to", &at(to)])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        let args = ["link", "--connections", "5", "--listen", &at(listen), "--to", &at(to)];
+        spawned(Command::new(BINARY).args(args))
     };
     let mut links = [start(ports[0], ports[1]), start(ports[1], ports[0])];
     // Both listen once both were reached: by then the second connection goes round.
@@ -367,12 +363,8 @@ fn a_link_says_what_to_write_and_that_nobody_answers() {
         assert!(said.contains(words), "{said}");
     }
     let to = "127.0.0.1:1";
-    let mut link = Command::new(BINARY)
-        .args(["link", "--listen", "127.0.0.1:0", "--to", to])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = Command::new(BINARY);
+    let mut link = spawned(command.args(["link", "--listen", "127.0.0.1:0", "--to", to]));
     let mut first = String::new();
     BufReader::new(link.stderr.take().unwrap()).read_line(&mut first).unwrap();
     link.kill().unwrap();

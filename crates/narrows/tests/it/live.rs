@@ -11,7 +11,9 @@ use clusters::{ClusterSpec, Clusters, EmbeddedClusters, FaultKind, Faults, Topol
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
 
-use crate::common::{self, BINARY, assert_no_secret, look_until, narrows, noise, said, signal};
+use crate::common::{
+    self, BINARY, assert_no_secret, failed, look_until, narrows, noise, said, signal,
+};
 
 fn topology() -> TopologySpec {
     let cluster = |name: &str, nodes| ClusterSpec {
@@ -167,8 +169,7 @@ fn recorded_and_opened_again(lab: &Lab) {
 /// Between two looks that are the same, what holds is what held, and nothing came or went.
 #[track_caller]
 fn nothing_changed(output: &Output) {
-    assert_eq!(output.status.code(), Some(0), "{}", said(output));
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = common::json(output);
     let since = &found["since"];
     let held = &since["stayed"][0];
     let sentence = found["findings"][0]["sentence"].as_str().unwrap();
@@ -228,9 +229,7 @@ fn kept_and_looked_at_again(lab: &Lab) {
         (String::new(), "does not begin as a transcript does"),
     ] {
         std::fs::write(&file, damage).unwrap();
-        let refused = narrows(&["explain", to]);
-        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
-        assert!(said(&refused).contains(words), "{}", said(&refused));
+        failed(&narrows(&["explain", to]), 2, &[words]);
     }
 }
 
@@ -242,20 +241,19 @@ fn is_a_case_of_the_bench(dir: &Path, kept: &Path) {
         narrows(&["diagnose", "--bench", "--recordings", dir, "--json"])
     };
     let right = scored("name = \"a limit\"\nclasses = [\"rate_limit\"]\n");
-    assert_eq!(right.status.code(), Some(0), "{}", said(&right));
-    let found: Value = serde_json::from_slice(&right.stdout).unwrap();
+    let found = common::json(&right);
     assert_eq!(found["scores"]["ac1"], 1.0, "{found:#}");
     assert_eq!(found["cases"][0]["verdicts"], json!(["rate_limit"]));
-    let wrong = scored("name = \"nothing\"\nclasses = []\n");
-    assert_eq!(wrong.status.code(), Some(1), "{}", said(&wrong));
-    assert!(said(&wrong).contains("1 of 1 recordings"), "{}", said(&wrong));
+    failed(&scored("name = \"nothing\"\nclasses = []\n"), 1, &["1 of 1 recordings"]);
     let unknown = scored("name = \"a limit\"\nclasses = [\"the_moon\"]\n");
     assert_eq!(unknown.status.code(), Some(2), "{}", said(&unknown));
     assert!(said(&unknown).contains("the_moon") && said(&unknown).contains("rate_limit"));
     std::fs::remove_file(kept.join("case.toml")).unwrap();
-    let without = narrows(&["diagnose", "--bench", "--recordings", dir.to_str().unwrap()]);
-    assert_eq!(without.status.code(), Some(2), "{}", said(&without));
-    assert!(said(&without).contains("write what is right into it"), "{}", said(&without));
+    failed(
+        &narrows(&["diagnose", "--bench", "--recordings", dir.to_str().unwrap()]),
+        2,
+        &["write what is right into it"],
+    );
 }
 
 fn every_file(dir: &Path, look: &dyn Fn(&Path)) {

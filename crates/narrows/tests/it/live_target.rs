@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::common::answering::answering;
 use crate::common::cluster::Cluster;
-use crate::common::{self, BINARY, failed, look_until, said, signal, until};
+use crate::common::{self, BINARY, failed, look_until, said, signal, spawned, until};
 
 const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
@@ -132,11 +132,7 @@ fn a_cluster_that_cannot_be_put_back_keeps_no_other_from_it() {
 fn ctrl_c_puts_everything_back() {
     let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     let more = ["--allow-changes", "--scale", "0.01", "--laps", "100"];
-    let mut running = run(&cluster, runs.path(), &more)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut running = spawned(&mut run(&cluster, runs.path(), &more));
     let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("recover default")));
     // Nobody pulls the indices away from under a run.
@@ -232,12 +228,8 @@ fn a_run_whose_setting_somebody_else_changes_has_failed_and_leaves_that_setting(
     let (head, _) = CHANGES.split_once("change = ").unwrap();
     let plan = plans.path().join("changes.toml");
     std::fs::write(&plan, format!("{head}change = [{changes}]\n")).unwrap();
-    let mut running =
-        run_plan(plan.to_str().unwrap(), &cluster, plans.path(), &["--allow-changes"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    let plan = plan.to_str().unwrap();
+    let mut running = spawned(&mut run_plan(plan, &cluster, plans.path(), &["--allow-changes"]));
     let is_changed = |limit: &str| limit.starts_with('2') && limit.ends_with("kb");
     until("the limit is changed", || cluster.settings()[THROTTLE].as_str().is_some_and(is_changed));
     let theirs = json!({ THROTTLE: "10kb" });

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::common::cluster::Cluster;
 use crate::common::steered::journals;
-use crate::common::{self, BINARY, look_until, noise, said, signal, until};
+use crate::common::{self, BINARY, failed, look_until, noise, said, signal, until};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 /// What somebody set before we came: a transient value hides a persistent one.
@@ -112,9 +112,7 @@ fn ctrl_c_puts_it_back() {
     let runs = dir.path();
     let probing = probing(cluster, runs);
     signal(probing.id(), "INT");
-    let output = probing.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(said(&output).contains("as it was"), "{}", said(&output));
+    failed(&probing.wait_with_output().unwrap(), 1, &["as it was"]);
     everything_is_as_it_was(cluster, FOUND);
     assert_eq!(journals(runs), Vec::<PathBuf>::new());
 }
@@ -149,7 +147,5 @@ fn a_run_and_an_idle_cluster_are_not_probed() {
     assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
     let mut command = Command::new(BINARY);
     let output = command.args(["explain", "last", "--probe", "--runs"]).arg(runs.path()).output();
-    let output = output.unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("the URL of a cluster"), "{}", said(&output));
+    failed(&output.unwrap(), 2, &["the URL of a cluster"]);
 }

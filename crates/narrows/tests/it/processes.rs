@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use testbed::free_port;
 
 use crate::common::cluster::{Cluster, http, http_with};
-use crate::common::{BINARY, all_end, children_of, entries, failed, said, signal};
+use crate::common::{BINARY, all_end, children_of, entries, failed, said, signal, spawned};
 
 fn start(nodes: usize, port: u16, data: &Path) -> Cluster {
     Cluster::start_with(nodes, |command| {
@@ -278,13 +278,9 @@ fn a_port_that_is_taken_is_said() {
 
 /// A run whose first variant is under way: long enough to be disturbed.
 fn run_that_recovers(runs: &Path) -> (Child, impl Iterator<Item = String>, Vec<u32>) {
-    let mut run = Command::new(BINARY)
-        .args(["run", "remote-recovery", "--scale", "0.05", "--runs"])
-        .arg(runs)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = Command::new(BINARY);
+    command.args(["run", "remote-recovery", "--scale", "0.05", "--runs"]).arg(runs);
+    let mut run = spawned(&mut command);
     let lines = BufReader::new(run.stderr.take().unwrap()).lines();
     let mut lines = lines.map_while(Result::ok);
     assert!(lines.by_ref().any(|line| line.starts_with("recover 64 KB")));

@@ -1,12 +1,11 @@
 //! A run in a metrics store: in the shapes that Rally writes, once however often it is stored, and beside its record.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
 
 use serde_json::Value;
 
 use crate::common::cluster::Cluster;
-use crate::common::{command, json, narrows, only_run, refused, said};
+use crate::common::{command, failed, json, narrows, only_run, refused, spawned};
 
 fn found(cluster: &Cluster, index: &str) -> Value {
     let refresh = cluster.ask("POST", &format!("/{index}/_refresh"), "");
@@ -63,11 +62,8 @@ fn a_store_that_is_away_is_asked_again_and_the_record_is_kept() {
     let port = testbed::free_port().to_string();
     let url = format!("http://127.0.0.1:{port}");
     let plan = ["run", "remote-recovery", "--on", "virtual", "--variant", "1 MB x 5"];
-    let mut run = command(&[&plan[..], &["--runs", runs, "--store", &url]].concat())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let args = [&plan[..], &["--runs", runs, "--store", &url]].concat();
+    let mut run = spawned(&mut command(&args));
     let mut told = BufReader::new(run.stderr.take().unwrap());
     let mut line = String::new();
     while !line.contains("the store does not take the record") {
@@ -128,12 +124,10 @@ fn runs_are_compared_that_only_the_store_has() {
     race("7ebc6e53-ee20", 6.0);
     let at =
         ["compare", "6ebc6e53-ee20", "7ebc6e53-ee20", "--runs", runs, "--store", cluster.url()];
-    let worse = narrows(&[&at[..], &["--fail-over", "5%"]].concat());
-    assert_eq!(worse.status.code(), Some(1), "{}", said(&worse));
-    assert!(
-        said(&worse).contains("50th percentile latency of default, term is worse by 50.0 %"),
-        "{}",
-        said(&worse)
+    failed(
+        &narrows(&[&at[..], &["--fail-over", "5%"]].concat()),
+        1,
+        &["50th percentile latency of default, term is worse by 50.0 %"],
     );
     refused(
         &["compare", &a, "none", "--runs", runs, "--store", cluster.url()],

@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::common::cluster::Cluster;
-use crate::common::{narrows, noise, said};
+use crate::common::{self, failed, narrows, noise, said};
 
 /// A twin of three nodes: six shards of 30 MB with a replica, at a rate that makes their recovery take seconds.
 const TWIN: &str = r#"
@@ -64,9 +64,7 @@ fn asked(dir: &Path, args: &[&str]) -> Output {
 }
 
 fn answer(dir: &Path, args: &[&str]) -> Value {
-    let output = asked(dir, &[args, &["--json"]].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    serde_json::from_slice(&output.stdout).unwrap()
+    common::json(&asked(dir, &[args, &["--json"]].concat()))
 }
 
 fn green_s(answer: &Value) -> f64 {
@@ -136,9 +134,7 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     let more = answer(dir.path(), &[file, "--replicas", "logs=2", "--draws", "1"]);
     assert!((5.0..8.0).contains(&green_s(&more["answers"][0])), "{more}");
     assert_eq!(more["asked"], "logs with 2 replicas");
-    let none = asked(dir.path(), &[file, "--replicas", "logs=1"]);
-    assert_eq!(none.status.code(), Some(2), "{}", said(&none));
-    assert!(said(&none).contains("nothing would be copied"), "{}", said(&none));
+    failed(&asked(dir.path(), &[file, "--replicas", "logs=1"]), 2, &["nothing would be copied"]);
 }
 
 #[test]
@@ -220,9 +216,7 @@ fn writes_go_on_beside_restarts_and_come_back_by_operations_or_by_files() {
     let lost = answer(dir.path(), &[saved, "--lose", "c", "--draws", "1"]);
     let left_out = lost["left_out"][0].as_str().unwrap();
     assert!(left_out.starts_with("100 documents a second"), "{left_out}");
-    let wrong = asked(dir.path(), &[path, "--rolling-restart", "--flush"]);
-    assert_eq!(wrong.status.code(), Some(2), "{}", said(&wrong));
-    assert!(said(&wrong).contains("--indexing RATE"), "{}", said(&wrong));
+    failed(&asked(dir.path(), &[path, "--rolling-restart", "--flush"]), 2, &["--indexing RATE"]);
     let commits = "settings = { \"index.translog.flush_threshold_size\" = \"256kb\", ";
     std::fs::write(&file, TWIN.replacen("settings = { ", commits, 1)).unwrap();
     let (many, bytes) = restart(&["--indexing", "1000", "--flush"]);
@@ -291,12 +285,10 @@ shard = [{ bytes = "1mb", documents = 100, segments = 1, copies = ["a"] }]
     assert!((3.0..8.0).contains(&green_s(first)), "{first}");
     let last = first["curve"].as_array().unwrap().last().unwrap();
     assert_eq!(last["copies"], 1, "the replica that has no place: {first}");
-    let output = asked(dir.path(), &[path, "--lose", "c", "--draws", "1"]);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(
-        said(&output).contains("1 copy has no node left to go to (pinned[0]"),
-        "{}",
-        said(&output)
+    failed(
+        &asked(dir.path(), &[path, "--lose", "c", "--draws", "1"]),
+        2,
+        &["1 copy has no node left to go to (pinned[0]"],
     );
 }
 
@@ -304,9 +296,11 @@ shard = [{ bytes = "1mb", documents = 100, segments = 1, copies = ["a"] }]
 fn nodes_that_join_get_their_share_where_rebalancing_is_on() {
     let (dir, file) = twin();
     let path = file.to_str().unwrap();
-    let off = asked(dir.path(), &[path, "--add", "1"]);
-    assert_eq!(off.status.code(), Some(2), "{}", said(&off));
-    assert!(said(&off).contains("cluster.routing.rebalance.enable is none"), "{}", said(&off));
+    failed(
+        &asked(dir.path(), &[path, "--add", "1"]),
+        2,
+        &["cluster.routing.rebalance.enable is none"],
+    );
     let settings = "[settings]\n\"cluster.routing.rebalance.enable\" = \"all\"";
     std::fs::write(&file, TWIN.replacen("[settings]", settings, 1)).unwrap();
     let found = answer(dir.path(), &[path, "--add", "1", "--draws", "1"]);
@@ -315,8 +309,7 @@ fn nodes_that_join_get_their_share_where_rebalancing_is_on() {
     // Six copies on three nodes: one goes to the fourth, and then no node has two more than another.
     assert_eq!(mb(first), 30, "{first}");
     assert!((2.9..6.0).contains(&green_s(first)), "{first}");
-    let unknown = asked(dir.path(), &[path, "--add", "1", "--like", "aa"]);
-    assert_eq!(unknown.status.code(), Some(2), "{}", said(&unknown));
+    failed(&asked(dir.path(), &[path, "--add", "1", "--like", "aa"]), 2, &[]);
 }
 
 /// East has a and b, west has c: with a copy of each shard in both, what is lost with west is not made in east where
@@ -335,9 +328,11 @@ fn a_lost_zone_is_not_refilled_against_forced_awareness() {
     let forced =
         "[settings]\n\"cluster.routing.allocation.awareness.force.zone.values\" = \"east,west\"";
     std::fs::write(&file, twin.replacen("[settings]", forced, 1)).unwrap();
-    let output = asked(dir.path(), &[path, "--lose", "west", "--draws", "1"]);
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(said(&output).contains("[zone] = [east], and 1 may be"), "{}", said(&output));
+    failed(
+        &asked(dir.path(), &[path, "--lose", "west", "--draws", "1"]),
+        1,
+        &["[zone] = [east], and 1 may be"],
+    );
 }
 
 /// a is to get a copy of 30 MB: with 165 MB of 1 GB free it may and ends above the low watermark, with 150 MB it may
@@ -420,9 +415,7 @@ fn an_answer_that_cannot_be_kept_is_told() {
     assert!(shown.contains("c lost for good") && !shown.contains("Report: "), "{shown}");
     let why = "the answer is not kept: create run directory ";
     assert_eq!(stderr.matches(why).count(), 1, "settings are tried, too: {stderr}");
-    let output = asked(file);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("is a file; write --runs DIR"), "{}", said(&output));
+    failed(&asked(file), 2, &["is a file; write --runs DIR"]);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "the twin alone");
 }
 

@@ -12,7 +12,7 @@ pub mod tls;
 pub mod watched;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -36,6 +36,11 @@ pub fn command(args: &[&str]) -> Command {
 /// Runs it to its end.
 pub fn narrows(args: &[&str]) -> Output {
     command(args).output().expect("the binary runs")
+}
+
+/// Starts it, and has what it prints on standard error piped.
+pub fn spawned(command: &mut Command) -> Child {
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// All that it printed.
