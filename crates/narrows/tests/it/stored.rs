@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use serde_json::Value;
 
 use crate::common::cluster::Cluster;
-use crate::common::{command, failed, json, narrows, only_run, refused, spawned};
+use crate::common::{command, failed, json, narrows, only_run, refused, said, spawned};
 
 fn found(cluster: &Cluster, index: &str) -> Value {
     let refresh = cluster.ask("POST", &format!("/{index}/_refresh"), "");
