@@ -19,6 +19,14 @@ pub struct ClusterSpec {
     pub attributes: Vec<BTreeMap<String, String>>,
 }
 
+impl ClusterSpec {
+    /// So many nodes, without settings or attributes.
+    pub fn new(name: &str, nodes: usize) -> ClusterSpec {
+        let (settings, attributes) = (BTreeMap::new(), Vec::new());
+        ClusterSpec { name: name.to_owned(), nodes, settings, attributes }
+    }
+}
+
 /// Checks a cluster's name, which becomes part of its nodes' names and of their directories'.
 pub fn check_cluster_name(name: &str) -> Result<()> {
     let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
@@ -42,6 +50,11 @@ pub struct TopologySpec {
 }
 
 impl TopologySpec {
+    /// One cluster, of so many nodes, without settings or attributes.
+    pub fn alone(name: &str, nodes: usize) -> TopologySpec {
+        TopologySpec { clusters: vec![ClusterSpec::new(name, nodes)], link: None, joined: false }
+    }
+
     /// Checks what must be right before anything is started, wherever that is.
     pub(crate) fn check(&self) -> Result<()> {
         self.clusters.iter().try_for_each(|cluster| check_cluster_name(&cluster.name))?;

@@ -12,7 +12,7 @@ mod common;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use clusters::{ClusterSpec, Clusters, OpenSearchClusters, Release, TopologySpec};
+use clusters::{Clusters, OpenSearchClusters, Release, TopologySpec};
 use insight::stats::median;
 use insight::words::three_digits;
 use lab::corpus::{BulkBodies, Corpus, Source};
@@ -223,13 +223,7 @@ fn add_rows(table: &Table, theirs: &[Lap], ours: &[Lap]) {
 
 async fn bench(env: &Env, driver: &'static Driver) {
     let release = Release::named(driver.release).expect("it can be started");
-    let nodes = ClusterSpec {
-        name: CLUSTER.to_owned(),
-        nodes: 1,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    };
-    let topology = TopologySpec { clusters: vec![nodes], link: None, joined: false };
+    let topology = TopologySpec::alone(CLUSTER, 1);
     let mut node = OpenSearchClusters::new(env).with_release(release);
     node.start(&topology).await.expect("the node starts: java and mvn are there");
     let race = Race::new(driver, node.nodes(CLUSTER).swap_remove(0).http);

@@ -9,11 +9,10 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use clusters::{ClusterSpec, Clusters, EmbeddedClusters, Error, OpenSearchClusters, TopologySpec};
+use clusters::{Clusters, EmbeddedClusters, Error, OpenSearchClusters, TopologySpec};
 use serde_json::{Value, json};
 use testbed::bench::Table;
 use world::Env;
@@ -263,13 +262,7 @@ fn add_row(name: &str, counts: [usize; 5]) {
 }
 
 async fn bench(env: &Env) {
-    let nodes = ClusterSpec {
-        name: CLUSTER.to_owned(),
-        nodes: 1,
-        settings: BTreeMap::default(),
-        attributes: Vec::new(),
-    };
-    let topology = TopologySpec { clusters: vec![nodes], link: None, joined: false };
+    let topology = TopologySpec::alone(CLUSTER, 1);
     let mut embedded = EmbeddedClusters::new(env, env!("CARGO_BIN_EXE_narrows").into());
     embedded.start(&topology).await.expect("the embedded engine starts");
     let heap = format!("{}m", common::sized("NARROWS_BENCH_HEAP_MB", 1024));

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::wire::WireHost;
-use clusters::{ClusterSpec, Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
+use clusters::{Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
 use insight::stats::median;
 use lab::corpus::{Corpus, Source};
 use lab::load::{Content, Draw, Extent, Live, Load, Operation};
@@ -123,13 +123,7 @@ fn operation(search: &Search, documents: u64) -> Operation {
 }
 
 fn topology() -> TopologySpec {
-    let cluster = ClusterSpec {
-        name: CLUSTER.to_owned(),
-        nodes: 1,
-        settings: BTreeMap::default(),
-        attributes: Vec::new(),
-    };
-    TopologySpec { clusters: vec![cluster], link: None, joined: false }
+    TopologySpec::alone(CLUSTER, 1)
 }
 
 async fn ask(target: &impl Clusters, method: &str, path: &str, body: Value) -> Value {

@@ -8,9 +8,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use clusters::{
-    ClusterSpec, Clusters, SyntheticIndex, TopologySpec, VirtualClusters, VirtualControls,
-};
+use clusters::{Clusters, SyntheticIndex, TopologySpec, VirtualClusters, VirtualControls};
 use serde_json::{Value, json};
 use testbed::bench::Table;
 use world::Env;
@@ -94,16 +92,7 @@ fn run(case: &'static Case) {
 
 async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
     let mut target = VirtualClusters::new(env);
-    let cluster = ClusterSpec {
-        name: "c".to_owned(),
-        nodes: case.nodes,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    };
-    target
-        .start(&TopologySpec { clusters: vec![cluster], link: None, joined: false })
-        .await
-        .expect("it starts");
+    target.start(&TopologySpec::alone("c", case.nodes)).await.expect("it starts");
     let settings = json!({ "persistent": {
         "indices.recovery.max_bytes_per_sec": "-1",
         "indices.recovery.chunk_size": case.chunk,

@@ -27,9 +27,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
-use clusters::{
-    ClusterSpec, Clusters, Credentials, EmbeddedClusters, OpenSearchClusters, TopologySpec,
-};
+use clusters::{Clusters, Credentials, EmbeddedClusters, OpenSearchClusters, TopologySpec};
 use common::large::Large;
 use common::noise;
 use common::watched::Watched;
@@ -166,11 +164,7 @@ fn scraped(address: &str) {
 }
 
 async fn measure<T: Clusters>(env: &Env, mut target: T, pairs: u64, seconds: u64, recovers: bool) {
-    let settings = Default::default();
-    let cluster =
-        ClusterSpec { name: "c".to_owned(), nodes: NODES, settings, attributes: Vec::new() };
-    let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
-    target.start(&topology).await.unwrap();
+    target.start(&TopologySpec::alone("c", NODES)).await.unwrap();
     if recovers {
         begin_recovery(&target).await;
     }

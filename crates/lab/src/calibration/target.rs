@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use clusters::{ClusterSpec, Clusters, TopologySpec};
+use clusters::{Clusters, TopologySpec};
 use record::random::split_mix;
 use serde_json::{Value, json};
 use world::Env;
@@ -52,17 +52,11 @@ pub fn calibrate_target<C: Clusters>(
 ) -> Result<Vec<Measurement>> {
     world::real_world::run(1, async |env| {
         let mut target = target(&env);
-        let cluster = ClusterSpec {
-            name: CLUSTER.to_owned(),
-            nodes: 2,
-            settings: Default::default(),
-            attributes: Vec::new(),
-        };
         tell("copies between two nodes, which are started first");
         if let Some(sentence) = target.prepares() {
             tell(&sentence);
         }
-        target.start(&TopologySpec { clusters: vec![cluster], link: None, joined: false }).await?;
+        target.start(&TopologySpec::alone(CLUSTER, 2)).await?;
         let measured =
             measure(&Asked { target: &target, cluster: CLUSTER, index: INDEX }, laps).await;
         target.stop().await;

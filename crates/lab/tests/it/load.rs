@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::{ClusterSpec, Clusters, TopologySpec, VirtualClusters};
+use clusters::{Clusters, TopologySpec, VirtualClusters};
 use lab::load::{Arrival, Extent, Live, Load, Operation, in_virtual_time};
 use record::LoadFigures;
 use rest::{RestMessage, RestResponse};
@@ -178,13 +178,7 @@ fn nodes_in_virtual_time_answer_and_the_same_seed_gives_the_same_figures() {
     let once = || {
         world::virtual_world::run_traced(3, async |env| {
             let mut target = VirtualClusters::new(&env);
-            let cluster = ClusterSpec {
-                name: "leader".into(),
-                nodes: 3,
-                settings: BTreeMap::new(),
-                attributes: Vec::new(),
-            };
-            let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
+            let topology = TopologySpec::alone("leader", 3);
             target.start(&topology).await.unwrap();
             let hosts = target.nodes("leader").into_iter().map(|node| node.http).collect();
             let load = Load {

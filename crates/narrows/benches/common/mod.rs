@@ -17,12 +17,7 @@ pub async fn start(
     link: Option<LinkConfig>,
 ) -> EmbeddedClusters {
     let mut target = EmbeddedClusters::new(env, env!("CARGO_BIN_EXE_narrows").into());
-    let clusters = clusters.iter().map(|(name, nodes)| ClusterSpec {
-        name: (*name).to_owned(),
-        nodes: *nodes,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    });
+    let clusters = clusters.iter().map(|(name, nodes)| ClusterSpec::new(name, *nodes));
     let topology = TopologySpec { clusters: clusters.collect(), link, joined: false };
     target.start(&topology).await.expect("the clusters start");
     target

@@ -14,9 +14,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use clusters::{
-    ClusterSpec, Clusters, FaultKind, Faults, LinkControl, OpenSearchClusters, TopologySpec,
-};
+use clusters::{Clusters, FaultKind, Faults, LinkControl, OpenSearchClusters, TopologySpec};
 use insight::stats::median;
 use lab::calibration::{TimeOfACopy, time_of_a_copy};
 use record::random::split_mix;
@@ -86,13 +84,7 @@ fn main() {
 
 async fn on_cluster(env: &Env, nodes: usize, cases: &[Case]) -> Vec<Outcome> {
     let mut target = OpenSearchClusters::new(env).with_heap(HEAP).with_node_links(true);
-    let cluster = ClusterSpec {
-        name: CLUSTER.to_owned(),
-        nodes,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    };
-    let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
+    let topology = TopologySpec::alone(CLUSTER, nodes);
     target.start(&topology).await.expect("the nodes start");
     // What a node takes to start is no question to a twin: it is told, as it is here when one was away for a while.
     let first = followers(&target).await.pop().expect("there are others");

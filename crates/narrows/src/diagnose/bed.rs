@@ -39,12 +39,7 @@ pub(crate) struct Bed<T> {
 
 /// Two clusters of one node each, joined across a link.
 fn two_nodes(link: LinkConfig) -> TopologySpec {
-    let site = |name: &str| ClusterSpec {
-        name: name.to_owned(),
-        nodes: 1,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    };
+    let site = |name: &str| ClusterSpec::new(name, 1);
     TopologySpec { clusters: vec![site(NEAR), site(FAR)], link: Some(link), joined: true }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use clusters::live::{LiveClient, LiveOptions};
 use clusters::{
-    ClusterIdentity, ClusterSpec, Clusters, FollowApi, LiveCluster, LiveClusters,
-    PUT_BACK_PATIENCE, TopologySpec, index_of_run,
+    ClusterIdentity, Clusters, FollowApi, LiveCluster, LiveClusters, PUT_BACK_PATIENCE,
+    TopologySpec, index_of_run,
 };
 use lab::calibration::{Amount, LiveCalibration, TwoNodes, calibrate_live};
 use record::observation::Observation;
@@ -63,13 +63,7 @@ pub(crate) async fn calibrate_there(
     let index = index_of_run(&dir.file_name().unwrap_or_default().to_string_lossy());
     let mut found = None;
     let ended = until_told(async {
-        let site = ClusterSpec {
-            name: CLUSTER.to_owned(),
-            nodes: 2,
-            settings: Default::default(),
-            attributes: Vec::new(),
-        };
-        there.start(&TopologySpec { clusters: vec![site], link: None, joined: false }).await?;
+        there.start(&TopologySpec::alone(CLUSTER, 2)).await?;
         let place = (CLUSTER, index.as_str());
         found = Some(calibrate_live(&there, place, &nodes, asked.amount, &tell).await?);
         Ok(())

@@ -16,12 +16,6 @@ use crate::common::{
 };
 
 fn topology() -> TopologySpec {
-    let cluster = |name: &str, nodes| ClusterSpec {
-        name: name.to_owned(),
-        nodes,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    };
     let link = LinkConfig {
         rtt: Duration::from_millis(100),
         rate_bytes_per_s: Some(125_000_000),
@@ -29,7 +23,7 @@ fn topology() -> TopologySpec {
         ..LinkConfig::default()
     };
     TopologySpec {
-        clusters: vec![cluster("leader", 2), cluster("follower", 1)],
+        clusters: vec![ClusterSpec::new("leader", 2), ClusterSpec::new("follower", 1)],
         link: Some(link),
         joined: false,
     }

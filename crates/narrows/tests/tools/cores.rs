@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clusters::{ClusterSpec, Clusters, EmbeddedClusters, FaultKind, Faults, TopologySpec};
+use clusters::{Clusters, EmbeddedClusters, FaultKind, Faults, TopologySpec};
 
 use crate::common::{BINARY, until};
 
@@ -12,14 +12,7 @@ const NODE: &str = "leader-0";
 fn with_fault(fault: FaultKind, look: impl AsyncFnOnce(u32)) {
     world::real_world::run(1, async |env| {
         let mut target = EmbeddedClusters::new(&env, PathBuf::from(BINARY));
-        let leader = ClusterSpec {
-            name: "leader".to_owned(),
-            nodes: 1,
-            settings: <_>::default(),
-            attributes: Vec::new(),
-        };
-        let topology = TopologySpec { clusters: vec![leader], link: None, joined: false };
-        target.start(&topology).await.unwrap();
+        target.start(&TopologySpec::alone("leader", 1)).await.unwrap();
         let pid = target.process_id(NODE).unwrap();
         let before = group_of(pid);
         target.begin(NODE, fault).await.unwrap();

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clusters::{ClusterSpec, Clusters, OpenSearchClusters, TopologySpec};
+use clusters::{Clusters, OpenSearchClusters, TopologySpec};
 use serde_json::{Value, json};
 use testbed::CannotRun;
 
@@ -193,13 +193,7 @@ fn ask_both(ours: &str, theirs: &str) -> Vec<String> {
 pub fn answers_are_those_of_opensearch() -> Result<(), CannotRun> {
     world::real_world::run(1, async |env| {
         let mut opensearch = OpenSearchClusters::new(&env);
-        let nodes = ClusterSpec {
-            name: CLUSTER.to_owned(),
-            nodes: 1,
-            settings: BTreeMap::default(),
-            attributes: Vec::new(),
-        };
-        let topology = TopologySpec { clusters: vec![nodes], link: None, joined: false };
+        let topology = TopologySpec::alone(CLUSTER, 1);
         if let Err(error) = opensearch.start(&topology).await {
             let error = error.to_string();
             assert!(error.contains("mvn could not"), "{error}");

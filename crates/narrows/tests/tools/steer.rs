@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use clusters::{ClusterSpec, Clusters, OpenSearchClusters, TopologySpec};
+use clusters::{Clusters, OpenSearchClusters, TopologySpec};
 use serde_json::{Value, json};
 use testbed::CannotRun;
 
@@ -81,13 +81,7 @@ fn persistent() -> Value {
 pub fn opensearch_is_steered_and_everything_is_as_it_was() -> Result<(), CannotRun> {
     world::real_world::run(1, async |env| {
         let mut target = OpenSearchClusters::new(&env);
-        let cluster = ClusterSpec {
-            name: "c".into(),
-            nodes: 2,
-            settings: Default::default(),
-            attributes: Vec::new(),
-        };
-        let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
+        let topology = TopologySpec::alone("c", 2);
         if let Err(error) = target.start(&topology).await {
             let error = error.to_string();
             assert!(error.contains("mvn could not"), "{error}");

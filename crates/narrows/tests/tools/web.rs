@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use clusters::{ClusterSpec, Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
+use clusters::{Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
 use serde_json::{Value, json};
 use testbed::tls::Authority;
 use testbed::{CannotRun, free_port};
@@ -65,13 +65,7 @@ async fn truth<T: Clusters>(target: &T) -> (String, String) {
 
 /// Two nodes of one cluster.
 fn two_nodes() -> TopologySpec {
-    let cluster = ClusterSpec {
-        name: "c".into(),
-        nodes: 2,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    };
-    TopologySpec { clusters: vec![cluster], link: None, joined: false }
+    TopologySpec::alone("c", 2)
 }
 
 pub fn the_page_says_of_opensearch_what_was_done_to_it() -> Result<(), CannotRun> {

@@ -366,7 +366,7 @@ fn failure_of(error: &clusters::Error) -> Failure {
 mod tests {
     use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
     use clusters::{
-        ClusterIdentity, ClusterSpec, Clusters, Credentials, FollowApi, Head, Journal, LiveCluster,
+        ClusterIdentity, Clusters, Credentials, FollowApi, Head, Journal, LiveCluster,
         LiveClusters, TopologySpec,
     };
     use rest::{RestMessage, RestResponse};
@@ -431,10 +431,7 @@ mod tests {
         let journal = Journal::create(journal, Head::new("u".to_owned(), vec![address])).unwrap();
         let there = LiveCluster::new(asking, client(), identity, journal);
         let mut clusters = LiveClusters::new(vec![there], FollowApi::Ccr);
-        let (name, settings, attributes) = (LEADER.to_owned(), Default::default(), Vec::new());
-        let spec = ClusterSpec { name, nodes: 1, settings, attributes };
-        let topology = TopologySpec { clusters: vec![spec], link: None, joined: false };
-        clusters.start(&topology).await.unwrap();
+        clusters.start(&TopologySpec::alone(LEADER, 1)).await.unwrap();
         clusters
     }
 

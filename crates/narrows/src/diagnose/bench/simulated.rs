@@ -20,12 +20,7 @@ pub(super) async fn on_clusters<T: 'static>(
     link: Option<LinkConfig>,
     act: impl AsyncFnOnce(&Env, &dyn Clusters) -> anyhow::Result<T> + 'static,
 ) -> anyhow::Result<T> {
-    let cluster = |(name, nodes): &(&str, usize)| ClusterSpec {
-        name: (*name).to_owned(),
-        nodes: *nodes,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    };
+    let cluster = |(name, nodes): &(&str, usize)| ClusterSpec::new(name, *nodes);
     let topology =
         TopologySpec { clusters: sizes.iter().map(cluster).collect(), link, joined: false };
     let acted = match world {
