@@ -33,8 +33,11 @@ pub struct Answer {
     pub changed: BTreeMap<String, String>,
     /// Seconds until green with every value as it is known or assumed.
     pub green_s: f64,
-    /// The least and the most over all draws of what is not known, lowered and raised by [`NOT_MODELLED`].
+    /// The least and the most over all draws of what is not known, lowered and raised by [`NOT_MODELLED`]; never less
+    /// than nodes are away.
     pub between_s: (f64, f64),
+    /// Seconds for which nodes are away that restart, one after another: they are asked for, and pass in any case.
+    pub away_s: f64,
     /// How many draws there were, the first included.
     pub draws: usize,
     /// How many times faster it is than the first variant in the same draw.
@@ -74,6 +77,8 @@ pub struct Phase {
 pub enum Held {
     /// The cluster has not noticed yet, or is all green between two nodes that restart.
     NotNoticed,
+    /// A node that restarts is away. No copy is being made, and none waits for its delay.
+    Away,
     /// Copies wait for their node to come back, and none is being made.
     Delayed,
     /// Copies have no place, and none is being made.
@@ -111,6 +116,7 @@ impl Held {
     pub fn label(self) -> &'static str {
         match self {
             Held::NotNoticed => "no copy is known to be missing",
+            Held::Away => "the node is away",
             Held::Delayed => "delayed allocation: copies wait for their node",
             Held::Allocating => "waits for the allocator",
             Held::Copying => "copies are made",
@@ -133,6 +139,8 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
         let max = laps.values().copied().fold(0.0, f64::max);
         let row = run.rows.iter().find(|row| row.variant == variant.name && row.lap == shown)?;
         let samples = samples(run, &variant.name, shown);
+        let away = away(run, &variant.name, shown);
+        let away_s: f64 = away.iter().map(|(from_s, to_s)| to_s - from_s).sum();
         let differs = |(name, value): &(&String, &String)| first.settings.get(*name) != Some(value);
         Some(Answer {
             variant: variant.name.clone(),
@@ -143,11 +151,12 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
             green_s,
-            between_s: (min * (1.0 - NOT_MODELLED), max * (1.0 + NOT_MODELLED)),
+            between_s: between(min, max, away_s),
+            away_s,
             draws: laps.len(),
             gain: base.get(&shown).map_or(1.0, |base| base / green_s),
             bytes: row.bytes,
-            phases: phases(&samples, green_s),
+            phases: phases(&samples, &away, green_s),
             curve: curve(&samples),
             foreground: foreground(run, variant, shown),
             full_disks: notes(run, &variant.name, WATERMARK),
@@ -155,6 +164,32 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
         })
     };
     run.manifest.variants.iter().filter_map(answer).collect()
+}
+
+/// The interval over draws that took from `min` to `max` seconds, where nodes are away for some of them: that much is
+/// certain, whatever is not modelled.
+fn between(min: f64, max: f64, away_s: f64) -> (f64, f64) {
+    let certain = away_s.min(min);
+    ((min * (1.0 - NOT_MODELLED)).max(certain), max * (1.0 + NOT_MODELLED))
+}
+
+/// From when to when nodes of a variant's lap were away that came back, in seconds since the lap began.
+fn away(run: &RunDir, name: &str, of_lap: u32) -> Vec<(f64, f64)> {
+    let began_ms = began_ms(run, name, of_lap);
+    let mut spans: Vec<(f64, f64)> = Vec::new();
+    for line in &run.lines {
+        let Line::Phase { t_ms, variant: Some(variant), lap, phase } = line else { continue };
+        if phase.name != record::Phase::AWAY || variant != name || *lap != of_lap {
+            continue;
+        }
+        let t_s = (t_ms - began_ms) / 1e3;
+        if phase.begins {
+            spans.push((t_s, t_s));
+        } else if let Some((_, to_s)) = spans.last_mut() {
+            *to_s = t_s;
+        }
+    }
+    spans
 }
 
 /// The samples of a variant's lap, with seconds since the lap began.
@@ -210,18 +245,20 @@ fn outstanding(sample: &RecoverySample) -> u32 {
     count(sample, UNASSIGNED) + count(sample, WAITING) + active(sample)
 }
 
-fn held(sample: &RecoverySample) -> Held {
+fn held(sample: &RecoverySample, is_away: bool) -> Held {
     let homeless = count(sample, UNASSIGNED) + count(sample, WAITING);
     match (active(sample), homeless, count(sample, DELAYED)) {
-        (0, 0, _) => Held::NotNoticed,
+        (0, 0, _) if !is_away => Held::NotNoticed,
+        (0, 0, _) | (0, _, 0) if is_away => Held::Away,
         (0, _, 0) => Held::Allocating,
         (0, _, _) => Held::Delayed,
         _ => Held::Copying,
     }
 }
 
-/// What went on, from one change to the next. What went on between two samples is what the earlier one shows.
-fn phases(samples: &[(f64, &RecoverySample)], green_s: f64) -> Vec<Phase> {
+/// What went on, from one change to the next, where nodes were `away` from time to time. What went on between two
+/// samples is what the earlier one shows.
+fn phases(samples: &[(f64, &RecoverySample)], away: &[(f64, f64)], green_s: f64) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     let mut charged = BTreeMap::new();
     let start = std::iter::once((0.0, None));
@@ -229,7 +266,11 @@ fn phases(samples: &[(f64, &RecoverySample)], green_s: f64) -> Vec<Phase> {
         start.chain(samples.iter().map(|(t, sample)| (*t, Some(*sample)))).collect();
     for (at, (from_s, sample)) in all.iter().enumerate() {
         let to_s = all.get(at + 1).map_or(green_s, |(t, _)| t.min(green_s));
-        let what = sample.map_or(Held::NotNoticed, held);
+        // A node goes away just after a sample or before the first one: the middle says whether it was away.
+        let middle_s = f64::midpoint(*from_s, to_s);
+        let is_away = away.iter().any(|(from_s, to_s)| (*from_s..*to_s).contains(&middle_s));
+        let before_all = RecoverySample::default();
+        let what = held(sample.unwrap_or(&before_all), is_away);
         let now = all.get(at + 1).and_then(|(_, next)| *next).map(|next| &next.charged_s);
         let more: BTreeMap<Limit, f64> = now
             .into_iter()
@@ -398,7 +439,7 @@ mod tests {
         ];
         let times = [1.0, 61.0, 65.0, 70.0];
         let samples: Vec<(f64, &RecoverySample)> = times.into_iter().zip(&all).collect();
-        let phases = phases(&samples, 70.0);
+        let phases = phases(&samples, &[], 70.0);
         let seen: Vec<_> = phases
             .iter()
             .map(|phase| (phase.what, phase.from_s, phase.to_s, phase.copies))
@@ -413,6 +454,56 @@ mod tests {
         let curve = curve(&samples);
         assert_eq!((curve[1].copies, curve[1].bytes), (2, 90));
         assert_eq!((curve[3].copies, curve[3].bytes), (0, 0));
+    }
+
+    /// No replica: the primary of a node has no place meanwhile, and is opened when it is back. Its copy of another
+    /// shard is made elsewhere, and then all is green without it.
+    #[test]
+    fn what_nothing_but_a_restart_holds_is_held_by_the_node_that_is_away() {
+        let seen = |all: &[RecoverySample], times: &[f64], away: &[(f64, f64)]| -> Vec<_> {
+            let samples: Vec<(f64, &RecoverySample)> = times.iter().copied().zip(all).collect();
+            let phases = phases(&samples, away, 31.0);
+            phases.iter().map(|phase| (phase.what, phase.from_s, phase.to_s)).collect()
+        };
+        let alone = [sample(&[(UNASSIGNED, 1)], 0, 0.0), sample(&[], 0, 0.0)];
+        let away = [(0.0, 30.0)];
+        let expected = [(Held::Away, 0.0, 30.5), (Held::NotNoticed, 30.5, 31.0)];
+        assert_eq!(seen(&alone, &[2.0, 30.5], &away), expected);
+        let expected = [(Held::NotNoticed, 0.0, 2.0), (Held::Allocating, 2.0, 30.5)];
+        assert_eq!(seen(&alone, &[2.0, 30.5], &[])[..2], expected, "nobody is away");
+        let made = [sample(&[("INDEX", 1)], 50, 1.0), sample(&[(DONE, 1)], 100, 2.0)];
+        let expected = [(Held::Away, 0.0, 2.0), (Held::Copying, 2.0, 9.0), (Held::Away, 9.0, 31.0)];
+        assert_eq!(seen(&made, &[2.0, 9.0], &away), expected);
+        let waits = [sample(&[(UNASSIGNED, 1), (DELAYED, 1)], 0, 0.0)];
+        let expected = [(Held::Away, 0.0, 2.0), (Held::Delayed, 2.0, 31.0)];
+        assert_eq!(seen(&waits, &[2.0], &away), expected);
+    }
+
+    #[test]
+    fn an_interval_does_not_go_below_the_time_for_which_nodes_are_away() {
+        assert_eq!(between(90.5, 100.0, 90.0), (90.0, 120.0));
+        assert_eq!(between(200.0, 200.0, 90.0), (160.0, 240.0));
+        assert_eq!(between(90.0, 90.0, 90.001).0, 90.0, "no more than what came out");
+    }
+
+    #[test]
+    fn nodes_are_away_from_the_beginning_of_that_phase_to_its_end() {
+        let line = |t_ms: f64, lap: u32, name: &str, begins: bool| {
+            let phase = record::Phase { name: name.to_owned(), begins };
+            Line::Phase { t_ms, variant: Some("a".to_owned()), lap, phase }
+        };
+        let lines = vec![
+            line(1000.0, 1, "recover", true),
+            line(1500.0, 1, record::Phase::AWAY, true),
+            line(31_500.0, 1, record::Phase::AWAY, false),
+            line(40_000.0, 1, record::Phase::AWAY, true),
+            line(70_000.0, 1, record::Phase::AWAY, false),
+            line(99_000.0, 2, record::Phase::AWAY, true),
+        ];
+        let manifest = record::Manifest::unknown("twin", record::FORMAT);
+        let run = RunDir { manifest, lines, rows: Vec::new(), damage: Vec::new() };
+        assert_eq!(away(&run, "a", 1), [(0.5, 30.5), (39.0, 69.0)]);
+        assert!(away(&run, "b", 1).is_empty());
     }
 
     /// A node receives 40 MB/s in chunks of 32 MB, of which two come at once, and looks ten times a second.

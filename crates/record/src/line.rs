@@ -16,6 +16,11 @@ pub struct Phase {
     pub begins: bool,
 }
 
+impl Phase {
+    /// The name of a phase in which a node of a twin is away that comes back.
+    pub const AWAY: &'static str = "away";
+}
+
 /// All recoveries of one variant at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoverySample {

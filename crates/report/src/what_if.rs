@@ -83,9 +83,13 @@ fn done(until: &str, answer: &Answer) -> String {
         false => String::new(),
     };
     let bytes = show_bytes(answer.bytes);
+    let away = match answer.away_s > 0.0 {
+        true => format!("; nodes are away for {} in any case", show_seconds(answer.away_s)),
+        false => String::new(),
+    };
     format!(
         "{until} after {when}{gain}; {bytes} are copied\n  \
-         between {} and {}: {}, and {:.0} % for what is not modelled",
+         between {} and {}: {}, and {:.0} % for what is not modelled{away}",
         show_seconds(least),
         show_seconds(most),
         drawn(answer.draws),
@@ -194,6 +198,29 @@ mod tests {
         assert!(
             known.starts_with("3 nodes take part.") && known.contains("at most 25 % of its disk,")
         );
+    }
+
+    #[test]
+    fn how_long_nodes_are_away_is_said_beside_the_interval() {
+        let mut answer = Answer {
+            variant: "as it is".to_owned(),
+            changed: Default::default(),
+            green_s: 90.5,
+            between_s: (90.0, 108.6),
+            away_s: 90.0,
+            draws: 1,
+            gain: 1.0,
+            bytes: 0,
+            phases: Vec::new(),
+            curve: Vec::new(),
+            foreground: Foreground::default(),
+            full_disks: Vec::new(),
+            came_back: Vec::new(),
+        };
+        let away = "nodes are away for 90.0 s in any case";
+        assert!(done("green", &answer).ends_with(away), "{}", done("green", &answer));
+        answer.away_s = 0.0;
+        assert!(!done("green", &answer).contains("away"));
     }
 
     #[test]

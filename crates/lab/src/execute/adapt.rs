@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
 use crate::plan::{
     Action, OF_FOLLOWER, Plan, Question, Resolved, SettingChange, Step, Twin, Variant, bounds,
+    shards_in_words,
 };
 
 const ALLOCATION: &str = "cluster.routing.allocation.enable";
@@ -112,11 +113,11 @@ fn check_twin(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
         return Err(usage(why.to_owned()));
     }
     let lost = twin.lost_shards();
-    if let Some(first) = lost.first() {
+    if !lost.is_empty() {
         return Err(usage(format!(
-            "no copy would be left of {} shards ({first} is the first): without a snapshot the cluster is red for good; \
+            "no copy would be left of {}: without a snapshot the cluster is red for good; \
              lose fewer nodes at once, or ask first what more replicas take",
-            lost.len()
+            shards(&lost)
         )));
     }
     let excluded = excluded(plan);
@@ -167,12 +168,24 @@ fn check_moves(plan: &Resolved, twin: &Twin) -> Result<()> {
     let excluded = excluded(plan);
     let excluded: Vec<&str> = excluded.split(',').map(str::trim).collect();
     let stay = twin.shards_that_stay(&excluded);
-    let Some(first) = stay.first() else { return Ok(()) };
+    if stay.is_empty() {
+        return Ok(());
+    }
     Err(usage(format!(
-        "copies of {} shards would stay ({first} is the first): fewer nodes are left than the copies of a shard need, \
+        "copies of {} would stay: fewer nodes are left than the copies of a shard need, \
          each on a node of its own; drain fewer nodes, or have fewer replicas",
-        stay.len()
+        shards(&stay)
     )))
+}
+
+/// How many shards these are and which is the first, or the only one.
+fn shards(names: &[String]) -> String {
+    let count = shards_in_words(names.len());
+    match names {
+        [] => count,
+        [one] => format!("{count} ({one})"),
+        [first, ..] => format!("{count} ({first} is the first)"),
+    }
 }
 
 /// What virtual time changes of a plan as it is `written`, a sentence each. What the command line says otherwise is no

@@ -13,9 +13,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use clusters::FaultKind;
 use engine::settings::{Settings, Watermark, Watermarks};
-use record::Row;
 use record::random::split_mix;
 use record::units::show_bytes;
+use record::{Phase, Row};
 use serde_json::{Value, json};
 use world::model::{Host, parameters};
 
@@ -151,11 +151,8 @@ async fn lose(
     let twin = twin(run);
     let names: Vec<&str> = nodes.iter().map(|node| twin.nodes[*node].name.as_str()).collect();
     let (copies, bytes) = twin.outstanding();
-    let text = format!(
-        "{} lost: {copies} copies of {} are to be made",
-        names.join(", "),
-        show_bytes(bytes)
-    );
+    let copies = if copies == 1 { "1 copy".to_owned() } else { format!("{copies} copies") };
+    let text = format!("{} lost; to be made: {copies} of {}", names.join(", "), show_bytes(bytes));
     run.note(Some(turn.variant), &text)?;
     for node in nodes {
         run.clusters.faults()?.begin(&Twin::machine(*node), FaultKind::Kill).await?;
@@ -180,8 +177,10 @@ async fn restart(
         if flush {
             flush_written(run).await?;
         }
+        let name = Some(turn.variant.name.as_str());
         run.clusters.faults()?.begin(&machine, FaultKind::Stop).await?;
         let back = run.env.now() + down;
+        run.journal.phase(Phase::AWAY, true, name, turn.lap)?;
         run.env.sleep(LOOK.min(down)).await;
         if made > 0 {
             outlook.while_away(run, turn, telemetry, back).await?;
@@ -189,6 +188,7 @@ async fn restart(
             outlook.look(run, turn, telemetry, Duration::from_millis(1)).await?;
         }
         run.env.sleep_until(back).await;
+        run.journal.phase(Phase::AWAY, false, name, turn.lap)?;
         run.clusters.faults()?.end(&machine, FaultKind::Stop).await?;
         end = outlook.until_green(run, turn, telemetry).await?;
         let text = format!("{} has restarted, and all is green", twin(run).nodes[*node].name);

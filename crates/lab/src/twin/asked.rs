@@ -58,8 +58,11 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
     for key in QUESTIONS.into_iter().chain(["down", "before_restart"]) {
         twin.remove(key);
     }
-    let texts =
-        |names: &[String]| names.iter().map(|n| Value::from(n.as_str())).collect::<Vec<_>>();
+    let texts = |names: &[String]| {
+        let mut seen = BTreeSet::new();
+        let each_once = names.iter().filter(|name| seen.insert(name.as_str()));
+        each_once.map(|name| Value::from(name.as_str())).collect::<Vec<_>>()
+    };
     match asked {
         Asked::Lose(names) => {
             twin.insert("lose".to_owned(), texts(names).into());

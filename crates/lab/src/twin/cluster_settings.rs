@@ -7,7 +7,7 @@ use record::observation::{Scope, Setting};
 use toml::{Table, Value};
 
 use super::filters::{OF_THE_CLUSTER, filters, is_filter, names};
-use crate::plan::ZONE;
+use crate::plan::{DELAY, ZONE};
 
 /// A manager of the field misses a node as soon as its connection closes.
 const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
@@ -15,6 +15,7 @@ const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
 const REPLICA_RING: &str = "narrows.allocation.replica_ring";
 /// The embedded engine reads and hashes every copy before it opens it; the field opens it unread.
 pub(super) const CHECK: &str = "index.shard.check_on_startup";
+pub(super) const PRIORITY: &str = "index.priority";
 /// Defaults of the field that are not the embedded engine's.
 const OF_THE_FIELD: [(&str, &str); 5] = [
     (ON_DISCONNECT, "true"),
@@ -24,6 +25,8 @@ const OF_THE_FIELD: [(&str, &str); 5] = [
     ("cluster.routing.rebalance.enable", "all"),
     ("cluster.routing.allocation.disk.threshold_enabled", "true"),
 ];
+/// How a filter by the names of nodes ends.
+const BY_NAME: &str = "._name";
 const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const SLOTS_OF_THE_FIELD: u64 = 2;
 const SLOTS_MAX: u64 = 10_000;
@@ -38,8 +41,29 @@ const RELEVANT: [&str; 4] = [
     "cluster.info.update.", "indices.recovery.", "cluster.routing.allocation.",
     "cluster.routing.rebalance.",
 ];
+/// Settings that decide as much, and are of indices, of our own nodes, or no part of what is read of a cluster.
+const RELEVANT_WHERE_ASKED: [&str; 9] = [
+    CHECK,
+    DELAY,
+    PRIORITY,
+    "cluster.fault_detection.",
+    "index.translog.",
+    "narrows.allocation.",
+    "narrows.fault_detection.",
+    "narrows.recovery.",
+    "transport.",
+];
 /// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
 const HEADROOM: &str = ".max_headroom";
+
+/// Whether a twin's nodes obey a setting that it is asked with. Filters are lists of the names of nodes there.
+pub fn models(setting: &str) -> bool {
+    let mut starts = RELEVANT.iter().chain(&RELEVANT_WHERE_ASKED);
+    match is_filter(setting) {
+        true => setting.ends_with(BY_NAME),
+        false => starts.any(|start| setting.starts_with(start)),
+    }
+}
 
 /// The attribute that says where a node is.
 pub(super) fn zone_attribute(seen: &Inventory) -> Option<String> {
@@ -165,6 +189,35 @@ mod tests {
         assert_eq!(resolved(&plan).variants[0].settings[CHECK], "false");
         seen.cluster.flavour = "narrows".to_owned();
         assert!(OF_THE_FIELD.iter().all(|(name, _)| setting(&seen, name).is_empty()));
+    }
+
+    #[test]
+    fn what_a_twin_reads_of_a_cluster_and_what_its_nodes_obey_besides_is_modelled() {
+        let modelled = [
+            SLOTS,
+            DELAY,
+            PRIORITY,
+            "indices.recovery.max_bytes_per_sec",
+            "cluster.routing.rebalance.enable",
+            "cluster.routing.allocation.disk.watermark.low",
+            "cluster.routing.allocation.exclude._name",
+            "index.routing.allocation.require._name",
+            "transport.compress",
+        ];
+        for name in modelled {
+            assert!(models(name) && engine::settings::find(name).is_some(), "{name}");
+        }
+        let not_modelled = [
+            "cluster.routing.allocation.exclude._ip",
+            "index.routing.allocation.include._host",
+            "index.codec",
+            "index.refresh_interval",
+            "search.max_buckets",
+            "cluster.metadata.anything",
+        ];
+        for name in not_modelled {
+            assert!(!models(name) && engine::settings::find(name).is_some(), "{name}");
+        }
     }
 
     #[test]

@@ -6,13 +6,12 @@ use record::inventory::{Inventory, InventoryCopy, InventoryNode};
 use record::units::show_size_setting;
 use toml::{Table, Value};
 
-use super::cluster_settings::{CHECK, accepted};
+use super::cluster_settings::{CHECK, PRIORITY, accepted};
 use super::filters::{OF_AN_INDEX, TIER_PREFERENCE, is_filter, of_index};
-use crate::plan::DELAY;
+use crate::plan::{DELAY, shards_in_words};
 
 /// What the field waits for a node where an index does not say it.
 const DELAY_OF_THE_FIELD: &str = "1m";
-const PRIORITY: &str = "index.priority";
 const EXPANDS: &str = "index.auto_expand_replicas";
 /// More copies of a shard than an index of a twin has.
 const COPIES_MAX: usize = 11;
@@ -76,13 +75,16 @@ pub(super) fn indices(
         found.push(index.into());
     }
     if red > 0 {
-        left_out.push(format!("{red} shards without a started primary"));
+        left_out.push(format!("{} without a started primary", shards_in_words(red)));
     }
     if assumed > 0 {
-        left_out.push(format!("the segments of {assumed} shards: 10 are assumed"));
+        let assumed = shards_in_words(assumed);
+        left_out.push(format!("the segments of {assumed}: 10 are assumed"));
     }
     if empty > 0 {
-        left_out.push(format!("the sizes of {empty} shards, which are not known: they are empty"));
+        let empty = shards_in_words(empty);
+        left_out
+            .push(format!("the sizes of {empty}, which are not known: empty copies are assumed"));
     }
     found
 }
@@ -198,7 +200,7 @@ mod tests {
         let mut seen = seen();
         seen.copies[0].bytes = None;
         let (_, left_out) = asked(&seen, &Given::default(), "a");
-        let says = "the sizes of 1 shards";
+        let says = "the sizes of 1 shard,";
         assert!(left_out.iter().any(|one| one.starts_with(says)), "{left_out:?}");
     }
 }

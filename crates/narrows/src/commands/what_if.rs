@@ -138,6 +138,10 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
         _ => {}
     }
     match engine::settings::check(&name, &value) {
+        Ok(_) if !twin::models(&name) => Err(format!(
+            "a twin does not model {name}: its answer would be the same with any value, and say nothing of the \
+             cluster; \"What it goes by\" in docs/what-if.md says what is modelled"
+        )),
         Ok(_) => Ok((name, value)),
         // The cluster may well have it.
         Err(SettingError::Unknown { name, hint }) => Err(format!(
@@ -209,6 +213,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     check_set_once(&args.settings)?;
     let (Import { mut plan, mut left_out, voters }, folder) = twin_of(args)?;
+    check_filters(&plan, &args.settings)?;
     let written = twin::documents_per_s(&plan);
     if args.flush && written == 0.0 {
         let text =
@@ -274,6 +279,13 @@ fn check_has(plan: &TwinPlan, node: &str) -> anyhow::Result<()> {
     }
     let hint = record::names::did_you_mean(node, known.iter().copied());
     Err(Usage(format!("no node is called \"{node}\"{hint}; there are {}", known.join(", "))).into())
+}
+
+/// Filters name nodes of the twin: a name that no node has, or a pattern, would filter nothing.
+fn check_filters(plan: &TwinPlan, settings: &[(String, String)]) -> anyhow::Result<()> {
+    let filters = settings.iter().filter(|(name, _)| name.ends_with("._name"));
+    let named = filters.flat_map(|(_, value)| value.split(',').map(str::trim));
+    named.filter(|node| !node.is_empty()).try_for_each(|node| check_has(plan, node))
 }
 
 fn ask_for_the_first(plan: &mut TwinPlan) {

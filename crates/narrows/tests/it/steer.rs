@@ -1,6 +1,6 @@
 //! `steer` on a cluster of real processes: it raises what holds, and everything is as it was at the end.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::Command;
 use std::time::Duration;
 
@@ -128,8 +128,12 @@ fn what_somebody_else_sets_meanwhile_stays_and_it_stops() {
     let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--apply"]));
     steering.until("set");
     cluster.set(&json!({ LIMIT: "3mb" }));
+    let mut stderr = steering.child.stderr.take().unwrap();
     let (code, said) = steering.end();
     assert_eq!(code, Some(1), "{said:#?}");
+    let mut beside = String::new();
+    stderr.read_to_string(&mut beside).unwrap();
+    assert!(beside.contains("its last line says why") && !beside.contains(LIMIT), "{beside}");
     let end = said.last().unwrap()["why"].as_str().unwrap();
     for word in ["somebody else", "3mb", LIMIT] {
         assert!(end.contains(word), "{word}: {end}");

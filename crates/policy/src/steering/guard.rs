@@ -145,14 +145,17 @@ impl Guard {
 
 /// What is bad enough without a second look, in words.
 fn grave(figures: &Foreground) -> Option<String> {
-    let Foreground { rejected, tripped, probes_failed, .. } = figures;
+    let Foreground { rejected, tripped, probes_failed, probe_error, .. } = figures;
     if *rejected > 0 {
         return Some(format!("{rejected} requests were refused for want of room"));
     }
     if *tripped > 0 {
         return Some(format!("breakers tripped {tripped} times"));
     }
-    (*probes_failed > 0).then(|| format!("{probes_failed} of the guard's queries failed"))
+    (*probes_failed > 0).then(|| {
+        let last = probe_error.as_ref().map_or(String::new(), |why| format!(", the last: {why}"));
+        format!("{probes_failed} of the guard's queries failed{last}")
+    })
 }
 
 /// The 99th percentile; of few, the slowest.
@@ -203,6 +206,10 @@ mod tests {
     #[test]
     fn refusals_and_trips_are_enough_at_once() {
         let mut guard = Guard::new(Marks::default());
+        let probe_error = Some("no such index".to_owned());
+        let failed = Foreground { probes_failed: 2, probe_error, ..Foreground::default() };
+        let expected = "2 of the guard's queries failed, the last: no such index";
+        assert_eq!(guard.judge(&failed, false), Users::Suffer(expected.to_owned()));
         let refused = Foreground { rejected: 3, ..Foreground::default() };
         assert!(matches!(guard.judge(&refused, false), Users::Suffer(why) if why.contains('3')));
     }

@@ -142,6 +142,8 @@ pub struct Foreground {
     pub probes_ms: Vec<f64>,
     /// Queries of the guard that failed since the look before.
     pub probes_failed: u32,
+    /// How the last of those failed.
+    pub probe_error: Option<String>,
     /// Requests that were refused for want of room since the look before.
     pub rejected: u64,
     /// How often breakers tripped since the look before.

@@ -19,17 +19,22 @@ const EVERY: Duration = Duration::from_millis(200);
 struct Taken {
     ms: Vec<f64>,
     failed: u32,
+    /// How the last one failed.
+    error: Option<String>,
     /// When the one that is under way was sent.
     under_way: Option<Time>,
 }
 
 impl Taken {
-    /// The query that was under way took so long; none where it failed.
-    fn answered(&mut self, took_ms: Option<f64>) {
+    /// The query that was under way took so long, or failed; in words.
+    fn answered(&mut self, took_ms: Result<f64, String>) {
         self.under_way = None;
         match took_ms {
-            Some(took_ms) => self.ms.push(took_ms),
-            None => self.failed += 1,
+            Ok(took_ms) => self.ms.push(took_ms),
+            Err(error) => {
+                self.failed += 1;
+                self.error = Some(error);
+            }
         }
     }
 }
@@ -65,16 +70,18 @@ impl GuardQuery {
                 own.borrow_mut().under_way = Some(sent);
                 let answer = client.ask("GET", &path, &body).await;
                 let took_ms = (own_env.now() - sent).as_secs_f64() * 1e3;
-                own.borrow_mut().answered(answer.is_ok().then_some(took_ms));
+                let took_ms = answer.map(|_| took_ms).map_err(|error| error.to_string());
+                own.borrow_mut().answered(took_ms);
                 own_env.sleep_until((sent + EVERY).max(own_env.now())).await;
             }
         });
         Ok(GuardQuery { env: env.clone(), taken, _task: task })
     }
 
-    /// How long queries took since this was last asked, in milliseconds, and how many failed. One that is not answered
-    /// yet counts by its age where that is more than all others took: it would be told of too late otherwise.
-    pub(crate) fn take(&self) -> (Vec<f64>, u32) {
+    /// How long queries took since this was last asked, in milliseconds, how many failed, and how the last of those
+    /// did. One that is not answered yet counts by its age where that is more than all others took: it would be told of
+    /// too late otherwise.
+    pub(crate) fn take(&self) -> (Vec<f64>, u32, Option<String>) {
         let mut taken = self.taken.borrow_mut();
         let mut ms = std::mem::take(&mut taken.ms);
         if let Some(sent) = taken.under_way {
@@ -82,6 +89,6 @@ impl GuardQuery {
             let is_slowest = ms.iter().all(|other| *other < age_ms);
             ms.extend(Some(age_ms).filter(|_| is_slowest));
         }
-        (ms, std::mem::take(&mut taken.failed))
+        (ms, std::mem::take(&mut taken.failed), taken.error.take())
     }
 }

@@ -213,7 +213,7 @@ impl Hand {
         // These questions have a deadline of their own: a slow look takes none of their time.
         let _under_way = self.client.begin_look();
         let times = self.users.ask(&self.client).await?;
-        let (probes_ms, probes_failed) =
+        let (probes_ms, probes_failed, probe_error) =
             self.guard.as_ref().map_or_else(Default::default, |guard| guard.take());
         let users = Foreground {
             search_ms: times.search_ms,
@@ -221,6 +221,7 @@ impl Hand {
             rejected: times.rejected,
             probes_ms,
             probes_failed,
+            probe_error,
             ..Foreground::default()
         };
         let series = self.looking.series();

@@ -139,7 +139,11 @@ async fn apply(
     };
     let left = patiently(env, &dir, put_back).await?;
     changes.finish()?;
-    tell_left(&left);
+    if let Some(Ending::Stopped(why)) = &ending {
+        tell_left(&untold(&left, why));
+    } else {
+        tell_left(&left);
+    }
     let took = show_seconds((env.now() - began).as_secs_f64().round());
     let helped = if made.is_empty() { "nothing".to_owned() } else { made.join(", ") };
     let put_back = if keeps && !made.is_empty() { "it stays so" } else { as_it_was(&left) };
@@ -155,9 +159,20 @@ async fn apply(
     recording.into_inner().end(t_ms)?;
     ended?;
     match ending {
-        Some(Ending::Stopped(why)) => Err(anyhow!("stopped: {why}")),
+        // Why it stopped is in the last line.
+        Some(Ending::Stopped(_)) => {
+            Err(anyhow!("stopped before it was told to: its last line says why"))
+        }
         _ => Ok(()),
     }
+}
+
+/// Of sentences that each begin with a setting, those of settings that are not named already.
+fn untold(left: &[String], told: &str) -> Vec<String> {
+    let is_told = |sentence: &&String| {
+        sentence.split(' ').next().is_some_and(|setting| told.contains(setting))
+    };
+    left.iter().filter(|sentence| !is_told(sentence)).cloned().collect()
 }
 
 /// Takes the lease, and says what came of it.
