@@ -29,10 +29,7 @@ pub enum Figure {
 /// Figures of loads that are shown beside the published ones and judged by no error: an extreme depends on how many
 /// searches were sent, and errors are none of the virtual world's.
 pub const BESIDE: [&str; 5] = [
-    "Min Throughput",
-    "Max Throughput",
-    "99.9th percentile latency",
-    "100th percentile latency",
+    "Min Throughput", "Max Throughput", "99.9th percentile latency", "100th percentile latency",
     "error rate",
 ];
 

@@ -77,20 +77,8 @@ pub static COUCHBASE_PY: Tool = Tool {
 
 /// What the tests of this workspace need. `.ci/run` installs all of it.
 pub static FOR_TESTS: [&Tool; 14] = [
-    &CHROMIUM,
-    &PROMETHEUS,
-    &JAVA,
-    &JAVA_21,
-    &MAVEN,
-    &GO,
-    &TSHARK,
-    &OPENSEARCH_PY,
-    &COUCHBASE_PY,
-    &SCRIPT,
-    &OWN_MOUNTS,
-    &OWN_DISKS,
-    &CONTROL_GROUPS,
-    &STRESS_NG,
+    &CHROMIUM, &PROMETHEUS, &JAVA, &JAVA_21, &MAVEN, &GO, &TSHARK, &OPENSEARCH_PY, &COUCHBASE_PY,
+    &SCRIPT, &OWN_MOUNTS, &OWN_DISKS, &CONTROL_GROUPS, &STRESS_NG,
 ];
 
 /// The Python whose packages are looked for: `NARROWS_PYTHON`, or `python3` of the path.

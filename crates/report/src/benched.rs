@@ -18,14 +18,7 @@ use crate::svg::scatter::{Dot, Mark, Scatter};
 
 /// What is told of each who judged.
 const COLUMNS: [&str; 9] = [
-    "",
-    "cases",
-    "AC@1",
-    "AC@3",
-    "macro-F1",
-    "false alarms",
-    "unknown",
-    "gain off by",
+    "", "cases", "AC@1", "AC@3", "macro-F1", "false alarms", "unknown", "gain off by",
     "right after",
 ];
 /// Mistakes that are told.

@@ -6,20 +6,8 @@ use record::{Limit, Row, RunDir};
 /// with their share; what is not known is empty.
 pub fn csv(run: &RunDir) -> String {
     let mut header: Vec<String> = [
-        "run",
-        "plan",
-        "target",
-        "variant",
-        "lap",
-        "seconds",
-        "bytes",
-        "bytes_per_s",
-        "link_share",
-        "verified",
-        "documents",
-        "refetched_chunks",
-        "published_s",
-        "published_bytes",
+        "run", "plan", "target", "variant", "lap", "seconds", "bytes", "bytes_per_s", "link_share",
+        "verified", "documents", "refetched_chunks", "published_s", "published_bytes",
     ]
     .map(str::to_owned)
     .to_vec();

@@ -26,12 +26,7 @@ pub(super) async fn info(call: Call) -> Result<Reply> {
 }
 
 const METRICS: [&str; 7] = [
-    "blocks",
-    "cluster_manager_node",
-    "master_node",
-    "metadata",
-    "nodes",
-    "routing_table",
+    "blocks", "cluster_manager_node", "master_node", "metadata", "nodes", "routing_table",
     "version",
 ];
 

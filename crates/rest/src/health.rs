@@ -365,9 +365,7 @@ mod tests {
             assert_eq!(met(query, expression), is_met, "{query} {expression:?}");
         }
         for bad in [
-            "wait_for_status=blue",
-            "wait_for_nodes=ge3",
-            "wait_for_active_shards=x",
+            "wait_for_status=blue", "wait_for_nodes=ge3", "wait_for_active_shards=x",
             "wait_for_events=soon",
         ] {
             assert!(Wanted::read(&Query::parse(bad).unwrap()).is_err(), "{bad}");

@@ -28,21 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The parts of `_nodes/stats` that the field has. Those that this engine does not keep are left out.
 const STATS: [&str; 16] = [
-    "adaptive_selection",
-    "breaker",
-    "discovery",
-    "fs",
-    "http",
-    "indexing_pressure",
-    "indices",
-    "ingest",
-    "jvm",
-    "os",
-    "process",
-    "script",
-    "script_cache",
-    "thread_pool",
-    "timestamp",
+    "adaptive_selection", "breaker", "discovery", "fs", "http", "indexing_pressure", "indices",
+    "ingest", "jvm", "os", "process", "script", "script_cache", "thread_pool", "timestamp",
     "transport",
 ];
 /// Parts that are refused where they are asked for by their names. `breaker` and `indexing_pressure` are not: monitors
@@ -53,23 +40,8 @@ const OF_THE_NODE: [&str; 2] = ["recovery", "search"];
 /// The metrics of indices that the field has, by the names of the path. Those that this engine does not count are left
 /// out of the answer.
 pub(super) const INDEX_METRICS: [&str; 18] = [
-    "bulk",
-    "completion",
-    "docs",
-    "fielddata",
-    "flush",
-    "get",
-    "indexing",
-    "merge",
-    "query_cache",
-    "recovery",
-    "refresh",
-    "request_cache",
-    "search",
-    "segments",
-    "store",
-    "suggest",
-    "translog",
+    "bulk", "completion", "docs", "fielddata", "flush", "get", "indexing", "merge", "query_cache",
+    "recovery", "refresh", "request_cache", "search", "segments", "store", "suggest", "translog",
     "warmer",
 ];
 
@@ -79,17 +51,8 @@ pub(super) fn in_path(metric: &str) -> &str {
 }
 
 const INFO: [&str; 11] = [
-    "aggregations",
-    "http",
-    "indices",
-    "ingest",
-    "jvm",
-    "os",
-    "plugins",
-    "process",
-    "settings",
-    "thread_pool",
-    "transport",
+    "aggregations", "http", "indices", "ingest", "jvm", "os", "plugins", "process", "settings",
+    "thread_pool", "transport",
 ];
 
 /// The present nodes that an expression names: `_all`, `_local`, `_master`, names and addresses with `*`, roles, and

@@ -111,10 +111,7 @@ fn checkpoints(shards: &[(u32, FollowStats)]) -> (i64, i64) {
 /// `GET /_plugins/_replication/follower_stats`.
 pub(super) async fn follower_stats(call: Call) -> Result<Reply> {
     const COUNTERS: [&str; 5] = [
-        "operations_written",
-        "operations_read",
-        "failed_read_requests",
-        "failed_write_requests",
+        "operations_written", "operations_read", "failed_read_requests", "failed_write_requests",
         "total_write_time_millis",
     ];
     let all = followed(&call, patience(&call)?).await?;

@@ -417,10 +417,7 @@ fn a_cluster_without_replication_between_clusters_says_so() {
         says(
             refused,
             &[
-                "opensearch 2.19.1",
-                "_ccr/stats",
-                "_plugins/_replication",
-                "replica-over-link",
+                "opensearch 2.19.1", "_ccr/stats", "_plugins/_replication", "replica-over-link",
                 "nothing was changed",
             ],
         );

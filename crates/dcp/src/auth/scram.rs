@@ -293,11 +293,7 @@ mod tests {
             assert!(ScramServer::begin(Hash::Sha1, first, "x", b"s", none).is_none(), "{first:?}");
         }
         for first in [
-            "",
-            "r=mine,s=AAAA,i=1",
-            "r=other,s=AAAA,i=1",
-            "r=minex,s=?,i=1",
-            "r=minex,s=AAAA,i=0",
+            "", "r=mine,s=AAAA,i=1", "r=other,s=AAAA,i=1", "r=minex,s=?,i=1", "r=minex,s=AAAA,i=0",
             "r=minex,s=AAAA,i=4000000000",
         ] {
             let answer = client(Hash::Sha1, "a", "b", "mine").answer(first.as_bytes());

@@ -7,14 +7,7 @@ use super::StateError;
 
 /// Parameters that say how a field is stored: what is on disk cannot follow a change of these.
 const FIXED: [&str; 8] = [
-    "type",
-    "index",
-    "analyzer",
-    "normalizer",
-    "doc_values",
-    "store",
-    "fielddata",
-    "scaling_factor",
+    "type", "index", "analyzer", "normalizer", "doc_values", "store", "fielddata", "scaling_factor",
 ];
 
 /// The mappings `current` with `added` merged in. Null is no mappings.

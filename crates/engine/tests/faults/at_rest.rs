@@ -23,13 +23,8 @@ use crate::scenario::{Case, Chance, Fault, Scenario, Shape, Side, What};
 const INDICES: &str = "/data/indices/";
 /// What names damage in the explanation of a shard that has no primary.
 const NAMES: [&str; 7] = [
-    "is damaged",
-    "another shard",
-    "is missing",
-    "no commit",
-    "holds no shard copy",
-    "its disk holds no copy",
-    "which is not in sync",
+    "is damaged", "another shard", "is missing", "no commit", "holds no shard copy",
+    "its disk holds no copy", "which is not in sync",
 ];
 
 /// What befalls a file.

@@ -387,15 +387,8 @@ fn the_checkers_patience_follows_from_the_parameters() {
 #[test]
 fn a_case_is_read_as_it_is_written() {
     for text in [
-        "17",
-        "17/1.4/32",
-        "17/none/all",
-        "17/all/8",
-        "wide:17",
-        "wide:17/1/8",
-        "pair:17/0/all",
-        "moving:3/all/4",
-        "restarting:3/1/all",
+        "17", "17/1.4/32", "17/none/all", "17/all/8", "wide:17", "wide:17/1/8", "pair:17/0/all",
+        "moving:3/all/4", "restarting:3/1/all",
     ] {
         assert_eq!(text.parse::<Case>().unwrap().to_string(), text);
     }

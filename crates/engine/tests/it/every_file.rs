@@ -211,14 +211,8 @@ async fn judged(env: &Env, stopped: &Stopped, c: &Cluster) -> Result<String, Str
         let (_, explained) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
         said = format!("{explained}");
         let names = [
-            "is damaged",
-            "another shard",
-            "is missing",
-            " and has ",
-            "no commit",
-            "holds no shard copy",
-            "its disk holds no copy",
-            "which is not in sync",
+            "is damaged", "another shard", "is missing", " and has ", "no commit",
+            "holds no shard copy", "its disk holds no copy", "which is not in sync",
         ];
         // With another copy it is red for a moment only, until that one is the primary.
         let is_refused = stopped.nodes == 1 && health["status"] == "red";

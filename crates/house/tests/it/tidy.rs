@@ -108,15 +108,8 @@ fn nothing_names_the_machine_it_was_written_on() {
 fn one_file_alone_prints() {
     const PRINTER: &str = "crates/narrows/src/terminal.rs";
     const PRINTING: [&str; 9] = [
-        "println!",
-        "print!(",
-        "eprint!(",
-        "dbg!(",
-        "stdout()",
-        "stderr()",
-        "error.print()",
-        "/dev/tty",
-        "/dev/stdout",
+        "println!", "print!(", "eprint!(", "dbg!(", "stdout()", "stderr()", "error.print()",
+        "/dev/tty", "/dev/stdout",
     ];
     let mut wrong = Vec::new();
     for (name, text) in texts() {

@@ -109,10 +109,7 @@ fn kinds(a: &str, b: &str) -> Vec<(RunDir, Vec<&'static str>)> {
         (
             of(vec![of_following(a, 4, 0)]),
             vec![
-                "12.0 s",
-                "cut off for 5:00",
-                "3.0 times",
-                "1\u{202f}440\u{202f}776",
+                "12.0 s", "cut off for 5:00", "3.0 times", "1\u{202f}440\u{202f}776",
                 "nothing lost",
             ],
         ),

@@ -43,15 +43,8 @@ const RELEVANT: [&str; 4] = [
 ];
 /// Settings that decide as much, and are of indices, of our own nodes, or no part of what is read of a cluster.
 const RELEVANT_WHERE_ASKED: [&str; 9] = [
-    CHECK,
-    DELAY,
-    PRIORITY,
-    "cluster.fault_detection.",
-    "index.translog.",
-    "narrows.allocation.",
-    "narrows.fault_detection.",
-    "narrows.recovery.",
-    "transport.",
+    CHECK, DELAY, PRIORITY, "cluster.fault_detection.", "index.translog.", "narrows.allocation.",
+    "narrows.fault_detection.", "narrows.recovery.", "transport.",
 ];
 /// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
 const HEADROOM: &str = ".max_headroom";

@@ -14,8 +14,8 @@ use super::{History, usage};
 const LOOKS_MIN: usize = 6;
 /// It may take so many times as long as was asked for.
 const LONGER_MAX: u32 = 4;
-/// A look is up to this part of the interval late, by steps that meet every part of it equally often. With half of it, a
-/// node that stands still for half of each interval was never asked while it did.
+/// A look is up to this part of the interval late, by steps that meet every part of it equally often. With half of it,
+/// a node that stands still for half of each interval may never be asked while it does.
 const LATE_MAX: f64 = 1.0;
 const GOLDEN: f64 = 0.618_033_988_749_895;
 

@@ -248,13 +248,7 @@ impl Published {
     fn medians(&self, markdown: bool) -> String {
         let mut table = new_table(markdown);
         table.set_header([
-            "document",
-            "of",
-            "kind",
-            "rows",
-            "median error",
-            "in range",
-            "furthest off",
+            "document", "of", "kind", "rows", "median error", "in range", "furthest off",
         ]);
         for group in self.groups() {
             table.add_row([

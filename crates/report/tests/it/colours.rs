@@ -2,18 +2,8 @@
 
 const CSS: &str = include_str!("../../src/page/page.css");
 const COLOURS: [&str; 12] = [
-    "latency",
-    "link-rate",
-    "loss",
-    "throttle",
-    "disk-read",
-    "disk-write",
-    "cpu",
-    "slots",
-    "memory",
-    "proxy",
-    "coordination",
-    "neutral",
+    "latency", "link-rate", "loss", "throttle", "disk-read", "disk-write", "cpu", "slots",
+    "memory", "proxy", "coordination", "neutral",
 ];
 /// What the eye still tells apart side by side, as a distance in OKLab.
 const LEAST: f64 = 0.02;

@@ -69,10 +69,7 @@ fn page_and_terminal_say_the_same() {
     let plain = plain_lines(&view, 8.0).join("\n");
     let text = |pointer: &str| frame.pointer(pointer).and_then(Value::as_str).unwrap().to_owned();
     for pointer in [
-        "/headline",
-        "/totals/green",
-        "/totals/green_note",
-        "/recoveries/0/amount",
+        "/headline", "/totals/green", "/totals/green_note", "/recoveries/0/amount",
         "/recoveries/0/eta",
     ] {
         assert!(plain.contains(&text(pointer)), "{} is not in\n{plain}", text(pointer));

@@ -16,9 +16,7 @@ const KINDS: [(&str, &[&str]); 7] = [
     (
         "disk",
         &[
-            "FileChannelImpl.force",
-            "FileDispatcherImpl.force",
-            "FileDispatcherImpl.pread",
+            "FileChannelImpl.force", "FileDispatcherImpl.force", "FileDispatcherImpl.pread",
             "FileDispatcherImpl.write",
         ],
     ),

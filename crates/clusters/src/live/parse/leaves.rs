@@ -199,12 +199,8 @@ mod tests {
         assert_eq!(
             seen.0,
             [
-                "/a/b None None None",
-                "/a/c Some(7) Some(\"7\") None",
-                "/l begins",
-                "/l/d None None Some(true)",
-                "/l Some(5) None None",
-                "/l begins",
+                "/a/b None None None", "/a/c Some(7) Some(\"7\") None", "/l begins",
+                "/l/d None None Some(true)", "/l Some(5) None None", "/l begins",
                 "/l/e Some(2) None None",
             ]
         );

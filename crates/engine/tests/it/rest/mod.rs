@@ -164,14 +164,8 @@ fn strangers_are_told_nothing() {
         let wrong = BasicAuth::new(USER, "open sesam").unwrap().authorization();
         let wrong = format!("Authorization: {wrong}\r\n");
         for line in [
-            "GET /",
-            "HEAD /",
-            "PUT /a",
-            "POST /_bulk",
-            "DELETE /a",
-            "GET /_cat/nodes",
-            "GET /no/such/path",
-            "PATCH /_cluster/health",
+            "GET /", "HEAD /", "PUT /a", "POST /_bulk", "DELETE /a", "GET /_cat/nodes",
+            "GET /no/such/path", "PATCH /_cluster/health",
         ] {
             for headers in ["", &wrong, "Authorization: Bearer x\r\n", "Authorization: Basic\r\n"] {
                 let answer = ask(line, headers, "{}").await;

@@ -182,12 +182,8 @@ async fn pipelines_read_what_all_shards_found(env: Env) {
     assert_eq!(
         names,
         [
-            "bucket_metric_value#best",
-            "date_histogram#months",
-            "simple_value#mean",
-            "simple_value#rest",
-            "stats_bucket#rises",
-            "sterms#words",
+            "bucket_metric_value#best", "date_histogram#months", "simple_value#mean",
+            "simple_value#rest", "stats_bucket#rises", "sterms#words",
         ]
     );
     let march = &typed["date_histogram#months"]["buckets"][2];

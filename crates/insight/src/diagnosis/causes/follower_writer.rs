@@ -26,12 +26,7 @@ pub(super) static CAUSE: Cause = Cause {
         reads: "_ccr/stats write_buffer_size_in_bytes, write_buffer_operation_count; _plugins/_replication/follower_stats \
                 operations_read, operations_written, throttled_write_requests",
         thresholds: &[
-            LAG_OPS,
-            CATCHES_UP,
-            BUFFER_FULL,
-            BUFFER_BYTES,
-            STRENGTH_FULL,
-            STRENGTH_GROWS,
+            LAG_OPS, CATCHES_UP, BUFFER_FULL, BUFFER_BYTES, STRENGTH_FULL, STRENGTH_GROWS,
         ],
         lift: "max_outstanding_write_requests (follow parameter), the follower's disks and cores",
         default: "9",

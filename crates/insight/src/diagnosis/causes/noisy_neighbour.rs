@@ -24,14 +24,7 @@ pub(super) static CAUSE: Cause = Cause {
         reads: "_nodes/stats fs.io_stats.total.*_kilobytes, os.cpu.percent, process.cpu.total_in_millis, \
                 indices.search.query_total, indexing.index_total; time of its own answers",
         thresholds: &[
-            DISK_BUSY,
-            DISK_OWN,
-            CPU_BUSY,
-            CPU_OWN,
-            CORES_ANSWER,
-            STRENGTH,
-            NEAR_USE,
-            IN_LINE_USE,
+            DISK_BUSY, DISK_OWN, CPU_BUSY, CPU_OWN, CORES_ANSWER, STRENGTH, NEAR_USE, IN_LINE_USE,
         ],
         lift: "move or cap the neighbour",
         default: "",

@@ -25,11 +25,8 @@ fn points_in_every_form() {
     let two = [one[0], "0 Point { lat: 1.0, lon: 2.0 }"];
     let point = || json!({"p": {"type": "geo_point"}});
     for form in [
-        r#"[-0.14,51.52]"#,
-        r#"[-0.14,51.52,12.5]"#,
-        r#"{"lat":51.52,"lon":-0.14}"#,
-        r#""51.52,-0.14""#,
-        r#"[[-0.14,51.52]]"#,
+        r#"[-0.14,51.52]"#, r#"[-0.14,51.52,12.5]"#, r#"{"lat":51.52,"lon":-0.14}"#,
+        r#""51.52,-0.14""#, r#"[[-0.14,51.52]]"#,
     ] {
         assert_eq!(read(point(), &format!("{{\"p\":{form}}}")).unwrap(), one, "{form}");
     }
@@ -54,29 +51,14 @@ fn every_type_coerces_as_the_field_does() {
     assert_eq!(
         read(properties.clone(), source).unwrap(),
         [
-            "0 Boolean(true)",
-            "1 Date(894000000000)",
-            "2 Float(1.5)",
-            "3 Address(::1)",
-            "4 Text(\"abc\")",
-            "4 Text(\"7\")",
-            "5 Integer(2)",
-            "6 Integer(1)",
-            "6 Integer(2)",
+            "0 Boolean(true)", "1 Date(894000000000)", "2 Float(1.5)", "3 Address(::1)",
+            "4 Text(\"abc\")", "4 Text(\"7\")", "5 Integer(2)", "6 Integer(1)", "6 Integer(2)",
             "7 Text(\"a b\")"
         ]
     );
     for bad in [
-        r#"{"o":{"s":40000}}"#,
-        r#"{"l":"x"}"#,
-        r#"{"l":18446744073709551615}"#,
-        r#"{"i":1}"#,
-        r#"{"b":2}"#,
-        r#"{"o":5}"#,
-        r#"[]"#,
-        r#"{"l":1"#,
-        r#"{} {}"#,
-        "",
+        r#"{"o":{"s":40000}}"#, r#"{"l":"x"}"#, r#"{"l":18446744073709551615}"#, r#"{"i":1}"#,
+        r#"{"b":2}"#, r#"{"o":5}"#, r#"[]"#, r#"{"l":1"#, r#"{} {}"#, "",
     ] {
         assert!(read(properties.clone(), bad).is_err(), "{bad}");
     }
@@ -119,11 +101,7 @@ fn a_field_is_kept_in_all_its_ways() {
     // In the order of their paths: n 0, n.long 1, n.short 2, n.text 3, o.t 4, o.t.raw 5.
     let source = r#"{"n":["12","x y"],"n.long":5,"o":{"t":"a b","t.raw":"not this"}}"#;
     let expected = [
-        "1 Integer(12)",
-        "2 Text(\"12\")",
-        "3 Text(\"12\")",
-        "3 Text(\"x y\")",
-        "4 Text(\"a b\")",
+        "1 Integer(12)", "2 Text(\"12\")", "3 Text(\"12\")", "3 Text(\"x y\")", "4 Text(\"a b\")",
         "5 Text(\"a b\")",
     ];
     assert_eq!(read(properties.clone(), source).unwrap(), expected);
@@ -195,14 +173,8 @@ fn what_a_field_says_of_its_values_is_heeded() {
         assert!(said.contains("field [p] of type [geo_point]"), "{other}: {said}");
     }
     for malformed in [
-        r#""hello world""#,
-        "true",
-        "\"\"",
-        "[1,2,3,4]",
-        "{}",
-        r#"{"lon":1}"#,
-        r#"{"lat":"x","lon":1}"#,
-        r#"{"type":"Point"}"#,
+        r#""hello world""#, "true", "\"\"", "[1,2,3,4]", "{}", r#"{"lon":1}"#,
+        r#"{"lat":"x","lon":1}"#, r#"{"type":"Point"}"#,
     ] {
         assert_eq!(read(point.clone(), &format!("{{\"p\":{malformed}}}")).unwrap(), [""; 0]);
     }
