@@ -169,6 +169,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// What was asked for cannot be done; the sentence says why and what to do.
+    pub(crate) fn usage(why: impl Into<String>) -> Error {
+        Error::Usage { why: why.into() }
+    }
+
     /// Joins two errors. It keeps both if both are mistakes of a plan, else the first that is none.
     pub(crate) fn and(self, other: Error) -> Error {
         match (self, other) {

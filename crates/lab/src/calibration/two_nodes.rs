@@ -29,7 +29,7 @@ impl TwoNodes {
         let moving = ["initializing_shards", "relocating_shards"];
         let moving: u64 = moving.iter().filter_map(|state| health[*state].as_u64()).sum();
         if moving > 0 {
-            return Err(usage(format!(
+            return Err(Error::usage(format!(
                 "{moving} copies are on their way in that cluster, and would be measured, too; nothing was changed: \
                  try again once they have come"
             )));
@@ -46,7 +46,7 @@ impl TwoNodes {
         all.sort_by_key(|(name, _)| *name);
         let data_nodes = all.len();
         if data_nodes < 2 {
-            return Err(usage(format!(
+            return Err(Error::usage(format!(
                 "the cluster has {data_nodes} data nodes, and a copy on another one needs 2; nothing was changed"
             )));
         }
@@ -65,7 +65,7 @@ impl TwoNodes {
                 true => String::new(),
                 false => format!(", and in different places ({})", awareness.join(", ")),
             };
-            return Err(usage(format!(
+            return Err(Error::usage(format!(
                 "no two of the {data_nodes} data nodes can be told to hold the copies of a shard: each has to have a \
                  name of its own without * and commas{apart}; nothing was changed"
             )));
@@ -106,10 +106,6 @@ impl TwoNodes {
         };
         format!("two of {} data nodes ({each})", self.data_nodes)
     }
-}
-
-fn usage(why: String) -> Error {
-    Error::Usage { why }
 }
 
 /// Whether a node takes the copies of an index that prefers no tier.

@@ -1,4 +1,4 @@
-//! A plan as a place can run it: what the options change, and what foreign clusters do not have.
+//! A plan as a place can run it: what the place and the options change of it.
 
 use std::time::Duration;
 
@@ -6,19 +6,15 @@ use engine::settings::FollowParameters;
 use record::units::{show_bytes, show_count, show_rate};
 use serde_json::{Map, Value};
 
+use super::left_out::{is_our_own, leave_out_changed_hosts, leave_out_our_own, without_our_own};
 use super::options::Options;
 use super::place::Place;
+use super::twin_question;
 use crate::choices::unknown;
 use crate::error::{Error, Result};
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
-use crate::plan::{
-    Action, OF_FOLLOWER, Plan, Question, Resolved, SettingChange, Step, Twin, Variant, bounds,
-    shards_in_words,
-};
+use crate::plan::{Action, OF_FOLLOWER, Plan, Resolved, SettingChange, Step, bounds};
 
-const ALLOCATION: &str = "cluster.routing.allocation.enable";
-const REBALANCE: &str = "cluster.routing.rebalance.enable";
-const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 /// The plan of a restore, with the settings that one has.
 const RESTORE_PLAN: &str = "restore-over-link";
 
@@ -46,10 +42,11 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         check_mappings(&resolved)?;
     }
     if let Some(laps) = options.laps {
-        bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string).map_err(usage)?;
+        bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string)
+            .map_err(Error::usage)?;
     }
     if let Some(twin) = &resolved.twin {
-        check_twin(&resolved, twin, place)?;
+        twin_question::check(&resolved, twin, place)?;
     }
     let written = resolved.clone();
     if place.is_virtual() {
@@ -73,7 +70,9 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         if !known().any(|variant| variant == name) {
             let hint = record::names::did_you_mean(name, known());
             let all = known().collect::<Vec<_>>().join(", ");
-            return Err(usage(format!("no variant is called \"{name}\"{hint}; there are {all}")));
+            return Err(Error::usage(format!(
+                "no variant is called \"{name}\"{hint}; there are {all}"
+            )));
         }
     }
     if place.is_foreign() {
@@ -95,97 +94,6 @@ fn check_follow_parameter(setting: &str, value: &str) -> Result<(), String> {
     }
     let known: Vec<&str> = FollowParameters::names().collect();
     Err(unknown("a follower has no parameter", name, "Parameters", &known))
-}
-
-/// Refuses a twin in a place without virtual time, and one that can never reach what the question waits for.
-fn check_twin(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
-    if !place.is_virtual() {
-        return Err(usage(format!(
-            "plan {} is a twin, whose copies are sizes without bytes; run it with --on virtual, or ask it with \
-             `narrows what-if FILE`",
-            plan.name
-        )));
-    }
-    check_moves(plan, twin)?;
-    if matches!(twin.question, Question::Replicas(_)) && twin.outstanding().0 == 0 {
-        let why = "nothing would be copied: the indices that are asked about have so many replicas already, or more; \
-                   ask for more of them than there are";
-        return Err(usage(why.to_owned()));
-    }
-    let lost = twin.lost_shards();
-    if !lost.is_empty() {
-        return Err(usage(format!(
-            "no copy would be left of {}: without a snapshot the cluster is red for good; \
-             lose fewer nodes at once, or ask first what more replicas take",
-            shards(&lost)
-        )));
-    }
-    let excluded = excluded(plan);
-    let excluded: Vec<&str> = excluded.split(',').map(str::trim).collect();
-    let Some((copies, first)) = twin.copies_without_a_node(&excluded) else { return Ok(()) };
-    let copies = match copies {
-        1 => format!("1 copy has no node left to go to ({first})"),
-        _ => format!("{copies} copies have no node left to go to ({first} is the first)"),
-    };
-    Err(usage(format!(
-        "the cluster would stay yellow: {copies}, as the copies of a shard are each on a node of its own, and where \
-         filters and tiers let them be; add a node first, or lower number_of_replicas"
-    )))
-}
-
-/// The nodes that take no copies, joined by commas.
-fn excluded(plan: &Resolved) -> String {
-    let first = plan.variants.first().and_then(|variant| variant.settings.get(EXCLUDE));
-    first.cloned().unwrap_or_default()
-}
-
-/// Whether the copies of a twin may be moved where the question wants them.
-fn check_moves(plan: &Resolved, twin: &Twin) -> Result<()> {
-    let of = |variant: &Variant, name: &str| variant.settings.get(name).cloned();
-    let every = |name: &str, keeps: fn(&str) -> bool| {
-        let values = plan.variants.iter().map(|variant| of(variant, name).unwrap_or_default());
-        let values: Vec<String> = values.collect();
-        values.iter().all(|value| keeps(value)).then(|| values.first().cloned().unwrap_or_default())
-    };
-    match &twin.question {
-        Question::Drain(_) | Question::Add(_) => {}
-        _ => return Ok(()),
-    }
-    if let Some(value) = every(ALLOCATION, |value| !["", "all"].contains(&value)) {
-        return Err(usage(format!(
-            "{ALLOCATION} is {value}, so that copies may not be moved; --set {ALLOCATION}=all asks what it would be like"
-        )));
-    }
-    if let Question::Add(_) = twin.question {
-        let none = every(REBALANCE, |value| ["", "none"].contains(&value));
-        return none.map_or(Ok(()), |_| {
-            Err(usage(format!(
-                "{REBALANCE} is none, so that nothing is moved to nodes that join; --set {REBALANCE}=all asks what it \
-                 would be like"
-            )))
-        });
-    }
-    let excluded = excluded(plan);
-    let excluded: Vec<&str> = excluded.split(',').map(str::trim).collect();
-    let stay = twin.shards_that_stay(&excluded);
-    if stay.is_empty() {
-        return Ok(());
-    }
-    Err(usage(format!(
-        "copies of {} would stay: fewer nodes are left than the copies of a shard need, \
-         each on a node of its own; drain fewer nodes, or have fewer replicas",
-        shards(&stay)
-    )))
-}
-
-/// How many shards these are and which is the first, or the only one.
-fn shards(names: &[String]) -> String {
-    let count = shards_in_words(names.len());
-    match names {
-        [] => count,
-        [one] => format!("{count} ({one})"),
-        [first, ..] => format!("{count} ({first} is the first)"),
-    }
 }
 
 /// What virtual time changes of a plan as it is `written`, a sentence each. What the command line says otherwise is no
@@ -232,20 +140,17 @@ fn in_virtual_time(written: &Resolved, now: &Resolved, options: &Options) -> Vec
 fn check_mappings(plan: &Resolved) -> Result<()> {
     for index in &plan.indices {
         let Some(mappings) = &index.mappings else { continue };
-        query::Mapping::parse(mappings)
-            .map_err(|why| usage(format!("plan {}, index {}: {why}", plan.name, index.name)))?;
+        query::Mapping::parse(mappings).map_err(|why| {
+            Error::usage(format!("plan {}, index {}: {why}", plan.name, index.name))
+        })?;
     }
     Ok(())
-}
-
-fn usage(why: impl Into<String>) -> Error {
-    Error::Usage { why: why.into() }
 }
 
 fn change_link(plan: &mut Resolved, options: &Options) -> Result<()> {
     match &mut plan.link {
         Some(link) => {
-            let asked = |why| usage(format!("--{why}"));
+            let asked = |why| Error::usage(format!("--{why}"));
             let (rtt, rate) = (options.rtt, options.rate_bytes_per_s);
             link.rtt = bounds::RTT.check(rtt.unwrap_or(link.rtt)).map_err(asked)?;
             let rate = rate.unwrap_or(link.rate_bytes_per_s);
@@ -254,7 +159,7 @@ fn change_link(plan: &mut Resolved, options: &Options) -> Result<()> {
         }
         None if options.rtt.is_some() || options.rate_bytes_per_s.is_some() => {
             let name = &plan.name;
-            Err(usage(format!("plan {name} has no link: --rtt and --rate change nothing")))
+            Err(Error::usage(format!("plan {name} has no link: --rtt and --rate change nothing")))
         }
         None => Ok(()),
     }
@@ -267,10 +172,10 @@ fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> 
     let has_leader = matches!(place, Place::Live(live) if live.leader.is_some());
     match place {
         Place::Live(_) if measured == Some(FOLLOW) && has_leader => follow_as_it_is(plan, options),
-        Place::Live(_) if measured == Some(FOLLOW) => Err(usage(NO_LEADER_TO_FOLLOW)),
-        Place::Live(_) if has_leader && !recovers => Err(usage(NO_LEADER)),
+        Place::Live(_) if measured == Some(FOLLOW) => Err(Error::usage(NO_LEADER_TO_FOLLOW)),
+        Place::Live(_) if has_leader && !recovers => Err(Error::usage(NO_LEADER)),
         Place::OpenSearch(_) if recovers => through_snapshot(plan, options),
-        Place::Live(_) if recovers && !has_leader => Err(usage(NO_SECOND_CLUSTER)),
+        Place::Live(_) if recovers && !has_leader => Err(Error::usage(NO_SECOND_CLUSTER)),
         Place::Live(_) if recovers => {
             if without_our_own(plan) {
                 let sentence = "Settings of the embedded engine are left out: these clusters do not have them.";
@@ -278,7 +183,7 @@ fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> 
             }
             Ok(())
         }
-        _ if place.is_foreign() && measured == Some(FOLLOW) => Err(usage(NO_FOLLOWING)),
+        _ if place.is_foreign() && measured == Some(FOLLOW) => Err(Error::usage(NO_FOLLOWING)),
         _ => Ok(()),
     }
 }
@@ -290,7 +195,7 @@ fn follow_as_it_is(plan: &mut Resolved, options: &Options) -> Result<()> {
         plan.actions.iter().any(|action| matches!(action, Action::AutoFollow(_)))
             || plan.indices.iter().any(|index| index.rollover.is_some());
     if leaves_something {
-        return Err(usage(
+        return Err(Error::usage(
             "this plan makes indices by a pattern or a rollover, and those could not all be taken back from clusters that \
              were not started for it; run it with --on embedded or --on virtual",
         ));
@@ -371,7 +276,7 @@ fn changes_of_restore(plan: &Resolved) -> Result<Vec<SettingChange>> {
         first.setting_changes.iter().filter(|change| in_all(change)).cloned().collect();
     let own = |variant: &&Variant| variant.setting_changes.len() > changes.len();
     if let Some(variant) = plan.variants.iter().find(own) {
-        return Err(usage(format!(
+        return Err(Error::usage(format!(
             "\"{}\" changes settings while it recovers, and would be left out: these nodes restore a snapshot in place of \
              a recovery from remote, with the variants of {RESTORE_PLAN}; put the change into [[change]] of the plan, or \
              run it with --on embedded or --on virtual",
@@ -380,7 +285,7 @@ fn changes_of_restore(plan: &Resolved) -> Result<Vec<SettingChange>> {
     }
     let names = || changes.iter().flat_map(|change| change.settings.keys());
     if let Some(name) = names().find(|name| !is_obeyed_by_restore(name)) {
-        return Err(usage(format!(
+        return Err(Error::usage(format!(
             "{name} is changed while the follower recovers, and these nodes restore a snapshot in its place, which does \
              not obey it; change {RESTORE_LIMIT}, or run the plan with --on embedded or --on virtual"
         )));
@@ -395,93 +300,6 @@ const RESTORE_LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 fn is_obeyed_by_restore(name: &str) -> bool {
     let of_copies = ["ccr.", "indices.recovery."].iter().any(|prefix| name.starts_with(prefix));
     name == RESTORE_LIMIT || !(of_copies || is_our_own(name))
-}
-
-const SELECTION: &str = "narrows.search.selection";
-const SELECTION_OF_2017: &str = "ars_6_1";
-
-/// Settings that the embedded engine alone has.
-fn is_our_own(setting: &str) -> bool {
-    setting.starts_with("narrows.")
-}
-
-/// Takes the embedded engine's own settings from variants that have others, too; answers whether there were any.
-fn without_our_own(plan: &mut Resolved) -> bool {
-    let mut taken = false;
-    for variant in &mut plan.variants {
-        if variant.settings.keys().any(|name| !is_our_own(name)) {
-            let before = variant.settings.len();
-            variant.settings.retain(|name, _| !is_our_own(name));
-            taken |= variant.settings.len() < before;
-        }
-    }
-    taken
-}
-
-/// Leaves out the variants that only the embedded engine can run, and says so.
-fn leave_out_our_own(plan: &mut Resolved, options: &Options) -> Result<()> {
-    // The formula of 2017 is what these clusters have by themselves.
-    for variant in &mut plan.variants {
-        let theirs = |name: &str, value: &str| name == SELECTION && value == SELECTION_OF_2017;
-        variant.settings.retain(|name, value| !theirs(name, value));
-    }
-    let lacks = Lacks {
-        what: "has settings of the embedded engine alone; run it with --on embedded",
-        why: "only the embedded engine has its settings",
-    };
-    let own = |variant: &Variant| variant.setting_names().any(|name| is_our_own(name));
-    leave_out(plan, options, own, lacks)
-}
-
-/// Leaves out the variants that change a host while it recovers, which only simulated ones can be, and says so.
-fn leave_out_changed_hosts(plan: &mut Resolved, options: &Options) -> Result<()> {
-    let lacks = Lacks {
-        what: "changes a host while it recovers, which only virtual time can; run it with --on virtual",
-        why: "only virtual time can change a host while it recovers",
-    };
-    let changes_host =
-        |variant: &Variant| variant.setting_changes.iter().any(|change| change.host.is_some());
-    leave_out(plan, options, changes_host, lacks)
-}
-
-/// What a place lacks of variants.
-struct Lacks {
-    /// What is said of a variant that was asked for, after its name.
-    what: &'static str,
-    /// Why one is left out.
-    why: &'static str,
-}
-
-/// Leaves out variants that a place cannot run, and says so; refuses those that were asked for, and a plan without
-/// others.
-fn leave_out(
-    plan: &mut Resolved,
-    options: &Options,
-    is_out: impl Fn(&Variant) -> bool,
-    Lacks { what, why }: Lacks,
-) -> Result<()> {
-    let mut left_out = Vec::new();
-    for variant in plan.variants.iter().filter(|variant| is_out(variant)) {
-        let name = &variant.name;
-        if options.variants.contains(name) {
-            return Err(usage(format!("\"{name}\" {what}")));
-        }
-        let sentence = format!("{name} is left out: {why}.");
-        options.watch.note(&sentence);
-        left_out.push(sentence);
-    }
-    if left_out.is_empty() {
-        return Ok(());
-    }
-    plan.variants.retain(|variant| !is_out(variant));
-    // With a selection of variants nothing is missing.
-    if options.variants.is_empty() {
-        plan.changes.extend(left_out);
-    }
-    match plan.variants.is_empty() {
-        true => Err(usage(format!("every variant {what}"))),
-        false => Ok(()),
-    }
 }
 
 #[cfg(test)]
@@ -528,21 +346,6 @@ mod tests {
     }
 
     #[test]
-    fn other_clusters_run_the_selection_that_they_have() {
-        let plan = Plan::open("replica-selection").unwrap();
-        let mut plan = plan.resolve(1.0, STEPS, |_, _| Ok(())).unwrap();
-        leave_out_our_own(&mut plan, &Options::new("unused")).unwrap();
-        let names: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
-        assert_eq!(
-            names[..3],
-            ["1 replica: none", "1 replica: ARS", "1 replica, es3 loaded: none"]
-        );
-        // Theirs has the exponent 3.
-        assert!(names.contains(&"4 replicas: ARS") && !names.contains(&"4 replicas: ARS, b = 4"));
-        assert!(plan.variants.iter().all(|v| !v.settings.keys().any(|name| is_our_own(name))));
-    }
-
-    #[test]
     fn a_restore_takes_over_what_a_plan_changes_meanwhile_or_refuses_it_by_name() {
         let on = || {
             let release = clusters::Release::named(clusters::Release::DEFAULT).unwrap();
@@ -586,6 +389,7 @@ mod tests {
             "{said}"
         );
     }
+
     #[test]
     fn a_variant_that_changes_a_host_is_left_out_where_hosts_are_no_simulated_ones() {
         let on = || Place::Embedded { program: "unused".into(), own_mounts: || Ok(()) };

@@ -6,6 +6,8 @@
 //! | `options` | what whoever runs a plan may change of it, and who watches |
 //! | `place` | where a plan is executed |
 //! | `adapt` | a plan as that place can run it |
+//! | `left_out` | what a place lacks of a plan |
+//! | `twin_question` | what a twin can be asked |
 //! | `record_dir` | names of runs, and their directories |
 //! | `manifest` | what the record says of the run as a whole |
 //! | `on_processes`, `on_live`, `in_virtual_time`, `on_servers` | the world, the clusters and the end, for each place |
@@ -15,6 +17,7 @@
 mod adapt;
 mod execution;
 mod in_virtual_time;
+mod left_out;
 mod manifest;
 mod on_live;
 mod on_processes;
@@ -23,6 +26,7 @@ mod on_track;
 mod options;
 mod place;
 mod record_dir;
+mod twin_question;
 mod working;
 
 pub use adapt::NO_LEADER;

@@ -1,0 +1,100 @@
+//! The question of a twin: whether its copies can come to where it waits for them.
+
+use super::place::Place;
+use crate::error::{Error, Result};
+use crate::plan::{Question, Resolved, Twin, Variant, shards_in_words};
+
+const ALLOCATION: &str = "cluster.routing.allocation.enable";
+const REBALANCE: &str = "cluster.routing.rebalance.enable";
+const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
+
+/// Refuses a twin in a place without virtual time, and one that can never reach what the question waits for.
+pub(super) fn check(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
+    if !place.is_virtual() {
+        return Err(Error::usage(format!(
+            "plan {} is a twin, whose copies are sizes without bytes; run it with --on virtual, or ask it with \
+             `narrows what-if FILE`",
+            plan.name
+        )));
+    }
+    check_moves(plan, twin)?;
+    if matches!(twin.question, Question::Replicas(_)) && twin.outstanding().0 == 0 {
+        let why = "nothing would be copied: the indices that are asked about have so many replicas already, or more; \
+                   ask for more of them than there are";
+        return Err(Error::usage(why.to_owned()));
+    }
+    let lost = twin.lost_shards();
+    if !lost.is_empty() {
+        return Err(Error::usage(format!(
+            "no copy would be left of {}: without a snapshot the cluster is red for good; \
+             lose fewer nodes at once, or ask first what more replicas take",
+            shards(&lost)
+        )));
+    }
+    let excluded = excluded(plan);
+    let excluded: Vec<&str> = excluded.split(',').map(str::trim).collect();
+    let Some((copies, first)) = twin.copies_without_a_node(&excluded) else { return Ok(()) };
+    let copies = match copies {
+        1 => format!("1 copy has no node left to go to ({first})"),
+        _ => format!("{copies} copies have no node left to go to ({first} is the first)"),
+    };
+    Err(Error::usage(format!(
+        "the cluster would stay yellow: {copies}, as the copies of a shard are each on a node of its own, and where \
+         filters and tiers let them be; add a node first, or lower number_of_replicas"
+    )))
+}
+
+/// The nodes that take no copies, joined by commas.
+fn excluded(plan: &Resolved) -> String {
+    let first = plan.variants.first().and_then(|variant| variant.settings.get(EXCLUDE));
+    first.cloned().unwrap_or_default()
+}
+
+/// Whether the copies of a twin may be moved where the question wants them.
+fn check_moves(plan: &Resolved, twin: &Twin) -> Result<()> {
+    let of = |variant: &Variant, name: &str| variant.settings.get(name).cloned();
+    let every = |name: &str, keeps: fn(&str) -> bool| {
+        let values = plan.variants.iter().map(|variant| of(variant, name).unwrap_or_default());
+        let values: Vec<String> = values.collect();
+        values.iter().all(|value| keeps(value)).then(|| values.first().cloned().unwrap_or_default())
+    };
+    match &twin.question {
+        Question::Drain(_) | Question::Add(_) => {}
+        _ => return Ok(()),
+    }
+    if let Some(value) = every(ALLOCATION, |value| !["", "all"].contains(&value)) {
+        return Err(Error::usage(format!(
+            "{ALLOCATION} is {value}, so that copies may not be moved; --set {ALLOCATION}=all asks what it would be like"
+        )));
+    }
+    if let Question::Add(_) = twin.question {
+        let none = every(REBALANCE, |value| ["", "none"].contains(&value));
+        return none.map_or(Ok(()), |_| {
+            Err(Error::usage(format!(
+                "{REBALANCE} is none, so that nothing is moved to nodes that join; --set {REBALANCE}=all asks what it \
+                 would be like"
+            )))
+        });
+    }
+    let excluded = excluded(plan);
+    let excluded: Vec<&str> = excluded.split(',').map(str::trim).collect();
+    let stay = twin.shards_that_stay(&excluded);
+    if stay.is_empty() {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "copies of {} would stay: fewer nodes are left than the copies of a shard need, \
+         each on a node of its own; drain fewer nodes, or have fewer replicas",
+        shards(&stay)
+    )))
+}
+
+/// How many shards these are and which is the first, or the only one.
+fn shards(names: &[String]) -> String {
+    let count = shards_in_words(names.len());
+    match names {
+        [] => count,
+        [one] => format!("{count} ({one})"),
+        [first, ..] => format!("{count} ({first} is the first)"),
+    }
+}
