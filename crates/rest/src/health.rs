@@ -69,8 +69,8 @@ pub(super) async fn health(call: Call) -> Result<Reply> {
     let left = give_up - env.now();
     let met = |state: &ClusterState| look(state).is_ok_and(|seen| wanted.met(&seen));
     let done = |state: &ClusterState| lost().is_some() || met(state);
-    let waits =
-        KNOWN.iter().any(|name| name.starts_with("wait_for_") && call.query.get(name).is_some());
+    let mut known = KNOWN.iter().flat_map(|names| names.split(' '));
+    let waits = known.any(|name| name.starts_with("wait_for_") && call.query.get(name).is_some());
     let met = match waits {
         _ if is_late => false,
         true => call.node.core().wait_for_published(left, done).await,

@@ -13,7 +13,7 @@ use super::twin_question;
 use crate::choices::unknown;
 use crate::error::{Error, Result};
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
-use crate::plan::{Action, OF_FOLLOWER, Plan, Resolved, SettingChange, Step, bounds};
+use crate::plan::{Action, OF_FOLLOWER, Plan, Resolved, SettingChange, Step, Variant, bounds};
 
 /// The plan of a restore, with the settings that one has.
 const RESTORE_PLAN: &str = "restore-over-link";
