@@ -8,6 +8,7 @@
 //! | `series`, `node_span` | looks in order of time, and what changed between them; one node in them |
 //! | `copying`, `busy`, `replaying`, `waiting`, `following`, `streaming` | what judges look at |
 //! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
+//! | `repository_limit` | a restore or a snapshot at the rate of its repository: the cause `rate_limit` asks it |
 //! | `answers`, `rivals` | what judges of rival causes say, and what speaks against each |
 //! | `unanswered` | what a look has no answer to |
 //! | `ceilings` | which limits are near besides: a gain is promised up to the nearest, and it is the next |
@@ -49,6 +50,7 @@ mod pace;
 pub mod probe;
 mod recovery;
 mod replaying;
+mod repository_limit;
 mod rivals;
 mod rule;
 pub mod score;

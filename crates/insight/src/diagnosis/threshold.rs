@@ -61,6 +61,10 @@ pub(crate) const LIMIT_COSTS: Threshold =
 /// Pauses over wall time and chunks in flight, where the limiter's rate does not tell.
 pub(crate) const PAUSED_ALONE: Threshold =
     at("throttle time over wall time x chunks in flight", 0.5);
+/// Where no pauses are told, the rate alone must be this close to the limit.
+pub(crate) const USED_ALONE: Threshold = at("the same where pauses are not told", 0.9);
+/// A limit that holds is raised by this at least.
+pub(crate) const RAISE_MIN: Threshold = at("times the limit to try, at least", 2.0);
 /// Latency holds where the rate reaches this much of chunk size x chunks / round trip.
 pub(crate) const LITTLE_USED: Threshold = at("rate over chunk_size x chunks / round trip", 0.6);
 

@@ -10,8 +10,10 @@ use std::path::PathBuf;
 use insight::diagnosis::Class;
 
 /// What judges look at, beside the causes themselves.
-const SHARED: [&str; 8] =
-    ["busy", "ceilings", "copying", "following", "recovery", "replaying", "streaming", "waiting"];
+const SHARED: [&str; 9] = [
+    "busy", "ceilings", "copying", "following", "recovery", "replaying", "repository_limit",
+    "streaming", "waiting",
+];
 
 /// Numbers that compare with nothing: the ends of a share, the first and the next.
 const PLAIN: [&str; 4] = ["0", "1", "0.0", "1.0"];

@@ -1,34 +1,41 @@
-//! The limiter of a node holds its recoveries.
+//! A limiter holds a recovery, a restore or a snapshot.
+//!
+//! The judge of a recovery looks for it in this order, and takes the first that shows:
+//!
+//! | way | shows in | needs |
+//! | --- | --- | --- |
+//! | `restore` | the rate of a restore is that of its repository's limit | a limit below the node's |
+//! | `in_line` | what came and the next chunk take the recovery's time to pass | a chunk takes seconds to pass |
+//! | `Seen::while_looked` | rate and pauses between the looks | the node's limit |
+//! | `Seen::since_it_began` | the same since the recovery began | few chunks came while one looked |
+//!
+//! The judge of the cluster looks for a `snapshot` that is written at the rate of its repository's limit.
 
 use record::observation::Setting;
 use record::units::{show_seconds, show_size_setting};
 
-use crate::diagnosis::answers::{Answer, Answers};
+use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS, Next};
-use crate::diagnosis::knobs::{rounded_up, show_rounded_up};
+use crate::diagnosis::knobs::rounded_up;
+use crate::diagnosis::repository_limit::{REPOSITORY_STRENGTH, restore, snapshot};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Series, Step, Transfer};
-use crate::diagnosis::snapshots::written;
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, IN_LINE_USE, LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED,
-    NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE, ROUNDS, SHORT_S, Threshold, VERDICT, at,
+    NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE, RAISE_MIN, ROUNDS, SHORT_S, Threshold, USED_ALONE,
+    VERDICT, at,
 };
 use crate::words;
 
-/// Where a cluster tells no pauses, the rate alone must be this close to the limit.
-const USED_ALONE: Threshold = at("the same where pauses are not told", 0.9);
 /// Pauses alone are weaker evidence than a rate that is the limiter's.
 const PAUSED_STRENGTH: Threshold = at("strength of pauses alone, at most", 0.9);
-/// A restore that goes at the rate of its repository's limit.
-const REPOSITORY_STRENGTH: Threshold = at("strength of a repository's limit, at most", 0.95);
 /// The limit is raised up to the ceiling of latency where that is so much above it.
 const ROOM: Threshold = at("ceiling of latency over the limit, to raise it up to there", 1.05);
-/// Otherwise it is raised by what chunks pause, within these bounds.
-const RAISE_MIN: Threshold = at("times the limit to try, at least", 2.0);
+/// Otherwise it is raised by what chunks pause, from `RAISE_MIN` up to this.
 const RAISE_MAX: Threshold = at("times the limit to try, at most", 8.0);
 
 /// Where less came than so many times what is in flight, the whole time of a recovery tells more than the looks.
@@ -61,11 +68,15 @@ pub(super) static CAUSE: Cause = Cause {
         default: "40mb",
         probe: "limit -20 %: rate -20 %",
     },
-    judges: &[Judge::Copying(judge), Judge::Cluster(snapshot)],
+    judges: &[Judge::Copying(judge), Judge::Cluster(of_snapshot)],
 };
 
+fn of_snapshot(series: &Series<'_>) -> Option<Finding> {
+    snapshot(&CAUSE.rule, series)
+}
+
 fn judge(recovery: &Copying<'_, '_>) -> Answer {
-    if let Some(finding) = of_repository(recovery) {
+    if let Some(finding) = restore(&CAUSE.rule, recovery) {
         return Ok(finding);
     }
     let no_limiter = || Against::figure("no limiter serves a recovery of this kind");
@@ -239,103 +250,6 @@ fn in_line(
         ),
         ..Finding::of(&CAUSE.rule, node, PAUSED_STRENGTH.at_most(explained), sentence)
     })
-}
-
-/// A restore that is read as fast as its repository's own limiter lets it, where that is lower than the node's.
-fn of_repository(recovery: &Copying<'_, '_>) -> Option<Finding> {
-    let (repository, value, limit) = recovery.repository_limit()?;
-    let used = recovery.node_bytes_per_s / limit;
-    let is_lower = recovery.limit_bytes_per_s.is_none_or(|of_node| limit < of_node);
-    if !is_lower || used < USED_ALONE.value {
-        return None;
-    }
-    let node = &recovery.node;
-    let sentence = format!(
-        "the repository {repository} is the bottleneck: {} of the {} that its max_restore_bytes_per_sec = {value} lets \
-         {node} read",
-        words::rate(recovery.node_bytes_per_s),
-        words::rate(limit)
-    );
-    let api = format!("_snapshot/{repository}");
-    let action = format!(
-        "PUT {api} again with its settings and a higher max_restore_bytes_per_sec, while searches and indexing have room"
-    );
-    let raised = show_rounded_up(limit * RAISE_MIN.value);
-    let formula = format!("{raised} / {}; if nothing else binds first", words::rate(limit));
-    Some(Finding {
-        subjects: vec![recovery.transfer.name()],
-        evidence: vec![
-            recovery.rate_evidence(),
-            Evidence::new(api, "settings.max_restore_bytes_per_sec", value),
-        ],
-        lift: Some(Lift::action(&action)),
-        gain: Some(Gain { factor: RAISE_MIN.value, formula }),
-        next: match recovery.limit_bytes_per_s {
-            Some(of_node) => Next::at(
-                of_node / recovery.node_bytes_per_s,
-                Class::RateLimit,
-                format!("the limiter of {node} at {}", words::rate(of_node)),
-            ),
-            None => Next::words("the path to the repository, disks or cores"),
-        },
-        // Nothing else keeps a restore at the very rate that somebody set for it, however busy its machine is.
-        ..Finding::of(&CAUSE.rule, node, REPOSITORY_STRENGTH.at_most(used), sentence)
-    })
-}
-
-const DONE_BEFORE: &str =
-    "nodes that were done before one looked may have written a part of it: no API tells";
-
-/// A snapshot whose nodes write as fast as the limiter of its repository lets each of them.
-fn snapshot(series: &Series<'_>) -> Option<Finding> {
-    let all = written(series).into_iter().map(|one| {
-        let used = one.bytes_per_s / (one.limit.1 * one.nodes_max);
-        (one, used)
-    });
-    // No limiter lets more through than its rate: where more was written, nodes that are done by now wrote it, too.
-    let held = all.filter(|(_, used)| (USED_ALONE.value..=1.0 / USED_ALONE.value).contains(used));
-    let (one, used) = held.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let (repository, (text, limit)) = (&one.snapshot.repository, one.limit);
-    let sentence = format!(
-        "the repository {repository} is the bottleneck: its max_snapshot_bytes_per_sec = {text} lets each of {} nodes \
-         write {}; {}",
-        one.nodes_max,
-        words::rate(limit),
-        one.sentence()
-    );
-    let api = format!("_snapshot/{repository}");
-    let action = format!(
-        "nothing, if it is in time; otherwise PUT {api} again with its settings and a higher max_snapshot_bytes_per_sec"
-    );
-    let to = show_rounded_up(limit * RAISE_MIN.value);
-    let formula = format!("{to} / {}; if nothing else binds first", words::rate(limit));
-    Some(Finding {
-        subjects: vec![one.name()],
-        evidence: vec![
-            Evidence::new(
-                "_snapshot/_status",
-                "stats.processed.size_in_bytes / time_in_millis",
-                words::rate(one.bytes_per_s),
-            ),
-            Evidence::new(api, "settings.max_snapshot_bytes_per_sec", text),
-        ],
-        lift: Some(Lift::action(&action)),
-        gain: Some(Gain { factor: RAISE_MIN.value, formula }),
-        next: Next::words("the path to the repository, disks or cores"),
-        doubt: one.snapshot.shards_done.filter(|done| *done > 0).map(|_| DONE_BEFORE.to_owned()),
-        ruled_out: Answers::new(slower(used).into_iter()).ruled_out(Class::RateLimit),
-        ..Finding::of(&CAUSE.rule, repository, REPOSITORY_STRENGTH.at_most(used), sentence)
-    })
-}
-
-/// What speaks against all that would be slower than the limiter of a repository: the rate is the limiter's.
-fn slower(used: f64) -> Vec<(Class, Answer)> {
-    let (used, least) = (words::percent(used), words::percent(USED_ALONE.value));
-    let why = format!(
-        "nodes write {used} of what the limiter lets through; what is slower would keep them below {least}"
-    );
-    let against = |class| -> (Class, Answer) { (class, Err(Against::figure(why.clone()))) };
-    [Class::Bandwidth, Class::Cpu, Class::Disk].map(against).into()
 }
 
 /// What speaks against the limiter: the rate and the pauses that it has.
