@@ -20,6 +20,9 @@ use crate::words;
 /// A node of a recovery: its source, or its target.
 type NodeOf = fn(&Recovery) -> Option<&str>;
 
+const SOURCE: NodeOf = |one| one.source.as_deref();
+const TARGET: NodeOf = |one| one.target.as_deref();
+
 /// A recovery that copies files, and what its judges are told of it, which is made once.
 pub(crate) struct Recovering<'s, 'a> {
     pub(crate) transfer: &'s Transfer<'a>,
@@ -148,89 +151,127 @@ impl<'a> End<'a> {
     }
 }
 
-impl<'s, 'a> Copying<'s, 'a> {
-    pub(crate) fn of(
-        series: &'s Series<'a>,
-        transfer: &'s Transfer<'a>,
-        all: &[Transfer<'a>],
-    ) -> Option<Self> {
-        let last = transfer.last();
-        let knobs = Knobs::of(last, series.flavour());
-        let rate_bytes_per_s = transfer.bytes_per_s()?;
-        // A recovery that went on before or after this one moved nothing meanwhile.
-        let meanwhile = |one: &Transfer<'a>| -> Option<f64> {
-            Some(one.bytes_per_s()? * transfer.overlap(one))
-        };
-        // One limiter a node serves every recovery of the kind, whichever shard trips it.
-        let shared = |end: NodeOf, what: &dyn Fn(&Transfer<'a>) -> Option<f64>| -> f64 {
-            let same = all.iter().filter(|other| {
-                let other = other.last();
-                end(last).is_some()
-                    && end(other) == end(last)
-                    && Knobs::of(other, series.flavour()) == knobs
-            });
-            same.filter_map(what).sum()
-        };
-        let source_of: NodeOf = |one| one.source.as_deref();
-        let target_of: NodeOf = |one| one.target.as_deref();
-        let (from, onto) = (shared(source_of, &meanwhile), shared(target_of, &meanwhile));
-        let span = |name: &Option<String>| series.node(name.as_deref()?);
-        let (source, target) = (span(&last.source), span(&last.target));
-        let paused = |span: Option<&NodeSpan<'_>>| span?.rise(|node| node.throttle_ms);
+/// A recovery among all that are seen at the same time: they share its nodes, their limiters and its path.
+struct Among<'s, 't, 'a> {
+    series: &'s Series<'a>,
+    transfer: &'s Transfer<'a>,
+    all: &'t [Transfer<'a>],
+    knobs: Knobs,
+}
+
+impl<'s, 'a> Among<'s, '_, 'a> {
+    /// Bytes a second of another; one that went on before or after this one moved nothing meanwhile.
+    fn meanwhile(&self, one: &Transfer<'a>) -> Option<f64> {
+        Some(one.bytes_per_s()? * self.transfer.overlap(one))
+    }
+
+    /// Bytes of another since this one began. How much of it came before is not told: it is taken to have come evenly.
+    fn since_this_began(&self, one: &Transfer<'a>) -> Option<f64> {
+        let one = one.last();
+        let share =
+            self.transfer.last().total_ms? as f64 / one.total_ms.filter(|ms| *ms > 0)? as f64;
+        (!one.ended).then_some(one.recovered_bytes? as f64 * share.min(1.0))
+    }
+
+    /// The sum over all that pass the same limiter at an end: one a node serves every recovery of the kind, whichever
+    /// shard trips it.
+    fn shared(&self, end: NodeOf, what: impl Fn(&Transfer<'a>) -> Option<f64>) -> f64 {
+        let last = self.transfer.last();
+        let same = self.all.iter().filter(|other| {
+            let other = other.last();
+            end(last).is_some()
+                && end(other) == end(last)
+                && Knobs::of(other, self.series.flavour()) == self.knobs
+        });
+        same.filter_map(what).sum()
+    }
+
+    /// The node whose limiter holds rather than the other end's, and the rate of all that share it.
+    fn busier_end(&self, rate_bytes_per_s: f64) -> (String, f64) {
+        let last = self.transfer.last();
+        let from = self.shared(SOURCE, |one| self.meanwhile(one));
+        let onto = self.shared(TARGET, |one| self.meanwhile(one));
+        let paused = |end: NodeOf| self.series.node(end(last)?)?.rise(|node| node.throttle_ms);
         // Of two ends that move the same, the one that pauses more holds the other.
         let at_source = from > onto * (1.0 + SAME_RATE.value)
-            || (from >= onto * (1.0 - SAME_RATE.value) && paused(source) > paused(target));
-        let (node, node_bytes_per_s) = match (&last.source, &last.target) {
+            || (from >= onto * (1.0 - SAME_RATE.value) && paused(SOURCE) > paused(TARGET));
+        match (&last.source, &last.target) {
             (Some(source), _) if at_source => (source.clone(), from),
             (_, Some(target)) => (target.clone(), onto.max(rate_bytes_per_s)),
             (Some(source), None) => (source.clone(), from),
             (None, None) => (String::new(), rate_bytes_per_s),
-        };
-        // How much of another recovery came before this one began is not told: it is taken to have come evenly.
-        let since_this_began = |one: &Transfer<'a>| -> Option<f64> {
-            let one = one.last();
-            let share = last.total_ms? as f64 / one.total_ms.filter(|ms| *ms > 0)? as f64;
-            (!one.ended).then_some(one.recovered_bytes? as f64 * share.min(1.0))
-        };
-        let passed = [source_of, target_of]
+        }
+    }
+
+    /// The end whose limiter let most through since this recovery began, and how much; of two alike, the busier `node`.
+    fn passed(&self, node: &str) -> Option<(&'a str, f64)> {
+        let last = self.transfer.last();
+        let of =
+            |end: NodeOf| Some((end(last)?, self.shared(end, |one| self.since_this_began(one))));
+        [SOURCE, TARGET]
             .into_iter()
-            .filter_map(|end| Some((end(last)?, shared(end, &since_this_began))))
-            .reduce(|a, b| if b.1 > a.1 || (b.1 == a.1 && b.0 == node) { b } else { a });
-        let (chunk_bytes, chunk_count) = (knobs.chunk_bytes(series), knobs.chunk_count(series));
-        let in_flight_bytes = chunk_bytes.zip(chunk_count).map(|(bytes, count)| bytes * count);
-        let end = |is_source, name: &Option<String>, span: Option<&'s NodeSpan<'a>>| {
-            let span = span?;
-            let (cpu, process_cpu) = (span.cpu(), span.process_cpu());
-            let there = all.iter().filter(|other| {
-                let other = other.last();
-                other.source == *name || other.target == *name
-            });
-            let moved_bytes_per_s = there.clone().filter_map(meanwhile).sum();
-            let under_way = there.filter(|other| !other.last().ended).count() as f64;
-            let under_way_bytes = under_way * in_flight_bytes.unwrap_or(0.0);
-            let under_way_bytes_per_s = under_way_bytes / (transfer.wall_ms() / MS_PER_S);
-            Some(End {
-                is_source,
-                span,
-                cpu,
-                process_cpu,
-                moved_bytes_per_s,
-                under_way_bytes_per_s,
-            })
-        };
-        let ends = [end(true, &last.source, source), end(false, &last.target, target)];
+            .filter_map(of)
+            .reduce(|a, b| if b.1 > a.1 || (b.1 == a.1 && b.0 == node) { b } else { a })
+    }
+
+    /// An end, and what all recoveries move there; none where its node was not seen.
+    fn end(&self, is_source: bool, in_flight_bytes: Option<f64>) -> Option<End<'s>> {
+        let last = self.transfer.last();
+        let name = if is_source { &last.source } else { &last.target };
+        let span = self.series.node(name.as_deref()?)?;
+        let there = self.all.iter().filter(|other| {
+            let other = other.last();
+            other.source == *name || other.target == *name
+        });
+        let under_way = there.clone().filter(|other| !other.last().ended).count() as f64;
+        let under_way_bytes = under_way * in_flight_bytes.unwrap_or(0.0);
+        Some(End {
+            is_source,
+            span,
+            cpu: span.cpu(),
+            process_cpu: span.process_cpu(),
+            moved_bytes_per_s: there.filter_map(|one| self.meanwhile(one)).sum(),
+            under_way_bytes_per_s: under_way_bytes / (self.transfer.wall_ms() / MS_PER_S),
+        })
+    }
+
+    /// The round trip between its nodes, or to the remote cluster that it copies from.
+    fn rtt_ms(&self) -> Option<f64> {
+        let last = self.transfer.last();
+        match (last.repository.as_deref().and_then(alias_of), &last.source, &last.target) {
+            (Some(alias), ..) => self.series.remote_rtt_ms(alias),
+            (None, Some(source), Some(target)) => self.series.rtt_ms(source, target),
+            _ => None,
+        }
+    }
+
+    /// What it and all others between the same two nodes moved from one look to the next.
+    fn path_steps(&self) -> Vec<Step> {
+        let last = self.transfer.last();
         let is_beside = |other: &&Transfer<'_>| {
             let other = other.last();
             (&other.source, &other.target) == (&last.source, &last.target)
                 && other.key() != last.key()
         };
-        let beside: Vec<&Transfer<'_>> = all.iter().filter(is_beside).collect();
-        let alias = last.repository.as_deref().and_then(alias_of);
-        let rtt_ms = match (alias, &last.source, &last.target) {
-            (Some(alias), ..) => series.remote_rtt_ms(alias),
-            (None, Some(source), Some(target)) => series.rtt_ms(source, target),
-            _ => None,
-        };
+        let beside: Vec<&Transfer<'_>> = self.all.iter().filter(is_beside).collect();
+        self.transfer.steps_with(&beside)
+    }
+}
+
+impl<'s, 'a> Copying<'s, 'a> {
+    /// None where its bytes are not told.
+    pub(crate) fn of(
+        series: &'s Series<'a>,
+        transfer: &'s Transfer<'a>,
+        all: &[Transfer<'a>],
+    ) -> Option<Self> {
+        let rate_bytes_per_s = transfer.bytes_per_s()?;
+        let knobs = Knobs::of(transfer.last(), series.flavour());
+        let among = Among { series, transfer, all, knobs };
+        let (node, node_bytes_per_s) = among.busier_end(rate_bytes_per_s);
+        let (chunk_bytes, chunk_count) = (knobs.chunk_bytes(series), knobs.chunk_count(series));
+        let in_flight_bytes = chunk_bytes.zip(chunk_count).map(|(bytes, count)| bytes * count);
+        let ends = [true, false].map(|is_source| among.end(is_source, in_flight_bytes));
         Some(Copying {
             limit_bytes_per_s: knobs.rate_bytes_per_s(series),
             chunk_bytes,
@@ -241,11 +282,11 @@ impl<'s, 'a> Copying<'s, 'a> {
             knobs,
             rate_bytes_per_s,
             node_bytes_per_s,
+            passed: among.passed(&node),
             node,
-            passed,
-            rtt_ms,
+            rtt_ms: among.rtt_ms(),
             ends: ends.into_iter().flatten().collect(),
-            path_steps: transfer.steps_with(&beside),
+            path_steps: among.path_steps(),
         })
     }
 
