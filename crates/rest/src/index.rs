@@ -14,7 +14,7 @@ use super::document::refuse_follower;
 use super::error::{bad_body, bad_request, not_supported};
 use super::identity::release;
 use super::index_settings::settings_json;
-use super::names::{Closed, expanded, indices_with, meant};
+use super::names::{Closed, expanded, indices_to_change, indices_with, meant};
 use engine::settings::{
     IndexSettings, SettingScope, SettingsMap, Update, When, check_update, parse_update,
 };
@@ -182,7 +182,7 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply> {
     }
     let mappings = call.needed_json()?;
     let state = call.state();
-    let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
+    let names = indices_to_change(&state, call.indices(), &call.query)?;
     for name in &names {
         refuse_follower(&call.node, name)?;
     }

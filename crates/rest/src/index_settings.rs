@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::answer::Reply;
 use super::call::Call;
 use super::identity::{Release, release};
-use super::names::{Closed, indices_with, matches_any, meant};
+use super::names::{Closed, indices_to_change, indices_with, matches_any, meant};
 use engine::settings::{SettingScope, Update, index_settings, parse_update};
 use engine::state::{Event, IndexMeta};
 use engine::transport::Result;
@@ -57,7 +57,7 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
     let update = parse_update(SettingScope::Index, &call.needed_json()?)?;
     let state = call.state();
     let mut events = Vec::new();
-    let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
+    let names = indices_to_change(&state, call.indices(), &call.query)?;
     for index in meant(&state, &names) {
         let meta = &state.indices[&index.name];
         let is_new = |name: &String| !preserve || !meta.settings.contains_key(name);
