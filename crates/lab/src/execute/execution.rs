@@ -48,7 +48,7 @@ pub(super) fn may_change(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Executes a plan that was changed after it was resolved. `plan_text` is kept in the record. Fails as [`execute`] does.
+/// Executes a plan that was changed after it was resolved. The record keeps `plan_text`. Fails as [`execute`] does.
 pub fn execute_resolved(
     plan_text: &str,
     mut plan: Resolved,
