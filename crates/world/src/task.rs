@@ -53,6 +53,32 @@ impl<T> Drop for Finisher<T> {
     }
 }
 
+pin_project_lite::pin_project! {
+    /// Runs a future and leaves what it answers to its handle. An async block that awaits it would hold it twice, and copy
+    /// it when it is first polled.
+    struct Finishing<T, F> {
+        #[pin]
+        future: Option<F>,
+        finisher: Option<Finisher<T>>,
+    }
+}
+
+impl<T, F: Future<Output = T>> Future for Finishing<T, F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Ready(()) };
+        let Poll::Ready(value) = future.poll(cx) else { return Poll::Pending };
+        // What it held is gone before anybody hears of its end.
+        this.future.set(None);
+        if let Some(finisher) = this.finisher.take() {
+            finisher.finish(value);
+        }
+        Poll::Ready(())
+    }
+}
+
 /// A running task. Dropping the handle ends the task; [`Task::detach`] lets it run on.
 /// Awaiting it gives its output.
 pub struct Task<T> {
@@ -69,7 +95,7 @@ impl<T: 'static> Task<T> {
         let output = Rc::new(RefCell::new(Output { result: None, waiter: None }));
         let finisher = Finisher(output.clone());
         // Boxed at once: a future may be large, and each move copies it.
-        let abort = start(Box::pin(async move { finisher.finish(future.await) }));
+        let abort = start(Box::pin(Finishing { future: Some(future), finisher: Some(finisher) }));
         Task { output, abort: Some(abort) }
     }
 

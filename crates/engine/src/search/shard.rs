@@ -14,6 +14,7 @@ use super::contexts::KEEP_ALIVE;
 use super::service::SearchService;
 use crate::planted;
 use crate::replication::follow_mapping;
+use crate::settings::IndexSettings;
 use crate::shard::{LocalShard, ShardKey};
 use crate::transport::{Failure, HeldView, Response, Result, ShardSearch, ShardSearched};
 
@@ -149,7 +150,8 @@ async fn read_hits(
 /// The fields of an index that queries ask which name none.
 fn default_fields(service: &SearchService, index: &str) -> Vec<(String, f32)> {
     let state = service.core.state();
-    let settings = state.indices.get(index).map(|meta| meta.typed_settings().default_fields());
+    let settings =
+        state.indices.get(index).map(|meta| IndexSettings::default_fields_of(&meta.settings));
     settings.unwrap_or_default()
 }
 

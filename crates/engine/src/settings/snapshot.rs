@@ -298,15 +298,18 @@ impl IndexSettings {
         of_index.filter_map(filter).filter(|filter| !filter.patterns.is_empty()).collect()
     }
 
-    /// `index.query.default_field`: names and patterns, each with its boost, as in `name^2`.
-    pub fn default_fields(&self) -> Vec<(String, f32)> {
+    /// `index.query.default_field` of an index with the settings `given`, without the others, as every search asks for it:
+    /// names and patterns, each with its boost, as in `name^2`.
+    pub fn default_fields_of(given: &SettingsMap) -> Vec<(String, f32)> {
+        const NAME: &str = "index.query.default_field";
         let read = |text: &String| {
             let boosted = text.split_once('^').and_then(|(name, boost)| {
                 Some((name.to_owned(), boost.parse().ok().filter(|boost: &f32| *boost >= 0.0)?))
             });
             boosted.unwrap_or_else(|| (text.clone(), 1.0))
         };
-        names(&self.0, "index.query.default_field").iter().map(read).collect()
+        let values = TypedValues::of_one(SettingScope::Index, NAME, given);
+        names(&values, NAME).iter().map(read).collect()
     }
 }
 

@@ -2,6 +2,8 @@
 //! cluster-level shard allocation, networking, index modules) and, where it differs, OpenSearch;
 //! `narrows.*` are our own.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::words::{
@@ -306,7 +308,14 @@ impl Setting {
 
 /// The line of the table for a full name; patterns match.
 pub fn find(name: &str) -> Option<&'static Setting> {
-    TABLE.iter().find(|setting| setting.is(name))
+    static PATTERNS: LazyLock<Vec<&Setting>> =
+        LazyLock::new(|| TABLE.iter().filter(|setting| setting.is_pattern()).collect());
+    static PLAIN: LazyLock<BTreeMap<&str, &Setting>> = LazyLock::new(|| {
+        let plain = TABLE.iter().filter(|setting| !setting.is_pattern());
+        plain.map(|setting| (setting.name, setting)).collect()
+    });
+    let pattern = || PATTERNS.iter().find(|setting| setting.is(name));
+    PLAIN.get(name).or_else(pattern).copied()
 }
 
 /// Checks a value and answers with its canonical text.
