@@ -25,8 +25,8 @@ use self::outlook::{Goal, Outlook};
 use self::writing::{Writing, written_to};
 use crate::error::Result;
 use crate::plan::{
-    DELAY, DeclaredStep, LEADER, MANAGER, Needs, ParameterScope, Question, Twin, Variant, Writers,
-    models,
+    DELAY, DeclaredStep, LEADER, MANAGER, Needs, ParameterScope, Question, Twin, Uncertain,
+    Variant, Writers, models,
 };
 use crate::runner::{Experiment, Recoveries, Runner, Telemetry, Turn};
 
@@ -171,6 +171,11 @@ async fn restart(
 ) -> Result<Recoveries> {
     let delay = turn.variant.settings.get(DELAY).map(String::as_str);
     let (made, _) = twin(run).made_while_away(delay);
+    let drawn = drawn(run, turn).into_iter().find(|(one, _)| one.parameter == Uncertain::DOWN);
+    let drawn = drawn.map(|(_, seconds)| Duration::from_secs_f64(seconds));
+    // In a draw a node may be away for longer than its copies wait.
+    let may_be_made = made > 0 || drawn.is_some();
+    let down = drawn.unwrap_or(down);
     let mut end = Recoveries::default();
     for node in nodes {
         let machine = Twin::machine(*node);
@@ -182,7 +187,7 @@ async fn restart(
         let back = run.env.now() + down;
         run.journal.phase(Phase::AWAY, true, name, turn.lap)?;
         run.env.sleep(LOOK.min(down)).await;
-        if made > 0 {
+        if may_be_made {
             outlook.while_away(run, turn, telemetry, back).await?;
         } else {
             outlook.look(run, turn, telemetry, Duration::from_millis(1)).await?;
@@ -291,11 +296,22 @@ async fn put(run: &Runner<'_>, settings: &BTreeMap<&str, Value>) -> Result<()> {
     Ok(())
 }
 
-/// What hosts are like: in the first lap as the plan says, in later ones with what is not known drawn anew, the same
-/// for all variants of a lap. The bounds of each parameter are cut into as many parts as there are such laps, and each
-/// lap draws from another one: a few independent draws would often miss a whole end of what may be.
+/// What hosts are like: in the first lap as the plan says, in later ones as it is drawn.
 fn host(run: &Runner<'_>, turn: &Turn<'_>) -> Host {
     let mut models = models(turn.variant, ParameterScope::Leader);
+    let of_hosts = drawn(run, turn).into_iter().filter(|(one, _)| one.parameter != Uncertain::DOWN);
+    for (uncertain, number) in of_hosts {
+        let parameter = parameters().iter().find(|one| one.name == uncertain.parameter);
+        parameter.expect("a resolved plan names it").set_number(&mut models, number);
+    }
+    models.host
+}
+
+/// What is not known, with what it is in this lap: nothing in the first one, which goes by the plan, and drawn anew in
+/// later ones, the same for all variants of a lap. The bounds of each are cut into as many parts as there are such
+/// laps, and each lap draws from another one: a few independent draws would often miss a whole end of what may be.
+fn drawn<'a>(run: &Runner<'a>, turn: &Turn<'_>) -> Vec<(&'a Uncertain, f64)> {
+    let mut drawn = Vec::new();
     let mut state = run.plan.seed.wrapping_add(u64::from(turn.lap) << 32);
     let mut order = run.plan.seed;
     let parts = u64::from(run.plan.laps.max(2) - 1);
@@ -308,9 +324,8 @@ fn host(run: &Runner<'_>, turn: &Turn<'_>) -> Host {
             continue;
         }
         // Twice as much is as likely as half as much.
-        let drawn = uncertain.least * (uncertain.most / uncertain.least).powf(share);
-        let parameter = parameters().iter().find(|one| one.name == uncertain.parameter);
-        parameter.expect("a resolved plan names it").set_number(&mut models, drawn);
+        let number = uncertain.least * (uncertain.most / uncertain.least).powf(share);
+        drawn.push((uncertain, number));
     }
-    models.host
+    drawn
 }

@@ -90,6 +90,11 @@ pub struct Uncertain {
     pub most: f64,
 }
 
+impl Uncertain {
+    /// What stands for the time in seconds that each node is away which restarts: it is no parameter of that world.
+    pub const DOWN: &str = "down";
+}
+
 /// The node that manages a twin's cluster. It holds no data, so that any other can be lost.
 pub const MANAGER: &str = "leader-0";
 /// How long copies wait for a node that was lost.

@@ -1,13 +1,13 @@
 //! One thing that is asked of a twin, and the variants of settings that it is asked with.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use record::units::{parse_size, show_size_setting};
 use toml::{Table, Value};
 
 use super::TwinPlan;
-use crate::plan::DELAY;
+use super::within::{Within, draw, draw_not};
+use crate::plan::{DELAY, Uncertain};
 
 const RATE: &str = "indices.recovery.max_bytes_per_sec";
 const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
@@ -32,7 +32,7 @@ pub enum Asked {
         /// Names.
         nodes: Vec<String>,
         /// How long a node is away.
-        down: Option<Duration>,
+        down: Option<Within>,
         /// Whether what is written is flushed before each.
         flush: bool,
     },
@@ -58,6 +58,7 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
     for key in QUESTIONS.into_iter().chain(["down", "before_restart"]) {
         twin.remove(key);
     }
+    draw_not(twin, Uncertain::DOWN);
     let texts = |names: &[String]| {
         let mut seen = BTreeSet::new();
         let each_once = names.iter().filter(|name| seen.insert(name.as_str()));
@@ -75,7 +76,10 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
             let nodes = if nodes.is_empty() { all() } else { texts(nodes) };
             twin.insert("restart".to_owned(), nodes.into());
             if let Some(down) = down {
-                twin.insert("down".to_owned(), format!("{}ms", down.as_millis()).into());
+                twin.insert("down".to_owned(), down.written().into());
+                if let Some((least, most)) = down.bounds() {
+                    draw(twin, Uncertain::DOWN, (&least, &most));
+                }
             }
             if *flush {
                 twin.insert("before_restart".to_owned(), "flush".into());
@@ -253,6 +257,21 @@ mod tests {
         assert_eq!(joined(Some("warm")), "warm,added-1,added-2");
         assert_eq!(joined(None), "warm", "it is like the first one");
         assert_eq!(joined(Some("hot")), "warm");
+    }
+
+    #[test]
+    fn how_long_a_node_is_away_is_drawn_where_bounds_are_said() {
+        let mut plan: TwinPlan = "[[twin.node]]\nname = \"a\"\n".parse().unwrap();
+        let mut drawn = |down: &str| {
+            let down = Some(down.parse().unwrap());
+            ask(&mut plan, &Asked::Restart { nodes: Vec::new(), down, flush: false });
+            let rows = plan["twin"]["uncertain"].as_array().unwrap();
+            let text = |row: &Value| ["parameter", "least", "most"].map(|key| row[key].to_string());
+            (plan["twin"]["down"].to_string(), rows.iter().map(text).collect::<Vec<_>>())
+        };
+        let row = ["\"down\"", "\"20000ms\"", "\"40000ms\""].map(str::to_owned);
+        assert_eq!(drawn("20s..40s"), ("\"30000ms\"".to_owned(), vec![row]));
+        assert_eq!(drawn("20s"), ("\"20000ms\"".to_owned(), vec![]), "it is known now");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use record::units::{parse_rate, parse_size};
 use toml::{Table, Value};
 use world::model::Models;
 
+use super::within::{Within, draw, draw_not, is_about, rows};
 use super::{TwinPlan, writes};
 use crate::error::{Error, Result};
 
@@ -40,9 +41,9 @@ pub struct Given {
     /// Round trip between nodes, in microseconds.
     pub rtt_micros: Option<u64>,
     /// What a copy takes apart from its bytes.
-    pub open_copy: Option<String>,
+    pub open_copy: Option<Within>,
     /// What a copy takes in addition where it begins without files.
-    pub new_copy: Option<String>,
+    pub new_copy: Option<Within>,
     /// Documents that are written in a second.
     pub documents_per_s: Option<f64>,
 }
@@ -118,14 +119,13 @@ fn put_row(plan: &mut TwinPlan, parameter: &str, row: Value) {
     if let Some(table) = table.as_table_mut() {
         table.insert(parameter.to_owned(), row);
     }
-    if let Some(uncertain) = uncertain(plan) {
-        uncertain.retain(|row| row.get("parameter").and_then(Value::as_str) != Some(parameter));
+    if let Some(twin) = twin(plan) {
+        draw_not(twin, parameter);
     }
 }
 
-fn uncertain(plan: &mut TwinPlan) -> Option<&mut Vec<Value>> {
-    let twin = plan.get_mut("twin")?.as_table_mut()?;
-    twin.entry("uncertain").or_insert_with(|| Value::Array(Vec::new())).as_array_mut()
+fn twin(plan: &mut TwinPlan) -> Option<&mut Table> {
+    plan.get_mut("twin")?.as_table_mut()
 }
 
 /// The rows of the table that `narrows calibrate` wrote into a file. Fails if it cannot be read, or is no such table.
@@ -163,12 +163,18 @@ pub fn say(plan: &mut TwinPlan, given: &Given) {
         (DISK_WRITE, given.disk_write.clone()),
         // A round trip goes through four halves of a switch with their cards.
         ("card.delay", given.rtt_micros.map(|micros| format!("{}ns", micros * 1000 / 4))),
-        (OPEN_COPY, given.open_copy.clone()),
-        (NEW_COPY, given.new_copy.clone()),
+        (OPEN_COPY, given.open_copy.map(Within::written)),
+        (NEW_COPY, given.new_copy.map(Within::written)),
     ];
     for (parameter, value) in said {
         if let Some(value) = value {
             put(plan, parameter, value, Known::Said);
+        }
+    }
+    for (parameter, time) in [(OPEN_COPY, given.open_copy), (NEW_COPY, given.new_copy)] {
+        let bounds = time.and_then(Within::bounds);
+        if let Some(((least, most), twin)) = bounds.zip(twin(plan)) {
+            draw(twin, parameter, (&least, &most));
         }
     }
     if let Some(documents_per_s) = given.documents_per_s {
@@ -198,8 +204,8 @@ pub(super) fn raise(plan: &mut TwinPlan, seen: &[SeenRate]) {
         row.get_mut("value").into_iter().for_each(raise);
         let source = format!("{ASSUMED}{BUT_SEEN}at least {at_least}, in {seen_in}");
         row.insert("source".to_owned(), source.into());
-        for row in uncertain(plan).into_iter().flatten() {
-            if row.get("parameter").and_then(Value::as_str) == Some(parameter) {
+        for row in twin(plan).and_then(rows).into_iter().flatten() {
+            if is_about(row, parameter) {
                 row.get_mut("least").into_iter().for_each(raise);
                 row.get_mut("most").into_iter().for_each(raise);
             }
@@ -225,12 +231,8 @@ pub(super) fn assume(plan: &mut TwinPlan, is_field: bool) {
             assumed,
             if parameter == OPEN_COPY { Known::Fitted } else { Known::Assumed },
         );
-        if let (Some((least, most)), Some(uncertain)) = (between, uncertain(plan)) {
-            let mut row = Table::new();
-            row.insert("parameter".to_owned(), parameter.into());
-            row.insert("least".to_owned(), least.into());
-            row.insert("most".to_owned(), most.into());
-            uncertain.push(row.into());
+        if let Some((bounds, twin)) = between.zip(twin(plan)) {
+            draw(twin, parameter, bounds);
         }
     }
 }
@@ -241,9 +243,7 @@ pub fn assumptions(plan: &TwinPlan) -> Vec<Assumption> {
     let uncertain =
         plan.get("twin").and_then(|twin| twin.get("uncertain")).and_then(Value::as_array);
     let between = |parameter: &str| {
-        let row = uncertain?
-            .iter()
-            .find(|row| row.get("parameter").and_then(Value::as_str) == Some(parameter))?;
+        let row = uncertain?.iter().find(|row| is_about(row, parameter))?;
         Some((row.get("least")?.as_str()?.to_owned(), row.get("most")?.as_str()?.to_owned()))
     };
     let one = |(name, row): (&String, &Value)| {

@@ -339,7 +339,8 @@ pub(super) mod tests {
             \"recovery.open_copy\" = { value = \"410ms\", source = \"measured\" } # 400ms to 420ms\n\
             \"recovery.new_copy\" = { value = \"50ms\", source = \"measured\" }\n";
         let calibration = read(rows).unwrap();
-        let given = Given { calibration, new_copy: Some("70ms".into()), ..Given::default() };
+        let given =
+            Given { calibration, new_copy: Some("70ms".parse().unwrap()), ..Given::default() };
         let (plan, _) = asked(&seen(), &given, "a");
         let assumed = twin::assumptions(&plan);
         assert!(assumed.iter().all(|one| !one.what.starts_with("recovery.")), "{assumed:?}");
@@ -347,6 +348,12 @@ pub(super) mod tests {
         assert!(uncertain.iter().all(|one| one.parameter != "recovery.open_copy"));
         let of = |name: &str| plan["virtual"][name]["value"].as_str().unwrap();
         assert_eq!((of("recovery.open_copy"), of("recovery.new_copy")), ("410ms", "70ms"));
+        let within = Given { open_copy: Some("300ms..700ms".parse().unwrap()), ..given };
+        let (plan, _) = asked(&seen(), &within, "a");
+        assert_eq!(plan["virtual"]["recovery.open_copy"]["value"].as_str(), Some("500ms"));
+        let uncertain = resolved(&plan).twin.unwrap().uncertain;
+        let bounds = uncertain.iter().find(|one| one.parameter == "recovery.open_copy");
+        assert_eq!(bounds.map(|one| (one.least, one.most)), Some((0.3, 0.7)), "each lap draws it");
         for (text, said) in [
             ("a = 1", "no [virtual]"),
             ("[virtual]\n\"disk.seek\" = 3", "no value"),

@@ -11,6 +11,7 @@
 //! | `filters` | filters on nodes and data tiers, as lists of names |
 //! | `anonymous` | an inventory whose names are hashed |
 //! | `asked` | one thing that is asked, and variants of settings |
+//! | `within` | a time within bounds, and the rows of a plan whose values laps draw |
 //! | `text` | a plan as people read and change it |
 
 mod anonymous;
@@ -22,6 +23,7 @@ mod import;
 mod indices;
 mod text;
 mod voters;
+mod within;
 mod writes;
 
 pub use anonymous::{anonymous, anonymous_name};
@@ -31,6 +33,7 @@ pub use given::{Assumption, Given, Known, assumptions, calibration, say};
 pub use import::{Import, import};
 pub use text::text;
 pub use voters::{Voter, without_manager};
+pub use within::Within;
 pub use writes::documents_per_s;
 
 use crate::error::{Error, Result};

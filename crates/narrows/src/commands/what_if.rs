@@ -11,7 +11,7 @@ use clusters::live::inventory;
 use engine::settings::SettingError;
 use insight::what_if::{Answer, answers};
 use lab::plan::Plan;
-use lab::twin::{self, Asked, Assumption, Given, Import, TwinPlan};
+use lab::twin::{self, Asked, Assumption, Given, Import, TwinPlan, Within};
 use lab::{Ended, Options, Place};
 use record::units::{ParseError, parse_duration, parse_rate, parse_size};
 use serde_json::json;
@@ -60,9 +60,10 @@ pub(crate) struct Args {
     /// The nodes that join are in the zone of this one; otherwise each in the zone that has the fewest.
     #[arg(long, value_name = "NODE", requires = "add")]
     like: Option<String>,
-    /// How long a node that restarts is away; 30s unless said otherwise.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    down: Option<Duration>,
+    /// How long a node that restarts is away; 30s unless said otherwise. Bounds where nobody knows it better, for example
+    /// 20s..40s, are drawn from.
+    #[arg(long, value_name = "TIME", value_parser = parse_within)]
+    down: Option<Within>,
     /// Flushes what is written before each node restarts.
     #[arg(long)]
     flush: bool,
@@ -88,13 +89,14 @@ pub(crate) struct Args {
     /// What work costs there, as `narrows calibrate --on URL --write FILE` measured it; other options go before it.
     #[arg(long, value_name = "FILE")]
     calibration: Option<PathBuf>,
-    /// What a copy takes in the cluster apart from its bytes; `narrows calibrate --on opensearch` measures it.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    open_copy: Option<Duration>,
+    /// What a copy takes in the cluster apart from its bytes; `narrows calibrate --on opensearch` measures it. Bounds are
+    /// drawn from here, too.
+    #[arg(long, value_name = "TIME", value_parser = parse_within)]
+    open_copy: Option<Within>,
     /// What it takes besides where it begins without files; measured likewise.
     // What is assumed of --open-copy was fitted to both together.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "open_copy")]
-    new_copy: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = parse_within, requires = "open_copy")]
+    new_copy: Option<Within>,
     /// Writes the twin into this file: a plan, which can be changed, and asked where the cluster cannot be reached.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -149,6 +151,10 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
         )),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn parse_within(text: &str) -> Result<Within, String> {
+    text.parse()
 }
 
 fn parse_rtt(text: &str) -> Result<Duration, String> {
@@ -319,15 +325,14 @@ fn file(args: &Args) -> Option<&Path> {
 
 /// The twin of a cluster with where its answers are kept, or the one in a file.
 fn twin_of(args: &Args) -> anyhow::Result<(Import, Option<ClusterFolder>)> {
-    let written = |time: Duration| format!("{}ns", time.as_nanos());
     let calibration = args.calibration.as_deref().map(twin::calibration).transpose()?;
     let given = Given {
         calibration: calibration.unwrap_or_default(),
         link: args.link.clone(),
         disk_read: args.disk_read.clone(),
         disk_write: args.disk_write.clone(),
-        open_copy: args.open_copy.map(written),
-        new_copy: args.new_copy.map(written),
+        open_copy: args.open_copy,
+        new_copy: args.new_copy,
         documents_per_s: args.indexing,
         rtt_micros: args.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),
     };

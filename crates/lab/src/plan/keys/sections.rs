@@ -207,7 +207,7 @@ pub(super) static UNCERTAIN: Section = Section {
     title: "uncertain of [twin]",
     about: "A parameter of the virtual world that is not known better than within bounds.",
     keys: &[
-        needed("parameter", Text, "\"disk.write_bytes_per_s\"", "Its name."),
+        needed("parameter", Text, "\"disk.write_bytes_per_s\"", "Its name; `down` is how long each node is away that restarts."),
         needed("least", Text, "\"100mb\"", "The least that it may be."),
         needed("most", Text, "\"1gb\"", "The most."),
     ],

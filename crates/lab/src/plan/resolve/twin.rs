@@ -250,6 +250,9 @@ impl Plan {
     fn uncertain(&self, table: &UncertainTable) -> Result<Uncertain> {
         let name = table.parameter.get_ref();
         let bound = |text: &Spanned<String>| {
+            if name == Uncertain::DOWN {
+                return self.time(name, text, &DOWN).map(|time| time.as_secs_f64());
+            }
             let mut models = Models::default();
             models
                 .set(name, text.get_ref())
