@@ -36,7 +36,8 @@ pub struct Answer {
     /// The least and the most over all draws of what is not known, lowered and raised by [`NOT_MODELLED`]; never less
     /// than nodes are away in any draw.
     pub between_s: (f64, f64),
-    /// Seconds for which nodes are away that restart, one after another: they are asked for, and pass in any case.
+    /// Seconds for which nodes are away that restart, one after another: they are asked for, and pass in any case. The
+    /// least over all draws.
     pub away_s: f64,
     /// How many draws there were, the first included.
     pub draws: usize,
@@ -142,8 +143,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
         let seconds_away = |lap: u32| -> f64 {
             away(run, &variant.name, lap).iter().map(|(from_s, to_s)| to_s - from_s).sum()
         };
-        let away_s = seconds_away(shown);
-        let least_away_s = laps.keys().map(|lap| seconds_away(*lap)).fold(away_s, f64::min);
+        let away_s = laps.keys().map(|lap| seconds_away(*lap)).fold(f64::INFINITY, f64::min);
         let away = away(run, &variant.name, shown);
         let differs = |(name, value): &(&String, &String)| first.settings.get(*name) != Some(value);
         Some(Answer {
@@ -155,7 +155,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
             green_s,
-            between_s: between(min, max, least_away_s),
+            between_s: between(min, max, away_s),
             away_s,
             draws: laps.len(),
             gain: base.get(&shown).map_or(1.0, |base| base / green_s),

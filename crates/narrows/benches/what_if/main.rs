@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use clusters::{Clusters, FaultKind, Faults, LinkControl, OpenSearchClusters, TopologySpec};
-use insight::stats::median;
 use lab::calibration::{TimeOfACopy, time_of_a_copy};
 use record::random::split_mix;
 use serde_json::{Map, Value, json};
@@ -35,7 +34,7 @@ const DOCUMENT_BYTES: u64 = 10_000;
 const BULK_DOCUMENTS: u64 = 100;
 const GREEN_PATIENCE: &str = "600s";
 /// How often a node is started before the cases, and how long it is away before.
-const STARTS: u32 = 3;
+const STARTS: usize = 3;
 const AWAY: Duration = Duration::from_secs(4);
 /// Between two looks at leases, and for how long: they are renewed every 30 s.
 const LEASE_LOOK: Duration = Duration::from_millis(500);
@@ -88,21 +87,24 @@ async fn on_cluster(env: &Env, nodes: usize, cases: &[Case]) -> Vec<Outcome> {
     target.start(&topology).await.expect("the nodes start");
     // What a node takes to start is no question to a twin: it is told, as it is here when one was away for a while.
     let first = followers(&target).await.pop().expect("there are others");
-    let mut starts_s = Vec::new();
-    for _ in 0..STARTS {
-        starts_s.push(restart(&mut target, &first, AWAY, nodes).await);
+    let mut starts_s = [0.0; STARTS];
+    for start_s in &mut starts_s {
+        *start_s = restart(&mut target, &first, AWAY, nodes).await;
     }
-    let start_s = median(&starts_s).expect("there were some");
     // Nor is what a copy takes there apart from its bytes. The first copies are slower: nothing is compiled yet.
-    time_of_a_copy(&target, CLUSTER).await.expect("copies are made");
-    let copy = time_of_a_copy(&target, CLUSTER).await.expect("copies are made");
-    eprintln!("{nodes} nodes: one starts in {starts_s:.1?} s; {copy:.0?}");
+    let cold = time_of_a_copy(&target, CLUSTER).await.expect("copies are made");
+    let mut warm = [cold; 2];
+    for copy in &mut warm {
+        *copy = time_of_a_copy(&target, CLUSTER).await.expect("copies are made");
+    }
+    let measured = Measured { starts_s, cold, warm };
+    eprintln!("{nodes} nodes: {measured:.1?}");
     let mut outcomes = Vec::new();
     for case in cases {
         let began = Instant::now();
         prepare(&target, case).await;
         let followers = followers(&target).await;
-        let predicted = predict(&target, case, &followers, (start_s, copy));
+        let predicted = predict(&target, case, &followers, &measured);
         let measured_s = carry_out(&mut target, case, &followers).await;
         outcomes.push(tell(case, &predicted, measured_s));
         let mb = copied_bytes(&target).await / 1e6;
@@ -112,6 +114,47 @@ async fn on_cluster(env: &Env, nodes: usize, cases: &[Case]) -> Vec<Outcome> {
     }
     target.stop().await;
     outcomes
+}
+
+/// What is told to the twins of a cluster, as it was measured there before.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    /// Seconds that a node took to start.
+    starts_s: [f64; STARTS],
+    /// What the first copies took.
+    cold: TimeOfACopy,
+    /// What later ones took.
+    warm: [TimeOfACopy; 2],
+}
+
+impl Measured {
+    /// How long a node is away that is started again after so many seconds.
+    fn down(&self, away_s: u64) -> String {
+        let down = |start_s: f64| Duration::from_secs_f64(away_s as f64 + start_s);
+        bounds(self.starts_s.map(down))
+    }
+
+    /// What a copy takes apart from its bytes. A node that has just started has compiled nothing yet.
+    fn open_copy(&self, is_just_started: bool) -> String {
+        let [first, second] = self.warm.map(|copy| copy.open);
+        match is_just_started {
+            true => bounds([first, second, self.cold.open]),
+            false => bounds([first, second]),
+        }
+    }
+
+    /// What it takes besides where it begins without files.
+    fn new_copy(&self) -> String {
+        bounds(self.warm.map(|copy| copy.new))
+    }
+}
+
+/// From the least to the most of what was measured, in whole milliseconds, and above 0.
+fn bounds<const N: usize>(measured: [Duration; N]) -> String {
+    let ms = measured.map(|time| time.as_millis().max(1));
+    let (least, most) = (ms.iter().min(), ms.iter().max());
+    let (least, most) = least.zip(most).expect("there was one at least");
+    format!("{least}ms..{most}ms")
 }
 
 /// Bytes of files that the copies got which there are: they began empty.
@@ -241,7 +284,7 @@ fn predict(
     target: &OpenSearchClusters,
     case: &Case,
     followers: &[String],
-    (start_s, copy): (f64, TimeOfACopy),
+    measured: &Measured,
 ) -> Value {
     let victim = followers.last().expect("there are others");
     let urls: Vec<String> =
@@ -251,9 +294,9 @@ fn predict(
     command.args(["what-if", &urls.join(","), "--json", "--draws", "5", "--runs"]).arg(runs.path());
     // Not what is assumed where nobody says it: all nodes are on this machine, with one disk.
     command.args(["--link", "10gbit", "--disk-read", "400mb", "--disk-write", "200mb"]);
-    command.args(["--open-copy", &format!("{}ms", copy.open.as_millis())]);
-    command.args(["--new-copy", &format!("{}ms", copy.new.as_millis())]);
-    let down = format!("{:.0}ms", (case.away_s as f64 + start_s) * 1e3);
+    command.args(["--open-copy", &measured.open_copy(case.deed.restarts())]);
+    command.args(["--new-copy", &measured.new_copy()]);
+    let down = measured.down(case.away_s);
     match case.deed {
         Deed::Lose => command.args(["--lose", victim]),
         Deed::Drain => command.args(["--drain", victim]),

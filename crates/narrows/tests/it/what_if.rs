@@ -136,6 +136,14 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     let (from, to) = (copying["from_s"].as_f64().unwrap(), copying["to_s"].as_f64().unwrap());
     assert!(from > 60.0 && to < 75.0, "{phases:?}");
     assert_eq!(phases.last().unwrap()["what"], "away", "{phases:?}");
+    // Nobody knows how long it is away: draws are from 10 s to 32 s, and from there to 100 s.
+    let bounds = [file, "--restart", "c", "--down", "10s..100s", "--draws", "3"];
+    let drawn = answer(dir.path(), &bounds);
+    let first = &drawn["answers"][0];
+    assert!((55.0..57.0).contains(&green_s(first)), "{first}");
+    let (least, away) =
+        (first["between_s"][0].as_f64().unwrap(), first["away_s"].as_f64().unwrap());
+    assert!((9.9..32.1).contains(&away) && (away..34.0).contains(&least), "{first}");
     let more = answer(dir.path(), &[file, "--replicas", "logs=2", "--draws", "1"]);
     assert!((5.0..8.0).contains(&green_s(&more["answers"][0])), "{more}");
     assert_eq!(more["asked"], "logs with 2 replicas");
