@@ -155,6 +155,7 @@ impl Settings {
         allocation_enable: AllocationEnable = word("cluster.routing.allocation.enable", AllocationEnable::of);
         rebalance_enable: RebalanceEnable = word("cluster.routing.rebalance.enable", RebalanceEnable::of);
         allocates_replicas_in_a_ring: bool = flag("narrows.allocation.replica_ring");
+        returns_to_files: bool = flag("narrows.allocation.return_to_files");
         allow_rebalance: AllowRebalance = word("cluster.routing.allocation.allow_rebalance", AllowRebalance::of);
         cluster_concurrent_rebalance: u32 = count("cluster.routing.allocation.cluster_concurrent_rebalance");
         awareness_attributes: &[String] = names("cluster.routing.allocation.awareness.attributes");
@@ -347,7 +348,7 @@ mod tests {
         assert_eq!(s.cluster_concurrent_rebalance(), 2);
         assert_eq!(s.balance(), Balance { shard: 0.45, index: 0.55, threshold: 1.0 });
         assert!(s.allocation_filters().is_empty() && !s.allocates_replicas_in_a_ring());
-        assert!(!s.disk_threshold_enabled() && !s.checks_on_disconnect());
+        assert!(!s.disk_threshold_enabled() && !s.checks_on_disconnect() && !s.returns_to_files());
         let Watermarks { low, high } = s.disk_watermarks();
         assert_eq!([low, high].map(|mark| mark.to_string()), ["85%", "90%"]);
         assert_eq!(s.transport_compress(), Compress::False);

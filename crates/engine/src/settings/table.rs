@@ -184,6 +184,9 @@ pub static TABLE: &[Setting] = &[
     cluster("narrows.allocation.replica_ring", Kind::Bool, "false",
         "Whether a replica goes, of the nodes that hold as few copies, to the one whose highest primary of the index \
          has the next number, as in the field, and not to the next by name, from another one on for each index."),
+    cluster("narrows.allocation.return_to_files", Kind::Bool, "false",
+        "Whether a replica that is being made is given up, as in the field, when a node comes whose copy lacks \
+         nothing."),
     cluster("narrows.fault_detection.on_disconnect", Kind::Bool, "false",
         "Whether nodes are looked for as soon as one closes a connection, as in the field, and not at the next \
          check."),

@@ -306,8 +306,11 @@ impl<'a> Deciders<'a> {
                 Verdict::No(_) => return None,
             };
             // The copy that was primary last; after it failed, rather another.
-            let second_choice =
-                from_disk && (*found == slot.copy.allocation_id) == (slot.copy.failures > 0);
+            let second_choice = match from_disk {
+                true => (*found == slot.copy.allocation_id) == (slot.copy.failures > 0),
+                // A replica that was being made there is no match for one that lacks nothing.
+                false => self.settings.returns_to_files() && !slot.shard.in_sync.contains(found),
+            };
             let first = (from_disk && throttled, second_choice);
             Some(((first, self.counts.get(node).copies, throttled), node, verdict))
         });

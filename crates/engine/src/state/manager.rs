@@ -11,7 +11,7 @@ use super::{
     Change, ClusterInfo, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable,
     MAX_RETRIES, Made, Node, ShardCopy, StateError, UnassignedReason, change_aliases,
     change_auto_follow, change_following, commands, dangling, indices, placed, relocation,
-    templates,
+    returning, templates,
 };
 use crate::settings::{self, SettingScope, Settings, Update, When, check_together, check_update};
 
@@ -140,6 +140,7 @@ fn node_joined(
     }
     // It may have started again before anyone noticed that it had gone.
     let mut changes = node_left(state, now_ms, &name, UnassignedReason::NodeLeft);
+    let mut come = Vec::new();
     if !found.is_empty() {
         let index_of = |uuid: &str| state.indices.iter().find(|(_, meta)| meta.uuid == uuid);
         let uuids: BTreeSet<&str> = found.iter().map(|copy| copy.index_uuid.as_str()).collect();
@@ -158,11 +159,13 @@ fn node_joined(
             let Some(index) = index else { continue };
             touched.add(index, shard);
             try_again(state, index, shard, &copy.allocation_id);
+            come.push((index.clone(), shard));
             state.extents.insert(&name, copy);
             changes.extend(fail_short_primary(state, now_ms, index, shard));
         }
     }
     Arc::make_mut(&mut state.present).insert(name.clone());
+    changes.extend(returning::give_up_for(state, now_ms, &name, come));
     changes.push(Change::NodeJoined { node: name });
     Ok(changes)
 }

@@ -31,7 +31,7 @@
 //! | `diff` | [`StateDiff`]: from one state to the next |
 //! | `changed_indices` | which indices differ from those of the state before, and where their copies are |
 //! | `differing` | where two maps differ that share what is the same |
-//! | `delayed` | which copies wait for their node to come back |
+//! | `delayed`, `returning` | which copies wait for their node to come back, and which are given up when it does |
 //! | `deciders` | why a copy may go to a node, must wait, or must not |
 //! | `explain` | the same in words, for `_cluster/allocation/explain` |
 //! | `health` | green, yellow, red |
@@ -88,6 +88,7 @@ mod rebalancing;
 mod recovery_counts;
 mod relocation;
 mod reported_extents;
+mod returning;
 mod shard;
 mod template;
 mod templates;

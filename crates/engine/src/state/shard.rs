@@ -68,6 +68,8 @@ pub enum UnassignedReason {
     Reinitialized,
     /// `POST _cluster/reroute` with `cancel`.
     RerouteCancelled,
+    /// A node came that has it without copying files.
+    ReallocatedReplica,
 }
 
 impl UnassignedReason {
@@ -85,6 +87,7 @@ impl UnassignedReason {
             UnassignedReason::ExistingIndexRestored => "EXISTING_INDEX_RESTORED",
             UnassignedReason::Reinitialized => "REINITIALIZED",
             UnassignedReason::RerouteCancelled => "REROUTE_CANCELLED",
+            UnassignedReason::ReallocatedReplica => "REALLOCATED_REPLICA",
         }
     }
 }

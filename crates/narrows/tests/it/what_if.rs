@@ -150,6 +150,21 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     failed(&asked(dir.path(), &[file, "--replicas", "logs=1"]), 2, &["nothing would be copied"]);
 }
 
+/// Its copies are made elsewhere from 61 s on, for six seconds; it is back before they are there.
+#[test]
+fn a_node_that_comes_back_late_has_its_copies_at_once_as_in_the_field() {
+    let (dir, file) = twin();
+    let green_with = |returns: &str| {
+        let setting =
+            format!("[settings]\n\"narrows.allocation.return_to_files\" = \"{returns}\"\n");
+        std::fs::write(&file, TWIN.replacen("[settings]\n", &setting, 1)).unwrap();
+        let args = [file.to_str().unwrap(), "--restart", "c", "--down", "63s", "--draws", "1"];
+        green_s(&answer(dir.path(), &args)["answers"][0])
+    };
+    let (returns, stays) = (green_with("true"), green_with("false"));
+    assert!((63.0..65.0).contains(&returns) && stays > 66.0, "{returns} s, {stays} s");
+}
+
 #[test]
 fn a_shard_with_one_copy_is_said_to_be_away_with_its_node() {
     let (dir, file) = twin();
