@@ -60,8 +60,8 @@ pub(crate) struct Args {
     /// The nodes that join are in the zone of this one; otherwise each in the zone that has the fewest.
     #[arg(long, value_name = "NODE", requires = "add")]
     like: Option<String>,
-    /// How long a node that restarts is away; 30s unless said otherwise. Bounds where nobody knows it better, for example
-    /// 20s..40s, are drawn from.
+    /// How long a node that restarts is away; 30s unless said otherwise. Bounds where nobody knows it better, for
+    /// example 20s..40s, are drawn from.
     #[arg(long, value_name = "TIME", value_parser = parse_within)]
     down: Option<Within>,
     /// Flushes what is written before each node restarts.
@@ -89,8 +89,8 @@ pub(crate) struct Args {
     /// What work costs there, as `narrows calibrate --on URL --write FILE` measured it; other options go before it.
     #[arg(long, value_name = "FILE")]
     calibration: Option<PathBuf>,
-    /// What a copy takes in the cluster apart from its bytes; `narrows calibrate --on opensearch` measures it. Bounds are
-    /// drawn from here, too.
+    /// What a copy takes in the cluster apart from its bytes; `narrows calibrate --on opensearch` measures it. Bounds
+    /// are drawn from here, too.
     #[arg(long, value_name = "TIME", value_parser = parse_within)]
     open_copy: Option<Within>,
     /// What it takes besides where it begins without files; measured likewise.
