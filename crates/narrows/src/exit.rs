@@ -65,7 +65,7 @@ pub(crate) fn of_clap(error: clap::Error, cli: &clap::Command) -> ExitCode {
 /// command that lacks what it is about is told a whole line.
 fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Error {
     let tip = match error.kind() {
-        ErrorKind::MissingRequiredArgument => whole_line(),
+        ErrorKind::MissingRequiredArgument => whole_line(&error),
         ErrorKind::UnknownArgument => instead_of_unknown(&mut error),
         ErrorKind::ValueValidation => number_wanted(&error),
         ErrorKind::InvalidSubcommand => instead_of_command(&mut error, cli),
@@ -100,12 +100,20 @@ fn told_of(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// What to type for a command that stands alone.
-fn whole_line() -> Option<String> {
+/// What to type for a command that stands alone; nothing where an option lacks another one that the line has not.
+fn whole_line(error: &clap::Error) -> Option<String> {
     let given: Vec<String> = arguments().skip(1).take(2).collect();
     let is_given =
         |name: &str| given.first().is_some_and(|first| first == name) || given.join(" ") == name;
-    ALONE.iter().find(|(name, _)| is_given(name)).map(|(_, line)| (*line).to_owned())
+    let (_, line) = ALONE.iter().find(|(name, _)| is_given(name))?;
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.as_slice(),
+        _ => &[],
+    };
+    let is_no_option = |missing: &str| !missing.starts_with('-');
+    let is_in_line =
+        |missing: &str| missing.split(' ').next().is_some_and(|option| line.contains(option));
+    missing.iter().all(|one| is_no_option(one) || is_in_line(one)).then(|| (*line).to_owned())
 }
 
 /// A number below zero, a unit apart from its number, an option of other programs, or the way to the list of options.
@@ -114,7 +122,10 @@ fn instead_of_unknown(error: &mut clap::Error) -> Option<String> {
     let arguments: Vec<String> = arguments().collect();
     // It is taken for an option of one letter, and of `-0.5` only `-0` is told.
     let below_zero = arguments.windows(2).find(|pair| {
-        let is_number = pair[1].parse::<f64>().is_ok_and(|number| number < 0.0);
+        // A unit may stand behind it: -5s, -5%.
+        let digits = pair[1].strip_prefix('-').map(|rest| rest.trim_start_matches('.'));
+        let is_number =
+            digits.is_some_and(|digits| digits.starts_with(|first: char| first.is_ascii_digit()));
         is_number && pair[0].starts_with("--") && pair[1].starts_with(&given)
     });
     if let Some([option, number]) = below_zero {

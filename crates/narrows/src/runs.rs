@@ -11,7 +11,7 @@ use crate::terminal::say;
 /// Where runs are kept, below the current directory, unless told otherwise.
 pub(crate) const DEFAULT_DIR: &str = "runs";
 
-/// Refuses a file in place of the directory of runs, before anything begins.
+/// Refuses a file in place of the directory of runs.
 pub(crate) fn refuse_file(runs: &Path) -> anyhow::Result<()> {
     if !runs.is_file() {
         return Ok(());
@@ -36,6 +36,13 @@ pub(crate) fn find_or(runs: &Path, given: &str, otherwise: &str) -> anyhow::Resu
         return Ok(runs.join(given));
     }
     let ids = list(runs)?;
+    if given != "last" && as_path.is_dir() {
+        let text = format!(
+            "{given} is a directory, but holds no run: it has no manifest.json; `narrows runs --runs {given}` lists \
+             the runs below it"
+        );
+        return Err(Usage(text).into());
+    }
     if given == "last" {
         return last(runs, ids);
     }
@@ -104,6 +111,7 @@ pub(crate) fn none_yet(runs: &Path) -> String {
 
 /// Ids of all runs, oldest first.
 pub(crate) fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
+    refuse_file(runs)?;
     if !runs.exists() {
         return Ok(Vec::new());
     }

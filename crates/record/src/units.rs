@@ -37,10 +37,10 @@ const TIME: Accepted = Accepted {
 };
 
 impl ParseError {
-    /// Where a number lacks its unit, the examples are of that number.
+    /// Where a number lacks its unit, the examples are of that number; nobody wants a rate of 0.
     fn example(&self) -> String {
         let bare = self.text.trim();
-        let is_bare = bare.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0);
+        let is_bare = bare.parse::<f64>().is_ok_and(|number| number.is_finite() && number > 0.0);
         let one = |(number, unit): &(&str, &str)| match is_bare {
             true => format!("{bare}{unit}"),
             false => format!("{number}{unit}"),
@@ -281,6 +281,8 @@ mod tests {
         assert!(said.ends_with("gb or tb, for example 40mb"), "{said}");
         let said = parse_size("64").unwrap_err().to_string();
         assert!(said.ends_with("for example 64kb or 64mb"), "{said}");
+        let said = parse_rate("0").unwrap_err().to_string();
+        assert!(said.ends_with("for example 1gbit, 100mbit or 12.5MB/s"), "{said}");
         let said = parse_duration("50").unwrap_err().to_string();
         assert!(said.ends_with("m, h or d, for example 50ms or 50s"), "{said}");
     }

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// Repetitions of every variant with --on embedded and --on opensearch; 1 without it.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     laps: Option<u32>,
     /// Also shows what --on embedded and --on opensearch have written into this folder.
     #[arg(long, value_name = "DIR")]

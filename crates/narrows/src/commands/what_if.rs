@@ -146,9 +146,15 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
         )),
         Ok(_) => Ok((name, value)),
         // The cluster may well have it.
-        Err(SettingError::Unknown { name, hint }) => Err(format!(
-            "a twin has no setting {name}, so that it cannot say what that brings{hint}"
-        )),
+        Err(SettingError::Unknown { name, hint }) => {
+            let list = match hint.is_empty() {
+                true => "; \"What it goes by\" in docs/what-if.md says what is modelled",
+                false => "",
+            };
+            Err(format!(
+                "a twin has no setting {name}, so that it cannot say what that brings{hint}{list}"
+            ))
+        }
         Err(error) => Err(error.to_string()),
     }
 }

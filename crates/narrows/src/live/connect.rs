@@ -105,6 +105,11 @@ pub(crate) fn usage(error: &clusters::Error) -> anyhow::Error {
         {
             "; nobody listens there: write where REST does, as http://HOST:9200"
         }
+        clusters::Error::Connection { source, .. }
+            if source.to_string().starts_with("failed to lookup address") =>
+        {
+            "; no host is known by that name here: write where REST does, as http://HOST:9200"
+        }
         clusters::Error::Refused { path, status: 404, .. } if path == "/" => {
             "; that is no node of a cluster: write where REST is, as http://HOST:9200"
         }

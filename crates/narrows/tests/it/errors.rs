@@ -65,7 +65,7 @@ const COMMANDS: &[Mistake] = &[
     typed("A size below zero", "run remote-recovery --scale -0.5", "--scale 0.5"),
     typed("A time without a unit", "run remote-recovery --rtt 50", "50ms"),
     typed("A rate without a unit", "run remote-recovery --rate 100", "100mbit"),
-    typed("No laps", "run remote-recovery --laps 0", "give 1 to 1000"),
+    typed("No laps", "run remote-recovery --laps 0", "from 1 to 1000"),
     typed("A link where there is none", "run shard-recovery --on virtual --rtt 1ms", "has no link"),
     typed("A plan too large for this machine", "run shard-recovery", "--on virtual"),
     typed("A misspelt place", "run remote-recovery --on virtal", "\"virtual\""),

@@ -8,7 +8,8 @@ use record::{RunDir, Status};
 
 use crate::common::cluster::Cluster;
 use crate::common::{
-    command, entries, failed, json, narrows, narrows_in, nothing_is_left, only_run, said, signal,
+    command, entries, failed, json, narrows, narrows_in, nothing_is_left, only_run, refused, said,
+    signal,
 };
 
 /// A small run in virtual time.
@@ -192,4 +193,41 @@ fn a_cluster_is_proposed_where_one_can_be_given() {
         failed(&output, 2, &["no run is called \"nope"]);
         assert_eq!(said(&output).contains("http://nope"), is_proposed, "{args:?}");
     }
+}
+
+#[test]
+fn a_number_below_zero_is_called_so_with_its_unit() {
+    let tried: [(&[&str], &str); 3] = [
+        (&["run", "remote-recovery", "--rtt", "-5ms"], "takes no number below zero: --rtt 5ms"),
+        (
+            &["explain", "http://127.0.0.1:1", "--for", "-.5s"],
+            "takes no number below zero: --for .5s",
+        ),
+        (
+            &["compare", "a", "b", "--fail-over", "-5%"],
+            "takes no number below zero: --fail-over 5%",
+        ),
+    ];
+    for (args, words) in tried {
+        refused(args, &[words]);
+    }
+}
+
+#[test]
+fn no_line_is_proposed_without_the_option_that_is_missing() {
+    let output = narrows(&["steer", "http://127.0.0.1:1", "--keep"]);
+    failed(&output, 2, &["--apply"]);
+    assert!(!said(&output).contains("tip:"), "{}", said(&output));
+    refused(&["link"], &["tip: narrows link --listen 127.0.0.1:9901"]);
+}
+
+#[test]
+fn a_place_that_holds_no_run_is_called_what_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let (dir, file) = (dir.path().to_str().unwrap(), file.to_str().unwrap());
+    refused(&["show", dir], &["is a directory, but holds no run"]);
+    refused(&["explain", dir], &["is a directory, but holds no run"]);
+    refused(&["runs", "--runs", file], &["is a file; write --runs DIR"]);
 }

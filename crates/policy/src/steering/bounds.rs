@@ -45,7 +45,7 @@ pub struct Bounds {
 /// A bound that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WrongBound {
-    /// No setting of this name is ever touched. Holds the names that are near, or nothing.
+    /// No setting of this name is ever touched. Holds the names that are near, or all.
     Unknown(String),
     /// The setting does not take such a value. Holds what is accepted.
     Value(&'static str),
@@ -55,7 +55,13 @@ impl Bounds {
     /// Never raise `name` above `value`.
     pub fn at_most(&mut self, name: &str, value: &str) -> Result<(), WrongBound> {
         let Some((_, role)) = STEERED.iter().find(|(known, _)| *known == name) else {
-            return Err(WrongBound::Unknown(did_you_mean(name, STEERED.map(|(name, _)| name))));
+            let names = STEERED.map(|(name, _)| name);
+            let near = did_you_mean(name, names);
+            let hint = match near.is_empty() {
+                true => format!("; it touches {}", names.join(", ")),
+                false => near,
+            };
+            return Err(WrongBound::Unknown(hint));
         };
         let most = amount(*role, value).ok_or(WrongBound::Value(match role {
             Role::Rate => "write a rate as the cluster does, for example 400mb",
@@ -143,6 +149,8 @@ mod tests {
         let limit = "indices.recovery.max_bytes_per_sec";
         bounds.at_most(limit, "400mb").unwrap();
         let wrong = bounds.at_most("indices.recovery.max_byte_per_sec", "1mb");
+        assert!(matches!(wrong, Err(WrongBound::Unknown(hint)) if hint.contains(limit)));
+        let wrong = bounds.at_most("zzz", "1");
         assert!(matches!(wrong, Err(WrongBound::Unknown(hint)) if hint.contains(limit)));
         assert!(matches!(bounds.at_most(limit, "-1"), Err(WrongBound::Value(_))));
     }

@@ -16,7 +16,7 @@ pub(super) struct Overrides {
     #[arg(long, default_value_t = 1.0, value_parser = parse_scale)]
     pub(super) scale: f64,
     /// Repetitions of every variant, instead of the plan's.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     laps: Option<u32>,
     /// Only these variants; may be given several times.
     #[arg(long = "variant", value_name = "NAME")]
