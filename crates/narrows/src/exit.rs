@@ -2,6 +2,7 @@
 //! has one more, for its runner alone: [`clusters::ADDRESS_TAKEN`].
 
 use std::io;
+use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -162,9 +163,13 @@ fn number_wanted(error: &clap::Error) -> Option<String> {
     let why = std::error::Error::source(error)?;
     let option = told_of(error, ContextKind::InvalidArg)?;
     let option = option.split(' ').next()?;
-    if why.is::<std::num::ParseIntError>() {
+    if let Some(wrong) = why.downcast_ref::<ParseIntError>() {
         let number = if option == "--port" { 9200 } else { 3 };
-        return Some(format!("a whole number is wanted: {option} {number}"));
+        let wanted = match wrong.kind() {
+            IntErrorKind::PosOverflow => "a smaller number",
+            _ => "a whole number",
+        };
+        return Some(format!("{wanted} is wanted: {option} {number}"));
     }
     // As clap says it: 1000 is not in 1..=64.
     let why = why.to_string();

@@ -62,7 +62,9 @@ fn release() -> impl TypedValueParser<Value = PresentedAs> {
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("write NAME=VALUE, for example indices.recovery.max_bytes_per_sec=2mb")?;
     let value = engine::settings::check(name, value).map_err(|error| error.to_string())?;
     Ok((name.to_owned(), value))
 }

@@ -120,7 +120,7 @@ fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let (from, to) = (number(from)?, number(to)?);
     let step = step.parse::<u32>().ok().filter(|step| *step > 0).ok_or_else(wrong)?;
     if from > to {
-        return Err(format!("{from} is behind {to}"));
+        return Err(format!("{from} is greater than {to}; write {to}..{from}"));
     }
     Ok(Seeds { from, to, step })
 }
