@@ -195,7 +195,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         caught_up_s: caught_up(&trace.following, within),
         leader_operations: followed(&trace.following, within, |sample| sample.leader_operations),
         follower_operations: followed(&trace.following, within, |s| s.follower_operations),
-        met: met(&trace.following, within),
+        met: trace.met().map(|met| Point { t_s: met.seconds, value: met.operations as f64 }),
         latency: Vec::new(),
         link: thin_rates(&rates(&counted, seconds), LINK_POINTS),
         nodes,
@@ -313,16 +313,6 @@ fn followed(
         Some(Point { t_s: within(*t_ms)?, value: of(sample) as f64 })
     };
     thin(samples.iter().filter_map(point).collect(), POINTS)
-}
-
-/// Where the follower reached its leader for the first time after it had lacked operations: where the plan's wait for
-/// that ended, or where it said that it lacked none.
-fn met(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) -> Option<Point> {
-    let behind = samples.iter().position(|(_, sample)| sample.lag_operations > 0)?;
-    let level =
-        |sample: &FollowSample| sample.answered && (sample.caught_up || sample.lag_operations == 0);
-    let (t_ms, sample) = samples[behind..].iter().find(|(_, sample)| level(sample))?;
-    Some(Point { t_s: within(*t_ms)?, value: sample.follower_operations as f64 })
 }
 
 /// Bytes of files that a follower copied before it followed; empty in records that do not say.

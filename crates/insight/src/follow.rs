@@ -3,10 +3,15 @@
 use record::{CatchUp, FollowFigures, NodeUse, SearchFigures, units};
 
 use crate::headline::Headline;
+use crate::trace::Met;
 use crate::variant::VariantFollow;
 use crate::words;
 
-/// The first variant's longest wait, and whether any variant lost a write.
+/// What happened before a follower's first wait.
+const BEGAN: &str = "the follower began";
+
+/// The first variant's longest wait, and whether any variant lost a write. Where that is the wait after the follower
+/// began, nothing worse happened to it: its end is where follower and leader met, which is told of all variants.
 pub(crate) fn headline(variants: &[VariantFollow]) -> Headline {
     let laps = || variants.iter().flat_map(|variant| &variant.laps);
     let worst = variants.first().and_then(|variant| {
@@ -25,10 +30,27 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> Headline {
     let speed = wait.speed().map_or_else(String::new, |speed| {
         format!(", {} as fast as real time", words::times(speed))
     });
-    let caught_up = format!("{variant} caught up in {}", units::show_seconds(wait.seconds));
+    let took = units::show_seconds(wait.seconds);
+    let caught_up = format!("{variant} caught up in {took}");
+    let whole = format!("{caught_up} after {}{speed}; {written}", wait.after);
+    if wait.after == BEGAN && variants[0].met.is_some() {
+        let met = variants.iter().filter_map(|one| Some(meeting(&one.variant, one.met?)));
+        return Headline {
+            text: format!("{variant} met its leader {took} after {BEGAN}; {lost}"),
+            details: met.chain([format!("{whole}.")]).collect(),
+        };
+    }
     Headline::of(
-        format!("{caught_up} after {}{speed}; {written}", wait.after),
+        whole,
         [format!("{caught_up}; {written}"), format!("{caught_up}, {lost}"), written.clone()],
+    )
+}
+
+/// Where a variant's follower met its leader, in a sentence.
+fn meeting(variant: &str, met: Met) -> String {
+    let (after, operations) = (units::show_seconds(met.seconds), words::count(met.operations));
+    format!(
+        "{variant}: leader and follower met {after} after the lap began, at {operations} operations."
     )
 }
 
@@ -146,6 +168,7 @@ mod tests {
         let variant = |violations| VariantFollow {
             variant: "adaptive".to_owned(),
             laps: vec![figures(violations)],
+            met: Some(Met { seconds: 2.0, operations: 700 }),
         };
         let said = headline(&[variant(0)]);
         assert_eq!(
@@ -166,6 +189,28 @@ mod tests {
         );
         assert!(verified(&figures(2)).contains("4 copies read, 2 RULES BROKEN"));
         assert!(verified(&FollowFigures::default()).ends_with("no copy was read"));
+    }
+
+    #[test]
+    fn the_headline_tells_where_both_met_where_nothing_worse_happened() {
+        let variant = |variant: &str, met| {
+            let mut lap = figures(0);
+            lap.catch_ups.truncate(1);
+            VariantFollow { variant: variant.to_owned(), laps: vec![lap], met }
+        };
+        let met = |seconds: f64| Some(Met { seconds, operations: 900 });
+        let said = headline(&[variant("plain", met(150.0)), variant("compressed", met(12.0))]);
+        assert_eq!(said.text, "plain met its leader 12.0 s after the follower began; nothing lost");
+        assert_eq!(
+            said.details,
+            [
+                "plain: leader and follower met 2:30 after the lap began, at 900 operations.",
+                "compressed: leader and follower met 12.0 s after the lap began, at 900 operations.",
+                "plain caught up in 12.0 s after the follower began; 10\u{202f}000 writes acknowledged, nothing lost.",
+            ]
+        );
+        let never = headline(&[variant("plain", None)]).text;
+        assert!(never.starts_with("plain caught up in 12.0 s"), "{never}");
     }
 
     #[test]

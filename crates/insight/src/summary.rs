@@ -68,7 +68,7 @@ impl<'a> Summary<'a> {
         }
         let looks = diagnosis::recorded(run);
         let loads = loads(run, &variants);
-        let following = following(run, &variants);
+        let following = following(run, &traces, &variants);
         let watched = (!looks.looks().is_empty()).then(|| {
             let mut diagnosis = diagnose(&looks);
             diagnosis.gaps.splice(0..0, run.damage.iter().cloned());
@@ -152,11 +152,13 @@ fn loads(run: &RunDir, variants: &[Variant]) -> Vec<VariantLoad> {
     loads
 }
 
-fn following(run: &RunDir, variants: &[Variant]) -> Vec<VariantFollow> {
+fn following(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> Vec<VariantFollow> {
     let one = |variant: &Variant| {
         let rows = run.rows.iter().filter(|row| row.variant == variant.name);
         let laps: Vec<FollowFigures> = rows.filter_map(|row| row.following.clone()).collect();
-        (!laps.is_empty()).then(|| VariantFollow { variant: variant.name.clone(), laps })
+        let shown = variant.finished().map(|figures| (variant.name.as_str(), figures.shown_lap));
+        let met = shown.and_then(|shown| traces.get(&shown)?.met());
+        (!laps.is_empty()).then(|| VariantFollow { variant: variant.name.clone(), laps, met })
     };
     variants.iter().filter_map(one).collect()
 }

@@ -9,6 +9,15 @@ const MEASURED: [&str; 4] = ["recover", "follow", "move", LOAD];
 /// The phase of one operation of a load.
 const LOAD: &str = "load";
 
+/// Where a follower, which had lacked operations, was level with its leader for the first time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Met {
+    /// Seconds since the variant began.
+    pub seconds: f64,
+    /// Operations that it had then.
+    pub operations: u64,
+}
+
 /// Samples of one variant and lap, each with milliseconds since the run began.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trace<'a> {
@@ -91,6 +100,17 @@ impl Trace<'_> {
         self.recovery.iter().map(|(_, sample)| count(sample)).max().filter(|count| *count > 0)
     }
 
+    /// Where the follower met its leader: where the plan's wait for that ended, or where it said that it lacked none.
+    pub fn met(&self) -> Option<Met> {
+        let behind = self.following.iter().position(|(_, sample)| sample.lag_operations > 0)?;
+        let level = |sample: &FollowSample| {
+            sample.answered && (sample.caught_up || sample.lag_operations == 0)
+        };
+        let (t_ms, sample) = self.following[behind..].iter().find(|(_, sample)| level(sample))?;
+        let (begins_ms, _) = self.span_ms()?;
+        Some(Met { seconds: (t_ms - begins_ms) / 1000.0, operations: sample.follower_operations })
+    }
+
     /// Mean bytes in flight over the samples that had any.
     pub fn in_flight_bytes(&self) -> Option<f64> {
         let seen: Vec<u64> = self
@@ -127,4 +147,44 @@ impl Trace<'_> {
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_follower_meets_its_leader_once_it_was_behind_and_is_level() {
+        let of = |follower_operations: u64, lag_operations: u64, answered: bool| FollowSample {
+            leader_operations: follower_operations + lag_operations,
+            follower_operations,
+            lag_operations,
+            answered,
+            ..Default::default()
+        };
+        let met = |samples: &[FollowSample]| {
+            let following = samples.iter().enumerate().map(|(n, sample)| (n as f64 * 1e3, sample));
+            let trace = Trace {
+                begins_ms: Some(-500.0),
+                ends_ms: Some(9000.0),
+                following: following.collect(),
+                ..Trace::default()
+            };
+            trace.met()
+        };
+        let samples = [
+            of(0, 0, true),
+            of(0, 900, true),
+            of(700, 300, true),
+            of(700, 0, false),
+            of(1100, 0, true),
+            of(1200, 0, true),
+        ];
+        assert_eq!(met(&samples), Some(Met { seconds: 4.5, operations: 1100 }));
+        assert_eq!(met(&samples[..4]), None, "one that does not answer is not level");
+        // Level is what the plan waited for, too.
+        let enough = FollowSample { caught_up: true, ..of(700, 300, true) };
+        let waited = [of(0, 900, true), enough, of(1100, 0, true)];
+        assert_eq!(met(&waited), Some(Met { seconds: 1.5, operations: 700 }));
+    }
 }

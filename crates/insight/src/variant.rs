@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use record::{FollowFigures, LimitShare, LoadFigures, StreamFigures};
 
 use crate::stats::Interval;
+use crate::trace::Met;
 use crate::verdict::Verdict;
 
 /// An operation under one variant.
@@ -116,4 +117,6 @@ pub struct VariantFollow {
     pub variant: String,
     /// Each lap, in order.
     pub laps: Vec<FollowFigures>,
+    /// Where follower and leader met in the lap that charts show; none where they did not.
+    pub met: Option<Met>,
 }

@@ -77,8 +77,13 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
     lines.join("\n") + "\n"
 }
 
-/// One object a variant: `variant`, `laps` as they were measured.
+/// One object a variant: `variant`, `laps` as they were measured, and `met`, where follower and leader met: `seconds`
+/// since the variant began, and `operations` that both had.
 pub(crate) fn json(variants: &[VariantFollow]) -> Value {
-    let one = |variant: &VariantFollow| json!({ "variant": variant.variant, "laps": variant.laps });
+    let one = |variant: &VariantFollow| {
+        let met =
+            variant.met.map(|met| json!({ "seconds": met.seconds, "operations": met.operations }));
+        json!({ "variant": variant.variant, "laps": variant.laps, "met": met })
+    };
     variants.iter().map(one).collect()
 }

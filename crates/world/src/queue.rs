@@ -245,7 +245,7 @@ impl DiskQueue {
 
     fn heads(&mut self, disk: &Disk) -> &mut CoreQueue {
         let depth = match disk.scheduler {
-            DiskScheduler::Noop => disk.queue_depth as usize,
+            DiskScheduler::Noop | DiskScheduler::Deadline => disk.queue_depth as usize,
             DiskScheduler::Cfq => 1,
         };
         if self.heads.len() != depth {

@@ -147,33 +147,16 @@ fn writers_that_stand_still_are_not_smoothed_away_and_peaks_are_as_high_as_they_
 }
 
 #[test]
-fn a_follower_meets_its_leader_once_it_was_behind_and_is_level() {
-    let of = |follower_operations: u64, lag_operations: u64, answered: bool| FollowSample {
-        leader_operations: follower_operations + lag_operations,
+fn files_that_a_follower_copied_are_drawn_where_there_were_any() {
+    let of = |follower_operations: u64| FollowSample {
         follower_operations,
-        lag_operations,
-        answered,
         recovered_bytes: Some(follower_operations * 10),
         ..Default::default()
     };
-    let level_before = of(0, 0, true);
-    let samples = [
-        level_before,
-        of(0, 900, true),
-        of(700, 300, true),
-        of(700, 0, false),
-        of(1100, 0, true),
-        of(1200, 0, true),
-    ];
+    let samples = [0, 0, 700, 700, 1100, 1200].map(of);
     let timed: Vec<(f64, &FollowSample)> =
         samples.iter().enumerate().map(|(n, sample)| (n as f64 * 1e3, sample)).collect();
     let within = |t_ms: f64| Some(t_ms / 1e3);
-    assert_eq!(met(&timed, within), Some(Point { t_s: 4.0, value: 1100.0 }));
-    // Level is what the plan waited for, too.
-    let enough = FollowSample { caught_up: true, ..of(700, 300, true) };
-    let waited = [timed[1], (2000.0, &enough), timed[4]];
-    assert_eq!(met(&waited, within), Some(Point { t_s: 2.0, value: 700.0 }));
-    assert_eq!(met(&timed[..4], within), None, "one that does not answer is not level");
     let copied = recovered_to_follow(&timed, within);
     assert_eq!(copied.last(), Some(&Point { t_s: 5.0, value: 12_000.0 }));
     assert!(recovered_to_follow(&timed[..2], within).is_empty(), "no files were copied");

@@ -92,6 +92,7 @@ mod tests {
             ("The consumer stops at the replication threshold", Kind::Implied),
             ("... which rolls its index over 341 times", Kind::Implied),
             ("First tests: doubles", Kind::Predicted),
+            ("A file that scp copies", Kind::Predicted),
         ] {
             assert_eq!(kind_of(claim), kind, "{claim}");
         }

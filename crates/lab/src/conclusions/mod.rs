@@ -31,11 +31,14 @@ pub const DOCUMENTS: &[Document] = &[
 ];
 
 /// Plans without published rows of which conclusions speak, and the part of its size of which one run stands for each:
-/// `stability` takes minutes as it is.
+/// some take minutes as they are.
 pub const PARTS: &[(&str, f64)] = &[
+    ("copy-one-file", 1.0),
     ("dcp-larger-items", 1.0),
     ("dcp-memory", 1.0),
     ("follow-large", 1.0),
+    ("follow-small-and-medium", 1.0),
+    ("shard-recovery-streams", 0.01),
     ("stability", 0.05),
     ("stability-restarts", 0.05),
 ];

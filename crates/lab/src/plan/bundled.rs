@@ -17,9 +17,10 @@ macro_rules! plan {
 }
 
 /// One line for each file in `plans/`.
-const BUNDLED: [Bundled; 31] = [
+const BUNDLED: [Bundled; 34] = [
     plan!("chunks-over-link"),
     plan!("chunks-over-link-compressed"),
+    plan!("copy-one-file"),
     plan!("dcp-larger-items"),
     plan!("dcp-memory"),
     plan!("dcp-rebalance"),
@@ -28,6 +29,7 @@ const BUNDLED: [Bundled; 31] = [
     plan!("follow-medium"),
     plan!("follow-read-size"),
     plan!("follow-small"),
+    plan!("follow-small-and-medium"),
     plan!("follow-while-recovering"),
     plan!("recover-and-follow"),
     plan!("recover-while-indexing"),
@@ -45,6 +47,7 @@ const BUNDLED: [Bundled; 31] = [
     plan!("shard-recovery"),
     plan!("shard-recovery-ec2"),
     plan!("shard-recovery-raised"),
+    plan!("shard-recovery-streams"),
     plan!("small-nodes-compression"),
     plan!("soak"),
     plan!("stability"),

@@ -30,6 +30,12 @@ fn leader_and_follower_lie_on_one_axis_with_a_ring_where_they_meet() {
     let curves = insight::curves(&run, &summary);
     let met = curves[0].met.expect("they meet");
     assert_eq!(met.value, 11_000.0);
+    let json = report::json(&summary);
+    let told = &json["following"][0]["met"];
+    assert_eq!(
+        (told["seconds"].as_f64(), told["operations"].as_u64()),
+        (Some(met.t_s), Some(11_000))
+    );
     let page = report::html(&run);
     let chart = |id: &str| {
         let found = page.split(&format!("id=\"{id}-0-wide-t\"")).nth(1);

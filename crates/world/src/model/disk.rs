@@ -8,6 +8,8 @@ pub enum DiskScheduler {
     /// First come, first served.
     #[default]
     Noop,
+    /// Ordered by place and by age, which nothing here depends on: it leaves the device idle for nobody, as noop.
+    Deadline,
     /// Completely Fair Queuing: after a read or a sync it leaves the device idle for [`Disk::slice_idle`] in the
     /// hope that the same process asks for a nearby sector, and serves one process at a time.
     Cfq,

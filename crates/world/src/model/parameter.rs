@@ -68,8 +68,11 @@ pub struct Parameter {
     pub(super) field: for<'a> fn(&'a mut Models) -> Field<'a>,
 }
 
-const SCHEDULERS: [(&str, DiskScheduler); 2] =
-    [("noop", DiskScheduler::Noop), ("cfq", DiskScheduler::Cfq)];
+const SCHEDULERS: [(&str, DiskScheduler); 3] = [
+    ("noop", DiskScheduler::Noop),
+    ("deadline", DiskScheduler::Deadline),
+    ("cfq", DiskScheduler::Cfq),
+];
 const CONTROLS: [(&str, CongestionControl); 2] =
     [("cubic", CongestionControl::Cubic), ("reno", CongestionControl::Reno)];
 const UNLIMITED: &str = "unlimited";

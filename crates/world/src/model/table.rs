@@ -90,7 +90,8 @@ static TABLE: [Parameter; 46] = [
         "Operations that the device serves side by side; they share its rate."),
     row!("disk.scheduler", "name", NAMES, Scheduler(host.disk.scheduler),
         "Linux since 5.0 has no other for a fast device",
-        "The kernel's order of requests; cfq serves one process at a time and idles after each read or sync."),
+        "The kernel's order of requests; cfq serves one process at a time and idles after each read or sync, and \
+         deadline does as noop."),
     row!("disk.slice_idle", "time", (0.0, 1.0), Time(host.disk.slice_idle),
         "Linux block/cfq-iosched.c: cfq_slice_idle = HZ / 125",
         "How long cfq leaves the device idle after a request, in the hope that the same process asks again."),
@@ -267,7 +268,7 @@ mod tests {
         assert!(said("disk.schedular", "cfq").starts_with(
             "there is no model parameter \"disk.schedular\"; did you mean \"disk.scheduler\""
         ));
-        assert!(said("disk.scheduler", "bfq").ends_with("noop or cfq"));
+        assert!(said("disk.scheduler", "bfq").ends_with("noop or deadline or cfq"));
         assert!(said("cores.count", "0").contains("1 to 4096"));
         assert!(said("cores.count", "2.5").contains("a whole number"));
         for nonsense in ["NaN", "inf", "", "-1"] {
