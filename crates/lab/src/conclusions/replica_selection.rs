@@ -119,8 +119,8 @@ const CONCLUSIONS: &[Conclusion] = &[
     not_measured("1 replica, es3 loaded", "After Adrien's suggestions: around the same improvements", SUGGESTIONS),
     not_measured("1 replica, all nodes", "After Adrien's suggestions: pretty much the same as before", SUGGESTIONS),
     not_measured("4 replicas, no load", "One node sometimes has a queue of searches, as it cannot keep up and data is hot-spotted",
-        "No length of a queue is published, and no sample here has that of a node's searches. That one host keeps up less \
-         than the others is what cores.spread is fitted to."),
+        "No length of a queue is published: in the document's own tables of nodes every queue is empty. No sample here has \
+         that of a node's searches. That one host keeps up less than the others is what cores.spread is fitted to."),
     not_measured("updated tests", "Outstanding searches were not measured correctly before",
         "How they were counted then is not published. Ours count from the request to its answer in every revision, so \
          that the first one is repeated by its exponent alone, b = 4."),
