@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use dcp::drain::{Drain, DrainSettings};
 use dcp::idle::IdleTime;
 use world::Env;
 
@@ -20,15 +19,7 @@ async fn waits_for_the_disk_and_for_acknowledgements_are_told_apart(env: Env) {
     bench.fill(0..2000, 1000).await;
     assert!(disk.so_far() > Duration::ZERO, "the flusher wrote");
     assert_eq!(flow_control.so_far(), Duration::ZERO, "nobody streams");
-    let slow = DrainSettings {
-        window_bytes: 50_000,
-        connections: 1,
-        rate_bytes_per_s: Some(200_000.0),
-        vbuckets: None,
-        follow: false,
-        name: "slow".to_owned(),
-    };
-    let drain = Drain::start(&env, &bench.options(), &slow).await.unwrap();
+    let drain = bench.drain_slowly().await;
     let held_back = async {
         while flow_control.so_far() < Duration::from_secs(1) {
             env.sleep(Duration::from_millis(50)).await;

@@ -9,7 +9,6 @@ use crate::wrong_servers::{Says, answer, encoded, server, well};
 use dcp::Error;
 use dcp::client::ClientOptions;
 use dcp::codec::{Answer, Body, Opcode, Response, Status};
-use dcp::drain::{Drain, DrainSettings};
 use dcp::look::{Looker, Statistics};
 use record::bucket::{BucketNode, DcpConnection};
 use world::Env;
@@ -101,15 +100,7 @@ fn what_is_no_statistic_is_passed_over() {
 async fn what_our_server_says_is_read(env: Env) {
     let bench = Bench::start(&env, settings(4, 64 << 20)).await;
     bench.fill(0..2000, 1000).await;
-    let drain = DrainSettings {
-        window_bytes: 50_000,
-        connections: 1,
-        rate_bytes_per_s: Some(200_000.0),
-        vbuckets: None,
-        follow: false,
-        name: "slow".to_owned(),
-    };
-    let drain = Drain::start(&env, &bench.options(), &drain).await.unwrap();
+    let drain = bench.drain_slowly().await;
     env.sleep(Duration::from_secs(1)).await;
     let mut looker = Looker::connect(&env, &[bench.options()]).await.unwrap();
     let began = env.now();

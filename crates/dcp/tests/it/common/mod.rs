@@ -12,6 +12,7 @@ use dcp::bucket::{Bucket, BucketSettings, Condition};
 use dcp::client::{Client, ClientOptions};
 use dcp::codec::{Status, Write};
 use dcp::consumer::{Consumer, ConsumerKind, Event, Follower, Sink};
+use dcp::drain::{Drain, DrainSettings};
 use dcp::server::{Server, ServerSettings};
 use dcp::wire::{PacketListener, Wire};
 use world::Env;
@@ -117,6 +118,19 @@ impl Bench {
                 self.bucket.wait_persisted(vb, high, Duration::from_secs(60)).await.unwrap();
             }
         }
+    }
+
+    /// Begins a drain named `slow` whose window is full nearly always.
+    pub async fn drain_slowly(&self) -> Drain {
+        let slow = DrainSettings {
+            window_bytes: 50_000,
+            connections: 1,
+            rate_bytes_per_s: Some(200_000.0),
+            vbuckets: None,
+            follow: false,
+            name: "slow".to_owned(),
+        };
+        Drain::start(&self.env, &self.options(), &slow).await.unwrap()
     }
 
     pub fn bytes(text: &str) -> Bytes {

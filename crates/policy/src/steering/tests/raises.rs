@@ -1,0 +1,147 @@
+//! Which setting is raised, by how much and how far.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use record::observation::{Scope, Setting};
+
+use super::sim::{CHUNKS, LIMIT, MB, SLOTS, Sim, steering, tried, within};
+use crate::steering::bounds::amount;
+use crate::steering::{Decision, Holds, Role, Verdict};
+
+#[test]
+fn a_limit_is_raised_step_by_step_up_to_the_knee_and_no_further() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    sim.knee = 35.0 * MB;
+    let did = sim.steer(&mut steering, 120);
+    // 10, 20, 40: there the disk holds.
+    assert_eq!(sim.value(LIMIT), "40mb", "{did:#?}");
+    let sets = did.iter().filter(|one| matches!(one, Decision::Set(_))).count();
+    assert_eq!(sets, 2, "{did:#?}");
+    let Decision::Keep(last) = did.last().unwrap() else { panic!("{did:#?}") };
+    assert!((1.7..1.8).contains(&last.got().unwrap()), "{last:?}");
+    assert!(sim.waits(&mut steering).starts_with("at the knee: disk holds"));
+}
+
+#[test]
+fn what_brings_nothing_is_taken_back_and_not_tried_again() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    // The verdict blames chunks, and they are not it.
+    sim.per_chunk = 5.0 * MB;
+    sim.knee = 10.0 * MB;
+    let did = sim.steer(&mut steering, 200);
+    assert!(matches!(&did[0], Decision::Set(one) if one.setting == LIMIT), "{did:#?}");
+    assert!(matches!(&did[1], Decision::TakeBack(one, back) if one.says.contains("nothing")
+        && back.is_as_found && back.to == "10mb"));
+    assert_eq!((did.len(), sim.value(LIMIT)), (2, "10mb"), "{did:#?}");
+    assert!(sim.waits(&mut steering).contains("brings nothing"));
+}
+
+#[test]
+fn never_above_what_the_user_says() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), within(LIMIT, "25mb"));
+    let did = sim.steer(&mut steering, 300);
+    assert_eq!(sim.value(LIMIT), "25mb", "{did:#?}");
+    let values = did.iter().filter_map(|one| match one {
+        Decision::Set(one) => amount(Role::Rate, &one.to),
+        _ => None,
+    });
+    assert!(values.max() <= Some(25 << 20));
+    assert!(sim.waits(&mut steering).contains("as far as it may rise"));
+    // A bound below what was found lowers nothing.
+    let (mut sim, mut steering) = (Sim::new("40mb", "2"), within(LIMIT, "20mb"));
+    assert_eq!(sim.steer(&mut steering, 60), []);
+}
+
+#[test]
+fn one_limit_after_the_other_is_lifted() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    sim.per_chunk = 12.0 * MB;
+    sim.steer(&mut steering, 300);
+    assert_eq!((sim.value(LIMIT), sim.value(CHUNKS)), ("80mb", "8"));
+    assert!(sim.rate() >= 79.0 * MB);
+}
+
+#[test]
+fn what_is_in_force_is_told_with_what_was_found() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), within(LIMIT, "40mb"));
+    sim.steer(&mut steering, 100);
+    assert_eq!(steering.in_force(), BTreeMap::from([(LIMIT, ("10mb", "40mb"))]));
+}
+
+#[test]
+fn steps_are_larger_where_much_is_promised_and_cores_have_room_beside_users() {
+    for (cpu, to) in [(Some(0.2), "40mb"), (Some(0.3), "20mb"), (None, "20mb")] {
+        let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+        sim.search_ms = Some(Box::new(|_| 10.0));
+        (sim.cpu, sim.gain) = (cpu, Some(8.0));
+        let did = sim.steer(&mut steering, 8);
+        assert_eq!(tried(&did, LIMIT), [to], "{cpu:?}");
+    }
+}
+
+#[test]
+fn a_limit_is_raised_far_where_what_is_in_flight_holds_next_anyway() {
+    for (then, to) in [(Some(Holds::InFlight), "40mb"), (Some(Holds::Elsewhere), "20mb")] {
+        let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+        (sim.gain, sim.then) = (Some(1.5), then);
+        let did = sim.steer(&mut steering, 8);
+        assert_eq!(tried(&did, LIMIT), [to], "{then:?}");
+    }
+}
+
+/// Neither brings much alone.
+#[test]
+fn of_two_limits_at_nearly_the_same_rate_both_are_lifted() {
+    let (mut sim, mut steering) = (Sim::new("20mb", "2"), steering());
+    sim.per_chunk = 9.8 * MB;
+    (sim.gain, sim.then) = (Some(1.02), Some(Holds::Rate));
+    sim.steer(&mut steering, 100);
+    assert_eq!((sim.value(CHUNKS), sim.value(LIMIT)), ("8", "80mb"), "{:#?}", sim.did);
+}
+
+#[test]
+fn what_is_in_flight_is_tried_where_a_path_carries_no_more_unless_it_stands_in_line_there() {
+    for (passes_in_ms, values) in [(100, vec!["4", "8"]), (600, vec![])] {
+        let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
+        (sim.per_chunk, sim.passes_in) = (5.0 * MB, Duration::from_millis(passes_in_ms));
+        sim.says = Some(vec![Verdict { holds: Holds::Path, ..Verdict::unseen() }]);
+        let did = sim.steer(&mut steering, 60);
+        assert_eq!(tried(&did, CHUNKS), values, "{passes_in_ms} ms");
+        assert!(tried(&did, LIMIT).is_empty(), "{did:#?}");
+    }
+}
+
+#[test]
+fn where_nothing_visible_holds_what_is_in_flight_is_tried() {
+    let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
+    (sim.per_chunk, sim.says) = (5.0 * MB, Some(Vec::new()));
+    let did = sim.steer(&mut steering, 60);
+    assert_eq!((sim.value(CHUNKS), sim.value(LIMIT)), ("8", "500mb"), "{did:#?}");
+    let tells = |one: &Decision| matches!(one, Decision::Set(one) if one.expected.is_some());
+    assert!(!did.iter().any(tells), "nobody promised anything: {did:#?}");
+    assert!(sim.waits(&mut steering).contains("nothing visible holds"));
+}
+
+#[test]
+fn where_a_large_step_brings_less_a_small_one_is_tried() {
+    let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
+    (sim.per_chunk, sim.says) = (5.0 * MB, Some(Vec::new()));
+    for _ in 0..100 {
+        sim.knee = if sim.value(CHUNKS) == "8" { 8.0 * MB } else { 1e9 };
+        sim.steer(&mut steering, 1);
+    }
+    assert_eq!((tried(&sim.did, CHUNKS), sim.value(CHUNKS)), (vec!["8", "4", "8"], "4"));
+}
+
+#[test]
+fn once_slots_are_at_their_most_what_each_recovery_has_in_flight_is_raised() {
+    let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
+    let setting = Setting { value: "1".to_owned(), scope: Scope::Persistent };
+    sim.settings.insert(SLOTS, (Role::Slots, setting));
+    sim.per_chunk = MB;
+    let (setting, gain) = (Some(SLOTS.to_owned()), Some(2.0));
+    sim.says = Some(vec![Verdict { holds: Holds::Slots, setting, gain, ..Verdict::unseen() }]);
+    let did = sim.steer(&mut steering, 60);
+    assert_eq!((tried(&did, SLOTS), tried(&did, CHUNKS)), (vec!["2", "4"], vec!["8"]), "{did:#?}");
+}

@@ -1,0 +1,60 @@
+//! When users suffer, settings give way.
+
+use world::Time;
+
+use super::sim::{LIMIT, MB, Sim, steering};
+use crate::steering::{Bounds, Decision, Marks, Steering};
+
+#[test]
+fn users_that_suffer_are_given_way_within_two_looks() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    // From 30 MB/s on searches wait.
+    sim.search_ms = Some(Box::new(|rate| if rate > 30.0 * MB { 80.0 } else { 10.0 }));
+    let mut bad_looks = 0;
+    let mut worst = 0;
+    for _ in 0..1200 {
+        let is_bad = sim.rate() > 30.0 * MB;
+        bad_looks = if is_bad { bad_looks + 1 } else { 0 };
+        worst = worst.max(bad_looks);
+        sim.steer(&mut steering, 1);
+    }
+    assert!(worst <= 2, "users suffered for {worst} looks");
+    let gave_way = sim.did.iter().filter(|one| matches!(one, Decision::GiveWay(..))).count();
+    assert!((1..=6).contains(&gave_way), "{:#?}", sim.did);
+    assert!(sim.rate() >= 20.0 * MB, "what did not hurt is kept: {}", sim.value(LIMIT));
+    let all: usize = gave_way * 2;
+    assert!(all * 100 <= 1200, "users suffered for {all} of 1200 looks");
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_is_given_way() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    assert!(matches!(steering.unseen(sim.now), Decision::Wait(_)), "nothing is to be taken back");
+    let did = sim.steer(&mut steering, 60);
+    let raised = did.iter().filter(|one| matches!(one, Decision::Set(_))).count();
+    assert!(raised > 1, "{did:#?}");
+    let on_trial = steering.on_trial();
+    let Decision::GiveWay(back, why) = steering.unseen(sim.now) else { panic!("{did:#?}") };
+    assert!(on_trial.is_none_or(|on_trial| on_trial == back), "what is on trial goes first");
+    assert_eq!((back.setting.as_str(), why.as_str()), (LIMIT, "the cluster does not answer"));
+    let mut last = back;
+    while let Decision::GiveWay(back, _) = steering.unseen(sim.now) {
+        assert_eq!(back.from, last.to, "one after the other");
+        last = back;
+    }
+    assert!(last.is_as_found && last.to == "10mb", "{last:?}");
+    assert!(steering.in_force().is_empty() && steering.on_trial().is_none());
+}
+
+#[test]
+fn users_who_suffer_anyway_are_no_reason_to_change_what_was_found() {
+    let marks = Marks { p99_ms: Some(50.0), ..Marks::default() };
+    let mut steering = Steering::new(Time(0), Bounds::default(), marks);
+    let mut look = Sim::new("10mb", "2").look();
+    look.foreground.probes_ms = vec![90.0];
+    for s in 1..60 {
+        (look.at, look.moved_bytes) = (Time(s * 1_000_000_000), s * (10 << 20));
+        let Decision::Wait(why) = steering.next(&look) else { panic!() };
+        assert!(why.contains("suffer"), "{why}");
+    }
+}
