@@ -11,7 +11,9 @@ use world::{Task, Time};
 
 use super::disk::{CopyMetadata, NodeDisk};
 use super::hand_off::{Operation, Operations};
+use super::other_copies::{FollowedCopies, Tracked};
 use super::progress::{Progress, Stage};
+use super::role::Role;
 use crate::settings::{Durability, IndexSettings};
 use crate::state::{ClusterState, Index, IndexMeta, IndexShardRoutingTable, ShardCopy};
 use crate::transport::{Failure, RefreshedCopy, Result};
@@ -29,15 +31,13 @@ pub struct LocalShard {
     pub number: u32,
     /// This life of the copy.
     pub allocation_id: String,
-    primary: Cell<bool>,
+    role: Cell<Role>,
     term: Cell<u64>,
     started: Cell<bool>,
     /// It is to take the primary's place, which hands over to it.
     takes_over: bool,
     /// The term in which the primary has handed over to it.
     handed_over_in: Cell<Option<u64>>,
-    /// A replica that has become the primary completes its promotion first, see `replication::promoted`.
-    promoting: Cell<bool>,
     /// The manager was told that it is open.
     pub(crate) reported: Cell<bool>,
     /// It failed, and the manager is being told.
@@ -90,55 +90,6 @@ pub struct LocalShard {
     pub(crate) assumes_checkpoint: Cell<bool>,
 }
 
-/// What the other copies of a follower may have that their primary has not: a primary that was promoted, or reopened
-/// after it lost what was not synced, gets it from the leader again, unless following ends before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum FollowedCopies {
-    /// Nothing: all that they have came from it.
-    #[default]
-    Equal,
-    /// It was promoted or reopened, and did not read from the leader since.
-    BeforeRead,
-    /// Nothing above the leader's highest operation as it was then: what the leader gave is on all of its copies in
-    /// sync, so on whichever is its primary. One that was opened anew may say a lower global checkpoint than before.
-    UpTo(Option<u64>),
-    /// Following ended while they might differ: they recover from the primary, by files alone.
-    Replaced,
-}
-
-impl FollowedCopies {
-    /// Whether they may have what a primary with this local checkpoint has not.
-    pub(crate) fn may_differ(self, local_checkpoint: Option<u64>) -> bool {
-        match self {
-            FollowedCopies::Equal => false,
-            FollowedCopies::BeforeRead | FollowedCopies::Replaced => true,
-            FollowedCopies::UpTo(leader) => local_checkpoint < leader,
-        }
-    }
-
-    /// After the first successful read.
-    pub(crate) fn after_read(self, leader_max_seq_no: Option<u64>) -> FollowedCopies {
-        match self {
-            FollowedCopies::BeforeRead => FollowedCopies::UpTo(leader_max_seq_no),
-            other => other,
-        }
-    }
-}
-
-/// What a primary knows of another copy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tracked {
-    pub(crate) local_checkpoint: Option<u64>,
-    /// The operation that it would read from if it became the primary of a follower; none while it was told nothing.
-    pub(crate) needs_from: Option<u64>,
-    /// New writes go to it.
-    pub(crate) tracked: bool,
-    /// How many tries to recover came before the one for which they do.
-    pub(crate) retries: u64,
-    /// It is about to be in sync: the global checkpoint waits for it already.
-    pub(crate) pending_in_sync: bool,
-}
-
 impl LocalShard {
     pub(crate) fn new(
         index: &str,
@@ -152,12 +103,11 @@ impl LocalShard {
             index_uuid: index_uuid.to_owned(),
             number,
             allocation_id: copy.allocation_id.clone(),
-            primary: Cell::new(copy.acts_as_primary()),
+            role: Cell::new(Role::of_new(copy)),
             takes_over: copy.primary && copy.is_target(),
             handed_over_in: Cell::new(None),
             term: Cell::new(term),
             started: Cell::new(false),
-            promoting: Cell::new(false),
             reported: Cell::new(false),
             failed: Cell::new(false),
             given_up: Cell::new(false),
@@ -194,14 +144,15 @@ impl LocalShard {
     /// Takes over the role that the state gives it; answers whether it was promoted just now.
     pub(crate) fn set_role(&self, primary: bool, term: u64, started: bool) -> bool {
         let was_handed_over = self.handed_over_in.get() == Some(term);
-        let promoted = primary && !self.primary.get() && !was_handed_over;
-        if promoted {
-            self.copies.borrow_mut().clear();
-            self.promoting.set(true);
-        }
-        self.primary.set(primary);
+        let before = self.role.get();
+        let role = before.next(primary, was_handed_over);
+        self.role.set(role);
         self.term.set(term);
         self.started.set(started);
+        let promoted = before == Role::Replica && role == Role::Promoted;
+        if promoted {
+            self.copies.borrow_mut().clear();
+        }
         promoted
     }
 
@@ -257,7 +208,7 @@ impl LocalShard {
     }
 
     pub(crate) fn promotion_is_complete(&self) {
-        self.promoting.set(false);
+        self.role.set(self.role.get().completed());
     }
 
     pub(crate) fn set_recovery_task(&self, task: Task<()>) {
@@ -316,7 +267,7 @@ impl LocalShard {
 
     /// Whether it is the primary.
     pub fn is_primary(&self) -> bool {
-        self.primary.get()
+        self.role.get().is_primary()
     }
 
     /// Whether it is complete and in use.
@@ -429,7 +380,7 @@ impl LocalShard {
 
     /// The store of the started primary.
     pub(crate) fn primary_store(&self) -> Result<Shard> {
-        if !self.primary.get() || !self.started.get() || self.promoting.get() {
+        if self.role.get() != Role::Primary || !self.started.get() {
             let why = "this copy is not the started primary; try again";
             return Err(Failure::unavailable(&self.index, self.number, why));
         }
