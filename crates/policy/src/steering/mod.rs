@@ -8,6 +8,8 @@
 //! | `meter` | rates between moments, with their errors |
 //! | `guard` | whether the cluster's users suffer |
 //! | `decision` | [`Decision`]: what to do, with the reason and the figures |
+//! | `trial` | how long a raise is measured, and what becomes of it |
+//! | `memory` | what trials and users taught: which raises are not tried again, or not yet |
 //! | `steerer` | [`Steering`]: the state machine |
 //!
 //! One setting is changed at a time, upwards alone, and never above its bound. The rate before is compared with the
@@ -24,10 +26,12 @@ mod bounds;
 mod decision;
 mod guard;
 mod look;
+mod memory;
 mod meter;
 mod steerer;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub use bounds::{Bounds, STEERED, WrongBound};
 pub use decision::{Back, Decision, Outcome, Proposal};

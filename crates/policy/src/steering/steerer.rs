@@ -9,108 +9,35 @@ use world::Time;
 use super::bounds::{Bounds, amount, raised, text};
 use super::decision::{Back, Decision, Outcome, Proposal};
 use super::guard::{Guard, Marks, Users};
-use super::look::{Holds, Lever, Look, Role, Verdict};
+use super::look::{Holds, Lever, Look, Verdict};
+use super::memory::Memory;
 use super::meter::{MEASURE, MEASURE_BRIEF, Measured, Meter};
+use super::trial::{LEAP, Made, Ruling, SETTLE, STEP, Trial, WORTH, settling};
 
-/// Nothing is measured for so long after a change, which has to reach every node; longer where what is in flight takes
-/// longer to pass, but not for ever.
-const SETTLE: Duration = Duration::from_secs(1);
-const SETTLE_MAX: Duration = Duration::from_secs(30);
-/// A measurement that is not clear after so long is taken as it is.
-const MEASURE_MAX: Duration = Duration::from_secs(20);
-/// A trial that cannot be measured for so long is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// A trial has this much longer where only later recoveries obey.
-const PATIENCE_LATER: Duration = Duration::from_secs(240);
 /// No round trip takes longer. Bytes that take longer to pass a path queue there, and with more in flight they would
 /// queue longer.
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(500);
-/// A change that brings less than this is not worth having.
-const WORTH: f64 = 1.03;
-/// A difference of so many standard errors is clear; one of a single error will do once there is no more time.
-const CLEAR: f64 = 2.0;
-const LIKELY: f64 = 1.0;
-/// A leap is a rise that a short measurement shows: by at least the square root of the expected factor, by at least
-/// `LEAP` times, and by at least `CLEAR_LEAP` standard errors, because a few steps estimate their own error badly.
-const LEAP: f64 = 1.2;
-const CLEAR_LEAP: f64 = 3.0;
-/// By how many times a step raises a setting: as a rule, and where users have room and a large step is safe.
-const STEP: f64 = 2.0;
+/// By how many times a step raises a setting where users have room and a large step is safe.
 const STRIDE: f64 = 4.0;
-/// A value at which users suffered is not tried again for `HURT_FOR`. Half of the step below it is tried, `HURT_TIMES`
-/// times at most, and only where that raises the setting by `HALF_STEP` times at least.
-const HURT_FOR: Duration = Duration::from_secs(900);
-const HURT_TIMES: u32 = 2;
-const HALF_STEP: f64 = 1.15;
-/// A trial that told nothing is made again after this pause. The pause doubles each time, `AGAIN_DOUBLED` times at
-/// most: the change itself may be what keeps a trial from telling.
-const AGAIN: Duration = Duration::from_secs(300);
-const AGAIN_DOUBLED: u32 = 5;
-/// How often a raise that seemed to bring nothing is tried again at once, where the rate fell when it was taken back.
-const AT_ONCE: u32 = 2;
-/// Nothing is raised for so long after users suffered.
-const QUIET: Duration = Duration::from_secs(30);
 /// A recovery that began within this time is a sign that others will begin.
 const LATELY: Duration = Duration::from_secs(60);
 /// A value that nobody here set is believed once so many looks in a row have it.
 const FOREIGN_LOOKS: u32 = 2;
 
-/// A change that was made.
-#[derive(Clone, Debug)]
-struct Made {
-    proposal: Proposal,
-    role: Role,
-}
-
-#[derive(Clone, Debug)]
-struct Trial {
-    made: Made,
-    later_only: bool,
-    /// By how many times the setting is raised.
-    times: f64,
-    /// By how many times the rate rises where it leaps.
-    leap: f64,
-    /// And where the raise is worth having.
-    worth: f64,
-    before: Measured,
-    /// Since when the rate before was measured.
-    since: Time,
-    changed: Time,
-    settled: Option<Time>,
-}
-
+/// What it is at.
+///
+/// | from | to | when |
+/// | --- | --- | --- |
+/// | `Watching` | `Trying` | a setting is raised |
+/// | `Trying` | `Watching` | the raise is kept, taken back or withdrawn |
+/// | each but `Over` | `Watching` | users suffer: what is on trial, or else the last that was kept, is taken back |
+/// | each but `Over` | `Over` | somebody else changes a setting that was raised here |
 #[derive(Clone, Debug)]
 enum Phase {
     /// The settings have been what they are since this moment.
     Watching(Time),
     Trying(Box<Trial>),
     Over(String),
-}
-
-/// A raise that was measured, and taken back: what follows may say that it was measured in a bad moment.
-#[derive(Clone, Debug)]
-struct TakenBack {
-    setting: String,
-    role: Role,
-    after: Measured,
-}
-
-/// A value from which a raise is not tried.
-#[derive(Clone, Copy, Debug)]
-struct Knee {
-    amount: u64,
-    /// Trials from this value before the last one.
-    times: u32,
-    /// Until when; none where a raise brought nothing, which stays so until something else was raised.
-    until: Option<Time>,
-}
-
-/// Where users suffered.
-#[derive(Clone, Copy, Debug)]
-struct Hurt {
-    amount: u64,
-    times: u32,
-    until: Time,
 }
 
 /// Steers one cluster.
@@ -125,18 +52,11 @@ pub struct Steering {
     found: BTreeMap<String, Lever>,
     /// What was changed and helped, the last one last.
     kept: Vec<Made>,
-    knees: BTreeMap<String, Knee>,
-    /// Settings of which a large step brought nothing: a small one may.
-    timid: BTreeSet<String>,
-    taken_back: Option<TakenBack>,
-    /// Whether the last trial was a leap, so that a short measurement told it.
-    leapt: bool,
-    hurts: BTreeMap<String, Hurt>,
+    memory: Memory,
     /// Settings that are left alone, because somebody else sets them or the cluster refused them.
     left: BTreeSet<String>,
     /// Looks in a row in which a setting had a value of somebody else.
     foreign: BTreeMap<String, u32>,
-    quiet_until: Time,
 }
 
 impl Steering {
@@ -150,14 +70,9 @@ impl Steering {
             began: now,
             found: BTreeMap::new(),
             kept: Vec::new(),
-            knees: BTreeMap::new(),
-            timid: BTreeSet::new(),
-            taken_back: None,
-            leapt: false,
-            hurts: BTreeMap::new(),
+            memory: Memory::new(now),
             left: BTreeSet::new(),
             foreign: BTreeMap::new(),
-            quiet_until: now,
         }
     }
 
@@ -281,9 +196,7 @@ impl Steering {
 
     fn give_way(&mut self, at: Time, why: String) -> Decision {
         self.guard.forgive();
-        self.taken_back = None;
-        self.leapt = false;
-        self.quiet_until = at + QUIET;
+        self.memory.suffered(at);
         let made = match std::mem::replace(&mut self.phase, Phase::Watching(at + SETTLE)) {
             Phase::Trying(trial) => Some(trial.made),
             _ => self.kept.pop(),
@@ -291,10 +204,7 @@ impl Steering {
         let Some(made) = made else {
             return Decision::Wait(format!("users suffer, and every setting is as it was: {why}"));
         };
-        let name = made.proposal.setting.clone();
-        let amount = amount(made.role, &made.proposal.to).unwrap_or(u64::MAX);
-        let times = self.hurts.get(&name).map_or(1, |hurt| hurt.times + 1);
-        self.hurts.insert(name, Hurt { amount, times, until: at + HURT_FOR });
+        self.memory.suffered_with(at, &made);
         Decision::GiveWay(self.back(&made), why)
     }
 
@@ -310,27 +220,40 @@ impl Steering {
         if look.active.is_empty() {
             // The next measurement begins with the next recovery.
             self.phase = Phase::Watching(look.at.max(since));
-            self.taken_back = None;
-            self.leapt = false;
+            self.memory.forget_last();
             return wait("nothing recovers");
         }
-        if look.at < self.quiet_until {
+        if self.memory.is_quiet(look.at) {
             return wait("users suffered a moment ago");
         }
         // A rate that has leapt is known well enough to be compared with the next one.
-        let leapt = self.leapt;
+        let leapt = self.memory.leapt();
         let least = if leapt { MEASURE_BRIEF } else { MEASURE };
         let is_enough = |measured: &Measured| measured.is_whole() || (leapt && measured.is_brief());
         if look.at - since < least {
             return Decision::Look;
         }
-        self.reconsider(look.at, since);
+        let meter = &self.meter;
+        self.memory.reconsider(look.at, |role| meter.since(since, role));
         let (verdict, lever, to) = match self.choose(look) {
             Ok(found) => found,
             Err(why) => return Decision::Wait(why),
         };
-        let before = self.meter.since(since, lever.role);
-        let Some(before) = before.filter(is_enough) else { return Decision::Look };
+        match self.meter.since(since, lever.role).filter(is_enough) {
+            Some(before) => self.begin(look.at, (since, before), &verdict, lever, to),
+            None => Decision::Look,
+        }
+    }
+
+    /// Begins a trial of a higher value. The rate before was measured since a moment.
+    fn begin(
+        &mut self,
+        at: Time,
+        (since, before): (Time, Measured),
+        verdict: &Verdict,
+        lever: &Lever,
+        to: u64,
+    ) -> Decision {
         let from = lever.setting.value.clone();
         let times = amount(lever.role, &from).map_or(STEP, |from| to as f64 / from as f64);
         let proposal = Proposal {
@@ -356,29 +279,10 @@ impl Steering {
             },
             before,
             since,
-            changed: look.at,
+            changed: at,
             settled: None,
         }));
         Decision::Set(proposal)
-    }
-
-    /// Has a raise that seemed to bring nothing tried again, if the rate without it, since this moment, is clearly
-    /// lower: not the raise was bad, but the moment.
-    fn reconsider(&mut self, now: Time, since: Time) {
-        let Some(TakenBack { setting, role, after }) = &self.taken_back else { return };
-        let without = self.meter.since(since, *role).filter(Measured::is_whole);
-        let Some(without) = without else { return };
-        let fallen = after.per_s - without.per_s;
-        let helped = after.is_like(&without, *role)
-            && after.per_s >= without.per_s * WORTH
-            && fallen >= CLEAR * after.error.hypot(without.error);
-        if let Some(knee) = self.knees.get_mut(setting)
-            && helped
-            && knee.times < AT_ONCE
-        {
-            knee.until = Some(now);
-        }
-        self.taken_back = None;
     }
 
     /// The setting to raise, and to which value; why there is none otherwise.
@@ -423,14 +327,8 @@ impl Steering {
         let found = self.found.get(name).unwrap_or(lever);
         let value = &lever.setting.value;
         let now = amount(lever.role, value).ok_or_else(|| format!("{name} is {value}"))?;
-        match self.knees.get(name).filter(|knee| knee.amount == now) {
-            Some(Knee { until: None, .. }) => {
-                return Err(format!("more than {name} = {value} brings nothing"));
-            }
-            Some(Knee { until: Some(until), .. }) if look.at < *until => {
-                return Err(format!("a trial of more than {name} = {value} did not tell"));
-            }
-            _ => {}
+        if let Some(why) = self.memory.against(lever, now, look.at) {
+            return Err(why);
         }
         if lever.later_only && !self.others_begin(look) {
             return Err(format!(
@@ -440,23 +338,15 @@ impl Steering {
         let first = amount(lever.role, &found.setting.value).unwrap_or(now);
         let most = self.bounds.most(lever, first);
         let is_bold = verdict.is_safe(lever.role)
-            && !self.timid.contains(name)
+            && !self.memory.is_timid(name)
             && (look.foreground.is_idle() || self.guard.has_room(&look.foreground, STRIDE));
         let times = if is_bold { STRIDE } else { STEP };
         let to = raised(lever.role, now, times, most)
             .ok_or_else(|| format!("{name} = {value} is as far as it may rise"))?;
-        let Some(hurt) = self.hurts.get(name).filter(|hurt| look.at < hurt.until) else {
-            return Ok(to);
-        };
-        if to < hurt.amount {
-            return Ok(to);
-        }
-        let half = (now as f64 * hurt.amount as f64).sqrt() / now as f64;
-        let too_much = || format!("users suffered with more than {name} = {value}");
-        if hurt.times > HURT_TIMES || half < HALF_STEP {
-            return Err(too_much());
-        }
-        raised(lever.role, now, half, most.min(hurt.amount - 1)).ok_or_else(too_much)
+        let Some(hurt) = self.memory.hurt(name, to, look.at) else { return Ok(to) };
+        let half = hurt.half_step(now);
+        let to = half.and_then(|half| raised(lever.role, now, half, most.min(hurt.amount - 1)));
+        to.ok_or_else(|| format!("users suffered with more than {name} = {value}"))
     }
 
     /// Whether recoveries were seen to begin, or will.
@@ -466,81 +356,22 @@ impl Steering {
     }
 
     fn judge(&mut self, look: &Look, mut trial: Trial) -> Decision {
+        trial.settle(look);
         let role = trial.made.role;
-        if trial.settled.is_none() {
-            let settle = look.passes_in.clamp(SETTLE, SETTLE_MAX);
-            let obey = look.active.iter().all(|began| *began > trial.changed);
-            if look.at - trial.changed >= settle && (!trial.later_only || obey) {
-                trial.settled = Some(look.at);
-            }
-        }
         let after = trial.settled.and_then(|settled| self.meter.since(settled, role));
-        let patience = if trial.later_only { PATIENCE + PATIENCE_LATER } else { PATIENCE };
-        let is_late = look.at - trial.changed >= patience;
-        let before = trial.before;
-        let is_alike = |after: &Measured| after.is_like(&before, role);
-        let leaps = |after: &Measured| {
-            let risen = after.per_s - before.per_s;
-            after.is_brief()
-                && risen > 0.0
-                && !trial.later_only
-                && is_alike(after)
-                && after.per_s >= before.per_s * trial.leap
-                && risen >= CLEAR_LEAP * before.error.hypot(after.error)
-        };
-        if let Some(after) = after.filter(leaps) {
-            return self.keep(trial, after);
+        match trial.rule(look.at, after) {
+            Ruling::GoOn => {
+                self.phase = Phase::Trying(Box::new(trial));
+                Decision::Look
+            }
+            Ruling::Keep(after) => self.keep(trial, after),
+            Ruling::TakeBack(measured, says) => self.take_back(look, trial, measured, says),
         }
-        let whole = after.filter(|after| after.is_whole() && (is_alike(after) || is_late));
-        match whole {
-            Some(after) if !is_alike(&after) => {
-                let says = "recoveries ended or began meanwhile, so that it does not tell";
-                self.take_back(look, trial, None, says)
-            }
-            Some(after) => {
-                let error = before.error.hypot(after.error);
-                let (risen, is_clear) = {
-                    let risen = after.per_s - before.per_s;
-                    (risen, risen.abs() >= CLEAR * error)
-                };
-                let is_worth = after.per_s >= before.per_s * trial.worth && risen >= LIKELY * error;
-                if !is_clear && after.span < MEASURE_MAX && !is_late {
-                    return self.go_on(trial);
-                }
-                if is_worth {
-                    return self.keep(trial, after);
-                }
-                // An error that may hide a gain worth having: the trial tells nothing.
-                let tells = is_clear || risen + LIKELY * error < before.per_s * (trial.worth - 1.0);
-                let says = match tells {
-                    true => "it brings nothing",
-                    false => "the rate varies too much to tell what it brings",
-                };
-                self.take_back(look, trial, Some((after, tells)), says)
-            }
-            None if is_late && trial.later_only => {
-                let says = "no recovery began with it, and only those that begin obey it";
-                self.take_back(look, trial, None, says)
-            }
-            None if is_late => {
-                self.take_back(look, trial, None, "too little recovered to tell what it brings")
-            }
-            None => self.go_on(trial),
-        }
-    }
-
-    fn go_on(&mut self, trial: Trial) -> Decision {
-        self.phase = Phase::Trying(Box::new(trial));
-        Decision::Look
     }
 
     fn keep(&mut self, trial: Trial, after: Measured) -> Decision {
         let name = trial.made.proposal.setting.clone();
-        // What brought nothing before may bring something now.
-        self.knees.clear();
-        self.timid.clear();
-        self.taken_back = None;
-        self.leapt = !after.is_whole();
+        self.memory.kept(&after);
         // What was measured after this change is the rate before the next.
         self.phase = Phase::Watching(trial.settled.unwrap_or(trial.changed));
         let proposal = trial.made.proposal.clone();
@@ -561,24 +392,11 @@ impl Steering {
         says: &str,
     ) -> Decision {
         let back = self.back(&trial.made);
-        let name = trial.made.proposal.setting.clone();
-        let tells = measured.is_some_and(|(_, tells)| tells);
-        let after = measured.map(|(after, _)| after);
-        let role = trial.made.role;
-        self.leapt = false;
-        self.taken_back = after.map(|after| TakenBack { setting: name.clone(), role, after });
-        if trial.times > STEP && tells {
-            self.timid.insert(name);
-        } else if let Some(amount) = amount(role, &trial.made.proposal.from) {
-            let before = self.knees.get(&name).filter(|knee| knee.amount == amount);
-            let times = before.map_or(0, |knee| knee.times + 1).min(AGAIN_DOUBLED);
-            let until = (!tells).then(|| look.at + AGAIN * 2u32.pow(times));
-            self.knees.insert(name, Knee { amount, times, until });
-        }
-        self.phase = Phase::Watching(look.at + look.passes_in.clamp(SETTLE, SETTLE_MAX));
+        self.memory.took_back(look.at, &trial, measured);
+        self.phase = Phase::Watching(look.at + settling(look.passes_in));
         let outcome = Outcome {
             proposal: trial.made.proposal,
-            after_per_s: after.map(|after| after.per_s),
+            after_per_s: measured.map(|(after, _)| after.per_s),
             says: says.to_owned(),
         };
         Decision::TakeBack(outcome, back)
