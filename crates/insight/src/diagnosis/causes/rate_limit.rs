@@ -87,67 +87,13 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     if let Some(finding) = in_line(recovery, name, &setting, limit) {
         return Ok(finding);
     }
-    let Seen { used, each_paused, strength } = Seen::while_looked(recovery, limit)
+    let seen = Seen::while_looked(recovery, limit)
         .or_else(|| Seen::since_it_began(recovery, name, limit))
         .ok_or_else(|| below(recovery, name, limit))?;
-    if let Some(finding) = not_yet_through(recovery, name, limit, strength) {
+    if let Some(finding) = not_yet_through(recovery, name, limit, seen.strength) {
         return Ok(finding);
     }
-    let ceiling = recovery
-        .little_bytes_per_s()
-        .map(|one| one * recovery.node_bytes_per_s / recovery.rate_bytes_per_s)
-        .filter(|ceiling| ceiling.is_finite());
-    let raise_max = raise_max(recovery);
-    // What is promised is what the advised value brings.
-    let to = rounded_up(raised(limit, ceiling, each_paused, raise_max));
-    // Where the recoveries that are seen use less than the limit, others use the rest: these have the whole limit to
-    // gain, and no more. What is more than the limit came in a lump: no limiter lets more through than its rate.
-    let moved = used * limit;
-    let today_bytes_per_s = if used >= LIMIT_USED.value { moved.min(limit) } else { limit };
-    let to_text = show_size_setting(to);
-    let mut evidence = vec![recovery.rate_evidence()];
-    evidence.extend(recovery.paused_evidence());
-    evidence.extend(node_pauses(recovery));
-    evidence.push(Evidence::setting(name, &setting));
-    let sentence = if used >= LIMIT_USED.value {
-        format!(
-            "the limiter of {} is the bottleneck: {} of the {} that {name} = {} lets through",
-            recovery.node,
-            words::rate(moved),
-            words::rate(limit),
-            setting.value
-        )
-    } else {
-        format!(
-            "the limiter of {} is the bottleneck ({name} = {}): chunks pause {} of their time",
-            recovery.node,
-            setting.value,
-            words::percent(each_paused.min(1.0))
-        )
-    };
-    let formula = match ceiling {
-        Some(_) => format!("{to_text} / {}", words::rate(today_bytes_per_s)),
-        None => format!(
-            "{to_text} / {}: chunks pause {} of their time; if nothing else binds first",
-            words::rate(today_bytes_per_s),
-            words::percent(each_paused.min(1.0))
-        ),
-    };
-    let action = match raise_max > RAISE_MIN.value {
-        true => "raise the limit while searches and indexing have room",
-        false => {
-            "raise the limit step by step while searches and indexing have room: the next limit is not known before"
-        }
-    };
-    Ok(Finding {
-        subjects: vec![recovery.transfer.name()],
-        evidence,
-        lift: Some(Lift::setting(name, setting, Some(to_text), action)),
-        gain: Some(Gain { factor: (to as f64 / today_bytes_per_s).max(1.0), formula }),
-        next: next_limit(recovery, ceiling, today_bytes_per_s),
-        doubt: (used < LIMIT_USED.value).then(|| BELOW_LIMIT.to_owned()),
-        ..Finding::of(&CAUSE.rule, &recovery.node, strength, sentence)
-    })
+    Ok(seen.finding(recovery, name, setting, limit))
 }
 
 /// What is seen of a limiter at work.
@@ -194,6 +140,95 @@ impl Seen {
         let shared = if shared.is_finite() { shared } else { 1.0 };
         Seen::of(recovery, whole.bytes_per_s()? * shared / limit, paused)
     }
+
+    fn finding(
+        &self,
+        recovery: &Copying<'_, '_>,
+        name: &str,
+        setting: Setting,
+        limit: f64,
+    ) -> Finding {
+        let ceiling = recovery
+            .little_bytes_per_s()
+            .map(|one| one * recovery.node_bytes_per_s / recovery.rate_bytes_per_s)
+            .filter(|ceiling| ceiling.is_finite());
+        let raise_max = raise_max(recovery);
+        // What is promised is what the advised value brings.
+        let to = rounded_up(raised(limit, ceiling, self.each_paused, raise_max));
+        let to_text = show_size_setting(to);
+        let today_bytes_per_s = self.today_bytes_per_s(limit);
+        let gain = Gain {
+            factor: (to as f64 / today_bytes_per_s).max(1.0),
+            formula: self.formula(&to_text, today_bytes_per_s, ceiling.is_some()),
+        };
+        let action = match raise_max > RAISE_MIN.value {
+            true => RAISE,
+            false => {
+                "raise the limit step by step while searches and indexing have room: the next limit is not known before"
+            }
+        };
+        let sentence = self.sentence(recovery, name, &setting, limit);
+        Finding {
+            subjects: vec![recovery.transfer.name()],
+            evidence: evidence(recovery, name, &setting),
+            lift: Some(Lift::setting(name, setting, Some(to_text), action)),
+            gain: Some(gain),
+            next: next_limit(recovery, ceiling, today_bytes_per_s),
+            doubt: (!self.is_full()).then(|| BELOW_LIMIT.to_owned()),
+            ..Finding::of(&CAUSE.rule, &recovery.node, self.strength, sentence)
+        }
+    }
+
+    /// Whether the node moves as much as its limiter lets through.
+    fn is_full(&self) -> bool {
+        self.used >= LIMIT_USED.value
+    }
+
+    /// The rate that a higher limit is compared with. Where the recoveries that are seen use less than the limit,
+    /// others use the rest: these have the whole limit to gain, and no more. What is more than the limit came in a
+    /// lump: no limiter lets more through than its rate.
+    fn today_bytes_per_s(&self, limit: f64) -> f64 {
+        if self.is_full() { (self.used * limit).min(limit) } else { limit }
+    }
+
+    fn sentence(
+        &self,
+        recovery: &Copying<'_, '_>,
+        name: &str,
+        setting: &Setting,
+        limit: f64,
+    ) -> String {
+        let (node, value) = (&recovery.node, &setting.value);
+        if self.is_full() {
+            let (moved, limit) = (words::rate(self.used * limit), words::rate(limit));
+            format!(
+                "the limiter of {node} is the bottleneck: {moved} of the {limit} that {name} = {value} lets through"
+            )
+        } else {
+            let paused = self.paused_text();
+            format!(
+                "the limiter of {node} is the bottleneck ({name} = {value}): chunks pause {paused} of their time"
+            )
+        }
+    }
+
+    /// How the gain is reckoned.
+    fn formula(&self, to: &str, today_bytes_per_s: f64, has_ceiling: bool) -> String {
+        let today = words::rate(today_bytes_per_s);
+        match has_ceiling {
+            true => format!("{to} / {today}"),
+            false => {
+                let paused = self.paused_text();
+                format!(
+                    "{to} / {today}: chunks pause {paused} of their time; if nothing else binds first"
+                )
+            }
+        }
+    }
+
+    fn paused_text(&self) -> String {
+        words::percent(self.each_paused.min(1.0))
+    }
 }
 
 /// A limit so low that a single chunk takes seconds to pass: neither its bytes nor its pause are told before. Where
@@ -229,17 +264,12 @@ fn in_line(
         show_seconds(due_s),
         show_seconds(taken_s)
     );
-    let mut evidence = vec![recovery.rate_evidence()];
-    evidence.extend(recovery.paused_evidence());
-    evidence.extend(node_pauses(recovery));
-    evidence.push(Evidence::setting(name, setting));
     let raised = rounded_up(limit * RAISE_MAX.value);
     let to = show_size_setting(raised);
-    let action = "raise the limit while searches and indexing have room";
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
-        evidence,
-        lift: Some(Lift::setting(name, setting.clone(), Some(to.clone()), action)),
+        evidence: evidence(recovery, name, setting),
+        lift: Some(Lift::setting(name, setting.clone(), Some(to.clone()), RAISE)),
         gain: Some(Gain {
             factor: raised as f64 / limit,
             formula: format!("{to} / {}; if nothing else binds first", words::rate(limit)),
@@ -250,6 +280,15 @@ fn in_line(
         ),
         ..Finding::of(&CAUSE.rule, node, PAUSED_STRENGTH.at_most(explained), sentence)
     })
+}
+
+/// The rate, the pauses, and the limit.
+fn evidence(recovery: &Copying<'_, '_>, name: &str, setting: &Setting) -> Vec<Evidence> {
+    let mut found = vec![recovery.rate_evidence()];
+    found.extend(recovery.paused_evidence());
+    found.extend(node_pauses(recovery));
+    found.push(Evidence::setting(name, setting));
+    found
 }
 
 /// What speaks against the limiter: the rate and the pauses that it has.
@@ -264,6 +303,7 @@ fn below(recovery: &Copying<'_, '_>, name: &str, limit: f64) -> Against {
     Against::figure(format!("{node} moves {rate}, {used} of the {of} of {name}, and {pauses}"))
 }
 
+const RAISE: &str = "raise the limit while searches and indexing have room";
 const BELOW_LIMIT: &str = "the rate is below this limit: other recoveries that are not seen from here use the rest, or \
                            the limit was raised a moment ago and chunks that wait keep to the one before";
 
