@@ -77,6 +77,17 @@ impl Node {
         if copies {
             self.add_copies(&mut stats["indices"]);
         }
+        self.add_disk(&mut stats, copies);
+        // Simulated hosts have neither control groups nor handles.
+        if !core.env.is_virtual() {
+            add_process(&mut stats);
+        }
+        stats
+    }
+
+    /// Adds the node's disk: what it moved where it is simulated, and its room beside the copies.
+    fn add_disk(&self, stats: &mut Value, copies: bool) {
+        let core = self.core();
         // The kernel counts the machine's disks, not a process's: only a simulated host has one of its own.
         if let Some(disk) = core.env.disk_counts() {
             stats["fs"] = json!({ "io_stats": { "total": {
@@ -92,23 +103,6 @@ impl Node {
                 "total_in_bytes": total, "free_in_bytes": free, "available_in_bytes": free,
             });
         }
-        // Simulated hosts have neither control groups nor handles.
-        if !core.env.is_virtual() {
-            if let Some(cgroup) = super::cgroup::stats() {
-                stats["os"] = json!({ "cgroup": cgroup });
-            }
-            if let Ok(handles) = std::fs::read_dir("/proc/self/fd") {
-                stats["process"]["open_file_descriptors"] = handles.count().into();
-            }
-            // The disk is not this process's, but these bytes are.
-            if let (Some(read), Some(written)) =
-                (of_process("io", "read_bytes:"), of_process("io", "write_bytes:"))
-            {
-                stats["narrows"]["disk"] =
-                    json!({ "read_size_in_bytes": read, "written_size_in_bytes": written });
-            }
-        }
-        stats
     }
 
     /// Adds the sums over all copies here.
@@ -122,6 +116,23 @@ impl Node {
                 indices[metric] = sums;
             }
         }
+    }
+}
+
+/// Adds what the kernel tells of this process.
+fn add_process(stats: &mut Value) {
+    if let Some(cgroup) = super::cgroup::stats() {
+        stats["os"] = json!({ "cgroup": cgroup });
+    }
+    if let Ok(handles) = std::fs::read_dir("/proc/self/fd") {
+        stats["process"]["open_file_descriptors"] = handles.count().into();
+    }
+    // The disk is not this process's, but these bytes are.
+    if let (Some(read), Some(written)) =
+        (of_process("io", "read_bytes:"), of_process("io", "write_bytes:"))
+    {
+        stats["narrows"]["disk"] =
+            json!({ "read_size_in_bytes": read, "written_size_in_bytes": written });
     }
 }
 

@@ -18,6 +18,7 @@ use crate::transport::{
 use policy::failures::GONE;
 use policy::transfer::chunk::ChunkRequest;
 use policy::transfer::prefetch::prefetched_chunk;
+use store::Shard;
 
 /// How often idle sessions are looked for.
 const EXPIRE_EVERY: Duration = Duration::from_secs(5);
@@ -47,35 +48,11 @@ pub(crate) async fn open_session(
         return Err(Failure::another_index(index, index_uuid, &shard.index_uuid));
     }
     let store = shard.primary_store()?;
-    match &kind {
-        SessionKind::Peer { allocation_id, retries, .. } => {
-            until_assigned(service, &shard, allocation_id).await?;
-            let is_planted = service.core.env.is_planted(planted::LATE_TRY_UNTRACKS);
-            let mut copies = shard.copies.borrow_mut();
-            let is_late = copies.get(allocation_id).is_some_and(|copy| copy.retries > *retries);
-            if is_late && !is_planted {
-                // Its request was long on its way. Writes go to the copy, and must not go past it.
-                let why = "is sent to a later try of this copy already; try again";
-                return Err(Failure::unavailable(index, number, why));
-            }
-            // An earlier try of this copy is over: the global checkpoint must not wait for it.
-            copies.remove(allocation_id);
-        }
-        SessionKind::Remote { .. } => confirm_checkpoint(&service.core, &shard).await?,
-    }
+    admit(service, &shard, &kind).await?;
     let id = service.sessions.next_id();
     let lease = format!("recovery/{id}");
     let kept = KeptOps::new(&shard, lease.clone());
-    let ops_from = match &kind {
-        SessionKind::Peer { has: Some((history, from)), .. } => {
-            let known = *history == store.history_uuid() && *from >= store.log_complete_from();
-            let not_ahead = *from <= store.max_seq_no().map_or(0, |max| max + 1);
-            let is_replaced = shard.followed_copies.get() == FollowedCopies::Replaced;
-            (known && not_ahead && !is_replaced).then_some(*from)
-        }
-        _ => None,
-    };
-    let (snapshot, from_seq_no) = match ops_from {
+    let (snapshot, from_seq_no) = match ops_from(&shard, &store, &kind) {
         Some(from) => {
             kept.from(&store, from);
             (None, from)
@@ -115,6 +92,45 @@ pub(crate) async fn open_session(
     service.sessions.open.borrow_mut().insert(id, session);
     service.sessions.opened.notify_waiters();
     Ok(Response::Session(Box::new(opened)))
+}
+
+/// Waits until the source may begin: until the copy is assigned, or the global checkpoint that a follower reads up to
+/// is confirmed. A copy's earlier try to recover ends with that.
+async fn admit(
+    service: &Rc<RecoveryService>,
+    shard: &Rc<LocalShard>,
+    kind: &SessionKind,
+) -> Result<()> {
+    match kind {
+        SessionKind::Peer { allocation_id, retries, .. } => {
+            until_assigned(service, shard, allocation_id).await?;
+            let is_planted = service.core.env.is_planted(planted::LATE_TRY_UNTRACKS);
+            let mut copies = shard.copies.borrow_mut();
+            let is_late = copies.get(allocation_id).is_some_and(|copy| copy.retries > *retries);
+            if is_late && !is_planted {
+                // Its request was long on its way. Writes go to the copy, and must not go past it.
+                let why = "is sent to a later try of this copy already; try again";
+                return Err(Failure::unavailable(&shard.index, shard.number, why));
+            }
+            // An earlier try of this copy is over: the global checkpoint must not wait for it.
+            copies.remove(allocation_id);
+        }
+        SessionKind::Remote { .. } => confirm_checkpoint(&service.core, shard).await?,
+    }
+    Ok(())
+}
+
+/// The first operation that a copy lacks which has the same history, so that it needs no files; none for others.
+fn ops_from(shard: &LocalShard, store: &Shard, kind: &SessionKind) -> Option<u64> {
+    match kind {
+        SessionKind::Peer { has: Some((history, from)), .. } => {
+            let known = *history == store.history_uuid() && *from >= store.log_complete_from();
+            let not_ahead = *from <= store.max_seq_no().map_or(0, |max| max + 1);
+            let is_replaced = shard.followed_copies.get() == FollowedCopies::Replaced;
+            (known && not_ahead && !is_replaced).then_some(*from)
+        }
+        _ => None,
+    }
 }
 
 /// Waits until this node's state names the copy that asks: writes go to the copies that the state names.

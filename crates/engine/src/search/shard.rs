@@ -8,10 +8,12 @@ use std::time::Duration;
 use policy::selection::NodeFeedback;
 use query::{FetchRequest, FetchedHit, SearchLimits};
 use store::{SearchView, Shard};
+use world::{Task, Time};
 
 use super::answer_budget::AnswerBudget;
 use super::contexts::KEEP_ALIVE;
 use super::service::SearchService;
+use super::thread_pool::ThreadPool;
 use crate::planted;
 use crate::replication::follow_mapping;
 use crate::settings::IndexSettings;
@@ -40,26 +42,13 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     follow_mapping(&service.core, &shard, &store).await?;
     let slot = service.pool.enter().await?;
     let now = service.core.env.now();
-    let idle = shard.last_search.get().is_none_or(|last| now - last >= IDLE_AFTER);
     let held = ask.held.and_then(|held| Some((held.context?, held.keep_alive)));
-    let settings = shard.settings_by(&service.core.state()).filter(|_| held.is_none());
-    if let Some(settings) = settings {
-        let on_request = shard.is_on_request(&store, &settings).await?;
-        if idle && !on_request && store.has_unrefreshed() {
-            store.refresh().await?;
-        }
-    }
+    refresh_idle(service, &shard, &store, now, held.is_some()).await?;
     // Only after the refresh: a search that arrives during it must wait, or it would miss documents.
     shard.last_search.set(Some(now));
     let began = service.core.env.now();
     let stop = Arc::new(AtomicBool::new(false));
-    let timer = ask.request.timeout_ms.map(|limit_ms| {
-        let (env, stop) = (service.core.env.clone(), stop.clone());
-        service.core.env.spawn("ends a search in time", async move {
-            env.sleep(Duration::from_millis(limit_ms)).await;
-            stop.store(true, Ordering::Relaxed);
-        })
-    });
+    let timer = ask.request.timeout_ms.map(|limit_ms| stop_after(service, limit_ms, &stop));
     let (now_ms, max_buckets) = (ask.now_ms, ask.max_buckets as usize);
     let default_fields = default_fields(service, &ask.index);
     let index = ask.index.clone();
@@ -101,14 +90,7 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     service.core.note_use_of(&shard);
     drop(slot);
     service.served.borrow_mut().note(company, service.core.env.now() - arrived);
-    let pool = &service.pool;
-    let feedback = NodeFeedback {
-        queue: pool.queue() as u64,
-        service_time: pool.service_time(),
-        in_flight: pool.in_flight(),
-        threads: pool.size() as u64,
-        took,
-    };
+    let feedback = feedback(&service.pool, took);
     let declared_bytes = ask.request.cost.map_or(0, |cost| cost.response_bytes);
     let primary_term = shard.term();
     let counters = &service.counters;
@@ -116,6 +98,44 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     counters.query_time.set(counters.query_time.get() + took);
     let answer = ShardSearched { hits, context, fetched, feedback, primary_term, declared_bytes };
     Ok(Response::Searched(Box::new(answer)))
+}
+
+/// Refreshes a copy that nobody searched for a while. A search of a view that is held already needs no refresh.
+async fn refresh_idle(
+    service: &SearchService,
+    shard: &LocalShard,
+    store: &Shard,
+    now: Time,
+    is_held: bool,
+) -> Result<()> {
+    let is_idle = shard.last_search.get().is_none_or(|last| now - last >= IDLE_AFTER);
+    let settings = shard.settings_by(&service.core.state()).filter(|_| !is_held);
+    let Some(settings) = settings else { return Ok(()) };
+    let on_request = shard.is_on_request(store, &settings).await?;
+    if is_idle && !on_request && store.has_unrefreshed() {
+        store.refresh().await?;
+    }
+    Ok(())
+}
+
+/// Stops a search after a time, until this task is dropped.
+fn stop_after(service: &SearchService, limit_ms: u64, stop: &Arc<AtomicBool>) -> Task<()> {
+    let (env, stop) = (service.core.env.clone(), stop.clone());
+    service.core.env.spawn("ends a search in time", async move {
+        env.sleep(Duration::from_millis(limit_ms)).await;
+        stop.store(true, Ordering::Relaxed);
+    })
+}
+
+/// What the coordinator learns of this node.
+fn feedback(pool: &ThreadPool, took: Duration) -> NodeFeedback {
+    NodeFeedback {
+        queue: pool.queue() as u64,
+        service_time: pool.service_time(),
+        in_flight: pool.in_flight(),
+        threads: pool.size() as u64,
+        took,
+    }
 }
 
 /// Documents that are read before their bytes are counted against the budget of an answer.

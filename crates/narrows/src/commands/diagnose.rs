@@ -191,6 +191,36 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
     if let Some(dir) = &args.recordings {
         return run_recordings(dir, args.json);
     }
+    let on = bench_place(args)?;
+    if let Some(dir) = &args.write {
+        std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
+    }
+    let ranges = seed_ranges(args, &on);
+    let seeds: Vec<u64> = ranges.iter().flat_map(|range| range.iter()).collect();
+    if args.steer || args.green {
+        return score_in_virtual_time(args, &seeds);
+    }
+    let asked = bench::Asked {
+        seeds: &seeds,
+        probes: !args.no_probe,
+        recordings: args.record.as_deref(),
+        kept: args.resume.as_deref(),
+        at_once: args.at_once,
+    };
+    let (found, failed) = try_cases(args, &on, asked)?;
+    // A page says which seeds it is of: what ended early is printed, and not written.
+    if let (Some(dir), None) = (&args.write, &failed) {
+        write_page(args, &on, &ranges, &found, dir)?;
+    }
+    print_bench(&found, args.json)?;
+    failed.map_or(Ok(()), |error| {
+        Err(error
+            .context("a case could not be tried; these are the others, and no page was written"))
+    })
+}
+
+/// Where the cases are tried.
+fn bench_place(args: &Args) -> anyhow::Result<On> {
     let on = match &args.on[..] {
         [] => On::Virtual,
         [one @ (On::Virtual | On::Embedded | On::OpenSearch)] => one.clone(),
@@ -199,54 +229,51 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
             return Err(Usage(text.to_owned()).into());
         }
     };
-    if args.steer && on != On::Virtual {
-        return Err(Usage("--steer is scored in virtual time: --on virtual".to_owned()).into());
-    }
-    if args.green && on != On::Virtual {
-        return Err(Usage("--green is scored in virtual time: --on virtual".to_owned()).into());
-    }
-    if let Some(dir) = &args.write {
-        std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
-    }
-    let ranges = match &args.seeds[..] {
-        [] => {
-            let usual = if on == On::Virtual { CASES_VIRTUAL } else { CASES_OF_PROCESSES };
-            vec![Seeds { from: 0, to: args.count.unwrap_or(usual).max(1) - 1, step: 1 }]
+    for (is_asked, option) in [(args.steer, "--steer"), (args.green, "--green")] {
+        if is_asked && on != On::Virtual {
+            let text = format!("{option} is scored in virtual time: --on virtual");
+            return Err(Usage(text).into());
         }
-        ranges => ranges.to_vec(),
+    }
+    Ok(on)
+}
+
+fn seed_ranges(args: &Args, on: &On) -> Vec<Seeds> {
+    if !args.seeds.is_empty() {
+        return args.seeds.clone();
+    }
+    let usual = if *on == On::Virtual { CASES_VIRTUAL } else { CASES_OF_PROCESSES };
+    vec![Seeds { from: 0, to: args.count.unwrap_or(usual).max(1) - 1, step: 1 }]
+}
+
+/// The scores of `steer`, or of the time to green, in place of verdicts.
+fn score_in_virtual_time(args: &Args, seeds: &[u64]) -> anyhow::Result<()> {
+    let (json, table) = if args.steer {
+        let cases = bench::steered_in_virtual_time(seeds)?;
+        (bench::as_json(&cases), bench::table(&cases))
+    } else {
+        let cases = bench::awaited_in_virtual_time(seeds)?;
+        (bench::awaited_as_json(&cases), bench::awaited_table(&cases))
     };
-    let (seeds, probes): (Vec<u64>, _) =
-        (ranges.iter().flat_map(|range| range.iter()).collect(), !args.no_probe);
-    if args.steer {
-        let cases = bench::steered_in_virtual_time(&seeds)?;
-        let mut out = terminal::out();
-        match args.json {
-            true => writeln!(out, "{}", bench::as_json(&cases))?,
-            false => write!(out, "{}", bench::table(&cases))?,
-        }
-        return Ok(());
+    let mut out = terminal::out();
+    match args.json {
+        true => writeln!(out, "{json}")?,
+        false => write!(out, "{table}")?,
     }
-    if args.green {
-        let cases = bench::awaited_in_virtual_time(&seeds)?;
-        let mut out = terminal::out();
-        match args.json {
-            true => writeln!(out, "{}", bench::awaited_as_json(&cases))?,
-            false => write!(out, "{}", bench::awaited_table(&cases))?,
-        }
-        return Ok(());
-    }
-    let asked = bench::Asked {
-        seeds: &seeds,
-        probes,
-        recordings: args.record.as_deref(),
-        kept: args.resume.as_deref(),
-        at_once: args.at_once,
-    };
-    let (found, failed) = match on {
+    Ok(())
+}
+
+/// The verdicts on all cases; the first error of a case comes with those that could be tried.
+fn try_cases(
+    args: &Args,
+    on: &On,
+    asked: bench::Asked<'_>,
+) -> anyhow::Result<(Bench, Option<anyhow::Error>)> {
+    match on {
         On::Embedded => world::real_world::run(SEED, async |env| {
             let start = || anyhow::Ok(EmbeddedClusters::new(&env, std::env::current_exe()?));
             bench::on_processes(&env, start, asked).await
-        })?,
+        }),
         On::OpenSearch => world::real_world::run(SEED, async |env| {
             let (program, disks) = (std::env::current_exe()?, bench::nodes_with_disks());
             let start = || {
@@ -254,35 +281,38 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
                 anyhow::Ok(clusters.with_slow_disks(program.clone(), disks.clone()))
             };
             bench::on_processes(&env, start, asked).await
-        })?,
-        On::Virtual | On::Url(_) => bench::in_virtual_time(asked)?,
-    };
-    // A page says which seeds it is of: what ended early is printed, and not written.
-    if let (Some(dir), None) = (&args.write, &failed) {
-        let probes = if args.no_probe { " --no-probe" } else { "" };
-        let shown: Vec<String> = ranges.iter().map(Seeds::to_string).collect();
-        let (seeds, to) = (shown.join(","), dir.display());
-        let beside = match args.at_once {
-            1 => String::new(),
-            count => format!(" --at-once {count}"),
-        };
-        let command = format!(
-            "narrows diagnose --bench --on {on}\n--seeds {seeds}{probes}{beside} --write {to}"
-        );
-        for (name, text) in [
-            (".md", found.markdown(&command)),
-            ("-matrix.svg", found.matrix_svg()),
-            ("-gains.svg", found.gains_svg()),
-        ] {
-            let path = dir.join(format!("{on}{name}"));
-            std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
-        }
+        }),
+        On::Virtual | On::Url(_) => bench::in_virtual_time(asked),
     }
-    print_bench(&found, args.json)?;
-    failed.map_or(Ok(()), |error| {
-        Err(error
-            .context("a case could not be tried; these are the others, and no page was written"))
-    })
+}
+
+/// Writes the page of a bench and its pictures, with the command that makes them again.
+fn write_page(
+    args: &Args,
+    on: &On,
+    ranges: &[Seeds],
+    found: &Bench,
+    dir: &Path,
+) -> anyhow::Result<()> {
+    let probes = if args.no_probe { " --no-probe" } else { "" };
+    let shown: Vec<String> = ranges.iter().map(Seeds::to_string).collect();
+    let (seeds, to) = (shown.join(","), dir.display());
+    let at_once = match args.at_once {
+        1 => String::new(),
+        count => format!(" --at-once {count}"),
+    };
+    let command = format!(
+        "narrows diagnose --bench --on {on}\n--seeds {seeds}{probes}{at_once} --write {to}"
+    );
+    for (name, text) in [
+        (".md", found.markdown(&command)),
+        ("-matrix.svg", found.matrix_svg()),
+        ("-gains.svg", found.gains_svg()),
+    ] {
+        let path = dir.join(format!("{on}{name}"));
+        std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static Case>> {
