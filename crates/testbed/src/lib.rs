@@ -75,12 +75,20 @@ macro_rules! main {
     };
 }
 
-/// The same test bodies in both worlds.
+/// The same test bodies in both worlds. Those behind `; real:` or `; simulated:` are in one of them alone.
 #[macro_export]
 macro_rules! both_worlds {
     ($($name:ident),+ $(,)?) => {
         $crate::real_world!($($name),+);
         $crate::virtual_world!($($name),+);
+    };
+    ($($name:ident),+; real: $($real:ident),+ $(,)?) => {
+        $crate::real_world!($($name,)+ $($real),+);
+        $crate::virtual_world!($($name),+);
+    };
+    ($($name:ident),+; simulated: $($simulated:ident),+ $(,)?) => {
+        $crate::real_world!($($name),+);
+        $crate::virtual_world!($($name,)+ $($simulated),+);
     };
 }
 

@@ -7,9 +7,9 @@ use world::Env;
 
 use crate::common::{Cluster, eventually};
 
-testbed::real_world!(copies_that_nobody_searches_are_refreshed_once_they_hold_much);
-testbed::virtual_world!(
-    copies_that_nobody_searches_are_refreshed_once_they_hold_much,
+testbed::both_worlds!(
+    copies_that_nobody_searches_are_refreshed_once_they_hold_much;
+    simulated:
     what_copies_hold_that_rest_counts_too,
 );
 

@@ -11,15 +11,11 @@ use crate::common::between::{cluster_behind, cluster_behind_each};
 use crate::common::pair::pair_of;
 use crate::common::{Cluster, ask, eventually, raw};
 
-testbed::real_world!(
+testbed::both_worlds!(
     a_write_waits_for_copies_no_longer_than_it_says,
     a_write_waits_for_a_primary_no_longer_than_it_says,
-    a_write_waits_for_a_copy_that_is_being_promoted,
-);
-testbed::virtual_world!(
-    a_write_waits_for_copies_no_longer_than_it_says,
-    a_write_waits_for_a_primary_no_longer_than_it_says,
-    a_write_waits_for_a_copy_that_is_being_promoted,
+    a_write_waits_for_a_copy_that_is_being_promoted;
+    simulated:
     a_change_says_that_its_copies_were_not_started_in_time,
     a_silent_manager_is_given_up,
     a_silent_primary_is_given_up,

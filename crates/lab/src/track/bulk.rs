@@ -84,23 +84,7 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
                 let why = format!("{} has no document-count: what is a share of it?", set.file);
                 return Err(("ingest-percentage".to_owned(), why));
             }
-            let written = match conflicts {
-                Some(_) if set.has_actions => {
-                    let why = format!(
-                        "{} has actions with ids of its own, so that no document can be given another's",
-                        set.file
-                    );
-                    return Err(("conflicts".to_owned(), why));
-                }
-                Some(_) if documents == u64::MAX => {
-                    let why =
-                        format!("{} has no document-count: how many ids are there?", set.file);
-                    return Err(("conflicts".to_owned(), why));
-                }
-                Some(conflicts) => Written::Again(conflicts),
-                None if set.has_actions => Written::AsSaid,
-                None => Written::New,
-            };
+            let written = written(set, conflicts, documents)?;
             parts.push(BulkPart {
                 index,
                 source,
@@ -114,6 +98,24 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
     match parts.is_empty() {
         true => Err(("operation-type".to_owned(), "it has no documents to send".to_owned())),
         false => Ok((Content::Corpora(parts), size.unwrap_or(1))),
+    }
+}
+
+/// How the documents of a set are written; no conflicts where their ids are not known.
+fn written(
+    set: &DocumentSet,
+    conflicts: Option<Conflicts>,
+    documents: u64,
+) -> Result<Written, Why> {
+    let refuse = |why: &str| Err(("conflicts".to_owned(), format!("{} has {why}", set.file)));
+    match conflicts {
+        Some(_) if set.has_actions => {
+            refuse("actions with ids of its own, so that no document can be given another's")
+        }
+        Some(_) if documents == u64::MAX => refuse("no document-count: how many ids are there?"),
+        Some(conflicts) => Ok(Written::Again(conflicts)),
+        None if set.has_actions => Ok(Written::AsSaid),
+        None => Ok(Written::New),
     }
 }
 
@@ -202,7 +204,18 @@ fn documents(
         }
         return Ok((Source::File(path), wanted));
     }
-    if !options.generate {
+    Ok((made_up(context, corpus, (set, index), wanted)?, wanted))
+}
+
+/// Documents in place of a set whose file is not there: of a generator that is like its corpus, or by the mapping.
+fn made_up(
+    context: &Context<'_>,
+    corpus: &Corpus,
+    (set, index): (&DocumentSet, &str),
+    wanted: u64,
+) -> Result<Source, Why> {
+    let refuse = |why: String| ("corpora".to_owned(), why);
+    if !context.options.generate {
         return Err(refuse(format!(
             "{} is not there; give its folder with --corpora DIR, or have documents of its kind generated with --generate",
             set.file
@@ -226,7 +239,7 @@ fn documents(
              the original, not its values.",
             corpus.name
         ));
-        return Ok((Source::Generated(generated), wanted));
+        return Ok(Source::Generated(generated));
     }
     let (mapped, left_out) = Mapped::of(&mapping(context, index));
     if mapped.is_empty() {
@@ -247,7 +260,7 @@ fn documents(
          say nothing of the original.",
         corpus.name
     ));
-    Ok((Source::Mapped(Arc::new(mapped)), wanted))
+    Ok(Source::Mapped(Arc::new(mapped)))
 }
 
 /// The mapping of an index as the track has it: its own, or that of a template for it.

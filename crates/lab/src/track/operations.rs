@@ -318,7 +318,6 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<S
     let reader = context.reader;
     let only = |own: &[&str]| reader.only(object, kind, &[&COMMON[..], own].concat());
     let retried = reader.bool(object, "retry-until-success").unwrap_or(false);
-    let of_all = |context: &Context<'_>| context.index(object, || context.all_indices());
     let one = |found: Request| vec![Step::Request(Request { retried, ..found })];
     Ok(match kind {
         "create-index" => {
@@ -340,56 +339,20 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<S
         }
         "cluster-health" => {
             only(&["index"]);
-            let index = context.index(object, String::new);
-            let below = if index.is_empty() { index } else { format!("/{index}") };
-            let path = format!("/_cluster/health{below}{}", context.query(object, &[]));
-            let params = object.plain("request-params").unwrap_or_default();
-            let none_relocating = matches!(
-                &params["wait_for_no_relocating_shards"],
-                Value::Bool(true) | Value::String(_)
-            ) && params["wait_for_no_relocating_shards"] != "false";
-            let status = params["wait_for_status"].as_str().unwrap_or("red").to_owned();
-            let condition = Some(Condition::Health { status, none_relocating });
-            one(Request { condition, ..request("GET", path, None) })
+            one(cluster_health(context, object))
         }
         "refresh" => {
             only(&["index"]);
-            one(request("POST", format!("/{}/_refresh", of_all(context)), None))
+            let index = context.index(object, || context.all_indices());
+            one(request("POST", format!("/{index}/_refresh"), None))
         }
         "force-merge" => {
             only(&["index", "max-num-segments", "mode", "poll-period"]);
-            let segments =
-                reader.number(object, "max-num-segments", -1.0).filter(|most| *most >= 1.0);
-            let own: Vec<(&str, String)> = segments
-                .map(|most| ("max_num_segments", (most as u64).to_string()))
-                .into_iter()
-                .collect();
-            let polled = match reader.text(object, "mode").as_deref() {
-                Some("polling") => Some(context.seconds(object, "poll-period", POLL_PERIOD)),
-                None | Some("blocking") => None,
-                Some(other) => {
-                    let near = record::names::did_you_mean(other, ["blocking", "polling"]);
-                    let said = format!("mode is blocking or polling, found \"{other}\"{near}");
-                    reader.wrong(object.get("mode").unwrap_or(object.node), other, said);
-                    None
-                }
-            };
-            let path = format!("/{}/_forcemerge{}", of_all(context), context.query(object, &own));
-            one(Request { polled, ..request("POST", path, None) })
+            one(force_merge(context, object))
         }
         "index-stats" => {
             only(&["index", "condition"]);
-            let index = context.index(object, || "_all".to_owned());
-            let condition = object.get("condition").map(|node| {
-                let condition = reader.object(node, "condition");
-                reader.only(&condition, "a condition", &["path", "expected-value"]);
-                let path = reader.text(&condition, "path").unwrap_or_default();
-                let value = condition.plain("expected-value").unwrap_or_default();
-                Condition::Is { path: path.split('.').map(str::to_owned).collect(), value }
-            });
-            let path = format!("/{index}/_stats{}", context.query(object, &[]));
-            let is_counted = condition.is_none();
-            one(Request { condition, is_counted, ..request("GET", path, None) })
+            one(index_stats(context, object))
         }
         "node-stats" => {
             only(&["metrics"]);
@@ -408,6 +371,60 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<S
             vec![Step::Sleep(context.seconds(object, "duration", Duration::ZERO))]
         }
     })
+}
+
+/// Asks for the health of the cluster until it is what the operation waits for.
+fn cluster_health(context: &Context<'_>, object: &Object<'_>) -> Request {
+    let index = context.index(object, String::new);
+    let below = if index.is_empty() { index } else { format!("/{index}") };
+    let path = format!("/_cluster/health{below}{}", context.query(object, &[]));
+    let params = object.plain("request-params").unwrap_or_default();
+    let none_relocating =
+        matches!(&params["wait_for_no_relocating_shards"], Value::Bool(true) | Value::String(_))
+            && params["wait_for_no_relocating_shards"] != "false";
+    let status = params["wait_for_status"].as_str().unwrap_or("red").to_owned();
+    let condition = Some(Condition::Health { status, none_relocating });
+    Request { condition, ..request("GET", path, None) }
+}
+
+/// Merges segments, and waits for the answer or asks for the tasks, by the operation's mode.
+fn force_merge(context: &Context<'_>, object: &Object<'_>) -> Request {
+    let reader = context.reader;
+    let segments = reader.number(object, "max-num-segments", -1.0).filter(|most| *most >= 1.0);
+    let own: Vec<(&str, String)> =
+        segments.map(|most| ("max_num_segments", (most as u64).to_string())).into_iter().collect();
+    let polled = match reader.text(object, "mode").as_deref() {
+        Some("polling") => Some(context.seconds(object, "poll-period", POLL_PERIOD)),
+        None | Some("blocking") => None,
+        Some(other) => {
+            let near = record::names::did_you_mean(other, ["blocking", "polling"]);
+            let said = format!("mode is blocking or polling, found \"{other}\"{near}");
+            reader.wrong(object.get("mode").unwrap_or(object.node), other, said);
+            None
+        }
+    };
+    let path = format!(
+        "/{}/_forcemerge{}",
+        context.index(object, || context.all_indices()),
+        context.query(object, &own)
+    );
+    Request { polled, ..request("POST", path, None) }
+}
+
+/// Asks for the numbers of indices, until they are what the operation waits for where it says so.
+fn index_stats(context: &Context<'_>, object: &Object<'_>) -> Request {
+    let reader = context.reader;
+    let index = context.index(object, || "_all".to_owned());
+    let condition = object.get("condition").map(|node| {
+        let condition = reader.object(node, "condition");
+        reader.only(&condition, "a condition", &["path", "expected-value"]);
+        let path = reader.text(&condition, "path").unwrap_or_default();
+        let value = condition.plain("expected-value").unwrap_or_default();
+        Condition::Is { path: path.split('.').map(str::to_owned).collect(), value }
+    });
+    let path = format!("/{index}/_stats{}", context.query(object, &[]));
+    let is_counted = condition.is_none();
+    Request { condition, is_counted, ..request("GET", path, None) }
 }
 
 /// Every index of the track, or those that the operation names, with the operation's settings on top of their own.

@@ -8,23 +8,16 @@ use super::lines;
 use crate::common::pair::pair;
 use crate::common::{Cluster, ask, eventually, raw};
 
-testbed::real_world!(
+testbed::both_worlds!(
     documents_are_read_and_written_by_their_routing,
     bulks_name_a_routing_for_each_action_or_for_all,
     searches_go_to_the_shards_of_their_routing,
     every_copy_has_the_routing,
     a_follower_has_the_routing,
-    an_index_may_require_a_routing,
+    an_index_may_require_a_routing;
+    real:
     hits_show_their_routing,
     what_a_query_finds_keeps_its_routing,
-);
-testbed::virtual_world!(
-    documents_are_read_and_written_by_their_routing,
-    bulks_name_a_routing_for_each_action_or_for_all,
-    searches_go_to_the_shards_of_their_routing,
-    every_copy_has_the_routing,
-    a_follower_has_the_routing,
-    an_index_may_require_a_routing,
 );
 
 const SHARDS: u32 = 5;

@@ -10,15 +10,11 @@ use world::Env;
 use super::http;
 use crate::common::{Cluster, ask, eventually, raw, settled};
 
-testbed::virtual_world!(
+testbed::both_worlds!(
     every_node_says_what_it_works_on,
     a_merge_ends_once_a_node_that_merges_has_left,
-    a_result_is_read_later,
-);
-testbed::real_world!(
-    every_node_says_what_it_works_on,
-    a_merge_ends_once_a_node_that_merges_has_left,
-    a_result_is_read_later,
+    a_result_is_read_later;
+    real:
     pages_are_gone_through_in_a_task,
     a_cancelled_task_ends_between_two_pages,
     a_task_gets_another_pace,

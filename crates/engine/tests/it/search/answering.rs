@@ -10,22 +10,14 @@ use world::Env;
 use super::{ALL, filled};
 use crate::common::{Cluster, ask, eventually, settled};
 
-testbed::virtual_world!(
+testbed::both_worlds!(
     counts_over_shards,
     a_full_queue_refuses,
     a_lost_node_leaves_other_copies,
     shards_without_copies_are_partial_results,
     selection_shows_its_numbers,
-    where_requests_alone_refresh_no_search_does,
-);
-
-testbed::real_world!(
-    counts_over_shards,
-    a_full_queue_refuses,
-    a_lost_node_leaves_other_copies,
-    shards_without_copies_are_partial_results,
-    selection_shows_its_numbers,
-    where_requests_alone_refresh_no_search_does,
+    where_requests_alone_refresh_no_search_does;
+    real:
     preferences_choose_copies,
     who_hangs_up_leaves_nothing_behind,
     answers_without_hits_are_kept,

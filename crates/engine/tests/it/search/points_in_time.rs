@@ -9,13 +9,10 @@ use world::Env;
 use super::{filled, ids};
 use crate::common::{Cluster, ask, eventually};
 
-testbed::virtual_world!(
+testbed::both_worlds!(
     a_point_in_time_ends_by_itself_or_is_ended,
-    what_is_counted_stays_as_it_was
-);
-testbed::real_world!(
-    a_point_in_time_ends_by_itself_or_is_ended,
-    what_is_counted_stays_as_it_was,
+    what_is_counted_stays_as_it_was;
+    real:
     every_hit_comes_once_whatever_is_written_meanwhile,
     what_a_search_of_one_may_not_have,
     a_shard_that_is_lost_is_told,
