@@ -49,12 +49,11 @@ async fn store_alone(env: &Env, documents: u64) -> f64 {
         Corpus::Geopoint.documents(42, first, BULK.min(documents - first), &mut text);
         let bytes = bytes::Bytes::copy_from_slice(&text);
         let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let requests = lines.enumerate().map(|(n, line)| WriteRequest::Index {
-            id: Arc::from(format!("{:020}", first + n as u64)),
-            source: bytes.slice_ref(&bytes[offset(&text, line)..offset(&text, line) + line.len()]),
-            auto_id: true,
-            create: false,
-            routing: None,
+        let requests = lines.enumerate().map(|(n, line)| {
+            WriteRequest::append(
+                Arc::from(format!("{:020}", first + n as u64)),
+                bytes.slice_ref(&bytes[offset(&text, line)..offset(&text, line) + line.len()]),
+            )
         });
         shard.index(requests.collect()).await.expect("it is indexed");
         shard.sync().await.expect("it is synced");

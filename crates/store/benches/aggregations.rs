@@ -86,7 +86,7 @@ async fn copy(env: &world::Env, dir: &std::path::Path, documents: u64) -> Shard 
             let (status, size, at) = request(n);
             let source = Bytes::from(json!({"status": status, "size": size, "at": at}).to_string());
             let id = Arc::from(format!("{n:012}"));
-            WriteRequest::Index { id, source, auto_id: true, create: false, routing: None }
+            WriteRequest::append(id, source)
         });
         shard.index(requests.collect()).await.expect("indexed");
     }

@@ -45,13 +45,8 @@ fn main() {
             );
         };
         for first in (0..documents).step_by(BATCH as usize) {
-            let requests = (first..documents.min(first + BATCH)).map(|n| WriteRequest::Index {
-                id: id(n),
-                source: point(n),
-                auto_id: true,
-                create: false,
-                routing: None,
-            });
+            let requests = (first..documents.min(first + BATCH))
+                .map(|n| WriteRequest::append(id(n), point(n)));
             let results = shard.index(requests.collect()).await.expect("indexed");
             assert!(results.iter().all(Result::is_ok));
         }

@@ -50,13 +50,8 @@ fn main() {
         let mapping = Mapping::parse(&mapping).expect("a sound mapping");
         let shard = Shard::create(&env, &dir, &mapping, Options::default()).await.expect("created");
         for first in (0..documents).step_by(BATCH as usize) {
-            let requests = (first..documents.min(first + BATCH)).map(|n| WriteRequest::Index {
-                id: Arc::from(format!("{n:012}")),
-                source: article(n),
-                auto_id: true,
-                create: false,
-                routing: None,
-            });
+            let requests = (first..documents.min(first + BATCH))
+                .map(|n| WriteRequest::append(Arc::from(format!("{n:012}")), article(n)));
             shard.index(requests.collect()).await.expect("indexed");
         }
         shard.refresh().await.expect("refreshed");

@@ -96,6 +96,16 @@ pub enum WriteRequest {
 }
 
 impl WriteRequest {
+    /// Creates or replaces a document, which goes by its id.
+    pub fn index(id: Arc<str>, source: Bytes) -> WriteRequest {
+        WriteRequest::Index { id, source, auto_id: false, create: false, routing: None }
+    }
+
+    /// Creates a document whose id was generated for it.
+    pub fn append(id: Arc<str>, source: Bytes) -> WriteRequest {
+        WriteRequest::Index { id, source, auto_id: true, create: false, routing: None }
+    }
+
     /// The document's id.
     pub fn id(&self) -> &Arc<str> {
         match self {

@@ -305,7 +305,7 @@ mod tests {
 
     fn index(id: &str, bytes: u64) -> WriteRequest {
         let source = Bytes::from(vec![0; bytes as usize]);
-        WriteRequest::Index { id: id.into(), source, auto_id: false, create: false, routing: None }
+        WriteRequest::index(id.into(), source)
     }
 
     #[test]

@@ -314,13 +314,7 @@ fn what_befalls_a_copy_is_met_when_it_is_opened() {
             let mapping = Mapping::default();
             let shard = Shard::create(&host, dir, &mapping, options()).await.unwrap();
             for first in [0, 10] {
-                let write = |n: u64| WriteRequest::Index {
-                    id: n.to_string().into(),
-                    source: "{}".into(),
-                    auto_id: false,
-                    create: false,
-                    routing: None,
-                };
+                let write = |n: u64| WriteRequest::index(n.to_string().into(), "{}".into());
                 shard.flush().await.unwrap();
                 shard.index((first..first + 10).map(write).collect()).await.unwrap();
             }

@@ -217,8 +217,7 @@ async fn a_write_goes_on_where_the_node_that_sent_it_is_lost(env: Env) {
     let address = cluster.nodes[&primary].transport_address().to_owned();
     for number in 0..100 {
         let (id, source) = (format!("d{number}").into(), Bytes::from_static(b"{}"));
-        let request =
-            WriteRequest::Index { id, source, auto_id: false, create: false, routing: None };
+        let request = WriteRequest::index(id, source);
         let (index, index_uuid) = ("a".to_owned(), state.indices["a"].uuid.clone());
         let write = Write { index, index_uuid, shard: 0, requests: vec![request] };
         let pool = Pool::new(env.clone());

@@ -7,13 +7,10 @@ use world::real_world;
 use crate::copies_common::{Numbers, create, open};
 
 fn noise(numbers: &mut Numbers, id: u64) -> WriteRequest {
-    WriteRequest::Index {
-        id: format!("id{id}").into(),
-        source: format!("{{\"body\":\"{}\"}}", numbers.noise(20_000)).into(),
-        auto_id: true,
-        create: false,
-        routing: None,
-    }
+    WriteRequest::append(
+        format!("id{id}").into(),
+        format!("{{\"body\":\"{}\"}}", numbers.noise(20_000)).into(),
+    )
 }
 
 pub fn a_full_disk_is_an_error_and_what_was_acknowledged_stays() {

@@ -301,7 +301,7 @@ fn wordy(numbers: &mut Numbers, count: u64) -> Vec<WriteRequest> {
         let words: Vec<String> = (0..400).map(|_| numbers.noise(4)).collect();
         let source = Bytes::from(json!({ "text": words.join(" ") }).to_string());
         let id = Arc::from(numbers.noise(20));
-        WriteRequest::Index { id, source, auto_id: true, create: false, routing: None }
+        WriteRequest::append(id, source)
     };
     (0..count).map(document).collect()
 }

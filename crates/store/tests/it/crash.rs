@@ -271,13 +271,7 @@ fn a_document_that_does_not_fit_stops_no_other() {
     let dir = scratch.path().to_owned();
     real_world::run(1, |env| async move {
         let shard = create(&env, &dir.join("primary")).await;
-        let bad = store::WriteRequest::Index {
-            id: "bad".into(),
-            source: "{\"n\":\"x\"}".into(),
-            auto_id: false,
-            create: false,
-            routing: None,
-        };
+        let bad = store::WriteRequest::index("bad".into(), "{\"n\":\"x\"}".into());
         let results = shard.index(vec![put("a", 1), bad, put("b", 2)]).await.unwrap();
         let said = results[1].as_ref().unwrap_err().to_string();
         assert!(said.contains("[bad]") && said.contains("field [n] of type [long]"), "{said}");

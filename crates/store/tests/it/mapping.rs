@@ -33,7 +33,7 @@ fn document(n: u64) -> WriteRequest {
         },
     });
     let (id, source) = (Arc::from(format!("id{n}").as_str()), Bytes::from(source.to_string()));
-    WriteRequest::Index { id, source, auto_id: false, create: false, routing: None }
+    WriteRequest::index(id, source)
 }
 
 async fn write(shard: &Shard, numbers: std::ops::Range<u64>) {
@@ -162,12 +162,8 @@ fn the_same_mapping_again_changes_nothing() {
 fn documents_bring_fields_and_are_kept_without_them() {
     run(async |env, dir| {
         let shard = create(&env, &dir).await;
-        let put = |id: &str, source: serde_json::Value| WriteRequest::Index {
-            id: Arc::from(id),
-            source: Bytes::from(source.to_string()),
-            auto_id: false,
-            create: false,
-            routing: None,
+        let put = |id: &str, source: serde_json::Value| {
+            WriteRequest::index(Arc::from(id), Bytes::from(source.to_string()))
         };
         let requests = || {
             vec![

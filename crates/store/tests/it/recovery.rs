@@ -146,7 +146,7 @@ async fn large(env: &Env, dir: PathBuf) -> Shard {
         let requests = (first..first + 500).map(|n| {
             let source = Bytes::from(format!("{{\"body\":\"{}\"}}", numbers.noise(10_000)));
             let id = Arc::from(format!("id{n}"));
-            WriteRequest::Index { id, source, auto_id: true, create: false, routing: None }
+            WriteRequest::append(id, source)
         });
         write(&shard, requests.collect()).await;
     }

@@ -18,13 +18,7 @@ fn batch(name: &str, documents: u64) -> WriteRequest {
 
 fn document(name: &str) -> WriteRequest {
     let source = Bytes::from(format!("{{\"n\":{}}}", name.len()));
-    WriteRequest::Index {
-        id: Arc::from(name),
-        source,
-        auto_id: false,
-        create: false,
-        routing: None,
-    }
+    WriteRequest::index(Arc::from(name), source)
 }
 
 /// A history of synthetic batches and documents, on a copy.

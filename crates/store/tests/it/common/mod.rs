@@ -81,12 +81,12 @@ pub fn source(n: u64) -> Bytes {
 
 pub fn put(id: &str, n: u64) -> WriteRequest {
     let id = Arc::from(id);
-    WriteRequest::Index { id, source: source(n), auto_id: false, create: false, routing: None }
+    WriteRequest::index(id, source(n))
 }
 
 pub fn append(id: &str, n: u64) -> WriteRequest {
     let id = Arc::from(id);
-    WriteRequest::Index { id, source: source(n), auto_id: true, create: false, routing: None }
+    WriteRequest::append(id, source(n))
 }
 
 pub fn delete(id: &str) -> WriteRequest {

@@ -17,12 +17,8 @@ use crate::common::write;
 pub(super) async fn shard(env: &Env, dir: &Path, properties: Value, documents: &[Value]) -> Shard {
     let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
     let shard = Shard::create(env, dir, &mapping, Options::default()).await.unwrap();
-    let index = |(id, document): (usize, &Value)| WriteRequest::Index {
-        id: id.to_string().into(),
-        source: Bytes::from(document.to_string()),
-        auto_id: false,
-        create: false,
-        routing: None,
+    let index = |(id, document): (usize, &Value)| {
+        WriteRequest::index(id.to_string().into(), Bytes::from(document.to_string()))
     };
     let mut requests: Vec<WriteRequest> = documents.iter().enumerate().map(index).collect();
     let rest = requests.split_off(documents.len() / 2);

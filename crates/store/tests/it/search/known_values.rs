@@ -88,12 +88,8 @@ fn what_cannot_be_kept_is_refused() {
         let properties =
             json!({"d": {"type": "date"}, "k": {"type": "keyword"}, "n": {"type": "long"}});
         let shard = shard(&env, &dir, properties, &[]).await;
-        let index = |(id, document): (usize, &Value)| WriteRequest::Index {
-            id: id.to_string().into(),
-            source: Bytes::from(document.to_string()),
-            auto_id: false,
-            create: false,
-            routing: None,
+        let index = |(id, document): (usize, &Value)| {
+            WriteRequest::index(id.to_string().into(), Bytes::from(document.to_string()))
         };
         let documents = [
             json!({"d": "2023-02-28", "k": "k".repeat(32_766)}),

@@ -70,13 +70,7 @@ async fn filled(env: &Env, dir: &Path, numbers: &mut Numbers) -> (Shard, BTreeMa
                     as_in_a_log(numbers, n, count, &mut document);
                 }
                 let source = Bytes::from(document.to_string());
-                requests.push(WriteRequest::Index {
-                    id: name,
-                    source,
-                    auto_id: false,
-                    create: false,
-                    routing: None,
-                });
+                requests.push(WriteRequest::index(name, source));
                 there.insert(id, document);
             }
         }
@@ -281,12 +275,11 @@ fn many_values_are_counted_and_sampled() {
     const MANY: u64 = 70_000;
     run("many values", 1, async |env, dir, _| {
         let shard = Shard::create(&env, &dir, &mapping(), Options::default()).await.unwrap();
-        let index = |n: u64| WriteRequest::Index {
-            id: n.to_string().into(),
-            source: Bytes::from(json!({"n": n, "key": format!("k{n}")}).to_string()),
-            auto_id: true,
-            create: false,
-            routing: None,
+        let index = |n: u64| {
+            WriteRequest::append(
+                n.to_string().into(),
+                Bytes::from(json!({"n": n, "key": format!("k{n}")}).to_string()),
+            )
         };
         for first in (0..MANY).step_by(5_000) {
             write(&shard, (first..first + 5_000).map(index).collect()).await;
@@ -362,13 +355,7 @@ fn kept_answers_are_of_the_view_and_go_with_it() {
         asked(&shard, &of_now).await;
         assert_eq!(counts(&shard), (3, 1));
         let source = Bytes::from(r#"{"id": 999, "text": "red", "key": "red0"}"#);
-        let index = WriteRequest::Index {
-            id: "999".into(),
-            source,
-            auto_id: false,
-            create: false,
-            routing: None,
-        };
+        let index = WriteRequest::index("999".into(), source);
         write(&shard, vec![index]).await;
         shard.refresh().await.unwrap();
         let later = asked(&shard, &body).await;
@@ -427,13 +414,7 @@ fn scores_are_those_of_lucene() {
             }
             let source = Bytes::from(document.to_string());
             let name: Arc<str> = id.to_string().into();
-            requests.push(WriteRequest::Index {
-                id: name,
-                source,
-                auto_id: false,
-                create: false,
-                routing: None,
-            });
+            requests.push(WriteRequest::index(name, source));
             texts.push(text);
             keys.push(key);
         }
