@@ -16,7 +16,7 @@ pub(super) struct LogFiles(BTreeMap<u32, FileUse>);
 
 impl LogFiles {
     /// A record that is needed was written.
-    pub fn add_needed(&mut self, location: Location) {
+    pub(crate) fn add_needed(&mut self, location: Location) {
         self.add(location);
         self.need(location);
     }

@@ -20,7 +20,7 @@ impl Bucket {
     }
 
     /// Frees memory: expels what all cursors have read, drops cursors that keep much in memory, ejects values.
-    pub fn free_memory(&self) {
+    pub(crate) fn free_memory(&self) {
         let memory = self.0.settings.memory;
         let looks = memory.item_expel || self.remover_is_due();
         if looks && let Some(want) = memory.to_recover(self.checkpoint_bytes()) {

@@ -293,7 +293,7 @@ impl Bucket {
     }
 
     /// Statistics of a vbucket by their names in `vbucket-details`; none if it is not here.
-    pub fn vbucket_stats(&self, vb: u16) -> Option<BTreeMap<&'static str, String>> {
+    pub(crate) fn vbucket_stats(&self, vb: u16) -> Option<BTreeMap<&'static str, String>> {
         self.with(vb, |v| {
             BTreeMap::from([
                 ("", v.state.name().to_owned()),

@@ -56,21 +56,21 @@ impl SeqnoIndex {
     }
 
     /// This version completes a consistent snapshot.
-    pub fn mark_complete(&mut self, seqno: u64) {
+    pub(crate) fn mark_complete(&mut self, seqno: u64) {
         if let Ok(at) = self.position(seqno) {
             self.entries[at].completes_snapshot = true;
         }
     }
 
     /// The last version up to `seqno` that completes a snapshot; 0 for none.
-    pub fn last_complete(&self, seqno: u64) -> u64 {
+    pub(crate) fn last_complete(&self, seqno: u64) -> u64 {
         let end = self.entries.partition_point(|entry| entry.seqno <= seqno);
         let last = self.entries[..end].iter().rev().find(|entry| entry.completes_snapshot);
         last.map_or(0, |entry| entry.seqno)
     }
 
     /// The first version from `seqno` on that completes a snapshot whose view is still there; none if none has come.
-    pub fn first_complete(&self, seqno: u64) -> Option<u64> {
+    pub(crate) fn first_complete(&self, seqno: u64) -> Option<u64> {
         let from = seqno.max(self.rollback_floor_seqno);
         let begin = self.entries.partition_point(|entry| entry.seqno < from);
         let first = self.entries[begin..].iter().find(|entry| entry.completes_snapshot);
@@ -79,7 +79,7 @@ impl SeqnoIndex {
 
     /// A newer version of the document is on disk. Returns where the superseded version lies, so that its space can be
     /// freed.
-    pub fn supersede(&mut self, seqno: u64, by: u64) -> Option<Location> {
+    pub(crate) fn supersede(&mut self, seqno: u64, by: u64) -> Option<Location> {
         let at = self.position(seqno).ok()?;
         let entry = &mut self.entries[at];
         let first = entry.superseded_by == 0;
@@ -96,7 +96,7 @@ impl SeqnoIndex {
     }
 
     /// Where a rollback to `seqno` leads: to the last whole view up to there, or to 0.
-    pub fn rollback_point(&self, seqno: u64) -> u64 {
+    pub(crate) fn rollback_point(&self, seqno: u64) -> u64 {
         let point = self.last_complete(seqno);
         if point >= self.rollback_floor_seqno { point } else { 0 }
     }
@@ -141,12 +141,12 @@ impl SeqnoIndex {
     }
 
     /// The log says that no rollback leads before `seqno`.
-    pub fn raise_rollback_floor(&mut self, seqno: u64) {
+    pub(crate) fn raise_rollback_floor(&mut self, seqno: u64) {
         self.rollback_floor_seqno = self.rollback_floor_seqno.max(seqno);
     }
 
     /// The least sequence number that a rollback can reach.
-    pub fn rollback_floor_seqno(&self) -> u64 {
+    pub(crate) fn rollback_floor_seqno(&self) -> u64 {
         self.rollback_floor_seqno
     }
 }

@@ -87,7 +87,7 @@ impl Bucket {
     }
 
     /// Refuses writes to a vbucket with TMPFAIL because its takeover cannot keep up, or accepts them again.
-    pub fn hold_writes(&self, vb: u16, holds: bool) {
+    pub(crate) fn hold_writes(&self, vb: u16, holds: bool) {
         self.with(vb, |vbucket| vbucket.backed_up = holds);
     }
 
@@ -105,7 +105,7 @@ impl Bucket {
 
     /// Up to where a backfill reads for a stream up to `end`, and where the snapshot ends that this is in: up to the
     /// first whole view from `end` on, or all that is on disk. None if the vbucket is not here.
-    pub fn backfill_end(&self, vb: u16, end: u64) -> Option<(u64, u64)> {
+    pub(crate) fn backfill_end(&self, vb: u16, end: u64) -> Option<(u64, u64)> {
         self.with(vb, |vbucket| {
             let persisted = vbucket.persisted_seqno;
             match vbucket.index.first_complete(end.min(persisted)) {

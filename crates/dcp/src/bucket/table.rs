@@ -19,7 +19,7 @@ pub(super) struct Slot {
 
 impl Slot {
     /// Whether the newest version is on disk.
-    pub fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         self.on_disk == self.item.by_seqno
     }
 

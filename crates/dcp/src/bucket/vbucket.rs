@@ -88,7 +88,7 @@ impl Vbucket {
     }
 
     /// As [`Vbucket::take`], without waking streams.
-    pub fn take_quietly(&mut self, item: Rc<Item>) {
+    pub(crate) fn take_quietly(&mut self, item: Rc<Item>) {
         self.high_seqno = item.by_seqno;
         self.max_cas = self.max_cas.max(item.cas);
         let replaced = self.table.put(item.clone());

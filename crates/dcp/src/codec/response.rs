@@ -70,7 +70,7 @@ impl Response {
     }
 
     /// The status in words, as the field writes it.
-    pub fn status_name(&self) -> String {
+    pub(crate) fn status_name(&self) -> String {
         match self.status {
             Ok(status) => status.name().to_owned(),
             Err(number) => format!("status {number:#04x}"),

@@ -63,7 +63,7 @@ impl Counts {
     }
 
     /// A vbucket is read from this position on.
-    pub fn begin_at(&self, vb: u16, seqno: u64, failover: Vec<FailoverEntry>) {
+    pub(crate) fn begin_at(&self, vb: u16, seqno: u64, failover: Vec<FailoverEntry>) {
         self.change(vb, |count| {
             count.at = SnapshotCursor::new(seqno, seqno, seqno);
             count.failover = failover;

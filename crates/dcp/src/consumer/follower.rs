@@ -56,7 +56,7 @@ impl Follower {
     }
 
     /// Waits until what has come would have come at the rate; not at all without one.
-    pub async fn wait_for_rate(&self) {
+    pub(crate) async fn wait_for_rate(&self) {
         if let Some(due) = self.consumer.cap_due() {
             self.env.sleep_until(due).await;
         }

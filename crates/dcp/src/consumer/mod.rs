@@ -167,7 +167,7 @@ impl Consumer {
     }
 
     /// When what has come would have come at the rate; none without a rate.
-    pub fn cap_due(&self) -> Option<Time> {
+    pub(crate) fn cap_due(&self) -> Option<Time> {
         self.cap.map(|cap| cap.due())
     }
 
@@ -291,7 +291,7 @@ impl Consumer {
     }
 
     /// Whether what came waits because memory is short.
-    pub fn waits_for_memory(&self) -> bool {
+    pub(crate) fn waits_for_memory(&self) -> bool {
         self.stopped.is_some()
     }
 

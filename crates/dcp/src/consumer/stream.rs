@@ -73,7 +73,7 @@ impl Stream {
 
     /// How many answers to markers are due; they count as given. A producer counts its markers, also those that came
     /// before the snapshot in front of them was whole.
-    pub fn owed_answers(&mut self) -> u32 {
+    pub(crate) fn owed_answers(&mut self) -> u32 {
         if self.at.is_whole() { std::mem::take(&mut self.owes) } else { 0 }
     }
 }

@@ -75,12 +75,12 @@ impl Window {
     }
 
     /// Bytes sent and not acknowledged.
-    pub fn outstanding_bytes(&self) -> u64 {
+    pub(crate) fn outstanding_bytes(&self) -> u64 {
         self.outstanding_bytes
     }
 
     /// Bytes that may be outstanding; 0 is without a limit.
-    pub fn size_bytes(&self) -> u32 {
+    pub(crate) fn size_bytes(&self) -> u32 {
         self.size_bytes
     }
 }
@@ -125,12 +125,12 @@ impl AckPolicy {
     }
 
     /// So many processed bytes are acknowledged at once.
-    pub fn step_bytes(&self) -> u32 {
+    pub(crate) fn step_bytes(&self) -> u32 {
         (self.window_bytes / ACK_PARTS).max(1)
     }
 
     /// Bytes processed and not yet acknowledged.
-    pub fn pending_bytes(&self) -> u64 {
+    pub(crate) fn pending_bytes(&self) -> u64 {
         self.pending_bytes
     }
 }
@@ -160,7 +160,7 @@ impl RateCap {
     }
 
     /// Bytes that came too early: they are not acknowledged yet.
-    pub fn early_bytes(&self, now: Time) -> usize {
+    pub(crate) fn early_bytes(&self, now: Time) -> usize {
         ((self.due - now).as_secs_f64() * self.rate_bytes_per_s).ceil() as usize
     }
 

@@ -33,7 +33,7 @@ impl ProducerLiveness {
     }
 
     /// Changes the interval.
-    pub fn set_interval(&mut self, interval: Duration) {
+    pub(crate) fn set_interval(&mut self, interval: Duration) {
         self.interval = interval;
     }
 

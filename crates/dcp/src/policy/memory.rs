@@ -84,7 +84,7 @@ impl MemorySettings {
     }
 
     /// Decides about a client's write that would add so many bytes.
-    pub fn client_write(&self, used_bytes: u64, adds_bytes: u64) -> ClientWrite {
+    pub(crate) fn client_write(&self, used_bytes: u64, adds_bytes: u64) -> ClientWrite {
         if used_bytes + adds_bytes > self.quota_bytes {
             ClientWrite::NoMemory
         } else if used_bytes > self.share(self.mutation_mem_ratio) {
@@ -100,13 +100,13 @@ impl MemorySettings {
     }
 
     /// Bytes to eject; none below the high water mark.
-    pub fn to_eject(&self, used_bytes: u64) -> Option<u64> {
+    pub(crate) fn to_eject(&self, used_bytes: u64) -> Option<u64> {
         let over = used_bytes > self.share(self.mem_high_wat);
         over.then(|| used_bytes.saturating_sub(self.share(self.mem_low_wat)))
     }
 
     /// Bytes that checkpoints have to free; none below their upper mark.
-    pub fn to_recover(&self, checkpoint_bytes: u64) -> Option<u64> {
+    pub(crate) fn to_recover(&self, checkpoint_bytes: u64) -> Option<u64> {
         let quota = self.quota_bytes as f64 * self.checkpoint_memory_ratio;
         let upper = (quota * self.checkpoint_memory_recovery_upper_mark) as u64;
         let lower = (quota * self.checkpoint_memory_recovery_lower_mark) as u64;

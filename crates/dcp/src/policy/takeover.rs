@@ -46,7 +46,7 @@ pub struct Takeover {
 
 impl Takeover {
     /// A marker that asks for an answer was sent.
-    pub fn marker_sent(&mut self) {
+    pub(crate) fn marker_sent(&mut self) {
         self.unanswered_markers += 1;
     }
 

@@ -66,7 +66,7 @@ impl Incoming {
 
     /// Limits the bytes of each read.
     #[must_use]
-    pub fn with_read_bytes(mut self, bytes: usize) -> Incoming {
+    pub(crate) fn with_read_bytes(mut self, bytes: usize) -> Incoming {
         self.read_bytes = bytes.max(1);
         self
     }

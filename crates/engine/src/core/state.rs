@@ -18,7 +18,7 @@ impl Core {
 
     /// As [`Core::state`], for a question about a shard from another cluster. A node that has not joined yet has no
     /// state, and must not answer that an index does not exist.
-    pub fn joined_state(&self, index: &str, shard: u32) -> Result<Arc<ClusterState>> {
+    pub(crate) fn joined_state(&self, index: &str, shard: u32) -> Result<Arc<ClusterState>> {
         let state = self.state();
         if !state.is_joined() {
             return Err(Failure::unavailable(index, shard, "is on a node that is starting"));

@@ -117,7 +117,7 @@ impl FollowParameters {
     }
 
     /// Whether any was given.
-    pub fn any_given(&self) -> bool {
+    pub(crate) fn any_given(&self) -> bool {
         !self.0.is_empty()
     }
 

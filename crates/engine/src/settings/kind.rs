@@ -99,7 +99,7 @@ impl Kind {
     /// The one way to write a value: `1024kb` becomes `1mb`, every throttle that is off `-1`.
     ///
     /// A time in whole units stays as it was given, as Elasticsearch shows `60s` and not `1m`.
-    pub fn canonical(self, text: &str) -> Result<String, String> {
+    pub(crate) fn canonical(self, text: &str) -> Result<String, String> {
         Ok(match self.read(text)? {
             Typed::Size(bytes) | Typed::Throttle(Some(bytes)) => units::show_size_setting(bytes),
             Typed::Throttle(None) | Typed::Duration(None) => "-1".to_owned(),

@@ -204,7 +204,7 @@ impl Settings {
     }
 
     /// `cluster.routing.allocation.awareness.force.*.values`, by attribute.
-    pub fn awareness_forced(&self) -> &BTreeMap<String, Vec<String>> {
+    pub(crate) fn awareness_forced(&self) -> &BTreeMap<String, Vec<String>> {
         &self.0.forced
     }
 
@@ -232,7 +232,7 @@ impl Settings {
 
     /// Whether messages to a remote cluster are compressed: its own setting, else
     /// `transport.compress`.
-    pub fn remote_compress(&self, alias: &str) -> Compress {
+    pub(crate) fn remote_compress(&self, alias: &str) -> Compress {
         let own = self.0.remotes.get(alias).and_then(|remote| remote.compress);
         own.unwrap_or_else(|| self.transport_compress())
     }
@@ -269,25 +269,25 @@ impl IndexSettings {
     }
 
     /// How often time refreshes a copy; none where requests alone do.
-    pub fn refreshed_every(&self) -> Option<Duration> {
+    pub(crate) fn refreshed_every(&self) -> Option<Duration> {
         self.refresh_interval().filter(|interval| !interval.is_zero())
     }
 
     /// `index.priority` of an index with the settings `given`, without the others.
-    pub fn priority_of(given: &SettingsMap) -> u32 {
+    pub(crate) fn priority_of(given: &SettingsMap) -> u32 {
         const NAME: &str = "index.priority";
         count(&TypedValues::of_one(SettingScope::Index, NAME, given), NAME)
     }
 
     /// `index.unassigned.node_left.delayed_timeout` of an index with the settings `given`, without the others.
-    pub fn delayed_timeout_of(given: &SettingsMap) -> Duration {
+    pub(crate) fn delayed_timeout_of(given: &SettingsMap) -> Duration {
         const NAME: &str = "index.unassigned.node_left.delayed_timeout";
         duration(&TypedValues::of_one(SettingScope::Index, NAME, given), NAME)
     }
 
     /// `index.routing.allocation.exclude.*`, `include.*` and `require.*` of an index with the settings `given`, without
     /// the others.
-    pub fn filters_of(given: &SettingsMap) -> Vec<NodeFilter> {
+    pub(crate) fn filters_of(given: &SettingsMap) -> Vec<NodeFilter> {
         const PREFIX: &str = "index.routing.allocation.";
         let of_index = given.range(PREFIX.to_owned()..).take_while(|(n, _)| n.starts_with(PREFIX));
         let filter = |(name, text): (&String, &String)| {

@@ -18,7 +18,7 @@ pub struct Alias {
 
 impl Alias {
     /// That of an index that never takes the writes.
-    pub fn read_only() -> Self {
+    pub(crate) fn read_only() -> Self {
         Alias { is_write_index: Some(false) }
     }
 }

@@ -51,7 +51,7 @@ impl AutoFollow {
     }
 
     /// Whether it asks for the same, whatever it has got so far.
-    pub fn asks_the_same(&self, other: &AutoFollow) -> bool {
+    pub(crate) fn asks_the_same(&self, other: &AutoFollow) -> bool {
         let asks = |one: &AutoFollow| AutoFollow { settled: BTreeSet::new(), ..one.clone() };
         asks(self) == asks(other)
     }

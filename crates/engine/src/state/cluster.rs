@@ -166,7 +166,7 @@ impl ClusterState {
     }
 
     /// A member that is there now.
-    pub fn present_node(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn present_node(&self, name: &str) -> Option<&Node> {
         self.members.get(name).filter(|_| self.present.contains(name))
     }
 
@@ -209,7 +209,7 @@ impl ClusterState {
 
     /// What a node may delete of these copies on its disk, UUID of the index and shard: the index was deleted, or every
     /// copy of the shard is started and none belongs on this node. `indices` names all that they may be of.
-    pub fn obsolete<'a>(
+    pub(crate) fn obsolete<'a>(
         &'a self,
         node: &str,
         indices: impl IntoIterator<Item = &'a String>,

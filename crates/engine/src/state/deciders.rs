@@ -82,7 +82,7 @@ pub(super) struct Deciders<'a> {
 
 impl<'a> Deciders<'a> {
     /// Of a copy that is moved: no delay counts, and nobody reads reasons.
-    pub fn of_moves(
+    pub(crate) fn of_moves(
         state: &'a ClusterState,
         counts: &'a RecoveryCounts,
         settings: &'a Settings,
@@ -104,7 +104,7 @@ impl<'a> Deciders<'a> {
     }
 
     /// Whether the copy may go anywhere at all.
-    pub fn copy_verdict(&self, slot: Slot<'_>) -> Verdict {
+    pub(crate) fn copy_verdict(&self, slot: Slot<'_>) -> Verdict {
         let copy = slot.copy;
         if copy.is_started() && copy.failed_relocations >= MAX_RETRIES {
             return self.no("max_retry", || {
@@ -169,7 +169,7 @@ impl<'a> Deciders<'a> {
     }
 
     /// Whether the copy may go to this node, provided that it may go anywhere.
-    pub fn node_verdict(&self, slot: Slot<'_>, node: &str) -> Verdict {
+    pub(crate) fn node_verdict(&self, slot: Slot<'_>, node: &str) -> Verdict {
         self.verdict_with(slot, node, || self.state.on_disk(node, slot.index, slot.number))
     }
 
@@ -204,7 +204,7 @@ impl<'a> Deciders<'a> {
 
     /// The node that a started copy goes to which cannot stay: the first of these that can have it now, else the first
     /// that it has to wait for; none if no node may hold it.
-    pub fn best_node_to_move_to<'n>(
+    pub(crate) fn best_node_to_move_to<'n>(
         &self,
         slot: Slot<'_>,
         nodes: impl Iterator<Item = &'n str>,
@@ -276,7 +276,7 @@ impl<'a> Deciders<'a> {
     }
 
     /// Whether the copy would recover from a primary whose node sends as many recoveries as it may.
-    pub fn source_is_busy(&self, slot: Slot<'_>) -> bool {
+    pub(crate) fn source_is_busy(&self, slot: Slot<'_>) -> bool {
         let source = slot.shard.primary().node.as_deref().filter(|_| slot.is_peers());
         source.is_some_and(|node| self.counts.get(node).outgoing >= self.counts.limits().recoveries)
     }
@@ -290,7 +290,7 @@ impl<'a> Deciders<'a> {
     /// in the order of the ring.
     ///
     /// Looks at the nodes that hold files of the shard and at the head of the nodes' order, not at all nodes.
-    pub fn best_node(
+    pub(crate) fn best_node(
         &self,
         slot: Slot<'_>,
         highest: Option<&HighestPrimaries>,

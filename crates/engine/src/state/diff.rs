@@ -181,7 +181,7 @@ impl StateDiff {
     }
 
     /// Whether it begins from this state.
-    pub fn check_from(&self, old: &ClusterState) -> Result<(), OtherVersion> {
+    pub(crate) fn check_from(&self, old: &ClusterState) -> Result<(), OtherVersion> {
         if old.cluster_uuid == self.cluster_uuid && old.version == self.from_version {
             return Ok(());
         }

@@ -104,7 +104,10 @@ impl OnDiskCopies {
     }
 
     /// The shards whose holders are others in `newer`, with those.
-    pub fn changes_to(&self, newer: &OnDiskCopies) -> BTreeMap<String, BTreeMap<u32, Holders>> {
+    pub(crate) fn changes_to(
+        &self,
+        newer: &OnDiskCopies,
+    ) -> BTreeMap<String, BTreeMap<u32, Holders>> {
         let mut changes: BTreeMap<String, BTreeMap<u32, Holders>> = BTreeMap::new();
         let none = Arc::default();
         for (uuid, old, new) in differing(&self.0, &newer.0) {

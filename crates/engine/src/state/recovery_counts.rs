@@ -116,7 +116,7 @@ impl RecoveryCounts {
     }
 
     /// Whether any primary may come up anywhere; or whether any node may receive a peer recovery, and any may send one.
-    pub fn have_room(&self, primaries: bool) -> bool {
+    pub(crate) fn have_room(&self, primaries: bool) -> bool {
         let Limits { initial_primaries, recoveries } = self.limits;
         let any = |has_room: fn(&NodeRecoveryCounts, u32) -> bool, most| {
             self.counts.iter().any(|on_node| has_room(on_node, most))

@@ -64,7 +64,7 @@ impl ReportedExtents {
     }
 
     /// Forgets a shard.
-    pub fn remove_shard(&mut self, uuid: &str, shard: u32) {
+    pub(crate) fn remove_shard(&mut self, uuid: &str, shard: u32) {
         let key = (uuid.to_owned(), shard);
         if self.0.contains_key(&key) {
             Arc::make_mut(&mut self.0).remove(&key);

@@ -182,12 +182,12 @@ impl ShardCopy {
 
     /// Whether it takes writes as the primary once it is started. The target of a primary does not before it has its
     /// place.
-    pub fn acts_as_primary(&self) -> bool {
+    pub(crate) fn acts_as_primary(&self) -> bool {
         self.primary && !self.is_target()
     }
 
     /// Whether it was given up for want of room on a disk. The manager looks for room from time to time.
-    pub fn waits_for_room(&self) -> bool {
+    pub(crate) fn waits_for_room(&self) -> bool {
         self.disk_was_full && self.failures >= MAX_RETRIES
     }
 
@@ -267,13 +267,13 @@ impl IndexShardRoutingTable {
 
     /// In-sync ids whose copy is on no node. A primary has each taken out of sync before it
     /// acknowledges its next write.
-    pub fn missing_in_sync(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn missing_in_sync(&self) -> impl Iterator<Item = &str> {
         let assigned = |id: &str| self.assigned().any(|copy| copy.allocation_id == id);
         self.in_sync.iter().map(String::as_str).filter(move |id| !assigned(id))
     }
 
     /// Whether a primary was ever started.
-    pub fn was_started(&self) -> bool {
+    pub(crate) fn was_started(&self) -> bool {
         !self.in_sync.is_empty()
     }
 

@@ -33,7 +33,7 @@ impl Touched {
     }
 
     /// Adds what changes name.
-    pub fn add_changes(&mut self, state: &ClusterState, changes: &[Change]) {
+    pub(crate) fn add_changes(&mut self, state: &ClusterState, changes: &[Change]) {
         for change in changes {
             match change {
                 Change::Assigned { index, shard, .. }

@@ -39,7 +39,10 @@ impl Destinations {
     }
 
     /// Each thread with its part of so many vbuckets.
-    pub fn with_vbuckets(&self, vbuckets: u16) -> impl Iterator<Item = (&RunningServer, Vec<u16>)> {
+    pub(crate) fn with_vbuckets(
+        &self,
+        vbuckets: u16,
+    ) -> impl Iterator<Item = (&RunningServer, Vec<u16>)> {
         let of = move |thread| (0..vbuckets).skip(thread).step_by(self.0.len()).collect();
         self.0.iter().enumerate().map(move |(thread, server)| (server, of(thread)))
     }

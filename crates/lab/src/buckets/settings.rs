@@ -116,7 +116,7 @@ impl StreamSettings {
     }
 
     /// The memory of each of the destination's threads, where a bucket of the plan has so much.
-    pub fn destination_memory(&self, quota_bytes: u64) -> MemorySettings {
+    pub(crate) fn destination_memory(&self, quota_bytes: u64) -> MemorySettings {
         let whole = self.destination_quota_bytes.unwrap_or(quota_bytes);
         let memory = (self.memory)(whole / u64::from(self.consumer_threads));
         MemorySettings { item_expel: self.item_expel.unwrap_or(memory.item_expel), ..memory }

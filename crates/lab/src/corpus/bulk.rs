@@ -162,7 +162,7 @@ impl BulkBodies {
     }
 
     /// The next body, which a client sends; none at the end.
-    pub fn next_of(&mut self, client: usize) -> Option<Result<BulkBody>> {
+    pub(crate) fn next_of(&mut self, client: usize) -> Option<Result<BulkBody>> {
         self.body(client).transpose()
     }
 

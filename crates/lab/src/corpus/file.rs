@@ -56,7 +56,7 @@ impl FileDocuments {
     /// Appends the next action of `_bulk` and, but for `delete`, the document that follows it, with a newline between
     /// the two; false at the end of the file. Errors as of [`read`](Self::read), and if a line is no action or has no
     /// document.
-    pub fn read_with_action(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) fn read_with_action(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         let first = out.len();
         let read = self.action_and_document(out);
         read.inspect_err(|_| out.truncate(first))
@@ -107,7 +107,7 @@ impl FileDocuments {
     }
 
     /// Whether the first line is an action of `_bulk`, as `{"index": {}}`. Errors as of [`read`](Self::read).
-    pub fn begins_with_an_action(path: &Path) -> Result<bool> {
+    pub(crate) fn begins_with_an_action(path: &Path) -> Result<bool> {
         let mut line = Vec::new();
         if !FileDocuments::open(path)?.read(&mut line)? {
             return Ok(false);

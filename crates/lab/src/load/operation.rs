@@ -192,7 +192,7 @@ impl Operation {
     }
 
     /// Asks other indices, by the names in their paths.
-    pub fn rename_index(&mut self, renamed: &BTreeMap<String, String>) {
+    pub(crate) fn rename_index(&mut self, renamed: &BTreeMap<String, String>) {
         match &mut self.content {
             Content::Corpora(parts) => {
                 for part in parts {

@@ -253,7 +253,7 @@ impl Recorder {
     }
 
     /// Records a start that was due and not sent: it counts as a failed request, with the time until `now`.
-    pub fn record_unsent(&mut self, intended: Time, now: Time) {
+    pub(crate) fn record_unsent(&mut self, intended: Time, now: Time) {
         self.requests += 1;
         self.busy_starts += 1;
         *self.errors.entry(Failure::NotSent.to_string()).or_default() += 1;

@@ -94,7 +94,7 @@ impl Starts {
 
     /// Since when a client that first asks at `now` has been free. In an open loop no client is busy before the first
     /// start: what the clients themselves need to begin is no wait for the cluster.
-    pub fn first_free(&self, now: Time) -> Time {
+    pub(crate) fn first_free(&self, now: Time) -> Time {
         if self.arrival == Arrival::Closed { now } else { self.began }
     }
 
@@ -131,7 +131,7 @@ impl Starts {
 
     /// The next measured start that was due within the time, and came too late to be sent; none where all were sent, or
     /// where the load was stopped.
-    pub fn next_unsent(&mut self) -> Option<Time> {
+    pub(crate) fn next_unsent(&mut self) -> Option<Time> {
         let end = self.end().filter(|_| !self.stopped && self.arrival != Arrival::Closed)?;
         let at = self.began + Duration::from_secs_f64(self.due_s);
         if at >= end {

@@ -22,7 +22,7 @@ pub struct BucketUse {
 impl BucketUse {
     /// The same bucket at the published size.
     #[must_use]
-    pub fn at_full_size(&self) -> BucketUse {
+    pub(crate) fn at_full_size(&self) -> BucketUse {
         match self.full {
             Some((items, quota_bytes)) => BucketUse { items, quota_bytes, ..self.clone() },
             None => self.clone(),

@@ -30,7 +30,7 @@ pub struct Index {
 
 impl Index {
     /// The name of the first index on the leader: where the index rolls over, its own name is that of the alias.
-    pub fn first_name(&self) -> String {
+    pub(crate) fn first_name(&self) -> String {
         match self.rollover {
             Some(_) => format!("{}-000001", self.name),
             None => self.name.clone(),

@@ -72,7 +72,7 @@ pub struct Resolved {
 
 impl Resolved {
     /// The step that each variant is measured in; none where the plan measures nothing.
-    pub fn measured_step(&self) -> Option<&Measured> {
+    pub(crate) fn measured_step(&self) -> Option<&Measured> {
         self.steps.iter().find_map(|step| match step {
             Step::Measure(measured) => Some(measured),
             _ => None,
@@ -90,13 +90,13 @@ impl Resolved {
     }
 
     /// Whether a node is cut off.
-    pub fn cuts_nodes_off(&self) -> bool {
+    pub(crate) fn cuts_nodes_off(&self) -> bool {
         self.faults().any(|fault| fault.kind == FaultKind::Cut && fault.node != LINK)
     }
 
     /// Renames the indices: a single one to `name`, each of several to `name-` and its old name. Operations are changed
     /// accordingly.
-    pub fn name_indices(&mut self, name: &str) {
+    pub(crate) fn name_indices(&mut self, name: &str) {
         if let Some(track) = &mut self.track {
             track.rename(&format!("{name}-"));
             return;
@@ -123,7 +123,7 @@ impl Resolved {
 
     /// Changes the plan to what it is in virtual time: at the size of the published run, with as many laps. The link
     /// has the rate of the test bed, where that says one: the rate in the plan is that of the emulated link.
-    pub fn take_full_size(&mut self) {
+    pub(crate) fn take_full_size(&mut self) {
         let laps = |variant: &Variant| variant.load.as_ref()?.full.laps;
         self.laps = self.variants.iter().filter_map(laps).max().unwrap_or(self.laps);
         self.bucket = self.bucket.as_ref().map(BucketUse::at_full_size);
@@ -134,7 +134,7 @@ impl Resolved {
     }
 
     /// The names of the indices, as a path takes them: `leader1,leader2`.
-    pub fn index_names(&self) -> String {
+    pub(crate) fn index_names(&self) -> String {
         let names: Vec<&str> = self.indices.iter().map(|index| index.name.as_str()).collect();
         names.join(",")
     }
@@ -200,7 +200,7 @@ impl Resolved {
 
     /// Refuses faults that `target` does not have: only the virtual world moves clocks, and it and the embedded engine
     /// fill disks.
-    pub fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<()> {
+    pub(crate) fn check_faults(&self, target: &'static str, is_virtual: bool) -> Result<()> {
         let what = self.faults().find_map(|fault| match fault.kind {
             FaultKind::FullDisk { .. } if target != "embedded" => Some("fill a disk"),
             FaultKind::Clock { .. } => Some("move a node's clock"),
@@ -229,7 +229,7 @@ impl Resolved {
     }
 
     /// Bytes that the primaries hold in the published run; none where an index does not say it.
-    pub fn full_bytes(&self) -> Option<u64> {
+    pub(crate) fn full_bytes(&self) -> Option<u64> {
         self.indices.iter().map(|index| Some(index.full?.bytes)).sum()
     }
 }

@@ -142,7 +142,7 @@ impl Twin {
 
     /// Words of the cluster in virtual time with the names that nodes have in the cluster that was seen, without what
     /// they say of the [`MANAGER`], which is no node of it.
-    pub fn in_its_names(&self, words: &str) -> String {
+    pub(crate) fn in_its_names(&self, words: &str) -> String {
         let of_the_manager = format!("[{MANAGER}]: ");
         let words = match words.split_once(&of_the_manager) {
             Some((before, after)) => {
@@ -159,7 +159,7 @@ impl Twin {
     }
 
     /// A setting's value with the names that nodes have in virtual time: filters name nodes.
-    pub fn translated(&self, setting: &str, value: &str) -> String {
+    pub(crate) fn translated(&self, setting: &str, value: &str) -> String {
         if !setting.ends_with("._name") {
             return value.to_owned();
         }
@@ -229,7 +229,7 @@ impl Twin {
 
     /// Copies and bytes that are made on other nodes while nodes that restart are away for longer than their copies
     /// wait for them: as long as the index says, or `delay` for all of them. Where nobody says it they do not wait.
-    pub fn made_while_away(&self, delay: Option<&str>) -> (u64, u64) {
+    pub(crate) fn made_while_away(&self, delay: Option<&str>) -> (u64, u64) {
         let Question::Restart { nodes, down, .. } = &self.question else { return (0, 0) };
         let restarted: BTreeSet<&usize> = nodes.iter().collect();
         let is_made = |index: &&TwinIndex| {
@@ -245,7 +245,7 @@ impl Twin {
     }
 
     /// The shards without replicas whose node restarts, as `logs[3]`: nobody can read them while it is away.
-    pub fn shards_without_a_copy_meanwhile(&self) -> Vec<String> {
+    pub(crate) fn shards_without_a_copy_meanwhile(&self) -> Vec<String> {
         let Question::Restart { nodes, .. } = &self.question else { return Vec::new() };
         let is_alone =
             |shard: &TwinShard| shard.nodes.len() == 1 && nodes.contains(&shard.nodes[0]);
@@ -266,7 +266,7 @@ impl Twin {
 
     /// Shards that have more copies on the nodes that are drained than there are nodes left which have none of them, as
     /// `logs[3]`. Nodes that `excluded` names (with the names of the cluster that was seen) take nothing either.
-    pub fn shards_that_stay(&self, excluded: &[&str]) -> Vec<String> {
+    pub(crate) fn shards_that_stay(&self, excluded: &[&str]) -> Vec<String> {
         let Question::Drain(drained) = &self.question else { return Vec::new() };
         let of_index = |index: &TwinIndex| -> Vec<String> {
             let takers = self.takers(index, drained, excluded);
@@ -283,7 +283,7 @@ impl Twin {
     /// How many copies would find no node, and the first shard that has some, as `logs[3]`: where nodes are lost or
     /// there are to be more replicas, and fewer nodes are left than a shard has copies, each on a node of its own.
     /// Nodes that `excluded` names (with the names of the cluster that was seen) keep what they have, and take nothing.
-    pub fn copies_without_a_node(&self, excluded: &[&str]) -> Option<(usize, String)> {
+    pub(crate) fn copies_without_a_node(&self, excluded: &[&str]) -> Option<(usize, String)> {
         let (lost, wanted) = match &self.question {
             Question::Lose(lost) => (&lost[..], None),
             Question::Replicas(wanted) => (&[][..], Some(wanted)),
@@ -327,7 +327,7 @@ impl Twin {
     }
 
     /// Shards of which no copy would be left, as `logs[3]`.
-    pub fn lost_shards(&self) -> Vec<String> {
+    pub(crate) fn lost_shards(&self) -> Vec<String> {
         let Question::Lose(lost) = &self.question else { return Vec::new() };
         let lost: BTreeSet<&usize> = lost.iter().collect();
         let of_index = |index: &TwinIndex| -> Vec<String> {

@@ -44,7 +44,7 @@ impl Variant {
     }
 
     /// The parameters that a follower is given when it begins to follow, by the names that the field has for them.
-    pub fn follow_parameters(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn follow_parameters(&self) -> impl Iterator<Item = (&str, &str)> {
         let settings = self.settings.iter();
         settings.filter_map(|(name, value)| Some((name.strip_prefix(OF_FOLLOWER)?, value.as_str())))
     }
