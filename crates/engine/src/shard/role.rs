@@ -11,8 +11,11 @@ use crate::state::ShardCopy;
 /// | `Promoted` | `Primary` | its promotion is complete: see `replication::promoted` |
 /// | each | `Replica` | the state makes another copy the primary |
 ///
-/// Only a started `Primary` begins operations, and only until it hands over to another copy. `Promoted` counts as the
-/// primary for everything else: the other copies recover from it, for example.
+/// | role | what may happen in it |
+/// | --- | --- |
+/// | `Replica` | it recovers from the primary, takes its operations, and takes over its leases |
+/// | `Promoted` | it fills the gaps of its history and has the others taken out of sync; it serves nobody yet |
+/// | `Primary` | once started: writes, followers' reads, sessions of recoveries, handing over; nothing after that |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Replica,

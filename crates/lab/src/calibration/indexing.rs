@@ -94,13 +94,10 @@ fn documents(corpus: Corpus, count: u64) -> Vec<Bytes> {
 }
 
 fn requests(sources: &[Bytes], first: usize) -> Vec<WriteRequest> {
-    let request = |(n, source): (usize, &Bytes)| WriteRequest::Index {
+    let request = |(n, source): (usize, &Bytes)| {
         // As long as generated ids are.
-        id: Arc::from(format!("k3Xw9aQz{:012x}", first + n)),
-        source: source.clone(),
-        auto_id: true,
-        create: false,
-        routing: None,
+        let id = Arc::from(format!("k3Xw9aQz{:012x}", first + n));
+        WriteRequest::append(id, source.clone())
     };
     sources.iter().enumerate().map(request).collect()
 }
