@@ -128,11 +128,6 @@ impl AckPolicy {
     pub(crate) fn step_bytes(&self) -> u32 {
         (self.window_bytes / ACK_PARTS).max(1)
     }
-
-    /// Bytes processed and not yet acknowledged.
-    pub(crate) fn pending_bytes(&self) -> u64 {
-        self.pending_bytes
-    }
 }
 
 /// A rate that a consumer keeps to by acknowledging late. What comes too early is bounded by its window.

@@ -100,13 +100,13 @@ impl MemorySettings {
     }
 
     /// Bytes to eject; none below the high water mark.
-    pub(crate) fn to_eject(&self, used_bytes: u64) -> Option<u64> {
+    pub(crate) fn to_eject(self, used_bytes: u64) -> Option<u64> {
         let over = used_bytes > self.share(self.mem_high_wat);
         over.then(|| used_bytes.saturating_sub(self.share(self.mem_low_wat)))
     }
 
     /// Bytes that checkpoints have to free; none below their upper mark.
-    pub(crate) fn to_recover(&self, checkpoint_bytes: u64) -> Option<u64> {
+    pub(crate) fn to_recover(self, checkpoint_bytes: u64) -> Option<u64> {
         let quota = self.quota_bytes as f64 * self.checkpoint_memory_ratio;
         let upper = (quota * self.checkpoint_memory_recovery_upper_mark) as u64;
         let lower = (quota * self.checkpoint_memory_recovery_lower_mark) as u64;
