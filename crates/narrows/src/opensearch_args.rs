@@ -28,12 +28,23 @@ impl OpenSearchArgs {
     }
 }
 
-/// A heap as Java takes it. What is not a size would end the node with Java's own words only.
+/// A heap as Java takes it. What is not a size, or more than there is, would end the node with Java's own words only.
 fn parse_heap(text: &str) -> Result<String, String> {
-    let digits = text.trim_end_matches(['k', 'm', 'g', 'K', 'M', 'G']);
-    let number = digits.parse::<u64>().is_ok_and(|number| number > 0);
-    if number && text.len() == digits.len() + 1 {
-        return Ok(text.to_owned());
+    let wrong = || "write a number and k, m or g, for example 512m".to_owned();
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
+    let number = number.parse::<u64>().ok().filter(|number| *number > 0).ok_or_else(wrong)?;
+    let unit = match unit {
+        "k" | "K" => 1 << 10,
+        "m" | "M" => 1 << 20,
+        "g" | "G" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let memory = lab::machine::describe().memory_bytes;
+    if memory > 0 && number.saturating_mul(unit) > memory {
+        let whole = record::units::show_bytes(memory);
+        return Err(format!(
+            "this machine has {whole} of memory; write a smaller heap, for example 512m"
+        ));
     }
-    Err("write a number and k, m or g, for example 512m".to_owned())
+    Ok(text.to_owned())
 }

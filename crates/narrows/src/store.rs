@@ -141,7 +141,7 @@ impl Store {
                     | Failure::Refused { status: 429 | 502 | 503 | 504, .. }
             );
             let Some(pause_s) = pauses.next().filter(|_| passes) else { return Err(failure) };
-            if pause_s >= 5 {
+            if pause_s > 1 {
                 say!(
                     "narrows: the store does not take the record ({failure}); it is asked again in {pause_s} s"
                 );

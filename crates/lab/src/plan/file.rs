@@ -41,6 +41,18 @@ impl Plan {
             );
             return Err(Error::Usage { why });
         }
+        let path = Path::new(name_or_path);
+        if found.is_none() && path.exists() {
+            let what = if path.is_dir() {
+                "is a folder without track.json or workload.json"
+            } else {
+                "is not called *.toml"
+            };
+            let why = format!(
+                "{name_or_path} {what}; write the name of a plan, or the path of one that ends in .toml"
+            );
+            return Err(Error::Usage { why });
+        }
         let beside = format!("{name_or_path}.toml");
         if found.is_none() && Path::new(&beside).is_file() {
             let why = format!(

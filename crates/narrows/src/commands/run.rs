@@ -13,7 +13,9 @@ use lab::{Ended, Executed};
 use record::{LoadFigures, RunDir};
 
 use super::show::{Form, write_table};
+use crate::exit::Usage;
 use crate::live::ConnectArgs;
+use crate::on::On;
 use crate::runs;
 use crate::track_args::TrackArgs;
 use overrides::Overrides;
@@ -44,8 +46,26 @@ pub(crate) struct Args {
     track: TrackArgs,
 }
 
+impl Args {
+    /// Refuses what says how a cluster is reached where none is.
+    fn refuse_unused(&self) -> anyhow::Result<()> {
+        match self.connect.given() {
+            Some(option) if self.store.is_none() && !matches!(self.place.on, On::Url(_)) => {
+                let on = &self.place.on;
+                Err(Usage(format!(
+                    "{option} is for a cluster that is already there, and this run is on {on}; leave it out, or give \
+                     --on URL or --store URL"
+                ))
+                .into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     runs::refuse_file(&args.runs)?;
+    args.refuse_unused()?;
     let kept = |url| patient_options(slice::from_ref(url), &args.connect);
     let store = args.store.as_ref().map(kept).transpose()?;
     let executed = executed(args)?;

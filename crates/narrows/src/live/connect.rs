@@ -78,6 +78,18 @@ impl ConnectArgs {
         self.insecure
     }
 
+    /// The first option that says how a cluster is reached.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--credentials", self.credentials.is_some()),
+            ("--ca", self.ca.is_some()),
+            ("--cert", self.cert.is_some()),
+            ("--insecure", self.insecure),
+            ("--any-version", self.any_version),
+        ];
+        options.into_iter().find_map(|(name, given)| given.then_some(name))
+    }
+
     /// Who we are; read from the file or the environment.
     pub(crate) fn credentials(&self) -> Result<Credentials, clusters::Error> {
         match &self.credentials {
@@ -220,9 +232,14 @@ pub(crate) fn checked_options(
     if args.insecure {
         say!("narrows: --insecure: the cluster's certificate is not looked at");
     }
-    if options.credentials != Credentials::None {
-        for address in options.addresses.iter().filter(|address| !address.tls) {
+    for address in options.addresses.iter().filter(|address| !address.tls) {
+        if options.credentials != Credentials::None {
             say!("narrows: {address} is plain HTTP: the credentials can be read on the way");
+        }
+        if args.ca.is_some() || args.cert.is_some() {
+            say!(
+                "narrows: {address} is plain HTTP: no certificate is looked at or shown there; write https://"
+            );
         }
     }
     Ok(options)

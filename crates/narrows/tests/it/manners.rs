@@ -231,3 +231,17 @@ fn a_place_that_holds_no_run_is_called_what_it_is() {
     refused(&["explain", dir], &["is a directory, but holds no run"]);
     refused(&["runs", "--runs", file], &["is a file; write --runs DIR"]);
 }
+
+#[test]
+fn what_says_how_a_cluster_is_reached_is_refused_where_none_is() {
+    for option in [&["--credentials", "secret.toml"][..], &["--any-version"]] {
+        let args = [&SMALL[..], option].concat();
+        refused(&args, &[option[0], "this run is on virtual", "--on URL or --store URL"]);
+    }
+}
+
+#[test]
+fn a_folder_that_is_no_track_is_called_so_and_not_an_unknown_plan() {
+    let dir = tempfile::tempdir().unwrap();
+    refused(&["run", dir.path().to_str().unwrap()], &["is a folder without track.json"]);
+}

@@ -40,6 +40,7 @@ fn what_only_the_embedded_engine_has_is_said() {
     let refused = |run: &[&str], words: &[&str]| refused(&mut narrows_in(dir.path(), run), words);
     refused(&[&RUN[..], &["--variant", "adaptive"]].concat(), &["--on embedded"]);
     refused(&[&RUN[..], &["--heap", "big"]].concat(), &["512m"]);
+    refused(&[&RUN[..], &["--heap", "99999g"]].concat(), &["of memory; write a smaller heap"]);
     let remote = ["run", "remote-recovery", "--on", "opensearch", "--variant", "1 MB x 1"];
     refused(&remote, &["there are default, not throttled"]);
 }
