@@ -54,8 +54,8 @@ impl<T> Drop for Finisher<T> {
 }
 
 pin_project_lite::pin_project! {
-    /// Runs a future and leaves what it answers to its handle. An async block that awaits it would hold it twice, and copy
-    /// it when it is first polled.
+    /// Runs a future and leaves what it answers to its handle. An async block that awaits it would hold it twice, and
+    /// copy it when it is first polled.
     struct Finishing<T, F> {
         #[pin]
         future: Option<F>,

@@ -299,8 +299,8 @@ impl IndexSettings {
         of_index.filter_map(filter).filter(|filter| !filter.patterns.is_empty()).collect()
     }
 
-    /// `index.query.default_field` of an index with the settings `given`, without the others, as every search asks for it:
-    /// names and patterns, each with its boost, as in `name^2`.
+    /// `index.query.default_field` of an index with the settings `given`, without the others, as every search asks for
+    /// it: names and patterns, each with its boost, as in `name^2`.
     pub fn default_fields_of(given: &SettingsMap) -> Vec<(String, f32)> {
         const NAME: &str = "index.query.default_field";
         let read = |text: &String| {
