@@ -96,7 +96,7 @@ pub enum WireFailure {
         /// request was sent.
         untouched: bool,
     },
-    /// The bytes are no HTTP response, and why.
+    /// The bytes are no HTTP response, or what was to be asked is no request; and why.
     Malformed(&'static str),
 }
 
@@ -141,6 +141,9 @@ impl WireConnection {
         path: &str,
         body: &[u8],
     ) -> Result<WireAnswer, WireFailure> {
+        if !is_one_line(method, path) {
+            return Err(WireFailure::Malformed("a method or a path has a space or a line's end"));
+        }
         self.reader.begin(method, path);
         if self.send(host, method, path, body).await.is_err() {
             return Err(WireFailure::Closed { untouched: true });
@@ -201,6 +204,13 @@ impl WireConnection {
         }
         self.stream.flush().await
     }
+}
+
+/// Whether these are the first line of one request. With a line's end in it a path would hold another request, which
+/// nobody has checked; a server may read a space as one between the parts of the line.
+fn is_one_line(method: &str, path: &str) -> bool {
+    let is_plain = |byte: u8| byte > b' ' && byte != 0x7f;
+    !method.is_empty() && method.bytes().chain(path.bytes()).all(is_plain)
 }
 
 impl AsyncRead for Stream {
@@ -290,6 +300,27 @@ mod tests {
             assert!(connection.keeps());
             let lost = connection.ask(&host, "GET", "/", b"").await;
             assert!(matches!(lost, Err(WireFailure::Closed { untouched: true })), "{lost:?}");
+        });
+    }
+
+    #[test]
+    fn a_path_or_a_method_with_a_request_of_its_own_is_not_sent() {
+        world::real_world::run(1, async |env| {
+            let (host, _server) = server(&env, &["{asked}", "second"]).await;
+            let mut connection = WireConnection::open(&host).await.unwrap();
+            for (method, path) in [
+                ("GET", "/a HTTP/1.1\r\nHost: x\r\n\r\nDELETE /b"),
+                ("GET /a HTTP/1.1\r\nHost: x\r\n\r\nDELETE", "/b"),
+                ("GET", "/a\nb"),
+                ("GET", "/a b"),
+                ("", "/a"),
+            ] {
+                let refused = connection.ask(&host, method, path, b"").await;
+                assert!(matches!(refused, Err(WireFailure::Malformed(_))), "{method} {path}");
+            }
+            connection.ask(&host, "GET", "/c", b"").await.unwrap();
+            let asked = String::from_utf8_lossy(connection.body()).into_owned();
+            assert!(asked.starts_with("GET /c HTTP/1.1\r\n"), "{asked}");
         });
     }
 
