@@ -40,6 +40,12 @@ pub fn index_of_run(run: &str) -> String {
     format!("{INDEX_PREFIX}{run}-{drawn:08x}")
 }
 
+/// Whether this is the name of one index as runs call theirs. A cluster takes `narrows-a,logs` and `narrows-*` for
+/// several, and may read `%2C` as a comma.
+pub(super) fn is_of_a_run(name: &str) -> bool {
+    name.starts_with(INDEX_PREFIX) && !name.contains([',', '*', '%', '/', '?', '#'])
+}
+
 /// A setting's value; none where it was not set.
 pub type SettingValue = Option<String>;
 /// Settings by name.
@@ -253,7 +259,7 @@ impl Journal {
         self.changes
             .iter()
             .filter_map(|change| match change {
-                Change::Index { name } if name.starts_with(INDEX_PREFIX) => Some(name.as_str()),
+                Change::Index { name } if is_of_a_run(name) => Some(name.as_str()),
                 _ => None,
             })
             .collect()
@@ -587,8 +593,13 @@ mod tests {
     fn only_indices_of_our_own_name_are_ever_removed() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::create(&dir.path().join("j"), head()).unwrap();
-        journal.record(Change::Index { name: "orders".to_owned() }).unwrap();
-        journal.record(Change::Index { name: "narrows-x".to_owned() }).unwrap();
+        let names = [
+            "orders", "narrows-x", "narrows-x,orders", "narrows-*", "narrows-x%2Corders",
+            "narrows-x/../orders", "narrows-?",
+        ];
+        for name in names {
+            journal.record(Change::Index { name: name.to_owned() }).unwrap();
+        }
         assert_eq!(journal.indices(), BTreeSet::from(["narrows-x"]));
     }
 }

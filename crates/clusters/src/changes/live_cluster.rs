@@ -9,7 +9,7 @@ use bytes::Bytes;
 use record::observation::{Identity, Scope};
 use serde_json::{Map, Value, json};
 
-use super::journal::{Change, INDEX_PREFIX, Journal, SettingValue};
+use super::journal::{Change, INDEX_PREFIX, Journal, SettingValue, is_of_a_run};
 use super::settings::{ClusterSettings, SETTINGS, put_back, text};
 use crate::live::{LiveClient, ask_version, check_version};
 use crate::{Answer, Error, FollowApi, Result};
@@ -138,17 +138,20 @@ impl LiveCluster {
         if method == "POST" && REROUTE.contains(&path) && self.gives_up_own_copies(&body) {
             return Ok((body, None));
         }
+        // Whoever stands before a cluster may read dots as another path.
+        let is_dots = |part: &&str| part.trim_matches('.').is_empty();
         match parts.as_slice() {
+            parts if parts.iter().any(is_dots) => {
+                Err(Error::NotOurs { method: method.to_owned(), path: path.to_owned() })
+            }
             // To follow creates an index, too.
             [name] | [name, "_ccr", "follow"] | ["_plugins", "_replication", name, "_start"]
-                if name.starts_with(INDEX_PREFIX) && method == "PUT" =>
+                if is_of_a_run(name) && method == "PUT" =>
             {
                 let change = Change::Index { name: (*name).to_owned() };
                 Ok((body, Some(self.record(change)?)))
             }
-            [name, ..] | ["_plugins", "_replication", name, _]
-                if name.starts_with(INDEX_PREFIX) =>
-            {
+            [name, ..] | ["_plugins", "_replication", name, _] if are_of_runs(name) => {
                 Ok((body, None))
             }
             _ => Err(Error::NotOurs { method: method.to_owned(), path: path.to_owned() }),
@@ -247,6 +250,12 @@ impl LiveCluster {
         let change = self.record(Change::Settings { scope: Scope::Persistent, before, set })?;
         Ok((Bytes::from(body.to_string()), Some(change)))
     }
+}
+
+/// Whether all indices that a path names are called as those of runs: `narrows-a-*,-narrows-a-1`.
+fn are_of_runs(names: &str) -> bool {
+    let is_own = |name: &str| name.strip_prefix('-').unwrap_or(name).starts_with(INDEX_PREFIX);
+    names.starts_with(INDEX_PREFIX) && !names.contains('%') && names.split(',').all(is_own)
 }
 
 /// How a cluster follows the indices of another one. Fails with [`Error::NoFollowing`] where it cannot.

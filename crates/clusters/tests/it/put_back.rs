@@ -113,6 +113,35 @@ fn a_setting_that_stands_for_many_is_not_sent() {
     });
 }
 
+/// A cluster would change all of the indices that a path names.
+#[test]
+fn what_names_another_index_beside_its_own_is_not_sent() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut run = begin(&cluster, QUICK).await;
+        let is_refused = async |method: &str, path: &str| {
+            let answer = run.request("leader", method, path, Bytes::new()).await;
+            matches!(answer, Err(Error::NotOurs { .. }))
+        };
+        for (method, path) in [
+            ("DELETE", "/narrows-1,logs"),
+            ("PUT", "/narrows-1,logs"),
+            ("PUT", "/narrows-1,logs/_settings"),
+            ("POST", "/narrows-1,*/_delete_by_query"),
+            ("POST", "/narrows-1,-logs/_close"),
+            ("DELETE", "/narrows-1%2Clogs"),
+            ("DELETE", "/narrows-1/../logs"),
+        ] {
+            assert!(is_refused(method, path).await, "{method} {path}");
+        }
+        for path in ["/narrows-1-*,-narrows-1-b/_flush", "/narrows-1/_doc/a%20b"] {
+            assert!(!is_refused("POST", path).await, "{path}");
+        }
+        run.stop().await;
+        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+    });
+}
+
 /// Of `_cluster/reroute` nothing is sent but that replicas of indices are given up which are in the journal.
 #[test]
 fn only_copies_of_its_own_indices_are_given_up() {
