@@ -29,14 +29,14 @@ pub(crate) enum Ended {
     Interrupted,
 }
 
-/// Works until it is done, or until someone says stop.
+/// Works until it is done, or until someone says stop. A panic is an error: the caller may have something to put back.
 pub(crate) async fn until_told(
     work: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<Ended> {
     let told = listen()?;
     tokio::select! {
         biased;
-        result = work => result.map(|()| Ended::Complete),
+        result = lab::caught(work) => result?.map(|()| Ended::Complete),
         () = told => Ok(Ended::Interrupted),
     }
 }
@@ -111,4 +111,20 @@ pub(crate) fn listen() -> io::Result<impl Future<Output = ()>> {
         let heard = signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
         if heard { Poll::Ready(()) } else { Poll::Pending }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn breaks() -> anyhow::Result<()> {
+        panic!("as a bug does");
+    }
+
+    #[test]
+    fn work_that_panics_has_failed_and_its_caller_goes_on() {
+        let ended = world::real_world::run(1, async |_| until_told(breaks()).await);
+        let said = ended.err().unwrap().to_string();
+        assert!(said.contains("a bug of narrows"), "{said}");
+    }
 }

@@ -12,7 +12,7 @@ use world::Env;
 
 use super::options::Options;
 use super::place::{LiveHosts, hosts};
-use super::working::{Ended, until_interrupted, work};
+use super::working::{Ended, caught, until_interrupted, work};
 use crate::error::{Error, Result};
 use crate::plan::{FOLLOWER, LEADER, Resolved};
 
@@ -43,6 +43,7 @@ pub(super) fn run(
         let mut clusters = LiveClusters::new(clusters, follow_api);
         let watch = &*options.watch;
         let work = work(&env, plan, &mut clusters, writer, watch);
+        let work = async { caught(work).await? };
         let ended = until_interrupted(options.interrupt, work).await;
         watch.clear();
         let nodes = [LEADER, FOLLOWER].into_iter().flat_map(|site| {

@@ -1,6 +1,9 @@
 //! The work of a run on clusters, wherever they are, and how it ends.
 
+use std::panic::AssertUnwindSafe;
+
 use clusters::Clusters;
+use futures_util::FutureExt;
 use record::{Row, Writer};
 use world::Env;
 
@@ -51,4 +54,10 @@ pub(super) async fn until_interrupted<T>(
             Err(source) => Err(Error::Signals { source }),
         },
     }
+}
+
+/// What comes of `work`. A panic in it is an error, so that whoever has changed somebody's cluster goes on and puts it
+/// back.
+pub async fn caught<T>(work: impl Future<Output = T>) -> Result<T> {
+    AssertUnwindSafe(work).catch_unwind().await.map_err(|_| Error::Panicked)
 }

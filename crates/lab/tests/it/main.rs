@@ -4,6 +4,7 @@ mod buckets;
 mod common;
 mod following;
 mod fuzz;
+mod live;
 mod load;
 mod runs;
 mod tracks;
