@@ -77,6 +77,10 @@ impl Opening {
         if records.is_empty() {
             files::remove_file(&path)?;
         } else {
+            if newest {
+                // What a process that was killed had written may be in memory alone, and counts as durable from now on.
+                file.sync_all().map_err(io("sync", &path))?;
+            }
             guard(&self.files).insert(generation, Arc::new(file));
         }
         Ok((records, torn))
@@ -107,7 +111,8 @@ pub(super) struct LogFiles {
 
 fn create(dir: &Path, generation: u32) -> Result<Arc<File>> {
     let path = path(dir, generation);
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+    // A try that failed, as on a full disk, may have left it; it has no records: nobody else makes files here.
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path);
     let file = file.map_err(io("create", &path))?;
     file.write_all_at(&HEADER.bytes(), 0).map_err(io("write", &path))?;
     file.sync_all().map_err(io("sync", &path))?;

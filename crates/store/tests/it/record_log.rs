@@ -113,3 +113,24 @@ fn a_torn_end_is_cut_and_other_damage_is_named() {
         assert!(error.to_string().contains("records-1.log is damaged at byte 8"), "{error}");
     });
 }
+
+/// The log begins another file every 64 MiB.
+#[test]
+fn a_file_that_could_not_be_begun_is_begun_again() {
+    world::real_world::run(7, async |env| {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, _, _) = open(&env, dir.path()).await;
+        for n in 0..4 {
+            log.append(vec![Line(n, vec![0; 16 << 20])]).await.unwrap();
+        }
+        // As a disk leaves it that was full when the file was made.
+        std::fs::write(dir.path().join("records-2.log"), "nrw").unwrap();
+        let places = log.append(lines(4, 9)).await.unwrap();
+        assert_eq!((log.newest(), places[0].generation), (2, 2));
+        assert_eq!(log.read(places).await.unwrap(), lines(4, 9));
+        log.sync().await.unwrap();
+        drop(log);
+        let (_, seen, torn) = open(&env, dir.path()).await;
+        assert_eq!((seen.len(), torn), (9, 0));
+    });
+}
