@@ -97,7 +97,8 @@ async fn send(
     operation: &Operation,
 ) -> Result<LoadFigures> {
     let Turn { variant, lap, .. } = *turn;
-    let (nodes, load) = load_of(run, plan, lap);
+    let (nodes, hosts) = hosts_of(run, plan)?;
+    let load = load_of(run, plan, &hosts, lap);
     run.journal.phase("load", true, Some(&variant.name), lap)?;
     let total = match load.measured {
         load::Extent::Requests(requests) => Some(requests),
@@ -112,7 +113,6 @@ async fn send(
         let sending = load::in_virtual_time(&env, &load, operation, &watched.live);
         watch_load(run, &watched, &mut faults, sending).await
     } else {
-        let hosts: Vec<WireHost> = load.hosts.iter().map(|host| WireHost::plain(host)).collect();
         let running = load::start(&load, operation, &hosts, plan.threads, &watched.live)?;
         watch_load(run, &watched, &mut faults, running.figures()).await
     };
@@ -151,13 +151,23 @@ async fn renew_indices(run: &Runner<'_>, variant: &Variant) -> Result<()> {
     run.index(Some(variant)).await
 }
 
-/// The load of a lap, and the names of the nodes that it goes to, by their addresses.
-fn load_of(run: &Runner<'_>, plan: &LoadUse, lap: u32) -> (BTreeMap<String, String>, Load) {
-    let nodes = run.clusters.nodes(LEADER);
-    let asked = |name: &String| plan.nodes.is_empty() || plan.nodes.contains(name);
-    let nodes: Vec<_> = nodes.into_iter().filter(|node| asked(&node.name)).collect();
-    let load = Load {
-        hosts: nodes.iter().map(|node| node.http.clone()).collect(),
+/// Where requests go, and the nodes there by their addresses: those that the plan names, or all. Of a cluster that is
+/// already there the hosts that were given, whatever it calls its nodes.
+fn hosts_of(run: &Runner<'_>, plan: &LoadUse) -> Result<(BTreeMap<String, String>, Vec<WireHost>)> {
+    let mut nodes = run.clusters.nodes(LEADER);
+    nodes.retain(|node| plan.nodes.is_empty() || plan.nodes.contains(&node.name));
+    let nodes: BTreeMap<_, _> = nodes.into_iter().map(|node| (node.http, node.name)).collect();
+    let mut hosts = run.clusters.wire_hosts(LEADER)?;
+    if hosts.iter().any(|host| nodes.contains_key(host.address())) {
+        hosts.retain(|host| nodes.contains_key(host.address()));
+    }
+    Ok((nodes, hosts))
+}
+
+/// The load of a plan on these hosts.
+fn load_of(run: &Runner<'_>, plan: &LoadUse, hosts: &[WireHost], lap: u32) -> Load {
+    Load {
+        hosts: hosts.iter().map(|host| host.address().to_owned()).collect(),
         clients: plan.clients,
         arrival: plan.arrival,
         warm_up: plan.warm_up,
@@ -168,8 +178,7 @@ fn load_of(run: &Runner<'_>, plan: &LoadUse, lap: u32) -> (BTreeMap<String, Stri
         seed: run.plan.seed,
         // Variants of a lap are compared: they have the same. Laps are independent of each other.
         gaps: u64::from(lap - 1),
-    };
-    (nodes.into_iter().map(|node| (node.http, node.name)).collect(), load)
+    }
 }
 
 /// Waits for a load; samples nodes, shows how far it is, and does what is due.

@@ -511,3 +511,15 @@ fn a_plan_that_makes_indices_by_a_pattern_does_not_run_on_clusters_that_are_ther
     failed(&output, 2, &["--leader URL"]);
     assert_eq!((follower.settings(), follower.indices()), (json!({}), vec![]));
 }
+
+#[test]
+fn a_load_reaches_the_hosts_of_a_cluster_that_is_there() {
+    let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
+    let more = ["--allow-changes", "--scale", "0.02", "--json", "--variant", "1 replica: none"];
+    let output = run_plan("replica-selection", &cluster, runs.path(), &more).output().unwrap();
+    let found = common::json(&output);
+    let load = &found["rows"][0]["loads"][0];
+    assert!(load["requests"].as_u64().is_some_and(|requests| requests > 0), "{found}");
+    assert_eq!(load["errors"], json!({}), "{load}");
+    assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
+}

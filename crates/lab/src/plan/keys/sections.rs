@@ -249,7 +249,7 @@ pub(super) static LOAD: Section = Section {
         optional("measured", TimeOrRequests, "none; a load says it", "\"30s\"", "What is measured of each operation."),
         optional("timeout", Time, "60s", "\"10s\"", "An answer that takes longer is given up."),
         optional("window", Time, "1s", "\"1s\"", "Throughput is counted in windows of this length."),
-        optional("nodes", Texts, "all of the leader", "[\"leader-0\"]", "The nodes that are asked."),
+        optional("nodes", Texts, "all of the leader", "[\"leader-0\"]", "The nodes that are asked; of a cluster that is already there, the hosts of --on."),
         optional("threads", Whole, "1", "2", "Threads of the driver on real processes, 1 to 64."),
         optional("full", Table(&FULL_LOAD), "the same", "{ measured = 5_000 }", "What is so in virtual time."),
     ],
