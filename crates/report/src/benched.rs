@@ -153,13 +153,14 @@ impl Bench {
         text.push_str(if mistakes.is_empty() {
             "None.\n"
         } else {
-            "| case | said |\n| --- | --- |\n"
+            "| case | said | why |\n| --- | --- | --- |\n"
         });
+        let cell = |words: &str| words.replace('|', "\\|");
         for case in mistakes {
             let right = right_of(case);
-            let said = case.sentence.replace('|', "\\|");
+            let (said, why) = (cell(&case.sentence), cell(reason(case)));
             text.push_str(&format!(
-                "| {}, severity {}, seed {} ({right}) | {said} |\n",
+                "| {}, severity {}, seed {} ({right}) | {said} | {why} |\n",
                 case.name, case.severity, case.seed
             ));
         }
@@ -322,7 +323,13 @@ fn mistake(case: &Scored, is_drawn: bool) -> String {
     let Scored { name, severity, seed, sentence, .. } = case;
     let drawn =
         if is_drawn { format!(", severity {severity}, seed {seed}") } else { String::new() };
-    format!("{name}{drawn}: right is {}; said: {sentence}", right_of(case))
+    let why = reason(case);
+    format!("{name}{drawn}: right is {}; said: {sentence}; why: {why}", right_of(case))
+}
+
+/// Why another cause was named than the one that is right.
+fn reason(case: &Scored) -> &str {
+    case.reason.as_deref().unwrap_or("nothing tells")
 }
 
 /// A chart that is a file of its own.
@@ -348,6 +355,7 @@ mod tests {
             seed,
             verdicts: verdicts.to_vec(),
             sentence: "so | so".to_owned(),
+            reason: Some("1 | 2".to_owned()),
             promised: Some(2.0),
             got: Some(1.9),
             seconds: Some(0.5),
@@ -436,6 +444,8 @@ mod tests {
                 && page.contains("| gain off by | right after |\n"),
             "{page}"
         );
+        assert!(bench.text().contains("; why: 1 | 2\n"), "{}", bench.text());
+        assert!(page.contains("| case | said | why |\n") && page.contains("| 1 \\| 2 |"), "{page}");
         assert!(page.contains("so \\| so") && page.contains("| it costs nothing | 2 |"), "{page}");
         for svg in [bench.matrix_svg(), bench.gains_svg()] {
             assert!(svg.starts_with("<svg xmlns=") && svg.trim_end().ends_with("</svg>"), "{svg}");

@@ -280,6 +280,23 @@ impl Env {
         }
     }
 
+    /// Another process than this host's has one of its cores for so long, and so high a priority that no message goes
+    /// ahead of it, in the virtual world. In the real one it does nothing.
+    pub async fn crowd(&self, time: Duration) {
+        if let Arm::Virtual(host) = &self.arm {
+            host.crowd(time).await;
+        }
+    }
+
+    /// The use of all cores of this host in the last second or more, whoever has them, in percent. None in the real
+    /// world, and where no other process takes them: then [`Env::cpu_time`] is all of it.
+    pub fn machine_cpu_percent(&self) -> Option<u64> {
+        match &self.arm {
+            Arm::Real(_) => None,
+            Arm::Virtual(host) => host.machine_cpu_percent(),
+        }
+    }
+
     /// What this host's disk did so far; none in the real world, unless a disk is emulated there.
     pub fn disk_counts(&self) -> Option<DiskCounts> {
         match &self.arm {

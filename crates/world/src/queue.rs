@@ -132,6 +132,11 @@ impl CoreQueue {
         self.cores.iter().filter(|core| core.free_at > now).count()
     }
 
+    /// Time of all jobs so far, over all cores, those that wait included.
+    pub fn given(&self) -> Duration {
+        self.served_before + self.cores.iter().map(|core| core.busy).sum::<Duration>()
+    }
+
     /// Time spent serving until `now`, over all cores.
     pub fn busy(&self, now: Time) -> Duration {
         self.served_before + self.cores.iter().map(|c| c.busy(now)).sum::<Duration>()

@@ -78,6 +78,10 @@ impl Node {
             self.add_copies(&mut stats["indices"]);
         }
         self.add_disk(&mut stats, copies);
+        // Where nobody else takes the cores of a simulated host, its process has all that is used of them.
+        if let Some(percent) = core.env.machine_cpu_percent() {
+            stats["os"] = json!({ "cpu": { "percent": percent } });
+        }
         // Simulated hosts have neither control groups nor handles.
         if !core.env.is_virtual() {
             add_process(&mut stats);

@@ -44,6 +44,8 @@ pub struct Scored {
     pub next: Option<Class>,
     /// What was said by looking alone, in a sentence.
     pub sentence: String,
+    /// Where that names another cause than the one that is right, why.
+    pub reason: Option<String>,
     /// How many times the rate the first finding promised, where it named a setting.
     pub promised: Option<f64>,
     /// How many times the rate the setting brought.

@@ -1,5 +1,6 @@
 //! Two nodes on two sites of one cluster, with indices on one of them that are recovered onto the other.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -37,18 +38,22 @@ pub(crate) struct Bed<T> {
     target: T,
 }
 
-/// Two clusters of one node each, joined across a link.
-fn two_nodes(link: LinkConfig) -> TopologySpec {
-    let site = |name: &str| ClusterSpec::new(name, 1);
+/// Two clusters of one node each, joined across a link, with settings in the nodes' configuration.
+fn two_nodes(link: LinkConfig, settings: &BTreeMap<String, String>) -> TopologySpec {
+    let site = |name: &str| ClusterSpec { settings: settings.clone(), ..ClusterSpec::new(name, 1) };
     TopologySpec { clusters: vec![site(NEAR), site(FAR)], link: Some(link), joined: true }
 }
 
 /// Starts [`two_nodes`], and says beforehand what takes long in silence.
-pub(crate) async fn start(clusters: &mut impl Clusters, link: LinkConfig) -> anyhow::Result<()> {
+pub(crate) async fn start(
+    clusters: &mut impl Clusters,
+    link: LinkConfig,
+    settings: &BTreeMap<String, String>,
+) -> anyhow::Result<()> {
     if let Some(sentence) = clusters.prepares() {
         say!("{sentence}");
     }
-    clusters.start(&two_nodes(link)).await.context("start two nodes")
+    clusters.start(&two_nodes(link, settings)).await.context("start two nodes")
 }
 
 /// An injected cause. What it leaves is taken back by [`Bed::calm`].
@@ -63,7 +68,7 @@ impl<T: Clusters> Bed<T> {
     /// Starts the nodes, and indexes what is recovered.
     pub(crate) async fn start(env: &Env, target: T) -> anyhow::Result<Self> {
         let mut bed = Bed { env: env.clone(), target };
-        start(&mut bed.target, LinkConfig::default()).await?;
+        start(&mut bed.target, LinkConfig::default(), &BTreeMap::new()).await?;
         if bed.target.has_allocation_filters() {
             // What was placed stays there: shards that move by themselves are recoveries, too.
             bed.set(json!({ "cluster.routing.rebalance.enable": "none" })).await?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json as value};
 
-use crate::common::{json, narrows};
+use crate::common::{json, narrows, said};
 
 /// One case of each class, which every earlier version named: the same seed is the same case and the same trace.
 const NAMED: &str = "0,2,4,10,16,20,22,26,30,34,40,46,52,54,58,142,222";
@@ -27,6 +27,20 @@ fn what_was_injected_is_named() {
         let said = case["verdicts"][0].as_str().unwrap_or("healthy");
         let seed = &case["seed"];
         assert_eq!(said, first, "narrows diagnose --bench --no-probe --seeds {seed}");
+    }
+}
+
+/// Each mild, middling and grave: the second time that the deck is gone through, the fourth and the sixth.
+#[test]
+fn few_sockets_and_a_neighbour_of_the_cores_are_named() {
+    for (seeds, class) in [("98,242,386", "bandwidth"), ("126,270,414", "noisy_neighbour")] {
+        let found = bench(seeds, &["--no-probe"]);
+        let cases = found["cases"].as_array().unwrap();
+        let of: Vec<&Value> = cases.iter().filter(|case| case["class"] == class).collect();
+        assert!(of.len() >= 2, "these are cases: {found:#}");
+        for case in of {
+            assert_eq!(case["verdicts"][0], class, "{case:#}");
+        }
     }
 }
 
@@ -79,6 +93,20 @@ fn what_is_seen_of_cases_can_be_judged_again() {
         let verdicts: Vec<&Value> = cases.iter().map(|case| &case["verdicts"]).collect();
         assert_eq!(verdicts, [&value!(["bandwidth"]), &value!([])], "{found:#}");
     }
+}
+
+#[test]
+fn of_a_mistake_it_is_told_what_spoke_against_the_cause_that_is_right() {
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().to_str().unwrap();
+    bench("10", &["--no-probe", "--record", to]);
+    let label = "name = \"a disk\"\nclasses = [\"disk\"]\n";
+    std::fs::write(dir.path().join("seed-10").join("case.toml"), label).unwrap();
+    let told = said(&narrows(&["diagnose", "--bench", "--recordings", to]));
+    assert!(
+        told.contains("said: bandwidth: ") && told.contains("; why: disk ruled out: "),
+        "{told}"
+    );
 }
 
 /// A limit, and many small copies of which none has a rate.

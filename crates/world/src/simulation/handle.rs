@@ -19,6 +19,9 @@ use crate::queue::{CoreQueue, DiskCounts, DiskQueue};
 use crate::task::{Abort, Body};
 use crate::{Time, Work, model};
 
+/// The use of all cores is reckoned no more often than this, as the field does.
+const CPU_TOLD_EVERY: Duration = Duration::from_secs(1);
+
 /// A handle on a host of a virtual world.
 #[derive(Clone)]
 pub(crate) struct Host {
@@ -160,8 +163,44 @@ impl Host {
         *self.state.model.borrow_mut() = model;
     }
 
+    /// Another process has a core for so long, and short messages do not go ahead of it.
+    pub(crate) async fn crowd(&self, time: Duration) {
+        let (state, now) = (&self.state, self.now());
+        let done = state.cores.borrow_mut().reserve(now, time);
+        state.others_cpu.set(state.others_cpu.get() + time);
+        state.others_until.set(state.others_until.get().max(done));
+        self.sleep_until(done).await;
+    }
+
     pub(crate) fn cpu_time(&self) -> Duration {
-        self.state.cores.borrow().busy(self.now()) + self.state.search_cpu.get()
+        let (cores, others) = (self.state.cores.borrow(), self.state.others_cpu.get());
+        // Whose jobs were served is not kept: where there are others', its own count as soon as they wait.
+        let own = match others.is_zero() {
+            true => cores.busy(self.now()),
+            false => cores.given().saturating_sub(others),
+        };
+        own + self.state.search_cpu.get()
+    }
+
+    /// None where no other process takes the cores, and in the first second.
+    pub(crate) fn machine_cpu_percent(&self) -> Option<u64> {
+        let (state, now) = (&self.state, self.now());
+        if state.others_cpu.get().is_zero() {
+            return None;
+        }
+        let cores = state.cores.borrow();
+        let done = cores.busy(now) + state.search_cpu.get();
+        let percent = match state.cpu_told.get() {
+            Some((since, _, told)) if now - since < CPU_TOLD_EVERY => return told,
+            Some((since, before, _)) => {
+                let all = (now - since).as_secs_f64() * cores.len() as f64;
+                let share = done.saturating_sub(before).as_secs_f64() / all;
+                Some((share.min(1.0) * 100.0).round() as u64)
+            }
+            None => None,
+        };
+        state.cpu_told.set(Some((now, done, percent)));
+        percent
     }
 
     pub(crate) fn disk_counts(&self) -> DiskCounts {
@@ -200,6 +239,9 @@ impl Host {
         for queue in [&state.cores, &state.short] {
             *queue.borrow_mut() = CoreQueue::new(cores);
         }
+        state.others_cpu.set(Duration::ZERO);
+        state.others_until.set(Time(0));
+        state.cpu_told.set(None);
         true
     }
 }

@@ -41,6 +41,12 @@ pub(super) struct HostState {
     pub(super) searches: Cell<u32>,
     /// Core time that searches took so far.
     pub(super) search_cpu: Cell<Duration>,
+    /// Core time that other processes than its own were given.
+    pub(super) others_cpu: Cell<Duration>,
+    /// Until when the cores have some of it to do.
+    pub(super) others_until: Cell<Time>,
+    /// When the use of all cores was last reckoned, what they had done by then, and the percentage.
+    pub(super) cpu_told: Cell<Option<(Time, Duration, Option<u64>)>>,
     pub(super) disk_queue: RefCell<DiskQueue>,
     pub(super) disk: VirtualDisk,
     pub(super) random: RefCell<Xoshiro256PlusPlus>,
@@ -66,6 +72,9 @@ impl HostState {
             model: RefCell::new(model),
             searches: Cell::default(),
             search_cpu: Cell::default(),
+            others_cpu: Cell::default(),
+            others_until: Cell::default(),
+            cpu_told: Cell::default(),
             disk_queue: RefCell::default(),
             disk: VirtualDisk::default(),
             random: RefCell::new(seeded_random(seed, name)),
@@ -98,7 +107,10 @@ impl HostState {
             return now;
         }
         let queued = self.cores.borrow_mut().reserve(now, cost);
-        if cost > SLICE { queued } else { self.short.borrow_mut().reserve(now, cost) }
+        match cost > SLICE || now < self.others_until.get() {
+            true => queued,
+            false => self.short.borrow_mut().reserve(now, cost),
+        }
     }
 
     pub(super) fn free_port(&self) -> u32 {

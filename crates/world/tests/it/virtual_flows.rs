@@ -312,6 +312,42 @@ fn encryption_costs_a_core_for_each_connection() {
     });
 }
 
+/// Eight processes that take two cores for 2 ms each, one after another: whatever is done there waits for 6 ms or more.
+#[test]
+fn what_others_take_of_the_cores_keeps_work_and_messages_waiting_and_is_not_charged_to_the_host() {
+    run(1, async |env| {
+        let (address, _server) = server(&env, "crowded").await;
+        let mut connection = env.connect::<Sized>(&address).await.unwrap();
+        let host = env.host("crowded");
+        host.set_host_model(Host { cores: 2, ..Host::default() });
+        assert_eq!(host.machine_cpu_percent(), None, "nobody else is there");
+        let mut others: Vec<Task<()>> = Vec::new();
+        for _ in 0..8 {
+            let host = host.clone();
+            others.push(env.spawn("others", async move {
+                loop {
+                    host.crowd(Duration::from_millis(2)).await;
+                }
+            }));
+        }
+        env.sleep(Duration::from_millis(100)).await;
+        assert_eq!(host.machine_cpu_percent(), None, "what is used is told after a second");
+        let (began, charged) = (env.now(), host.cpu_time());
+        for _ in 0..50 {
+            host.work(Work::Hash { bytes: 10_000_000 }, || ()).await;
+        }
+        let took = env.now() - began;
+        assert!(took > Duration::from_millis(50 * 5), "{took:?}");
+        let charged = (host.cpu_time() - charged).as_secs_f64();
+        assert!((charged - 0.05).abs() < 0.005, "{charged}");
+        let ping = round(&env, &mut connection, 100).await;
+        assert!(ping > Duration::from_millis(7), "{ping:?}");
+        env.sleep(Duration::from_secs(1)).await;
+        assert_eq!(host.machine_cpu_percent(), Some(100));
+        drop(others);
+    });
+}
+
 #[test]
 fn a_deadlock_says_what_each_task_waits_for() {
     let ended = run_traced(1, async |env| {

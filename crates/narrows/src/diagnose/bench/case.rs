@@ -8,7 +8,7 @@ use world::model::{Host, Tcp};
 
 use super::cause::{Cause, Load, Oddity};
 use super::conditions::{
-    BATCHES_MAX, CHUNK, CHUNKS, Conditions, Engine, OPERATIONS, SLOTS, SLOTS_ENOUGH,
+    BATCHES_MAX, CHUNK, CHUNKS, Conditions, Engine, OPERATIONS, SLOTS, SLOTS_ENOUGH, SOCKETS_ENOUGH,
 };
 use super::draw::{Draw, Turn};
 use crate::diagnose::LIMIT;
@@ -106,6 +106,13 @@ const OF_OPENSEARCH: [Kind; 16] = {
     ]
 };
 
+/// Kinds that take the place of others every other time that the deck is gone through, so that all other draws stay as
+/// they are. Nodes that run as processes keep the connections that they were started with, and the machine's cores.
+const STAND_INS: [(Kind, Kind); 2] = [
+    (Kind::One(Cause::Window), Kind::One(Cause::Sockets)),
+    (Kind::One(Cause::Neighbour), Kind::One(Cause::Crowd)),
+];
+
 /// One case.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Case {
@@ -128,7 +135,9 @@ impl Case {
     /// The same of a seed of which so many draws were no cases: the same kind and severity in other surroundings.
     pub(super) fn again(seed: u64, refused: u8) -> Case {
         let turn = Turn::of(seed);
-        let (kind, severity) = (turn.kind(&DECK), turn.severity(&DECK));
+        let (drawn, severity) = (turn.kind(&DECK), turn.severity(&DECK));
+        let stand_in = STAND_INS.iter().find(|(of, _)| *of == drawn && turn.is_second(&DECK));
+        let kind = stand_in.map_or(drawn, |(_, kind)| *kind);
         let mut draw = Draw::again(seed, refused);
         let at_source = draw.one_of(&[true, false]);
         let surroundings = surroundings(kind, &mut draw);
@@ -238,6 +247,8 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
         recovers: true,
         load: draw.one_of(&[None, None, None, Some(Load::Search), Some(Load::Indexing)]),
         neighbour_bytes: 0,
+        crowd: 0,
+        sockets: None,
         pauses: None,
         quota: None,
         collections: None,
@@ -281,6 +292,8 @@ fn of_processes(kind: Kind, engine: Engine, draw: &mut Draw) -> Conditions {
         recovers: true,
         load: draw.one_of(&[None, None, None, Some(Load::Search), Some(Load::Indexing)]),
         neighbour_bytes: 0,
+        crowd: 0,
+        sockets: None,
         pauses: None,
         quota: None,
         collections: None,
@@ -376,7 +389,7 @@ fn fit(conditions: &mut Conditions, kind: Kind, draw: &mut Draw, (near_ms, far_m
     };
     match first {
         Cause::RateLimit => {}
-        Cause::Latency | Cause::ThreadCpu => {
+        Cause::Latency | Cause::ThreadCpu | Cause::Crowd => {
             rtt(conditions, near_ms);
             conditions.settings.remove(CHUNKS);
             conditions.settings.remove(CHUNK);
@@ -398,6 +411,15 @@ fn fit(conditions: &mut Conditions, kind: Kind, draw: &mut Draw, (near_ms, far_m
             rtt(conditions, far_ms.max(60.0));
         }
         Cause::Block => {}
+        Cause::Sockets => {
+            // Chunks take turns over the sockets. Two for each keep all of them at work.
+            conditions.shards = 2;
+            conditions.sockets = Some(SOCKETS_ENOUGH);
+            conditions.set(CHUNKS, 8);
+            conditions.set(CHUNK, "2mb");
+            conditions.set(LIMIT, "200mb");
+            rtt(conditions, draw.between(10.0, 60.0));
+        }
         _ => {
             conditions.set(CHUNKS, 8);
             conditions.set(CHUNK, "4mb");
@@ -437,6 +459,36 @@ mod tests {
         let severities: Vec<usize> =
             (0..3).map(|turn| Case::of(turn * 2 * DECK.len() as u64).severity).collect();
         assert_eq!(severities, [1, 2, 3]);
+    }
+
+    #[test]
+    fn few_sockets_and_a_neighbour_of_the_cores_are_drawn_every_other_time_with_each_severity() {
+        let turn = 2 * DECK.len() as u64;
+        for (of, kind) in STAND_INS {
+            let first = 2 * DECK.iter().position(|one| *one == of).unwrap() as u64;
+            let drawn = [0, 1, 2, 3, 4, 5].map(|nth| Case::of(first + nth * turn));
+            assert_eq!(drawn.each_ref().map(|case| case.kind), [of, kind, of, kind, of, kind]);
+            let mut severities = [1, 3, 5].map(|nth: usize| drawn[nth].severity);
+            severities.sort_unstable();
+            assert_eq!(severities, [1, 2, 3]);
+        }
+    }
+
+    #[test]
+    fn a_higher_severity_leaves_fewer_sockets_and_more_processes_beside() {
+        let injected = |cause: Cause| {
+            let is_of = |case: &Case| case.kind == Kind::One(cause);
+            let mut case = (0..100_000).map(Case::of).find(is_of).unwrap();
+            [1, 2, 3].map(|severity| {
+                case.severity = severity;
+                case.injected(case.surroundings.clone(), 100e6)
+            })
+        };
+        assert_eq!(injected(Cause::Sockets).map(|one| one.sockets), [Some(5), Some(3), Some(1)]);
+        let crowds = injected(Cause::Crowd).map(|one| (one.crowd, one.far.cores));
+        assert!(crowds[0].0 < crowds[1].0 && crowds[1].0 < crowds[2].0, "{crowds:?}");
+        // Each core has one at least.
+        assert!(crowds.iter().all(|(crowd, cores)| crowd % cores == 0 && crowd >= cores));
     }
 
     #[test]

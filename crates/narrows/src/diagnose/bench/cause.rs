@@ -10,6 +10,8 @@ pub(crate) enum Cause {
     Bandwidth,
     /// Bytes that one connection may have under way: a cap for each flow.
     Window,
+    /// Few connections that each have such a window.
+    Sockets,
     /// Segments that the line loses.
     Loss,
     Slots,
@@ -24,7 +26,10 @@ pub(crate) enum Cause {
     DiskWrite,
     /// Completely Fair Queuing leaves the device idle after each read.
     DiskScheduler,
+    /// Of the disk.
     Neighbour,
+    /// Other processes on the machine of the target, which have its cores first.
+    Crowd,
     /// Operations are replayed one batch after another.
     Replay,
 }
@@ -37,6 +42,7 @@ impl Cause {
             Cause::Latency => (Class::Latency, "round trip"),
             Cause::Bandwidth => (Class::Bandwidth, "the link's rate"),
             Cause::Window => (Class::Bandwidth, "a window by connection"),
+            Cause::Sockets => (Class::Bandwidth, "few sockets"),
             // No counter of REST tells it from other things that keep a path from carrying more.
             Cause::Loss => (Class::Bandwidth, "loss on the link"),
             Cause::Slots => (Class::AllocationSlots, "allocation slots"),
@@ -49,6 +55,7 @@ impl Cause {
             Cause::DiskWrite => (Class::Disk, "writing to disk"),
             Cause::DiskScheduler => (Class::Disk, "the disk's scheduler"),
             Cause::Neighbour => (Class::NoisyNeighbour, "noisy neighbour"),
+            Cause::Crowd => (Class::NoisyNeighbour, "a noisy neighbour of the cores"),
             Cause::Replay => (Class::OperationReplay, "operation replay"),
         }
     }

@@ -48,6 +48,17 @@ const ROOMY_DISK: f64 = 3.0;
 pub(super) const NEIGHBOUR_WRITE_BYTES: u64 = 1 << 20;
 /// Connections that carry recoveries between two nodes, by default.
 const CONNECTIONS: f64 = 2.0;
+/// A setting of a node, which it reads when it starts.
+const SOCKETS: &str = "transport.connections_per_node.recovery";
+pub(super) const SOCKETS_ENOUGH: u32 = 8;
+/// Connections that a severity leaves of [`SOCKETS_ENOUGH`].
+const SOCKETS_LEFT: [u32; 3] = [5, 3, 1];
+/// As many as are enough carry so many times the rate.
+const ROOMY_SOCKETS: f64 = 1.1;
+/// Another process has a core for so long at a time.
+pub(super) const CROWD_SLICE: Duration = Duration::from_millis(2);
+/// A chunk waits for the target's cores so often, at least: before it is asked for, when it has come, to be checked.
+const CROWD_WAITS: f64 = 3.0;
 
 /// What nodes run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,6 +121,10 @@ pub(crate) struct Conditions {
     pub(crate) load: Option<Load>,
     /// Bytes that somebody else always has in the queue of the far node's disk.
     pub(crate) neighbour_bytes: u64,
+    /// Other processes on the far node's machine, each of which always wants a core.
+    pub(crate) crowd: u32,
+    /// Connections that carry recoveries; none is the default. Nodes are started with them.
+    pub(crate) sockets: Option<u32>,
     /// A node that stands still for a part of each second.
     pub(crate) pauses: Option<(&'static str, Duration)>,
     /// What the far node's process may have of one core, where it is a process.
@@ -127,6 +142,7 @@ pub(crate) enum Action {
     InFlight,
     LinkRate,
     Window,
+    Sockets,
     Loss,
     Slots,
     Allocation,
@@ -140,10 +156,10 @@ pub(crate) enum Action {
 
 impl Action {
     #[rustfmt::skip]
-    pub(crate) const ALL: [Action; 13] = [
-        Action::Limit, Action::InFlight, Action::LinkRate, Action::Window, Action::Loss,
-        Action::Slots, Action::Allocation, Action::Cores, Action::Quota, Action::Heap,
-        Action::Disks, Action::Neighbour, Action::Operations,
+    pub(crate) const ALL: [Action; 14] = [
+        Action::Limit, Action::InFlight, Action::LinkRate, Action::Window, Action::Sockets,
+        Action::Loss, Action::Slots, Action::Allocation, Action::Cores, Action::Quota,
+        Action::Heap, Action::Disks, Action::Neighbour, Action::Operations,
     ];
 }
 
@@ -155,6 +171,7 @@ impl Cause {
             Cause::Latency => &[Action::InFlight],
             Cause::Bandwidth => &[Action::LinkRate],
             Cause::Window => &[Action::Window],
+            Cause::Sockets => &[Action::Sockets, Action::Window],
             Cause::Loss => &[Action::Loss],
             Cause::Slots => &[Action::Slots],
             Cause::Block => &[Action::Allocation],
@@ -164,6 +181,8 @@ impl Cause {
             Cause::ThreadCpu => &[Action::InFlight, Action::Cores],
             Cause::DiskRead | Cause::DiskWrite | Cause::DiskScheduler => &[Action::Disks],
             Cause::Neighbour => &[Action::Neighbour, Action::Disks],
+            // Chunks wait for cores side by side: more of them hide that.
+            Cause::Crowd => &[Action::Neighbour, Action::Cores, Action::InFlight],
             // A batch is as large as a chunk.
             Cause::Replay => &[Action::Operations, Action::InFlight],
         }
@@ -188,6 +207,11 @@ impl Conditions {
     /// Whether a disk is slower than it comes.
     pub(crate) fn has_slow_disk(&self) -> bool {
         [&self.near, &self.far].iter().any(|host| host.disk != Host::default().disk)
+    }
+
+    /// Settings with which nodes are to be started.
+    pub(crate) fn node_settings(&self) -> BTreeMap<String, String> {
+        self.sockets.map(|count| (SOCKETS.to_owned(), count.to_string())).into_iter().collect()
     }
 
     fn slots(&self) -> u32 {
@@ -215,6 +239,11 @@ impl Conditions {
             Cause::Window => {
                 let window = left * self.link.rtt.as_secs_f64() / CONNECTIONS;
                 self.link.window_bytes = Some((window as u64).max(4096));
+            }
+            Cause::Sockets => {
+                let all = rate * ROOMY_SOCKETS * self.link.rtt.as_secs_f64();
+                self.link.window_bytes = Some((all as u64 / u64::from(SOCKETS_ENOUGH)).max(4096));
+                self.sockets = Some(SOCKETS_LEFT[step]);
             }
             Cause::Loss => {
                 self.link.tcp.get_or_insert_default().loss = 1.0 / LOST_ONE_IN[step];
@@ -249,6 +278,12 @@ impl Conditions {
                 let ours = self.engine.queued_bytes.unwrap_or(in_flight);
                 self.neighbour_bytes = (ours * (ROOMY_DISK / LEFT[step] - 1.0)) as u64;
             }
+            Cause::Crowd => {
+                // With as much in flight, chunks that take so long leave that rate.
+                let chunk_s = self.in_flight_bytes() * f64::from(self.shards) / left;
+                let slices = chunk_s / CROWD_WAITS / CROWD_SLICE.as_secs_f64();
+                self.crowd = (slices.ceil() as u32).max(1) * self.far.cores;
+            }
             Cause::Replay => self.set(OPERATIONS, BATCHES_LEFT[step]),
         }
     }
@@ -273,6 +308,9 @@ impl Conditions {
             }
             Action::LinkRate => self.link.rate_bytes_per_s = None,
             Action::Window => self.link.window_bytes = None,
+            // Where nodes have as many as they come with, these are the same conditions: what holds a path then is
+            // lifted at the path.
+            Action::Sockets => self.sockets = self.sockets.map(|_| SOCKETS_ENOUGH),
             Action::Loss => {
                 if let Some(tcp) = &mut self.link.tcp {
                     tcp.loss = 0.0;
@@ -297,7 +335,7 @@ impl Conditions {
                 self.near.disk = Host::default().disk;
                 self.far.disk = Host::default().disk;
             }
-            Action::Neighbour => self.neighbour_bytes = 0,
+            Action::Neighbour => (self.neighbour_bytes, self.crowd) = (0, 0),
             // Where copies are files, more batches are the same conditions.
             Action::Operations if !self.is_flushed => self.set(OPERATIONS, BATCHES_MAX),
             Action::Operations => {}

@@ -47,6 +47,11 @@ impl Turn {
         deck[(self.0 % deck.len() as u64) as usize]
     }
 
+    /// Whether it is the second time that the deck is gone through, the fourth, and so on.
+    pub(super) fn is_second<K>(self, deck: &[K]) -> bool {
+        (self.0 / deck.len() as u64) % 2 == 1
+    }
+
     /// 1 to 3: one for all kinds of a deck, and the next for them all again.
     pub(super) fn severity<K>(self, deck: &[K]) -> usize {
         1 + ((self.0 / deck.len() as u64) % SEVERITIES) as usize

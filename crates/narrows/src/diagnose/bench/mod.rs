@@ -270,7 +270,7 @@ pub(crate) async fn on_processes<C: Clusters>(
     }
     let ended = until_told(async {
         for clusters in all.iter_mut().filter(|_| !queue.borrow().is_empty()) {
-            bed::start(clusters, LinkConfig::default()).await?;
+            bed::start(clusters, LinkConfig::default(), &BTreeMap::new()).await?;
         }
         let worker = async |clusters: &C| {
             let next = || queue.borrow_mut().pop_front();

@@ -111,7 +111,7 @@ where
             return Ok(Outcome::Refused(why.to_owned()));
         }
     }
-    let Judgement { diagnosis, seconds, guesses } = case.judged(world, &injected).await?;
+    let Judgement { diagnosis, reason, seconds, guesses } = case.judged(world, &injected).await?;
     Ok(Outcome::Admitted(Box::new(Scored {
         target: world.target().to_owned(),
         name: case.known().0.to_owned(),
@@ -122,6 +122,7 @@ where
         probed: None,
         next: next_class(&diagnosis),
         sentence: diagnosis.headline,
+        reason,
         promised: None,
         got: None,
         seconds,

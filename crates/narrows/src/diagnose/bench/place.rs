@@ -84,7 +84,8 @@ impl Place for Simulated {
         let conditions = conditions.clone();
         let acted = in_virtual_time(seed, async move |env| {
             let mut clusters = VirtualClusters::new(&env);
-            bed::start(&mut clusters, conditions.link.clone()).await?;
+            let settings = conditions.node_settings();
+            bed::start(&mut clusters, conditions.link.clone(), &settings).await?;
             let acted = {
                 let stage = Stage::set(&env, &clusters, &conditions, None).await?;
                 act(&stage).await

@@ -25,7 +25,7 @@ pub(crate) async fn of_recordings(env: &Env, dir: &Path) -> anyhow::Result<Bench
             let text = format!("{} broke off before the second look", recording.display());
             return Err(Usage(text).into());
         }
-        let Judgement { diagnosis, seconds, guesses } = Judgement::of(&series, &right);
+        let Judgement { diagnosis, reason, seconds, guesses } = Judgement::of(&series, &right);
         let folder = recording.file_name().unwrap_or_default().to_string_lossy();
         cases.push(Scored {
             target: "recordings".to_owned(),
@@ -37,6 +37,7 @@ pub(crate) async fn of_recordings(env: &Env, dir: &Path) -> anyhow::Result<Bench
             probed: None,
             next: next_class(&diagnosis),
             sentence: diagnosis.headline,
+            reason,
             promised: None,
             got: None,
             seconds,

@@ -13,7 +13,7 @@ use world::model::{Disk, Host};
 use world::{Env, Task, Work};
 
 use super::cause::Load;
-use super::conditions::{Conditions, EXCLUDE, Engine, NEIGHBOUR_WRITE_BYTES};
+use super::conditions::{CROWD_SLICE, Conditions, EXCLUDE, Engine, NEIGHBOUR_WRITE_BYTES};
 use crate::diagnose::LIMIT;
 use crate::diagnose::bed::{self, BULK_BYTES, FAR, NEAR, bulk, incompressible};
 
@@ -290,7 +290,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Load, neighbour, pauses and quota.
+    /// Load, neighbours, pauses and quota.
     async fn go_on_beside(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
         if let Some(load) = conditions.load {
             let (env, address) = (self.env.clone(), self.near()?);
@@ -311,6 +311,14 @@ impl<'a> Stage<'a> {
             self.beside.push(self.env.spawn("neighbour", async move {
                 loop {
                     host.work(Work::DiskWrite { bytes: NEIGHBOUR_WRITE_BYTES }, || ()).await;
+                }
+            }));
+        }
+        for _ in 0..conditions.crowd {
+            let host = self.env.host(&format!("{FAR}-0"));
+            self.beside.push(self.env.spawn("crowd", async move {
+                loop {
+                    host.crowd(CROWD_SLICE).await;
                 }
             }));
         }

@@ -11,7 +11,9 @@ use super::stage::Stage;
 use crate::live::{ConnectArgs, Looking, client, greet, probe_unrecorded, written};
 use anyhow::anyhow;
 use insight::diagnosis::score::{Guesses, Scored};
-use insight::diagnosis::{Class, Diagnosis, Series, diagnose, highest_utilisation, settings_lint};
+use insight::diagnosis::{
+    Class, Diagnosis, RuledOut, Series, diagnose, highest_utilisation, settings_lint,
+};
 use serde::{Deserialize, Serialize};
 
 /// How long a case is looked at before anything is probed, and how often.
@@ -29,6 +31,9 @@ const HOLDS: f64 = 1.2;
 const HOLDS_NOT: f64 = 1.1;
 /// Quick recoveries are over within this time.
 const QUICK: Duration = Duration::from_secs(2);
+
+/// Lines of evidence that are told of what was named wrongly.
+const REASONS: usize = 2;
 
 /// A rate is looked at so often.
 const STEP: Duration = Duration::from_millis(250);
@@ -102,6 +107,7 @@ pub(crate) async fn trial(
         probed: looked.probed,
         next: looked.next,
         sentence: looked.sentence,
+        reason: looked.reason,
         promised,
         got,
         seconds: looked.seconds,
@@ -218,6 +224,7 @@ struct Looked {
     probed: Option<Vec<Class>>,
     next: Option<Class>,
     sentence: String,
+    reason: Option<String>,
     /// The setting that the first finding advises, its value, and what is promised.
     advice: Option<(String, String, f64)>,
     seconds: Option<f64>,
@@ -267,7 +274,7 @@ async fn explain(
     let mut looking = Looking::new(greet(env, client, &args).await?, INTERVAL);
     looking.look_for(LOOK_FOR).await?;
     looking.sampler.client().transcript()?;
-    let Judgement { diagnosis: passive, seconds, guesses } =
+    let Judgement { diagnosis: passive, reason, seconds, guesses } =
         Judgement::of(&looking.series(), &case.classes());
     let (mut probed, mut probed_seconds) = (None, None);
     if let Some(journal) = journal
@@ -290,6 +297,7 @@ async fn explain(
         }),
         next: next_class(&passive),
         sentence: passive.headline.clone(),
+        reason,
         passive: classes(&passive),
         probed,
         seconds,
@@ -301,6 +309,8 @@ async fn explain(
 /// What looking alone says.
 pub(super) struct Judgement {
     pub(super) diagnosis: Diagnosis,
+    /// Why its first finding is of another class than the one that is right, where it is.
+    pub(super) reason: Option<String>,
     /// From when on its first finding is of the class that is right, and stays so; in seconds of looking.
     pub(super) seconds: Option<f64>,
     pub(super) guesses: Guesses,
@@ -316,8 +326,27 @@ impl Judgement {
         let seconds = series.looks().get(wrong.unwrap_or(1)).map(|(t_ms, _)| t_ms / 1e3);
         let guesses =
             Guesses { lint: settings_lint(series), utilisation: highest_utilisation(series) };
-        Judgement { diagnosis: diagnose(series), seconds, guesses }
+        let diagnosis = diagnose(series);
+        Judgement { reason: wrong_because(&diagnosis, right), diagnosis, seconds, guesses }
     }
+}
+
+/// Why the cause that is right is not what was named first: what spoke against it, or else what spoke for the other.
+/// None where it was named, and where that is not told.
+fn wrong_because(diagnosis: &Diagnosis, right: &[Class]) -> Option<String> {
+    let Some(first) = diagnosis.findings.first() else {
+        return diagnosis.healthy.first().filter(|_| !right.is_empty()).cloned();
+    };
+    if right.first() == Some(&first.class) {
+        return None;
+    }
+    let against = first.ruled_out.iter().find(|one| right.first() == Some(&one.class));
+    if let Some(RuledOut { class, by, why }) = against {
+        return Some(format!("{} {}: {why}", class.label(), by.label()));
+    }
+    let evidence = first.evidence.iter().take(REASONS);
+    let all: Vec<String> = evidence.map(|line| format!("{}: {}", line.field, line.value)).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Classes of the findings in their order, each once.
