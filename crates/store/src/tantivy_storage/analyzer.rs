@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use query::mapping::Analyzer;
 use regex::Regex;
 use tantivy::Index;
-use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
+use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::english::{self, Letters};
@@ -35,12 +35,14 @@ pub(crate) const FIRST_OF_ENGLISH: usize = 99;
 /// Makes the analyzers known to an index, by the names that schemas know them by: for words that are searched, and for
 /// those of columns (`fielddata`).
 pub(crate) fn register(index: &Index) {
+    let named = [Analyzer::Standard, Analyzer::Whitespace, Analyzer::Simple, Analyzer::English];
     for known in [index.tokenizers(), index.fast_field_tokenizer()] {
-        known.register(Analyzer::Standard.name(), StandardAnalyzer::default());
-        known.register(MARKED, StandardAnalyzer::marked());
-        known.register(Analyzer::Whitespace.name(), RunAnalyzer::whitespace());
-        known.register(Analyzer::Simple.name(), RunAnalyzer::simple());
-        known.register(Analyzer::English.name(), StandardAnalyzer::english());
+        known.register(MARKED, WordAnalyzer::marked());
+        for analyzer in named {
+            if let Some(tokenizer) = tokenizer(analyzer) {
+                known.register(analyzer.name(), tokenizer);
+            }
+        }
     }
 }
 
@@ -70,34 +72,53 @@ pub(crate) fn has_word(analyzer: Analyzer, text: &str) -> bool {
 }
 
 /// None for the one that takes a text as it is.
-fn tokenizer(analyzer: Analyzer) -> Option<TextAnalyzer> {
+fn tokenizer(analyzer: Analyzer) -> Option<WordAnalyzer> {
+    let standard = WordAnalyzer::standard();
     match analyzer {
         Analyzer::Keyword => None,
-        Analyzer::Standard => Some(TextAnalyzer::from(StandardAnalyzer::default())),
-        Analyzer::Whitespace => Some(TextAnalyzer::from(RunAnalyzer::whitespace())),
-        Analyzer::Simple => Some(TextAnalyzer::from(RunAnalyzer::simple())),
-        Analyzer::English => Some(TextAnalyzer::from(StandardAnalyzer::english())),
+        Analyzer::Standard => Some(standard),
+        Analyzer::Simple => Some(WordAnalyzer {
+            next: |text, at| next_run(text, at, char::is_alphabetic),
+            ..standard
+        }),
+        Analyzer::Whitespace => Some(WordAnalyzer {
+            next: |text, at| next_run(text, at, |char| !is_space(char)),
+            lowers: false,
+            ..standard
+        }),
+        Analyzer::English => Some(WordAnalyzer { letters: Some(Letters::default()), ..standard }),
     }
 }
 
-/// The analyzers whose words are runs of characters of one kind, which are cut like those of the standard analyzer.
+/// An analyzer that cuts a text into several words.
 #[derive(Clone, Debug)]
-struct RunAnalyzer {
+struct WordAnalyzer {
     token: Token,
-    is_of_word: fn(char) -> bool,
+    /// Finds the next word of a text, from a place on.
+    next: fn(&str, usize) -> Option<(usize, usize)>,
     lowers: bool,
+    marks: bool,
+    /// Space for a word of which a stem is made.
+    letters: Option<Letters>,
 }
 
-impl RunAnalyzer {
-    /// Runs of letters, in lower case.
-    fn simple() -> Self {
-        RunAnalyzer { token: Token::default(), is_of_word: char::is_alphabetic, lowers: true }
+impl WordAnalyzer {
+    fn standard() -> Self {
+        let token = Token::default();
+        WordAnalyzer { token, next: next_word, lowers: true, marks: false, letters: None }
     }
 
-    /// What stands between spaces.
-    fn whitespace() -> Self {
-        RunAnalyzer { token: Token::default(), is_of_word: |char| !is_space(char), lowers: false }
+    /// The analyzer that schemas know as [`MARKED`].
+    fn marked() -> Self {
+        WordAnalyzer { marks: true, ..WordAnalyzer::standard() }
     }
+}
+
+/// The next run of characters of one kind, from `at` on. Of a long one a piece is taken, as of long words.
+fn next_run(text: &str, at: usize, is_of_word: fn(char) -> bool) -> Option<(usize, usize)> {
+    let start = at + text[at..].find(is_of_word)?;
+    let run = text[start..].chars().take_while(|char| is_of_word(*char)).take(MAX_WORD_CHARS);
+    Some((start, start + run.map(char::len_utf8).sum::<usize>()))
 }
 
 /// Java's `Character.isWhitespace`: spaces that hold words together are none.
@@ -106,82 +127,7 @@ fn is_space(char: char) -> bool {
     matches!(char, '\u{1c}'..='\u{1f}') || (char.is_whitespace() && !holds_together)
 }
 
-impl Tokenizer for RunAnalyzer {
-    type TokenStream<'a> = Runs<'a>;
-
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Runs<'a> {
-        self.token.reset();
-        Runs { text, at: 0, of: self }
-    }
-}
-
-/// The runs of one text.
-struct Runs<'a> {
-    text: &'a str,
-    /// Where the next one is looked for.
-    at: usize,
-    of: &'a mut RunAnalyzer,
-}
-
-impl TokenStream for Runs<'_> {
-    fn advance(&mut self) -> bool {
-        let (is_of_word, lowers) = (self.of.is_of_word, self.of.lowers);
-        let rest = &self.text[self.at..];
-        let Some(start) = rest.find(is_of_word) else { return false };
-        let run = rest[start..].chars().take_while(|char| is_of_word(*char)).take(MAX_WORD_CHARS);
-        let (from, token) = (self.at + start, &mut self.of.token);
-        token.text.clear();
-        self.at = from + run.clone().map(char::len_utf8).sum::<usize>();
-        match lowers {
-            true => token.text.extend(run.flat_map(char::to_lowercase)),
-            false => token.text.extend(run),
-        }
-        token.position = token.position.wrapping_add(1);
-        (token.offset_from, token.offset_to) = (from, self.at);
-        true
-    }
-
-    fn token(&self) -> &Token {
-        &self.of.token
-    }
-
-    fn token_mut(&mut self) -> &mut Token {
-        &mut self.of.token
-    }
-}
-
-/// The standard analyzer, and the `english` one, which makes stems of its words.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StandardAnalyzer {
-    token: Token,
-    marks: bool,
-    /// Space for a word of which a stem is made.
-    letters: Option<Letters>,
-}
-
-impl StandardAnalyzer {
-    /// The analyzer that schemas know as [`MARKED`].
-    pub(crate) fn marked() -> Self {
-        StandardAnalyzer { marks: true, ..StandardAnalyzer::default() }
-    }
-
-    fn english() -> Self {
-        StandardAnalyzer { letters: Some(Letters::default()), ..StandardAnalyzer::default() }
-    }
-}
-
-/// The words of one text.
-pub(crate) struct Words<'a> {
-    text: &'a str,
-    /// Where the next word is looked for.
-    at: usize,
-    token: &'a mut Token,
-    /// Whether there is yet to be a word or a mark.
-    marks: bool,
-    letters: Option<&'a mut Letters>,
-}
-
-impl Tokenizer for StandardAnalyzer {
+impl Tokenizer for WordAnalyzer {
     type TokenStream<'a> = Words<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Words<'a> {
@@ -189,9 +135,18 @@ impl Tokenizer for StandardAnalyzer {
         if self.letters.is_some() {
             self.token.position = FIRST_OF_ENGLISH - 1;
         }
-        let (token, letters) = (&mut self.token, self.letters.as_mut());
-        Words { text, at: 0, token, marks: self.marks, letters }
+        Words { text, at: 0, marks: self.marks, of: self }
     }
+}
+
+/// The words of one text.
+struct Words<'a> {
+    text: &'a str,
+    /// Where the next word is looked for.
+    at: usize,
+    /// Whether there is yet to be a word or a mark.
+    marks: bool,
+    of: &'a mut WordAnalyzer,
 }
 
 /// Characters that plain text is made of: what they do at the ends of words is simple.
@@ -250,42 +205,46 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
 
 impl TokenStream for Words<'_> {
     fn advance(&mut self) -> bool {
-        while let Some((start, mut end)) = next_word(self.text, self.at) {
+        while let Some((start, mut end)) = (self.of.next)(self.text, self.at) {
             if end - start > MAX_WORD_CHARS
                 && let Some((cut, _)) = self.text[start..end].char_indices().nth(MAX_WORD_CHARS)
             {
                 end = start + cut;
             }
             self.at = end;
-            self.token.position = self.token.position.wrapping_add(1);
-            (self.token.offset_from, self.token.offset_to) = (start, end);
-            self.token.text.clear();
+            let WordAnalyzer { token, lowers, letters, .. } = &mut *self.of;
+            token.position = token.position.wrapping_add(1);
+            (token.offset_from, token.offset_to) = (start, end);
+            token.text.clear();
             let word = &self.text[start..end];
-            if word.is_ascii() {
-                self.token.text.push_str(word);
-                self.token.text.make_ascii_lowercase();
+            if !*lowers {
+                token.text.push_str(word);
+            } else if word.is_ascii() {
+                token.text.push_str(word);
+                token.text.make_ascii_lowercase();
             } else {
-                self.token.text.extend(word.chars().flat_map(char::to_lowercase));
+                token.text.extend(word.chars().flat_map(char::to_lowercase));
             }
             // A word that is dropped leaves its place empty.
-            let letters = self.letters.as_mut();
-            if letters.is_none_or(|letters| english::keep_stem(&mut self.token.text, letters)) {
+            let letters = letters.as_mut();
+            if letters.is_none_or(|letters| english::keep_stem(&mut token.text, letters)) {
                 self.marks = false;
                 return true;
             }
         }
-        self.token.position = self.token.position.wrapping_add(1);
-        self.token.text.clear();
-        self.token.text.push_str(NO_WORDS);
+        let token = &mut self.of.token;
+        token.position = token.position.wrapping_add(1);
+        token.text.clear();
+        token.text.push_str(NO_WORDS);
         std::mem::take(&mut self.marks)
     }
 
     fn token(&self) -> &Token {
-        self.token
+        &self.of.token
     }
 
     fn token_mut(&mut self) -> &mut Token {
-        self.token
+        &mut self.of.token
     }
 }
 
@@ -296,7 +255,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        let mut analyzer = StandardAnalyzer::default();
+        let mut analyzer = WordAnalyzer::standard();
         let mut stream = analyzer.token_stream(text);
         let mut words = Vec::new();
         while stream.advance() {
@@ -342,7 +301,7 @@ mod tests {
         let parts = [("a", 15_687), ("é", 15_687), ("a'", 31_250), ("_", 0), ("漢", 4_000_000)];
         for (part, pieces) in parts {
             let text = part.repeat(4_000_000);
-            let mut analyzer = StandardAnalyzer::default();
+            let mut analyzer = WordAnalyzer::standard();
             let mut stream = analyzer.token_stream(&text);
             let mut found = 0;
             while stream.advance() {
@@ -398,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_text_without_words_may_have_a_mark() {
-        let mut analyzer = StandardAnalyzer::marked();
+        let mut analyzer = WordAnalyzer::marked();
         for (text, expected) in [("", NO_WORDS), ("...", NO_WORDS), ("a. B", "a b")] {
             let mut stream = analyzer.token_stream(text);
             let mut words = Vec::new();
