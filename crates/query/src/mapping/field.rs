@@ -42,28 +42,34 @@ pub enum FieldType {
     Text,
 }
 
-const TYPES: [(&str, FieldType); 15] = [
-    ("boolean", FieldType::Boolean),
-    ("byte", FieldType::Byte),
-    ("date", FieldType::Date),
-    ("double", FieldType::Double),
-    ("double_range", FieldType::DoubleRange),
-    ("float", FieldType::Float),
-    ("geo_point", FieldType::GeoPoint),
-    ("integer", FieldType::Integer),
-    ("ip", FieldType::Ip),
-    ("keyword", FieldType::Keyword),
-    ("long", FieldType::Long),
-    ("match_only_text", FieldType::MatchOnlyText),
-    ("scaled_float", FieldType::ScaledFloat),
-    ("short", FieldType::Short),
-    ("text", FieldType::Text),
+const OF_NUMBERS: &str = "coerce ignore_malformed null_value";
+const OF_KEYWORDS: &str = "ignore_above norms index_options eager_global_ordinals null_value";
+const OF_TEXTS: &str = "analyzer search_analyzer search_quote_analyzer norms index_options fielddata \
+                        eager_global_ordinals";
+
+/// The types by name, each with the parameters that only some have.
+const TYPES: [(&str, FieldType, &str); 15] = [
+    ("boolean", FieldType::Boolean, "null_value"),
+    ("byte", FieldType::Byte, OF_NUMBERS),
+    ("date", FieldType::Date, "format ignore_malformed null_value"),
+    ("double", FieldType::Double, OF_NUMBERS),
+    ("double_range", FieldType::DoubleRange, "coerce"),
+    ("float", FieldType::Float, OF_NUMBERS),
+    ("geo_point", FieldType::GeoPoint, "ignore_malformed"),
+    ("integer", FieldType::Integer, OF_NUMBERS),
+    ("ip", FieldType::Ip, "ignore_malformed null_value"),
+    ("keyword", FieldType::Keyword, OF_KEYWORDS),
+    ("long", FieldType::Long, OF_NUMBERS),
+    ("match_only_text", FieldType::MatchOnlyText, ""),
+    ("scaled_float", FieldType::ScaledFloat, "coerce ignore_malformed null_value scaling_factor"),
+    ("short", FieldType::Short, OF_NUMBERS),
+    ("text", FieldType::Text, OF_TEXTS),
 ];
 
 impl FieldType {
     /// The name in mapping JSON.
     pub fn name(self) -> &'static str {
-        TYPES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+        TYPES.iter().find(|(_, kind, _)| *kind == self).map_or("", |(name, ..)| name)
     }
 
     /// The least and greatest number of an integer type; the whole of `i64` for the others.
@@ -148,12 +154,12 @@ impl Analyzer {
 impl FieldType {
     /// All types, by name.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        TYPES.iter().map(|(name, _)| *name)
+        TYPES.iter().map(|(name, ..)| *name)
     }
 
     /// The parameters that a field of a type may have, those among them that may say one thing only.
     pub fn all_parameters() -> std::collections::BTreeSet<&'static str> {
-        let own = TYPES.iter().flat_map(|(_, kind)| kind.parameters().split_whitespace());
+        let own = TYPES.iter().flat_map(|(_, _, own)| own.split_whitespace());
         OF_ALL.split(' ').chain(own).collect()
     }
 
@@ -183,27 +189,6 @@ impl FieldType {
             FieldType::GeoPoint => Some(("lat", "lon")),
             FieldType::DoubleRange => Some(("gte", "lte")),
             _ => None,
-        }
-    }
-
-    /// Parameters that only some types have.
-    fn parameters(self) -> &'static str {
-        match self {
-            FieldType::Date => "format ignore_malformed null_value",
-            FieldType::GeoPoint => "ignore_malformed",
-            FieldType::Ip => "ignore_malformed null_value",
-            FieldType::Keyword => {
-                "ignore_above norms index_options eager_global_ordinals null_value"
-            }
-            FieldType::Text => {
-                "analyzer search_analyzer search_quote_analyzer norms index_options fielddata \
-                 eager_global_ordinals"
-            }
-            FieldType::Boolean => "null_value",
-            FieldType::MatchOnlyText => "",
-            FieldType::DoubleRange => "coerce",
-            FieldType::ScaledFloat => "coerce ignore_malformed null_value scaling_factor",
-            _ => "coerce ignore_malformed null_value",
         }
     }
 }
@@ -257,12 +242,12 @@ impl Parameters<'_> {
 
 impl Field {
     pub(super) fn parse(object: &Map<String, Value>, is_new: bool) -> Result<Self, String> {
-        let names = || TYPES.iter().map(|(name, _)| *name);
+        let names = || TYPES.iter().map(|(name, ..)| *name);
         let name = object.get("type").and_then(Value::as_str).ok_or_else(|| {
             format!("no \"type\" (known: {})", names().collect::<Vec<_>>().join(", "))
         })?;
-        let kind = TYPES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
-        let kind = kind.ok_or_else(|| {
+        let known = TYPES.iter().find(|(known, ..)| *known == name);
+        let (_, kind, own) = *known.ok_or_else(|| {
             let near = record::names::did_you_mean(name, names());
             let all = names().collect::<Vec<_>>().join(", ");
             let unknown = format!("unknown type \"{name}\"{near} (known: {all})");
@@ -270,7 +255,7 @@ impl Field {
         })?;
         if is_new {
             let of_all = if kind == FieldType::MatchOnlyText { "type meta fields" } else { OF_ALL };
-            known_keys(object, &format!("{of_all} {}", kind.parameters()))?;
+            known_keys(object, &format!("{of_all} {own}"))?;
         }
         let given = Parameters { object, is_new };
         given.check(kind)?;
