@@ -22,8 +22,7 @@ impl SimpleQueryString {
     /// Reads a text of a body that has these clauses besides. Fails where it asks for what this engine does not have.
     pub(super) fn parse(&self, text: &str, clauses: &mut Clauses) -> Result<Query> {
         let mut reader = Reader { of: self, rest: text, clauses };
-        let query = reader.query(0)?;
-        Ok(query.map_or_else(|| Query::of(QueryKind::MatchNone), |nested| nested.query))
+        Ok(reader.query(0)?.unwrap_or_else(|| Query::of(QueryKind::MatchNone)))
     }
 }
 
@@ -33,18 +32,16 @@ struct Reader<'a> {
     clauses: &'a mut Clauses,
 }
 
-/// A query, and how many stand around the innermost of its clauses.
-struct Nested {
-    query: Query,
-    depth: usize,
+/// Clauses within another clause.
+fn nested(of: BoolQuery) -> Query {
+    Query::of(QueryKind::Bool(Box::new(BoolQuery { drops: true, ..of })))
 }
 
-impl Nested {
-    /// Within another clause.
-    fn within(depth: usize, of: BoolQuery) -> Self {
-        let of = BoolQuery { drops: true, ..of };
-        Nested { query: Query::of(QueryKind::Bool(Box::new(of))), depth: depth + 1 }
-    }
+/// How many clauses stand around the innermost one of a query that was made here.
+fn depth(query: &Query) -> usize {
+    let QueryKind::Bool(of) = &query.kind else { return 0 };
+    let clauses = [&of.must, &of.should, &of.must_not].into_iter().flatten();
+    1 + clauses.map(depth).max().unwrap_or(0)
 }
 
 /// Clauses so far, whether each of them must match, and how deep the deepest is.
@@ -56,30 +53,29 @@ struct Joined {
 }
 
 impl Joined {
-    fn query(mut self) -> Option<Nested> {
+    fn query(mut self) -> Option<Query> {
         if self.queries.len() < 2 {
-            let depth = self.depth;
-            return self.queries.pop().map(|query| Nested { query, depth });
+            return self.queries.pop();
         }
         let (must, should) = match self.all {
             Some(true) => (self.queries, Vec::new()),
             _ => (Vec::new(), self.queries),
         };
-        Some(Nested::within(self.depth, BoolQuery { must, should, ..BoolQuery::default() }))
+        Some(nested(BoolQuery { must, should, ..BoolQuery::default() }))
     }
 
     /// Another operator than before takes all that stands before it as one clause.
-    fn add(&mut self, of: Nested, all: bool) -> Result<()> {
+    fn add(&mut self, of: Query, all: bool) -> Result<()> {
         if self.all.is_some_and(|before| before != all) {
             let before = std::mem::take(self).query();
-            self.depth = before.as_ref().map_or(0, |before| before.depth);
-            self.queries.extend(before.map(|before| before.query));
+            self.depth = before.as_ref().map_or(0, depth);
+            self.queries.extend(before);
         }
         if !self.queries.is_empty() {
             self.all = Some(all);
         }
-        self.queries.push(of.query);
-        self.depth = self.depth.max(of.depth);
+        self.depth = self.depth.max(depth(&of));
+        self.queries.push(of);
         if self.depth >= MAX_NESTED {
             return Err(illegal(format!(
                 "[simple_query_string] has more than {MAX_NESTED} clauses within each other: each change between [+] \
@@ -90,14 +86,14 @@ impl Joined {
     }
 }
 
-fn negated(of: Nested) -> Nested {
-    let (should, must_not) = (vec![Query::match_all()], vec![of.query]);
-    Nested::within(of.depth, BoolQuery { should, must_not, ..BoolQuery::default() })
+fn negated(of: Query) -> Query {
+    let (should, must_not) = (vec![Query::match_all()], vec![of]);
+    nested(BoolQuery { should, must_not, ..BoolQuery::default() })
 }
 
 impl Reader<'_> {
     /// Clauses up to the end, or to the parenthesis that closes them.
-    fn query(&mut self, depth: usize) -> Result<Option<Nested>> {
+    fn query(&mut self, depth: usize) -> Result<Option<Query>> {
         if depth > MAX_PARENTHESES {
             return Err(illegal("[simple_query_string] has parentheses nested too deep"));
         }
@@ -142,13 +138,13 @@ impl Reader<'_> {
         Ok(joined.query())
     }
 
-    fn asked(&mut self, query: FieldQuery) -> Result<Option<Nested>> {
+    fn asked(&mut self, query: FieldQuery) -> Result<Option<Query>> {
         let (fields, lenient) = (self.of.fields.clone(), self.of.lenient);
         self.clauses.of_fields(&fields)?;
         // As in the field: every field counts, not the best alone.
         let asked =
             FieldsQuery { fields, query, lenient, tie_breaker: 0.0, sums: true, drops: true };
-        Ok(Some(Nested { query: Query::of(QueryKind::Fields(Box::new(asked))), depth: 0 }))
+        Ok(Some(Query::of(QueryKind::Fields(Box::new(asked)))))
     }
 
     /// Takes what stands before one of `ends` that no backslash escapes; without the backslashes.
@@ -166,7 +162,7 @@ impl Reader<'_> {
         }
     }
 
-    fn phrase(&mut self) -> Result<Option<Nested>> {
+    fn phrase(&mut self) -> Result<Option<Query>> {
         let whole = self.rest;
         self.rest = &whole[1..];
         let (text, end) = self.take(|sign| sign == '"');
@@ -192,7 +188,7 @@ impl Reader<'_> {
         }
     }
 
-    fn word(&mut self) -> Result<Option<Nested>> {
+    fn word(&mut self) -> Result<Option<Query>> {
         let begin = self.rest;
         let (text, _) = self.take(|sign| sign.is_whitespace() || "+|()\"~".contains(sign));
         let written = &begin[..begin.len() - self.rest.len()];
@@ -275,11 +271,6 @@ mod tests {
     /// What is made of a text is walked by functions that call themselves, its end of life included.
     #[test]
     fn clauses_are_nested_no_deeper_than_the_bound() {
-        fn depth(query: &Query) -> usize {
-            let QueryKind::Bool(of) = &query.kind else { return 0 };
-            let clauses = [&of.must, &of.should, &of.must_not].into_iter().flatten();
-            1 + clauses.map(depth).max().unwrap_or(0)
-        }
         let of = SimpleQueryString { fields: Vec::new(), all: false, lenient: None };
         let read = |text: &str| of.parse(text, &mut Clauses::default());
         let groups = |times: usize| format!("{}a{}", "b|-(c+".repeat(times), ")".repeat(times));
