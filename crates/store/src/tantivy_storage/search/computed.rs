@@ -262,26 +262,9 @@ impl ValueSource for Source {
     ) -> Cardinality {
         values.clear();
         docids.clear();
-        if let Reading::Matches(matches) = &self.computed.reading {
-            for doc in docs {
-                matches.put(&self.matched, *doc, values);
-                docids.resize(values.len(), *doc);
-            }
-            return Cardinality::Multivalued;
-        }
-        if let (Reading::Distance(asked), Some(points)) = (&self.computed.reading, &self.points) {
-            for doc in docs {
-                let from = values.len();
-                for point in points.of(*doc) {
-                    let distance = geo::haversine_m(asked.origin, point) / asked.unit_m;
-                    put_places(&asked.ranges, distance, values);
-                }
-                values[from..].sort_unstable();
-                docids.resize(values.len(), *doc);
-            }
-            return Cardinality::Multivalued;
-        }
-        if self.column.is_single() {
+        let is_of_column =
+            !matches!(self.computed.reading, Reading::Matches(_) | Reading::Distance(_));
+        if is_of_column && self.column.is_single() {
             let mut bits = std::mem::take(&mut self.bits);
             self.column.block_bits(docs, &mut bits);
             for (doc, bits) in docs.iter().zip(&bits) {
@@ -299,15 +282,26 @@ impl ValueSource for Source {
         let mut found = Vec::new();
         for doc in docs {
             let from = values.len();
-            found.clear();
-            self.column.each_bits(*doc, |bits| found.push(bits));
-            if self.column.kind().is_set() {
-                found.sort_unstable();
-                found.dedup();
-            }
-            found.iter().for_each(|bits| self.put(*bits, values));
-            if found.is_empty() {
-                self.put_missing(values);
+            match &self.computed.reading {
+                Reading::Matches(matches) => matches.put(&self.matched, *doc, values),
+                Reading::Distance(asked) => {
+                    for point in self.points.iter().flat_map(|points| points.of(*doc)) {
+                        let distance = geo::haversine_m(asked.origin, point) / asked.unit_m;
+                        put_places(&asked.ranges, distance, values);
+                    }
+                }
+                _ => {
+                    found.clear();
+                    self.column.each_bits(*doc, |bits| found.push(bits));
+                    if self.column.kind().is_set() {
+                        found.sort_unstable();
+                        found.dedup();
+                    }
+                    found.iter().for_each(|bits| self.put(*bits, values));
+                    if found.is_empty() {
+                        self.put_missing(values);
+                    }
+                }
             }
             self.tidy(&mut values[from..]);
             docids.resize(values.len(), *doc);
