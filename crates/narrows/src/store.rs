@@ -10,8 +10,8 @@ use clusters::live::{LiveClient, LiveOptions};
 use clusters::wire::WireHost;
 use lab::load::{Check, Client, Failure, Request, SocketClient};
 use record::RunDir;
-use report::stored::{Document, documents, read_race, templates};
-use serde_json::json;
+use report::stored::{Document, documents, read_race, templates, without_nested};
+use serde_json::{Value, json};
 use world::Env;
 
 use crate::exit::Usage;
@@ -33,7 +33,7 @@ pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<usize
         let mut store =
             Store { client: SocketClient::new(&hosts), env, hosts: hosts.len(), next: 0 };
         for (name, template) in templates() {
-            store.template(name, &template.to_string()).await?;
+            store.template(name, &template).await?;
         }
         for part in documents.chunks(AT_ONCE) {
             store.bulk(part).await?;
@@ -72,21 +72,35 @@ struct Store {
 
 impl Store {
     /// Makes an index template where there is none of its name: one that somebody has changed stays.
-    async fn template(&mut self, name: &str, body: &str) -> anyhow::Result<()> {
+    async fn template(&mut self, name: &str, template: &Value) -> anyhow::Result<()> {
+        let Some(why) = self.refusal(name, template).await? else { return Ok(()) };
+        // Without a template no date of a race is a date, and no id is found as it is.
+        if let Some(flat) = without_nested(template)
+            && self.refusal(name, &flat).await?.is_none()
+        {
+            say!(
+                "narrows: the store refuses the index template {name} ({why}) and takes it without nested fields: a search \
+                 looks at all operations of a race at once"
+            );
+            return Ok(());
+        }
+        say!(
+            "narrows: the store refuses the index template {name} ({why}): it maps fields of {name}-* by itself"
+        );
+        Ok(())
+    }
+
+    /// Puts an index template; what the store refuses it with, if it does. One that is there already is none.
+    async fn refusal(&mut self, name: &str, template: &Value) -> anyhow::Result<Option<String>> {
         let path = format!("/_index_template/{name}?create=true");
-        match self.ask("PUT", &path, body.to_owned(), Check::Status).await {
-            Ok(()) => Ok(()),
-            // It is there already.
+        match self.ask("PUT", &path, template.to_string(), Check::Status).await {
+            Ok(()) => Ok(None),
             Err(Failure::Refused { status: 400, kind }) if kind == "illegal_argument_exception" => {
-                Ok(())
+                Ok(None)
             }
-            // A store that has no templates, or not all types of fields, maps them by itself.
+            // A store that has no templates, or not all types of fields.
             Err(Failure::Refused { status: status @ (400 | 404 | 405), kind }) => {
-                say!(
-                    "narrows: the store refuses the index template {name} ({status} {kind}): it maps fields of {name}-* \
-                     by itself"
-                );
-                Ok(())
+                Ok(Some(format!("{status} {kind}")))
             }
             Err(failure) => Err(refused(&failure)),
         }

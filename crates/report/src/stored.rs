@@ -74,6 +74,13 @@ pub fn templates() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// A template of [`templates`] for a store that has no nested fields, if there are some in it.
+pub fn without_nested(template: &Value) -> Option<Value> {
+    let mut flat = template.clone();
+    flat["template"]["mappings"]["properties"].as_object_mut()?.remove("results")?;
+    Some(flat)
+}
+
 /// The documents of a run: its race, its results, its samples.
 pub fn documents(run: &RunDir) -> Vec<Document> {
     let stored = Stored::of(run);
@@ -139,6 +146,11 @@ impl<'a> Stored<'a> {
         Value::Object(of)
     }
 
+    fn user_tags(&self) -> Value {
+        let manifest = &self.run.manifest;
+        json!({ "seed": manifest.seed.to_string(), "scale": manifest.scale.to_string() })
+    }
+
     fn race(&self, summary: &Summary<'_>) -> Document {
         let RunDir { manifest, rows, damage, .. } = self.run;
         let record = json!({ "manifest": manifest, "rows": rows, "damage": damage });
@@ -146,8 +158,8 @@ impl<'a> Stored<'a> {
         let race = self.with(json!({
             "rally-version": format!("narrows {}", manifest.version),
             "pipeline": "narrows",
-            "user-tags": { "seed": manifest.seed.to_string(), "scale": manifest.scale.to_string() },
-            "cluster": { "distribution-version": "", "distribution-flavor": manifest.target },
+            "user-tags": self.user_tags(),
+            "cluster": { "distribution-version": null, "distribution-flavor": manifest.target },
             "node-count": manifest.nodes.len(),
             "meta": {
                 "headline": summary.headline,
@@ -160,9 +172,13 @@ impl<'a> Stored<'a> {
     }
 
     fn results(&self, summary: &Summary<'_>) -> Vec<Document> {
+        let manifest = &self.run.manifest;
         let result = |variant: &str, task: &str, operation: &str, name: &str, value: Value| {
             self.with(json!({
-                "rally-version": format!("narrows {}", self.run.manifest.version),
+                "rally-version": format!("narrows {}", manifest.version),
+                "distribution-version": null,
+                "distribution-flavor": manifest.target,
+                "user-tags": self.user_tags(),
                 "active": true,
                 "task": task,
                 "operation": operation,
@@ -177,12 +193,14 @@ impl<'a> Stored<'a> {
             let task = self.task_of(variant, operation);
             let metrics = self.op_metrics(load);
             for name in ["throughput", "latency", "service_time"] {
-                if metrics[name].is_object() {
+                if metrics[name].as_object().is_some_and(|measured| !measured.is_empty()) {
                     all.push(result(variant, &task, operation, name, metrics[name].clone()));
                 }
             }
-            let errors = json!({ "single": metrics["error_rate"] });
-            all.push(result(variant, &task, operation, "error_rate", errors));
+            for name in ["error_rate", "duration"] {
+                let single = json!({ "single": metrics[name] });
+                all.push(result(variant, &task, operation, name, single));
+            }
         }
         let copies = summary.loads.is_empty() && summary.following.is_empty();
         for (variant, figures) in summary.finished().filter(|_| copies) {
@@ -294,6 +312,8 @@ impl<'a> Stored<'a> {
             }
             Some(found)
         };
+        // Rally reads a time that is not there as one without percentiles, and stops at null.
+        let not_measured = || json!({});
         let counts_documents = load.laps.iter().any(|lap| lap.documents > 0);
         json!({
             "task": self.task_of(&load.variant, &load.operation),
@@ -305,8 +325,9 @@ impl<'a> Stored<'a> {
                 "max": total("Max Throughput"),
                 "unit": if counts_documents { "docs/s" } else { "ops/s" },
             },
-            "latency": times("latency", |lap| lap.latency),
-            "service_time": times("service time", |lap| lap.service_time),
+            "latency": times("latency", |lap| lap.latency).unwrap_or_else(not_measured),
+            "service_time": times("service time", |lap| lap.service_time).unwrap_or_else(not_measured),
+            "processing_time": not_measured(),
             "error_rate": total("error rate").unwrap_or(0.0) / 100.0,
             "duration": load.laps.iter().map(|lap| lap.seconds).sum::<f64>() * 1e3,
             "meta": { "variant": load.variant, "laps": load.laps.len() },
@@ -488,9 +509,9 @@ mod tests {
         assert_eq!(metrics[1]["throughput"]["unit"], "ops/s");
         assert_eq!(keys(&metrics[1]["service_time"]), ["100_0", "mean", "unit"]);
         let results = of("results");
-        assert_eq!(results.len(), 4 * 4, "three figures and the error rate of each");
+        assert_eq!(results.len(), 4 * 5, "three figures, the error rate and the duration of each");
         assert_eq!(
-            (&results[8]["task"], &results[8]["meta"]["variant"]),
+            (&results[10]["task"], &results[10]["meta"]["variant"]),
             (&json!("b, bulk"), &json!("b"))
         );
         let sample = of("metrics")[0];
@@ -498,6 +519,37 @@ mod tests {
         assert_eq!((&sample["value"], &sample["unit"]), (&json!(1000.0), &json!("docs/s")));
         let alone = documents(&run_of_ours(&["a"], &loads));
         assert_eq!(alone[0].source["results"]["op_metrics"][0]["task"], "bulk");
+    }
+
+    #[test]
+    fn a_time_that_was_not_measured_is_stored_as_rally_stores_it() {
+        let load = LoadFigures { latency: None, service_time: None, ..task("term", 2) };
+        let all = documents(&run_of_ours(&["a"], &[load]));
+        let metrics = &all[0].source["results"]["op_metrics"][0];
+        for name in ["latency", "service_time", "processing_time"] {
+            assert_eq!(metrics[name], json!({}), "{name}");
+        }
+        let results: Vec<&Value> = all
+            .iter()
+            .filter(|document| document.index.starts_with("rally-results"))
+            .map(|document| &document.source)
+            .collect();
+        let names: Vec<&Value> = results.iter().map(|result| &result["name"]).collect();
+        assert_eq!(names, ["throughput", "error_rate", "duration"]);
+        assert_eq!(results[2]["value"], json!({ "single": 2000.0 }));
+        assert_eq!(results[2]["user-tags"], all[0].source["user-tags"]);
+    }
+
+    #[test]
+    fn the_template_of_races_alone_has_nested_fields_and_is_whole_without_them() {
+        let mut flat = templates();
+        flat.retain(|(_, template)| without_nested(template).is_some());
+        let [(name, template)] = flat.as_slice() else { panic!("one has nested fields") };
+        assert_eq!(*name, "rally-races");
+        let (nested, flat) = (template.to_string(), without_nested(template).unwrap());
+        assert!(nested.contains("\"nested\"") && !flat.to_string().contains("\"nested\""));
+        assert_eq!(flat["template"]["mappings"]["properties"]["race-timestamp"]["type"], "date");
+        assert_eq!(flat["index_patterns"], template["index_patterns"]);
     }
 
     #[test]

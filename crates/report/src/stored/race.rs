@@ -44,7 +44,9 @@ pub fn read_race(source: &Value) -> Result<RunDir, String> {
 fn load_of(task: &Value) -> LoadFigures {
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     let times = |of: &Value| {
-        of.is_object().then(|| Percentiles {
+        // Rally writes an object without members where nothing was measured.
+        let is_measured = of.as_object().is_some_and(|times| !times.is_empty());
+        is_measured.then(|| Percentiles {
             mean_ms: number(&of["mean"]),
             p50_ms: number(&of["50_0"]),
             p90_ms: number(&of["90_0"]),
@@ -107,7 +109,10 @@ pub(super) mod tests {
                     "service_time": { "50_0": 6.0, "100_0": 7.0, "mean": 7.0 },
                     "latency": { "50_0": 6.0, "100_0": 7.0, "mean": 7.0 },
                 },
-                { "task": "scroll", "throughput": { "median": 40.0, "unit": "pages/s" } },
+                {
+                    "task": "scroll", "throughput": { "median": 40.0, "unit": "pages/s" },
+                    "latency": {}, "service_time": {},
+                },
             ] }
         });
         read_race(&race).unwrap()
@@ -131,6 +136,7 @@ pub(super) mod tests {
         assert!(bulk.throughput.mean_per_s.is_nan(), "its requests a second are not known");
         assert_eq!(bulk.rate_per_s, None, "both times are the same: it was a closed loop");
         assert!(scroll.throughput.median_per_s.is_nan(), "pages are no requests");
+        assert_eq!(scroll.latency, None, "nothing was measured");
         assert!(read_race(&json!({"race-id": "x"})).unwrap_err().contains("op_metrics"));
     }
 }
