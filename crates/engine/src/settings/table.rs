@@ -334,20 +334,44 @@ pub fn check(name: &str, value: &str) -> Result<String, SettingError> {
     })
 }
 
-/// Settings of the field that are refused, by the beginnings of their names, with what to do instead.
-const REFUSED: [(&str, &str); 4] = [
+const NO_PIPELINES: &str = "there are no ingest pipelines; send documents as they are to be kept";
+const NO_SLOW_LOG: &str =
+    "there is no log of slow requests; GET _tasks?detailed=true shows requests while they run";
+const ONLY_SPEED: &str = "leave it out: it would change only how fast merges are";
+
+/// Settings of indices of the field that are refused, by the beginnings of their names, with what to do instead.
+const REFUSED: [(&str, &str); 15] = [
     (
         "index.analysis.",
         "texts are read by the analyzers standard, simple, whitespace, keyword and english, which a field names",
     ),
+    ("index.auto_expand_replicas", "set index.number_of_replicas"),
     ("index.blocks.", "an index is open, or closed by POST /{index}/_close"),
+    ("index.default_pipeline", NO_PIPELINES),
+    ("index.final_pipeline", NO_PIPELINES),
+    ("index.hidden", "leave it out: a pattern of names means every index that fits it"),
+    ("index.indexing.slowlog.", NO_SLOW_LOG),
     ("index.lifecycle.", "roll over by POST /{alias}/_rollover, and delete indices that are old"),
+    ("index.merge.policy.", ONLY_SPEED),
+    ("index.merge.scheduler.", ONLY_SPEED),
+    ("index.number_of_routing_shards", "leave it out: an index is not split"),
+    ("index.search.slowlog.", NO_SLOW_LOG),
+    ("index.similarity.", "leave it out: texts are scored by BM25, with k1 = 1.2 and b = 0.75"),
     ("index.sort.", "leave it out, and sort in the search"),
+    (
+        "index.translog.retention.",
+        "index.soft_deletes.retention_lease.period says how long operations are kept",
+    ),
 ];
+
+/// What to do in place of a setting of the field that is refused.
+pub(super) fn instead_of(name: &str) -> Option<&'static str> {
+    REFUSED.iter().find(|(begin, _)| name.starts_with(*begin)).map(|(_, instead)| *instead)
+}
 
 /// The error for a name that is not in the table.
 pub(super) fn unknown(name: &str) -> SettingError {
-    if let Some((_, instead)) = REFUSED.into_iter().find(|(begin, _)| name.starts_with(*begin)) {
+    if let Some(instead) = instead_of(name) {
         return SettingError::Refused { name: name.to_owned(), instead };
     }
     let known: Vec<String> = TABLE.iter().map(|setting| offer(setting, name)).collect();
@@ -412,6 +436,8 @@ mod tests {
         for (name, instead) in [
             ("index.analysis.analyzer.own.type", "the analyzers standard"),
             ("index.blocks.read_only_allow_delete", "/_close"),
+            ("index.merge.policy.segments_per_tier", "how fast merges are"),
+            ("index.search.slowlog.threshold.query.warn", "GET _tasks"),
             ("index.lifecycle.name", "/_rollover"),
             ("index.sort.field", "sort in the search"),
         ] {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::table::{TABLE, check, find, unknown};
+use super::table::{TABLE, check, find, instead_of, unknown};
 use super::watermark::{HIGH, LOW, Watermark, Watermarks};
 use super::{SettingError, SettingScope, Settings, SettingsMap};
 
@@ -132,7 +132,13 @@ pub fn check_update(
             checked.insert(name.clone(), None);
             continue;
         }
-        let setting = find(name).ok_or_else(|| unknown(name))?;
+        let found = find(name);
+        // No value of it is ever accepted, so that there is none to take back: clients that lift a block go on.
+        let is_taken_back = scope == SettingScope::Index && value.is_none();
+        if is_taken_back && found.is_none() && instead_of(name).is_some() {
+            continue;
+        }
+        let setting = found.ok_or_else(|| unknown(name))?;
         if setting.scope != scope {
             return Err(misplaced(name, setting.scope));
         }
@@ -302,6 +308,23 @@ mod tests {
         );
         let update = given(&[("transport.connections_per_node.recovery", None)]);
         assert!(check_update(SettingScope::Cluster, When::Running, &update).is_err());
+    }
+
+    #[test]
+    fn what_is_never_accepted_can_be_taken_back() {
+        let update = given(&[
+            ("index.blocks.read_only_allow_delete", None),
+            ("index.number_of_replicas", Some("2")),
+            ("index.search.slowlog.threshold.query.warn", None),
+        ]);
+        let checked = check_update(SettingScope::Index, When::Running, &update).unwrap();
+        assert_eq!(checked, given(&[("index.number_of_replicas", Some("2"))]));
+        for (name, value) in
+            [("index.blocks.read_only_allow_delete", Some("true")), ("index.nothing", None)]
+        {
+            let update = given(&[(name, value)]);
+            assert!(check_update(SettingScope::Index, When::Running, &update).is_err(), "{name}");
+        }
     }
 
     #[test]
