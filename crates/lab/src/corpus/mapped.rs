@@ -5,6 +5,7 @@ use query::DateFormat;
 use serde_json::{Map, Value, json};
 
 use super::random::Random;
+use super::sought::{Sought, Span};
 use super::words::WORDS;
 
 const FAMILY: u64 = 0x6d61_7070;
@@ -16,6 +17,10 @@ const KEYWORDS: u32 = 100;
 const TEXT_WORDS: u32 = 12;
 /// Of so many values one is of those that are asked for.
 const ASKED_ONE_IN: u32 = 4;
+/// Decimals have two digits behind the point.
+const DECIMAL_PARTS: u32 = 100;
+/// Whole numbers that are exact wherever they are read.
+const EXACT: i64 = 1 << 53;
 
 /// What is made in each field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,14 +28,20 @@ pub struct Mapped(Vec<(String, Made)>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Made {
-    /// With the values that are asked for.
+    /// With the values that are asked for, as those below that hold some.
     Keyword(Vec<String>),
     Words(Vec<String>),
-    /// From 0 to below.
-    Whole(u32),
-    Decimal,
+    Whole {
+        /// From 0 to below.
+        below: u32,
+        /// What the type holds.
+        held: Span,
+        asked: Vec<Span>,
+    },
+    /// In parts.
+    Decimal(Vec<Span>),
     Flag,
-    Date(DateFormat),
+    Date(DateFormat, Vec<Span>),
     Address,
     Point,
     Range,
@@ -59,13 +70,18 @@ impl Mapped {
                 }
                 Some("keyword") => Some(Made::Keyword(Vec::new())),
                 Some("text" | "match_only_text") => Some(Made::Words(Vec::new())),
-                Some("byte") => Some(Made::Whole(100)),
-                Some("short" | "integer" | "long") => Some(Made::Whole(10_000)),
-                Some("half_float" | "float" | "double" | "scaled_float") => Some(Made::Decimal),
+                Some("byte") => Some(Made::whole(100, i8::MAX.into())),
+                Some("short") => Some(Made::whole(10_000, i16::MAX.into())),
+                Some("integer") => Some(Made::whole(10_000, i32::MAX.into())),
+                Some("long") => Some(Made::whole(10_000, EXACT)),
+                Some("half_float" | "float" | "double" | "scaled_float") => {
+                    Some(Made::Decimal(Vec::new()))
+                }
                 Some("boolean") => Some(Made::Flag),
                 Some("date") => {
                     let format = field["format"].as_str().map(DateFormat::parse);
-                    format.unwrap_or_else(|| Ok(DateFormat::default())).ok().map(Made::Date)
+                    let format = format.unwrap_or_else(|| Ok(DateFormat::default())).ok();
+                    format.map(|format| Made::Date(format, Vec::new()))
                 }
                 Some("ip") => Some(Made::Address),
                 Some("geo_point") => Some(Made::Point),
@@ -82,8 +98,8 @@ impl Mapped {
         Mapped(fields)
     }
 
-    /// Has a field hold a text now and then that is asked for, if it holds texts; one of its `fields` is the field.
-    pub fn ask(&mut self, path: &str, text: &str) {
+    /// Has a field hold now and then what is asked for, if its type can; one of its `fields` is the field.
+    pub fn ask(&mut self, path: &str, sought: &Sought) {
         for (name, made) in &mut self.0 {
             let Some(below) = path.strip_prefix(name.as_str()) else { continue };
             let below = match below.strip_prefix('.') {
@@ -91,13 +107,16 @@ impl Mapped {
                 below => below.unwrap_or_default(),
             };
             match made {
-                Made::Object(fields) => fields.ask(below, text),
-                Made::Keyword(asked) | Made::Words(asked)
-                    if !asked.iter().any(|known| known == text) =>
-                {
-                    asked.push(text.to_owned());
+                Made::Object(fields) => fields.ask(below, sought),
+                Made::Keyword(asked) | Made::Words(asked) => {
+                    add(asked, sought.text().map(str::to_owned));
                 }
-                _ => {}
+                Made::Whole { held, asked, .. } => add(asked, sought.numbers(1, held)),
+                Made::Decimal(asked) => {
+                    add(asked, sought.numbers(DECIMAL_PARTS, &(-EXACT..=EXACT)));
+                }
+                Made::Date(format, asked) => add(asked, sought.dates(format)),
+                Made::Flag | Made::Address | Made::Point | Made::Range => {}
             }
         }
     }
@@ -115,12 +134,16 @@ impl Mapped {
 }
 
 impl Made {
+    fn whole(below: u32, most: i64) -> Made {
+        Made::Whole { below, held: -most..=most, asked: Vec::new() }
+    }
+
     fn value(&self, random: &mut Random, n: u64) -> Value {
         match self {
             // The lesser of two: some are frequent and some are rare.
             Made::Keyword(asked) => {
                 if let Some(text) = one_of(asked, random) {
-                    return text.into();
+                    return text.as_str().into();
                 }
                 let value = random.below(KEYWORDS).min(random.below(KEYWORDS));
                 format!("value {value}").into()
@@ -135,12 +158,19 @@ impl Made {
                     .expect("words are ASCII, and what is asked for is text")
                     .into()
             }
-            Made::Whole(bound) => random.below(*bound).into(),
-            Made::Decimal => json!(f64::from(random.below(10_000)) / 100.0),
+            Made::Whole { below, asked, .. } => match within_one_of(asked, random) {
+                Some(number) => number.into(),
+                None => random.below(*below).into(),
+            },
+            Made::Decimal(asked) => {
+                let parts = within_one_of(asked, random);
+                let parts = parts.unwrap_or_else(|| random.below(10_000).into());
+                json!(parts as f64 / f64::from(DECIMAL_PARTS))
+            }
             Made::Flag => (random.below(2) == 1).into(),
-            Made::Date(format) => {
-                let moment = n.min(1 << 40) as i64 * 1000;
-                format.show(FIRST_EPOCH_MS + moment).into()
+            Made::Date(format, asked) => {
+                let in_turn = || FIRST_EPOCH_MS + n.min(1 << 40) as i64 * 1000;
+                format.show(within_one_of(asked, random).unwrap_or_else(in_turn)).into()
             }
             Made::Address => {
                 format!("10.{}.{}.{}", random.below(4), random.below(16), random.below(256)).into()
@@ -160,12 +190,28 @@ impl Made {
     }
 }
 
-/// Now and then one of the texts that are asked for.
-fn one_of<'a>(asked: &'a [String], random: &mut Random) -> Option<&'a str> {
+fn add<T: PartialEq>(asked: &mut Vec<T>, more: Option<T>) {
+    if let Some(one) = more
+        && !asked.contains(&one)
+    {
+        asked.push(one);
+    }
+}
+
+/// Now and then one of those that are asked for.
+fn one_of<'a, T>(asked: &'a [T], random: &mut Random) -> Option<&'a T> {
     if asked.is_empty() || random.below(ASKED_ONE_IN) > 0 {
         return None;
     }
-    Some(asked[random.below(asked.len() as u32) as usize].as_str())
+    Some(random.pick(asked))
+}
+
+/// Now and then a number of one of the spans that are asked for.
+fn within_one_of(asked: &[Span], random: &mut Random) -> Option<i64> {
+    let span = one_of(asked, random)?;
+    let (low, high) = (*span.start(), *span.end());
+    let above = (random.unit() * ((high - low) as f64 + 1.0)) as i64;
+    Some((low + above).min(high))
 }
 
 #[cfg(test)]
@@ -211,11 +257,11 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_held_now_and_then() {
         let (mut made, _) = Mapped::of(&json!({"properties": {
-            "k": {"type": "keyword"}, "key": {"type": "keyword"}, "n": {"type": "long"},
+            "k": {"type": "keyword"}, "key": {"type": "keyword"}, "n": {"type": "boolean"},
             "o": {"properties": {"t": {"type": "text", "fields": {"raw": {"type": "keyword"}}}}},
         }}));
         for (path, text) in [("k", "AT"), ("o.t.raw", "two words"), ("n", "7"), ("gone", "x")] {
-            made.ask(path, text);
+            made.ask(path, &Sought::value(&json!(text)).unwrap());
         }
         let (mut keywords, mut texts) = (0, 0);
         for n in 0..200 {
@@ -224,9 +270,42 @@ mod tests {
             let document: Value = serde_json::from_slice(&document).unwrap();
             keywords += usize::from(document["k"] == "AT");
             texts += usize::from(document["o"]["t"].as_str().unwrap().starts_with("two words "));
-            assert!(document["key"] != "AT" && document["n"].is_u64());
+            assert!(document["key"] != "AT" && document["n"].is_boolean());
         }
         assert!((10..190).contains(&keywords) && (10..190).contains(&texts), "{keywords} {texts}");
+    }
+
+    #[test]
+    fn numbers_and_dates_that_are_asked_for_are_held_now_and_then() {
+        let (mut made, _) = Mapped::of(&json!({"properties": {
+            "b": {"type": "byte"}, "n": {"type": "long"}, "x": {"type": "double"},
+            "d": {"type": "date", "format": "yyyy-MM-dd"},
+        }}));
+        for (path, range) in [
+            ("b", json!({"gte": -5, "lt": 0})),
+            ("b", json!({"gte": 200, "lt": 300})),
+            ("n", json!({"gt": 1_000_000, "lte": 2_000_000})),
+            ("x", json!({"gte": 1000.07, "lte": 1000.07})),
+            ("d", json!({"gte": "01/02/1998", "lt": "01/03/1998", "format": "dd/MM/yyyy"})),
+        ] {
+            made.ask(path, &Sought::range(&range));
+        }
+        let mut held = [0; 4];
+        for n in 0..200 {
+            let mut document = Vec::new();
+            made.write(7, n, &mut document);
+            let document: Value = serde_json::from_slice(&document).unwrap();
+            let number = |name: &str| document[name].as_i64().unwrap();
+            assert!((-5..100).contains(&number("b")), "{document}");
+            let is_held = [
+                number("b") < 0,
+                (1_000_001..=2_000_000).contains(&number("n")),
+                document["x"] == 1000.07,
+                document["d"].as_str().unwrap().starts_with("1998-02-"),
+            ];
+            held.iter_mut().zip(is_held).for_each(|(count, is)| *count += u32::from(is));
+        }
+        assert!(held.iter().all(|count| (10..190).contains(count)), "{held:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Action, Track};
-use crate::corpus::Source;
+use crate::corpus::{Sought, Source};
 use crate::load::Content;
 
 /// Queries that name a field and a value of it.
@@ -32,20 +32,25 @@ impl Track {
             let Content::Corpora(parts) = &mut operation.content else { continue };
             for part in parts {
                 let Source::Mapped(mapped) = &mut part.source else { continue };
-                for (path, text) in &asked {
-                    Arc::make_mut(mapped).ask(path, text);
+                for (path, sought) in &asked {
+                    Arc::make_mut(mapped).ask(path, sought);
                 }
             }
         }
     }
 }
 
-/// Adds the paths and the texts that a body looks for.
-fn values(body: &Value, found: &mut BTreeSet<(String, String)>) {
+/// Adds the paths of fields and what a body looks for in them.
+fn values(body: &Value, found: &mut BTreeSet<(String, Sought)>) {
     let below = match body {
         Value::Object(members) => {
-            let queries = members.iter().filter(|(name, _)| QUERIES.contains(&name.as_str()));
-            queries.filter_map(|(_, query)| query.as_object()).for_each(|of| fields(of, found));
+            for (name, query) in members {
+                match query.as_object() {
+                    Some(of) if name == "range" => ranges(of, found),
+                    Some(of) if QUERIES.contains(&name.as_str()) => fields(name, of, found),
+                    _ => {}
+                }
+            }
             members.values().collect::<Vec<_>>()
         }
         Value::Array(items) => items.iter().collect(),
@@ -54,15 +59,23 @@ fn values(body: &Value, found: &mut BTreeSet<(String, String)>) {
     below.into_iter().for_each(|value| values(value, found));
 }
 
-fn fields(query: &Map<String, Value>, found: &mut BTreeSet<(String, String)>) {
+fn fields(name: &str, query: &Map<String, Value>, found: &mut BTreeSet<(String, Sought)>) {
     for (path, given) in query {
         let long = ["value", "query"].into_iter().find_map(|name| given.get(name));
-        let texts: Vec<&str> = match long.unwrap_or(given) {
-            Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
-            one => Vec::from_iter(one.as_str()),
+        let given = match long.unwrap_or(given) {
+            Value::Array(items) => items.as_slice(),
+            // An option, as of the aggregation of that name; the query has arrays.
+            _ if name == "terms" => continue,
+            one => std::slice::from_ref(one),
         };
-        found.extend(texts.into_iter().map(|text| (path.clone(), text.to_owned())));
+        found.extend(given.iter().filter_map(|value| Some((path.clone(), Sought::value(value)?))));
     }
+}
+
+/// Those of the query `range`; the aggregation of that name has no objects for members.
+fn ranges(query: &Map<String, Value>, found: &mut BTreeSet<(String, Sought)>) {
+    let ranges = query.iter().filter(|(_, range)| range.is_object());
+    found.extend(ranges.map(|(path, range)| (path.clone(), Sought::range(range))));
 }
 
 #[cfg(test)]
@@ -72,20 +85,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_and_texts_are_found_wherever_a_body_looks_for_them() {
+    fn paths_and_values_are_found_wherever_a_body_looks_for_them() {
         let body = json!({
             "query": {"bool": {
                 "must": [{"term": {"a.raw": "x"}}, {"match": {"b": {"query": "y z"}}}],
-                "filter": {"terms": {"c": ["u", "v"], "boost": 2}},
+                "filter": [{"terms": {"c": ["u", 7]}}, {"range": {"d": {"gte": 1, "lt": 5}}}],
             }},
-            "aggs": {"n": {"terms": {"field": "k", "size": 3}}, "m": {"filter": {"prefix": {"a": {"value": "w"}}}}},
+            "aggs": {
+                "m": {"filter": {"prefix": {"a": {"value": "w"}}}},
+                "n": {"terms": {"field": "k", "size": 3}},
+                "r": {"range": {"field": "d", "ranges": [{"from": 1}]}},
+            },
         });
         let mut found = BTreeSet::new();
         values(&body, &mut found);
-        let found: Vec<_> =
-            found.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        let expected =
-            [("a", "w"), ("a.raw", "x"), ("b", "y z"), ("c", "u"), ("c", "v"), ("field", "k")];
-        assert_eq!(found, expected);
+        let value = |of: Value| Sought::value(&of).unwrap();
+        let expected = [
+            ("a", value(json!("w"))),
+            ("a.raw", value(json!("x"))),
+            ("b", value(json!("y z"))),
+            ("c", value(json!("u"))),
+            ("c", value(json!(7))),
+            ("d", Sought::range(&json!({"gte": 1, "lt": 5}))),
+        ];
+        let expected = expected.map(|(path, sought)| (path.to_owned(), sought));
+        assert_eq!(found, BTreeSet::from(expected));
     }
 }
