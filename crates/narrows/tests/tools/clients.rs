@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::cluster::Cluster;
-use crate::common::{all_end, folded, processes_of_home};
+use crate::common::{all_end, folded, json, narrows, processes_of_home};
 
 /// What each program does, and says that it did, in this order.
 const STEPS: [&str; 12] = [
@@ -301,6 +301,58 @@ pub fn drivers_race_a_track() {
     race("opensearch-benchmark", "workload.json", &words, ".benchmark/benchmarks/test-runs");
     let words = ["esrally", "race", "--track-path=TRACK", "--track-params=PARAMETERS"];
     race("esrally", "track.json", &words, ".rally/benchmarks/races");
+}
+
+/// Where esrally keeps what it does, and in which store it looks for races. Its file has to have all of this.
+fn esrally_with(session: &Session, store: &Cluster) {
+    let (host, port) = store.url().strip_prefix("http://").unwrap().split_once(':').unwrap();
+    let home = session.path(".rally").display().to_string();
+    fs::create_dir(&home).unwrap();
+    let file = format!(
+        "[meta]\nconfig.version = 17\n\
+         [system]\nenv.name = narrows\n\
+         [node]\nroot.dir = {home}/benchmarks\nsrc.root.dir = {home}/src\n\
+         [benchmarks]\nlocal.dataset.cache = {home}/data\n\
+         [reporting]\ndatastore.type = elasticsearch\ndatastore.host = {host}\ndatastore.port = {port}\n\
+         datastore.secure = False\ndatastore.user =\ndatastore.password =\n\
+         [tracks]\ndefault.url = none\n\
+         [teams]\ndefault.url = none\n\
+         [distributions]\nrelease.cache = true\n\
+         [defaults]\npreserve_benchmark_candidate = false\n"
+    );
+    fs::write(session.path(".rally/rally.ini"), file).unwrap();
+}
+
+/// By the queries that its own commands ask a metrics store.
+pub fn esrally_lists_and_compares_races_that_narrows_stored() {
+    let client = Client::named("esrally");
+    let (store, session) = (Cluster::start(1), Session::new());
+    let runs = session.path("runs").display().to_string();
+    let track = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tracks/shop/track.json");
+    let short = ["run", track, "--generate", "--test-mode", "--on", "virtual", "--json"];
+    let races = [1, 2].map(|_| {
+        let run = json(&narrows(
+            &[&short[..], &["--runs", runs.as_str(), "--store", store.url()]].concat(),
+        ));
+        run["run"].as_str().unwrap().to_owned()
+    });
+    store.ask("POST", "/rally-races-*/_refresh", "");
+    esrally_with(&session, &store);
+    let program = client.home().join("bin/esrally").display().to_string();
+    let said = |words: &[&str]| {
+        let words = [&[program.as_str()][..], words, &["--offline"]].concat();
+        session.run(&words.into_iter().map(str::to_owned).collect::<Vec<_>>(), client)
+    };
+    let listed = said(&["list", "races"]);
+    for race in &races {
+        assert!(listed.contains(race.as_str()), "{listed}");
+    }
+    let [baseline, contender] = &races;
+    let both = [format!("--baseline={baseline}"), format!("--contender={contender}")];
+    let compared = said(&["compare", &both[0], &both[1]]);
+    for part in ["one-item", "Median Throughput", "100th percentile service time"] {
+        assert!(compared.contains(part), "{part}: {compared}");
+    }
 }
 
 /// Out of a cluster into files, and from there into another index.

@@ -49,6 +49,7 @@ testbed::main! {
     opensearch::a_setting_that_the_release_does_not_have_is_said [JAVA, MAVEN],
     clients::clients_of_javascript_work [CLIENTS],
     clients::elasticdump_copies_an_index_out_and_in [CLIENTS],
+    clients::esrally_lists_and_compares_races_that_narrows_stored [CLIENTS],
     web::a_browser_shows_the_token_over_tls [CHROMIUM],
     opensearch::that_maven_is_missing_is_said_with_the_command_that_installs_it [JAVA],
     clients::the_client_of_go_works [CLIENTS],
