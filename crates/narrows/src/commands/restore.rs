@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use clusters::{Journal, PUT_BACK_PATIENCE};
+use clusters::live::Address;
+use clusters::{Credentials, Journal, PUT_BACK_PATIENCE};
 use world::Env;
 
 use crate::exit::Usage;
@@ -18,6 +19,10 @@ pub(crate) struct Args {
     /// Where runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
     runs: PathBuf,
+    /// Hosts of the cluster, repeated or joined by commas. Credentials are sent to no host that only the journal of the
+    /// run names.
+    #[arg(long, value_name = "URL")]
+    on: Vec<String>,
     #[command(flatten)]
     connect: ConnectArgs,
 }
@@ -70,10 +75,43 @@ fn with_journals(runs: &Path) -> anyhow::Result<Vec<String>> {
 /// Puts back what is in one journal.
 async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<()> {
     let journal = Journal::open(path)?;
-    let hosts = journal.head().hosts.clone();
+    let hosts = hosts(&journal, path, args)?;
     let client = client(env, &hosts, &args.connect, PUT_BACK_PATIENCE)?;
     let left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
     tell_left(&left);
     let but = if left.is_empty() { "" } else { " but for what somebody else has changed" };
     Ok(writeln!(terminal::out(), "{} is as it was{but}", hosts.join(","))?)
+}
+
+/// The hosts of a journal that are asked. The directory of a run may come from somebody else, and whoever wrote its
+/// journal would be handed the credentials: where there are any, hosts of the command line alone are asked.
+fn hosts(journal: &Journal, path: &Path, args: &Args) -> anyhow::Result<Vec<String>> {
+    let parsed = |texts: &[String]| {
+        let parsed = Address::parse_all(texts.iter().map(String::as_str));
+        parsed.map_err(|error| usage(&error))
+    };
+    let journaled = parsed(&journal.head().hosts)?;
+    let is_anonymous =
+        args.connect.credentials().map_err(|error| usage(&error))? == Credentials::None;
+    let asked: Vec<String> = match args.on.is_empty() {
+        true if is_anonymous => journaled.iter().map(ToString::to_string).collect(),
+        true => Vec::new(),
+        false => {
+            let named = parsed(&args.on)?;
+            let both = journaled.iter().filter(|host| named.contains(host));
+            both.map(ToString::to_string).collect()
+        }
+    };
+    if asked.is_empty() {
+        // The line to type holds none of these hosts: they may be written so that a shell obeys them.
+        let journaled = journaled.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        return Err(Usage(format!(
+            "{} is of a cluster at {journaled}, and --on names none of these hosts: a run that came from somebody else \
+             may name any, and credentials go to those alone that you name; nothing was sent; if it is your cluster, \
+             say --on URL with one of its hosts as well",
+            path.display()
+        ))
+        .into());
+    }
+    Ok(asked)
 }

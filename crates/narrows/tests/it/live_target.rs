@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
@@ -12,6 +14,9 @@ use crate::common::{self, BINARY, failed, look_until, said, signal, spawned, unt
 
 const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
+/// What a cluster says that it is.
+const ROOT: &str = r#"{"cluster_name":"c","cluster_uuid":"u",
+    "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
 
 fn run(cluster: &Cluster, runs: &Path, more: &[&str]) -> Command {
     run_plan("replica-over-link", cluster, runs, more)
@@ -114,8 +119,6 @@ fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
 /// One of two journals is damaged: the cluster of the other is put back all the same.
 #[test]
 fn a_cluster_that_cannot_be_put_back_keeps_no_other_from_it() {
-    const ROOT: &str = r#"{"cluster_name":"c","cluster_uuid":"u",
-        "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
     let url = answering(|_| Some(("200 OK", ROOT)));
     let run = tempfile::tempdir().unwrap();
     let write = |name: &str, text: String| std::fs::write(run.path().join(name), text).unwrap();
@@ -126,6 +129,36 @@ fn a_cluster_that_cannot_be_put_back_keeps_no_other_from_it() {
     let output = Command::new(BINARY).arg("restore").arg(run.path()).output().unwrap();
     failed(&output, 1, &["changes.jsonl"]);
     assert!(!run.path().join("changes-leader.jsonl").exists());
+}
+
+/// A run's directory may come from somebody else, whose host would be handed the credentials.
+#[test]
+fn credentials_go_to_no_host_that_only_a_journal_names() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let url = answering(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Some(("200 OK", ROOT))
+    });
+    let run = tempfile::tempdir().unwrap();
+    let journal = run.path().join("changes.jsonl");
+    std::fs::write(run.path().join("manifest.json"), "{}").unwrap();
+    let head = json!({ "format": 2, "cluster_uuid": "u", "hosts": [url] });
+    std::fs::write(&journal, format!("{head}\n")).unwrap();
+    let restore = |more: &[&str]| {
+        let mut command = Command::new(BINARY);
+        command.arg("restore").arg(run.path()).args(more);
+        command.env_remove("NARROWS_API_KEY").env_remove("NARROWS_TOKEN");
+        command.env("NARROWS_USER", "me").env("NARROWS_PASSWORD", "hush").output().unwrap()
+    };
+    for more in [vec![], vec!["--on", "http://127.0.0.1:1"]] {
+        failed(&restore(&more), 2, &[url.as_str(), "credentials", "say --on URL"]);
+        assert_eq!(asked.load(Ordering::Relaxed), 0, "{more:?}");
+        assert!(journal.exists(), "{more:?}");
+    }
+    let output = restore(&["--on", &format!("http://127.0.0.1:1,{url}")]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(asked.load(Ordering::Relaxed) > 0 && !journal.exists());
 }
 
 #[test]
@@ -417,8 +450,6 @@ fn clusters_follow_each_other_through_the_api_that_they_have() {
 /// What a follower lacks is said by what it refuses to answer, before the leader is looked at.
 #[test]
 fn a_follower_with_neither_api_is_told_what_it_lacks() {
-    const ROOT: &str = r#"{"cluster_name":"c","cluster_uuid":"u",
-        "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
     const NONE: &str = r#"{"error":"no handler found for uri"}"#;
     let start = || {
         answering(|path| match path {
