@@ -218,7 +218,8 @@ impl Journal {
         Ok(number)
     }
 
-    /// Takes note of the answer to a change. What was made or refused is not made later either.
+    /// Takes note of the answer to a change that no other host was asked for. What was made or refused is not made
+    /// later either.
     pub(super) fn answered<T>(&mut self, number: usize, answer: &Result<T>) {
         if matches!(
             answer,
@@ -234,6 +235,11 @@ impl Journal {
     /// Changes that may be made yet.
     fn unanswered(&self) -> impl Iterator<Item = &Change> {
         self.unanswered.iter().map(|number| &self.changes[*number])
+    }
+
+    /// Whether settings may be changed yet.
+    pub(super) fn settings_may_come(&self) -> bool {
+        self.unanswered().any(|change| matches!(change, Change::Settings { .. }))
     }
 
     /// The value of a setting in a scope before the first change; none if it was not changed.

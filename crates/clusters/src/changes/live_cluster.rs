@@ -106,8 +106,11 @@ impl LiveCluster {
         body: Bytes,
     ) -> Result<Answer> {
         let (body, change) = self.journal_before(method, path, body).await?;
+        let unanswered = self.client.unanswered();
         let answer = self.client.request(limit, method, path, body).await;
-        if let (Some(change), Some(journal)) = (change, self.journal.borrow_mut().as_mut()) {
+        if let (Some(change), Some(journal)) = (change, self.journal.borrow_mut().as_mut())
+            && self.client.unanswered() == unanswered
+        {
             journal.answered(change, &answer);
         }
         answer

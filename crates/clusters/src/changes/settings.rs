@@ -1,15 +1,20 @@
 //! Settings of a cluster that was not started here: reading them, changing one for a while, and putting it back.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use record::observation::{Scope, Setting};
 use serde_json::{Value, json};
 
-use super::journal::{Change, Journal, SettingValue};
+use super::journal::{Change, Journal, SettingValue, Values};
 use crate::live::LiveClient;
 use crate::{Error, Result};
 
 pub(crate) const SETTINGS: &str = "/_cluster/settings";
+/// How long settings are looked at after they were put back, where a change that was sent to another host may come yet:
+/// in the field a manager that has not begun a change after 30 s does not begin it (`master_timeout`). And how often.
+const COMES_LATE_MAX: Duration = Duration::from_secs(30);
+const COMES_LATE_EVERY: Duration = Duration::from_secs(1);
 
 /// The scopes in which a cluster's settings can be set, with their names in its API.
 const SCOPES: [(Scope, &str); 2] =
@@ -66,19 +71,36 @@ impl ClusterSettings {
 
 /// Puts back the settings in a journal; returns a sentence for each that someone else has changed since, which is left.
 /// The journal stays.
+///
+/// A change that one host was sent and did not answer may still be held up there, and so come after what is sent to
+/// another one. Where changes went to several hosts, what comes for as long as an answer may take is put back, too.
 pub(crate) async fn put_back(client: &LiveClient, journal: &Journal) -> Result<Vec<String>> {
-    let mut left = Vec::new();
     if !journal.has_settings() {
-        return Ok(left);
+        return Ok(Vec::new());
     }
+    let left = put_back_now(client, journal, true).await?;
+    if journal.head().hosts.len() > 1 && journal.settings_may_come() {
+        let ends = client.now() + COMES_LATE_MAX.min(client.options().timeout);
+        while client.now() < ends {
+            client.sleep_until(client.now() + COMES_LATE_EVERY).await;
+            // What somebody else changes from now on is theirs, and no news.
+            put_back_now(client, journal, false).await?;
+        }
+    }
+    Ok(left)
+}
+
+/// As [`put_back`], once. What has its original value is sent again only where that is `first`.
+async fn put_back_now(client: &LiveClient, journal: &Journal, first: bool) -> Result<Vec<String>> {
+    let mut left = Vec::new();
     let there = ClusterSettings::ask(client).await?;
     for (scope, rank) in SCOPES {
         let back = journal.settings_back(scope, there.at(scope));
         if !back.set.is_empty() {
             client.ask("PUT", SETTINGS, &json!({ rank: back.set })).await?;
         }
-        for (name, original) in &back.again {
-            set_again(client, rank, name, original).await?;
+        for (name, original) in if first { back.again } else { Values::new() } {
+            set_again(client, rank, &name, &original).await?;
         }
         left.extend(back.left);
     }
@@ -140,8 +162,11 @@ impl BorrowedSettings {
         let (before, set) = (one(now), one(Some(to.to_owned())));
         let body = json!({ rank: set });
         let change = self.journal.record(Change::Settings { scope, before, set })?;
+        let unanswered = self.client.unanswered();
         let answer = self.client.ask("PUT", SETTINGS, &body).await;
-        self.journal.answered(change, &answer);
+        if self.client.unanswered() == unanswered {
+            self.journal.answered(change, &answer);
+        }
         answer.map(drop)
     }
 

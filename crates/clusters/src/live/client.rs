@@ -64,6 +64,8 @@ pub struct LiveClient {
     look_ends: Rc<Cell<Option<Time>>>,
     requests: Cell<u32>,
     answer_bytes: Cell<u64>,
+    /// Changes that were sent to a host and not answered by it, whoever answered them afterwards.
+    unanswered: Cell<u32>,
     tape: Tape,
 }
 
@@ -94,6 +96,7 @@ impl LiveClient {
             look_ends: Rc::default(),
             requests: Cell::new(0),
             answer_bytes: Cell::new(0),
+            unanswered: Cell::new(0),
             tape: Tape::Off,
         })
     }
@@ -178,6 +181,12 @@ impl LiveClient {
     /// Requests and bytes of answers so far.
     pub fn cost(&self) -> (u32, u64) {
         (self.requests.get(), self.answer_bytes.get())
+    }
+
+    /// How many changes were sent to a host and not answered by it: each may be made yet, also where another host has
+    /// made it.
+    pub(crate) fn unanswered(&self) -> u32 {
+        self.unanswered.get()
     }
 
     /// Sends a GET to the host that answered last, or to the next where that one does not answer.
@@ -330,6 +339,9 @@ impl LiveClient {
         let took = self.env.now() - began;
         if let (Ok(Ok(_)), Some(ends)) = (&ended, self.look_ends.get()) {
             self.look_ends.set(Some(ends + took));
+        }
+        if method == "PUT" && matches!(ended, Err(_) | Ok(Err(Failure::Broken(_)))) {
+            self.unanswered.set(self.unanswered.get() + 1);
         }
         let exchanged = match ended {
             Ok(Ok(answer)) => Ok(answer),

@@ -77,6 +77,12 @@ async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<()> {
     let journal = Journal::open(path)?;
     let hosts = hosts(&journal, path, args)?;
     let client = client(env, &hosts, &args.connect, PUT_BACK_PATIENCE)?;
+    if journal.head().hosts.len() > 1 {
+        say!(
+            "narrows: one of several hosts may be late with a change: settings are looked at for 30 s after they were \
+             put back"
+        );
+    }
     let left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
     tell_left(&left);
     let but = if left.is_empty() { "" } else { " but for what somebody else has changed" };
