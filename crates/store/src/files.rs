@@ -101,7 +101,24 @@ pub(crate) fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
-/// An empty directory, whatever was there.
+/// Makes a directory, and those above it that are missing, with names that are durable: without one, all that is synced
+/// in a directory is nowhere after a loss of power.
+pub fn make_dir(dir: &Path) -> io::Result<()> {
+    make_dir_with(dir, |above| File::open(above)?.sync_all())
+}
+
+fn make_dir_with(dir: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
+    let is_missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
+    let made: Vec<&Path> = dir.ancestors().take_while(is_missing).collect();
+    fs::create_dir_all(dir)?;
+    for made in made.into_iter().rev() {
+        let above = made.parent().filter(|above| !above.as_os_str().is_empty());
+        sync(above.unwrap_or(Path::new(".")))?;
+    }
+    Ok(())
+}
+
+/// An empty directory, whatever was there. Its name becomes durable with what is published beside it.
 pub(crate) fn fresh_dir(dir: &Path) -> Result<()> {
     remove_dir(dir)?;
     fs::create_dir_all(dir).map_err(io_error("create directory", dir))
@@ -171,4 +188,29 @@ pub fn until_free(dir: &Path) -> Option<File> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_each_directory_that_was_made_is_synced() {
+        let root = tempfile::tempdir().unwrap();
+        let synced = |dir: &Path| {
+            let mut synced = Vec::new();
+            let sync = |above: &Path| {
+                synced.push(above.to_owned());
+                Ok(())
+            };
+            make_dir_with(dir, sync).unwrap();
+            assert!(dir.is_dir());
+            synced
+        };
+        let indices = root.path().join("indices");
+        let index = indices.join("uuid");
+        assert_eq!(synced(&index.join("0")), [root.path(), indices.as_path(), index.as_path()]);
+        assert_eq!(synced(&index.join("1")), [index.as_path()]);
+        assert_eq!(synced(&index.join("1")), Vec::<PathBuf>::new());
+    }
 }

@@ -305,7 +305,7 @@ impl NodeDisk {
 }
 
 fn lock(dir: &Path) -> io::Result<Option<File>> {
-    fs::create_dir_all(dir.join("indices"))?;
+    store::make_dir(&dir.join("indices"))?;
     let path = dir.join("node.lock");
     check_ordinary(&path)?;
     let file = File::create(path)?;
@@ -336,7 +336,7 @@ fn readable(text: String) -> io::Result<String> {
 /// Replaces files of one directory by others with this text; a kill leaves each as it was, or whole.
 fn replace(paths: &[PathBuf], text: &str) -> io::Result<()> {
     let dir = paths[0].parent().expect("a file has a directory");
-    fs::create_dir_all(dir)?;
+    store::make_dir(dir)?;
     // What can fail for want of handles fails before anything is replaced.
     let names = File::open(dir)?;
     for path in paths {

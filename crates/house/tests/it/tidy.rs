@@ -134,6 +134,22 @@ fn one_file_alone_prints() {
     );
 }
 
+/// What was written and synced in a directory whose name is not durable is nowhere after a loss of power.
+#[test]
+fn one_file_alone_makes_directories_of_data() {
+    const MAKER: &str = "crates/store/src/files.rs";
+    let mut wrong = Vec::new();
+    for (name, text) in texts() {
+        let of_data = ["crates/store/src/", "crates/engine/src/"];
+        if name == MAKER || !of_data.iter().any(|folder| name.starts_with(folder)) {
+            continue;
+        }
+        let shipped = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        wrong.extend(shipped.contains("create_dir_all(").then_some(name));
+    }
+    assert!(wrong.is_empty(), "{}: make directories with `make_dir` of {MAKER}", wrong.join(", "));
+}
+
 /// Without these lines CI would pass as before, and would seek the same, or nothing.
 #[test]
 fn ci_draws_seeds_seeks_inputs_and_leaves_no_test_out() {

@@ -26,7 +26,7 @@ pub(super) struct Opening {
 impl Opening {
     /// Takes the directory; answers its files, too.
     pub(super) fn begin(dir: &Path) -> Result<(Opening, Vec<u32>)> {
-        fs::create_dir_all(dir).map_err(io("create directory", dir))?;
+        files::make_dir(dir).map_err(io("create directory", dir))?;
         let lock = files::lock_dir(dir)?;
         let numbers = files::numbered(dir, "records-", ".log")?;
         let generations: Vec<u32> =

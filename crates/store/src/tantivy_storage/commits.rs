@@ -68,7 +68,7 @@ fn read(path: &Path) -> Result<StoredCommit> {
 
 /// Creates an empty copy: an index without documents, and its first commit.
 pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Result<()> {
-    fs::create_dir_all(copy).map_err(io("create directory", copy))?;
+    files::make_dir(copy).map_err(io("create directory", copy))?;
     let _lock = files::lock_dir(copy)?;
     if newest(copy)?.is_some() {
         return Err(Error::AlreadyThere { dir: copy.to_owned() });

@@ -402,7 +402,7 @@ fn prepare(
     dir: &Path,
     commit: &Commit,
 ) -> Result<(File, Option<StoredCommit>, BTreeMap<Arc<str>, Note>)> {
-    fs::create_dir_all(dir).map_err(io("create directory", dir))?;
+    files::make_dir(dir).map_err(io("create directory", dir))?;
     let lock = files::lock_dir(copy)?;
     // A damaged older commit cannot be reused, and must not stop its own replacement.
     let older = commits::newest(copy).unwrap_or(None);
