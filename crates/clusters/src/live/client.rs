@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use world::{Env, Time};
 
+use super::questions::allowed_by;
 use super::transcript::{Exchanged, Header, Replay, Request, Transcript};
 use crate::http::error_in;
 use crate::http::{Address, Exchange, HttpClient, LiveOptions, TlsOptions};
@@ -391,12 +392,7 @@ impl LiveClient {
                 method: method.to_owned(),
                 path: path.to_owned(),
                 reason,
-                needs: match method {
-                    "PUT" | "DELETE" => {
-                        "the cluster privilege \"manage\" allows what was to be changed"
-                    }
-                    _ => "the cluster privilege \"monitor\" allows what narrows reads",
-                },
+                needs: allowed_by(method, path),
             }),
             _ if looks_like_html(&body) => Err(Error::Peer {
                 address: address.to_string(),

@@ -6,7 +6,7 @@
 //! | `client` | [`LiveClient`]: several hosts, retries, errors that say what to do |
 //! | `parse` | answers as typed observations, and the [`Leaves`] of any answer; pure |
 //! | `pacing` | how often each question is asked; pure |
-//! | `questions` | paths and filters, and what is unknown without their answers |
+//! | `questions` | paths and filters, what is unknown without their answers, and what has to be allowed for them |
 //! | `version` | flavour and version of a cluster, and whether narrows was built for it |
 //! | `round_trips` | round-trip times between nodes, which no API reports |
 //! | `inventory` | what a cluster consists of |

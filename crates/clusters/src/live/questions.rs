@@ -1,4 +1,4 @@
-//! Paths and filters of what is asked, and what is unknown without an answer.
+//! Paths and filters of what is asked, what is unknown without an answer, and what has to be allowed for it.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -70,9 +70,80 @@ pub(super) fn lost_without(path: &str) -> &'static str {
     LOST.iter().find(|(known, _)| path.starts_with(known)).map_or("", |(_, lost)| lost)
 }
 
+/// What has to be allowed for a request, by the begin of its method and a part of its path; the first line that fits.
+/// OpenSearch's permissions are the names of actions, and `cluster:monitor/*` is its group `cluster_monitor`
+/// ("Permissions" and "Default action groups" of its documentation).
+const ALLOWED_BY: [(&str, &str, &str); 7] = [
+    (
+        "PUT",
+        "/_cluster/settings",
+        "the cluster privilege \"manage\" of Elasticsearch allows it, the permission cluster:admin/settings/update of \
+         OpenSearch",
+    ),
+    (
+        "POST",
+        "/_cluster/reroute",
+        "the cluster privilege \"manage\" of Elasticsearch allows it, the permission cluster:admin/reroute of OpenSearch",
+    ),
+    (
+        "GET",
+        "/_snapshot",
+        "the cluster privilege \"monitor_snapshot\" of Elasticsearch allows it, the permissions \
+         cluster:admin/snapshot/status and cluster:admin/repository/get of OpenSearch",
+    ),
+    ("", PLUGIN, "the permissions indices:admin/plugins/replication/* of OpenSearch allow it"),
+    (
+        "GET",
+        "",
+        "the privilege \"monitor\" of the cluster and of all indices allows what narrows reads in Elasticsearch, the \
+         permissions cluster:monitor/* and indices:monitor/* in OpenSearch",
+    ),
+    (
+        "",
+        "/_ccr/",
+        "the cluster privilege \"manage_ccr\" of Elasticsearch allows it, with \"all\" of the indices narrows-*",
+    ),
+    (
+        "",
+        "",
+        "\"all\" of the indices narrows-* allows what a run changes there in Elasticsearch, the permissions indices:* in \
+         OpenSearch",
+    ),
+];
+
+/// What has to be allowed for a request that was forbidden, in words.
+pub(super) fn allowed_by(method: &str, path: &str) -> &'static str {
+    let path = path.split('?').next().unwrap_or(path);
+    let fits = |of: &str, part: &str| method.starts_with(of) && path.contains(part);
+    ALLOWED_BY.iter().find(|(of, part, _)| fits(of, part)).map_or("", |(_, _, words)| words)
+}
+
 /// The name of an index in a path. Names of indices hold no slash, but the field's date math in names holds `<`.
 pub(super) fn escape(name: &str) -> String {
     const UNRESERVED: &AsciiSet =
         &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
     utf8_percent_encode(name, UNRESERVED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_forbidden_is_allowed_by_a_name_of_each_product() {
+        for (method, path, elasticsearch, opensearch) in [
+            ("GET", HEALTH, "\"monitor\"", "cluster:monitor/*"),
+            ("GET", "/logs/_recovery?active_only=true", "\"monitor\"", "indices:monitor/*"),
+            ("GET", SNAPSHOTS, "\"monitor_snapshot\"", "cluster:admin/snapshot/status"),
+            ("GET", "/_cluster/settings?flat_settings=true", "\"monitor\"", "cluster:monitor/*"),
+            ("PUT", "/_cluster/settings", "\"manage\"", "cluster:admin/settings/update"),
+            ("POST", "/_cluster/reroute", "\"manage\"", "cluster:admin/reroute"),
+            ("DELETE", "/narrows-1", "\"all\"", "indices:*"),
+            ("PUT", "/narrows-1/_ccr/follow", "\"manage_ccr\"", ""),
+            ("GET", REPLICATION, "", "indices:admin/plugins/replication/*"),
+        ] {
+            let words = allowed_by(method, path);
+            assert!(words.contains(elasticsearch) && words.contains(opensearch), "{path}: {words}");
+        }
+    }
 }

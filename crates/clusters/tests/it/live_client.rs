@@ -139,7 +139,11 @@ fn refusals_say_what_to_do() {
             r#"{"error":{"type":"security_exception","reason":"no permissions"},"status":403}"#;
         let cases: [(u16, &'static str, &[&str]); 5] = [
             (401, security, &["401", "NARROWS_USER", "user and password"]),
-            (403, security, &["/_nodes", "403", "no permissions", "monitor"]),
+            (
+                403,
+                security,
+                &["/_nodes", "403", "no permissions", "\"monitor\"", "cluster:monitor/*"],
+            ),
             (502, html, &["HTML", "proxy", "502"]),
             (200, html, &["HTML", "address of a node"]),
             (200, "no json", &["/_nodes", "no json"]),
