@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use record::RunDir;
+use record::{RunDir, Status};
 
 use crate::exit::Usage;
 use crate::terminal::say;
@@ -102,6 +102,19 @@ fn last(runs: &Path, ids: Vec<String>) -> anyhow::Result<PathBuf> {
         ),
     };
     Err(Usage(text).into())
+}
+
+/// Fails where the manifest of a run is damaged, once what is left of the run was shown: nobody is to take that for the
+/// run.
+pub(crate) fn check_manifest(run: &RunDir, dir: &Path) -> anyhow::Result<()> {
+    if run.manifest.status != Status::Unknown {
+        return Ok(());
+    }
+    anyhow::bail!(
+        "manifest.json of {} is damaged: what is shown comes from the other files there, without the plan and how the \
+         run ended; put a copy of it back",
+        dir.display()
+    )
 }
 
 /// What is said where there are no runs.

@@ -211,7 +211,8 @@ async fn of_run(env: &Env, args: &Args, name: &str) -> anyhow::Result<()> {
         let series = recorded(&run);
         let identity = series.last().map(|look| title(&look.cluster)).unwrap_or_default();
         let title = format!("{identity}, run {}", run.manifest.run);
-        return write(env, args, (&series, diagnosis), &title).await;
+        write(env, args, (&series, diagnosis), &title).await?;
+        return runs::check_manifest(&run, &dir);
     }
     if args.diff.is_some() {
         let text = format!(
@@ -219,7 +220,8 @@ async fn of_run(env: &Env, args: &Args, name: &str) -> anyhow::Result<()> {
         );
         return Err(Usage(text).into());
     }
-    of_measured(args, &run, &summary)
+    of_measured(args, &run, &summary)?;
+    runs::check_manifest(&run, &dir)
 }
 
 /// A run that measured: its accounting says what held each variant, and its plan what would lift that.

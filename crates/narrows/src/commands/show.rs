@@ -36,7 +36,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let dir = runs::find(&args.runs, &args.run)?;
     let run = RunDir::open(&dir)?;
     let page = dir.join("report.html");
-    write_table(&run, &args.form, page.is_file().then_some(&page))
+    write_table(&run, &args.form, page.is_file().then_some(&page))?;
+    runs::check_manifest(&run, &dir)
 }
 
 /// Writes the table to standard output, in the form asked for.

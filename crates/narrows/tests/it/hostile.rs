@@ -247,9 +247,9 @@ fn a_damaged_record_says_what_is_missing_and_shows_the_rest() {
     let dir = write_record(runs.path(), &manifest);
     let run = dir.to_str().unwrap();
     let whole = std::fs::read(dir.join("rows.jsonl")).unwrap();
-    let shown = |what: &str| {
+    let shown = |what: &str, code: i32| {
         let output = narrows(&["show", run]);
-        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(output.status.code(), Some(code), "{what}");
         // Sentences are broken into lines where the terminal's width ends.
         let text = String::from_utf8(output.stdout).unwrap();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -257,15 +257,21 @@ fn a_damaged_record_says_what_is_missing_and_shows_the_rest() {
         text
     };
     std::fs::write(dir.join("rows.jsonl"), &whole[..whole.len() - 5]).unwrap();
-    shown("rows.jsonl breaks off in line 3");
+    shown("rows.jsonl breaks off in line 3", 0);
     std::fs::write(dir.join("rows.jsonl"), b"").unwrap();
-    shown("rows.jsonl has lost its beginning");
+    shown("rows.jsonl has lost its beginning", 0);
     std::fs::remove_file(dir.join("rows.jsonl")).unwrap();
-    shown("rows.jsonl is missing");
+    shown("rows.jsonl is missing", 0);
     std::fs::write(dir.join("rows.jsonl"), &whole).unwrap();
     std::fs::write(dir.join("manifest.json"), "{\"format\":4,").unwrap();
-    let text = shown("manifest.json is damaged");
+    let text = shown("manifest.json is damaged", 1);
     assert!(text.contains("b 1.00 s"), "the rows are shown: {text}");
+    for command in ["show", "explain"] {
+        let output = narrows(&[command, run]);
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        let said = harmless(&output.stderr);
+        assert!(said.contains("manifest.json of") && said.contains("put a copy"), "{said}");
+    }
     assert_eq!(RunDir::open(&dir).unwrap().damage.len(), 1);
 }
 
