@@ -114,7 +114,17 @@ impl Env {
         name: &'static str,
         future: impl Future<Output = T> + 'static,
     ) -> Task<T> {
-        Task::start(future, |body| match &self.arm {
+        self.spawn_with(name, || future)
+    }
+
+    /// As [`Env::spawn`], where the future is large and many of it are started: it is made where it stays, and never
+    /// copied.
+    pub fn spawn_with<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        name: &'static str,
+        make: impl FnOnce() -> F,
+    ) -> Task<T> {
+        Task::start(make, |body| match &self.arm {
             Arm::Real(_) => machine::spawn(body),
             Arm::Virtual(host) => host.spawn(name, body),
         })

@@ -87,15 +87,19 @@ pub struct Task<T> {
 }
 
 impl<T: 'static> Task<T> {
-    /// Makes a future a task; `start` gives its body to an executor.
-    pub(crate) fn start(
-        future: impl Future<Output = T> + 'static,
+    /// Makes a task of the future that `make` answers with; `start` gives its body to an executor.
+    pub(crate) fn start<F: Future<Output = T> + 'static>(
+        make: impl FnOnce() -> F,
         start: impl FnOnce(Body) -> Box<dyn Abort>,
     ) -> Self {
         let output = Rc::new(RefCell::new(Output { result: None, waiter: None }));
         let finisher = Finisher(output.clone());
-        // Boxed at once: a future may be large, and each move copies it.
-        let abort = start(Box::pin(Finishing { future: Some(future), finisher: Some(finisher) }));
+        // A future may have thousands of bytes, and each move copies them. So its memory is taken first, and it is made
+        // there: one that is made before that is made elsewhere, as it must be dropped where taking memory fails.
+        let room = Box::new_uninit();
+        let finishing = Finishing { future: Some(make()), finisher: Some(finisher) };
+        let body = Box::into_pin(Box::write(room, finishing));
+        let abort = start(body);
         Task { output, abort: Some(abort) }
     }
 

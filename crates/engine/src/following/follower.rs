@@ -337,7 +337,7 @@ fn start_read(
     tell: mpsc::UnboundedSender<FollowerEvent>,
 ) -> Task<()> {
     let (service2, follower) = (service.clone(), follower.clone());
-    service.core.env.spawn("reads from a leader", async move {
+    service.core.env.spawn_with("reads from a leader", move || async move {
         let answer = follower.read(&service2, ask).await;
         // The loop may have ended meanwhile.
         let _ = tell.send(FollowerEvent::Read(ask, answer));

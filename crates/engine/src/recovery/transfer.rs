@@ -266,14 +266,15 @@ impl Transfer {
                 .prefetched
                 .remove(&request)
                 .unwrap_or_else(|| self.ask(request, class, compress));
-            let fetch = fetch_chunk(
-                self.service.clone(),
-                self.source.clone(),
-                self.incoming.clone(),
-                (request, asked),
-                self.tell.clone(),
-            );
-            let task = self.service.core.env.spawn("fetches a chunk", fetch);
+            let task = self.service.core.env.spawn_with("fetches a chunk", || {
+                fetch_chunk(
+                    self.service.clone(),
+                    self.source.clone(),
+                    self.incoming.clone(),
+                    (request, asked),
+                    self.tell.clone(),
+                )
+            });
             self.tasks.insert(request, (connection, task));
         }
         let in_flight = self.scheduler.in_flight_bytes();
@@ -289,7 +290,7 @@ impl Transfer {
         let (service, source) = (self.service.clone(), self.source.clone());
         let ask = Request::ReadChunk { session: source.session, file, offset, len, compress };
         let at = service.core.env.now();
-        let answer = self.service.core.env.spawn("asks for a chunk", async move {
+        let answer = self.service.core.env.spawn_with("asks for a chunk", move || async move {
             let answer = source.ask(&service, class, ask).await;
             (service.core.env.now(), answer)
         });

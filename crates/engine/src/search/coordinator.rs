@@ -96,7 +96,7 @@ pub(super) async fn search_shards(
             // Counted as in flight at once, so that the choice for the next shard sees it.
             let chosen = choose(service, selection, &asked, &rule);
             let unanswered = asked.failed(None, unexpected());
-            let task = service.core.env.spawn("searches a shard", async move {
+            let task = service.core.env.spawn_with("searches a shard", move || async move {
                 ask_copies(&service2, asked, (selection, rule), chosen, ask).await
             });
             (unanswered, task)

@@ -466,20 +466,23 @@ async fn serve_connection<F>(
                 continue;
             }
         }
-        let work = (handlers.in_time)(request);
         let (sender, partition) = (sender.clone(), partition.clone());
-        let task = env.spawn("answers a question", async move {
-            let (answer, hold) = match work.await {
-                Ok(reply) => (Ok(reply.response), reply.hold),
-                Err(failure) => (Err(failure), None),
-            };
-            partition.passes().await;
-            // Who asked may have gone meanwhile.
-            let sent = sender.send(Envelope::Response(id, answer)).await;
-            if let Some(refused) = sent.err().as_ref().and_then(too_large) {
-                let _ = sender.send(Envelope::Response(id, Err(refused))).await;
+        let in_time = &handlers.in_time;
+        let task = env.spawn_with("answers a question", move || {
+            let work = in_time(request);
+            async move {
+                let (answer, hold) = match work.await {
+                    Ok(reply) => (Ok(reply.response), reply.hold),
+                    Err(failure) => (Err(failure), None),
+                };
+                partition.passes().await;
+                // Who asked may have gone meanwhile.
+                let sent = sender.send(Envelope::Response(id, answer)).await;
+                if let Some(refused) = sent.err().as_ref().and_then(too_large) {
+                    let _ = sender.send(Envelope::Response(id, Err(refused))).await;
+                }
+                drop(hold);
             }
-            drop(hold);
         });
         running.insert(id, task);
         if running.len() >= sweep_at {

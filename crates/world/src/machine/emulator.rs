@@ -163,7 +163,7 @@ impl Emulator {
             }
         }
         let (shared, to) = (self.shared.clone(), to.to_owned());
-        let task = Task::start(accept(shared, listener, to), spawn);
+        let task = Task::start(|| accept(shared, listener, to), spawn);
         self.shared.keep(task);
         Ok(address.to_string())
     }
@@ -198,7 +198,7 @@ async fn accept(shared: Rc<Shared>, listener: TcpListener, to: String) {
         let carrying = async move {
             carry(&carried.0, near, to).await;
         };
-        let task = Task::start(carrying, spawn);
+        let task = Task::start(|| carrying, spawn);
         shared.keep(task);
     }
 }
