@@ -79,8 +79,9 @@ pub(in crate::simulation) struct Piece {
 
 /// Something that is to happen in the network.
 pub(in crate::simulation) enum NetworkEvent {
-    /// The first byte of a piece arrives at the next pipe of its path.
-    Piece(Piece),
+    /// The first byte of a piece arrives at the next pipe of its path. Boxed, as the queue moves an event several times
+    /// on its way, and all events would be as large as a piece.
+    Piece(Box<Piece>),
     /// The last byte of a message, of so many in its last piece, arrives at its receiver.
     Delivered(Rc<Flow>, u64, MessageEnd),
     /// A core has prepared a message for sending.

@@ -9,7 +9,7 @@ use crate::Time;
 
 impl Piece {
     /// The first byte of the piece arrives at the next pipe of its path.
-    pub(super) fn arrive(mut self, events: &Rc<Events>) {
+    pub(super) fn arrive(mut self: Box<Self>, events: &Rc<Events>) {
         let flow = self.flow.clone();
         if flow.broken.get() {
             return;

@@ -91,7 +91,7 @@ impl Flow {
                 spread: acks_end - now,
                 sent_at: now,
             };
-            piece.arrive(events);
+            Box::new(piece).arrive(events);
         }
         let mut out = self.outgoing.borrow_mut();
         self.schedule_window_check(events, &mut out);
