@@ -6,12 +6,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::transport::{Failure, Result};
 
 /// Weight of a new sample in the average of service times, as in the field's
 /// `TaskExecutionTimeTrackingEsThreadPoolExecutor`.
 const ALPHA: f64 = 0.3;
+/// Searches that went away while they waited stay in the line, until they are so many more than those that wait.
+const GONE_MAX: usize = 64;
 
 /// A pool. Clones are the same pool.
 #[derive(Clone)]
@@ -19,7 +22,8 @@ pub(crate) struct ThreadPool(Rc<Inner>);
 
 struct Inner {
     counts: Cell<PoolStats>,
-    /// Those whose receiver is gone are passed over.
+    /// Those whose receiver is gone are passed over, and not counted: how many wait is asked several times in each
+    /// search, and the line may be long.
     waiting: RefCell<VecDeque<oneshot::Sender<Slot>>>,
     service_ns: Cell<Option<f64>>,
 }
@@ -42,6 +46,15 @@ impl Inner {
         change(&mut counts);
         self.counts.set(counts);
     }
+
+    /// Puts a search at the end of the line, in which so many others wait.
+    fn line_up(&self, search: oneshot::Sender<Slot>, others: usize) {
+        let mut waiting = self.waiting.borrow_mut();
+        if waiting.len() > 2 * others + GONE_MAX {
+            waiting.retain(|sender| !sender.is_closed());
+        }
+        waiting.push_back(search);
+    }
 }
 
 /// A place among those that run; free again when dropped.
@@ -58,13 +71,30 @@ impl Drop for Slot {
             if next.is_closed() {
                 continue;
             }
-            inner.count(|counts| counts.active += 1);
+            inner.count(|counts| {
+                (counts.active, counts.queue) = (counts.active + 1, counts.queue - 1);
+            });
             // If the waiting search has just gone away, dropping its slot frees it again.
             if let Err(slot) = next.send(Slot(inner.clone())) {
                 inner.count(|counts| counts.completed -= 1);
                 drop(slot);
             }
             return;
+        }
+    }
+}
+
+/// A search that waits for a place. It is counted until it is given one, or goes away.
+struct Waiting<'a> {
+    pool: &'a Inner,
+    place: oneshot::Receiver<Slot>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        // Who was given a place has left the line. A place that was not taken up is free again.
+        if let Err(TryRecvError::Empty) = self.place.try_recv() {
+            self.pool.count(|counts| counts.queue -= 1);
         }
     }
 }
@@ -95,22 +125,23 @@ impl ThreadPool {
             );
             return Err(Failure::new(429, "es_rejected_execution_exception", reason));
         }
-        let (sender, receiver) = oneshot::channel();
-        inner.waiting.borrow_mut().push_back(sender);
+        let (sender, place) = oneshot::channel();
+        let mut waiting = Waiting { pool: inner, place };
+        inner.count(|counts| counts.queue += 1);
+        inner.line_up(sender, queue);
         let gone = || Failure::new(500, "illegal_state_exception", "the search pool is gone");
-        receiver.await.map_err(|_| gone())
+        (&mut waiting.place).await.map_err(|_| gone())
     }
 
     /// Searches that wait.
     pub(crate) fn queue(&self) -> usize {
-        let mut waiting = self.0.waiting.borrow_mut();
-        waiting.retain(|sender| !sender.is_closed());
-        waiting.len()
+        self.0.counts.get().queue
     }
 
     /// Searches that run or wait.
     pub(crate) fn in_flight(&self) -> u64 {
-        (self.0.counts.get().active + self.queue()) as u64
+        let PoolStats { active, queue, .. } = self.0.counts.get();
+        (active + queue) as u64
     }
 
     /// Searches that may run at once.
@@ -139,7 +170,7 @@ impl ThreadPool {
     }
 
     pub(crate) fn stats(&self) -> PoolStats {
-        PoolStats { queue: self.queue(), ..self.0.counts.get() }
+        self.0.counts.get()
     }
 }
 
@@ -206,6 +237,25 @@ mod tests {
             }
             let stats = pool.stats();
             assert_eq!((stats.active, stats.queue), (0, 0));
+        });
+    }
+
+    #[test]
+    fn a_line_that_does_not_move_forgets_who_hung_up() {
+        world::virtual_world::run(1, |env| async move {
+            let pool = ThreadPool::new(1, 10);
+            let first = pool.enter().await.unwrap();
+            for _ in 0..1000 {
+                let pool2 = pool.clone();
+                let waits = env.spawn("waits", async move { pool2.enter().await.map(drop) });
+                env.sleep(Duration::from_millis(1)).await;
+                assert_eq!(pool.stats().queue, 1);
+                drop(waits);
+                assert_eq!(pool.stats().queue, 0);
+            }
+            assert!(pool.0.waiting.borrow().len() <= GONE_MAX + 1);
+            drop(first);
+            assert_eq!((pool.stats().active, pool.stats().queue), (0, 0));
         });
     }
 }
