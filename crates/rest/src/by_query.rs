@@ -261,7 +261,7 @@ impl Asked {
         };
         let per_second = query.requests_per_second()?.unwrap_or(f64::INFINITY);
         let window = indices.iter().filter_map(|name| call.state().indices.get(name).cloned());
-        let window = window.map(|meta| meta.typed_settings().max_result_window() as usize).min();
+        let window = window.map(|meta| meta.max_result_window() as usize).min();
         if size == 0 || window.is_some_and(|window| size > window) {
             let window = window.unwrap_or_default();
             return Err(bad_request(format!(

@@ -123,9 +123,9 @@ fn resolved(
     // As in the field: answers with hits are cached only where the request asks for that.
     let mut cached = request.size == 0 && point_in_time.is_none();
     for name in &names {
-        let settings = state.indices[name].typed_settings();
-        cached &= settings.requests_cache_enable();
-        let window = settings.max_result_window() as usize;
+        let meta = &state.indices[name];
+        cached &= meta.requests_cache_enable();
+        let window = meta.max_result_window() as usize;
         let reach = request.from.saturating_add(request.size);
         if reach > window {
             return Err(bad_request(format!(

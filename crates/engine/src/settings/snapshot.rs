@@ -262,8 +262,6 @@ impl IndexSettings {
         translog_durability: Durability = word("index.translog.durability", Durability::of);
         translog_sync_interval: Duration = duration("index.translog.sync_interval");
         total_fields_limit: u32 = count("index.mapping.total_fields.limit");
-        max_result_window: u32 = count("index.max_result_window");
-        requests_cache_enable: bool = flag("index.requests.cache.enable");
         /// In bytes.
         translog_flush_threshold_size: u64 = size("index.translog.flush_threshold_size");
     }
@@ -297,6 +295,18 @@ impl IndexSettings {
             Some(NodeFilter { setting: setting.name, kind, attribute, patterns })
         };
         of_index.filter_map(filter).filter(|filter| !filter.patterns.is_empty()).collect()
+    }
+
+    /// `index.max_result_window` of an index with the settings `given`, without the others.
+    pub(crate) fn max_result_window_of(given: &SettingsMap) -> u32 {
+        const NAME: &str = "index.max_result_window";
+        count(&TypedValues::of_one(SettingScope::Index, NAME, given), NAME)
+    }
+
+    /// `index.requests.cache.enable` of an index with the settings `given`, without the others.
+    pub(crate) fn requests_cache_enable_of(given: &SettingsMap) -> bool {
+        const NAME: &str = "index.requests.cache.enable";
+        flag(&TypedValues::of_one(SettingScope::Index, NAME, given), NAME)
     }
 
     /// `index.query.default_field` of an index with the settings `given`, without the others, as every search asks for

@@ -71,6 +71,16 @@ impl IndexMeta {
     pub fn priority(&self) -> u32 {
         IndexSettings::priority_of(&self.settings)
     }
+
+    /// `index.max_result_window` alone, as every search asks for it.
+    pub fn max_result_window(&self) -> u32 {
+        IndexSettings::max_result_window_of(&self.settings)
+    }
+
+    /// `index.requests.cache.enable` alone, as every search asks for it.
+    pub fn requests_cache_enable(&self) -> bool {
+        IndexSettings::requests_cache_enable_of(&self.settings)
+    }
 }
 
 /// A state that was stored before there were aliases has their first version.
