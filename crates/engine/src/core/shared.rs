@@ -111,7 +111,10 @@ impl Core {
     pub fn keep(&self, name: &'static str, task: impl Future<Output = ()> + 'static) {
         let task = self.env.spawn(name, task);
         let mut tasks = self.tasks.borrow_mut();
-        tasks.retain(|task| !task.is_finished());
+        // Each write keeps one or more: those that have ended are looked for when there is no room.
+        if tasks.len() == tasks.capacity() {
+            tasks.retain(|task| !task.is_finished());
+        }
         tasks.push(task);
     }
 
