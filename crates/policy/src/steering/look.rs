@@ -7,6 +7,8 @@ use world::Time;
 
 /// So many times the rate is much to be promised.
 const MUCH: f64 = 3.0;
+/// A verdict on slots promises what twice as many bring, or less where a ceiling is nearer.
+const TWICE: f64 = 2.0;
 
 /// What a setting rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +74,7 @@ impl Holds {
 
     /// Whether a verdict's gain is that of raising such a setting; otherwise it is tried, and nobody knows what it
     /// brings.
-    pub(super) fn promises(self, role: Role) -> bool {
+    fn promises(self, role: Role) -> bool {
         match self {
             Holds::Unknown | Holds::Path => false,
             Holds::Slots => role == Role::Slots,
@@ -118,8 +120,20 @@ impl Verdict {
             Role::Rate => is_much || self.is_held_next(),
             Role::Chunks => is_much || self.is_held_next() || is_tried,
             Role::ChunkSize => is_tried,
-            Role::Operations | Role::Slots => false,
+            Role::Slots => self.is_open(),
+            Role::Operations => false,
         }
+    }
+
+    /// Whether slots hold, and no ceiling is seen above what twice as many bring.
+    fn is_open(&self) -> bool {
+        self.holds == Holds::Slots && self.gain.is_some_and(|gain| gain >= TWICE)
+    }
+
+    /// How many times today's rate a raise by `times` brings, at most; none where nobody can say.
+    pub(super) fn promised(&self, role: Role, times: f64) -> Option<f64> {
+        let gain = self.gain.filter(|_| !self.is_open()).unwrap_or(times);
+        self.holds.promises(role).then(|| gain.min(times))
     }
 
     /// Whether it speaks of the recoveries that a setting rules: those within a cluster, or those from another one.

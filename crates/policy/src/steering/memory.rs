@@ -5,6 +5,7 @@
 //! | a raise was kept | what brought nothing before may be tried again |
 //! | a large raise brought nothing | only a small one is tried ([`Memory::is_timid`]) |
 //! | a small raise brought nothing | none from this value, until another is kept |
+//! | noise hid what a raise brings | it is made again once the rate without it is known as well, in a large step |
 //! | a raise could not be told | none from this value for a while, ever longer |
 //! | the rate fell once it was back | the raise is tried again at once, a few times |
 //! | users suffered | nothing is raised for a while, and this value not for longer |
@@ -17,8 +18,8 @@ use world::Time;
 use super::bounds::amount;
 use super::decision::Proposal;
 use super::look::{Lever, Role};
-use super::meter::Measured;
-use super::trial::{CLEAR, Made, Trial, WORTH};
+use super::meter::{MEASURE, Measured};
+use super::trial::{CLEAR, MEASURE_MAX, Made, Trial, WORTH};
 
 /// A value at which users suffered is not tried again for `HURT_FOR`. Half of the step below it is tried, `HURT_TIMES`
 /// times at most, and only where that raises the setting by `HALF_STEP` times at least.
@@ -29,6 +30,9 @@ const HALF_STEP: f64 = 1.15;
 /// most: the change itself may be what keeps a trial from telling.
 const AGAIN: Duration = Duration::from_secs(300);
 const AGAIN_DOUBLED: u32 = 5;
+/// The first time that noise hid what a raise brings, it is made again after this pause: by then the rate without it is
+/// measured for as long as the rate with it was. Few looks before a trial leave an error that no look after it lessens.
+const SOON: Duration = MEASURE_MAX.saturating_add(MEASURE);
 /// How often a raise that seemed to bring nothing is tried again at once, where the rate fell when it was taken back.
 const AT_ONCE: u32 = 2;
 /// Nothing is raised for so long after users suffered.
@@ -75,6 +79,8 @@ pub(super) struct Memory {
     knees: BTreeMap<String, Knee>,
     /// Settings of which a large step brought nothing: a small one may.
     timid: BTreeSet<String>,
+    /// Settings of which noise hid what a raise brings: a large one stands out.
+    hidden: BTreeSet<String>,
     taken_back: Option<TakenBack>,
     /// Whether the last trial was a leap, so that a short measurement told it.
     leapt: bool,
@@ -87,6 +93,7 @@ impl Memory {
         Memory {
             knees: BTreeMap::new(),
             timid: BTreeSet::new(),
+            hidden: BTreeSet::new(),
             taken_back: None,
             leapt: false,
             hurts: BTreeMap::new(),
@@ -107,6 +114,11 @@ impl Memory {
     /// Whether a setting is raised by small steps only.
     pub(super) fn is_timid(&self, setting: &str) -> bool {
         self.timid.contains(setting)
+    }
+
+    /// Whether noise hid what a raise of a setting brings.
+    pub(super) fn is_hidden(&self, setting: &str) -> bool {
+        self.hidden.contains(setting)
     }
 
     /// Why a raise from a value is not tried now; none where it may be.
@@ -151,6 +163,7 @@ impl Memory {
     pub(super) fn kept(&mut self, after: &Measured) {
         self.knees.clear();
         self.timid.clear();
+        self.hidden.clear();
         self.taken_back = None;
         self.leapt = !after.is_whole();
     }
@@ -173,8 +186,13 @@ impl Memory {
         } else if let Some(amount) = amount(role, &proposal.from) {
             let before = self.knees.get(setting).filter(|knee| knee.amount == amount);
             let times = before.map_or(0, |knee| knee.times + 1).min(AGAIN_DOUBLED);
-            let until = (!tells).then(|| at + AGAIN * 2u32.pow(times));
+            let is_hidden = measured.is_some() && !tells;
+            let pause = if is_hidden && times == 0 { SOON } else { AGAIN * 2u32.pow(times) };
+            let until = (!tells).then(|| at + pause);
             self.knees.insert(setting.clone(), Knee { amount, times, until });
+            if is_hidden {
+                self.hidden.insert(setting.clone());
+            }
         }
     }
 

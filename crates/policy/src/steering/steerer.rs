@@ -9,7 +9,7 @@ use world::Time;
 use super::bounds::{Bounds, amount, raised, text};
 use super::decision::{Back, Decision, Outcome, Proposal};
 use super::guard::{Guard, Marks, Users};
-use super::look::{Holds, Lever, Look, Verdict};
+use super::look::{Holds, Lever, Look, Role, Verdict};
 use super::memory::Memory;
 use super::meter::{MEASURE, MEASURE_BRIEF, Measured, Meter};
 use super::trial::{LEAP, Made, Ruling, SETTLE, STEP, Trial, WORTH, settling};
@@ -262,10 +262,7 @@ impl Steering {
             from,
             label: verdict.label.clone(),
             before_per_s: before.per_s,
-            expected: verdict
-                .holds
-                .promises(lever.role)
-                .then(|| verdict.gain.unwrap_or(times).min(times)),
+            expected: verdict.promised(lever.role, times),
         };
         self.phase = Phase::Trying(Box::new(Trial {
             made: Made { proposal: proposal.clone(), role: lever.role },
@@ -337,7 +334,12 @@ impl Steering {
         }
         let first = amount(lever.role, &found.setting.value).unwrap_or(now);
         let most = self.bounds.most(lever, first);
-        let is_bold = verdict.is_safe(lever.role)
+        let is_in_flight = matches!(lever.role, Role::Chunks | Role::ChunkSize);
+        let is_hidden = is_in_flight && self.memory.is_hidden(name);
+        // Copies that wait fill all slots of a large step.
+        let is_used = lever.role != Role::Slots || f64::from(look.waiting) >= now as f64 * STRIDE;
+        let is_bold = (verdict.is_safe(lever.role) || is_hidden)
+            && is_used
             && !self.memory.is_timid(name)
             && (look.foreground.is_idle() || self.guard.has_room(&look.foreground, STRIDE));
         let times = if is_bold { STRIDE } else { STEP };

@@ -13,7 +13,7 @@ use super::meter::Measured;
 pub(super) const SETTLE: Duration = Duration::from_secs(1);
 const SETTLE_MAX: Duration = Duration::from_secs(30);
 /// A measurement that is not clear after so long is taken as it is.
-const MEASURE_MAX: Duration = Duration::from_secs(20);
+pub(super) const MEASURE_MAX: Duration = Duration::from_secs(20);
 /// A trial that cannot be measured for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A trial has this much longer where only later recoveries obey.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::sim::{CHUNKS, LIMIT, MB, Sim, steering, tried};
-use crate::steering::{Decision, Holds, Steering};
+use crate::steering::{Decision, Holds, Steering, Verdict};
 
 #[test]
 fn what_is_on_trial_is_told() {
@@ -108,10 +108,10 @@ fn a_raise_in_a_bad_moment_that_is_over_is_not_tried_again_at_once() {
 }
 
 #[test]
-fn a_rate_that_varies_by_more_than_a_raise_may_bring_does_not_tell_and_it_is_tried_again_later() {
+fn a_raise_that_noise_hides_is_tried_again_after_as_long_a_measurement_and_then_rarely() {
     let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
     let mut at = Vec::new();
-    for second in 0..500 {
+    for second in 0..800 {
         // Every other second next to nothing goes; otherwise as much with the raise as without it.
         sim.knee = match (second % 2, sim.value(LIMIT)) {
             (0, _) => 2.0 * MB,
@@ -125,8 +125,25 @@ fn a_rate_that_varies_by_more_than_a_raise_may_bring_does_not_tell_and_it_is_tri
             assert!(outcome.says.contains("varies too much to tell"), "{outcome:?}");
         }
     }
-    assert_eq!(at.len(), 2, "{:#?}", sim.did);
-    assert!(at[1] - at[0] >= 300, "{at:?}");
+    assert_eq!(at.len(), 3, "{:#?}", sim.did);
+    let pauses = [at[1] - at[0], at[2] - at[1]];
+    assert!((40..60).contains(&pauses[0]) && pauses[1] >= 600, "{at:?}");
+}
+
+#[test]
+fn what_noise_hides_of_a_small_step_a_large_one_shows() {
+    let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
+    sim.says = Some(vec![Verdict { holds: Holds::Path, ..Verdict::unseen() }]);
+    for second in 0..90 {
+        sim.knee = match (sim.value(CHUNKS), second % 2) {
+            ("8", _) => 20.0 * MB,
+            (_, 0) => 2.0 * MB,
+            ("2", _) => 10.0 * MB,
+            _ => 10.9 * MB,
+        };
+        sim.steer(&mut steering, 1);
+    }
+    assert_eq!((tried(&sim.did, CHUNKS), sim.value(CHUNKS)), (vec!["4", "8"], "8"));
 }
 
 #[test]
