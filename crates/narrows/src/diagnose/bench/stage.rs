@@ -148,13 +148,18 @@ impl<'a> Stage<'a> {
                 format!("/_cluster/health/{DATA}?wait_for_status=green&timeout={COPIES_WITHIN}");
             match self.ask("GET", &path, Value::Null).await {
                 Ok(health) if health["timed_out"] == false => {
-                    self.take_away().await?;
-                    self.begin().await?;
+                    self.again().await?;
                 }
                 // OpenSearch calls it an error that copies did not come in time.
                 _ => self.env.sleep(REMOVED_WITHIN).await,
             }
         }
+    }
+
+    /// Takes all copies away, and asks for them again.
+    pub(super) async fn again(&self) -> anyhow::Result<()> {
+        self.take_away().await?;
+        self.begin().await
     }
 
     async fn take_away(&self) -> anyhow::Result<()> {

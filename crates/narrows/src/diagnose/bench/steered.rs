@@ -14,7 +14,7 @@ use insight::words;
 use policy::steering::{Bounds, Decision, Marks, Steering};
 use record::units::{parse_throttle, show_size_setting};
 use serde_json::{Value, json};
-use world::Task;
+use world::{Task, Time};
 
 use super::case::{Case, Kind};
 use super::cause::Cause;
@@ -36,7 +36,7 @@ const STEERED: Duration = Duration::from_secs(300);
 const INTERVAL: Duration = Duration::from_secs(1);
 /// A shard that no setting gets across in that time.
 const ENDLESS_BYTES: u64 = 2 << 40;
-/// More shards of a case of slots, so that they last.
+/// More shards of a case of slots, so that they are not over within a few looks.
 const MORE_SHARDS: u32 = 6;
 /// Bounds of a hand, and of fixed settings.
 const LIMIT_TIMES: u64 = 8;
@@ -44,6 +44,8 @@ const LIMIT_MOST: u64 = 1 << 30;
 /// Users suffer from twice the p99 that they have where nobody steers, and some milliseconds for noise.
 const SUFFER_TIMES: f64 = 2.0;
 const SUFFER_MS: f64 = 5.0;
+/// So often it is looked whether every copy is there.
+const POLL: Duration = Duration::from_millis(500);
 
 /// From one search of the users to the next, and what one reads: 4 ms of a usual core.
 const SEARCH_EVERY: Duration = Duration::from_millis(40);
@@ -97,7 +99,6 @@ pub(crate) async fn steered(
     } else {
         conditions.shard_bytes = ENDLESS_BYTES / u64::from(conditions.shards);
     }
-    let as_long = Measured { at_most: STEERED, settled_bytes: None };
     let users = |during: Measured| {
         async move |stage: &Stage<'_>| {
             let users = Users::start(stage)?;
@@ -105,7 +106,8 @@ pub(crate) async fn steered(
             Ok((rate, users.latencies()))
         }
     };
-    let (alone, latencies) = place.on_stage(case.seed, &conditions, users(as_long)).await?;
+    let act = async |stage: &Stage<'_>| for_long(stage).await;
+    let (alone, latencies) = place.on_stage(case.seed, &conditions, act).await?;
     if alone <= 0.0 {
         return Ok(Err("nothing moves"));
     }
@@ -121,7 +123,8 @@ pub(crate) async fn steered(
     quick.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     let mut best = alone;
     for (.., one) in quick.iter().take(FINALISTS) {
-        let (rate, latencies) = place.on_stage(case.seed, one, users(as_long)).await?;
+        let act = async |stage: &Stage<'_>| for_long(stage).await;
+        let (rate, latencies) = place.on_stage(case.seed, one, act).await?;
         // Fixed settings under which users suffer are no better ones.
         if suffered(&latencies, mark_ms) < SUFFERED_MAX {
             best = best.max(rate);
@@ -144,6 +147,32 @@ pub(crate) async fn steered(
         gave_way: came.gave_way,
         settings: came.settings,
     }))
+}
+
+/// The rate where nobody steers, for as long as a hand has, and what users wait meanwhile.
+async fn for_long(stage: &Stage<'_>) -> anyhow::Result<(f64, Vec<(f64, f64)>)> {
+    let users = Users::start(stage)?;
+    stage.begin().await?;
+    let rate = carried(stage, stage.env.now()).await?;
+    Ok((rate, users.latencies()))
+}
+
+/// Bytes a second of all recoveries together, for as long as a hand has. Once every copy is there, all are taken away
+/// and recovered again: the hand's first looks are most of what is over within half a minute.
+async fn carried(stage: &Stage<'_>, began: Time) -> anyhow::Result<f64> {
+    let mut before = 0u64;
+    loop {
+        stage.env.sleep(POLL).await;
+        let moved = stage.moved().await?;
+        let elapsed = stage.env.now() - began;
+        if elapsed >= STEERED {
+            return Ok((before + moved.bytes) as f64 / elapsed.as_secs_f64());
+        }
+        if moved.is_done {
+            before += moved.bytes;
+            stage.again().await?;
+        }
+    }
 }
 
 /// Fixed settings within the bounds of a hand.
@@ -263,38 +292,20 @@ async fn hand(stage: &Stage<'_>, marks: Marks, journal: &Path) -> anyhow::Result
         Ok(())
     };
     let mut account = Account::new(&mut write);
-    let mut done = None;
     let ends = began + STEERED;
     let mut nothing = |_: &Series<'_>, _: f64| Ok(());
-    tokio::select! {
-        biased;
-        ended = hand.steer(Some(&mut changes), Some(ends), &mut account, &mut nothing) => { ended?; }
-        is_done = until_done(stage) => { done = Some(is_done?); }
-    }
-    let moved = stage.moved().await?;
-    let seconds = (done.unwrap_or(env.now()) - began).as_secs_f64();
+    let (ended, rate) = tokio::join!(
+        hand.steer(Some(&mut changes), Some(ends), &mut account, &mut nothing),
+        carried(stage, began),
+    );
+    ended?;
+    let rate = rate?;
     let in_force = hand.steering().in_force();
     let settings = in_force.iter().map(|(name, (was, is))| format!("{} {was} → {is}", short(name)));
     let settings = settings.collect::<Vec<_>>().join(", ");
     changes.end().await?;
     drop(account);
-    Ok(Came {
-        rate: moved.bytes as f64 / seconds,
-        latencies: users.latencies(),
-        sets,
-        gave_way,
-        settings,
-    })
-}
-
-/// Waits until every copy is there.
-async fn until_done(stage: &Stage<'_>) -> anyhow::Result<world::Time> {
-    loop {
-        stage.env.sleep(Duration::from_millis(500)).await;
-        if stage.moved().await?.is_done {
-            return Ok(stage.env.now());
-        }
-    }
+    Ok(Came { rate, latencies: users.latencies(), sets, gave_way, settings })
 }
 
 fn short(name: &str) -> &str {
