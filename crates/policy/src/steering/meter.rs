@@ -1,6 +1,7 @@
 //! Rates between moments, with their errors.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 use world::Time;
@@ -82,7 +83,21 @@ impl Meter {
     /// The rate from a moment on, over the steps in which something recovered; none where there are fewer than two.
     pub(super) fn since(&self, from: Time, role: Role) -> Option<Measured> {
         let first = self.marks.iter().position(|mark| mark.at >= from)?;
-        let marks: Vec<&Mark> = self.marks.range(first..).collect();
+        self.between(first..self.marks.len(), role)
+    }
+
+    /// The rates of the earlier and of the later half of the time from a moment on, and when the later one began.
+    pub(super) fn halves(&self, from: Time, role: Role) -> Option<(Measured, Measured, Time)> {
+        let first = self.marks.iter().position(|mark| mark.at >= from)?;
+        let end = self.marks.len();
+        let middle = first + (end - first) / 2;
+        let (early, late) =
+            (self.between(first..middle + 1, role)?, self.between(middle..end, role)?);
+        Some((early, late, self.marks[middle].at))
+    }
+
+    fn between(&self, range: Range<usize>, role: Role) -> Option<Measured> {
+        let marks: Vec<&Mark> = self.marks.range(range).collect();
         let counter = |mark: &Mark| if role == Role::Operations { mark.ops } else { mark.bytes };
         let step = |pair: &[&Mark]| {
             let (then, now) = (pair[0], pair[1]);

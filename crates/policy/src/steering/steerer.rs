@@ -361,7 +361,14 @@ impl Steering {
         trial.settle(look);
         let role = trial.made.role;
         let after = trial.settled.and_then(|settled| self.meter.since(settled, role));
-        match trial.rule(look.at, after) {
+        let mut ruling = trial.rule(look.at, after);
+        if matches!(ruling, Ruling::TakeBack(Some(_), _)) {
+            let halves = trial.settled.and_then(|settled| self.meter.halves(settled, role));
+            if trial.measures_anew(look.at, halves) {
+                ruling = Ruling::GoOn;
+            }
+        }
+        match ruling {
             Ruling::GoOn => {
                 self.phase = Phase::Trying(Box::new(trial));
                 Decision::Look

@@ -27,6 +27,9 @@ const LIKELY: f64 = 1.0;
 /// `LEAP` times, and by at least `CLEAR_LEAP` standard errors, because a few steps estimate their own error badly.
 pub(super) const LEAP: f64 = 1.2;
 const CLEAR_LEAP: f64 = 3.0;
+/// A rate whose later half is so many times the earlier one still rises: a connection that lost segments to the change
+/// takes a while to be as fast again.
+const RISES: f64 = 1.1;
 /// By how many times a step raises a setting, as a rule.
 pub(super) const STEP: f64 = 2.0;
 
@@ -105,6 +108,24 @@ impl Trial {
             None if is_late => not_measured("too little recovered to tell what it brings"),
             None => Ruling::GoOn,
         }
+    }
+
+    /// Has the measurement begin at its later half, where the rate clearly rises to there, and not for ever; whether it
+    /// does.
+    pub(super) fn measures_anew(
+        &mut self,
+        at: Time,
+        halves: Option<(Measured, Measured, Time)>,
+    ) -> bool {
+        let Some((early, late, middle)) = halves else { return false };
+        let risen = late.per_s - early.per_s;
+        let rises = at - self.changed < MEASURE_MAX
+            && late.per_s >= early.per_s * RISES
+            && risen >= CLEAR * early.error.hypot(late.error);
+        if rises {
+            self.settled = Some(middle);
+        }
+        rises
     }
 
     fn is_alike(&self, after: &Measured) -> bool {

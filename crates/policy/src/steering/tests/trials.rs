@@ -131,6 +131,18 @@ fn a_raise_that_noise_hides_is_tried_again_after_as_long_a_measurement_and_then_
 }
 
 #[test]
+fn a_rate_that_still_rises_is_not_what_a_raise_brings() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    until(&mut sim, &mut steering, "20mb");
+    // Connections that lost segments are slower at first, and faster in the end.
+    for second in 0..20u32 {
+        sim.knee = (5.0 + f64::from(second)) * MB;
+        sim.steer(&mut steering, 1);
+    }
+    assert!(matches!(sim.did[1], Decision::Keep(_)), "{:#?}", sim.did);
+}
+
+#[test]
 fn what_noise_hides_of_a_small_step_a_large_one_shows() {
     let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
     sim.says = Some(vec![Verdict { holds: Holds::Path, ..Verdict::unseen() }]);
