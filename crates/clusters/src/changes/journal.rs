@@ -9,7 +9,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +16,7 @@ use record::observation::Scope;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::index_names::is_of_a_run;
 use crate::{Error, Result};
 
 /// The format that is written. Format 1, which has persistent settings alone, and 2, which has no hashes, are still
@@ -25,26 +25,6 @@ const FORMAT: u32 = 3;
 const FIRST_WITH_HASHES: u32 = 3;
 /// What stands before the hash of a line, and behind it.
 const HASH: (&str, &str) = (",\"xxh3\":\"", "\"}");
-/// Names of indices that a run creates begin with this; no other index is ever removed.
-pub(crate) const INDEX_PREFIX: &str = "narrows-";
-
-/// A name for what the run `run` creates. Nobody else has it: another machine may begin the same run in the same
-/// second. A run may be called as no index may, as by the folder of its track: other characters become `-`, capitals
-/// small.
-pub fn index_of_run(run: &str) -> String {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let run = run.to_ascii_lowercase().replace(|c| !allowed(c), "-");
-    // Names have at most 255 bytes, and some get an end of their own.
-    let run = &run[..run.len().min(150)];
-    let drawn = RandomState::new().build_hasher().finish() as u32;
-    format!("{INDEX_PREFIX}{run}-{drawn:08x}")
-}
-
-/// Whether this is the name of one index as runs call theirs. A cluster takes `narrows-a,logs` and `narrows-*` for
-/// several, and may read `%2C` as a comma.
-pub(super) fn is_of_a_run(name: &str) -> bool {
-    name.starts_with(INDEX_PREFIX) && !name.contains([',', '*', '%', '/', '?', '#'])
-}
 
 /// A setting's value; none where it was not set.
 pub type SettingValue = Option<String>;
@@ -376,19 +356,6 @@ fn sync_parent(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_index_may_be_called_as_its_run_is_named() {
-        for (run, named) in [
-            ("20261128-052355-remote-recovery", "narrows-20261128-052355-remote-recovery-"),
-            ("20261128-052355-My Track, ä#2", "narrows-20261128-052355-my-track----2-"),
-        ] {
-            let index = index_of_run(run);
-            let letters = index.strip_prefix(named);
-            assert!(letters.is_some_and(|letters| letters.len() == 8), "{index}");
-        }
-        assert!(index_of_run(&"é".repeat(500)).len() < 200);
-    }
 
     fn settings(before: &[(&str, Option<&str>)], set: &[(&str, Option<&str>)]) -> Change {
         let map = |pairs: &[(&str, Option<&str>)]| {

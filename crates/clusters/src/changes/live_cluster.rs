@@ -9,7 +9,8 @@ use bytes::Bytes;
 use record::observation::{Identity, Scope};
 use serde_json::{Map, Value, json};
 
-use super::journal::{Change, INDEX_PREFIX, Journal, SettingValue, is_of_a_run};
+use super::index_names::{INDEX_PREFIX, is_of_a_run};
+use super::journal::{Change, Journal, SettingValue};
 use super::settings::{ClusterSettings, SETTINGS, put_back, text};
 use crate::live::{LiveClient, ask_version, check_version};
 use crate::{Answer, Error, FollowApi, Result};
