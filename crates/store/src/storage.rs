@@ -110,7 +110,57 @@ macro_rules! either {
     };
 }
 
+/// Methods that both kinds of storage have by the same name.
+macro_rules! of_either {
+    ($($(#[$about:meta])* async fn $name:ident($($given:ident: $of:ty),*) -> $answer:ty;)*) => {$(
+        $(#[$about])*
+        pub(crate) async fn $name(&self, $($given: $of),*) -> $answer {
+            either!(self, storage => storage.$name($($given),*).await)
+        }
+    )*};
+}
+
 impl ShardStorage {
+    of_either! {
+        /// Reads the documents of new writes.
+        async fn parse(requests: &[WriteRequest], refused: Refusals) -> Parsed;
+        /// Reads the documents of `changes` that were not read yet.
+        async fn parse_missing(ops: &Arc<[Operation]>, changes: &[Change], parsed: Parsed) -> Result<Parsed>;
+        /// Appends to the log; not durable yet.
+        async fn append(ops: &Arc<[Operation]>, bytes: u64) -> Result<()>;
+        /// Changes the index; not searchable yet.
+        async fn index(ops: &Arc<[Operation]>, changes: &[Change], parsed: Parsed) -> Result<()>;
+        /// Makes the log durable, and notes what every copy in sync has.
+        async fn sync(global_checkpoint: Option<u64>) -> Result<()>;
+        /// Notes what every copy in sync has.
+        async fn note_global_checkpoint(checkpoint: Option<u64>) -> Result<()>;
+        /// What the refreshed index holds of `ids`, in their order.
+        async fn lookup(ids: &[Arc<str>]) -> Result<Vec<Option<Located>>>;
+        /// A document of the refreshed index.
+        async fn get(id: &str) -> Result<Option<GetResult>>;
+        /// Searches the refreshed index.
+        async fn search(request: &Arc<SearchRequest>, limits: &SearchLimits) -> Result<(ShardHits, SearchView)>;
+        /// Reads the documents of hits: segment and document of each.
+        async fn fetch(view: &SearchView, hits: Vec<(u32, u32)>, wants_source: bool) -> Result<Vec<FetchedHit>>;
+        /// Makes what was indexed searchable.
+        async fn refresh() -> Result<()>;
+        /// Indexes by another mapping from now on, while nothing is written or committed. Merges begin anew.
+        async fn set_mapping(mapping: &Mapping) -> Result<()>;
+        /// Documents of the refreshed index with a value in a field; none where the field has no column.
+        async fn count_with(path: &str) -> Result<Option<u64>>;
+        async fn digest() -> Result<Digest>;
+        async fn list() -> Result<Vec<ListedDocument>>;
+        async fn force_merge(max_num_segments: usize) -> Result<()>;
+        /// Operations of the log with these sequence numbers, ascending, each once.
+        async fn ops_between(seq_nos: RangeInclusive<u64>, max_ops: usize, max_bytes: usize) -> Result<Vec<Operation>>;
+        /// First half of a commit, while nothing is written: holds on to the refreshed index's files.
+        async fn begin_commit(generation: u64) -> Result<()>;
+        /// Second half: hashes what is new and makes it the newest commit, durably. `stored` comes without files.
+        async fn finish_commit(stored: StoredCommit, before: &Commit) -> Result<Commit>;
+        /// Drops operations below `floor` from the log, where that is cheap.
+        async fn trim(floor: u64) -> Result<()>;
+    }
+
     pub(crate) fn dir(&self) -> PathBuf {
         either!(self, storage => storage.dir())
     }
@@ -122,65 +172,6 @@ impl ShardStorage {
             ShardStorage::Tantivy(_) => unrefreshed_bytes.min(tantivy_storage::WRITER_BYTES as u64),
             ShardStorage::Synthetic(_) => 0,
         }
-    }
-
-    /// Reads the documents of new writes.
-    pub(crate) async fn parse(&self, requests: &[WriteRequest], refused: Refusals) -> Parsed {
-        either!(self, storage => storage.parse(requests, refused).await)
-    }
-
-    /// Reads the documents of `changes` that were not read yet.
-    pub(crate) async fn parse_missing(
-        &self,
-        ops: &Arc<[Operation]>,
-        changes: &[Change],
-        parsed: Parsed,
-    ) -> Result<Parsed> {
-        either!(self, storage => storage.parse_missing(ops, changes, parsed).await)
-    }
-
-    /// Appends to the log; not durable yet.
-    pub(crate) async fn append(&self, ops: &Arc<[Operation]>, bytes: u64) -> Result<()> {
-        either!(self, storage => storage.append(ops, bytes).await)
-    }
-
-    /// Changes the index; not searchable yet.
-    pub(crate) async fn index(
-        &self,
-        ops: &Arc<[Operation]>,
-        changes: &[Change],
-        parsed: Parsed,
-    ) -> Result<()> {
-        either!(self, storage => storage.index(ops, changes, parsed).await)
-    }
-
-    /// Makes the log durable, and notes what every copy in sync has.
-    pub(crate) async fn sync(&self, global_checkpoint: Option<u64>) -> Result<()> {
-        either!(self, storage => storage.sync(global_checkpoint).await)
-    }
-
-    /// Notes what every copy in sync has.
-    pub(crate) async fn note_global_checkpoint(&self, checkpoint: Option<u64>) -> Result<()> {
-        either!(self, storage => storage.note_global_checkpoint(checkpoint).await)
-    }
-
-    /// What the refreshed index holds of `ids`, in their order.
-    pub(crate) async fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {
-        either!(self, storage => storage.lookup(ids).await)
-    }
-
-    /// A document of the refreshed index.
-    pub(crate) async fn get(&self, id: &str) -> Result<Option<GetResult>> {
-        either!(self, storage => storage.get(id).await)
-    }
-
-    /// Searches the refreshed index.
-    pub(crate) async fn search(
-        &self,
-        request: &Arc<SearchRequest>,
-        limits: &SearchLimits,
-    ) -> Result<(ShardHits, SearchView)> {
-        either!(self, storage => storage.search(request, limits).await)
     }
 
     /// Searches a view that a search saw before.
@@ -196,16 +187,6 @@ impl ShardStorage {
         }
     }
 
-    /// Reads the documents of hits: segment and document of each.
-    pub(crate) async fn fetch(
-        &self,
-        view: &SearchView,
-        hits: Vec<(u32, u32)>,
-        wants_source: bool,
-    ) -> Result<Vec<FetchedHit>> {
-        either!(self, storage => storage.fetch(view, hits, wants_source).await)
-    }
-
     /// Adds fragments to hits, which come with their whole sources. Sizes have none.
     pub(crate) async fn highlight(
         &self,
@@ -217,33 +198,6 @@ impl ShardStorage {
             ShardStorage::Tantivy(storage) => storage.highlight(view, hits, asked).await,
             ShardStorage::Synthetic(_) => Ok(hits),
         }
-    }
-
-    /// Makes what was indexed searchable.
-    pub(crate) async fn refresh(&self) -> Result<()> {
-        either!(self, storage => storage.refresh().await)
-    }
-
-    /// Indexes by another mapping from now on, while nothing is written or committed. Merges begin anew.
-    pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
-        either!(self, storage => storage.set_mapping(mapping).await)
-    }
-
-    /// Documents of the refreshed index with a value in a field; none where the field has no column.
-    pub(crate) async fn count_with(&self, path: &str) -> Result<Option<u64>> {
-        either!(self, storage => storage.count_with(path).await)
-    }
-
-    pub(crate) async fn digest(&self) -> Result<Digest> {
-        either!(self, storage => storage.digest().await)
-    }
-
-    pub(crate) async fn list(&self) -> Result<Vec<ListedDocument>> {
-        either!(self, storage => storage.list().await)
-    }
-
-    pub(crate) async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
-        either!(self, storage => storage.force_merge(max_num_segments).await)
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -265,35 +219,6 @@ impl ShardStorage {
     /// Merges that go on.
     pub(crate) fn merging(&self) -> u64 {
         either!(self, storage => storage.merging())
-    }
-
-    /// Operations of the log with these sequence numbers, ascending, each once.
-    pub(crate) async fn ops_between(
-        &self,
-        seq_nos: RangeInclusive<u64>,
-        max_ops: usize,
-        max_bytes: usize,
-    ) -> Result<Vec<Operation>> {
-        either!(self, storage => storage.ops_between(seq_nos, max_ops, max_bytes).await)
-    }
-
-    /// First half of a commit, while nothing is written: holds on to the refreshed index's files.
-    pub(crate) async fn begin_commit(&self, generation: u64) -> Result<()> {
-        either!(self, storage => storage.begin_commit(generation).await)
-    }
-
-    /// Second half: hashes what is new and makes it the newest commit, durably. `stored` comes without files.
-    pub(crate) async fn finish_commit(
-        &self,
-        stored: StoredCommit,
-        before: &Commit,
-    ) -> Result<Commit> {
-        either!(self, storage => storage.finish_commit(stored, before).await)
-    }
-
-    /// Drops operations below `floor` from the log, where that is cheap.
-    pub(crate) async fn trim(&self, floor: u64) -> Result<()> {
-        either!(self, storage => storage.trim(floor).await)
     }
 
     /// Holds the files of a commit for a session.
