@@ -98,14 +98,9 @@ impl Experiment for DrainNodes {
             let began_epoch_ms = run.env.epoch_ms();
             excluded.push(node.clone());
             exclude(run, json!(excluded.join(","))).await?;
-            let watched = WatchedRecovery {
-                turn,
-                cluster: LEADER,
-                wanted: Wanted::Peers { since_epoch_ms, copies },
-                telemetry: &telemetry,
-                already: all,
-                writers: None,
-            };
+            let wanted = Wanted::Peers { since_epoch_ms, copies };
+            let watched = WatchedRecovery::of(turn, LEADER, wanted, &telemetry);
+            let watched = WatchedRecovery { already: all, ..watched };
             all = run.watch_recovery(watched).await?;
             wait_until_empty(run, &node).await?;
             let took_s = all.seconds_since(began_epoch_ms);

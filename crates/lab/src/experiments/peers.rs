@@ -91,7 +91,7 @@ async fn add_replicas(
     let began_epoch_ms = run.env.epoch_ms();
     run.set_replicas(1).await?;
     let wanted = Wanted::Peers { since_epoch_ms, copies: run.plan.shards() };
-    let end = watch(run, turn, telemetry, wanted, Recoveries::default()).await?;
+    let end = run.watch_recovery(WatchedRecovery::of(turn, LEADER, wanted, telemetry)).await?;
     Ok((end.seconds_since(began_epoch_ms), end))
 }
 
@@ -110,7 +110,8 @@ async fn restart_in_turn(
         let began_epoch_ms = run.env.epoch_ms();
         set_allocation(run, Value::Null).await?;
         let wanted = Wanted::Peers { since_epoch_ms: began_epoch_ms, copies };
-        all = watch(run, turn, telemetry, wanted, all).await?;
+        let watched = WatchedRecovery::of(turn, LEADER, wanted, telemetry);
+        all = run.watch_recovery(WatchedRecovery { already: all, ..watched }).await?;
         let took_s = all.seconds_since(began_epoch_ms);
         total_s += took_s;
         let took = record::units::show_seconds(took_s);
@@ -139,16 +140,4 @@ async fn set_allocation(run: &Runner<'_>, enable: Value) -> Result<()> {
     let body = json!({ "persistent": { ENABLE: enable } });
     run.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
     Ok(())
-}
-
-async fn watch(
-    run: &Runner<'_>,
-    turn: &Turn<'_>,
-    telemetry: &Telemetry,
-    wanted: Wanted,
-    already: Recoveries,
-) -> Result<Recoveries> {
-    let cluster = LEADER;
-    run.watch_recovery(WatchedRecovery { turn, cluster, wanted, telemetry, already, writers: None })
-        .await
 }

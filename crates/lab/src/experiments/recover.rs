@@ -6,7 +6,7 @@ use record::Row;
 
 use crate::error::{Error, Result};
 use crate::plan::{DeclaredStep, FOLLOWER, Needs, Writers};
-use crate::runner::{Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery};
+use crate::runner::{Experiment, Runner, Turn, Wanted, WatchedRecovery};
 
 #[derive(Default)]
 pub(crate) struct RecoverFollower;
@@ -32,14 +32,9 @@ impl Experiment for RecoverFollower {
         let telemetry = run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();
         follow_all(run, turn).await?;
-        let watched = WatchedRecovery {
-            turn,
-            cluster: FOLLOWER,
-            wanted: Wanted::Primaries { shards: run.plan.shards() },
-            telemetry: &telemetry,
-            already: Recoveries::default(),
-            writers: turn.writers,
-        };
+        let wanted = Wanted::Primaries { shards: run.plan.shards() };
+        let watched = WatchedRecovery::of(turn, FOLLOWER, wanted, &telemetry);
+        let watched = WatchedRecovery { writers: turn.writers, ..watched };
         let end = run.watch_recovery(watched).await?;
         run.end_recovery(turn)?;
         Ok(run.row(turn, end.seconds_since(began_epoch_ms), &end))

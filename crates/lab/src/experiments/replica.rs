@@ -7,7 +7,7 @@ use record::Row;
 
 use crate::error::Result;
 use crate::plan::{DeclaredStep, LEADER, Needs};
-use crate::runner::{Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery};
+use crate::runner::{Experiment, Runner, Turn, Wanted, WatchedRecovery};
 
 /// How long a node may take to remove a copy that it holds no longer. OpenSearch asks the other nodes first.
 const REMOVAL: Duration = Duration::from_secs(2);
@@ -36,14 +36,8 @@ impl Experiment for AddReplica {
         run.set_replicas(more).await?;
         // The index had no replicas before, so every recovery counts. A live cluster's clock is its own.
         let copies = run.plan.shards() * more;
-        let watched = WatchedRecovery {
-            turn,
-            cluster: LEADER,
-            wanted: Wanted::Peers { since_epoch_ms: 0, copies },
-            telemetry: &telemetry,
-            already: Recoveries::default(),
-            writers: None,
-        };
+        let wanted = Wanted::Peers { since_epoch_ms: 0, copies };
+        let watched = WatchedRecovery::of(turn, LEADER, wanted, &telemetry);
         let end = run.watch_recovery(watched).await?;
         run.end_recovery(turn)?;
         if end.reused_bytes > 0 {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Variant};
-use crate::runner::{Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery};
+use crate::runner::{Experiment, Runner, Turn, Wanted, WatchedRecovery};
 
 /// What the leader calls its repository.
 const OWN: &str = "narrows";
@@ -53,14 +53,8 @@ impl Experiment for RestoreSnapshot {
         let body = json!({ "indices": run.plan.index_names(), "include_global_state": false });
         let path = format!("/_snapshot/{REMOTE}/{SNAPSHOT}/_restore");
         run.ask(FOLLOWER, "POST", &path, Some(&body)).await?;
-        let watched = WatchedRecovery {
-            turn,
-            cluster: FOLLOWER,
-            wanted: Wanted::Primaries { shards: run.plan.shards() },
-            telemetry: &telemetry,
-            already: Recoveries::default(),
-            writers: None,
-        };
+        let wanted = Wanted::Primaries { shards: run.plan.shards() };
+        let watched = WatchedRecovery::of(turn, FOLLOWER, wanted, &telemetry);
         let end = run.watch_recovery(watched).await?;
         run.end_recovery(turn)?;
         Ok(run.row(turn, end.seconds_since(began_epoch_ms), &end))

@@ -35,6 +35,19 @@ pub(crate) struct WatchedRecovery<'a> {
     pub(crate) writers: Option<&'a BackgroundWriters>,
 }
 
+impl<'a> WatchedRecovery<'a> {
+    /// All that a turn recovers, while nobody begins to write.
+    pub(crate) fn of(
+        turn: &'a Turn<'a>,
+        cluster: &'a str,
+        wanted: Wanted,
+        telemetry: &'a Telemetry,
+    ) -> Self {
+        let already = Recoveries::default();
+        WatchedRecovery { turn, cluster, wanted, telemetry, already, writers: None }
+    }
+}
+
 impl Runner<'_> {
     /// Begins the phase of a recovery, with a first sample of every node.
     pub(crate) async fn begin_recovery(&self, turn: &Turn<'_>) -> Result<Telemetry> {
