@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use store::Operation;
 use world::{Env, Task};
 
-use crate::common::between::{Between, cluster_behind, cluster_behind_each};
+use crate::common::between::{Between, cluster_behind, cluster_behind_each, starts_a_copy};
 use crate::common::{Cluster, eventually, raw};
 
 /// Declares a test of each history, behind the bug that it shows.
@@ -122,9 +122,7 @@ async fn a_copy_that_joins_misses_a_write(env: Env) -> bool {
     create_on(&leader, "leader-1").await;
     assert_eq!(write(&mut ledger, leader.node(1), 0..10).await, 10);
     let follower = follower_of(&env, &leader).await;
-    manager.hold(|request| {
-        matches!(request, Request::Submit(event) if matches!(**event, Event::ShardStarted { .. }))
-    });
+    manager.hold(starts_a_copy);
     add_replica(&leader, Some("leader-0")).await;
     eventually(&env, "a copy has joined", async || manager.held() > 0).await;
 

@@ -5,9 +5,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::common::between::cluster_behind;
+use crate::common::between::{cluster_behind, starts_a_copy};
 use crate::common::{Cluster, ask, eventually, fails_with, raw};
-use engine::state::Event;
 use engine::transport::{Class, Pool, Request, Response, SessionKind, ShardAction, ShardAnswer};
 use engine::{Node, planted};
 use policy::retention::Leases;
@@ -70,6 +69,11 @@ async fn wait_for_moves(cluster: &Cluster) {
     let path = "/_cluster/health?wait_for_no_relocating_shards=true&timeout=300s";
     let health = cluster.must("GET", path, Value::Null).await;
     assert_eq!((&health["relocating_shards"], &health["timed_out"]), (&json!(0), &json!(false)));
+}
+
+async fn move_copy(cluster: &Cluster, from: &str, to: &str) {
+    start_move(cluster, from, to).await;
+    wait_for_moves(cluster).await;
 }
 
 /// A rate at which a move is under way for long enough to be seen, and meddled with, on the machine.
@@ -175,9 +179,7 @@ async fn leases_that_come_late_do_not_reach_who_has_taken_over(env: Env) {
     let kind = SessionKind::Remote { lease: "f".to_owned(), index_uuid: index_uuid.clone() };
     let open = Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key: 1 };
     ask(&from, open).await.unwrap();
-    manager.hold(|request| {
-        matches!(request, Request::Submit(event) if matches!(**event, Event::ShardStarted { .. }))
-    });
+    manager.hold(starts_a_copy);
     start_move(&cluster, &from, &to).await;
     eventually(&env, "the target has taken over", async || manager.held() > 0).await;
     let leases = Leases::default();
@@ -211,9 +213,7 @@ async fn a_primary_that_has_handed_over_counts_no_copies(env: Env) {
         copy.counted
     };
     assert!(counted().await.is_some());
-    manager.hold(|request| {
-        matches!(request, Request::Submit(event) if matches!(**event, Event::ShardStarted { .. }))
-    });
+    manager.hold(starts_a_copy);
     start_move(&cluster, &from, &to).await;
     eventually(&env, "the target has taken over", async || manager.held() > 0).await;
     assert_eq!(counted().await, None, "it cannot know");
@@ -227,8 +227,7 @@ async fn a_replica_moves(env: Env) {
     let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 1), 500).await;
     let (from, to) = (node_of(&cluster, false), free_node(&cluster));
     let clients = Clients::start(&cluster);
-    start_move(&cluster, &from, &to).await;
-    wait_for_moves(&cluster).await;
+    move_copy(&cluster, &from, &to).await;
     env.sleep(Duration::from_millis(200)).await;
     let written = clients.stop().await;
     assert_eq!(node_of(&cluster, false), to);
@@ -247,8 +246,7 @@ async fn a_primary_moves_under_writes_and_searches(env: Env) {
     let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 0), 500).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
     let clients = Clients::start(&cluster);
-    start_move(&cluster, &from, &to).await;
-    wait_for_moves(&cluster).await;
+    move_copy(&cluster, &from, &to).await;
     env.sleep(Duration::from_millis(200)).await;
     let written = clients.stop().await;
     let state = cluster.any().state();
@@ -264,11 +262,9 @@ async fn a_primary_moves_to_and_fro(env: Env) {
     let clients = Clients::start(&cluster);
     for _ in 0..6 {
         let (from, to) = (node_of(&cluster, true), free_node(&cluster));
-        start_move(&cluster, &from, &to).await;
-        wait_for_moves(&cluster).await;
+        move_copy(&cluster, &from, &to).await;
         let (from, to) = (node_of(&cluster, false), free_node(&cluster));
-        start_move(&cluster, &from, &to).await;
-        wait_for_moves(&cluster).await;
+        move_copy(&cluster, &from, &to).await;
     }
     let written = clients.stop().await;
     let state = cluster.any().state();
@@ -346,8 +342,7 @@ async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
     // The manager must stay: the primary is brought to another node first.
     if node_of(&cluster, true) == "c-0" {
         let to = free_node(&cluster);
-        start_move(&cluster, "c-0", &to).await;
-        wait_for_moves(&cluster).await;
+        move_copy(&cluster, "c-0", &to).await;
     }
     slow_down(&cluster, slow(&cluster)).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
@@ -384,8 +379,7 @@ async fn a_target_that_is_killed_leaves_the_source(env: Env) {
 async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
     let mut cluster = Cluster::with(&env, "c", 3, ("a", 1, 0)).await;
     if node_of(&cluster, true) == "c-0" {
-        start_move(&cluster, "c-0", "c-1").await;
-        wait_for_moves(&cluster).await;
+        move_copy(&cluster, "c-0", "c-1").await;
     }
     cluster.index("a", 0, 300).await;
     for round in 0..if env.is_virtual() { 40 } else { 6 } {

@@ -12,6 +12,7 @@ use testbed::tls::Authority;
 
 use crate::common::tls::guarded_end;
 use crate::common::{BINARY, json, said};
+use crate::opensearch::not_fetched;
 
 const USER: &str = "operator";
 const PASSWORD: &str = "not a secret";
@@ -47,11 +48,7 @@ fn figures(output: &Output) -> Value {
 
 /// Fills it, searches it within its means, and beyond.
 async fn narrow_node(target: &mut impl Clusters) -> Result<(), CannotRun> {
-    if let Err(error) = target.start(&topology()).await {
-        let error = error.to_string();
-        assert!(error.contains("mvn could not"), "{error}");
-        return Err(CannotRun(error));
-    }
+    target.start(&topology()).await.map_err(not_fetched)?;
     let plain = target.nodes("load").remove(0).http;
     let (ours, others) = (Authority::new(), Authority::new());
     let (ca, other_ca) = (ours.file("ca.pem"), others.file("ca.pem"));

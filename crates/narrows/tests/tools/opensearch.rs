@@ -23,6 +23,13 @@ pub fn fetched(output: Output) -> Result<Output, CannotRun> {
     }
 }
 
+/// Why nodes of OpenSearch did not start: its jars could not be fetched.
+pub fn not_fetched(error: clusters::Error) -> CannotRun {
+    let error = error.to_string();
+    assert!(error.contains("mvn could not"), "{error}");
+    CannotRun(error)
+}
+
 fn run(dir: &Path, plan: &str, more: &[&str]) -> Result<Output, CannotRun> {
     let on = ["run", plan, "--on", "opensearch", "--json"];
     fetched(narrows_in(dir, &[&on[..], more].concat()).output().unwrap())

@@ -13,6 +13,7 @@ use testbed::CannotRun;
 
 use crate::common::cluster::{Cluster, http};
 use crate::compared::{Depth, differences, fits};
+use crate::opensearch::not_fetched;
 
 const REQUESTS: &str = include_str!("../side_by_side/requests.txt");
 const DOCUMENTS: &str = include_str!("../side_by_side/documents.ndjson");
@@ -194,11 +195,7 @@ pub fn answers_are_those_of_opensearch() -> Result<(), CannotRun> {
     world::real_world::run(1, async |env| {
         let mut opensearch = OpenSearchClusters::new(&env);
         let topology = TopologySpec::alone(CLUSTER, 1);
-        if let Err(error) = opensearch.start(&topology).await {
-            let error = error.to_string();
-            assert!(error.contains("mvn could not"), "{error}");
-            return Err(CannotRun(error));
-        }
+        opensearch.start(&topology).await.map_err(not_fetched)?;
         let theirs = format!("http://{}", opensearch.nodes(CLUSTER)[0].http);
         let ours = Cluster::start_with(1, |command| command.args(["--as", "opensearch-2"]));
         ours.until_healthy("wait_for_nodes=1");

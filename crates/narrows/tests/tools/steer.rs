@@ -10,6 +10,7 @@ use testbed::CannotRun;
 
 use crate::common::steered::{Steering, journals, steer};
 use crate::common::{BINARY, PATIENCE, noise, said, signal};
+use crate::opensearch::not_fetched;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const LEASE: &str = "cluster.metadata.narrows_steerer";
@@ -82,11 +83,7 @@ pub fn opensearch_is_steered_and_everything_is_as_it_was() -> Result<(), CannotR
     world::real_world::run(1, async |env| {
         let mut target = OpenSearchClusters::new(&env);
         let topology = TopologySpec::alone("c", 2);
-        if let Err(error) = target.start(&topology).await {
-            let error = error.to_string();
-            assert!(error.contains("mvn could not"), "{error}");
-            return Err(CannotRun(error));
-        }
+        target.start(&topology).await.map_err(not_fetched)?;
         let mut throttled = Throttled { target };
         throttled.fill().await;
         ctrl_c(&throttled).await;

@@ -14,6 +14,7 @@ use crate::browser::Browser;
 use crate::common::cluster::Cluster;
 use crate::common::watched::Watched;
 use crate::common::{BINARY, PATIENCE, SECRET, look_until, noise};
+use crate::opensearch::not_fetched;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 
@@ -71,11 +72,7 @@ fn two_nodes() -> TopologySpec {
 pub fn the_page_says_of_opensearch_what_was_done_to_it() -> Result<(), CannotRun> {
     world::real_world::run(1, async |env| {
         let mut target = OpenSearchClusters::new(&env);
-        if let Err(error) = target.start(&two_nodes()).await {
-            let error = error.to_string();
-            assert!(error.contains("mvn could not"), "{error}");
-            return Err(CannotRun(error));
-        }
+        target.start(&two_nodes()).await.map_err(not_fetched)?;
         is_said(&target, "opensearch").await;
         target.stop().await;
         Ok(())

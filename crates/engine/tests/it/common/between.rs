@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
+use engine::state::Event;
 use engine::transport::{Class, Envelope, Failure, Pool, Request, Response};
 use tokio::sync::Notify;
 use world::{Connection, Env, Task};
@@ -130,6 +131,11 @@ impl Inner {
             None => answer,
         }
     }
+}
+
+/// Whether the manager is told that a copy has recovered.
+pub fn starts_a_copy(request: &Request) -> bool {
+    matches!(request, Request::Submit(event) if matches!(**event, Event::ShardStarted { .. }))
 }
 
 /// A cluster of which the others reach one node, as node 0, the manager, through somebody in between.
