@@ -5,6 +5,8 @@ pub mod balancing;
 pub mod failures;
 pub mod following;
 pub mod foreground;
+#[cfg(test)]
+mod moment;
 pub mod rate_limiter;
 pub mod retention;
 pub mod routing;

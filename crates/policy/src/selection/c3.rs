@@ -48,10 +48,7 @@ pub(super) fn order(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(ms: u64) -> Time {
-        Time(ms * 1_000_000)
-    }
+    use crate::moment::at;
 
     #[test]
     fn a_rate_is_kept_and_who_has_no_token_waits() {

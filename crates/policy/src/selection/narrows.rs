@@ -91,10 +91,7 @@ mod tests {
     use super::super::NodeFeedback;
     use super::super::observed_node::ANSWERS_KNOWN;
     use super::*;
-
-    fn at(ms: u64) -> Time {
-        Time(ms * 1_000_000)
-    }
+    use crate::moment::at;
 
     fn feedback(in_flight: u64, took_ms: u64) -> NodeFeedback {
         NodeFeedback {

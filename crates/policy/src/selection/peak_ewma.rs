@@ -42,12 +42,9 @@ impl PeakEwma {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::moment::at;
 
     const MS: Duration = Duration::from_millis(1);
-
-    fn at(ms: u64) -> Time {
-        Time(ms * 1_000_000)
-    }
 
     #[test]
     fn jumps_to_a_peak_and_comes_down_slowly() {

@@ -148,12 +148,9 @@ fn uses(servers: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::moment::at;
 
     const COPIES: [&str; 4] = ["a", "b", "c", "d"];
-
-    fn at(ms: u64) -> Time {
-        Time(ms * 1_000_000)
-    }
 
     fn pool(rows: &[(&str, u64, u64)]) -> Pool {
         let mut pool = Pool::default();

@@ -107,10 +107,7 @@ impl RateControl {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(ms: u64) -> Time {
-        Time(ms * 1_000_000)
-    }
+    use crate::moment::at;
 
     #[test]
     fn the_rate_shrinks_where_less_comes_back_and_grows_again_to_what_it_was() {

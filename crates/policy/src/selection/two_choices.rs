@@ -28,12 +28,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::moment::at;
 
     const MS: Duration = Duration::from_millis(1);
-
-    fn at(ms: u64) -> Time {
-        Time(ms * 1_000_000)
-    }
 
     #[test]
     fn takes_the_better_of_two_and_every_copy_at_times() {

@@ -56,12 +56,9 @@ impl GiveWay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::moment::at;
 
     const RTT: Duration = Duration::from_millis(100);
-
-    fn at(ms: u64) -> Time {
-        Time(ms * 1_000_000)
-    }
 
     #[test]
     fn halves_once_a_round_trip_and_comes_back_slowly() {
