@@ -99,12 +99,12 @@ impl Bench {
     async fn speed(&self) {
         let mut target = self.start().await;
         common::create(&target, "follower", self.corpus, SHARDS).await;
-        let idle = core_ms(&target, "follower").await;
+        let idle = core_ms(&target).await;
         let began = Instant::now();
         self.index(&target, "follower", self.documents).await;
         make_searchable(&target).await;
         let local = began.elapsed();
-        let local_core_ms = core_ms(&target, "follower").await - idle;
+        let local_core_ms = core_ms(&target).await - idle;
         common::ask(&target, "follower", "DELETE", "/a", Value::Null).await;
         self.follow(&target).await;
         common::ask(&target, "follower", "POST", "/a/_ccr/pause_follow", Value::Null).await;
@@ -113,13 +113,13 @@ impl Bench {
         common::ask(&target, "leader", "POST", "/a/_flush", Value::Null).await;
         self.env.sleep(Duration::from_secs(2)).await;
         let before = carried(&target);
-        let idle = core_ms(&target, "follower").await;
+        let idle = core_ms(&target).await;
         let began = Instant::now();
         common::ask(&target, "follower", "POST", "/a/_ccr/resume_follow", Value::Null).await;
         self.wait_for(&target, self.documents).await;
         make_searchable(&target).await;
         let follow = began.elapsed();
-        let follow_core_ms = core_ms(&target, "follower").await - idle;
+        let follow_core_ms = core_ms(&target).await - idle;
         let bytes = (carried(&target) - before) as f64;
         let per_s = |took: Duration| self.documents as f64 / took.as_secs_f64();
         let of_local = per_s(follow) / per_s(local);
@@ -245,9 +245,9 @@ async fn make_searchable(target: &EmbeddedClusters) {
     common::ask(target, "follower", "POST", "/a/_refresh", Value::Null).await;
 }
 
-/// Core time of a cluster's node so far.
-async fn core_ms(target: &EmbeddedClusters, cluster: &str) -> f64 {
-    let stats = common::ask(target, cluster, "GET", "/_nodes/stats/process", Value::Null).await;
+/// Core time of the follower's node so far.
+async fn core_ms(target: &EmbeddedClusters) -> f64 {
+    let stats = common::ask(target, "follower", "GET", "/_nodes/stats/process", Value::Null).await;
     let nodes = stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
     nodes.filter_map(|node| node["process"]["cpu"]["total_in_millis"].as_f64()).sum()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::core::Core;
 use crate::settings::SHARDS_MAX;
 use crate::state::{ClusterInfo, ClusterState, DiskUsage};
-use crate::transport::{Class, CopyBytes, DiskLook, Request, Response};
+use crate::transport::{CopyBytes, DiskLook, Request, Response};
 
 /// Where the size of a disk stands in the virtual world.
 const PATH: &str = "/.size";
@@ -64,8 +64,7 @@ pub(super) async fn look_at_all(core: &Rc<Core>, state: &ClusterState) -> Cluste
     let others = state.present_nodes().filter(|other| other.name != core.name());
     let (names, addresses): (Vec<&str>, Vec<String>) =
         others.map(|other| (other.name.as_str(), other.transport_address.clone())).unzip();
-    let looks =
-        core.pool.call_each(&addresses, Class::Control, &Request::DiskLook, LOOK_TIMEOUT).await;
+    let looks = core.pool.call_each(&addresses, &Request::DiskLook, LOOK_TIMEOUT).await;
     let answers = names.into_iter().zip(looks);
     let told = answers.filter_map(|(name, answer)| match answer {
         Ok(Response::DiskLook(look)) => Some((name, *look)),

@@ -15,7 +15,7 @@ use super::parts::Node;
 use crate::core::Core;
 use crate::planted;
 use crate::state::{self, ClusterState, Event, IndexShardRoutingTable, ShardCopy, StateDiff};
-use crate::transport::{CallError, Class, Failure, Publication, Request, Response};
+use crate::transport::{CallError, Failure, Publication, Request, Response};
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -92,7 +92,7 @@ async fn publish(core: &Rc<Core>, old: &Arc<ClusterState>, new: &Arc<ClusterStat
 /// Sends a state to these addresses at once, and waits for the answers. Answers with those that have refused it.
 async fn publish_to(core: &Core, addresses: Vec<String>, publication: Publication) -> Vec<String> {
     let request = Request::Publish(publication);
-    let answers = core.pool.call_each(&addresses, Class::Control, &request, PUBLISH_TIMEOUT).await;
+    let answers = core.pool.call_each(&addresses, &request, PUBLISH_TIMEOUT).await;
     let answered = addresses.into_iter().zip(answers);
     let refusing = answered.filter(|(_, answer)| matches!(answer, Err(CallError::Failed(_))));
     refusing.map(|(address, _)| address).collect()
@@ -160,7 +160,7 @@ pub(super) async fn watch_nodes(node: Node) {
         let (names, addresses): (Vec<&String>, Vec<String>) =
             others.map(|other| (&other.name, other.transport_address.clone())).unzip();
         let check = Request::FollowerCheck(version);
-        let checks = core.pool.call_each(&addresses, Class::Control, &check, CHECK_TIMEOUT).await;
+        let checks = core.pool.call_each(&addresses, &check, CHECK_TIMEOUT).await;
         let mut gone = Vec::new();
         for (name, check) in names.into_iter().zip(checks) {
             let is_gone = match check {

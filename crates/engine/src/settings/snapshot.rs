@@ -274,13 +274,13 @@ impl IndexSettings {
     /// `index.priority` of an index with the settings `given`, without the others.
     pub(crate) fn priority_of(given: &SettingsMap) -> u32 {
         const NAME: &str = "index.priority";
-        count(&TypedValues::of_one(SettingScope::Index, NAME, given), NAME)
+        count(&TypedValues::of_one(NAME, given), NAME)
     }
 
     /// `index.unassigned.node_left.delayed_timeout` of an index with the settings `given`, without the others.
     pub(crate) fn delayed_timeout_of(given: &SettingsMap) -> Duration {
         const NAME: &str = "index.unassigned.node_left.delayed_timeout";
-        duration(&TypedValues::of_one(SettingScope::Index, NAME, given), NAME)
+        duration(&TypedValues::of_one(NAME, given), NAME)
     }
 
     /// `index.routing.allocation.exclude.*`, `include.*` and `require.*` of an index with the settings `given`, without
@@ -319,7 +319,7 @@ impl IndexSettings {
             });
             boosted.unwrap_or_else(|| (text.clone(), 1.0))
         };
-        let values = TypedValues::of_one(SettingScope::Index, NAME, given);
+        let values = TypedValues::of_one(NAME, given);
         names(&values, NAME).iter().map(read).collect()
     }
 }

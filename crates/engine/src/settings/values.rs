@@ -40,10 +40,10 @@ impl TypedValues {
         TypedValues::only(scope, names, layers)
     }
 
-    /// As [`TypedValues::resolve`], where the layers are asked for one setting alone.
-    pub(super) fn of_one(scope: SettingScope, name: &str, given: &SettingsMap) -> Self {
+    /// As [`TypedValues::resolve`], where an index is asked for one setting alone.
+    pub(super) fn of_one(name: &str, given: &SettingsMap) -> Self {
         let is_given = given.get_key_value(name).map(|(name, _)| name.as_str());
-        TypedValues::only(scope, is_given, &[given])
+        TypedValues::only(SettingScope::Index, is_given, &[given])
     }
 
     fn only<'n>(

@@ -168,20 +168,20 @@ impl Pool {
     pub(crate) async fn call_each(
         &self,
         addresses: &[String],
-        class: Class,
         request: &Request,
         limit: Duration,
     ) -> Vec<Answer> {
         let round = Round::of(addresses.len());
         let (mut asked, mut connecting) = (Vec::new(), Vec::new());
         for (at, address) in addresses.iter().enumerate() {
-            match self.ask_at_once(address, class, request, (&round, at)) {
+            match self.ask_at_once(address, request, (&round, at)) {
                 Some(forget) => asked.push(forget),
                 None => {
                     let (pool, round) = (self.clone(), round.clone());
                     let (address, request) = (address.clone(), request.clone());
                     connecting.push(self.inner.env.spawn("asks one of many", async move {
-                        let answer = pool.call_without_limit(&address, class, request).await;
+                        let answer =
+                            pool.call_without_limit(&address, Class::Control, request).await;
                         round.answered(at, answer);
                     }));
                 }
@@ -200,12 +200,11 @@ impl Pool {
     fn ask_at_once(
         &self,
         address: &str,
-        class: Class,
         request: &Request,
         (round, at): (&Rc<Round<Answer>>, usize),
     ) -> Option<Forget> {
         at_once(self.inner.partition.passes())?;
-        let channel = self.open_channel(address, class)?;
+        let channel = self.open_channel(address, Class::Control)?;
         let (id, forget) = channel.wait(self.next_id(), Waiter::OneOfMany(round.clone(), at));
         // Where it fails, the slow way finds out why.
         let sent = at_once(channel.sender.send(Envelope::Request(id, request.clone())))?;

@@ -37,14 +37,14 @@ async fn properties(cluster: &Cluster, index: &str) -> Value {
 }
 
 /// On every node's own copies a query finds so many documents. Documents of the virtual world have no fields.
-async fn found_everywhere(cluster: &Cluster, index: &str, query: Value, expected: u64) {
+async fn found_everywhere(cluster: &Cluster, query: Value, expected: u64) {
     if cluster.env.is_virtual() {
         return;
     }
-    cluster.must("POST", &format!("/{index}/_refresh"), Value::Null).await;
+    cluster.must("POST", "/a/_refresh", Value::Null).await;
     for node in cluster.nodes.values() {
-        let path = format!("/{index}/_search?preference=_local");
-        let (_, answer) = ask(node, "POST", &path, json!({ "query": query })).await;
+        let path = "/a/_search?preference=_local";
+        let (_, answer) = ask(node, "POST", path, json!({ "query": query })).await;
         assert_eq!(answer["_shards"]["failed"], 0, "{answer}");
         assert_eq!(answer["hits"]["total"]["value"], expected, "{query}: {answer}");
     }
@@ -88,7 +88,7 @@ async fn fields_are_mapped_by_their_first_values(env: Env) {
         json!({"match": {"o.p.q": "deep"}}),
         json!({"term": {"d.o.t": 1}}),
     ] {
-        found_everywhere(&c, "a", query, 1).await;
+        found_everywhere(&c, query, 1).await;
     }
     if !env.is_virtual() {
         // A shard that never had such a document knows the field all the same.
@@ -167,8 +167,8 @@ async fn nodes_that_add_fields_at_once_lose_none(env: Env) {
     assert_eq!(mapped.as_object().unwrap().len(), 25, "{mapped}");
     assert_eq!(mapped["both"]["properties"].as_object().unwrap().len(), 8);
     for n in 0..8 {
-        found_everywhere(&c, "a", json!({"term": {format!("f1_{n}"): n}}), 1).await;
-        found_everywhere(&c, "a", json!({"match": {format!("both.g{n}"): "word"}}), 3).await;
+        found_everywhere(&c, json!({"term": {format!("f1_{n}"): n}}), 1).await;
+        found_everywhere(&c, json!({"match": {format!("both.g{n}"): "word"}}), 3).await;
     }
     let digests = c.digests("a").await;
     assert!(digests.chunks(3).all(|same| same.iter().all(|one| *one == same[0])), "{digests:?}");
@@ -201,7 +201,7 @@ async fn of_two_types_at_once_one_is_refused(env: Env) {
         }
     }
     let field = if is_long { "x" } else { "x.y" };
-    found_everywhere(&c, "a", json!({"term": {field: 5}}), 8).await;
+    found_everywhere(&c, json!({"term": {field: 5}}), 8).await;
     c.stop().await;
 }
 
@@ -238,7 +238,7 @@ async fn a_primary_lost_after_its_mapping_loses_no_write(env: Env) {
     assert_eq!(properties(&c, "a").await["fresh"]["type"], "text");
     let digests = c.digests("a").await;
     assert!(digests.iter().all(|one| *one == digests[0] && one.1 == 1), "{digests:?}");
-    found_everywhere(&c, "a", json!({"match": {"fresh": "word"}}), 1).await;
+    found_everywhere(&c, json!({"match": {"fresh": "word"}}), 1).await;
     c.stop().await;
 }
 
@@ -284,11 +284,11 @@ async fn a_replica_that_comes_back_indexes_what_came_meanwhile(env: Env) {
         c.must("PUT", &format!("/a/_doc/{n}"), body).await;
     }
     c.green("a").await;
-    found_everywhere(&c, "a", json!({"term": {"first": 1}}), 29).await;
-    found_everywhere(&c, "a", json!({"term": {"second": 2}}), 28).await;
-    found_everywhere(&c, "a", json!({"match": {"prose": "the copy"}}), 27).await;
+    found_everywhere(&c, json!({"term": {"first": 1}}), 29).await;
+    found_everywhere(&c, json!({"term": {"second": 2}}), 28).await;
+    found_everywhere(&c, json!({"match": {"prose": "the copy"}}), 27).await;
     for n in 3..30 {
-        found_everywhere(&c, "a", json!({"term": {format!("more{n}"): true}}), 1).await;
+        found_everywhere(&c, json!({"term": {format!("more{n}"): true}}), 1).await;
     }
     c.stop().await;
 }
@@ -307,9 +307,9 @@ async fn a_restart_keeps_what_documents_brought(env: Env) {
     }
     c.green("a").await;
     assert_eq!(properties(&c, "a").await, before);
-    found_everywhere(&c, "a", json!({"match": {"all": "word"}}), 10).await;
+    found_everywhere(&c, json!({"match": {"all": "word"}}), 10).await;
     for n in 0..10 {
-        found_everywhere(&c, "a", json!({"term": {format!("f{n}"): n}}), 1).await;
+        found_everywhere(&c, json!({"term": {format!("f{n}"): n}}), 1).await;
     }
     c.stop().await;
 }

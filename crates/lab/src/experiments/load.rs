@@ -255,7 +255,7 @@ async fn end_faults(run: &mut Runner<'_>, variant: &Variant, faults: &[DueFault]
     if lost_node {
         let indices = run.plan.indices.clone();
         for index in &indices {
-            run.wait_for_health(LEADER, &index.name).await?;
+            run.wait_for_health(&index.name).await?;
         }
     }
     Ok(())

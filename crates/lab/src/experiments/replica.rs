@@ -45,14 +45,14 @@ impl Experiment for AddReplica {
             let text = format!("{bytes} were still there from an earlier copy");
             run.note(Some(turn.variant), &text)?;
         }
-        run.wait_for_health(LEADER, &run.plan.index_names()).await?;
+        run.wait_for_health(&run.plan.index_names()).await?;
         Ok(run.row(turn, end.seconds_since(began_epoch_ms), &end))
     }
 
     /// Removes the copy, so that the next variant begins with nothing.
     async fn clear_away(&mut self, run: &mut Runner<'_>) -> Result<()> {
         run.set_replicas(0).await?;
-        run.wait_for_health(LEADER, &run.plan.index_names()).await?;
+        run.wait_for_health(&run.plan.index_names()).await?;
         run.env.sleep(REMOVAL).await;
         Ok(())
     }

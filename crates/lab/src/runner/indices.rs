@@ -61,7 +61,7 @@ impl Runner<'_> {
         }
         let name = index.first_name();
         self.ask(LEADER, "PUT", &format!("/{name}"), Some(&body)).await?;
-        self.wait_for_health(LEADER, &name).await
+        self.wait_for_health(&name).await
     }
 
     /// The body that creates an index: `settings` and `mappings`.
@@ -139,14 +139,14 @@ impl Runner<'_> {
         Ok(refused.unwrap_or_else(|| "it was accepted when sent again".to_owned()))
     }
 
-    /// Waits until every copy of an index is started. That is given up once a request for it times out without change,
-    /// and no copy is initializing or delayed because a node left.
-    pub(crate) async fn wait_for_health(&self, cluster: &str, index: &str) -> Result<()> {
+    /// Waits until every copy of an index of the leader is started. That is given up once a request for it times out
+    /// without change, and no copy is initializing or delayed because a node left.
+    pub(crate) async fn wait_for_health(&self, index: &str) -> Result<()> {
         let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout=15s");
         let give_up = self.env.now() + GREEN_PATIENCE;
         let mut before = None;
         loop {
-            let health: Value = self.ask(cluster, "GET", &path, None).await?;
+            let health: Value = self.ask(LEADER, "GET", &path, None).await?;
             if health["timed_out"] != json!(true) {
                 return Ok(());
             }
@@ -156,7 +156,7 @@ impl Runner<'_> {
             if self.env.now() >= give_up || pending == 0 && before == Some(found) {
                 let status = health["status"].as_str().unwrap_or("unknown").to_owned();
                 let index = index.to_owned();
-                return Err(Error::NotGreen { cluster: cluster.to_owned(), index, status });
+                return Err(Error::NotGreen { cluster: LEADER.to_owned(), index, status });
             }
             before = Some(found);
         }

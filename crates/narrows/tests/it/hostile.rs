@@ -131,7 +131,7 @@ fn an_answer_that_is_no_http_commands_no_terminal() {
     }
 }
 
-fn hostile_manifest(run: &str) -> Manifest {
+fn hostile_manifest() -> Manifest {
     let evil = || HOSTILE.to_owned();
     Manifest {
         plan: evil(),
@@ -152,7 +152,7 @@ fn hostile_manifest(run: &str) -> Manifest {
                 ..VariantInfo::default()
             })
             .to_vec(),
-        ..Manifest::unknown(run, FORMAT)
+        ..Manifest::unknown("r", FORMAT)
     }
 }
 
@@ -169,7 +169,7 @@ fn write_record(runs: &Path, manifest: &Manifest) -> std::path::PathBuf {
 #[test]
 fn a_hostile_record_commands_no_terminal() {
     let runs = tempfile::tempdir().unwrap();
-    let dir = write_record(runs.path(), &hostile_manifest("r"));
+    let dir = write_record(runs.path(), &hostile_manifest());
     let run = dir.to_str().unwrap();
     for form in [&[][..], &["--csv"], &["--json"]] {
         harmless_and_told(&[&["show", run][..], form].concat());
@@ -240,7 +240,7 @@ fn a_reader_that_goes_away_ends_a_command_quietly() {
 #[test]
 fn a_damaged_record_says_what_is_missing_and_shows_the_rest() {
     let runs = tempfile::tempdir().unwrap();
-    let mut manifest = hostile_manifest("r");
+    let mut manifest = hostile_manifest();
     manifest.variants.iter_mut().zip(["a", "b"]).for_each(|(variant, name)| {
         variant.name = name.to_owned();
     });
