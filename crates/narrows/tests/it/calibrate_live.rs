@@ -146,8 +146,7 @@ fn after_kill_9_restore_deletes_the_index() {
     running.wait().unwrap();
     assert_eq!(journals(runs.path()).len(), 1);
     cluster.until_quiet();
-    let mut restore = Command::new(BINARY);
-    let output = restore.args(["restore", "last", "--runs"]).arg(runs.path()).output().unwrap();
+    let output = common::restore("last", runs.path());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     everything_is_as_it_was(&cluster, "77mb");
     assert_eq!(journals(runs.path()), Vec::<std::path::PathBuf>::new());

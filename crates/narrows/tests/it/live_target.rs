@@ -102,8 +102,7 @@ fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
     // Someone raised it in the meantime.
     cluster.set(&json!({ CHUNKS: "8" }));
     let restore = || {
-        let mut command = Command::new(BINARY);
-        let output = command.args(["restore", "last", "--runs"]).arg(runs.path()).output().unwrap();
+        let output = common::restore("last", runs.path());
         (output.status.code(), said(&output))
     };
     let (code, said) = restore();
@@ -169,9 +168,7 @@ fn ctrl_c_puts_everything_back() {
     let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("recover default")));
     // Nobody pulls the indices away from under a run.
-    let mut restore = Command::new(BINARY);
-    let restored = restore.args(["restore", "last", "--runs"]).arg(runs.path()).output().unwrap();
-    failed(&restored, 1, &["still lives", "Ctrl-C"]);
+    failed(&common::restore("last", runs.path()), 1, &["still lives", "Ctrl-C"]);
     assert_eq!(cluster.indices().len(), 1);
     signal(running.id(), "INT");
     let rest: Vec<String> = lines.collect();

@@ -99,8 +99,7 @@ fn after_kill_9_restore_puts_it_back() {
     probing.wait().unwrap();
     assert_ne!(cluster.set_at("transient"), json!({ LIMIT: FOUND }));
     assert_eq!(journals(runs).len(), 1);
-    let output =
-        Command::new(BINARY).args(["restore", "last", "--runs"]).arg(runs).output().unwrap();
+    let output = common::restore("last", runs);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     everything_is_as_it_was(cluster, FOUND);
     assert_eq!(journals(runs), Vec::<PathBuf>::new());

@@ -1,7 +1,6 @@
 //! `steer` on a cluster of real processes: it raises what holds, and everything is as it was at the end.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use crate::common::busy::BusyWay;
 use crate::common::cluster::Cluster;
 use crate::common::steered::{Steering, Way, journals, steer};
-use crate::common::{BINARY, failed, noise, refused, said, signal};
+use crate::common::{failed, noise, refused, restore, said, signal};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const LEASE: &str = "cluster.metadata.narrows_steerer";
@@ -90,17 +89,13 @@ fn after_kill_9_restore_puts_everything_back_and_another_one_may_steer() {
     let left = journals(dir.path());
     assert_eq!(left.len(), 1);
     let killed = left[0].parent().unwrap().file_name().unwrap().to_str().unwrap();
-    let restore = |run: &str| {
-        let mut command = Command::new(BINARY);
-        command.args(["restore", run, "--runs"]).arg(dir.path()).output().unwrap()
-    };
     // A later run has changed nothing. The one that has is named, and nothing is done to it unasked.
     let later = dir.path().join("99991231-235959-steer");
     std::fs::create_dir(&later).unwrap();
     std::fs::copy(left[0].with_file_name("manifest.json"), later.join("manifest.json")).unwrap();
-    failed(&restore("last"), 0, &["nothing to put back", killed]);
+    failed(&restore("last", dir.path()), 0, &["nothing to put back", killed]);
     assert_ne!(cluster.settings()[LIMIT], FOUND);
-    let output = restore(killed);
+    let output = restore(killed, dir.path());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     everything_is_as_it_was(cluster);
     assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
@@ -229,8 +224,7 @@ fn where_it_ends_while_the_cluster_is_silent_the_journal_stays() {
     assert_eq!(steering.end().0, Some(1));
     assert_ne!(cluster.settings()[LIMIT], FOUND);
     way.open();
-    let mut command = Command::new(BINARY);
-    let output = command.args(["restore", "last", "--runs"]).arg(dir.path()).output().unwrap();
+    let output = restore("last", dir.path());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     everything_is_as_it_was(cluster);
 }

@@ -1,7 +1,6 @@
 //! `steer` on OpenSearch: a recovery that a throttle holds.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use clusters::{Clusters, OpenSearchClusters, TopologySpec};
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use testbed::CannotRun;
 
 use crate::common::steered::{Steering, journals, steer};
-use crate::common::{BINARY, PATIENCE, noise, said, signal};
+use crate::common::{PATIENCE, noise, restore, said, signal};
 use crate::opensearch::not_fetched;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -123,8 +122,7 @@ async fn kill_9(throttled: &Throttled) {
     steering.child.wait().unwrap();
     assert_ne!(throttled.settings().await, persistent());
     assert_eq!(journals(dir.path()).len(), 1);
-    let mut command = Command::new(BINARY);
-    let output = command.args(["restore", "last", "--runs"]).arg(dir.path()).output().unwrap();
+    let output = restore("last", dir.path());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(throttled.settings().await, persistent());
     assert!(journals(dir.path()).is_empty());

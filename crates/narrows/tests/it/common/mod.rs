@@ -182,6 +182,11 @@ pub fn all_end(pids: &[u32]) {
     until("a process outlived its runner", || !pids.iter().any(|pid| is_alive(*pid)));
 }
 
+/// Has what a run of these has changed put back.
+pub fn restore(run: &str, runs: &Path) -> Output {
+    Command::new(BINARY).args(["restore", run, "--runs"]).arg(runs).output().unwrap()
+}
+
 #[track_caller]
 pub fn signal(pid: u32, name: &str) {
     let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
