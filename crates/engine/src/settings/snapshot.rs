@@ -300,13 +300,13 @@ impl IndexSettings {
     /// `index.max_result_window` of an index with the settings `given`, without the others.
     pub(crate) fn max_result_window_of(given: &SettingsMap) -> u32 {
         const NAME: &str = "index.max_result_window";
-        count(&TypedValues::of_one(SettingScope::Index, NAME, given), NAME)
+        count(&TypedValues::of_one(NAME, given), NAME)
     }
 
     /// `index.requests.cache.enable` of an index with the settings `given`, without the others.
     pub(crate) fn requests_cache_enable_of(given: &SettingsMap) -> bool {
         const NAME: &str = "index.requests.cache.enable";
-        flag(&TypedValues::of_one(SettingScope::Index, NAME, given), NAME)
+        flag(&TypedValues::of_one(NAME, given), NAME)
     }
 
     /// `index.query.default_field` of an index with the settings `given`, without the others, as every search asks for
