@@ -190,6 +190,18 @@ mod tests {
     }
 
     #[test]
+    fn a_shape_scores_nothing_unless_it_has_a_boost() {
+        let circle = json!({"type": "circle", "coordinates": [1, 2], "radius": "3km"});
+        let boost = |query: serde_json::Value| {
+            let body = json!({ "query": query }).to_string();
+            parse_search(body.as_bytes()).unwrap().query.boost
+        };
+        assert_eq!(boost(json!({"geo_shape": {"p": {"shape": circle}}})), 0.0);
+        assert_eq!(boost(json!({"geo_shape": {"p": {"shape": circle}, "boost": 2}})), 2.0);
+        assert_eq!(boost(json!({"geo_distance": {"p": [1, 2], "distance": "3km"}})), 1.0);
+    }
+
+    #[test]
     fn what_is_no_area_or_not_answered_of_points_is_refused() {
         let ring = json!([[0, 0], [4, 0], [4, 4], [0, 0]]);
         let asked = |kind: &str, coordinates: serde_json::Value, relation: &str| {

@@ -137,12 +137,17 @@ fn plain(name: &str, node: &Node, kind: QueryKind) -> Result<Query> {
 
 /// A query with the boost that its options give it.
 pub(super) fn boosted(options: &Options<'_>, kind: QueryKind) -> Result<Query> {
+    boosted_from(options, kind, 1.0)
+}
+
+/// The same, with the boost that it has where its options give it none.
+fn boosted_from(options: &Options<'_>, kind: QueryKind, default: f64) -> Result<Query> {
     if let Some(node) = options.get("_name") {
         let reason = "[_name] is not supported by this engine: hits do not show their [matched_queries]; send a search \
                       for each of the queries";
         return Err(parsing(node.at, reason));
     }
-    let boost = options.read("boost", Node::float)?.unwrap_or(1.0);
+    let boost = options.read("boost", Node::float)?.unwrap_or(default);
     if let Some(node) = options.get("boost").filter(|_| boost < 0.0) {
         return Err(parsing(node.at, format!("boost [{boost}] is negative")));
     }
@@ -478,7 +483,9 @@ fn geo_shape(node: &Node) -> Result<Query> {
     let options = node.options("geo_shape", "ignore_unmapped boost _name", 1)?;
     let ignore_unmapped = options.read("ignore_unmapped", Node::bool)?.unwrap_or(false);
     let (field, asked_of) = options.field()?;
-    asked(&options, field, shape(asked_of, ignore_unmapped)?)
+    let kind = QueryKind::Field(field.to_owned(), shape(asked_of, ignore_unmapped)?);
+    // As in Elasticsearch 7.10 and OpenSearch 2, where its boost is 0 unless it is given.
+    boosted_from(&options, kind, 0.0)
 }
 
 fn geo_polygon(node: &Node) -> Result<Query> {
