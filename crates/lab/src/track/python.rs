@@ -19,6 +19,8 @@ struct Registered<'a> {
     what: &'a str,
     /// Its first argument, up to a bracket.
     argument: &'a str,
+    /// Whether it is registered only where an import fails.
+    is_fallback: bool,
 }
 
 impl Python {
@@ -34,10 +36,12 @@ impl Python {
         [format!("\"{name}\""), format!("'{name}'")].iter().any(|quoted| self.text.contains(quoted))
     }
 
-    /// Whether it has a runner for operations of a type, be it in place of Rally's own.
+    /// Whether it has a runner for operations of a type, be it in place of Rally's own. One for releases of Rally that
+    /// had none of their own is not used by those of today, and does the same.
     pub(super) fn runs(&self, operation_type: &str) -> bool {
         let is_it = |one: &Registered<'_>| {
-            one.what == "runner" && one.argument.trim_matches(['"', '\'']) == operation_type
+            let argument = one.argument.trim_matches(['"', '\'']);
+            one.what == "runner" && argument == operation_type && !one.is_fallback
         };
         self.registered().iter().any(is_it)
     }
@@ -45,7 +49,7 @@ impl Python {
     /// What it registers that belongs to no operation and no task, a sentence each.
     pub(super) fn left_out(&self) -> Vec<String> {
         let mut found = Vec::new();
-        for Registered { what, argument } in self.registered() {
+        for Registered { what, argument, .. } in self.registered() {
             let name = argument.rsplit('.').next().unwrap_or_default();
             let sentence = match what {
                 "runner" | "param_source" | "scheduler" => continue,
@@ -70,14 +74,29 @@ impl Python {
     fn registered(&self) -> Vec<Registered<'_>> {
         const CALL: &str = ".register_";
         let calls = self.text.match_indices(CALL).filter_map(|(at, _)| {
-            let line = self.text[..at].rsplit('\n').next().unwrap_or_default();
+            let before = &self.text[..at];
+            let line = before.rsplit('\n').next().unwrap_or_default();
             let (what, rest) = self.text[at + CALL.len()..].split_once('(')?;
             let argument = rest.trim_start().split(['(', ')', ',', '\n']).next()?.trim();
             let is_name = what.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            (is_name && !line.contains('#')).then_some(Registered { what, argument })
+            let is_fallback = is_in_except_import_error(before);
+            let found = Registered { what, argument, is_fallback };
+            (is_name && !line.contains('#')).then_some(found)
         });
         calls.collect()
     }
+}
+
+/// Whether the line at the end of a text is in the block of an `except ImportError`.
+fn is_in_except_import_error(before: &str) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut lines = before.lines().rev();
+    let Some(call) = lines.next() else { return false };
+    let around = lines.find(|line| !line.trim().is_empty() && indent(line) < indent(call));
+    let errors = ["ImportError", "ModuleNotFoundError"];
+    around.is_some_and(|line| {
+        line.trim_start().starts_with("except") && errors.iter().any(|error| line.contains(error))
+    })
 }
 
 #[cfg(test)]
@@ -104,5 +123,24 @@ def register(registry):
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(said[0].contains("The processor Downloader of track.py"), "{said:?}");
         assert!(said[1].contains("register_oracle(\"later\")"), "{said:?}");
+    }
+
+    #[test]
+    fn a_runner_for_releases_of_rally_without_one_is_not_the_tracks_own() {
+        let text = r#"
+def register(registry):
+    # Older releases have none.
+    try:
+        from esrally.driver.runner import PutSettings
+    except ImportError:
+
+        registry.register_runner("put-settings", put_settings)
+    registry.register_runner("sleep", sleep)
+    except ValueError:
+        registry.register_runner("bulk", bulk)
+"#;
+        let python = Python { file: "track.py", text: text.to_owned() };
+        assert!(!python.runs("put-settings"));
+        assert!(python.runs("sleep") && python.runs("bulk"));
     }
 }
