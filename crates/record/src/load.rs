@@ -17,8 +17,25 @@ pub struct Percentiles {
     pub p99_ms: f64,
     /// 99.9 % took no longer.
     pub p99_9_ms: f64,
+    /// 99.99 % took no longer; none in runs of earlier builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_99_ms: Option<f64>,
     /// The longest.
     pub p100_ms: f64,
+}
+
+/// A request, and how long it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RequestSample {
+    /// When it was sent, since the measured part began.
+    pub t_ms: f64,
+    /// From its intended start to the end of the answer.
+    pub latency_ms: f64,
+    /// From its actual start to the end of the answer.
+    pub service_time_ms: f64,
+    /// Whether no answer came in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
 }
 
 /// Successful answers a second, over windows of time.
@@ -57,6 +74,9 @@ pub struct DriverUse {
 pub struct LoadFigures {
     /// What was sent.
     pub operation: String,
+    /// Type of the operation, as a track names it: `bulk`, `search`; empty of other loads.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub operation_type: String,
     /// Clients: requests that may be under way at once.
     pub clients: u32,
     /// Intended starts a second; none in a closed loop.
@@ -92,6 +112,9 @@ pub struct LoadFigures {
     /// Whether it ended within its warm-up, so that the figures are those of the warm-up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_warm_up: bool,
+    /// Of a task of a track some of the requests that `latency` counts, evenly spread, 500 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<RequestSample>,
 }
 
 impl LoadFigures {

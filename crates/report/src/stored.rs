@@ -4,15 +4,16 @@
 //! A race of ours holds its manifest and its rows as well, as a text that nobody indexes: read back, it compares as its
 //! directory does, lap by lap. A race that Rally wrote is read as one lap.
 //!
-//! Our records have no sample of each request. Samples here are windows of a load (throughput, mean latency), bytes of
-//! a recovery and cores of nodes over time; `meta` says so.
+//! Samples are requests of a track, 500 of each task and lap at most, where Rally writes all of them; windows of a load
+//! (throughput, and mean latency where no requests were kept), bytes of a recovery and cores of nodes over time.
 
 mod race;
+mod samples;
 
 use insight::load::figures;
 use insight::stats::median;
 use insight::{Summary, VariantLoad};
-use record::{Line, LoadFigures, Percentiles, RunDir, Status, Throughput};
+use record::{LoadFigures, Percentiles, Row, RunDir, Status, Throughput};
 use serde_json::{Map, Value, json};
 
 pub use race::read_race;
@@ -153,6 +154,16 @@ impl<'a> Stored<'a> {
 
     fn race(&self, summary: &Summary<'_>) -> Document {
         let RunDir { manifest, rows, damage, .. } = self.run;
+        // Requests are documents of their own.
+        let without_samples =
+            |load: &LoadFigures| LoadFigures { samples: Vec::new(), ..load.clone() };
+        let rows: Vec<Row> = rows
+            .iter()
+            .map(|row| Row {
+                loads: row.loads.iter().map(without_samples).collect(),
+                ..row.clone()
+            })
+            .collect();
         let record = json!({ "manifest": manifest, "rows": rows, "damage": damage });
         let results: Vec<Value> = summary.loads.iter().map(|load| self.op_metrics(load)).collect();
         let race = self.with(json!({
@@ -215,78 +226,6 @@ impl<'a> Stored<'a> {
         documents.map(|(number, source)| self.document("results", number, source)).collect()
     }
 
-    fn samples(&self) -> Vec<Document> {
-        let mut all: Vec<Value> = Vec::new();
-        let mut add = |t_ms: f64,
-                       task: &str,
-                       operation: &str,
-                       name: &str,
-                       (value, unit): (f64, &str),
-                       meta: Value| {
-            all.push(self.with(json!({
-                "@timestamp": (self.begun_epoch_ms + t_ms).round() as u64,
-                "relative-time": t_ms,
-                "task": task,
-                "operation": operation,
-                "name": name,
-                "value": value,
-                "unit": unit,
-                "sample-type": "normal",
-                "meta": meta,
-            })));
-        };
-        let ends = self.loads_end_ms();
-        for row in &self.run.rows {
-            for (number, load) in row.loads.iter().enumerate() {
-                let end = ends.iter().find(|(variant, lap, at, _)| {
-                    (*variant, *lap, *at) == (row.variant.as_str(), row.lap, number)
-                });
-                // Without the end of its phase nobody knows when it was.
-                let Some((_, _, _, end_ms)) = end else { continue };
-                let task = self.task_of(&row.variant, &load.operation);
-                let (each, unit) = counted(load);
-                let begin_ms = end_ms - load.seconds * 1e3;
-                let window_ms = load.throughput.window_s * 1e3;
-                let meta = || json!({ "lap": row.lap, "variant": row.variant, "window_s": load.throughput.window_s });
-                for (at, answers) in load.throughput.windows.iter().enumerate() {
-                    let t_ms = begin_ms + (at + 1) as f64 * window_ms;
-                    let per_s = each * *answers as f64 / load.throughput.window_s.max(1e-9);
-                    add(t_ms, &task, &load.operation, "throughput", (per_s, unit), meta());
-                    if let Some(mean_ms) = load.throughput.latency_ms.get(at).copied().flatten() {
-                        add(t_ms, &task, &load.operation, "latency", (mean_ms, "ms"), meta());
-                    }
-                }
-            }
-        }
-        for line in &self.run.lines {
-            match line {
-                Line::Recovery { t_ms, variant, lap, sample } => {
-                    let value = (sample.recovered_bytes as f64, "byte");
-                    add(
-                        *t_ms,
-                        variant,
-                        "recovery",
-                        "recovered_bytes",
-                        value,
-                        json!({ "lap": lap }),
-                    );
-                }
-                Line::Node { t_ms, variant, lap, sample } => {
-                    let meta =
-                        json!({ "lap": lap, "node": sample.node, "cluster": sample.cluster });
-                    let task = variant.as_deref().unwrap_or_default();
-                    add(*t_ms, task, "", "cores_in_use", (sample.cpu_cores, "cores"), meta);
-                }
-                _ => {}
-            }
-        }
-        let finite = all.into_iter().filter(|source| source["value"].is_number());
-        finite
-            .enumerate()
-            .map(|(number, source)| self.document("metrics", number, source))
-            .collect()
-    }
-
     /// The task of a load: with several variants, the variant is a part of its name, for dashboards to tell them apart.
     fn task_of(&self, variant: &str, operation: &str) -> String {
         match self.several_variants {
@@ -304,10 +243,10 @@ impl<'a> Stored<'a> {
             let mean = median(&means.collect::<Vec<f64>>())?;
             let mut found = json!({ "mean": mean, "unit": "ms" });
             // As in Rally there is no percentile that too few requests were sent for.
-            for rank in ["50", "90", "99", "99.9", "100"] {
-                if let Some(ms) = total(&format!("{rank}th percentile {kind}")) {
-                    let key = if rank == "99.9" { "99_9".to_owned() } else { format!("{rank}_0") };
-                    found[key] = json!(ms);
+            for rank in ["50.0", "90.0", "99.0", "99.9", "99.99", "100.0"] {
+                let shown = rank.trim_end_matches(".0");
+                if let Some(ms) = total(&format!("{shown}th percentile {kind}")) {
+                    found[rank.replace('.', "_")] = json!(ms);
                 }
             }
             Some(found)
@@ -332,30 +271,6 @@ impl<'a> Stored<'a> {
             "duration": load.laps.iter().map(|lap| lap.seconds).sum::<f64>() * 1e3,
             "meta": { "variant": load.variant, "laps": load.laps.len() },
         })
-    }
-
-    /// When each load of a variant and lap ended: the ends of their phases, in whose order the loads come, those too
-    /// that went on at the same time. Of a run with fewer ends than loads nothing is known of each.
-    fn loads_end_ms(&self) -> Vec<(&str, u32, usize, f64)> {
-        let mut found: Vec<(&str, u32, usize, f64)> = Vec::new();
-        for line in &self.run.lines {
-            let Line::Phase { t_ms, variant: Some(variant), lap, phase } = line else { continue };
-            if phase.name == "load" && !phase.begins {
-                let of = |end: &&(&str, u32, usize, f64)| end.0 == variant && end.1 == *lap;
-                let number = found.iter().filter(of).count();
-                found.push((variant, *lap, number, *t_ms));
-            }
-        }
-        let loads = |variant: &str, lap: u32| {
-            let row = self.run.rows.iter().find(|row| row.variant == variant && row.lap == lap);
-            row.map_or(0, |row| row.loads.len())
-        };
-        let phases = |variant: &str, lap: u32, all: &[(&str, u32, usize, f64)]| {
-            all.iter().filter(|end| end.0 == variant && end.1 == lap).count()
-        };
-        let all = found.clone();
-        found.retain(|end| loads(end.0, end.1) == phases(end.0, end.1, &all));
-        found
     }
 }
 
@@ -397,7 +312,7 @@ pub(crate) fn epoch_ms(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use insight::compare::Runs;
-    use record::{FORMAT, Manifest, Phase, Row};
+    use record::{FORMAT, Line, Manifest, Phase, RequestSample};
 
     use super::race::tests::race_of_rally;
     use super::*;
@@ -519,6 +434,39 @@ mod tests {
         assert_eq!((&sample["value"], &sample["unit"]), (&json!(1000.0), &json!("docs/s")));
         let alone = documents(&run_of_ours(&["a"], &loads));
         assert_eq!(alone[0].source["results"]["op_metrics"][0]["task"], "bulk");
+    }
+
+    #[test]
+    fn requests_of_a_track_are_samples_with_the_type_of_their_operation() {
+        let sent = |t_ms: f64, timed_out: bool| RequestSample {
+            t_ms,
+            latency_ms: 3.0,
+            service_time_ms: 2.0,
+            timed_out,
+        };
+        let samples = vec![sent(500.0, false), sent(1500.0, true)];
+        let load = LoadFigures { operation_type: "search".to_owned(), samples, ..task("term", 2) };
+        let all = documents(&run_of_ours(&["a"], &[load]));
+        let is_sample = |document: &&Document| document.index.starts_with("rally-metrics");
+        let found: Vec<&Value> = all.iter().filter(is_sample).map(|one| &one.source).collect();
+        let names: Vec<&Value> = found.iter().map(|sample| &sample["name"]).collect();
+        let of_requests = ["latency", "service_time", "latency", "service_time"];
+        assert_eq!(names, [&["throughput"; 2][..], &of_requests].concat());
+        assert!(found.iter().all(|sample| sample["operation-type"] == "search"));
+        assert_eq!((&found[2]["relative-time"], &found[2]["value"]), (&json!(500.0), &json!(3.0)));
+        let succeeded = |at: usize| &found[at]["meta"]["success"];
+        assert_eq!((succeeded(3), succeeded(5)), (&json!(true), &json!(false)));
+        assert_eq!(read_race(&all[0].source).unwrap().rows[0].loads[0].samples, []);
+    }
+
+    #[test]
+    fn the_last_percentile_needs_ten_thousand_requests() {
+        let times = Some(Percentiles { p99_99_ms: Some(7.5), ..Percentiles::default() });
+        for (requests, stored) in [(9_999, Value::Null), (10_000, json!(7.5))] {
+            let load = LoadFigures { latency: times, ..task("term", requests) };
+            let race = &documents(&run_of_ours(&["a"], &[load]))[0].source;
+            assert_eq!(race["results"]["op_metrics"][0]["latency"]["99_99"], stored);
+        }
     }
 
     #[test]

@@ -159,7 +159,7 @@ async fn element_of(
             if ends_all {
                 lives.iter().for_each(|live| live.stop());
             }
-            let figures = done?;
+            let figures = LoadFigures { operation_type: task.operation_type.clone(), ..done? };
             if task.reported {
                 // Charts find the loads of a row by the ends of their phases, in their order.
                 run.journal.phase(phase, false, Some(name), turn.lap)?;

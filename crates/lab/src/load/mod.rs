@@ -6,6 +6,7 @@
 //! | `operation` | what is sent: method, path, body, parameters drawn from a seed. Pure |
 //! | `check` | when an answer is a good one. Pure |
 //! | `hosts` | which host is next, and which is left out for a while. Pure |
+//! | `samples` | some of the requests one by one. Pure |
 //! | `recorder` | latency from the intended start, service time, throughput in windows, errors by kind. Pure |
 //! | `client`, `scroll` | [`Client`]: what requests are sent through; the further pages of a search |
 //! | `deadlines` | giving up on answers, for all clients at once |
@@ -26,6 +27,7 @@ mod hosts;
 mod messages;
 mod operation;
 mod recorder;
+mod samples;
 mod schedule;
 mod scroll;
 mod sockets;

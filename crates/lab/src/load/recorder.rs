@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use record::{LoadFigures, Percentiles, Throughput};
 use world::Time;
 
+use super::samples::Samples;
 use super::{Arrival, Extent, Load, Starts};
 
 /// A start that is later than this although a client was free counts as the driver's delay.
@@ -116,6 +117,8 @@ pub struct Recorder {
     last_ended: Time,
     latency: Histogram<u64>,
     service_time: Histogram<u64>,
+    /// Some of the requests that both of them count.
+    samples: Samples,
     requests: u64,
     errors: BTreeMap<String, u64>,
     hosts: Vec<u64>,
@@ -169,6 +172,7 @@ impl Recorder {
             last_ended: Time(0),
             latency: histogram(),
             service_time: histogram(),
+            samples: Samples::none(),
             requests: 0,
             errors: BTreeMap::new(),
             hosts: vec![0; load.hosts.len()],
@@ -223,9 +227,11 @@ impl Recorder {
         }
         if matches!(sample.outcome, Ok(()) | Err(Failure::NoAnswer)) {
             let latency = self.latency_of(sample);
+            let service_time = sample.ended - sample.started;
             // Histograms grow as they need to, so recording cannot fail.
             let _ = self.latency.record(nanos(latency));
-            let _ = self.service_time.record(nanos(sample.ended - sample.started));
+            let _ = self.service_time.record(nanos(service_time));
+            self.samples.add(sample.started, latency, service_time, sample.outcome.is_err());
         }
     }
 
@@ -294,6 +300,7 @@ impl Recorder {
     pub fn add(&mut self, other: &Recorder) {
         let _ = self.latency.add(&other.latency);
         let _ = self.service_time.add(&other.service_time);
+        self.samples.merge(&other.samples);
         self.requests += other.requests;
         for (kind, count) in &other.errors {
             *self.errors.entry(kind.clone()).or_default() += count;
@@ -320,6 +327,7 @@ impl Recorder {
         let hosts = load.hosts.iter().cloned().zip(self.hosts.iter().copied());
         LoadFigures {
             operation: operation.to_owned(),
+            operation_type: String::new(),
             clients: load.clients,
             rate_per_s: load.arrival.rate_per_s(),
             seconds: self.seconds,
@@ -336,6 +344,7 @@ impl Recorder {
             slipped_starts: self.slipped_starts,
             driver: None,
             only_warm_up: self.only_warm_up,
+            samples: self.begin.map_or_else(Vec::new, |begin| self.samples.since(begin)),
         }
     }
 
@@ -377,6 +386,7 @@ fn percentiles(times: &Histogram<u64>) -> Option<Percentiles> {
         p90_ms: at(0.9),
         p99_ms: at(0.99),
         p99_9_ms: at(0.999),
+        p99_99_ms: Some(at(0.9999)),
         p100_ms: times.max() as f64 / 1e6,
     })
 }
@@ -432,6 +442,7 @@ mod tests {
         near(latency.p90_ms, 900.0);
         near(latency.p99_ms, 990.0);
         near(latency.p99_9_ms, 999.0);
+        near(latency.p99_99_ms.unwrap(), 1000.0);
         near(latency.p100_ms, 1000.0);
         near(latency.mean_ms, 500.5);
     }

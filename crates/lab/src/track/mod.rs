@@ -124,6 +124,8 @@ pub enum CompletedBy {
 pub struct Task {
     /// Its name, as reports show it.
     pub name: String,
+    /// The type of its operation: `bulk`, `search`.
+    pub operation_type: String,
     /// What it does.
     pub action: Action,
     /// Clients.

@@ -58,6 +58,7 @@ const TYPES: [&str; 21] = [
 
 /// An operation that can be run.
 pub(super) struct Known {
+    pub(super) operation_type: String,
     pub(super) action: Action,
     pub(super) timeout: Duration,
     pub(super) reported: bool,
@@ -134,6 +135,7 @@ pub(super) fn operation(
         timeout = timeout.max(STEP_TIMEOUT);
     }
     Ok(Known {
+        operation_type: kind.to_owned(),
         action,
         timeout,
         reported: reader.bool(object, "include-in-reporting").unwrap_or(true),

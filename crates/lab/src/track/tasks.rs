@@ -262,6 +262,7 @@ fn scheduled(
     let reported = reader.bool(object, "include-in-reporting").unwrap_or(known.reported);
     Some(Task {
         name,
+        operation_type: known.operation_type,
         clients: clients as u32,
         arrival: arrival?,
         warm_up,

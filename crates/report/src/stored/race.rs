@@ -52,6 +52,7 @@ fn load_of(task: &Value) -> LoadFigures {
             p90_ms: number(&of["90_0"]),
             p99_ms: number(&of["99_0"]),
             p99_9_ms: number(&of["99_9"]),
+            p99_99_ms: of["99_99"].as_f64(),
             p100_ms: number(&of["100_0"]),
         })
     };
