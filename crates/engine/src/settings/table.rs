@@ -278,6 +278,8 @@ pub static TABLE: &[Setting] = &[
         "Nodes on which copies of the index have to be, by names or patterns that all fit."),
     index("index.shard.check_on_startup", Kind::Word(CheckOnStartup::WORDS), "checksum",
         "Whether a copy's files are read and compared with their hashes before it is opened; false in the field."),
+    fixed(index("index.soft_deletes.enabled", Kind::Word(&["true"]), "true",
+        "Whether operations are kept for copies and followers that lack them; here they always are.")),
     index("index.soft_deletes.retention_lease.period", at_least_ms(0), "12h",
         "How long operations are kept for a follower that is not heard of."),
     index("index.translog.durability", Kind::Word(Durability::WORDS), "request",
@@ -334,39 +336,74 @@ pub fn check(name: &str, value: &str) -> Result<String, SettingError> {
     })
 }
 
-const NO_PIPELINES: &str = "there are no ingest pipelines; send documents as they are to be kept";
-const NO_SLOW_LOG: &str =
-    "there is no log of slow requests; GET _tasks?detailed=true shows requests while they run";
-const ONLY_SPEED: &str = "leave it out: it would change only how fast merges are";
-
 /// Settings of indices of the field that are refused, by the beginnings of their names, with what to do instead.
-const REFUSED: [(&str, &str); 15] = [
-    (
-        "index.analysis.",
-        "texts are read by the analyzers standard, simple, whitespace, keyword and english, which a field names",
-    ),
+#[rustfmt::skip]
+const REFUSED: &[(&str, &str)] = &[
+    ("index.analysis.",
+        "texts are read by the analyzers standard, simple, whitespace, keyword and english, which a field names"),
     ("index.auto_expand_replicas", "set index.number_of_replicas"),
-    ("index.blocks.", "an index is open, or closed by POST /{index}/_close"),
-    ("index.default_pipeline", NO_PIPELINES),
-    ("index.final_pipeline", NO_PIPELINES),
+    ("index.blocks. index.verified_before_close", "an index is open, or closed by POST /{index}/_close"),
+    ("index.default_pipeline index.final_pipeline",
+        "there are no ingest pipelines; send documents as they are to be kept"),
+    ("index.search.default_pipeline", "there are no search pipelines; leave it out"),
     ("index.hidden", "leave it out: a pattern of names means every index that fits it"),
-    ("index.indexing.slowlog.", NO_SLOW_LOG),
+    ("index.indexing.slowlog. index.search.slowlog.",
+        "there is no log of slow requests; GET _tasks?detailed=true shows requests while they run"),
     ("index.lifecycle.", "roll over by POST /{alias}/_rollover, and delete indices that are old"),
-    ("index.merge.policy.", ONLY_SPEED),
-    ("index.merge.scheduler.", ONLY_SPEED),
-    ("index.number_of_routing_shards", "leave it out: an index is not split"),
-    ("index.search.slowlog.", NO_SLOW_LOG),
+    ("index.merge.policy. index.merge.scheduler. index.merge.log_byte_size_policy. index.merge_on_flush. \
+      index.compound_format index.use_compound_file",
+        "leave it out: it would change only how fast merges are"),
+    ("index.flush_after_merge index.check_pending_flush. index.translog.generation_threshold_size \
+      index.optimize_auto_generated_id index.optimize_doc_id_lookup. index.unreferenced_file_cleanup. \
+      index.codec.compression_level",
+        "leave it out: it would change only how fast writes are, and how large files"),
+    ("index.fielddata.cache index.load_fixed_bitset_filters_eagerly index.force_memory_term_dictionary \
+      index.search.concurrent index.search.throttled index.store.preload index.store.hybrid. index.warmer. \
+      index.composite_index",
+        "leave it out: it would change only how fast searches are"),
+    ("index.search.idle. index.max_refresh_listeners",
+        "index.refresh_interval says how often copies are refreshed, also those that nobody searches"),
+    ("index.max_adjacency_matrix_filters index.max_docvalue_fields_search index.max_inner_result_window \
+      index.max_ngram_diff index.max_regex_length index.max_rescore_window index.max_script_fields \
+      index.max_shingle_diff index.max_slices_per_ index.max_terms_count index.analyze.max_token_count \
+      index.highlight.max_analyzed_offset index.query.max_nested_depth",
+        "leave it out: the bounds of searches are the same for all indices"),
+    ("index.mapper.dynamic", "set \"dynamic\" in the mappings"),
+    ("index.mapping.coerce index.mapping.ignore_malformed", "set it for each field in the mappings"),
+    ("index.mapping.depth. index.mapping.field_name_length.", "index.mapping.total_fields.limit bounds the mappings"),
+    ("index.mapping.nested_", "leave it out: objects are flattened, and no field is nested"),
+    ("index.mapping.source. index.mode", "leave it out: documents are kept as they were sent"),
+    ("index.query_string.lenient", "send [lenient] in the query"),
+    ("index.query.derived_field. index.query.parse.", "map the fields that queries name"),
+    ("index.number_of_routing_shards index.resize.", "leave it out: an index is not split"),
+    ("index.routing_partition_size", "leave it out: all documents of a routing are in one shard"),
+    ("index.routing.allocation.enable", "set cluster.routing.allocation.enable, for all indices"),
+    ("index.routing.rebalance.", "set cluster.routing.rebalance.enable, for all indices"),
+    ("index.routing.allocation.total_shards_per_node", "index.routing.allocation.include._name says which nodes"),
+    ("index.routing.allocation.include._tier index.routing.allocation.require._tier \
+      index.routing.allocation.exclude._tier",
+        "nodes have no tiers; index.routing.allocation.include._name says which nodes"),
+    ("index.allocation.", "leave it out: POST /_cluster/reroute?retry_failed=true tries copies again"),
+    ("index.write.wait_for_active_shards", "send wait_for_active_shards with the requests that write"),
+    ("index.gc_deletes", "leave it out: it counts for versions that writes bring, and those are refused"),
+    ("index.append_only.", "leave it out: documents of every index can be changed"),
     ("index.similarity.", "leave it out: texts are scored by BM25, with k1 = 1.2 and b = 0.75"),
     ("index.sort.", "leave it out, and sort in the search"),
-    (
-        "index.translog.retention.",
-        "index.soft_deletes.retention_lease.period says how long operations are kept",
-    ),
+    ("index.soft_deletes.retention.operations index.translog.retention.",
+        "index.soft_deletes.retention_lease.period says how long operations are kept"),
+    ("index.replication.", "leave it out: replicas are sent documents, and no segments"),
+    ("index.data_path index.recovery.type index.remote_store. index.searchable_snapshot. index.store.fs. \
+      index.store.snapshot. index.store.stats_refresh_interval",
+        "leave it out: the files of an index are below the directory of each node"),
+    ("index.context. index.creation_date index.format index.history. index.provided_name index.uuid index.version.",
+        "leave it out: it is written for every index that is made"),
+    ("index.knn index.plugins. index.opendistro. index.xpack.", "this engine has no plugins; leave it out"),
 ];
 
 /// What to do in place of a setting of the field that is refused.
 pub(super) fn instead_of(name: &str) -> Option<&'static str> {
-    REFUSED.iter().find(|(begin, _)| name.starts_with(*begin)).map(|(_, instead)| *instead)
+    let is_it = |begins: &str| begins.split(' ').any(|begin| name.starts_with(begin));
+    REFUSED.iter().find(|(begins, _)| is_it(begins)).map(|(_, instead)| *instead)
 }
 
 /// The error for a name that is not in the table.
@@ -440,12 +477,17 @@ mod tests {
             ("index.search.slowlog.threshold.query.warn", "GET _tasks"),
             ("index.lifecycle.name", "/_rollover"),
             ("index.sort.field", "sort in the search"),
+            ("index.max_terms_count", "the same for all indices"),
+            ("index.merge_on_flush.enabled", "how fast merges are"),
+            ("index.routing.allocation.include._tier_preference", "no tiers"),
+            ("index.write.wait_for_active_shards", "with the requests that write"),
         ] {
             let said = check(name, "1").unwrap_err().to_string();
             let begin = format!("setting [{name}] is not supported by this engine; ");
             assert!(said.starts_with(&begin) && said.contains(instead), "{said}");
         }
-        for (begin, _) in REFUSED {
+        for begin in REFUSED.iter().flat_map(|(begins, _)| begins.split(' ')) {
+            assert!(begin.starts_with("index."), "[{begin}]");
             assert!(!TABLE.iter().any(|setting| setting.name.starts_with(begin)), "{begin}");
         }
     }
