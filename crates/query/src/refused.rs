@@ -12,6 +12,7 @@ has_child has_parent nested parent_id: objects are flattened: index each as a do
 boosting distance_feature pinned rank_feature: send [function_score], or [boost] in the clauses of [bool]
 script script_score terms_set: there are no scripts; index what the script computes
 shape xy_shape: send [geo_shape] of a field of points
+geo_grid: send [geo_bounding_box] with the corners of the cell
 agentic hybrid knn more_like_this neural neural_sparse percolate type: send [match] with the words that matter
 "#;
 
@@ -61,6 +62,14 @@ fragment_offset highlight_filter phrase_limit: leave it out: it is for the type 
 matched_fields: name each of the fields, or send [require_field_match] with false
 max_analyzer_offset: leave it out: texts are looked at as a whole
 options: leave it out: there are no highlighters of plugins
+"#;
+
+/// What `sort` cannot sort by, and options of its keys.
+pub const SORTS: Words = r#"
+_geo_distance: send [function_score] with [linear], [exp] or [gauss] of the field of points
+_script: there are no scripts; index what the script computes
+nested nested_filter nested_path: objects are flattened: index each as a document of its own
+format numeric_type: leave it out: values are those that the field has
 "#;
 
 /// Options of a search.

@@ -248,6 +248,8 @@ mod tests {
             {"highlight":{"field":{}}} => did you mean "fields"
             {"track_total_hits":"maybe"} => track_total_hits
             {"sort":[{"a":"up"}]} => [up]
+            {"sort":[{"_geo_distance":{"p":[1,2],"order":"asc"}}]} => send [function_score]
+            {"sort":[{"a":{"order":"asc","nested":{"path":"b"}}}]} => objects are flattened
             {"search_after":[1]} => sort
             {"sort":["a"],"search_after":[1,2]} => 2 value(s)
             {"aggs":{"a":{"trems":{"field":"x"}}}} => did you mean "terms"

@@ -3,7 +3,8 @@
 use super::limits::{SORT_KEYS, few};
 use crate::error::{Result, illegal, parsing};
 use crate::hits::{SortKey, SortMissing, SortValue};
-use crate::json::{Node, Value};
+use crate::json::{Member, Node, Value};
+use crate::refused::{self, SORTS};
 use crate::request::SearchRequest;
 use crate::value::Literal;
 
@@ -52,9 +53,20 @@ pub(super) fn is_descending(node: &Node) -> Result<bool> {
 }
 
 fn options(name: &str, node: &Node) -> Result<SortKey> {
-    let Value::Object(_) = &node.value else {
+    let refuse = |at, name: &str| match refused::instead_of(SORTS, name) {
+        Some(instead) => {
+            let reason = format!("[{name}] in sort is not supported by this engine; {instead}");
+            Err(parsing(at, reason))
+        }
+        None => Ok(()),
+    };
+    if name.starts_with('_') {
+        refuse(node.at, name)?;
+    }
+    let Value::Object(members) = &node.value else {
         return Ok(SortKey::of(name, Some(is_descending(node)?)));
     };
+    members.iter().try_for_each(|Member { at, name, .. }| refuse(*at, name))?;
     let options = node.options("field_sort", "order missing mode unmapped_type", 0)?;
     let mut key = SortKey::of(name, options.read("order", |node, _| is_descending(node))?);
     if options.get("mode").is_some() {
