@@ -85,6 +85,16 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
     if schedule.elements.is_empty() {
         return Err(Error::Usage { why: nothing_chosen(&challenge.name, &schedule, options) });
     }
+    for filter in options.include.iter().chain(&options.exclude) {
+        if !schedule.fitting.contains(filter) {
+            let near =
+                record::names::did_you_mean(filter, schedule.names.iter().map(String::as_str));
+            let end = if near.is_empty() { "." } else { "" };
+            context.change(format!(
+                "Tasks that are \"{filter}\" are to be included or excluded, and no task is{near}{end}"
+            ));
+        }
+    }
     if options.test_mode {
         context.change(
             "Test mode: every task once for each client, with a thousand documents of each file; the figures say nothing."
@@ -261,10 +271,14 @@ fn challenge<'n>(
 ) -> Result<Challenge<'n>> {
     let usage = |why: String| Error::Usage { why };
     if let Some(schedule) = top.get("schedule") {
-        return Ok(Challenge {
-            name: options.challenge.clone().unwrap_or_else(|| "default".to_owned()),
-            schedule,
-        });
+        // As Rally calls it.
+        let name = "default".to_owned();
+        return match &options.challenge {
+            Some(wanted) if *wanted != name => Err(usage(format!(
+                "the track has no challenge \"{wanted}\"; it has one schedule, which is called {name}"
+            ))),
+            _ => Ok(Challenge { name, schedule }),
+        };
     }
     let nodes: Vec<&'n Node<'n>> = CHALLENGES.iter().filter_map(|name| top.get(name)).collect();
     let mut all = Vec::new();

@@ -1,5 +1,6 @@
 //! The schedule of a challenge: tasks, their clients and rates, and those that go on at the same time.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use query::json::{Node, Value as Json};
@@ -33,12 +34,16 @@ struct Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    fn is_one_of(&self, filters: &[String]) -> bool {
-        filters.iter().any(|filter| match filter.split_once(':') {
+    fn is(&self, filter: &str) -> bool {
+        match filter.split_once(':') {
             Some(("type", kind)) => kind == self.kind,
             Some(("tag", tag)) => self.tags.iter().any(|own| own == tag),
             _ => filter == self.name,
-        })
+        }
+    }
+
+    fn is_one_of(&self, filters: &[String]) -> bool {
+        filters.iter().any(|filter| self.is(filter))
     }
 }
 
@@ -51,6 +56,8 @@ pub(super) struct Schedule {
     pub(super) names: Vec<String>,
     /// Where each of them stands.
     places: Vec<Place>,
+    /// What the options choose tasks by, as far as it fits one.
+    pub(super) fitting: BTreeSet<String>,
 }
 
 /// The operations of a track by name, as its file has them.
@@ -180,6 +187,8 @@ fn task(
     found.places.push(reader.place(named_at));
     let chosen = Chosen { name: &name, kind: &kind, tags: &tags };
     let options = context.options;
+    let filters = options.include.iter().chain(&options.exclude);
+    found.fitting.extend(filters.filter(|filter| chosen.is(filter)).cloned());
     let included = options.include.is_empty() || chosen.is_one_of(&options.include);
     if !included || chosen.is_one_of(&options.exclude) {
         return None;

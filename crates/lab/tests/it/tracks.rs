@@ -505,6 +505,21 @@ fn a_track_may_write_to_an_alias() {
 }
 
 #[test]
+fn what_chooses_no_task_and_no_challenge_is_said() {
+    let chosen = |include: &str| {
+        let include = include.split(',').map(str::to_owned).collect();
+        opened(&task(HEALTH), &TrackOptions { include, ..embedded() })
+    };
+    let said = |include: &str| chosen(include).unwrap().changes.join(" ");
+    assert!(!said("x,type:raw-request").contains("no task is"));
+    assert!(said("x,type:search").contains("Tasks that are \"type:search\""));
+    says(chosen("type:search"), &["leaves no task"]);
+    let of = |challenge: &str| TrackOptions { challenge: Some(challenge.to_owned()), ..embedded() };
+    assert_eq!(opened(&task(HEALTH), &of("default")).unwrap().challenge, "default");
+    says(opened(&task(HEALTH), &of("nothing")), &["no challenge \"nothing\"", "default"]);
+}
+
+#[test]
 fn lines_of_a_composite_arrive_as_lines() {
     complete(
         r#"{ "operation": "create-index" },
