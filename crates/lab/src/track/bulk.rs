@@ -57,7 +57,15 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
             "a bulk operation says how many documents a request has: \"bulk-size\": 500",
         );
     }
-    let share = reader.number(object, "ingest-percentage", 0.0).unwrap_or(100.0).min(100.0) / 100.0;
+    let percentage = reader.number(object, "ingest-percentage", 0.0).unwrap_or(100.0);
+    if percentage <= 0.0 || percentage > 100.0 {
+        reader.wrong(
+            object.get("ingest-percentage").unwrap_or(object.node),
+            "ingest-percentage",
+            format!("ingest-percentage is a number above 0 and up to 100, found {percentage}"),
+        );
+    }
+    let share = percentage / 100.0;
     let corpora = reader.texts(object, "corpora");
     let indices = reader.texts(object, "indices");
     let unknown = |name: &&String| context.corpora.iter().all(|corpus| corpus.name != **name);
@@ -65,6 +73,10 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
         let known = context.corpora.iter().map(|corpus| corpus.name.as_str());
         let near = record::names::did_you_mean(name, known);
         return Err(("corpora".to_owned(), format!("the track has no corpus \"{name}\"{near}")));
+    }
+    if context.options.embedded && object.get("pipeline").is_some() {
+        let why = "the embedded engine has no pipelines: it indexes documents as they are sent";
+        return Err(("pipeline".to_owned(), why.to_owned()));
     }
     let mut query: Vec<String> = Vec::new();
     for name in ["pipeline", "refresh"] {

@@ -319,6 +319,11 @@ fn body_text(node: &Node<'_>) -> String {
 fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<Step>, Refusal> {
     let reader = context.reader;
     let only = |own: &[&str]| reader.only(object, kind, &[&COMMON[..], own].concat());
+    let needed = |member: &str, what: &str| {
+        if object.get(member).is_none() {
+            reader.wrong(object.node, kind, format!("{kind} needs \"{member}\": {what}"));
+        }
+    };
     let retried = reader.bool(object, "retry-until-success").unwrap_or(false);
     let one = |found: Request| vec![Step::Request(Request { retried, ..found })];
     Ok(match kind {
@@ -365,11 +370,13 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<S
         }
         "put-settings" => {
             only(&["body"]);
+            needed("body", "the settings");
             let body = object.plain("body").unwrap_or_else(|| json!({}));
             one(request("PUT", "/_cluster/settings".to_owned(), Some(body)))
         }
         _ => {
             only(&["duration"]);
+            needed("duration", "how many seconds it takes");
             vec![Step::Sleep(context.seconds(object, "duration", Duration::ZERO))]
         }
     })

@@ -372,6 +372,10 @@ fn a_share_of_what_is_not_counted_or_more_than_all_of_a_file_is_refused() {
     let Content::Corpora(parts) = content(&track) else { panic!("{track:?}") };
     assert_eq!(parts[0].documents, 0..2);
     says(counted(5.0), &["documents.json is sent once", "--scale", "found 5"]);
+    for percentage in ["0", "101"] {
+        let words = ["track.json:7:", "ingest-percentage is a number above 0 and up to 100"];
+        says(opened(&task(&half.replace("50", percentage)), &embedded()), &words);
+    }
 
     let dir = tempfile::tempdir().unwrap();
     for scale in [0.0, -1.0, 1e7] {
@@ -502,6 +506,20 @@ fn a_track_may_write_to_an_alias() {
             "body": { "n": 1 } } }"#,
     );
     assert_eq!(load(&run, "write").errors, BTreeMap::new());
+}
+
+#[test]
+fn what_an_operation_lacks_or_asks_of_pipelines_is_said_before_anything_starts() {
+    for (operation, word) in [
+        (r#"{ "operation-type": "sleep" }"#, "sleep needs \"duration\""),
+        (r#"{ "operation-type": "put-settings" }"#, "put-settings needs \"body\""),
+        (
+            r#"{ "operation-type": "bulk", "bulk-size": 1, "pipeline": "p" }"#,
+            "the embedded engine has no pipelines",
+        ),
+    ] {
+        says(opened(&task(operation), &embedded()), &["track.json:7:", word]);
+    }
 }
 
 #[test]
