@@ -24,6 +24,8 @@ const SHADES: [&str; 4] = ["shade-0", "shade-1", "shade-2", "shade-3"];
 const MOST_SHADES: usize = 6;
 /// If the longest time is more than so many times the shortest, the scale of time is logarithmic.
 const LOG_FROM: f64 = 3.0;
+/// If it is more than so many times the shortest, the shortest is a mere stroke beside it on an axis that both share.
+const OVERLAY_UP_TO: f64 = 20.0;
 
 pub(super) fn figures<'a>(summary: &'a Summary<'_>, variant: &str) -> Option<&'a Finished> {
     summary.finished().find(|(other, _)| other.name == variant).map(|(_, figures)| figures)
@@ -204,9 +206,12 @@ pub(crate) const LAG: Panel = Panel {
 pub(crate) const INDEXED_HINT: &str =
     "Documents a second are averages: over four samples, or from one request to the next.";
 
-/// Whether variants are several, and few enough to be told apart where they lie over each other.
+/// Whether variants are several, and few and alike enough to be told apart where they lie over each other.
 pub(crate) fn can_overlay(curves: &[&Curves]) -> bool {
-    (2..=SERIES.len()).contains(&curves.len())
+    let seconds = || curves.iter().map(|curve| curve.seconds);
+    let longest = seconds().fold(0.0, f64::max);
+    let shortest = seconds().fold(f64::INFINITY, f64::min);
+    (2..=SERIES.len()).contains(&curves.len()) && longest <= shortest * OVERLAY_UP_TO
 }
 
 /// Factor and unit of counts.

@@ -29,7 +29,8 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
                 thead { tr { @for (header, is_number) in COLUMNS { th.n[is_number] scope="col" { (header) } } } }
                 tbody { @for row in rows(&summary.following) { tr {
                     @for (n, (cell, (_, is_number))) in row.iter().zip(COLUMNS).enumerate() {
-                        @if n == 0 { th scope="row" title=(cell) { (cell) } } @else { td.n[is_number] { (cell) } }
+                        @if n == 0 { th scope="row" title=(cell) { (cell) } }
+                        @else { td.n[is_number].words[!is_number] { (cell) } }
                     }
                 } } }
             } }

@@ -132,7 +132,11 @@ fn together<'a>(curve: &'a Curves, name: &str) -> &'a [Point] {
 /// The curves of variants over each other, of each cluster that has any.
 fn overlaid(drawn: &[&Curves]) -> Markup {
     let is_known = |panel: &Panel| drawn.iter().any(|curve| (panel.points)(curve).len() > 1);
-    let known: Vec<Panel> = [LEADERS, FOLLOWERS].into_iter().filter(is_known).collect();
+    let mut known: Vec<Panel> = [LEADERS, FOLLOWERS].into_iter().filter(is_known).collect();
+    // A cluster alone leads nobody.
+    if drawn.iter().all(|curve| curve.cores.len() < 2) {
+        known.iter_mut().for_each(|panel| panel.title = "Cores that all nodes used");
+    }
     html! { @if can_overlay(drawn) && !known.is_empty() { (panels("-together", drawn, &known)) } }
 }
 

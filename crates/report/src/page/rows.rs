@@ -11,6 +11,8 @@ pub(super) fn table(summary: &Summary<'_>) -> Markup {
     let rates = summary.variants.iter().any(|variant| published_rate(summary, variant).is_some());
     let fastest = summary.slowest_and_fastest().map(|(_, fast)| fast.name.as_str());
     let several = summary.finished().count() > 1;
+    // Where copies share no link, a column of dashes would push others out of sight.
+    let of_link = summary.finished().any(|(_, figures)| figures.link_share.is_some());
     html! {
         @if !summary.variants.is_empty() {
             section {
@@ -21,7 +23,7 @@ pub(super) fn table(summary: &Summary<'_>) -> Markup {
                                 th scope="col" { "variant" }
                                 th.n scope="col" { "time" }
                                 th.n scope="col" { "MB/s" }
-                                th.n scope="col" { "of link" }
+                                @if of_link { th.n scope="col" { "of link" } }
                                 th.n scope="col" { "gain" }
                                 th scope="col" { "held by" }
                                 @if published {
@@ -40,8 +42,8 @@ pub(super) fn table(summary: &Summary<'_>) -> Markup {
                                 tr.best[best] {
                                     th scope="row" title=(variant.name) { (variant.name) }
                                     @match variant.finished() {
-                                        Some(figures) => (finished(figures)),
-                                        None => { td.none colspan="5" { (state(variant)) } }
+                                        Some(figures) => (finished(figures, of_link)),
+                                        None => { td.none colspan=(4 + usize::from(of_link)) { (state(variant)) } }
                                     }
                                     @if published { (theirs(variant)) }
                                     @if rates { (rates_of(summary, variant)) }
@@ -56,7 +58,7 @@ pub(super) fn table(summary: &Summary<'_>) -> Markup {
     }
 }
 
-fn finished(figures: &Finished) -> Markup {
+fn finished(figures: &Finished, of_link: bool) -> Markup {
     let verdict = &figures.verdict;
     html! {
         td.n {
@@ -66,7 +68,7 @@ fn finished(figures: &Finished) -> Markup {
             }
         }
         td.n { (words::mb_per_s(figures.bytes_per_s)) }
-        td.n { (figures.link_share.map_or_else(|| "-".to_owned(), words::percent)) }
+        @if of_link { td.n { (figures.link_share.map_or_else(|| "-".to_owned(), words::percent)) } }
         td.n {
             (figures.gain.map_or_else(|| "-".to_owned(), words::gain))
             @if let Some(laps) = figures.gain_interval {
@@ -158,6 +160,6 @@ fn remarks(summary: &Summary<'_>) -> Markup {
 /// A cell with a bar, `share` of what is left beside the words, 0 to 1.
 pub(super) fn amount(class: &str, share: f64, text: &str) -> Markup {
     html! {
-        td class=(class) { span.amount style=(format!("width:calc((100% - 4.5em) * {share:.3})")) {} (text) }
+        td class=(class) { span.amount style=(format!("--share:{share:.3}")) {} (text) }
     }
 }

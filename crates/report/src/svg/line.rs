@@ -117,6 +117,7 @@ impl LineChart<'_> {
     fn tick(&self, value: f64) -> String {
         match value {
             0.0 => "0".to_owned(),
+            1.0 if self.unit == "cores" => "1 core".to_owned(),
             _ => format!("{} {}", number(value), self.unit),
         }
     }

@@ -8,7 +8,7 @@ use super::{Shaded, c, fitting, frame, path, shaded, short};
 
 /// A row.
 pub(crate) struct Spark<'a> {
-    /// Group; rows of a group stand together below its name.
+    /// Group; rows of a group stand together below its name, where there are several groups.
     pub group: &'a str,
     /// Name at the left.
     pub name: &'a str,
@@ -53,13 +53,15 @@ impl SparkChart<'_> {
     pub fn render(&self) -> Markup {
         let (left, right) = (NAME, self.width - NOTE);
         let x = Scale::new(0.0, self.until_s, left, right, false);
+        // A group that has no other beside it needs no name.
+        let is_grouped = self.rows.windows(2).any(|pair| pair[0].group != pair[1].group);
         let mut bottom = 0.0;
         let mut group = None;
         let placed: Vec<(bool, f64, &Spark<'_>)> = self
             .rows
             .iter()
             .map(|row| {
-                let begins = group != Some(row.group);
+                let begins = is_grouped && group != Some(row.group);
                 bottom += PITCH;
                 bottom += match (begins, group.replace(row.group)) {
                     (true, None) => FIRST_GROUP,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Kind, PublishedInfo};
+use record::{Kind, Line, PublishedInfo};
 
 use crate::page::{check, whole};
 
@@ -43,4 +43,42 @@ fn few_variants_lie_over_each_other_on_the_link_and_in_what_their_nodes_use() {
         }
     }
     assert!(!page.contains("id=\"link-0-t\""), "each is drawn once");
+}
+
+#[test]
+fn a_variant_that_is_a_stroke_beside_another_is_drawn_on_its_own() {
+    let mut run = whole();
+    // 164 s and 2.8 s are left.
+    run.manifest.variants.drain(1..4);
+    run.rows.drain(1..4);
+    let page = report::html(&run);
+    check(&page);
+    assert!(!page.contains("id=\"link-wide-t\"") && page.contains("id=\"link-0-t\""), "{page}");
+    assert!(!page.contains("-cores-together"), "{page}");
+}
+
+#[test]
+fn where_no_copy_crosses_a_link_there_is_no_column_of_its_share() {
+    let mut run = whole();
+    assert!(report::html(&run).contains(">of link</th>"));
+    run.rows.iter_mut().for_each(|row| row.link_share = None);
+    let page = report::html(&run);
+    check(&page);
+    assert!(!page.contains(">of link</th>"), "{page}");
+}
+
+#[test]
+fn a_cluster_without_another_is_not_called_the_leader() {
+    let mut run = whole();
+    run.manifest.variants.truncate(2);
+    run.rows.truncate(2);
+    let group = ">leader</text>";
+    let page = report::html(&run);
+    let of_leader = "Cores that all nodes of the leader used";
+    assert!(page.contains(of_leader) && page.contains(group), "{page}");
+    run.lines
+        .retain(|line| !matches!(line, Line::Node { sample, .. } if sample.cluster == "follower"));
+    let page = report::html(&run);
+    check(&page);
+    assert!(page.contains("Cores that all nodes used") && !page.contains(group), "{page}");
 }
