@@ -237,7 +237,7 @@ const NAME_MIN: usize = 10;
 
 static RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     recovery_column("shard", Constraint::Fill(1), 0, |cells| cells.name.clone()),
-    recovery_column(PATH, Constraint::Fill(1), 110, |cells| cells.path.clone()),
+    recovery_column(PATH, Constraint::Fill(1), 80, |cells| cells.path.clone()),
     recovery_column("stage", Constraint::Length(12), 126, |cells| cells.stage.clone()),
     RecoveryColumn {
         is_bar: true,

@@ -215,7 +215,7 @@ fn a_narrow_terminal_cuts_names_in_the_middle_and_says_when_it_is_green() {
         let screen = shown(&view, width, 24);
         let line = screen.iter().find(|line| line.starts_with("logs-")).unwrap();
         assert!(line.split(' ').next().unwrap().ends_with("[0]"), "{width}: {line}");
-        assert!(width < 110 || line.contains("es-node-0 > es-node-2"), "{width}: {line}");
+        assert!(width < 80 || line.contains("es-node-0 > es-node-2"), "{width}: {line}");
         assert!(screen[0].contains("yellow  green in "), "{width}: {}", screen[0]);
         assert!(screen[0].split("green in ").nth(1).unwrap().contains(" to "), "{}", screen[0]);
     }
