@@ -132,7 +132,7 @@ impl Frame {
             about: view.about.clone(),
             health: view.health.clone(),
             trouble: view.trouble.clone(),
-            headline: view.verdict.clone(),
+            headline: claim(view).to_owned(),
             totals: Totals {
                 active: active().count(),
                 waiting: view.unassigned,
@@ -231,6 +231,12 @@ fn alike(findings: &[Finding]) -> Vec<(&Finding, Vec<&str>)> {
         }
     }
     all
+}
+
+/// The headline: what holds, without its figures, which stand below beside all that is found.
+fn claim(view: &View) -> &str {
+    let figures = view.verdict.match_indices(": ").nth(1).filter(|_| !view.found.is_empty());
+    figures.map_or(view.verdict.as_str(), |(at, _)| &view.verdict[..at])
 }
 
 fn setting(finding: &Finding) -> Option<&str> {

@@ -18,9 +18,11 @@ function drawRecoveries(frame) {
   if (frame.recoveries.length === 0) return [none("Nothing recovers.")];
   const n = { class: "n" };
   const rows = frame.recoveries.map((one) => el("tr", { class: one.ended && "over" },
-    el("th", { scope: "row" }, prose(one.name)), el("td", n, progress(one.done)), el("td", n, one.now), el("td", n, one.eta),
-    el("td", {}, prose(one.path.replace(" > ", " → "))), el("td", {}, one.stage), el("td", n, one.amount), el("td", n, one.since)));
-  const head = [["shard"], ["done", true], ["now", true], ["to go", true], ["from → to"], ["stage"], ["bytes", true], ["since change", true]];
+    // The path stands below the name: in a column of its own it is out of sight, and copies of a shard look alike.
+    el("th", { scope: "row" }, prose(one.name), el("small", {}, prose(one.path.replace(" > ", " → ")))),
+    el("td", n, progress(one.done)), el("td", n, one.now), el("td", n, one.eta), el("td", {}, one.stage),
+    el("td", n, one.amount), el("td", n, one.since)));
+  const head = [["shard, from → to"], ["done", true], ["now", true], ["to go", true], ["stage"], ["bytes", true], ["since change", true]];
   return [table(head, rows), more(frame.recoveries_more)];
 }
 

@@ -75,6 +75,8 @@ fn page_and_terminal_say_the_same() {
         assert!(plain.contains(&text(pointer)), "{} is not in\n{plain}", text(pointer));
     }
     assert_eq!(text("/held/0/class"), "rate limit");
+    let figures = "MB/s";
+    assert!(text("/held/0/sentence").contains(figures) && !text("/headline").contains(figures));
     let lift = text("/held/0/lift");
     assert!(plain.contains(&lift) && lift.contains(&format!("{LIMIT} = 40mb, try ")), "{lift}");
     let how = text("/held/0/how");
