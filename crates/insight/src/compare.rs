@@ -151,12 +151,24 @@ impl<'a> Runs<'a> {
                 (format!("{supported} of {several} differences are more than chance"), words(found))
             }
             (None, Some(found)) if size(&found) > 0.0 => {
-                ("No difference that the laps support".to_owned(), words(found))
+                let text = match self.can_support_any() {
+                    true => "No difference that the laps support",
+                    false => "Too few laps to tell a difference from chance",
+                };
+                (text.to_owned(), words(found))
             }
             (None, Some(_)) => ("The figures are the same".to_owned(), Vec::new()),
             (None, None) => ("These runs have no figure in common".to_owned(), Vec::new()),
         };
         Headline { text, details }
+    }
+
+    /// Whether a figure has laps enough for a difference to be more than chance, were they as far apart as can be.
+    fn can_support_any(&self) -> bool {
+        self.figures.iter().any(|figure| {
+            let base = figure.laps[0].len();
+            figure.laps[1..].iter().any(|laps| can_support(base, laps.len()))
+        })
     }
 
     /// The figures that are worse by more than so many per cent, as far as the laps support it. Where there are too few
@@ -354,8 +366,12 @@ fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
             |at: usize| figures.iter().map(|figure| figure.laps[at].len()).max().unwrap_or(0);
         let (base, laps) = (laps(0), laps(at + 1));
         if base > 0 && laps > 0 && !can_support(base, laps) {
+            let have = match (base, laps) {
+                (1, 1) => "one lap each".to_owned(),
+                _ => format!("{base} and {laps} laps"),
+            };
             said.push(format!(
-                "{both} have {base} and {laps} laps, too few to tell a difference from chance: run both with --laps 5."
+                "{both} have {have}, too few to tell a difference from chance: run both with --laps 5."
             ));
         }
     }
@@ -485,6 +501,7 @@ mod tests {
         let (a, b) = (recovery(&[10.0]), recovery(&[12.0]));
         let runs = Runs::of(&[&a, &b]);
         assert_eq!(runs.worse_by(5.0).len(), 2);
+        assert!(runs.headline().text.starts_with("Too few laps to tell"), "{:?}", runs.headline());
         assert!(runs.remarks.iter().any(|said| said.contains("--laps 5")), "{:?}", runs.remarks);
         assert!(!runs.figures[0].differences[0].unwrap().is_supported());
     }

@@ -12,12 +12,12 @@ pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> V
     gaps.extend(status(run, variants));
     if run.rows.iter().any(|row| !row.loads.is_empty()) {
         // A load copies nothing: there is nothing to verify, and no recovery to draw.
-        gaps.extend(variants.iter().filter_map(unfinished));
+        gaps.extend(variants.iter().filter_map(|variant| unfinished(variant, false)));
         return gaps;
     }
     let follows = run.rows.iter().any(|row| row.following.is_some());
     for variant in variants {
-        gaps.extend(unfinished(variant));
+        gaps.extend(unfinished(variant, !follows));
         gaps.extend(unverified(variant, follows).filter(|_| !is_twin(run)));
     }
     if follows {
@@ -62,11 +62,13 @@ fn began(variant: &Variant) -> bool {
     matches!(variant.progress, Progress::Partial { .. })
 }
 
-fn unfinished(variant: &Variant) -> Option<String> {
+/// How far a variant came that did not end. What copies nothing (`copies` is false) is not counted in bytes.
+fn unfinished(variant: &Variant, copies: bool) -> Option<String> {
     let name = &variant.name;
     match &variant.progress {
         Progress::Finished(_) => None,
         Progress::NotRun => Some(format!("{name}: not run.")),
+        Progress::Partial { .. } if !copies => Some(format!("{name}: stopped before its end.")),
         Progress::Partial { seconds, recovered_bytes, total_bytes: 0 } => Some(format!(
             "{name}: stopped after {} with {} recovered.",
             units::show_seconds(*seconds),
@@ -114,5 +116,29 @@ fn unsampled(traces: &Traces<'_>, variants: &[Variant]) -> Option<String> {
         [] => None,
         _ if all => Some("No samples were recorded, so there are no curves.".to_owned()),
         names => Some(format!("No samples for {}, so no curves of it.", names.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn what_copies_nothing_and_did_not_end_is_not_counted_in_bytes() {
+        let variant = Variant {
+            name: "field".to_owned(),
+            settings: BTreeMap::new(),
+            published_s: None,
+            published_bytes: None,
+            published_gain: None,
+            progress: Progress::Partial { seconds: 0.0, recovered_bytes: 0, total_bytes: 0 },
+        };
+        assert_eq!(unfinished(&variant, false).unwrap(), "field: stopped before its end.");
+        assert_eq!(
+            unfinished(&variant, true).unwrap(),
+            "field: stopped after 0 ms with 0 B recovered."
+        );
     }
 }

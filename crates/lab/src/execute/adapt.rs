@@ -111,7 +111,9 @@ fn in_virtual_time(written: &Resolved, now: &Resolved, options: &Options) -> Vec
         ));
     }
     if options.laps.is_none() && written.laps != now.laps {
-        changes.push(format!("There are {} laps in place of {}.", now.laps, written.laps));
+        let laps =
+            if now.laps == 1 { "is 1 lap".to_owned() } else { format!("are {} laps", now.laps) };
+        changes.push(format!("There {laps} in place of {}.", written.laps));
     }
     if let (Some(was), Some(is)) = (&written.bucket, &now.bucket)
         && was.items != is.items
