@@ -148,17 +148,21 @@ impl Published {
             Figure::NodeBytesPerS => value / 1e6,
             _ => value,
         };
-        Scatter {
-            id: "figures",
+        let chart = |id: &'static str, width: f64| Scatter {
+            id,
             title: "How far our figures are off the published ones",
             desc: LOGARITHMIC.to_owned(),
-            size: (600.0, 520.0),
+            size: (width, 520.0),
             axes: ("published, in its unit", OFF),
             unit: "",
             band: BAND,
             dots: self.rows.iter().filter(drawn).filter_map(|row| dot(row, own)).collect(),
+        };
+        // Words of the wide one would be too small on a telephone.
+        html! {
+            div.wide { (chart("figures", 600.0).render()) }
+            div.slim { (chart("figures-slim", 400.0).render()) }
         }
-        .render()
     }
 
     fn changes(&self) -> Markup {
@@ -207,7 +211,8 @@ impl Published {
             } }
             p.remarks {
                 "Changes are in percentage points. In range: the published figure lies between our lowest and highest over "
-                (self.seeds) " seeds. Where seeds give the same, nothing is drawn, and there is no range."
+                (self.seeds) @if self.seeds == 1 { " seed" } @else { " seeds" }
+                ". Where seeds give the same, nothing is drawn, and there is no range."
             }
         }
     }
@@ -426,6 +431,10 @@ mod tests {
             assert!(page.contains(text), "{text}");
         }
         assert!(page.contains("larger chunks &lt;help&gt;"));
+        assert!(
+            page.contains("id=\"figures-t\"") && page.contains("id=\"figures-slim-t\""),
+            "{page}"
+        );
         assert_eq!(page.matches("class=\"mark yes\"").count(), 1);
         assert_eq!(page.matches("class=\"mark no\"").count(), 1);
         // Six rows have a number on both sides, one of them a change; five have an error strip of their own kind.
