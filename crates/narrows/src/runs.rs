@@ -140,12 +140,16 @@ pub(crate) fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
 
 /// Writes the HTML page into the run's directory, or to `to`.
 pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
+    let (page, write) = (report::html(run), || format!("write {}", to.display()));
+    // A pipe or a device gets the page. It is not replaced by a file of its name.
+    if std::fs::metadata(to).is_ok_and(|there| !there.is_file()) {
+        return std::fs::write(to, page).with_context(write);
+    }
     let fresh = to.with_extension("html.new");
-    std::fs::write(&fresh, report::html(run)).and_then(|()| std::fs::rename(&fresh, to)).map_err(
-        |error| {
-            // A part of a page helps nobody, and takes room where there may be none.
-            let _ = std::fs::remove_file(&fresh);
-            anyhow::anyhow!("write {}: {error}", to.display())
-        },
-    )
+    let written = std::fs::write(&fresh, page).and_then(|()| std::fs::rename(&fresh, to));
+    if written.is_err() {
+        // A part of a page helps nobody, and takes room where there may be none.
+        let _ = std::fs::remove_file(&fresh);
+    }
+    written.with_context(write)
 }

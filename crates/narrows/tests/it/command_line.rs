@@ -1,6 +1,7 @@
 //! The command line as people use it: messages, exit codes, forms of output.
 
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -172,6 +173,16 @@ fn a_small_run_is_measured_verified_and_rebuilt() {
     let rebuilt = narrows(&["report", run, "--runs", runs]);
     assert_eq!(rebuilt.status.code(), Some(0));
     assert!(page.is_file());
+    let pipe = dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reads = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read(pipe).unwrap()
+    });
+    let piped = narrows(&["report", run, "--runs", runs, "--output", pipe.to_str().unwrap()]);
+    assert_eq!(piped.status.code(), Some(0));
+    assert!(!pipe.is_file(), "a pipe gets the page, and stays one");
+    assert_eq!(reads.join().unwrap(), std::fs::read(&page).unwrap());
     let shown = text(&narrows(&["show", "last", "--runs", runs]).stdout);
     assert!(shown.contains("adaptive") && shown.contains("64 KB x 1"), "{shown}");
     let csv = text(&narrows(&["show", "--csv", "--runs", runs]).stdout);

@@ -538,7 +538,7 @@ fn threads_of_a_stream_have_a_bar_each() {
     });
     let page = report::html(&run);
     check(&page);
-    assert!(page.contains("* 0.250)") && page.contains("* 1.000)"), "{page}");
+    assert!(page.contains("--share:0.250") && page.contains("--share:1.000"), "{page}");
     assert!(!report::html(&whole()).contains("How busy each thread was"));
 }
 
