@@ -49,7 +49,7 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) transfer: &'s Transfer<'a>,
     pub(crate) knobs: Knobs,
     pub(crate) rate_bytes_per_s: f64,
-    /// Rate of all recoveries that share a limiter at the busier end, and the name of that node.
+    /// Rate of all recoveries that share a limiter at the busier end, sent and received, and the name of that node.
     pub(crate) node_bytes_per_s: f64,
     pub(crate) node: String,
     /// The end whose limiter let most through since this recovery began, and how many bytes of all that share it.
@@ -173,14 +173,14 @@ impl<'s, 'a> Among<'s, '_, 'a> {
         (!one.ended).then_some(one.recovered_bytes? as f64 * share.min(1.0))
     }
 
-    /// The sum over all that pass the same limiter at an end: one a node serves every recovery of the kind, whichever
-    /// shard trips it.
+    /// The sum over all that pass the limiter of the node at an end: one a node serves every recovery of the kind,
+    /// whichever shard trips it, and whether the node is its source or its target. That is so in Elasticsearch and
+    /// OpenSearch (`RecoverySettings`, `CcrSettings`) as in our own engine.
     fn shared(&self, end: NodeOf, what: impl Fn(&Transfer<'a>) -> Option<f64>) -> f64 {
-        let last = self.transfer.last();
+        let Some(node) = end(self.transfer.last()) else { return 0.0 };
         let same = self.all.iter().filter(|other| {
             let other = other.last();
-            end(last).is_some()
-                && end(other) == end(last)
+            [SOURCE, TARGET].iter().any(|end| end(other) == Some(node))
                 && Knobs::of(other, self.series.flavour()) == self.knobs
         });
         same.filter_map(what).sum()

@@ -97,7 +97,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let sentence = format!(
         "the path {place} carries {} and no more: the rate is level, {} of round trip would let more through, and no \
          limiter, core or disk binds",
-        words::rate(recovery.node_bytes_per_s),
+        words::rate(recovery.path_bytes_per_s()),
         words::rtt(rtt_ms.round())
     );
     let action = "find out what the link and the cards carry; where there is a cap for each flow, open more connections \

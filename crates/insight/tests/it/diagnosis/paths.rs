@@ -4,7 +4,7 @@ use insight::diagnosis::{Class, Finding};
 use record::observation::{AnswerTime, Decision, Observation, Recovery, RoundTrip, WaitingCopy};
 
 use super::{judge, looks_at, only};
-use crate::common::{MB, recovery, rtt, settings};
+use crate::common::{MB, node, recovery, rtt, settings};
 
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
 const CONNECTIONS: &str = "transport.connections_per_node.recovery";
@@ -105,6 +105,32 @@ fn a_recovery_without_a_cause_is_held_by_the_limiter_of_its_node_that_holds_anot
     }));
     let classes: Vec<Class> = elsewhere.iter().map(|(class, _)| *class).collect();
     assert_eq!(classes, [Class::RateLimit, Class::Unknown], "from another node: another limiter");
+}
+
+/// The trap: a node's limiter serves what it sends and what it receives, so that half of the limit fills it each way.
+#[test]
+fn a_limiter_passes_what_its_node_sends_and_what_it_receives() {
+    for ring in [&["a", "b"][..], &["a", "b", "c"]] {
+        let found = judge(&looks_at(0, |look, s| {
+            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "2mb")]);
+            look.nodes = ring.iter().map(|name| node(name, s)).collect();
+            let onwards = |(at, source): (usize, &&str)| Recovery {
+                source: Some((*source).to_owned()),
+                target: Some(ring[(at + 1) % ring.len()].to_owned()),
+                source_throttle_ms: Some(s * 900),
+                target_throttle_ms: Some(s * 900),
+                ..recovery(&format!("i{at}"), s, 1 << 20)
+            };
+            look.recoveries = ring.iter().enumerate().map(onwards).collect();
+        }));
+        let held: usize = found.findings.iter().map(|one| one.subjects.len()).sum();
+        assert_eq!(held, ring.len(), "{found:#?}");
+        for one in &found.findings {
+            assert_eq!((one.class, &one.doubt), (Class::RateLimit, &None), "{found:#?}");
+            assert!(one.sentence.contains("2.10 MB/s of the 2.10 MB/s"), "{}", one.sentence);
+            assert!(one.strength > 0.95, "{found:#?}");
+        }
+    }
 }
 
 #[test]
