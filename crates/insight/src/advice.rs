@@ -224,7 +224,7 @@ impl Held<'_> {
     fn setting(&self, name: &str, default: &str, to: String, action: &str) -> Lift {
         let now = self.settings.get(name).map_or(default, String::as_str).to_owned();
         let (setting, action) = (Some(name.to_owned()), action.to_owned());
-        Lift { setting, now: Some(now), set_by: None, to: Some(to), action }
+        Lift { setting, now: Some(now), set_by: None, default: None, to: Some(to), action }
     }
 
     /// The limiter of a node, raised to where the next limit holds.

@@ -454,7 +454,7 @@ impl<'s, 'a> Copying<'s, 'a> {
     }
 
     pub(crate) fn setting_evidence(&self, name: &str, default: &str) -> Evidence {
-        Evidence::setting(name, &self.series.setting_or_default(name, default))
+        Evidence::setting(name, &self.series.setting_or_default(name, default), Some(default))
     }
 
     pub(crate) fn idle_evidence(&self) -> Vec<Evidence> {

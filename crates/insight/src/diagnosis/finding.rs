@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use record::observation::{Scope, Setting};
+use record::units::parse_size;
 use serde::Serialize;
 
 use super::class::Class;
@@ -115,14 +116,27 @@ impl Evidence {
         Evidence { api: api.into(), field: field.into(), value: value.into() }
     }
 
-    /// What a setting is, and where it is set.
-    pub(crate) fn setting(name: &str, found: &Setting) -> Evidence {
-        let scope = match found.scope {
-            Scope::Default => "default",
-            Scope::Persistent => "persistent",
-            Scope::Transient => "transient",
-        };
-        Evidence::new(SETTINGS, name.to_owned(), format!("{} ({scope})", found.value))
+    /// What a setting is, and where it is set; `default` is the field's, where it is known.
+    pub(crate) fn setting(name: &str, found: &Setting, default: Option<&str>) -> Evidence {
+        let set_by = set_by(found.scope, &found.value, default);
+        Evidence::new(SETTINGS, name.to_owned(), format!("{} ({set_by})", found.value))
+    }
+}
+
+/// Where a setting is set, in words. A cluster lists what its nodes' configuration sets among its defaults: a value
+/// there that is not the field's `default` was set by somebody.
+fn set_by(scope: Scope, value: &str, default: Option<&str>) -> String {
+    let is_default = |default: &str| {
+        let bytes = parse_size(value).ok();
+        value == default || (bytes.is_some() && bytes == parse_size(default).ok())
+    };
+    match (scope, default) {
+        (Scope::Default, Some(default)) if !is_default(default) => {
+            format!("in the nodes' configuration; {default} by default")
+        }
+        (Scope::Default, _) => "default".to_owned(),
+        (Scope::Persistent, _) => "persistent".to_owned(),
+        (Scope::Transient, _) => "transient".to_owned(),
     }
 }
 
@@ -135,6 +149,8 @@ pub struct Lift {
     pub now: Option<String>,
     /// Where that value is set.
     pub set_by: Option<Scope>,
+    /// The field's default; none where it is not known.
+    pub default: Option<String>,
     /// The value to try.
     pub to: Option<String>,
     /// What to do, in a sentence.
@@ -153,9 +169,20 @@ impl Lift {
             setting: Some(name.to_owned()),
             now: Some(found.value),
             set_by: Some(found.scope),
+            default: None,
             to,
             action: action.to_owned(),
         }
+    }
+
+    /// The same with the field's default, where it is known.
+    pub(crate) fn with_default(self, default: Option<&str>) -> Lift {
+        Lift { default: default.map(str::to_owned), ..self }
+    }
+
+    /// Where the value of today is set, in words; none where that is not known.
+    pub fn set_by_words(&self) -> Option<String> {
+        Some(set_by(self.set_by?, self.now.as_deref()?, self.default.as_deref()))
     }
 }
 

@@ -66,7 +66,7 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     let last = waiting.series.last();
     let active = last.map_or(0, |look| look.recoveries.iter().filter(|one| !one.ended).count());
     let mut evidence = explained(copies, Some("throttling"));
-    evidence.push(Evidence::setting(name, &setting));
+    evidence.push(Evidence::setting(name, &setting, Some(default)));
     evidence.push(Evidence::new(RECOVERY, "active recoveries", active.to_string()));
     let waits = match waiting.unassigned {
         1 => "1 copy waits".to_owned(),
@@ -85,10 +85,11 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
         ),
     };
     let action = "give nodes more recoveries at once; look whether the total rises, and go back if it does not";
+    let lift = Lift::setting(name, setting, Some(to.to_string()), action);
     Ok(Finding {
         subjects: names(copies),
         evidence,
-        lift: Some(Lift::setting(name, setting, Some(to.to_string()), action)),
+        lift: Some(lift.with_default(Some(default))),
         // From no slot at all there is no rate to gain on.
         gain: (waiting.held_by.is_none() && now > 0.0).then(|| Gain {
             factor: to / now,

@@ -105,7 +105,7 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let found = recovery.series.setting_or_default(CONNECTIONS, CAUSE.rule.default);
     let (mut evidence, mut doubt) = (evidence(recovery, spread), DOUBT.to_owned());
     if let Some(window) = window(recovery, rtt_ms, &found) {
-        evidence.push(Evidence::setting(CONNECTIONS, &found));
+        evidence.push(Evidence::setting(CONNECTIONS, &found, Some(CAUSE.rule.default)));
         doubt = format!("{doubt}; {window}");
     }
     let found = Finding {

@@ -139,7 +139,9 @@ pub(crate) fn evidence(recovery: &Copying<'_, '_>) -> Vec<Evidence> {
     let chunks = knobs.chunks_setting(recovery.series);
     evidence.extend(chunks.map(|(name, default, _)| recovery.setting_evidence(name, default)));
     if let Some(name) = knobs.chunk_setting(recovery.series) {
-        evidence.push(recovery.setting_evidence(name, knobs.chunk.1));
+        // Releases differ by some bytes in its default.
+        let found = recovery.series.setting_or_default(name, knobs.chunk.1);
+        evidence.push(Evidence::setting(name, &found, None));
     }
     evidence.extend(recovery.idle_evidence());
     evidence
@@ -165,6 +167,7 @@ fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
     if let Some((name, default, most)) = chunks.filter(|(.., most)| count < f64::from(*most)) {
         let found = series.setting_or_default(name, default);
         let lift = Lift::setting(name, found, Some(most.to_string()), "keep more chunks in flight");
+        let lift = lift.with_default(Some(default));
         return Some((lift, f64::from(most) / count, format!("{most} chunks / {count:.0}")));
     }
     let chunk_bytes = knobs.chunk_bytes(series)?;

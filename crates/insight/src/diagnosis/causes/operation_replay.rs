@@ -60,6 +60,7 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
         (false, true) => Lift::setting(SETTING, setting, None, AT_MAXIMUM),
         (false, false) => Lift::action(FEWER_OPERATIONS),
     };
+    let lift = lift.with_default(can_be_set.then_some(CAUSE.rule.default));
     let target = transfer.last().target.as_deref().unwrap_or_default();
     Ok(Finding {
         subjects: vec![transfer.name()],

@@ -114,7 +114,7 @@ impl<'a> FewSockets<'a> {
         let mut evidence = found.evidence.clone();
         let value = format!("{open:.0}, and {usual:.0} by default");
         evidence.push(Evidence::new(REMOTE_INFO, "num_proxy_sockets_connected", value));
-        evidence.push(Evidence::setting(&name, &setting));
+        evidence.push(Evidence::setting(&name, &setting, Some(CAUSE.rule.default)));
         let sentence = format!(
             "the sockets to the proxy of {alias} ({open:.0}) carry {carried} and no more: {why}, and a window of \
              {window} a socket over a round trip of {trip} gives that rate"

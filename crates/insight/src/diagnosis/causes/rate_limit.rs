@@ -168,10 +168,12 @@ impl Seen {
             }
         };
         let sentence = self.sentence(recovery, name, &setting, limit);
+        let evidence = evidence(recovery, name, &setting);
+        let lift = Lift::setting(name, setting, Some(to_text), action);
         Finding {
             subjects: vec![recovery.transfer.name()],
-            evidence: evidence(recovery, name, &setting),
-            lift: Some(Lift::setting(name, setting, Some(to_text), action)),
+            evidence,
+            lift: Some(lift.with_default(default_of(recovery))),
             gain: Some(gain),
             next: next_limit(recovery, ceiling, today_bytes_per_s),
             doubt: (!self.is_full()).then(|| BELOW_LIMIT.to_owned()),
@@ -266,10 +268,11 @@ fn in_line(
     );
     let raised = rounded_up(limit * RAISE_MAX.value);
     let to = show_size_setting(raised);
+    let lift = Lift::setting(name, setting.clone(), Some(to.clone()), RAISE);
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence: evidence(recovery, name, setting),
-        lift: Some(Lift::setting(name, setting.clone(), Some(to.clone()), RAISE)),
+        lift: Some(lift.with_default(default_of(recovery))),
         gain: Some(Gain {
             factor: raised as f64 / limit,
             formula: format!("{to} / {}; if nothing else binds first", words::rate(limit)),
@@ -282,12 +285,17 @@ fn in_line(
     })
 }
 
+/// The field's default of the limit.
+fn default_of(recovery: &Copying<'_, '_>) -> Option<&'static str> {
+    recovery.knobs.rate.map(|(_, default)| default)
+}
+
 /// The rate, the pauses, and the limit.
 fn evidence(recovery: &Copying<'_, '_>, name: &str, setting: &Setting) -> Vec<Evidence> {
     let mut found = vec![recovery.rate_evidence()];
     found.extend(recovery.paused_evidence());
     found.extend(node_pauses(recovery));
-    found.push(Evidence::setting(name, setting));
+    found.push(Evidence::setting(name, setting, default_of(recovery)));
     found
 }
 

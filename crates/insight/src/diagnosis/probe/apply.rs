@@ -119,6 +119,9 @@ fn brake(diagnosis: &mut Diagnosis, result: &ProbeResult, holds: bool) {
 /// The probe's own setting is what lifts it.
 fn lift_by(finding: &mut Finding, result: &ProbeResult) {
     let lift = finding.lift.get_or_insert_with(Default::default);
+    if lift.setting.as_ref() != Some(&result.probe.setting) {
+        lift.default = None;
+    }
     lift.setting = Some(result.probe.setting.clone());
     lift.now = Some(result.probe.found.value.clone());
     lift.set_by = Some(result.probe.found.scope);

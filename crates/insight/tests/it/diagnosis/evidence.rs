@@ -327,6 +327,27 @@ fn no_setting_is_named_that_is_not_there_or_has_no_effect() {
     assert_eq!((finding.class, finding.lift.unwrap().setting), (Class::ThreadCpu, None));
 }
 
+/// The trap: a cluster lists what its nodes' configuration sets among its defaults.
+#[test]
+fn a_value_among_the_defaults_that_is_not_the_fields_is_of_the_nodes_configuration() {
+    let set_by = |value: &'static str, rate: u64| {
+        let finding = only(&looks_at(rate, |look, s| {
+            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", value)]);
+            let all = look.settings.as_mut().unwrap();
+            all.values_mut().for_each(|setting| setting.scope = Scope::Default);
+            look.recoveries[0].source_throttle_ms = Some(s * 800);
+        }));
+        assert_eq!(finding.class, Class::RateLimit);
+        let words = finding.lift.unwrap().set_by_words().unwrap();
+        let told = format!("{value} ({words})");
+        assert!(finding.evidence.iter().any(|line| line.value == told), "{told}");
+        words
+    };
+    assert_eq!(set_by("2mb", 2 << 20), "in the nodes' configuration; 40mb by default");
+    assert_eq!(set_by("40mb", LIMIT), "default");
+    assert_eq!(set_by("41943040b", LIMIT), "default", "the same in other words");
+}
+
 /// The trap: before it replays, operations stand still however long one looks.
 #[test]
 fn the_rate_of_a_replay_is_that_since_it_replays() {
