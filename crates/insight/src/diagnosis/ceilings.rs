@@ -108,6 +108,7 @@ fn ceilings(recovery: &Copying<'_, '_>, finding: &Finding) -> Vec<Ceiling> {
     }
     // Elsewhere chunks in flight are what holds, or nodes that do not run take of their time, too.
     match lifted {
+        Class::RateLimit if recovery.standstill().is_some() => {}
         Class::RateLimit if recovery.pauses_in_line() => all.extend(sender(recovery)),
         Class::RateLimit => all.extend(in_flight(recovery).into_iter().chain(path(recovery))),
         _ => {}

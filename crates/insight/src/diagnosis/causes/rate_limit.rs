@@ -25,9 +25,9 @@ use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Series, Step, Transfer};
 use crate::diagnosis::threshold::{
-    CPU_OWN, DISK_OWN, IN_LINE_USE, LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED,
-    NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE, RAISE_MIN, ROUNDS, SHORT_S, Threshold, USED_ALONE,
-    VERDICT, at,
+    CPU_OWN, DISK_OWN, IDLE, IN_LINE_USE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS,
+    LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE,
+    RAISE_MIN, ROUNDS, SHORT_S, Threshold, USED_ALONE, VERDICT, at,
 };
 use crate::words;
 
@@ -62,7 +62,7 @@ pub(super) static CAUSE: Cause = Cause {
             LIMIT_USED, USED_ALONE, LIMIT_PAUSED, LIMIT_FULL, LIMIT_COSTS, PAUSED_ALONE,
             PAUSED_STRENGTH, REPOSITORY_STRENGTH, VERDICT, NEAR_MS, ROOM, RAISE_MIN, RAISE_MAX,
             THROUGH_MS, THROUGH_MS_MAX, LOOKS_SINCE, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN,
-            NEAR_PATH, LITTLE_USED, ROUNDS, FEW, SHORT_S,
+            NEAR_PATH, LITTLE_USED, ROUNDS, FEW, SHORT_S, LATE_MS, LATE_SHARE, LATE_ANSWERS, IDLE,
         ],
         lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
         default: "40mb",
@@ -168,15 +168,22 @@ impl Seen {
             }
         };
         let sentence = self.sentence(recovery, name, &setting, limit);
-        let evidence = evidence(recovery, name, &setting);
+        let mut evidence = evidence(recovery, name, &setting);
+        let mut next = next_limit(recovery, ceiling, today_bytes_per_s);
+        let mut doubt = (!self.is_full()).then(|| BELOW_LIMIT.to_owned());
+        if let Some(still) = recovery.standstill() {
+            evidence.push(still.evidence());
+            next = Next::words(format!("not known while {} stands still", still.node));
+            doubt = Some(format!("{}: a higher limit may bring less or more", still.why()));
+        }
         let lift = Lift::setting(name, setting, Some(to_text), action);
         Finding {
             subjects: vec![recovery.transfer.name()],
             evidence,
             lift: Some(lift.with_default(default_of(recovery))),
             gain: Some(gain),
-            next: next_limit(recovery, ceiling, today_bytes_per_s),
-            doubt: (!self.is_full()).then(|| BELOW_LIMIT.to_owned()),
+            next,
+            doubt,
             ..Finding::of(&CAUSE.rule, &recovery.node, self.strength, sentence)
         }
     }

@@ -1,7 +1,7 @@
 //! What lifting a limit is promised to bring, where another one is near.
 
 use insight::diagnosis::{Class, Finding, Next};
-use record::observation::{Observation, WaitingCopy};
+use record::observation::{AnswerTime, Observation, WaitingCopy};
 
 use super::{judge, looks_at, only};
 use crate::common::{MB, node, rtt, settings};
@@ -58,6 +58,26 @@ fn where_nothing_else_is_near_a_limit_is_worth_its_whole_raise() {
     let finding = throttled(395, 5.0, |_, _| ());
     promises(&finding, 8.0, Some(Class::Latency), "latency at");
     assert!(!finding.gain.unwrap().formula.contains("first"));
+}
+
+/// The trap: a node that stands still for a part of the time keeps chunks as a slow path would.
+#[test]
+fn while_a_node_stands_still_the_time_of_chunks_lowers_no_promise() {
+    let answers = |late_ms: f64| {
+        throttled(200, 5.0, move |_, look| {
+            let answer = AnswerTime { node: "a".into(), ms: late_ms + 2.0, again_ms: 2.0 };
+            look.answers = vec![answer];
+        })
+    };
+    let runs = answers(0.0);
+    let gain = runs.gain.unwrap();
+    assert!((gain.factor - 2.0).abs() < 0.02 && gain.formula.contains("8 chunks"), "{gain:?}");
+    assert_eq!(runs.doubt, None);
+    let still = answers(400.0);
+    promises(&still, 8.0, None, "not known while a stands still");
+    assert!(still.doubt.unwrap().starts_with("a stands still for a part of the time"));
+    let late = "a: 11 of 11 answers came 100 ms or more late, up to 400 ms";
+    assert!(still.evidence.iter().any(|line| line.value == late), "{:#?}", still.evidence);
 }
 
 #[test]
