@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use record::observation::Recovery;
 use record::units::{parse_size, parse_throttle};
 
-use super::finding::{ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY};
+use super::finding::{
+    ANSWERS_BESIDE_OTHERS, ANSWERS_LATE, Evidence, Finding, NODES_STATS, RECOVERY,
+};
 use super::knobs::Knobs;
 use super::node_span::NodeSpan;
 use super::rule::Rule;
@@ -397,6 +399,26 @@ impl<'s, 'a> Copying<'s, 'a> {
             })
         };
         self.ends.iter().filter_map(of).max_by_key(|one| one.late)
+    }
+
+    /// The evidence that an end answers late while other nodes answer soon. A node that hardly runs answers a second
+    /// question as late as the first, which [`Copying::standstill`] takes for a slow node.
+    pub(crate) fn late_beside_others(&self) -> Option<Evidence> {
+        let nodes = self.series.answering();
+        let of = |end: &End<'s>| {
+            let node = end.node();
+            let own = self.series.slower_by_ms(node)?;
+            let others = nodes.iter().filter(|other| **other != node);
+            let others =
+                others.filter_map(|other| self.series.slower_by_ms(other)).reduce(f64::max)?;
+            let [shown, at_most] = [own, others].map(|ms| words::rtt(ms.round()));
+            let value = format!(
+                "{node}: {shown} later than its fastest answer on average; other nodes: at most {at_most}"
+            );
+            let is_late = own - others >= LATE_MS.value;
+            is_late.then(|| Evidence::new(NODES_STATS, ANSWERS_BESIDE_OTHERS, value))
+        };
+        self.ends.iter().find_map(of)
     }
 
     /// Something else keeps the cores of an end busy, and chunks hardly wait for them all the same; none where that is

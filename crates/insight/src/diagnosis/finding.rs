@@ -93,6 +93,9 @@ pub(crate) const STATS_DCP: &str = "stats dcp";
 /// The evidence that a node stands still for a part of the time.
 pub(crate) const ANSWERS_LATE: &str = "time of its own answers";
 
+/// The evidence that a node answers late where others answer soon, whatever keeps it.
+pub(crate) const ANSWERS_BESIDE_OTHERS: &str = "time of answers beside other nodes";
+
 /// Most lines of evidence that are taken from one list of the cluster's.
 pub(crate) const LINES_SHOWN: usize = 3;
 

@@ -7,7 +7,7 @@ use super::cause::Judge;
 use super::causes::{follower_stopped, judges, latency, unknown};
 use super::ceilings;
 use super::class::Class;
-use super::copying::{Copying, Recovering, Standstill};
+use super::copying::{Copying, Recovering};
 use super::finding::{Finding, Next};
 use super::replaying::Replaying;
 use super::rivals::Against;
@@ -105,7 +105,10 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
         }
         None => "nothing that REST shows is near a limit".to_owned(),
     };
-    evidence.extend(standstill.as_ref().map(Standstill::evidence));
+    evidence.extend(match &standstill {
+        Some(standstill) => Some(standstill.evidence()),
+        None => copying.late_beside_others(),
+    });
     let finding = unknown::recovery(copying.transfer, &why, evidence);
     let place = standstill.map_or(finding.place.clone(), |one| one.node.to_owned());
     let ruled_out = answers.ruled_out(Class::Unknown);

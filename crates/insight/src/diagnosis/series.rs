@@ -1,7 +1,7 @@
 //! Observations in the order of time, and what changed between them.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::observation::{AnswerTime, Node, Observation, Recovery, Remote, Scope, Setting};
 
@@ -169,6 +169,20 @@ impl<'a> Series<'a> {
         let all: Vec<f64> =
             self.answers(node).flat_map(|answer| [answer.ms, answer.again_ms]).collect();
         mean(&all)
+    }
+
+    /// How much later than its fastest answer those of a node came, in milliseconds, on average; none where it was not
+    /// asked directly.
+    pub(crate) fn slower_by_ms(&self, node: &str) -> Option<f64> {
+        let fastest =
+            self.answers(node).map(|answer| answer.ms.min(answer.again_ms)).reduce(f64::min)?;
+        Some(self.answers_in_ms(node)? - fastest)
+    }
+
+    /// The nodes that were asked for themselves.
+    pub(crate) fn answering(&self) -> BTreeSet<&'a str> {
+        let all = self.looks.iter().flat_map(|(_, look)| &look.answers);
+        all.map(|answer| answer.node.as_str()).collect()
     }
 
     fn answers(&self, node: &str) -> impl Iterator<Item = &'a AnswerTime> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use insight::diagnosis::{By, Class, Series, paces};
-use record::observation::{Gap, HotThreads, Node, Observation, RoundTrip, Scope};
+use record::observation::{AnswerTime, Gap, HotThreads, Node, Observation, RoundTrip, Scope};
 
 use super::{LIMIT, judge, looks, looks_at, only};
 use crate::common::{MB, case, cluster, recovery, rtt, settings};
@@ -291,6 +291,27 @@ fn what_is_unknown_says_so_of_every_cause() {
     let named: Vec<Class> = unknown.ruled_out.iter().map(|one| one.class).collect();
     assert_eq!(named, OF_COPYING);
     assert!(unknown.ruled_out.iter().all(|one| one.by == By::Figure), "{unknown:#?}");
+}
+
+/// The trap: a node that hardly runs answers a second question as late as the first.
+#[test]
+fn an_unknown_recovery_tells_of_an_end_that_answers_late_beside_other_nodes() {
+    let told = |are_all_late: bool| {
+        let unknown = only(&looks_at(0, |look, s| {
+            look.recoveries[0].recovered_bytes = Some((s / 3) * 9 * MB);
+            look.round_trips = rtt(0.0);
+            let late_ms = 20.0 + (s % 3) as f64 * 400.0;
+            let answer = |node: &str, ms: f64| AnswerTime { node: node.into(), ms, again_ms: ms };
+            let other_ms = if are_all_late { late_ms } else { 2.0 };
+            look.answers = vec![answer("a", other_ms), answer("b", late_ms)];
+        }));
+        assert_eq!(unknown.class, Class::Unknown);
+        let line = unknown.evidence.iter().find(|line| line.field.contains("answers"));
+        line.map(|line| line.value.clone())
+    };
+    let late = "b: 364 ms later than its fastest answer on average; other nodes: at most 0 ms";
+    assert_eq!(told(false).as_deref(), Some(late));
+    assert_eq!(told(true), None, "what delays all is no node's");
 }
 
 /// The trap: releases differ in which settings they have, and schedulers in which they obey.
