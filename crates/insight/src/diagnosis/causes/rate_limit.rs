@@ -12,7 +12,7 @@
 //! The judge of the cluster looks for a `snapshot` that is written at the rate of its repository's limit.
 
 use record::observation::Setting;
-use record::units::{show_seconds, show_size_setting};
+use record::units::{parse_throttle, show_seconds, show_size_setting};
 
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
@@ -176,7 +176,8 @@ impl Seen {
             next = Next::words(format!("not known while {} stands still", still.node));
             doubt = Some(format!("{}: a higher limit may bring less or more", still.why()));
         }
-        let lift = Lift::setting(name, setting, Some(to_text), action);
+        let action = action_of(recovery, limit, action);
+        let lift = Lift::setting(name, setting, Some(to_text), &action);
         Finding {
             subjects: vec![recovery.transfer.name()],
             evidence,
@@ -275,7 +276,8 @@ fn in_line(
     );
     let raised = rounded_up(limit * RAISE_MAX.value);
     let to = show_size_setting(raised);
-    let lift = Lift::setting(name, setting.clone(), Some(to.clone()), RAISE);
+    let action = action_of(recovery, limit, RAISE);
+    let lift = Lift::setting(name, setting.clone(), Some(to.clone()), &action);
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence: evidence(recovery, name, setting),
@@ -295,6 +297,18 @@ fn in_line(
 /// The field's default of the limit.
 fn default_of(recovery: &Copying<'_, '_>) -> Option<&'static str> {
     recovery.knobs.rate.map(|(_, default)| default)
+}
+
+/// What to do. Of a limit below the field's default, that is what many want back.
+fn action_of(recovery: &Copying<'_, '_>, limit: f64, action: &str) -> String {
+    let is_above = |default: &&str| {
+        let default = parse_throttle(default).ok().flatten();
+        default.is_some_and(|default| default as f64 > limit)
+    };
+    match default_of(recovery).filter(is_above) {
+        Some(default) => format!("{action}; {default} is the default"),
+        None => action.to_owned(),
+    }
 }
 
 /// The rate, the pauses, and the limit.

@@ -359,7 +359,10 @@ fn a_value_among_the_defaults_that_is_not_the_fields_is_of_the_nodes_configurati
             look.recoveries[0].source_throttle_ms = Some(s * 800);
         }));
         assert_eq!(finding.class, Class::RateLimit);
-        let words = finding.lift.unwrap().set_by_words().unwrap();
+        let lift = finding.lift.unwrap();
+        let is_below = rate < LIMIT;
+        assert_eq!(lift.action.ends_with("; 40mb is the default"), is_below, "{lift:?}");
+        let words = lift.set_by_words().unwrap();
         let told = format!("{value} ({words})");
         assert!(finding.evidence.iter().any(|line| line.value == told), "{told}");
         words
