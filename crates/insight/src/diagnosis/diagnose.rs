@@ -23,7 +23,7 @@ use super::snapshots::written;
 use super::streaming::{Streaming, streamings};
 use super::threshold::FAST_BYTES_PER_S;
 use super::unanswered::{RECOVERY, SHARDS, lacks, tells_of_recoveries};
-use super::waiting::{waiting, waits_for_nodes};
+use super::waiting::{allocation_off, waiting, waits_for_nodes};
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,6 +37,8 @@ pub struct Diagnosis {
     /// What goes on without being held by anything, a sentence each: recoveries, copies that move, nodes that are
     /// waited for.
     pub healthy: Vec<String>,
+    /// What holds nothing today and should be known all the same, a sentence each.
+    pub notes: Vec<String>,
     /// What could not be asked, and what is lost without it.
     pub gaps: Vec<String>,
     /// The whole in one sentence.
@@ -111,6 +113,7 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
         looks: series.looks().len(),
         findings,
         healthy,
+        notes: allocation_off(series).into_iter().collect(),
         gaps: gaps
             .map(|gap| {
                 format!("{}: {}; without it one cannot tell {}", gap.path, gap.found, gap.lost)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use record::observation::{Lack, Observation, WaitingCopy};
+use record::observation::{Lack, Observation, Scope, Setting, WaitingCopy};
 use record::units::show_seconds;
 
 use super::finding::{Evidence, LINES_SHOWN};
@@ -13,6 +13,9 @@ use crate::words;
 const EXPLAIN: &str = "_cluster/allocation/explain";
 /// What `can_allocate` says of a copy that waits for its node to come back.
 const DELAYED: &str = "allocation_delayed";
+
+/// The setting that turns allocation off, and its default.
+pub(crate) const ENABLE: (&str, &str) = ("cluster.routing.allocation.enable", "all");
 
 /// A decider of Elasticsearch that says no, and what it asks for.
 pub(crate) struct Decider {
@@ -44,11 +47,7 @@ pub(crate) const DECIDERS: &[Decider] = &[
         "disks are past the watermark: make room, add a node, or raise the watermark while you do",
         Some("cluster.routing.allocation.disk.watermark.low"),
     ),
-    Decider::new(
-        "enable",
-        "allocation is turned off: turn it on",
-        Some("cluster.routing.allocation.enable"),
-    ),
+    Decider::new("enable", "allocation is turned off: turn it on", Some(ENABLE.0)),
     Decider::new(
         "filter",
         "allocation filters name no node that may hold it: look at index.routing.allocation.* and cluster.routing.allocation.*",
@@ -178,7 +177,7 @@ fn stated_need(copy: &WaitingCopy) -> Need {
         let named = match known {
             Some(decider) => decider.name,
             None if words.contains("primary is not started") => "replica_after_primary_active",
-            None if words.contains("cluster.routing.allocation.enable") => "enable",
+            None if words.contains(ENABLE.0) => "enable",
             None if words.contains("retry_failed") || words.contains("failed") => "max_retry",
             None => "",
         };
@@ -199,6 +198,26 @@ fn stated_need(copy: &WaitingCopy) -> Need {
     let first = DECIDERS.iter().map(|decider| decider.name).find(|name| says(name));
     let other = || copy.decisions.first().map_or("", |decision| decision.decider.as_str());
     Need::Decider(first.unwrap_or_else(other).to_owned())
+}
+
+/// That allocation is turned off though no copy waits: forgotten, it shows when the next node is lost.
+pub(crate) fn allocation_off(series: &Series<'_>) -> Option<String> {
+    let (name, default) = ENABLE;
+    let Setting { value, scope } = series.setting(name).filter(|found| found.value != default)?;
+    if series.last()?.waiting.iter().any(|copy| copy.state == "UNASSIGNED") {
+        return None;
+    }
+    let copies = if value == "primaries" { "replicas" } else { "copies" };
+    let (rank, to) = match scope {
+        Scope::Transient => ("transient", "null"),
+        Scope::Persistent => ("persistent", "null"),
+        // Nodes' configuration is not undone by a request, and a persistent value hides it.
+        Scope::Default => ("persistent", "\"all\""),
+    };
+    Some(format!(
+        "{name} = {value}: {copies} of a node that is lost will not be placed anew; where that is no longer meant, PUT \
+         _cluster/settings {{\"{rank}\":{{\"{name}\":{to}}}}}"
+    ))
 }
 
 /// How long copies still wait for their nodes at most, where the cluster says so.

@@ -26,6 +26,7 @@ pub(super) fn section(diagnosis: &Diagnosis) -> Markup {
                     p { (diagnosis.healthy.len() - 20) " more." }
                 }
             }
+            @for note in &diagnosis.notes { p { "Note: " (note) "." } }
         }
     }
 }

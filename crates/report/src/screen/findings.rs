@@ -28,11 +28,15 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
         text.push('\n');
         text.push_str(&one(finding, style));
     }
-    if !diagnosis.findings.is_empty() && !diagnosis.healthy.is_empty() {
+    let has_rows = !diagnosis.healthy.is_empty() || !diagnosis.notes.is_empty();
+    if !diagnosis.findings.is_empty() && has_rows {
         text.push('\n');
     }
     for sentence in &diagnosis.healthy {
         text.push_str(&row("well", sentence, style));
+    }
+    for note in &diagnosis.notes {
+        text.push_str(&row("note", note, style));
     }
     for gap in &diagnosis.gaps {
         text.push_str(&row("missing", gap, style));

@@ -9,7 +9,7 @@ use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift, Next};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
-use crate::diagnosis::waiting::{DECIDERS, Need, Waiting, explained, names};
+use crate::diagnosis::waiting::{DECIDERS, ENABLE, Need, Waiting, explained, names};
 
 /// Data that cannot be reached comes before data that is slow.
 const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may hold", 1.0);
@@ -88,6 +88,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
             setting: setting.map(str::to_owned),
             now: found.map(|found| found.value.clone()),
             set_by: found.map(|found| found.scope),
+            to: setting.filter(|name| *name == ENABLE.0).map(|_| ENABLE.1.to_owned()),
             ..Lift::action(&format!("{action}{of_index}"))
         }),
         next: Next::words("a recovery slot, then the recovery itself"),

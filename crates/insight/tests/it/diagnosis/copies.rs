@@ -118,7 +118,8 @@ fn a_block_by_a_setting_of_the_index_names_none_of_the_cluster() {
     let of_index = lift("index setting [index.routing.allocation.enable=none]");
     assert!(of_index.setting.is_none() && of_index.action.contains("of the index"), "{of_index:?}");
     let of_cluster = lift("cluster setting [cluster.routing.allocation.enable=none]");
-    assert_eq!(of_cluster.setting.as_deref(), Some("cluster.routing.allocation.enable"));
+    let to = (of_cluster.setting.as_deref(), of_cluster.to.as_deref());
+    assert_eq!(to, (Some("cluster.routing.allocation.enable"), Some("all")));
 }
 
 /// A primary that no node may hold is a finding. Its replica comes once the primary is there, whatever else is said of

@@ -173,3 +173,29 @@ fn copies_that_wait_for_their_node_say_what_they_lack() {
     assert!(both.contains("7 operations bring 1 of 2 copies up to date"), "{both}");
     assert!(both.contains("POST _flush"), "{both}");
 }
+
+/// The trap: forgotten after a restart of nodes, it shows when the next one is lost.
+#[test]
+fn allocation_that_is_turned_off_is_told_while_no_copy_waits() {
+    const ENABLE: &str = "cluster.routing.allocation.enable";
+    let notes = |value: &'static str, state: &'static str| {
+        let copy = WaitingCopy { state: state.into(), ..WaitingCopy::default() };
+        let diagnosis = judge(&looks(|s| {
+            at_rest(s, |look| {
+                look.settings = settings(&[(ENABLE, value)]);
+                look.waiting = [copy.clone()].into();
+            })
+        }));
+        assert!(diagnosis.headline.starts_with("healthy"), "{diagnosis:?}");
+        diagnosis.notes
+    };
+    let put = r#"PUT _cluster/settings {"persistent":{"cluster.routing.allocation.enable":null}}"#;
+    for (value, copies) in [("none", "copies"), ("primaries", "replicas")] {
+        let told = notes(value, "INITIALIZING");
+        let [note] = &told[..] else { panic!("{told:?}") };
+        assert!(note.starts_with(&format!("{ENABLE} = {value}: {copies} of a node")), "{note}");
+        assert!(note.ends_with(put), "{note}");
+    }
+    assert_eq!(notes("all", "INITIALIZING"), [""; 0]);
+    assert_eq!(notes("none", "UNASSIGNED"), [""; 0], "what waits is told by a finding");
+}
