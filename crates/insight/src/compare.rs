@@ -1,16 +1,22 @@
 //! Runs beside each other: the figures that they have in common, lap by lap, and what the laps support.
 
-use record::{FollowFigures, LoadFigures, Manifest, Row, RunDir, Status};
+use record::{Manifest, RunDir, Status};
 
 use crate::difference::{Better, Difference, can_support};
 use crate::headline::Headline;
-use crate::load::{METRICS, Metric};
+use crate::lap_figures::values;
 use crate::stats::median;
 use crate::summary::Summary;
 
 /// The target of a race that Rally wrote: it has no figures of administration, and counts documents and pages where we
 /// count requests.
 pub const RALLY: &str = "rally";
+
+/// The target whose clock is simulated.
+const VIRTUAL: &str = "virtual";
+
+/// Laps that differ by less than this share of the first are the same: times are rounded to milliseconds.
+const ALIKE: f64 = 1e-3;
 
 /// A run among those that are compared.
 #[derive(Clone, Debug)]
@@ -38,6 +44,9 @@ pub struct Compared {
     pub better: Better,
     /// Each lap of each run, in the order of the runs; empty where a run does not have the figure.
     pub laps: Vec<Vec<f64>>,
+    /// By run, whether its laps are copies of one: virtual time repeats a lap that has no chance in it, which supports
+    /// no more than the one does.
+    pub copies: Vec<bool>,
     /// From the first run to each of the others; none where one of the two does not have the figure.
     pub differences: Vec<Option<Difference>>,
 }
@@ -61,6 +70,11 @@ impl Compared {
     /// The median over the laps of a run, by its number.
     pub fn median_of(&self, run: usize) -> Option<f64> {
         median(&self.laps[run])
+    }
+
+    /// How many laps of a run tell something of chance: copies are one.
+    fn lap_count(&self, run: usize) -> usize {
+        if self.copies[run] { 1 } else { self.laps[run].len() }
     }
 
     /// By how many per cent it is worse than in the first run; infinite where it was nothing there, negative where it
@@ -153,6 +167,9 @@ impl<'a> Runs<'a> {
             (None, Some(found)) if size(&found) > 0.0 => {
                 let text = match self.can_support_any() {
                     true => "No difference that the laps support",
+                    false if self.figures.iter().any(|figure| figure.copies.contains(&true)) => {
+                        "Copies of one lap say nothing of chance"
+                    }
                     false => "Too few laps to tell a difference from chance",
                 };
                 (text.to_owned(), words(found))
@@ -166,8 +183,8 @@ impl<'a> Runs<'a> {
     /// Whether a figure has laps enough for a difference to be more than chance, were they as far apart as can be.
     fn can_support_any(&self) -> bool {
         self.figures.iter().any(|figure| {
-            let base = figure.laps[0].len();
-            figure.laps[1..].iter().any(|laps| can_support(base, laps.len()))
+            let base = figure.lap_count(0);
+            (1..figure.laps.len()).any(|at| can_support(base, figure.lap_count(at)))
         })
     }
 
@@ -187,7 +204,8 @@ impl<'a> Runs<'a> {
                     continue;
                 };
                 let worse = figure.worse_percent(difference);
-                let decided = difference.is_supported() || !can_support(base, laps);
+                let can = can_support(figure.lap_count(0), figure.lap_count(at));
+                let decided = difference.is_supported() || !can;
                 if worse > percent && decided {
                     let by = match worse.is_finite() {
                         true => format!("by {worse:.1} %"),
@@ -222,16 +240,6 @@ fn label(at: usize) -> String {
     }
 }
 
-/// One lap's value of a figure.
-struct Value {
-    variant: String,
-    operation: Option<String>,
-    name: &'static str,
-    unit: &'static str,
-    better: Better,
-    value: f64,
-}
-
 fn figures(contenders: &[Contender<'_>]) -> Vec<Compared> {
     let mut figures: Vec<Compared> = Vec::new();
     for (at, contender) in contenders.iter().enumerate() {
@@ -252,6 +260,7 @@ fn figures(contenders: &[Contender<'_>]) -> Vec<Compared> {
                             unit: value.unit,
                             better: value.better,
                             laps: vec![Vec::new(); contenders.len()],
+                            copies: Vec::new(),
                             differences: Vec::new(),
                         });
                         figures.last_mut().expect("it was just added")
@@ -262,58 +271,37 @@ fn figures(contenders: &[Contender<'_>]) -> Vec<Compared> {
         }
     }
     let seed = contenders.first().map_or(0, |contender| contender.run.manifest.seed);
-    for figure in &mut figures {
-        let (base, others) = figure.laps.split_first().expect("there are two runs at least");
-        figure.differences =
-            others.iter().map(|other| Difference::between(base, other, seed)).collect();
+    let copies: Vec<Vec<bool>> =
+        figures.iter().map(|figure| copies(contenders, &figures, &figure.variant)).collect();
+    for (figure, copies) in figures.iter_mut().zip(copies) {
+        figure.copies = copies;
+        let between = |at: usize| {
+            let found = Difference::between(&figure.laps[0], &figure.laps[at], seed)?;
+            Some(match figure.copies[0] || figure.copies[at] {
+                true => Difference { percent_interval: None, p: None, ..found },
+                false => found,
+            })
+        };
+        figure.differences = (1..figure.laps.len()).map(between).collect();
     }
     figures
 }
 
-/// Every figure of a lap that runs are compared by.
-fn values(row: &Row) -> Vec<Value> {
-    let mut found = Vec::new();
-    let mut add = |operation: Option<&str>, name, unit, better, value: Option<f64>| {
-        if let Some(value) = value.filter(|value| value.is_finite()) {
-            let (variant, operation) = (row.variant.clone(), operation.map(str::to_owned));
-            found.push(Value { variant, operation, name, unit, better, value });
-        }
+/// By run, whether the laps of a variant are copies of one: it ran in virtual time, and no figure of it differs.
+fn copies(contenders: &[Contender<'_>], figures: &[Compared], variant: &str) -> Vec<bool> {
+    let of_run = |(at, contender): (usize, &Contender<'_>)| {
+        let own = figures.iter().filter(|figure| figure.variant == variant);
+        let several =
+            || own.clone().map(move |figure| &figure.laps[at]).filter(|laps| laps.len() > 1);
+        contender.run.manifest.target == VIRTUAL
+            && several().next().is_some()
+            && several().all(|laps| laps.iter().all(|lap| is_alike(*lap, laps[0])))
     };
-    for load in &row.loads {
-        for metric in METRICS.iter().filter(|metric| is_between_runs(metric, load)) {
-            let (name, unit) = (metric.name, metric.unit);
-            add(Some(&load.operation), name, unit, metric.better, metric.of(load));
-        }
-    }
-    if let Some(following) = &row.following {
-        for (name, unit, value) in of_following(following) {
-            add(None, name, unit, Better::Less, value);
-        }
-    }
-    if row.loads.is_empty() && row.following.is_none() && row.took_time() {
-        add(None, "time", "s", Better::Less, Some(row.seconds));
-        add(None, "rate", "MB/s", Better::More, Some(row.bytes_per_s / 1e6));
-    }
-    found
+    contenders.iter().enumerate().map(of_run).collect()
 }
 
-/// In a closed loop the latency is the service time, which need not be shown twice. The longest of many times is
-/// chance; the only one, as that of a force-merge, is what there is to compare.
-fn is_between_runs(metric: &Metric, load: &LoadFigures) -> bool {
-    match metric.between_runs {
-        true if metric.name.ends_with("service time") => load.rate_per_s.is_some(),
-        false if metric.name == "100th percentile latency" => load.requests == 1,
-        between_runs => between_runs,
-    }
-}
-
-fn of_following(figures: &FollowFigures) -> [(&'static str, &'static str, Option<f64>); 3] {
-    let longest = figures.catch_ups.iter().map(|wait| wait.seconds).reduce(f64::max);
-    [
-        ("longest lag", "s", Some(figures.lag_s_max)),
-        ("longest catch-up", "s", longest),
-        ("rules broken", "", (figures.copies > 0).then_some(figures.violations as f64)),
-    ]
+fn is_alike(lap: f64, first: f64) -> bool {
+    (lap - first).abs() <= first.abs() * ALIKE
 }
 
 /// Figures beside which one in twenty differs by chance are worth a sentence from so many on.
@@ -362,10 +350,10 @@ fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
             let changes = of.run.manifest.changes.iter().filter(|change| !known.contains(change));
             said.extend(changes.map(|change| format!("{only}, not as in the plan: {change}")));
         }
-        let laps =
-            |at: usize| figures.iter().map(|figure| figure.laps[at].len()).max().unwrap_or(0);
+        let laps = |at: usize| figures.iter().map(|figure| figure.lap_count(at)).max().unwrap_or(0);
+        let has_copies = figures.iter().any(|figure| figure.copies[0] || figure.copies[at + 1]);
         let (base, laps) = (laps(0), laps(at + 1));
-        if base > 0 && laps > 0 && !can_support(base, laps) {
+        if base > 0 && laps > 0 && !has_copies && !can_support(base, laps) {
             let have = match (base, laps) {
                 (1, 1) => "one lap each".to_owned(),
                 _ => format!("{base} and {laps} laps"),
@@ -375,7 +363,18 @@ fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
             ));
         }
     }
-    let compared = figures.iter().flat_map(|figure| &figure.differences).flatten().count();
+    let of_copies = contenders.iter().enumerate();
+    let of_copies = of_copies.filter(|(at, _)| figures.iter().any(|figure| figure.copies[*at]));
+    let labels: Vec<&str> = of_copies.map(|(_, contender)| contender.label.as_str()).collect();
+    if !labels.is_empty() {
+        said.push(format!(
+            "Laps of {} are copies of one: virtual time repeats what has no chance in it. They count as one lap, without \
+             p. Chance is in runs on real nodes, and in other seeds (--seed) of plans that draw.",
+            labels.join(" and ")
+        ));
+    }
+    let compared = figures.iter().flat_map(|figure| &figure.differences).flatten();
+    let compared = compared.filter(|difference| difference.p.is_some()).count();
     if compared >= MANY {
         said.push(format!(
             "Of {compared} differences {:.0} have an asterisk by chance, if nothing differs.",
@@ -428,7 +427,7 @@ fn unlike(a: &Manifest, b: &Manifest) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use record::{Percentiles, Throughput};
+    use record::{LoadFigures, Percentiles, Row, Throughput};
 
     use super::*;
 
@@ -477,6 +476,31 @@ mod tests {
         assert!(said.text.starts_with("2 of 2 differences"), "{said:?}");
         assert!(said.details[0].starts_with("The largest difference: time of a in B"), "{said:?}");
         assert_eq!(Runs::of(&[&b, &a]).worse_by(5.0), []);
+    }
+
+    #[test]
+    fn laps_of_virtual_time_that_are_copies_count_as_one() {
+        let of = |seconds: &[f64]| {
+            let mut run = recovery(seconds);
+            run.manifest.target = VIRTUAL.to_owned();
+            run
+        };
+        let (a, b) = (of(&[10.0; 4]), of(&[12.0; 4]));
+        let runs = Runs::of(&[&a, &b]);
+        let found = runs.figures[0].differences[0].unwrap();
+        assert_eq!((found.p, found.percent_interval), (None, None));
+        assert_eq!(runs.headline().text, "Copies of one lap say nothing of chance");
+        let said = runs.remarks.join(" ");
+        assert!(said.starts_with("Laps of A and B are copies of one: "), "{said}");
+        assert!(!said.contains("--laps"), "more laps are more copies: {said}");
+        assert_eq!(runs.worse_by(5.0).len(), 2, "the medians alone decide");
+        // Laps that differ are laps, also in virtual time; and a real clock makes no copies.
+        let drawn = (of(&[10.0, 10.1, 10.2, 10.3]), of(&[12.0, 12.1, 12.2, 12.3]));
+        for (a, b) in [drawn, (recovery(&[10.0; 4]), recovery(&[12.0; 4]))] {
+            let runs = Runs::of(&[&a, &b]);
+            assert!(runs.figures[0].differences[0].unwrap().is_supported());
+            assert_eq!(runs.remarks, [""; 0]);
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod follow;
 mod gaps;
 mod headline;
 mod inferred;
+mod lap_figures;
 pub mod load;
 pub mod node_use;
 mod outside;
