@@ -13,7 +13,9 @@ use super::twin_question;
 use crate::choices::unknown;
 use crate::error::{Error, Result};
 use crate::experiments::{FOLLOW, RECOVER, STEPS};
-use crate::plan::{Action, OF_FOLLOWER, Plan, Resolved, SettingChange, Step, Variant, bounds};
+use crate::plan::{
+    Action, OF_FOLLOWER, Plan, Resolved, SettingChange, Step, Variant, bounds, bundled,
+};
 
 /// The plan of a restore, with the settings that one has.
 const RESTORE_PLAN: &str = "restore-over-link";
@@ -64,7 +66,8 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
     if !place.is_virtual() {
         leave_out_changed_hosts(&mut resolved, options)?;
     }
-    take_what_there_is(&mut resolved, place, options)?;
+    let is_bundled = bundled().iter().any(|known| known.text == plan.text());
+    take_what_there_is(&mut resolved, is_bundled, place, options)?;
     for name in &options.variants {
         let known = || resolved.variants.iter().map(|variant| variant.name.as_str());
         if !known().any(|variant| variant == name) {
@@ -168,7 +171,12 @@ fn change_link(plan: &mut Resolved, options: &Options) -> Result<()> {
 }
 
 /// Puts in the place of cross-cluster replication what foreign clusters have, or refuses the plan.
-fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> Result<()> {
+fn take_what_there_is(
+    plan: &mut Resolved,
+    is_bundled: bool,
+    place: &Place,
+    options: &Options,
+) -> Result<()> {
     let measured = plan.measured_step().map(|step| step.name);
     let recovers = measured == Some(RECOVER);
     let has_leader = matches!(place, Place::Live(live) if live.leader.is_some());
@@ -176,7 +184,7 @@ fn take_what_there_is(plan: &mut Resolved, place: &Place, options: &Options) -> 
         Place::Live(_) if measured == Some(FOLLOW) && has_leader => follow_as_it_is(plan, options),
         Place::Live(_) if measured == Some(FOLLOW) => Err(Error::usage(NO_LEADER_TO_FOLLOW)),
         Place::Live(_) if has_leader && !recovers => Err(Error::usage(NO_LEADER)),
-        Place::OpenSearch(_) if recovers => through_snapshot(plan, options),
+        Place::OpenSearch(_) if recovers => through_snapshot(plan, is_bundled, options),
         Place::Live(_) if recovers && !has_leader => Err(Error::usage(NO_SECOND_CLUSTER)),
         Place::Live(_) if recovers => {
             if without_our_own(plan) {
@@ -242,9 +250,19 @@ const AS_SET: &str = "as it is set";
 
 /// Has the follower restore a snapshot where the plan recovers through cross-cluster replication, with the variants of
 /// such a restore: chunks and how many of them are in flight are no settings of it. What the plan changes meanwhile is
-/// changed in each of them.
-fn through_snapshot(plan: &mut Resolved, options: &Options) -> Result<()> {
+/// changed in each of them. Somebody's own plan asks which of its own variants is better, and a comparison of others is
+/// no answer: it is refused, unless those others are asked for by name.
+fn through_snapshot(plan: &mut Resolved, is_bundled: bool, options: &Options) -> Result<()> {
     let changes = changes_of_restore(plan)?;
+    if !is_bundled && options.variants.is_empty() {
+        return Err(Error::usage(format!(
+            "none of the variants of {} can run on these nodes: they have no cross-cluster replication, and what they have \
+             in its place, the restore of a snapshot, has other settings. \"{RESTORE_PLAN}\" measures such a restore, \
+             --variant default does so with the indices of this plan, and \"replica-over-link\" copies a shard across the \
+             link; or run it with --on embedded or --on virtual",
+            plan.name
+        )));
+    }
     let restore = Plan::open(RESTORE_PLAN)?.resolve(1.0, STEPS, |_, _| Ok(()))?;
     let restores = restore.measured_step().expect("it measures a restore").clone();
     for step in plan.steps.iter_mut().filter(|step| step.name() == RECOVER) {
@@ -347,16 +365,39 @@ mod tests {
         assert!(wrong.contains("did you mean \"max_read_request_size\""), "{wrong}");
     }
 
+    /// Nodes of OpenSearch that are started here.
+    fn on_opensearch() -> Place {
+        let release = clusters::Release::named(clusters::Release::DEFAULT).unwrap();
+        Place::OpenSearch(OpenSearchNodes { release, heap: "512m".to_owned(), home: None })
+    }
+
+    #[test]
+    fn a_plan_of_ones_own_is_refused_where_all_its_variants_would_be_others() {
+        let bundled = Plan::open("remote-recovery").unwrap();
+        let adapted = |plan: &Plan, variants: &[&str]| {
+            let variants = variants.iter().map(|name| (*name).to_owned()).collect();
+            adapted(plan, &on_opensearch(), &Options { variants, ..Options::new("unused") })
+        };
+        let ran = adapted(&bundled, &[]).unwrap();
+        assert!(ran.variants.len() == 2 && ran.changes[0].contains(RESTORE_PLAN), "{ran:?}");
+        let text = bundled.text().replacen("name = \"remote-recovery\"", "name = \"mine\"", 1);
+        let mine = Plan::parse("mine.toml", &text).unwrap();
+        let refused = adapted(&mine, &[]).unwrap_err();
+        assert!(refused.is_usage(), "{refused}");
+        let said = refused.to_string();
+        for words in ["variants of mine", "\"restore-over-link\"", "--variant default"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        assert_eq!(adapted(&mine, &["default"]).unwrap().variants.len(), 1);
+    }
+
     #[test]
     fn a_restore_takes_over_what_a_plan_changes_meanwhile_or_refuses_it_by_name() {
-        let on = || {
-            let release = clusters::Release::named(clusters::Release::DEFAULT).unwrap();
-            Place::OpenSearch(OpenSearchNodes { release, heap: "512m".to_owned(), home: None })
-        };
         let text = Plan::open("remote-recovery").unwrap().text().to_owned();
         let adapted = |text: &str| {
             let plan = Plan::parse("mine.toml", text).unwrap();
-            adapted(&plan, &on(), &Options::new("unused"))
+            let variants = ["default", "not throttled"].map(str::to_owned).to_vec();
+            adapted(&plan, &on_opensearch(), &Options { variants, ..Options::new("unused") })
         };
         let change =
             |name: &str| format!("{{ at = \"2s\", settings = {{ \"{name}\" = \"1mb\" }} }}");
