@@ -315,7 +315,8 @@ fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
         said.extend(damage.map(|text| format!("{}: {text}", contender.label)));
         let how = match contender.run.manifest.status {
             Status::Complete => continue,
-            Status::Running => "is still running, or was killed",
+            Status::Running => "is still running",
+            Status::BrokenOff => "broke off",
             Status::Interrupted => "was interrupted",
             Status::Failed => "failed",
             Status::Unknown => "ended nobody knows how",

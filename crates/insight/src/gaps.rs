@@ -45,7 +45,8 @@ fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {
         }
         Status::Complete => Some(format!("The run went to its end, but {count}.")),
         Status::Unknown => Some(format!("How the run ended is not known: {count}.")),
-        Status::Running => Some(format!("The run is still going on, or was killed: {count}.")),
+        Status::Running => Some(format!("The run is still going on: {count}.")),
+        Status::BrokenOff => Some(format!("The run broke off: {count}.")),
         Status::Interrupted => Some(format!("The run was interrupted: {count}.")),
         Status::Failed => {
             let note = run.lines.iter().rev().find_map(|line| match line {

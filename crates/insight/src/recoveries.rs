@@ -88,11 +88,12 @@ fn nothing_finished(manifest: &Manifest, variants: &[Variant]) -> Headline {
         .filter(|variant| matches!(variant.progress, Progress::Partial { .. }))
         .count();
     let why = match manifest.status {
-        Status::Running => "the run is still going on, or was killed",
+        Status::Running => "the run is still going on",
         Status::Complete if began == 0 => "the plan measures none, or the record has lost it",
         Status::Complete => "the record has lost what was measured",
         Status::Interrupted => "the run was interrupted",
         Status::Failed => "the run failed",
+        Status::BrokenOff => "the run broke off",
         Status::Unknown => "how the run ended is not known",
     };
     let did = if began == 0 { "began" } else { "finished" };

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Still running, or killed before it could say otherwise.
+    /// Still running.
     Running,
     /// Every step ran.
     Complete,
@@ -16,6 +16,8 @@ pub enum Status {
     Interrupted,
     /// A step failed; the last note says which.
     Failed,
+    /// Nobody writes it any more, and nobody said how it ended: it was killed, or failed; never written.
+    BrokenOff,
     /// The manifest cannot be read; never written.
     Unknown,
 }

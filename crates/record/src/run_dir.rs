@@ -3,6 +3,9 @@
 //! Every file says its format first: the manifest in a field, the other two in a line `{"format":N}` ([`FORMAT`])
 //! before all others. Files of formats 1 to 3 have no such line; they are read as they are. Once a run has ended, its
 //! manifest has the lengths and hashes of the other two; those of earlier builds have none.
+//!
+//! Whoever writes a record holds a lock on its lines, and the kernel lets go of it with the process: so a run that
+//! broke off is known from one that goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -137,6 +140,8 @@ impl Writer {
             Ok(file)
         };
         let writer = Writer { dir: dir.to_owned(), lines: open(LINES)?, rows: open(ROWS)? };
+        // Where the file system has no locks, what broke off is taken for running.
+        let _ = writer.lines.get_ref().try_lock();
         write_manifest(dir, manifest, Sums::default())?;
         Ok(writer)
     }
@@ -144,6 +149,12 @@ impl Writer {
     /// The directory.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Keeps the run from counting as broken off once the writer is gone, for as long as it takes to say how it ended.
+    /// None where no more files can be opened.
+    pub fn hold(&self) -> Option<File> {
+        self.lines.get_ref().try_clone().ok()
     }
 
     /// Replaces the manifest atomically. Of a run that has ended nothing is to be appended afterwards.
@@ -206,12 +217,15 @@ impl RunDir {
     /// If the directory cannot be read, or a newer narrows wrote it.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let mut damage = Vec::new();
-        let (manifest, sums) = read_manifest(dir, &mut damage)?;
+        let (mut manifest, sums) = read_manifest(dir, &mut damage)?;
         // A run that was killed breaks off in the middle of a line: that is no damage.
         let ended = manifest.status != Status::Running;
         let lines = read(&dir.join(LINES), manifest.format, ended, &sums, &mut damage)?;
         let mut rows = read(&dir.join(ROWS), manifest.format, ended, &sums, &mut damage)?;
         drop_repeated(&mut rows, &mut damage);
+        if !ended && is_left(&dir.join(LINES)) {
+            manifest.status = Status::BrokenOff;
+        }
         Ok(RunDir { manifest, lines, rows, damage })
     }
 
@@ -221,6 +235,11 @@ impl RunDir {
         let begun = |line: &Line| !matches!(line, Line::Note { .. });
         ended && self.rows.is_empty() && !self.lines.iter().any(begun)
     }
+}
+
+/// Whether nobody writes these lines any more. Where there are no locks nobody knows, and it is taken for written.
+fn is_left(lines: &Path) -> bool {
+    open(lines, u64::MAX).is_ok_and(|file| file.try_lock_shared().is_ok())
 }
 
 /// Leaves out rows that stand there again: a variant has one in each lap, and figures of rows are added up.
@@ -411,6 +430,24 @@ mod tests {
         let left = rows.iter().map(|row| (row.variant.as_str(), row.lap));
         assert_eq!(left.collect::<Vec<_>>(), [("a", 1), ("b", 1), ("a", 2)]);
         assert_eq!(damage, ["rows.jsonl has variants twice in a lap: rows left out: 1."]);
+    }
+
+    #[test]
+    fn a_run_that_nobody_writes_any_more_broke_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut manifest = Manifest::unknown("r", FORMAT);
+        manifest.status = Status::Running;
+        let writer = Writer::create(dir.path(), &manifest).unwrap();
+        let status = || RunDir::open(dir.path()).unwrap().manifest.status;
+        assert_eq!(status(), Status::Running);
+        let held = writer.hold().unwrap();
+        drop(writer);
+        assert_eq!(status(), Status::Running, "its end is about to be written");
+        drop(held);
+        assert_eq!(status(), Status::BrokenOff);
+        manifest.status = Status::Interrupted;
+        replace_manifest(dir.path(), &manifest).unwrap();
+        assert_eq!(status(), Status::Interrupted);
     }
 
     /// A record of a run that ended, of two variants.

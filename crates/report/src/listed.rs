@@ -30,6 +30,7 @@ impl Listed {
             Some(Status::Complete) => "complete",
             Some(Status::Interrupted) => "interrupted",
             Some(Status::Failed) => "failed",
+            Some(Status::BrokenOff) => "broken off",
             Some(Status::Unknown) => "unknown",
             None => "unreadable",
         }

@@ -69,6 +69,7 @@ pub fn execute_resolved(
     let mut manifest = manifest(plan_text, &plan, place, id.clone());
     // Before anything is started: a directory that cannot be written is found now.
     let writer = Writer::create(&dir, &manifest)?;
+    let held = writer.hold();
     let mut trace = None;
     let ended = run(&plan, place, options, &dir, writer, &mut manifest, &mut trace);
     manifest.status = match &ended {
@@ -77,6 +78,7 @@ pub fn execute_resolved(
         Err(_) => Status::Failed,
     };
     let kept = record::replace_manifest(&dir, &manifest);
+    drop(held);
     let mut run = RunDir::open(&dir)?;
     // The disk may be full. What was measured is told all the same.
     let ended = match kept {

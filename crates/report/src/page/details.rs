@@ -173,10 +173,11 @@ fn nodes(manifest: &Manifest) -> String {
 
 fn status(status: Status) -> &'static str {
     match status {
-        Status::Running => "running, or killed",
+        Status::Running => "running",
         Status::Complete => "complete",
         Status::Interrupted => "interrupted",
         Status::Failed => "failed",
+        Status::BrokenOff => "broken off",
         Status::Unknown => "unknown",
     }
 }

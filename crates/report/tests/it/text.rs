@@ -109,12 +109,9 @@ fn the_table_of_an_interrupted_run() {
 fn a_run_in_which_nothing_finished_still_has_a_table() {
     let mut run = crate::common::made_up(100.0, false);
     (run.rows, run.lines) = (vec![], vec![]);
-    run.manifest.status = Status::Running;
+    run.manifest.status = Status::BrokenOff;
     let table = report::table(&Summary::of(&run), plain(80), None);
-    assert!(
-        table.contains("No variant began: the run is still going on, or was killed"),
-        "{table}"
-    );
+    assert!(table.contains("No variant began: the run broke off"), "{table}");
     assert_eq!(table.lines().filter(|line| line.contains("  not run ")).count(), 5, "{table}");
     run.manifest.variants.clear();
     let empty = report::table(&Summary::of(&run), plain(80), None);
