@@ -49,7 +49,12 @@ fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
     assert_eq!((&would["setting"], &would["from"]), (&json!(LIMIT), &json!(FOUND)), "{would}");
     assert_eq!(would["holds"], "rate limit", "{would}");
     everything_is_as_it_was(cluster);
-    stops_well(steering, "INT", cluster);
+    signal(steering.child.id(), "INT");
+    let (code, said) = steering.end();
+    let end = said.last().unwrap();
+    assert_eq!((code, &end["step"]), (Some(0), &json!("end")), "{end}");
+    assert!(end["why"].as_str().unwrap().contains("nothing was changed"), "{end}");
+    everything_is_as_it_was(cluster);
     assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none(), "not even a run directory");
 }
 

@@ -68,15 +68,24 @@ pub(crate) async fn steer(
     match asked.runs {
         Some(runs) => apply(env, asked, &mut hand, runs, write).await,
         None => {
-            let ends = asked.span.map(|span| env.now() + span);
+            let (began, mut stopped) = (env.now(), None);
+            let ends = asked.span.map(|span| began + span);
             let work = async {
                 let ending = hand.steer(None, ends, &mut account, &mut |_, _| Ok(())).await?;
                 if let Ending::Stopped(why) = ending {
-                    account.tell(Entry::said("stop", why))?;
+                    stopped = Some(why);
                 }
                 Ok(())
             };
-            until_told(work).await.map(drop)
+            let ended = until_told(work).await?;
+            let why = match (ended, stopped) {
+                (Ended::Interrupted, _) => "told to stop".to_owned(),
+                (Ended::Complete, Some(why)) => why,
+                (Ended::Complete, None) => "the time is over".to_owned(),
+            };
+            let took = show_seconds((env.now() - began).as_secs_f64().round());
+            let text = format!("{why}, after {took}; a dry run: nothing was changed");
+            account.tell(Entry::said("end", text))
         }
     }
 }
