@@ -49,7 +49,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             ),
         };
         let dir = dir.display();
-        writeln!(terminal::out(), "nothing to put back: {dir} has no journal of changes{but}")?;
+        writeln!(
+            terminal::out(),
+            "nothing to put back: {dir} has no journal of changes, which goes once all is put back or kept as asked{but}"
+        )?;
         return Ok(());
     }
     world::real_world::run(0, async |env| {

@@ -81,6 +81,7 @@ fn a_recovery_that_a_throttle_holds_is_steered_and_ctrl_c_puts_everything_back()
     assert!(end.contains("every setting is as it was"), "{end}");
     everything_is_as_it_was(cluster);
     assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+    failed(&restore("last", dir.path()), 0, &["nothing to put back", "goes once all is put back"]);
 }
 
 #[test]
