@@ -24,6 +24,7 @@ pub mod stats;
 mod summary;
 mod threads;
 mod trace;
+mod unlike;
 mod variant;
 mod verdict;
 pub mod what_if;
