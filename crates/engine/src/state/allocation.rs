@@ -340,6 +340,28 @@ mod tests {
         }
     }
 
+    /// As the manager of a twin, which is the first by name.
+    #[test]
+    fn a_node_that_is_not_counted_does_not_change_where_replicas_go() {
+        let replicas_of = |index: &str, others: u32| -> Vec<u32> {
+            let mut lab = Lab::new(3 + others);
+            let manager = if others > 0 { "n1" } else { "" };
+            lab.set("cluster.routing.allocation.exclude._name", manager);
+            lab.set("narrows.allocation.uncounted", manager);
+            let nodes = (1..=3).map(|number| vec![format!("n{}", number + others)]).collect();
+            let index = index.to_owned();
+            let placed = PlacedIndex { index, replicas: 1, nodes, ..Default::default() };
+            lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
+            let number = |node: &String| node[1..].parse::<u32>().unwrap() - others;
+            let shards = lab.state.shards();
+            shards.filter_map(|(_, _, shard)| shard.copies[1].node.as_ref().map(number)).collect()
+        };
+        assert_eq!(replicas_of("logs", 0), [3, 1, 2], "as a cluster of three nodes placed them");
+        for index in ["logs", "a", "b", "c", "d"] {
+            assert_eq!(replicas_of(index, 1), replicas_of(index, 0), "{index}");
+        }
+    }
+
     #[test]
     fn new_primaries_are_limited_by_node() {
         let mut lab = Lab::new(2);

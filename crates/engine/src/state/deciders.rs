@@ -51,13 +51,6 @@ pub(super) struct Slot<'a> {
 }
 
 impl Slot<'_> {
-    /// The node from which equals are gone through. Primaries go by name. Replicas begin elsewhere for each
-    /// index: by name alone, all shards of one node would have their replicas on one other, and when a node
-    /// fails, that one would have to send all that is to be recovered.
-    fn first_node(&self) -> usize {
-        if self.copy.primary { 0 } else { hash(self.index).unsigned_abs() as usize }
-    }
-
     /// Whether the copy would recover from the primary: a replica, or a copy that is moved.
     fn is_peers(&self) -> bool {
         !self.copy.primary || self.copy.is_started()
@@ -281,10 +274,21 @@ impl<'a> Deciders<'a> {
         source.is_some_and(|node| self.counts.get(node).outgoing >= self.counts.limits().recoveries)
     }
 
+    /// The node from which equals are gone through, by its place among all. Primaries go by name. Replicas begin
+    /// elsewhere for each index: by name alone, all shards of one node would have their replicas on one other, and when
+    /// a node fails, that one would have to send all that is to be recovered.
+    fn first_node(&self, slot: Slot<'_>) -> usize {
+        if slot.copy.primary {
+            return 0;
+        }
+        let number = hash(slot.index).unsigned_abs() as usize;
+        self.counts.place_of(number, self.settings.uncounted_nodes())
+    }
+
     /// The node where the copy belongs, with `Yes` or `Throttle`; none if no node may hold it.
     ///
     /// Nodes that keep files of the shard come first, as recovery reuses them; then those with the fewest copies; then
-    /// those that need not wait; then by name (see [`Slot::first_node`]). A throttled node is waited for, else the
+    /// those that need not wait; then by name (see [`Deciders::first_node`]). A throttled node is waited for, else the
     /// others would fill up (but who places counts the copy there, and so the next go elsewhere). Only a primary from
     /// disk takes the next node that can have it at once. Where the highest primaries are told, a replica takes equals
     /// in the order of the ring.
@@ -321,7 +325,7 @@ impl<'a> Deciders<'a> {
         }
         let first = self
             .counts
-            .in_order(slot.copy.primary, slot.first_node())
+            .in_order(slot.copy.primary, self.first_node(slot))
             .find(|node| self.may_hold(slot, node))?;
         let next_in_ring = |highest: &HighestPrimaries| {
             let equals = highest.ring(self.counts.equals(first), slot.number);

@@ -139,6 +139,16 @@ impl RecoveryCounts {
         self.names.name(number)
     }
 
+    /// The place among all nodes of the one with this number among those that are not `uncounted`, counted around and
+    /// around.
+    pub fn place_of(&self, number: usize, uncounted: &[String]) -> usize {
+        let places: BTreeSet<usize> =
+            uncounted.iter().filter_map(|name| self.number(name)).collect();
+        let counted = self.nodes() - places.len();
+        let first = number % counted.max(1);
+        places.into_iter().fold(first, |place, other| place + usize::from(other <= place))
+    }
+
     /// How many nodes are present.
     pub fn nodes(&self) -> usize {
         self.names.len()

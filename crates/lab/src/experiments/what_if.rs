@@ -32,6 +32,8 @@ use crate::runner::{Experiment, Recoveries, Runner, Telemetry, Turn};
 
 const ENABLE: &str = "cluster.routing.allocation.enable";
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
+/// Names the manager of a twin, which stands for no node: where replicas go does not depend on it.
+const UNCOUNTED: &str = "narrows.allocation.uncounted";
 const OF_INDICES: &str = "index.";
 
 /// When a node that restarts is looked for: it is missed by then.
@@ -280,6 +282,7 @@ fn of_the_cluster<'v>(twin: &Twin, variant: &'v Variant) -> BTreeMap<&'v str, Va
     let excluded = settings.get(EXCLUDE).and_then(Value::as_str).filter(|names| !names.is_empty());
     let excluded = excluded.map_or_else(|| MANAGER.to_owned(), |more| format!("{more},{MANAGER}"));
     settings.insert(EXCLUDE, json!(excluded));
+    settings.insert(UNCOUNTED, json!(MANAGER));
     settings.entry(ENABLE).or_insert(Value::Null);
     settings
 }

@@ -40,13 +40,13 @@ const AWARENESS: &str = "cluster.routing.allocation.awareness.attributes";
 /// Attributes that name a node's zone, where awareness does not say which one does.
 const ZONES: [&str; 4] = ["zone", "rack", "rack_id", "aws_availability_zone"];
 /// Settings that decide how long recoveries take.
-const RELEVANT: [&str; 4] = [
+const RELEVANT: [&str; 5] = [
     "cluster.info.update.", "indices.recovery.", "cluster.routing.allocation.",
-    "cluster.routing.rebalance.",
+    "cluster.routing.rebalance.", "narrows.allocation.",
 ];
 /// Settings that decide as much, and are of indices, of our own nodes, or no part of what is read of a cluster.
-const RELEVANT_WHERE_ASKED: [&str; 9] = [
-    CHECK, DELAY, PRIORITY, "cluster.fault_detection.", "index.translog.", "narrows.allocation.",
+const RELEVANT_WHERE_ASKED: [&str; 8] = [
+    CHECK, DELAY, PRIORITY, "cluster.fault_detection.", "index.translog.",
     "narrows.fault_detection.", "narrows.recovery.", "transport.",
 ];
 /// Elasticsearch since 8.5 bounds by it what a watermark that is a share keeps free; set or not, it counts.
@@ -178,6 +178,8 @@ mod tests {
     fn what_the_field_does_by_itself_is_in_the_plan() {
         let mut seen = seen();
         assert_eq!(setting(&seen, "cluster.routing.rebalance.enable"), "none", "as it is told");
+        set(&mut seen, REPLICA_RING, "false");
+        assert_eq!(setting(&seen, REPLICA_RING), "false", "as a node of ours tells it");
         seen.settings = None;
         let found = OF_THE_FIELD.map(|(name, _)| setting(&seen, name));
         assert_eq!(found, OF_THE_FIELD.map(|(_, value)| value.to_owned()));

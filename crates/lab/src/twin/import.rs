@@ -53,9 +53,11 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
         return Err(Error::Usage { why });
     }
     let is_field = seen.cluster.flavour != "narrows";
-    if is_field {
-        nodes = as_the_allocator_has_them(nodes);
-    }
+    // The id of a node of ours is its name, and stays where names are hashed.
+    nodes = match is_field {
+        true => as_the_allocator_has_them(nodes, |node, count| bucket(&node.id, count)),
+        false => as_the_allocator_has_them(nodes, |node, _| node.id.as_str()),
+    };
     let lagging = seen.copies.iter().filter(|copy| replays_too_much(copy)).count();
     if lagging > 0 {
         left_out.push(format!(
@@ -102,12 +104,15 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     Ok(Import { plan, left_out, voters })
 }
 
-/// Nodes in such an order that our allocator goes through those which hold as many copies as OpenSearch's does: as they
-/// stand in a `HashMap` by their ids (`LocalShardsBalancer.buildModelFromAssigned`). Ours goes by names, of virtual
-/// time.
-fn as_the_allocator_has_them(mut nodes: Vec<&InventoryNode>) -> Vec<&InventoryNode> {
+/// Nodes in such an order that our allocator, which goes by names of virtual time, goes through those which hold as
+/// many copies as the cluster's own does: OpenSearch's as they stand in a `HashMap` by their ids
+/// (`LocalShardsBalancer.buildModelFromAssigned`), ours by their names. A rank is told how many nodes there are.
+fn as_the_allocator_has_them<'n, R: Ord>(
+    mut nodes: Vec<&'n InventoryNode>,
+    rank: impl Fn(&'n InventoryNode, usize) -> R,
+) -> Vec<&'n InventoryNode> {
     let count = nodes.len();
-    nodes.sort_by_key(|node| bucket(&node.id, count));
+    nodes.sort_by_key(|&node| rank(node, count));
     let mut by_name: Vec<usize> = (0..count).collect();
     by_name.sort_by_key(|at| Twin::machine(*at));
     let mut ordered: Vec<_> = by_name.into_iter().zip(nodes).collect();
@@ -468,15 +473,40 @@ pub(super) mod tests {
         let ids = ["AaBB", "1", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
         let node = |id: &str| InventoryNode { id: id.to_owned(), ..InventoryNode::default() };
         let nodes = ids.map(node);
-        let mut ordered: Vec<(String, &str)> = as_the_allocator_has_them(nodes.iter().collect())
-            .into_iter()
-            .enumerate()
-            .map(|(at, node)| (Twin::machine(at), node.id.as_str()))
+        let by_name = |ordered: Vec<&InventoryNode>| -> Vec<String> {
+            let ordered = ordered.into_iter().enumerate();
+            let mut ordered: Vec<(String, String)> =
+                ordered.map(|(at, node)| (Twin::machine(at), node.id.clone())).collect();
+            ordered.sort();
+            ordered.into_iter().map(|(_, id)| id).collect()
+        };
+        let field = as_the_allocator_has_them(nodes.iter().collect(), |node, count| {
+            bucket(&node.id, count)
+        });
+        assert_eq!(field[1].id, "d", "leader-10 and leader-11 come before leader-2");
+        let ids = ["1", "b", "c", "d", "e", "f", "g", "h", "i", "j", "AaBB"];
+        assert_eq!(by_name(field), ids);
+
+        let mut ours = seen();
+        ours.cluster.flavour = "narrows".to_owned();
+        let like = ours.nodes[0].clone();
+        ours.nodes = (0..12)
+            .map(|number| {
+                let name = format!("narrows-{number}");
+                InventoryNode { id: name.clone(), name, ..like.clone() }
+            })
             .collect();
-        assert_eq!(ordered[1].1, "d", "leader-10 and leader-11 come before leader-2");
-        ordered.sort();
-        let ids: Vec<&str> = ordered.into_iter().map(|(_, id)| id).collect();
-        assert_eq!(ids, ["1", "b", "c", "d", "e", "f", "g", "h", "i", "j", "AaBB"]);
+        for copy in &mut ours.copies {
+            let hosts = |node: String| if node == "a" { "narrows-10" } else { "narrows-2" };
+            copy.node = copy.node.take().map(|node| hosts(node).to_owned());
+        }
+        let plan = import(&ours, &Given::default()).unwrap().plan;
+        let rows = plan["twin"]["node"].as_array().unwrap().iter().enumerate();
+        let mut names: Vec<(String, String)> = rows
+            .map(|(at, row)| (Twin::machine(at), row["name"].as_str().unwrap().to_owned()))
+            .collect();
+        names.sort();
+        assert!(names.is_sorted_by_key(|(_, name)| name), "{names:?}");
     }
 
     #[test]

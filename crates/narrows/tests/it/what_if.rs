@@ -150,6 +150,22 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     failed(&asked(dir.path(), &[file, "--replicas", "logs=1"]), 2, &["nothing would be copied"]);
 }
 
+/// The twin's manager stands for no node: a cluster of these three nodes gives each of them one replica, so that each
+/// sends 30 MB and receives 30 MB. Three copies that share one node's 10 MB/s would take nine seconds.
+#[test]
+fn replicas_are_placed_as_a_cluster_of_our_own_nodes_places_them() {
+    let (dir, file) = twin();
+    let mut alone = TWIN.replacen("replicas = 1", "replicas = 0", 1);
+    for pair in [["a", "b"], ["b", "c"], ["c", "a"]] {
+        alone = alone.replacen(&format!("{pair:?}"), &format!("{:?}", &pair[..1]), 1);
+    }
+    std::fs::write(&file, alone).unwrap();
+    let args = [file.to_str().unwrap(), "--replicas", "logs=1", "--draws", "1"];
+    let found = answer(dir.path(), &args);
+    let first = &found["answers"][0];
+    assert!((5.5..7.5).contains(&green_s(first)), "{first}");
+}
+
 /// Its copies are made elsewhere from 61 s on, for six seconds; it is back before they are there.
 #[test]
 fn a_node_that_comes_back_late_has_its_copies_at_once_as_in_the_field() {
