@@ -312,10 +312,16 @@ fn phases(samples: &[(f64, &RecoverySample)], away: &[(f64, f64)], green_s: f64)
 }
 
 fn curve(samples: &[(f64, &RecoverySample)]) -> Vec<Point> {
+    // Where copies wait to be moved, what is to be moved is an estimate, and in the end it is known.
+    let known = samples.last().map_or(0, |(_, sample)| sample.total_bytes);
+    let total = |sample: &RecoverySample| match sample.stages.contains_key(WAITING) {
+        true => sample.total_bytes.min(known),
+        false => sample.total_bytes,
+    };
     let point = |(t_s, sample): &(f64, &RecoverySample)| Point {
         t_s: *t_s,
         copies: outstanding(sample),
-        bytes: sample.total_bytes.saturating_sub(sample.recovered_bytes),
+        bytes: total(sample).saturating_sub(sample.recovered_bytes),
     };
     let each = samples.len().div_ceil(POINTS_MAX).max(1);
     let last = samples.len().saturating_sub(1);
@@ -458,6 +464,18 @@ mod tests {
         let curve = curve(&samples);
         assert_eq!((curve[1].copies, curve[1].bytes), (2, 90));
         assert_eq!((curve[3].copies, curve[3].bytes), (0, 0));
+    }
+
+    #[test]
+    fn what_was_estimated_to_be_moved_is_no_more_than_what_was_moved() {
+        let estimated = |recovered| RecoverySample {
+            total_bytes: 150,
+            ..sample(&[("INDEX", 1), (WAITING, 0)], recovered, 1.0)
+        };
+        let all = [estimated(0), estimated(70), sample(&[(DONE, 1)], 100, 2.0)];
+        let samples: Vec<(f64, &RecoverySample)> = [1.0, 2.0, 3.0].into_iter().zip(&all).collect();
+        let left: Vec<u64> = curve(&samples).iter().map(|point| point.bytes).collect();
+        assert_eq!(left, [100, 30, 0]);
     }
 
     /// No replica: the primary of a node has no place meanwhile, and is opened when it is back. Its copy of another

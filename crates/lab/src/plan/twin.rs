@@ -196,12 +196,13 @@ impl Twin {
     }
 
     /// Copies and bytes that are to be copied because of the question, where everything has to be copied whole. What
-    /// goes to nodes that join is estimated: as much as they hold once all hold as much as each other.
+    /// goes to nodes that join is estimated: as many copies as they hold once all hold as many as each other, and of
+    /// each as much as all hold on average.
     pub fn outstanding(&self) -> (u64, u64) {
         if let Question::Add(added) = &self.question {
             let (copies, bytes) = self.all_copies();
-            let (added, nodes) = (added.len() as u64, self.nodes.len() as u64);
-            return (copies * added / nodes, bytes / nodes * added);
+            let moved = copies * added.len() as u64 / self.nodes.len() as u64;
+            return (moved, bytes / copies.max(1) * moved);
         }
         let missing = |index: &TwinIndex, shard: &TwinShard| {
             let wanted = match &self.question {
@@ -370,8 +371,8 @@ mod tests {
             (3, 3000),
             "logs[2] lacks a replica"
         );
-        // c has just joined: a third of five copies.
-        assert_eq!(twin(Question::Add(vec![2])).outstanding(), (1, 1666));
+        // c has just joined: a third of five copies, of which a part is never moved.
+        assert_eq!(twin(Question::Add(vec![2])).outstanding(), (1, 1000));
     }
 
     #[test]

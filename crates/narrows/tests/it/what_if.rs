@@ -358,6 +358,8 @@ fn nodes_that_join_get_their_share_where_rebalancing_is_on() {
     assert_eq!(found["until"], "balanced");
     // Six copies on three nodes: one goes to the fourth, and then no node has two more than another.
     assert_eq!(mb(first), 30, "{first}");
+    let left = first["curve"][0]["bytes"].as_u64();
+    assert!(left > Some(0) && left <= first["bytes"].as_u64(), "{first}");
     assert!((2.9..6.0).contains(&green_s(first)), "{first}");
     failed(&asked(dir.path(), &[path, "--add", "1", "--like", "aa"]), 2, &[]);
 }
