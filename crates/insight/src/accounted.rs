@@ -134,12 +134,17 @@ fn why_link(
 }
 
 fn why_throttle(bounds: &Bounds, ceiling: Option<&Ceiling>) -> String {
+    let on = match (&bounds.busiest_limiter, bounds.throttled_nodes) {
+        (Some((node, share)), _) => {
+            format!("{node}, which takes part in {} of what is copied,", percent(*share))
+        }
+        (None, 1) => "1 node".to_owned(),
+        (None, nodes) => format!("{nodes} nodes side by side"),
+    };
     match (bounds.throttle_bytes_per_s, ceiling) {
         (Some(rate), Some(ceiling)) => format!(
-            "max_bytes_per_sec = {} on {} {} allows {}",
+            "max_bytes_per_sec = {} on {on} allows {}",
             record::units::show_size_setting(rate),
-            bounds.throttled_nodes,
-            if bounds.throttled_nodes == 1 { "node" } else { "nodes side by side" },
             words::rate(ceiling.rate_bytes_per_s)
         ),
         _ => "a max_bytes_per_sec limiter held chunks back".to_owned(),
@@ -264,6 +269,20 @@ mod tests {
             verdict.text,
             "80 % throttle: max_bytes_per_sec = 20mb on 3 nodes side by side allows 62.9 MB/s; \
              next: latency at 157 MB/s (1 MiB x 5)"
+        );
+    }
+
+    #[test]
+    fn a_limiter_that_all_others_wait_for_is_named() {
+        let mut bounds = ocean(1 << 20, 5);
+        bounds.throttle_bytes_per_s = Some(20 << 20);
+        bounds.busiest_limiter = Some(("leader-1".to_owned(), 1.0));
+        let limits = limits(&[(Limit::Throttle, 1.0)]);
+        let verdict = verdict(&limits, &bounds, 20e6, None);
+        assert_eq!(
+            verdict.text,
+            "100 % throttle: max_bytes_per_sec = 20mb on leader-1, which takes part in 100 % of what is copied, allows \
+             21.0 MB/s; next: the link at 125 MB/s"
         );
     }
 

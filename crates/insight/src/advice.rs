@@ -231,7 +231,7 @@ impl Held<'_> {
     fn raised_limiter(&self) -> Option<(Lift, f64, String)> {
         let (name, default) = self.knobs().rate?;
         let limit = self.bounds.throttle_bytes_per_s? as f64;
-        let nodes = f64::from(self.bounds.throttled_nodes.max(1));
+        let nodes = self.bounds.limiters();
         let all = self.bounds.ceilings().into_iter();
         let next = all
             .filter(|other| other.limit != Limit::Throttle)

@@ -33,6 +33,9 @@ pub struct Bounds {
     pub throttle_bytes_per_s: Option<u64>,
     /// Nodes whose limiters work side by side.
     pub throttled_nodes: u32,
+    /// Where copies are made within one cluster: the node that sends and receives most, and the share of all that is
+    /// copied which passes its limiter.
+    pub busiest_limiter: Option<(String, f64)>,
     /// Round-trip time of the link.
     pub rtt_ms: Option<f64>,
     /// Rate of the link.
@@ -75,13 +78,18 @@ impl Bounds {
         let link = manifest.link.as_ref();
         let models = manifest.variants.iter().find(|variant| variant.name == row.variant);
         let models = models.map_or(&[][..], |variant| &variant.models);
+        let receiving = receiving(row);
+        let is_within = receiving.is_none() && is_one_cluster(manifest);
+        let within = trace.filter(|_| is_within);
+        let busiest_limiter = within.and_then(|trace| trace.busiest_limiter(row.bytes));
         Bounds {
             chunk_bytes: chunk.filter(|_| !adaptive),
             chunks_in_flight: chunks.filter(|_| !adaptive),
             shards,
             mean_in_flight_bytes: trace.and_then(Trace::in_flight_bytes),
             throttle_bytes_per_s: throttle,
-            throttled_nodes: receiving(row).unwrap_or_else(|| throttled_nodes(manifest, shards)),
+            throttled_nodes: receiving.unwrap_or_else(|| throttled_nodes(manifest, shards)),
+            busiest_limiter: busiest_limiter.map(|(node, share)| (node.to_owned(), share)),
             rtt_ms: link.map(|link| link.rtt_ms).filter(|rtt| *rtt > 0.0),
             link_bytes_per_s: link.map(|l| l.rate_bytes_per_s as f64).filter(|rate| *rate > 0.0),
             window_bytes: [
@@ -94,6 +102,13 @@ impl Bounds {
             slow_start_after_idle: model(models, "link.slow_start_after_idle") == Some("on"),
             busiest: trace.and_then(Trace::busiest).map(|(node, cores)| (node.to_owned(), cores)),
         }
+    }
+
+    /// How many times the rate of one limiter goes through all of them: where the busiest one takes part in a share of
+    /// all that is copied, the others wait for it.
+    pub fn limiters(&self) -> f64 {
+        let nodes = || f64::from(self.throttled_nodes.max(1));
+        self.busiest_limiter.as_ref().map_or_else(nodes, |(_, share)| 1.0 / share)
     }
 
     /// Bytes a second of one shard by Little's law: bytes in flight over the round trip. If a chunk is larger than the
@@ -122,7 +137,7 @@ impl Bounds {
                 (rate, format!("the link at {}", words::rate(rate)))
             }
             Limit::Throttle => {
-                let rate = self.throttle_bytes_per_s? as f64 * f64::from(self.throttled_nodes);
+                let rate = self.throttle_bytes_per_s? as f64 * self.limiters();
                 (rate, format!("the throttle at {}", words::rate(rate)))
             }
             Limit::Latency => {
@@ -156,6 +171,13 @@ fn model<'a>(models: &'a [ModelInfo], name: &str) -> Option<&'a str> {
 fn receiving(row: &Row) -> Option<u32> {
     let of_a_node = row.node_bytes_per_s.filter(|rate| *rate > 0.0)?;
     Some((row.bytes_per_s / of_a_node).round().max(1.0) as u32)
+}
+
+/// Whether all nodes are of one cluster: what one of them sends then passes the limiter that it receives by, too.
+fn is_one_cluster(manifest: &Manifest) -> bool {
+    let mut clusters = manifest.nodes.iter().map(|node| &node.cluster);
+    let first = clusters.next();
+    first.is_some_and(|first| clusters.all(|other| other == first))
 }
 
 /// Limiters are one a node, on both sides, so the smaller side counts; a node without a shard does

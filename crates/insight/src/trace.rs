@@ -132,6 +132,23 @@ impl Trace<'_> {
         self.nodes.values().filter_map(grown).max_by(f64::total_cmp)
     }
 
+    /// The node that sent and received most, and how much that is of all that nodes received. None where most of what
+    /// was copied came from elsewhere, as out of a repository.
+    pub fn busiest_limiter(&self, copied_bytes: u64) -> Option<(&str, f64)> {
+        // A node that restarts counts from zero.
+        let grown = |samples: &Vec<(f64, &NodeSample)>, of: fn(&NodeSample) -> u64| -> u64 {
+            samples.windows(2).map(|pair| of(pair[1].1).saturating_sub(of(pair[0].1))).sum()
+        };
+        let received: u64 =
+            self.nodes.values().map(|samples| grown(samples, |node| node.transport_rx_bytes)).sum();
+        let passed = |samples: &Vec<(f64, &NodeSample)>| {
+            grown(samples, |node| node.transport_rx_bytes + node.transport_tx_bytes)
+        };
+        let all = self.nodes.iter().map(|((_, node), samples)| (*node, passed(samples)));
+        let (node, most) = all.max_by_key(|(_, bytes)| *bytes)?;
+        (received > copied_bytes / 2).then(|| (node, (most as f64 / received as f64).min(1.0)))
+    }
+
     /// The node with the highest mean use of cores, and that mean.
     pub fn busiest(&self) -> Option<(&str, f64)> {
         self.nodes
@@ -186,5 +203,21 @@ mod tests {
         let enough = FollowSample { caught_up: true, ..of(700, 300, true) };
         let waited = [of(0, 900, true), enough, of(1100, 0, true)];
         assert_eq!(met(&waited), Some(Met { seconds: 1.5, operations: 700 }));
+    }
+
+    #[test]
+    fn the_busiest_limiter_is_that_of_the_node_which_takes_part_in_most() {
+        let sample = |transport_rx_bytes: u64, transport_tx_bytes: u64| NodeSample {
+            transport_rx_bytes,
+            transport_tx_bytes,
+            ..NodeSample::default()
+        };
+        let begins = sample(7, 7);
+        let [a, b, d] = [sample(207, 107), sample(107, 7), sample(7, 207)];
+        let of = |node, end| (("c", node), vec![(0.0, &begins), (1.0, end)]);
+        let nodes = BTreeMap::from([of("a", &a), of("b", &b), of("d", &d)]);
+        let trace = Trace { nodes, ..Trace::default() };
+        assert_eq!(trace.busiest_limiter(300), Some(("a", 1.0)), "it receives two, and sends one");
+        assert_eq!(trace.busiest_limiter(3000), None, "a repository sent the rest");
     }
 }
