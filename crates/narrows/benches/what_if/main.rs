@@ -103,7 +103,8 @@ async fn on_cluster(env: &Env, nodes: usize, cases: &[Case]) -> Vec<Outcome> {
     for case in cases {
         let began = Instant::now();
         prepare(&target, case).await;
-        let followers = followers(&target).await;
+        let mut followers = followers(&target).await;
+        put_a_holder_last(&target, &mut followers).await;
         let predicted = predict(&target, case, &followers, &measured);
         let measured_s = carry_out(&mut target, case, &followers).await;
         outcomes.push(tell(case, &predicted, measured_s));
@@ -277,6 +278,16 @@ async fn followers(target: &OpenSearchClusters) -> Vec<String> {
     let manager = manager[0]["node"].as_str().expect("a node manages").to_owned();
     let nodes = target.nodes(CLUSTER);
     nodes.into_iter().map(|node| node.name).filter(|name| *name != manager).collect()
+}
+
+/// What happens to one node happens to the last. To one that holds no copy nothing does.
+async fn put_a_holder_last(target: &OpenSearchClusters, followers: &mut [String]) {
+    for _ in 0..followers.len() {
+        if holds(target, followers.last().expect("there are others")).await {
+            return;
+        }
+        followers.rotate_right(1);
+    }
 }
 
 /// What narrows says before it is done; null without an answer.
