@@ -217,13 +217,15 @@ impl RunDir {
     /// If the directory cannot be read, or a newer narrows wrote it.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let mut damage = Vec::new();
+        // Before the manifest is read: a run that ends meanwhile says so there before its lock goes.
+        let is_left = is_left(&dir.join(LINES));
         let (mut manifest, sums) = read_manifest(dir, &mut damage)?;
         // A run that was killed breaks off in the middle of a line: that is no damage.
         let ended = manifest.status != Status::Running;
         let lines = read(&dir.join(LINES), manifest.format, ended, &sums, &mut damage)?;
         let mut rows = read(&dir.join(ROWS), manifest.format, ended, &sums, &mut damage)?;
         drop_repeated(&mut rows, &mut damage);
-        if !ended && is_left(&dir.join(LINES)) {
+        if !ended && is_left {
             manifest.status = Status::BrokenOff;
         }
         Ok(RunDir { manifest, lines, rows, damage })
