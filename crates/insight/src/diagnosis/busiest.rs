@@ -29,7 +29,11 @@ pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
         all.filter_map(|transfer| Copying::of(series, transfer, transfers)).collect();
     let moving = all.iter().filter(|copying| copying.node_bytes_per_s > 0.0);
     let found = moving.max_by(|a, b| a.node_bytes_per_s.total_cmp(&b.node_bytes_per_s))?;
-    let shares = |other: &&Copying<'_, '_>| other.node == found.node && other.knobs == found.knobs;
+    let shares = |other: &&Copying<'_, '_>| {
+        let last = other.transfer.last();
+        let mut nodes = [&last.source, &last.target].into_iter().flatten();
+        other.knobs == found.knobs && nodes.any(|node| *node == found.node)
+    };
     let in_flight: Option<f64> =
         all.iter().filter(shares).map(|copying| copying.in_flight_bytes).sum();
     Some(Busiest {
@@ -39,4 +43,34 @@ pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
         knobs: found.knobs,
         passes_in_ms: in_flight.map(|bytes| bytes / found.node_bytes_per_s * MS_PER_S),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use record::observation::{Observation, Recovery};
+
+    use super::*;
+
+    #[test]
+    fn what_a_node_sends_and_what_it_receives_is_in_flight_together() {
+        let look = |s: u64| Observation {
+            recoveries: [("a", "b"), ("b", "a")]
+                .map(|(source, target)| Recovery {
+                    index: format!("from-{source}"),
+                    stage: "INDEX".into(),
+                    source: Some(source.into()),
+                    target: Some(target.into()),
+                    total_ms: Some(s * 1000),
+                    recovered_bytes: Some(s << 20),
+                    ..Recovery::default()
+                })
+                .into(),
+            ..Observation::default()
+        };
+        let looks = [look(1), look(2)];
+        let series = Series::new([1e3, 2e3].into_iter().zip(&looks));
+        let found = busiest(&series).unwrap();
+        // Two chunks of 512 KiB each way, and 1 MiB/s each way.
+        assert_eq!((found.node_bytes_per_s, found.passes_in_ms), (2_097_152.0, Some(1000.0)));
+    }
 }

@@ -162,11 +162,6 @@ struct Among<'s, 't, 'a> {
 }
 
 impl<'s, 'a> Among<'s, '_, 'a> {
-    /// Bytes a second of another; one that went on before or after this one moved nothing meanwhile.
-    fn meanwhile(&self, one: &Transfer<'a>) -> Option<f64> {
-        Some(one.bytes_per_s()? * self.transfer.overlap(one))
-    }
-
     /// Bytes of another since this one began. How much of it came before is not told: it is taken to have come evenly.
     fn since_this_began(&self, one: &Transfer<'a>) -> Option<f64> {
         let one = one.last();
@@ -191,8 +186,8 @@ impl<'s, 'a> Among<'s, '_, 'a> {
     /// The node whose limiter holds rather than the other end's, and the rate of all that share it.
     fn busier_end(&self, rate_bytes_per_s: f64) -> (String, f64) {
         let last = self.transfer.last();
-        let from = self.shared(SOURCE, |one| self.meanwhile(one));
-        let onto = self.shared(TARGET, |one| self.meanwhile(one));
+        let from = self.shared(SOURCE, |one| self.transfer.meanwhile(one));
+        let onto = self.shared(TARGET, |one| self.transfer.meanwhile(one));
         let paused = |end: NodeOf| self.series.node(end(last)?)?.rise(|node| node.throttle_ms);
         // Of two ends that move the same, the one that pauses more holds the other.
         let at_source = from > onto * (1.0 + SAME_RATE.value)
@@ -232,7 +227,7 @@ impl<'s, 'a> Among<'s, '_, 'a> {
             span,
             cpu: span.cpu(),
             process_cpu: span.process_cpu(),
-            moved_bytes_per_s: there.filter_map(|one| self.meanwhile(one)).sum(),
+            moved_bytes_per_s: there.filter_map(|one| self.transfer.meanwhile(one)).sum(),
             under_way_bytes_per_s: under_way_bytes / (self.transfer.wall_ms() / MS_PER_S),
         })
     }
@@ -289,6 +284,28 @@ impl<'s, 'a> Copying<'s, 'a> {
             rtt_ms: among.rtt_ms(),
             ends: ends.into_iter().flatten().collect(),
             path_steps: among.path_steps(),
+        })
+    }
+
+    /// Bytes a second of all recoveries that meet a condition.
+    fn together(&self, is_meant: impl Fn(&Recovery) -> bool) -> f64 {
+        let all = self.series.transfers().iter().filter(|one| is_meant(one.last()));
+        all.filter_map(|one| self.transfer.meanwhile(one)).sum()
+    }
+
+    /// Bytes a second of all that its source sends or of all that its target receives, whichever are more: a card
+    /// carries so much each way, where a limiter counts both ways together.
+    pub(crate) fn one_way_bytes_per_s(&self) -> f64 {
+        let last = self.transfer.last();
+        let of = |end: NodeOf| self.together(|one| end(last).is_some() && end(one) == end(last));
+        of(SOURCE).max(of(TARGET))
+    }
+
+    /// Bytes a second of all restores from the repository of this one to its node: they share a limiter of their own.
+    pub(crate) fn restored_bytes_per_s(&self) -> f64 {
+        let last = self.transfer.last();
+        self.together(|one| {
+            (one.restored_from(), &one.target) == (last.restored_from(), &last.target)
         })
     }
 

@@ -86,7 +86,7 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
         first.ruled_out = answers.ruled_out(first.class);
         return Judged::Held(first);
     }
-    if copying.node_bytes_per_s >= FAST_BYTES_PER_S.value && copying.standstill().is_none() {
+    if copying.one_way_bytes_per_s() >= FAST_BYTES_PER_S.value && copying.standstill().is_none() {
         return Judged::Healthy(format!(
             "{} goes at {} and nothing visible holds it",
             copying.transfer.name(),

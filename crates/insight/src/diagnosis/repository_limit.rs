@@ -22,7 +22,8 @@ const DONE_BEFORE: &str =
 /// A restore that is read as fast as its repository's own limiter lets it, where that is lower than the node's.
 pub(crate) fn restore(rule: &Rule, recovery: &Copying<'_, '_>) -> Option<Finding> {
     let (repository, value, limit) = recovery.repository_limit()?;
-    let used = recovery.node_bytes_per_s / limit;
+    let read = recovery.restored_bytes_per_s();
+    let used = read / limit;
     let is_lower = recovery.limit_bytes_per_s.is_none_or(|of_node| limit < of_node);
     if !is_lower || used < USED_ALONE.value {
         return None;
@@ -31,7 +32,7 @@ pub(crate) fn restore(rule: &Rule, recovery: &Copying<'_, '_>) -> Option<Finding
     let sentence = format!(
         "the repository {repository} is the bottleneck: {} of the {} that its max_restore_bytes_per_sec = {value} lets \
          {node} read",
-        words::rate(recovery.node_bytes_per_s),
+        words::rate(read),
         words::rate(limit)
     );
     let api = format!("_snapshot/{repository}");
@@ -49,8 +50,9 @@ pub(crate) fn restore(rule: &Rule, recovery: &Copying<'_, '_>) -> Option<Finding
         lift: Some(Lift::action(&action)),
         gain: Some(Gain { factor: RAISE_MIN.value, formula }),
         next: match recovery.limit_bytes_per_s {
+            // What else passes the limiter of the node goes on.
             Some(of_node) => Next::at(
-                of_node / recovery.node_bytes_per_s,
+                1.0 + (of_node - recovery.node_bytes_per_s) / read,
                 Class::RateLimit,
                 format!("the limiter of {node} at {}", words::rate(of_node)),
             ),

@@ -335,6 +335,11 @@ impl<'a> Transfer<'a> {
         ((to.min(other_to) - from.max(other_from)) / (to - from)).clamp(0.0, 1.0)
     }
 
+    /// Bytes a second of another one during this one's time: what it moved before or after counts nothing.
+    pub fn meanwhile(&self, other: &Transfer<'_>) -> Option<f64> {
+        Some(other.bytes_per_s()? * self.overlap(other))
+    }
+
     /// Bytes a second.
     pub fn bytes_per_s(&self) -> Option<f64> {
         let wall_s = self.wall_ms() / 1e3;

@@ -35,9 +35,10 @@ pub(crate) const VERDICT: Threshold = at("strength of a verdict", 0.5);
 pub(crate) const SHORT_S: Threshold = at("seconds that a recovery takes in all", 3.0);
 /// A recovery that was seen for less than this is not judged, even where copies wait for a slot.
 pub(crate) const JUDGED_MS: Threshold = at("milliseconds for which it was seen", 300.0);
-/// From this rate on, a recovery that nothing visible holds is healthy rather than unknown: it is past the default
-/// throttle.
-pub(crate) const FAST_BYTES_PER_S: Threshold = at("bytes a second of a node that is fast", 45e6);
+/// From this rate on, one way, a recovery that nothing visible holds is healthy rather than unknown: it is past the
+/// default throttle.
+pub(crate) const FAST_BYTES_PER_S: Threshold =
+    at("bytes a second one way of a node that is fast", 45e6);
 /// Source and target move the same where their rates differ by no more than this share.
 pub(crate) const SAME_RATE: Threshold = at("share by which the rates of both ends differ", 0.05);
 /// Two nodes are near each other below this round trip: it explains no rate then.

@@ -75,9 +75,10 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         return Err(Against::figure(why));
     }
     // Something always limits a fast recovery between near nodes; only a full card would be worth lifting.
-    let is_fast = recovery.node_bytes_per_s >= FAST_BYTES_PER_S.value;
-    if is_fast && rtt_ms < NEAR_MS.value && !is_a_cards(recovery.node_bytes_per_s) {
-        let rate = words::rate(recovery.node_bytes_per_s);
+    let one_way = recovery.one_way_bytes_per_s();
+    let is_fast = one_way >= FAST_BYTES_PER_S.value;
+    if is_fast && rtt_ms < NEAR_MS.value && !is_a_cards(one_way) {
+        let rate = words::rate(one_way);
         let why = format!("{rate} between near nodes is not what a usual card carries");
         return Err(Against::figure(why));
     }

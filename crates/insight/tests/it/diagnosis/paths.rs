@@ -133,6 +133,32 @@ fn a_limiter_passes_what_its_node_sends_and_what_it_receives() {
     }
 }
 
+/// The trap: a path and a card carry so much each way. 60 MB/s in and out are none that a near and fast path rules out,
+/// nor what makes a recovery healthy that nothing visible holds.
+#[test]
+fn a_path_and_a_card_carry_what_goes_one_way() {
+    let both_ways = |rate: u64, lump_s: u64| {
+        let found = named(&looks_at(0, |look, s| {
+            let one = |index: &str, source: &str, target: &str| Recovery {
+                source: Some(source.to_owned()),
+                target: Some(target.to_owned()),
+                recovered_bytes: Some(s / lump_s * lump_s * rate),
+                ..recovery(index, s, 0)
+            };
+            look.settings = settings(&[(LIMIT, "-1")]);
+            look.round_trips = rtt(0.0);
+            look.recoveries = vec![one("i", "a", "b"), one("j", "b", "a")];
+        }));
+        let mut classes: Vec<Class> = found.into_iter().map(|(class, _)| class).collect();
+        classes.dedup();
+        classes
+    };
+    assert_eq!(both_ways(30 * MB, 1), [Class::Bandwidth], "slow each way");
+    assert_eq!(both_ways(118 * MB, 1), [Class::Bandwidth], "a card of 1 Gbit/s each way");
+    assert_eq!(both_ways(30 * MB, 3), [Class::Unknown], "uneven, and slow each way");
+    assert_eq!(both_ways(60 * MB, 3), [], "uneven, and fast each way");
+}
+
 #[test]
 fn a_replay_is_a_copys_own_and_explains_no_other() {
     let looks = looks_at(0, |look, s| {

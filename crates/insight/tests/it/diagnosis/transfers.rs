@@ -116,6 +116,29 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
 }
 
 #[test]
+fn the_limiter_of_a_repository_passes_its_own_restores_and_no_others() {
+    let beside_another = |rate: u64| {
+        judge(&looks_at(rate, |look, s| {
+            look.recoveries.push(recovery("j", s, 6 * MB));
+            for (recovery, repository) in look.recoveries.iter_mut().zip(["backup", "archive"]) {
+                recovery.kind = "SNAPSHOT".into();
+                recovery.source = None;
+                recovery.repository = Some(repository.into());
+            }
+            look.restore_limits = [("backup".to_owned(), "10mb".to_owned())].into();
+        }))
+    };
+    let held = beside_another(10 * MB);
+    let finding = held.findings.iter().find(|one| one.class == Class::RateLimit).unwrap();
+    let says = "the repository backup is the bottleneck: 10.0 MB/s of";
+    assert!(finding.sentence.starts_with(says), "{}", finding.sentence);
+    let factor = (LIMIT as f64 - 6e6) / 1e7;
+    assert!((finding.next.factor.unwrap() - factor).abs() < 0.01, "the other goes on: {finding:?}");
+    let below = beside_another(5 * MB);
+    assert!(below.findings.iter().all(|one| one.class != Class::RateLimit), "{below:#?}");
+}
+
+#[test]
 fn latency_from_remote_names_the_settings_of_that_kind() {
     let looks = looks_at(6 * MB, |look, _| {
         look.cluster = cluster("elasticsearch");
