@@ -203,11 +203,13 @@ fn stated_need(copy: &WaitingCopy) -> Need {
 /// That allocation is turned off though no copy waits: forgotten, it shows when the next node is lost.
 pub(crate) fn allocation_off(series: &Series<'_>) -> Option<String> {
     let (name, default) = ENABLE;
-    let Setting { value, scope } = series.setting(name).filter(|found| found.value != default)?;
+    // The field takes these values in capitals as well.
+    let is_off = |found: &&Setting| !found.value.eq_ignore_ascii_case(default);
+    let Setting { value, scope } = series.setting(name).filter(is_off)?;
     if series.last()?.waiting.iter().any(|copy| copy.state == "UNASSIGNED") {
         return None;
     }
-    let copies = if value == "primaries" { "replicas" } else { "copies" };
+    let copies = if value.eq_ignore_ascii_case("primaries") { "replicas" } else { "copies" };
     let (rank, to) = match scope {
         Scope::Transient => ("transient", "null"),
         Scope::Persistent => ("persistent", "null"),

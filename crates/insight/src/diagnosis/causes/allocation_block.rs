@@ -65,6 +65,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
         .any(|decision| decision.explanation.contains("index setting ["));
     let setting = decider.and_then(|decider| decider.setting).filter(|_| !is_of_index);
     let found = setting.and_then(|name| waiting.series.setting(name));
+    let enable = setting.filter(|name| *name == ENABLE.0).map(|_| ENABLE.1.to_owned());
     let action =
         decider.map_or("read what the cluster says of each node", |decider| decider.action);
     let of_index = if is_of_index { " (a setting of the index: see the evidence)" } else { "" };
@@ -88,7 +89,8 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
             setting: setting.map(str::to_owned),
             now: found.map(|found| found.value.clone()),
             set_by: found.map(|found| found.scope),
-            to: setting.filter(|name| *name == ENABLE.0).map(|_| ENABLE.1.to_owned()),
+            default: enable.clone(),
+            to: enable,
             ..Lift::action(&format!("{action}{of_index}"))
         }),
         next: Next::words("a recovery slot, then the recovery itself"),

@@ -148,8 +148,9 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
     let readers = setting.value.parse().unwrap_or(PLUGIN_READERS.value);
     let raised = readers * RAISE.value;
     let to = Some(format!("{raised:.0}"));
+    let lift = Lift::setting(READERS, setting, to, "read with more readers a shard");
     Ok(Finding {
-        lift: Some(Lift::setting(READERS, setting, to, "read with more readers a shard")),
+        lift: Some(lift.with_default(Some(&default))),
         gain: Some(Gain {
             factor: raised / readers,
             formula: format!("{raised:.0} readers / {readers:.0}"),

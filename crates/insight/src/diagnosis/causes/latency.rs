@@ -181,6 +181,7 @@ fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
     let to = show_size_setting((chunk_bytes * RAISE_CHUNK.value) as u64);
     let formula = format!("{to} / {}", show_size_setting(chunk_bytes as u64));
     let lift = Lift::setting(name, found, Some(to), "move larger chunks");
+    let lift = lift.with_default(Some(knobs.chunk.1));
     Some((lift, RAISE_CHUNK.value, formula))
 }
 

@@ -120,10 +120,11 @@ impl<'a> FewSockets<'a> {
              {window} a socket over a round trip of {trip} gives that rate"
         );
         let action = "open more sockets to the proxy";
+        let lift = Lift::setting(&name, setting, Some(format!("{usual:.0}")), action);
         Finding {
             subjects: found.subjects.clone(),
             evidence,
-            lift: Some(Lift::setting(&name, setting, Some(format!("{usual:.0}")), action)),
+            lift: Some(lift.with_default(Some(CAUSE.rule.default))),
             gain: Some(Gain {
                 factor: usual / open,
                 formula: format!(

@@ -53,6 +53,8 @@ fn judge(series: &Series<'_>) -> Option<Finding> {
         words::three_digits(worst.median)
     );
     let action = "let searches go where they are answered soonest, and look at the slow node";
+    let default = CAUSE.rule.default;
+    let lift = Lift::setting(SETTING, setting.clone(), Some(default.to_owned()), action);
     Some(Finding {
         subjects: vec!["searches".to_owned()],
         evidence: [Evidence::new(NODES_STATS, "adaptive_selection.*.rank", value)]
@@ -63,7 +65,7 @@ fn judge(series: &Series<'_>) -> Option<Finding> {
                     .map(|times| Evidence::new(NODES_STATS, "adaptive_selection.*", times)),
             )
             .collect(),
-        lift: Some(Lift::setting(SETTING, setting.clone(), Some("true".to_owned()), action)),
+        lift: Some(lift.with_default(Some(default))),
         ruled_out: Answers::new(slow_itself(series, name).into_iter())
             .ruled_out(Class::ReplicaRouting),
         ..Finding::of(&CAUSE.rule, name, worst.strength(), sentence)

@@ -78,7 +78,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let of_setting = |(setting, default, most): (&str, &str, u32)| {
         let found = recovery.series.setting_or_default(setting, default);
         let to = (found.value != most.to_string()).then(|| most.to_string());
-        Lift::setting(setting, found, to, action)
+        Lift::setting(setting, found, to, action).with_default(Some(default))
     };
     let chunks = recovery.knobs.chunks_setting(recovery.series);
     let lift = chunks.map_or_else(|| Lift::action(action), of_setting);

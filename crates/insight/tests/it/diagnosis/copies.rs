@@ -120,6 +120,7 @@ fn a_block_by_a_setting_of_the_index_names_none_of_the_cluster() {
     let of_cluster = lift("cluster setting [cluster.routing.allocation.enable=none]");
     let to = (of_cluster.setting.as_deref(), of_cluster.to.as_deref());
     assert_eq!(to, (Some("cluster.routing.allocation.enable"), Some("all")));
+    assert_eq!(of_cluster.default.as_deref(), Some("all"));
 }
 
 /// A primary that no node may hold is a finding. Its replica comes once the primary is there, whatever else is said of
@@ -345,6 +346,7 @@ fn followers_of_the_plugin_are_judged_by_their_operations() {
         (lift.setting.as_deref(), lift.to.as_deref()),
         (Some("plugins.replication.follower.concurrent_readers_per_shard"), Some("4"))
     );
+    assert_eq!(lift.default.as_deref(), Some("2"));
     let refused = only(&with(|f, s| f.throttled_reads = Some(s * 3)));
     assert!(refused.sentence.contains("the leader refused reads"), "{}", refused.sentence);
     assert!(refused.lift.unwrap().setting.is_none());
@@ -395,6 +397,7 @@ fn few_sockets_to_a_proxy_hold_reads_that_wait_for_each_other_in_them() {
     let lift = held.lift.unwrap();
     let setting = "cluster.remote.eu.proxy_socket_connections";
     assert_eq!((lift.setting.as_deref(), lift.to.as_deref()), (Some(setting), Some("18")));
+    assert_eq!(lift.default.as_deref(), Some("18"));
     assert_eq!((held.gain.unwrap().factor, held.subjects), (9.0, vec!["f[0]".to_owned()]));
     // As many as usual; reads that take little more than the way itself; and a way that is none.
     for (sockets, rtt_ms) in [(18, 20.0), (2, 100.0), (2, 0.0)] {
@@ -451,6 +454,7 @@ fn proxies_and_routing_are_seen() {
     let finding = only(&routed("false"));
     assert_eq!((finding.class, finding.place.as_str()), (Class::ReplicaRouting, "b"));
     assert!(finding.sentence.contains("5.00 times their median time"), "{}", finding.sentence);
+    assert_eq!(finding.lift.unwrap().default.as_deref(), Some("true"));
     // The node itself has nothing to do, or its cores may be why it is late.
     let idle: Vec<(Class, By)> = finding.ruled_out.iter().map(|one| (one.class, one.by)).collect();
     let figure = |class| (class, By::Figure);

@@ -190,12 +190,16 @@ fn allocation_that_is_turned_off_is_told_while_no_copy_waits() {
         diagnosis.notes
     };
     let put = r#"PUT _cluster/settings {"persistent":{"cluster.routing.allocation.enable":null}}"#;
-    for (value, copies) in [("none", "copies"), ("primaries", "replicas")] {
+    for (value, copies) in
+        [("none", "copies"), ("primaries", "replicas"), ("PRIMARIES", "replicas")]
+    {
         let told = notes(value, "INITIALIZING");
         let [note] = &told[..] else { panic!("{told:?}") };
         assert!(note.starts_with(&format!("{ENABLE} = {value}: {copies} of a node")), "{note}");
         assert!(note.ends_with(put), "{note}");
     }
-    assert_eq!(notes("all", "INITIALIZING"), [""; 0]);
+    for all in ["all", "ALL"] {
+        assert_eq!(notes(all, "INITIALIZING"), [""; 0]);
+    }
     assert_eq!(notes("none", "UNASSIGNED"), [""; 0], "what waits is told by a finding");
 }

@@ -174,6 +174,7 @@ fn chunks_at_their_most_leave_larger_ones_and_elasticsearch_has_none() {
         (lift.setting.as_deref(), lift.to.as_deref()),
         (Some("indices.recovery.chunk_size"), Some("2mb"))
     );
+    assert_eq!(lift.default.as_deref(), Some("512kb"));
     let lift = only(&at("elasticsearch")).lift.unwrap();
     assert!(
         lift.setting.is_none() && lift.action.contains("node_concurrent_recoveries"),
@@ -263,11 +264,14 @@ fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
             look.nodes[1].process_cpu_ms = Some(s * cpu_ms);
             look.round_trips = rtt(0.2);
         });
-        only(&looks).class
+        only(&looks)
     };
-    assert_eq!(judged(1300, "2"), Class::ThreadCpu);
-    assert_eq!(judged(700, "1"), Class::ThreadCpu);
-    assert_eq!(judged(700, "2"), Class::Bandwidth);
+    for (cpu_ms, chunks) in [(1300, "2"), (700, "1")] {
+        let held = judged(cpu_ms, chunks);
+        assert_eq!(held.class, Class::ThreadCpu);
+        assert_eq!(held.lift.unwrap().default.as_deref(), Some("2"));
+    }
+    assert_eq!(judged(700, "2").class, Class::Bandwidth);
 }
 
 /// The trap: few large chunks come in lumps, and the path is full all the same.
