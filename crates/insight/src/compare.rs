@@ -1,5 +1,7 @@
 //! Runs beside each other: the figures that they have in common, lap by lap, and what the laps support.
 
+use std::collections::BTreeMap;
+
 use record::{RunDir, Status};
 
 use crate::difference::{Better, Difference, can_support};
@@ -352,10 +354,13 @@ fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
             let changes = of.run.manifest.changes.iter().filter(|change| !known.contains(change));
             said.extend(changes.map(|change| format!("{only}, not as in the plan: {change}")));
         }
-        let laps = |at: usize| figures.iter().map(|figure| figure.lap_count(at)).max().unwrap_or(0);
-        let has_copies = figures.iter().any(|figure| figure.copies[0] || figure.copies[at + 1]);
-        let (base, laps) = (laps(0), laps(at + 1));
-        if base > 0 && laps > 0 && !has_copies && !can_support(base, laps) {
+        // More laps of a figure whose laps are copies would be more copies.
+        let tells = |figure: &&Compared| {
+            figure.differences[at].is_some() && !figure.copies[0] && !figure.copies[at + 1]
+        };
+        let laps = |run: usize| figures.iter().filter(tells).map(|one| one.laps[run].len()).max();
+        let (base, laps) = (laps(0).unwrap_or(0), laps(at + 1).unwrap_or(0));
+        if base > 0 && laps > 0 && !can_support(base, laps) {
             let have = match (base, laps) {
                 (1, 1) => "one lap each".to_owned(),
                 _ => format!("{base} and {laps} laps"),
@@ -366,13 +371,13 @@ fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
         }
     }
     let of_copies = contenders.iter().enumerate();
-    let of_copies = of_copies.filter(|(at, _)| figures.iter().any(|figure| figure.copies[*at]));
-    let labels: Vec<&str> = of_copies.map(|(_, contender)| contender.label.as_str()).collect();
-    if !labels.is_empty() {
+    let of_copies: Vec<String> =
+        of_copies.filter_map(|(at, one)| copied(figures, at, &one.label)).collect();
+    if !of_copies.is_empty() {
         said.push(format!(
             "Laps of {} are copies of one: virtual time repeats what has no chance in it. They count as one lap, without \
              p. Chance is in runs on real nodes, and in other seeds (--seed) of plans that draw.",
-            labels.join(" and ")
+            of_copies.join(" and ")
         ));
     }
     let compared = figures.iter().flat_map(|figure| &figure.differences).flatten();
@@ -384,6 +389,20 @@ fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
         ));
     }
     said
+}
+
+/// Whose laps are copies of one: a run, or some of its variants; none where no laps are.
+fn copied(figures: &[Compared], at: usize, label: &str) -> Option<String> {
+    let own = figures.iter().filter(|figure| !figure.laps[at].is_empty());
+    let variants: BTreeMap<&str, bool> =
+        own.map(|figure| (figure.variant.as_str(), figure.copies[at])).collect();
+    let copies = variants.iter().filter(|(_, are_copies)| **are_copies);
+    let copies: Vec<&str> = copies.map(|(variant, _)| *variant).collect();
+    match copies.len() {
+        0 => None,
+        all if all == variants.len() => Some(label.to_owned()),
+        _ => Some(format!("{} in {label}", copies.join(", "))),
+    }
 }
 
 #[cfg(test)]
@@ -465,6 +484,23 @@ mod tests {
     }
 
     #[test]
+    fn copies_are_told_by_variant_and_other_variants_may_need_more_laps() {
+        let of = |others: &[f64]| {
+            let mut run = recovery(&[10.0; 4]);
+            run.manifest.target = VIRTUAL.to_owned();
+            let other = |(seconds, lap): (&f64, u32)| Row::measured("b", lap, *seconds, 1_000_000);
+            run.rows.extend(others.iter().zip(1..).map(other));
+            run
+        };
+        let said = |others: &[f64]| Runs::of(&[&of(others), &of(others)]).remarks;
+        let one = said(&[5.0]);
+        assert!(one[0].starts_with("A and B have one lap each, too few to tell"), "{one:?}");
+        assert!(one[1].starts_with("Laps of a in A and a in B are copies of one: "), "{one:?}");
+        let several = said(&[5.0, 5.1, 5.2, 5.3]);
+        assert_eq!(several, one[1..], "laps enough of what has chance in it");
+    }
+
+    #[test]
     fn what_chance_may_have_done_is_not_worse() {
         let a = recovery(&[10.0, 14.0, 9.0, 13.0, 11.0]);
         let b = recovery(&[12.0, 10.5, 14.0, 11.5, 13.0]);
@@ -488,7 +524,7 @@ mod tests {
         assert_eq!(runs.worse_by(5.0).len(), 2);
         assert!(runs.headline().text.starts_with("Too few laps to tell"), "{:?}", runs.headline());
         assert!(runs.remarks.iter().any(|said| said.contains("--laps 5")), "{:?}", runs.remarks);
-        assert!(!runs.figures[0].differences[0].unwrap().is_supported());
+        assert_eq!(runs.figures[0].differences[0].unwrap().p, None);
     }
 
     #[test]
