@@ -1,6 +1,6 @@
 //! What a hand on the settings is told of a cluster: a look of [`policy::steering`], made of observations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use policy::steering::{Foreground, Holds, Lever, Look, Role, STEERED, Verdict};
@@ -57,6 +57,7 @@ impl Onlooker {
             replayed_ops: self.replayed_ops,
             active,
             waiting: waiting as u32,
+            targets: targets(last).len() as u32,
             passes_in: Duration::try_from_secs_f64(passes_in_ms / 1e3).unwrap_or_default(),
             verdicts: diagnosis.findings.iter().filter_map(verdict).collect(),
             levers: levers(series, last),
@@ -116,6 +117,15 @@ impl Onlooker {
             ..users
         }
     }
+}
+
+/// The nodes onto which copies recover, and those that would take one that waits once a slot is free.
+fn targets(last: &Observation) -> BTreeSet<&str> {
+    let goes_on = last.recoveries.iter().filter(|one| !one.ended && one.copies_files());
+    let answers = last.waiting.iter().flat_map(|copy| &copy.decisions);
+    let would = answers.filter(|answer| answer.decision == "THROTTLE");
+    let targets = goes_on.filter_map(|one| one.target.as_deref());
+    targets.chain(would.map(|answer| answer.node.as_str())).collect()
 }
 
 /// A finding as a verdict; none for what does not hold recoveries, or is not through yet.
@@ -196,7 +206,7 @@ fn levers(series: &Series<'_>, last: &Observation) -> Vec<Lever> {
 
 #[cfg(test)]
 mod tests {
-    use record::observation::{Scope, Setting};
+    use record::observation::{Decision, Scope, Setting, WaitingCopy};
 
     use super::*;
 
@@ -252,6 +262,27 @@ mod tests {
         assert_eq!(look(&mut onlooker, 2, Vec::new()).moved_bytes, 0);
         let back = look(&mut onlooker, 3, vec![recovery(1, 700, false)]);
         assert_eq!((back.moved_bytes, back.active), (200, vec![Time(0)]), "nor is it new");
+    }
+
+    #[test]
+    fn what_waits_is_of_the_nodes_that_take_copies_now_or_once_a_slot_is_free() {
+        let onto = |target: &str, ended| Recovery {
+            target: Some(target.to_owned()),
+            ..recovery(1, 0, ended)
+        };
+        let says = |node: &str, decision: &str| Decision {
+            node: node.to_owned(),
+            decider: "throttling".to_owned(),
+            decision: decision.to_owned(),
+            explanation: String::new(),
+        };
+        let decisions = vec![says("b", "THROTTLE"), says("c", "THROTTLE"), says("d", "NO")];
+        let seen = Observation {
+            recoveries: vec![onto("a", false), onto("b", false), onto("e", true)],
+            waiting: [WaitingCopy { decisions, ..WaitingCopy::default() }].into(),
+            ..Observation::default()
+        };
+        assert_eq!(targets(&seen), BTreeSet::from(["a", "b", "c"]));
     }
 
     #[test]

@@ -188,6 +188,8 @@ pub struct Look {
     pub active: Vec<Time>,
     /// Copies that wait for a recovery.
     pub waiting: u32,
+    /// The nodes that take them: copies recover onto each of these now, or will once a slot is free.
+    pub targets: u32,
     /// How long what is in flight takes to pass.
     pub passes_in: Duration,
     /// What holds recoveries, the strongest first.

@@ -336,8 +336,9 @@ impl Steering {
         let most = self.bounds.most(lever, first);
         let is_in_flight = matches!(lever.role, Role::Chunks | Role::ChunkSize);
         let is_hidden = is_in_flight && self.memory.is_hidden(name);
-        // Copies that wait fill all slots of a large step.
-        let is_used = lever.role != Role::Slots || f64::from(look.waiting) >= now as f64 * STRIDE;
+        // Copies that wait fill all slots of a large step, on every node that takes them.
+        let slots = now as f64 * STRIDE * f64::from(look.targets.max(1));
+        let is_used = lever.role != Role::Slots || f64::from(look.waiting) >= slots;
         let is_bold = (verdict.is_safe(lever.role) || is_hidden)
             && is_used
             && !self.memory.is_timid(name)

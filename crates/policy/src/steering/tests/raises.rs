@@ -148,16 +148,24 @@ fn once_slots_are_at_their_most_what_each_recovery_has_in_flight_is_raised() {
 
 #[test]
 fn slots_are_raised_far_where_enough_copies_wait_to_fill_them_and_no_ceiling_is_near() {
-    let cases = [(100, 2.0, vec!["8"]), (7, 2.0, vec!["4", "8"]), (100, 1.5, vec!["4", "8"])];
-    for (waiting, gain, values) in cases {
+    let (far, near) = (vec!["8"], vec!["4", "8"]);
+    let cases = [
+        (100, 1, 2.0, &far),
+        (7, 1, 2.0, &near),
+        (100, 12, 2.0, &far),
+        // Slots are of each node: 100 copies fill 8 of no more than 12 nodes.
+        (100, 13, 2.0, &near),
+        (100, 1, 1.5, &near),
+    ];
+    for (waiting, targets, gain, values) in cases {
         let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
         let found = Setting { value: "2".to_owned(), scope: Scope::Default };
         sim.settings.insert(SLOTS, (Role::Slots, found));
-        (sim.per_chunk, sim.waiting) = (MB, waiting);
+        (sim.per_chunk, sim.waiting, sim.targets) = (MB, waiting, targets);
         let (setting, gain) = (Some(SLOTS.to_owned()), Some(gain));
         sim.says = Some(vec![Verdict { holds: Holds::Slots, setting, gain, ..Verdict::unseen() }]);
         let did = sim.steer(&mut steering, 60);
-        assert_eq!(tried(&did, SLOTS), values, "{waiting} wait, {gain:?}: {did:#?}");
+        assert_eq!(&tried(&did, SLOTS), values, "{waiting} for {targets}, {gain:?}: {did:#?}");
         let Decision::Set(first) = &did[0] else { panic!("{did:#?}") };
         let expected = if values.len() == 1 { Some(4.0) } else { gain };
         assert_eq!(first.expected, expected, "{first:?}");

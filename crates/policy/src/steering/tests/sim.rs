@@ -31,6 +31,7 @@ pub(super) struct Sim {
     pub(super) takes: Option<Duration>,
     pub(super) active: usize,
     pub(super) waiting: u32,
+    pub(super) targets: u32,
     /// Milliseconds of a search at a rate.
     pub(super) search_ms: Option<Box<dyn Fn(f64) -> f64>>,
     pub(super) cpu: Option<f64>,
@@ -62,6 +63,7 @@ impl Sim {
             takes: None,
             active: 1,
             waiting: 0,
+            targets: 1,
             search_ms: None,
             cpu: None,
             says: None,
@@ -116,6 +118,7 @@ impl Sim {
             replayed_ops: 0,
             active: vec![self.began; self.active],
             waiting: self.waiting,
+            targets: self.targets,
             passes_in: self.passes_in,
             verdicts: self.says.clone().unwrap_or_else(|| vec![held]),
             levers: levers.collect(),
