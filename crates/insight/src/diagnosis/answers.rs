@@ -2,7 +2,7 @@
 
 use super::class::Class;
 use super::finding::Finding;
-use super::rivals::{Against, By, Rivals, RuledOut};
+use super::rivals::{Against, By, Rivals, RuledOut, Why};
 
 /// What a judge answers: what it found, or what speaks against its cause.
 pub(crate) type Answer = Result<Finding, Against>;
@@ -44,18 +44,18 @@ impl Answers {
     }
 
     fn in_words(&self, named: Class) -> Vec<RuledOut> {
-        let mut all: Vec<RuledOut> = Vec::new();
+        let mut all: Vec<Rival> = Vec::new();
         for (class, answer) in self.0.iter().filter(|(class, _)| *class != named) {
             let (by, why) = match answer {
-                Ok(finding) => (By::Weaker, finding.sentence.clone()),
-                Err(against) => (against.by, against.why.words()),
+                Ok(finding) => (By::Weaker, Part::Said(finding.sentence.clone())),
+                Err(against) => (against.by, Part::of(&against.why)),
             };
             match all.iter_mut().find(|one| one.class == *class) {
                 Some(one) => one.merge(by, why),
-                None => all.push(RuledOut { class: *class, by, why }),
+                None => all.push(Rival { class: *class, by, whys: vec![why] }),
             }
         }
-        all
+        all.into_iter().map(Rival::in_words).collect()
     }
 
     /// The first that was found, which knows what speaks against the others; without one, what speaks against all.
@@ -68,20 +68,69 @@ impl Answers {
     }
 }
 
-impl RuledOut {
+/// What speaks against a cause, place by place.
+struct Rival {
+    class: Class,
+    by: By,
+    whys: Vec<Part>,
+}
+
+#[derive(PartialEq)]
+enum Part {
+    Said(String),
+    /// These nodes tell nothing of this.
+    Untold(Vec<String>, &'static str),
+}
+
+impl Part {
+    fn of(why: &Why) -> Part {
+        match why {
+            Why::Untold(node, what) => Part::Untold(vec![node.clone()], *what),
+            other => Part::Said(other.words()),
+        }
+    }
+
+    fn in_words(self) -> String {
+        match self {
+            Part::Said(words) => words,
+            Part::Untold(nodes, what) => {
+                let tell = if nodes.len() == 1 { "tells" } else { "tell" };
+                format!("{} {tell} nothing of {what}", nodes.join(" and "))
+            }
+        }
+    }
+}
+
+impl Rival {
     /// Adds what speaks against the same cause in another place. Where the cause was seen in one of them, though
     /// weaker, only that counts; where one does not tell, the cause stays open.
-    fn merge(&mut self, by: By, why: String) {
+    fn merge(&mut self, by: By, why: Part) {
         if (self.by == By::Weaker) != (by == By::Weaker) {
             if by == By::Weaker {
-                (self.by, self.why) = (by, why);
+                (self.by, self.whys) = (by, vec![why]);
             }
             return;
         }
         self.by = self.by.max(by);
-        if self.why != why {
-            self.why = format!("{}; {why}", self.why);
+        if self.whys.contains(&why) {
+            return;
         }
+        if let Part::Untold(more, what) = &why {
+            for known in &mut self.whys {
+                if let Part::Untold(nodes, same) = known
+                    && *same == *what
+                {
+                    nodes.extend_from_slice(more);
+                    return;
+                }
+            }
+        }
+        self.whys.push(why);
+    }
+
+    fn in_words(self) -> RuledOut {
+        let whys: Vec<String> = self.whys.into_iter().map(Part::in_words).collect();
+        RuledOut { class: self.class, by: self.by, why: whys.join("; ") }
     }
 }
 
@@ -118,5 +167,20 @@ mod tests {
         assert_eq!(answers.in_words(Class::Unknown).len(), 4, "of what is unknown, all are");
         let first = answers.first().unwrap();
         assert_eq!((first.class, first.ruled_out.len()), (Class::Latency, 3));
+    }
+
+    #[test]
+    fn what_several_nodes_do_not_tell_is_said_once() {
+        let (cores, disks) = ("the use of cores", "the time of disks");
+        let untold = [("a", cores), ("a", disks), ("b", cores), ("b", disks)];
+        let untold = untold.map(|(node, what)| -> (Class, Answer) {
+            (Class::NoisyNeighbour, Err(Against::untold_at(node, what)))
+        });
+        let quota = (Class::CpuQuota, Err(Against::untold_at("b", "a control group")));
+        let told = Answers::new(untold.into_iter().chain([quota])).in_words(Class::Unknown);
+        let told: Vec<&str> = told.iter().map(|one| one.why.as_str()).collect();
+        let both =
+            "a and b tell nothing of the use of cores; a and b tell nothing of the time of disks";
+        assert_eq!(told, [both, "b tells nothing of a control group"]);
     }
 }

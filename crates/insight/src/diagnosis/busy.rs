@@ -167,10 +167,10 @@ fn disk_of(name: &str) -> String {
     format!("the disk of {name} is busy")
 }
 
-fn no_cores(name: &str) -> Against {
-    Against::untold(format!("{name} does not tell the use of its cores"))
+pub(crate) fn no_cores(name: &str) -> Against {
+    Against::untold_at(name, "the use of cores")
 }
 
 fn no_disk(name: &str) -> Against {
-    Against::untold(format!("{name} does not tell the time of its disk"))
+    Against::untold_at(name, "the time of disks")
 }

@@ -32,7 +32,7 @@ pub(crate) fn restore(rule: &Rule, recovery: &Copying<'_, '_>) -> Option<Finding
     let sentence = format!(
         "the repository {repository} is the bottleneck: {} of the {} that its max_restore_bytes_per_sec = {value} lets \
          {node} read",
-        words::rate(read),
+        words::rate(read.min(limit)),
         words::rate(limit)
     );
     let api = format!("_snapshot/{repository}");
@@ -107,7 +107,7 @@ pub(crate) fn snapshot(rule: &Rule, series: &Series<'_>) -> Option<Finding> {
 
 /// What speaks against all that would be slower than the limiter of a repository: the rate is the limiter's.
 fn slower(used: f64) -> Vec<(Class, Answer)> {
-    let (used, least) = (words::percent(used), words::percent(USED_ALONE.value));
+    let (used, least) = (words::percent(used.min(1.0)), words::percent(USED_ALONE.value));
     let why = format!(
         "nodes write {used} of what the limiter lets through; what is slower would keep them below {least}"
     );

@@ -99,6 +99,8 @@ pub(crate) struct Against {
 pub(crate) enum Why {
     Said(String),
     Later(Box<dyn Fn() -> String + Send>),
+    /// The node of this name tells nothing of this.
+    Untold(String, &'static str),
 }
 
 impl Why {
@@ -110,6 +112,7 @@ impl Why {
         match self {
             Why::Said(words) => words.clone(),
             Why::Later(words) => words(),
+            Why::Untold(node, what) => format!("{node} tells nothing of {what}"),
         }
     }
 }
@@ -152,6 +155,11 @@ impl Against {
     /// Something that the cluster does not tell.
     pub(crate) fn untold(why: impl Into<Why>) -> Against {
         Against { by: By::Untold, why: why.into() }
+    }
+
+    /// Something that a node does not tell.
+    pub(crate) fn untold_at(node: &str, what: &'static str) -> Against {
+        Against::untold(Why::Untold(node.to_owned(), what))
     }
 }
 

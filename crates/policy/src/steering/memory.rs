@@ -5,7 +5,7 @@
 //! | a raise was kept | what brought nothing before may be tried again |
 //! | a large raise brought nothing | only a small one is tried ([`Memory::is_timid`]) |
 //! | a small raise brought nothing | none from this value, until another is kept |
-//! | noise hid what a raise brings | it is made again once that without it is known, chunks and their size in a large step |
+//! | noise hid what a raise brings | it is made again once the rate without it is known; of chunks, in a large step |
 //! | a raise could not be told | none from this value for a while, ever longer |
 //! | the rate fell once it was back | the raise is tried again at once, a few times |
 //! | users suffered | nothing is raised for a while, and this value not for longer |

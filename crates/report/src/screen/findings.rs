@@ -1,6 +1,6 @@
 //! A diagnosis in words.
 
-use insight::diagnosis::{Changes, Diagnosis, Evidence, Finding, Gain, Lift, Pair};
+use insight::diagnosis::{By, Changes, Diagnosis, Evidence, Finding, Gain, Lift, Pair};
 use insight::{Advice, words};
 use record::observation::Scope;
 use record::units::show_seconds;
@@ -167,16 +167,23 @@ pub fn changes(changes: &Changes, since: &str, style: Style) -> String {
     text
 }
 
-/// The other causes, by what kind of reason speaks against them.
+/// The other causes, by what kind of reason speaks against them; those with the same reason together.
 fn ruled_out(finding: &Finding, style: Style) -> String {
-    let mut all: Vec<_> = finding.ruled_out.iter().collect();
-    all.sort_by_key(|one| one.by);
+    let mut all: Vec<(By, &str, Vec<&str>)> = Vec::new();
+    for one in finding.ruled_out.iter() {
+        let class = one.class.label();
+        match all.iter_mut().find(|(by, why, _)| (*by, *why) == (one.by, one.why.as_str())) {
+            Some((.., classes)) => classes.push(class),
+            None => all.push((one.by, one.why.as_str(), vec![class])),
+        }
+    }
+    all.sort_by_key(|(by, ..)| *by);
     let mut text = String::new();
     let mut said = None;
-    for one in all {
-        let label = if said == Some(one.by) { "" } else { one.by.label() };
-        said = Some(one.by);
-        text.push_str(&row(label, &format!("{}: {}", one.class.label(), one.why), style));
+    for (by, why, classes) in all {
+        let label = if said == Some(by) { "" } else { by.label() };
+        said = Some(by);
+        text.push_str(&row(label, &format!("{}: {why}", classes.join(", ")), style));
     }
     text
 }

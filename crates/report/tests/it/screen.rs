@@ -270,6 +270,22 @@ fn watch_and_explain_promise_the_same() {
 }
 
 #[test]
+fn what_nodes_do_not_tell_is_explained_in_one_line() {
+    let silent = |s: u64| {
+        let mut look = look(s);
+        for node in &mut look.nodes {
+            (node.os_cpu_percent, node.process_cpu_ms) = (None, None);
+        }
+        look
+    };
+    let looks: Vec<Observation> = (0..=8).map(silent).collect();
+    let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+    let explained = findings(&diagnose(&series), "logs", Style { color: false, width: 200 });
+    let once = "CPU, thread CPU: paris and tokyo tell nothing of the use of cores\n";
+    assert!(explained.contains(once), "{explained}");
+}
+
+#[test]
 fn what_is_not_of_now_is_dim_and_says_its_age() {
     let looks = [0, 1].map(look);
     let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);

@@ -32,7 +32,7 @@ pub(super) static CAUSE: Cause = Cause {
 
 fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let name = end.node();
-    let untold = || Against::untold(format!("{name} tells nothing of a control group"));
+    let untold = || Against::untold_at(name, "a control group");
     let summed = end.span.cgroup_throttled().ok_or_else(untold)?;
     if summed < THROTTLED.value {
         let what = |name: &str| format!("the control group of {name} kept it from running for");

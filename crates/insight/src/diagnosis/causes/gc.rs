@@ -38,7 +38,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
 /// Whether collections stop a node, whatever goes on there.
 pub(super) fn of_node(span: &NodeSpan<'_>) -> Answer {
     let name = &span.last().name;
-    let untold = || Against::untold(format!("{name} tells nothing of collections"));
+    let untold = || Against::untold_at(name, "collections");
     let share = span.share(|node| node.gc_ms).ok_or_else(untold)?;
     if share < COLLECTING.value {
         let what = |name: &str| format!("collections stop {name} for");

@@ -37,7 +37,7 @@ fn at_end(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
                 format!("no breaker tripped on {name}, and no request was refused")
             }))
         }
-        false => Against::untold(format!("{} tells nothing of breakers", end.node())),
+        false => Against::untold_at(end.node(), "breakers"),
     };
     let found = judge(end.span).ok_or_else(against)?;
     Ok(Finding { subjects: vec![recovery.transfer.name()], ..found })

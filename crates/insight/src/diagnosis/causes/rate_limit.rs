@@ -210,7 +210,8 @@ impl Seen {
     ) -> String {
         let (node, value) = (&recovery.node, &setting.value);
         if self.is_full() {
-            let (moved, limit) = (words::rate(self.used * limit), words::rate(limit));
+            let moved = words::rate(self.today_bytes_per_s(limit));
+            let limit = words::rate(limit);
             format!(
                 "the limiter of {node} is the bottleneck: {moved} of the {limit} that {name} = {value} lets through"
             )
@@ -324,8 +325,9 @@ fn evidence(recovery: &Copying<'_, '_>, name: &str, setting: &Setting) -> Vec<Ev
 fn below(recovery: &Copying<'_, '_>, name: &str, limit: f64) -> Against {
     let (rate, of) = (words::rate(recovery.node_bytes_per_s), words::rate(limit));
     let used = words::percent(recovery.node_bytes_per_s / limit);
-    let pauses = match recovery.paused() {
-        Some(paused) => format!("chunks pause {} of the time", words::percent(paused)),
+    let chunks = recovery.chunk_count.unwrap_or(1.0);
+    let pauses = match recovery.paused().map(|summed| (summed / chunks).min(1.0)) {
+        Some(paused) => format!("chunks pause {} of their time", words::percent(paused)),
         None => "pauses are not told".to_owned(),
     };
     let node = &recovery.node;

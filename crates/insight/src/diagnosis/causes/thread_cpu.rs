@@ -3,7 +3,7 @@
 use record::observation::HotThreads;
 
 use crate::diagnosis::answers::Answer;
-use crate::diagnosis::busy::BusyCores;
+use crate::diagnosis::busy::{BusyCores, no_cores};
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
@@ -46,7 +46,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
         let why = format!("all cores of {name} are busy: {}", words::percent(share));
         return Err(Against::figure(why));
     }
-    let untold = || Against::untold(format!("{name} does not tell the use of its cores"));
+    let untold = || no_cores(name);
     end.cpu.ok_or_else(untold)?;
     let threads = hot_threads(recovery.series, name);
     // One core's worth of work in a process that has more, where stacks or the embedded engine's single loop say why.

@@ -452,12 +452,28 @@ fn a_path_that_is_full_below_a_limit_is_not_excused_by_the_pauses_of_bursts() {
             look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
             look.round_trips = rtt(3.4);
         });
-        judge(&looks).findings.first().map(|finding| finding.class)
+        judge(&looks).findings.swap_remove(0)
     };
     // Each of eight chunks pauses for a twentieth of the time.
-    assert_eq!(at(135 * MB, 460), Some(Class::Bandwidth));
-    assert_eq!(at(200 * MB, 4600), Some(Class::RateLimit));
-    assert_eq!(at(135 * MB, 4600), Some(Class::RateLimit), "others use the rest of the limit");
+    let path = at(135 * MB, 460);
+    assert_eq!(path.class, Class::Bandwidth);
+    let limiter = path.ruled_out.iter().find(|one| one.class == Class::RateLimit).unwrap();
+    assert!(limiter.why.contains("chunks pause 5."), "{limiter:?}");
+    assert_eq!(at(200 * MB, 4600).class, Class::RateLimit);
+    assert_eq!(at(135 * MB, 4600).class, Class::RateLimit, "others use the rest of the limit");
+}
+
+/// No limiter lets more through than its rate: what comes in lumps is not said to be more than all of it.
+#[test]
+fn a_rate_just_above_a_limit_is_said_to_be_all_of_it() {
+    let above = only(&looks_at(LIMIT * 102 / 100, |look, s| {
+        look.recoveries[0].source_throttle_ms = Some(s * 1000);
+        look.recoveries[0].target_throttle_ms = Some(s * 1000);
+    }));
+    assert_eq!(above.class, Class::RateLimit);
+    assert!(above.sentence.contains("41.9 MB/s of the 41.9 MB/s"), "{}", above.sentence);
+    let formula = above.gain.unwrap().formula;
+    assert!(formula.contains("chunks pause 100 % of their time"), "{formula}");
 }
 
 /// The trap: what a path carries happens to be near the limit, which pauses nobody.
