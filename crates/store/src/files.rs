@@ -102,18 +102,32 @@ pub(crate) fn remove_file(path: &Path) -> Result<()> {
 }
 
 /// Makes a directory, and those above it that are missing, with names that are durable: without one, all that is synced
-/// in a directory is nowhere after a loss of power.
+/// in a directory is nowhere after a loss of power. One whose name may not be durable is not left behind: whoever tries
+/// again would find it there and rely on it.
 pub fn make_dir(dir: &Path) -> io::Result<()> {
-    make_dir_with(dir, |above| File::open(above)?.sync_all())
+    make_dir_with(dir, |_, opened| opened.sync_all())
 }
 
-fn make_dir_with(dir: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
-    let is_missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
-    let made: Vec<&Path> = dir.ancestors().take_while(is_missing).collect();
-    fs::create_dir_all(dir)?;
-    for made in made.into_iter().rev() {
-        let above = made.parent().filter(|above| !above.as_os_str().is_empty());
-        sync(above.unwrap_or(Path::new(".")))?;
+fn make_dir_with(
+    dir: &Path,
+    mut sync: impl FnMut(&Path, &File) -> io::Result<()>,
+) -> io::Result<()> {
+    let is_missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.is_dir();
+    let missing: Vec<&Path> = dir.ancestors().take_while(is_missing).collect();
+    for dir in missing.into_iter().rev() {
+        let above = dir.parent().filter(|above| !above.as_os_str().is_empty());
+        let above = above.unwrap_or(Path::new("."));
+        let opened = File::open(above)?;
+        match fs::create_dir(dir) {
+            // Somebody else made it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
+            made => made?,
+        }
+        if let Err(error) = sync(above, &opened) {
+            // It stays where somebody else has put something in it.
+            let _ = fs::remove_dir(dir);
+            return Err(error);
+        }
     }
     Ok(())
 }
@@ -199,7 +213,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let synced = |dir: &Path| {
             let mut synced = Vec::new();
-            let sync = |above: &Path| {
+            let sync = |above: &Path, _: &File| {
                 synced.push(above.to_owned());
                 Ok(())
             };
@@ -212,5 +226,35 @@ mod tests {
         assert_eq!(synced(&index.join("0")), [root.path(), indices.as_path(), index.as_path()]);
         assert_eq!(synced(&index.join("1")), [index.as_path()]);
         assert_eq!(synced(&index.join("1")), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn a_directory_whose_name_could_not_be_synced_is_made_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let indices = root.path().join("indices");
+        let copy = indices.join("uuid").join("0");
+        let failed = make_dir_with(&copy, |above, _| match above == indices {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        });
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert!(indices.is_dir() && !indices.join("uuid").exists());
+        let mut synced = Vec::new();
+        let sync = |above: &Path, _: &File| {
+            synced.push(above.to_owned());
+            Ok(())
+        };
+        make_dir_with(&copy, sync).unwrap();
+        assert_eq!(synced, [indices.clone(), indices.join("uuid")]);
+    }
+
+    #[test]
+    fn a_file_is_no_directory() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("file");
+        fs::write(&file, "").unwrap();
+        for dir in [file.clone(), file.join("0")] {
+            assert!(make_dir(&dir).is_err(), "{}", dir.display());
+        }
     }
 }
