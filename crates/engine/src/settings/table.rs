@@ -409,6 +409,12 @@ pub(super) fn instead_of(name: &str) -> Option<&'static str> {
     REFUSED.iter().find(|(begins, _)| is_it(begins)).map(|(_, instead)| *instead)
 }
 
+/// Whether settings of the field that are refused have names that begin so.
+pub(super) fn is_refused_below(prefix: &str) -> bool {
+    let mut begins = REFUSED.iter().flat_map(|(begins, _)| begins.split(' '));
+    begins.any(|begin| begin.starts_with(prefix) || prefix.starts_with(begin))
+}
+
 /// The error for a name that is not in the table.
 pub(super) fn unknown(name: &str) -> SettingError {
     if let Some(instead) = instead_of(name) {

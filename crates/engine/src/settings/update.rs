@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::table::{TABLE, check, find, instead_of, unknown};
+use super::table::{TABLE, check, find, instead_of, is_refused_below, unknown};
 use super::watermark::{HIGH, LOW, Watermark, Watermarks};
 use super::{SettingError, SettingScope, Settings, SettingsMap};
 
@@ -183,7 +183,8 @@ fn check_wildcard(
             && (setting.name.starts_with(prefix)
                 || before_alias.is_some_and(|before| prefix.starts_with(before)))
     });
-    if whole_parts && stands_for { Ok(()) } else { Err(unknown(name)) }
+    let is_taken_back = || scope == SettingScope::Index && is_refused_below(prefix);
+    if whole_parts && (stands_for || is_taken_back()) { Ok(()) } else { Err(unknown(name)) }
 }
 
 /// Applies a checked update. Answers with the names whose value changed, sorted.
@@ -319,9 +320,18 @@ mod tests {
         ]);
         let checked = check_update(SettingScope::Index, When::Running, &update).unwrap();
         assert_eq!(checked, given(&[("index.number_of_replicas", Some("2"))]));
-        for (name, value) in
-            [("index.blocks.read_only_allow_delete", Some("true")), ("index.nothing", None)]
-        {
+        // So can all below a part of such names, wherever the table cuts them off.
+        for name in ["index.indexing.*", "index.blocks.*", "index.search.slowlog.threshold.*"] {
+            let update = given(&[(name, None)]);
+            let checked = check_update(SettingScope::Index, When::Running, &update).unwrap();
+            assert!(apply(&mut SettingsMap::new(), &checked).is_empty(), "{name}");
+            assert!(check_update(SettingScope::Cluster, When::Running, &update).is_err(), "{name}");
+        }
+        for (name, value) in [
+            ("index.blocks.read_only_allow_delete", Some("true")),
+            ("index.nothing", None),
+            ("index.nothing.*", None),
+        ] {
             let update = given(&[(name, value)]);
             assert!(check_update(SettingScope::Index, When::Running, &update).is_err(), "{name}");
         }
