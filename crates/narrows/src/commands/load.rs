@@ -181,7 +181,10 @@ async fn drive(
             }
         };
         progress.end();
-        laps.push(ended.with_context(|| format!("send {}", operation.name))?);
+        let mut measured = ended.with_context(|| format!("send {}", operation.name))?;
+        // Single requests are for metrics stores.
+        measured.samples.clear();
+        laps.push(measured);
         if interrupted {
             return Ok((laps, true));
         }

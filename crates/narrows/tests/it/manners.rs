@@ -146,6 +146,7 @@ fn a_load_keeps_its_time() {
     let unsent = lap["errors"]["not sent in time"].as_u64().unwrap();
     assert!(unsent > 0 && unsent < lap["requests"].as_u64().unwrap(), "{found}");
     assert!((lap["requests"].as_f64().unwrap() - 600_000.0).abs() < 2.0, "{found}");
+    assert!(lap["samples"].is_null(), "single requests are for stores: {found}");
 }
 
 /// What helps is said, and not what sounds alike.
