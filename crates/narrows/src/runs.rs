@@ -107,14 +107,23 @@ fn last(runs: &Path, ids: Vec<String>) -> anyhow::Result<PathBuf> {
 /// Fails where the manifest of a run is damaged, once what is left of the run was shown: nobody is to take that for the
 /// run.
 pub(crate) fn check_manifest(run: &RunDir, dir: &Path) -> anyhow::Result<()> {
+    let shown =
+        "what is shown comes from the other files there, without the plan and how the run ended";
+    refuse_damaged(run, dir, shown)
+}
+
+/// Opens a run that is compared or stored. Fails where its manifest is damaged: what is left is not set beside others.
+pub(crate) fn open_whole(dir: &Path) -> anyhow::Result<RunDir> {
+    let run = RunDir::open(dir)?;
+    refuse_damaged(&run, dir, "without it nobody knows what was measured there")?;
+    Ok(run)
+}
+
+fn refuse_damaged(run: &RunDir, dir: &Path, so: &str) -> anyhow::Result<()> {
     if run.manifest.status != Status::Unknown {
         return Ok(());
     }
-    anyhow::bail!(
-        "manifest.json of {} is damaged: what is shown comes from the other files there, without the plan and how the \
-         run ended; put a copy of it back",
-        dir.display()
-    )
+    anyhow::bail!("manifest.json of {} is damaged: {so}; put a copy of it back", dir.display())
 }
 
 /// What is said where there are no runs.

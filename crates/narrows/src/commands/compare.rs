@@ -107,13 +107,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// The runs: from their directories, or from the store.
 fn opened(args: &Args) -> anyhow::Result<Vec<RunDir>> {
+    let open_here = |which: &String| runs::open_whole(&runs::find(&args.runs, which)?);
     let Some(url) = &args.store else {
-        let open = |which: &String| Ok(RunDir::open(&runs::find(&args.runs, which)?)?);
-        return args.which.iter().map(open).collect();
+        return args.which.iter().map(open_here).collect();
     };
     let options = checked_options(slice::from_ref(url), &args.connect, args.connect.timeout())?;
     let open = |which: &String| match runs::is_here(&args.runs, which) {
-        true => Ok(RunDir::open(&runs::find(&args.runs, which)?)?),
+        true => open_here(which),
         false => Ok(store::read(which, &options)?),
     };
     args.which.iter().map(open).collect()

@@ -277,7 +277,7 @@ async fn since(
         let then = live::looked_again(env, Path::new(what)).await?;
         return Ok(Some((what.clone(), changes(&then.series(), now))));
     }
-    let run = RunDir::open(&runs::find(&args.runs, what)?)?;
+    let run = runs::open_whole(&runs::find(&args.runs, what)?)?;
     let then = recorded(&run);
     if then.looks().is_empty() {
         let text =

@@ -25,5 +25,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let run = RunDir::open(&dir)?;
     let to = args.output.clone().unwrap_or_else(|| dir.join("report.html"));
     write_page(&run, &to)?;
-    Ok(writeln!(terminal::out(), "{}", to.display())?)
+    writeln!(terminal::out(), "{}", to.display())?;
+    runs::check_manifest(&run, &dir)
 }

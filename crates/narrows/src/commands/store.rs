@@ -5,7 +5,6 @@ use std::slice;
 use std::time::Duration;
 
 use anyhow::Context;
-use record::RunDir;
 
 use crate::live::{ConnectArgs, checked_options};
 use crate::{runs, store, terminal};
@@ -30,7 +29,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let options = checked_options(slice::from_ref(&args.to), &args.connect, TIMEOUT)?;
     let dir = runs::find(&args.runs, &args.run)?;
-    let run = RunDir::open(&dir)?;
+    let run = runs::open_whole(&dir)?;
     let id = &run.manifest.run;
     let count = store::write(&run, &options).with_context(|| {
         format!(

@@ -266,13 +266,25 @@ fn a_damaged_record_says_what_is_missing_and_shows_the_rest() {
     std::fs::write(dir.join("manifest.json"), "{\"format\":4,").unwrap();
     let text = shown("manifest.json is damaged", 1);
     assert!(text.contains("b 1.00 s"), "the rows are shown: {text}");
-    for command in ["show", "explain"] {
+    for command in ["show", "explain", "report"] {
         let output = narrows(&[command, run]);
         assert_eq!(output.status.code(), Some(1), "{command}");
         let said = harmless(&output.stderr);
         assert!(said.contains("manifest.json of") && said.contains("put a copy"), "{said}");
     }
     assert_eq!(RunDir::open(&dir).unwrap().damage.len(), 1);
+    // Others are not measured against what is left of it.
+    manifest.run = "sound".to_owned();
+    let sound = write_record(runs.path(), &manifest);
+    let sound = sound.to_str().unwrap();
+    let kept_in = ["store", run, "--to", "http://127.0.0.1:1"];
+    for args in [&["compare", sound, run][..], &["compare", run, sound], &kept_in] {
+        let output = narrows(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        let said = harmless(&output.stderr);
+        assert!(said.contains(&format!("manifest.json of {run} is damaged")), "{said}");
+    }
 }
 
 #[test]
