@@ -115,10 +115,10 @@ const PLAN: &str = "benchmark-plan";
 const ARTICLE: &str = "article";
 const SELECTION: &str = "replica-selection";
 const DCP: &str = "dcp-rebalance";
-const SMALL: &str = "The index has some MB in place of 4.9 GB: what comes before its first chunk and after its last one is most \
-     of the time that is left.";
-const NEARLY: &str = "1.91 where 1.98 is asked. The index has some MB in place of 4.9 GB: what comes before its first chunk and \
-     after its last one is a large part of the time.";
+const SMALL: &str = "The index has some MB in place of 5.26 GB: what comes before its first chunk and after its last \
+     one is most of the time that is left.";
+const NEARLY: &str = "1.91 where 1.98 is asked. The index has some MB in place of 5.26 GB: what comes before its first \
+     chunk and after its last one is a large part of the time.";
 const ZSTD: &str = "This engine compresses with zstd, which takes a thirtieth of what DEFLATE takes, so that compression no \
      longer costs what it saves.";
 const BARELY: &str = "It is slower, by 11 % where 14 % is asked: what comes before the first chunk and after the last one takes as \
