@@ -112,6 +112,17 @@ fn make_dir_with(
     dir: &Path,
     mut sync: impl FnMut(&Path, &File) -> io::Result<()>,
 ) -> io::Result<()> {
+    match make_missing(dir, &mut sync) {
+        // One above has gone meanwhile, as that of an index goes with its last copy.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make_missing(dir, &mut sync),
+        made => made,
+    }
+}
+
+fn make_missing(
+    dir: &Path,
+    sync: &mut impl FnMut(&Path, &File) -> io::Result<()>,
+) -> io::Result<()> {
     let is_missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.is_dir();
     let missing: Vec<&Path> = dir.ancestors().take_while(is_missing).collect();
     for dir in missing.into_iter().rev() {
@@ -246,6 +257,19 @@ mod tests {
         };
         make_dir_with(&copy, sync).unwrap();
         assert_eq!(synced, [indices.clone(), indices.join("uuid")]);
+    }
+
+    #[test]
+    fn a_directory_is_made_all_the_same_where_one_above_goes_meanwhile() {
+        let root = tempfile::tempdir().unwrap();
+        let index = root.path().join("uuid");
+        let mut goes = true;
+        let sync = |_: &Path, _: &File| match std::mem::take(&mut goes) {
+            true => fs::remove_dir(&index),
+            false => Ok(()),
+        };
+        make_dir_with(&index.join("0"), sync).unwrap();
+        assert!(index.join("0").is_dir() && !goes);
     }
 
     #[test]
