@@ -94,8 +94,11 @@ impl NodeDisk {
         let turns = paths.each_ref().map(|path| self.turns.next(path));
         let remove = move || {
             // Otherwise another copy has come here since.
-            let Some(_metadata) = turns[0].take() else { return Ok(paths) };
-            let _leases = turns[1].take();
+            let Some(mut metadata) = turns[0].take() else { return Ok(paths) };
+            let mut leases = turns[1].take();
+            // Also where it fails: what was to be written before must not appear beside what is left.
+            *metadata = turns[0].number;
+            leases.iter_mut().for_each(|made| **made = turns[1].number);
             for path in &paths {
                 missing_is_fine(fs::remove_file(path))?;
             }

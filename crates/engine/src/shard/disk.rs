@@ -215,7 +215,9 @@ impl NodeDisk {
         };
         let turn = self.turns.next(&paths[0]);
         let write = move || {
-            let written = turn.take().map_or(Ok(()), |_one| replace(&paths, &text));
+            let written = turn
+                .take()
+                .map_or(Ok(()), |mut made| replace(&paths, &text).map(|()| *made = turn.number));
             drop(lock);
             written
         };

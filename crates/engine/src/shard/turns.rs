@@ -15,7 +15,7 @@ pub(super) struct Turns {
 
 /// A change's turn at a file.
 pub(super) struct Turn {
-    number: u64,
+    pub(super) number: u64,
     /// The last change that was made.
     made: Arc<Mutex<u64>>,
 }
@@ -40,13 +40,24 @@ impl Turns {
 }
 
 impl Turn {
-    /// Waits for a change that is being made; none where a later one was made already.
+    /// Waits for a change that is being made; none where a later one was made already. This one counts as made once
+    /// its number is put there: one that failed stands for no earlier one.
     pub(super) fn take(&self) -> Option<MutexGuard<'_, u64>> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = *made < self.number;
-        is_due.then(|| {
-            *made = self.number;
-            made
-        })
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        (*made < self.number).then_some(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_was_made_stands_for_those_before_it_and_one_that_failed_for_none() {
+        let turns = Turns::default();
+        let [first, second, third] = [0; 3].map(|_| turns.next(Path::new("file")));
+        drop(third.take());
+        *second.take().unwrap() = second.number;
+        assert!(first.take().is_none() && third.take().is_some());
     }
 }
