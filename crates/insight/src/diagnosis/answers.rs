@@ -85,7 +85,7 @@ enum Part {
 impl Part {
     fn of(why: &Why) -> Part {
         match why {
-            Why::Untold(node, what) => Part::Untold(vec![node.clone()], *what),
+            Why::Untold(node, what) => Part::Untold(vec![node.clone()], what),
             other => Part::Said(other.words()),
         }
     }
