@@ -70,7 +70,7 @@ mod update;
 mod uri_query;
 
 use engine::{Error, Node, NodeConfig};
-use world::Env;
+use world::{Env, LocalFuture};
 
 pub use engine::core::{BasicAuth, PresentedAs};
 pub use hosts::is_own_name;
@@ -84,11 +84,13 @@ use server::{listen, serve};
 
 /// Starts a node and serves clients at its `http` address, from before it joins its cluster. An address that others
 /// than this machine can reach is refused without credentials.
-pub async fn start(env: &Env, config: NodeConfig) -> Result<Node, Error> {
-    engine::check_addresses(env, &config)?;
-    let listen_failed = |source| Error::Listen { node: config.name.clone(), source };
-    let listener = listen(env, &config.http).await.map_err(listen_failed)?;
-    let address = listener.address().to_owned();
-    let serve = |node: &Node| node.core().keep("rest", serve(node.clone(), listener));
-    Node::start(env, config, address, serve).await
+pub fn start(env: &Env, config: NodeConfig) -> LocalFuture<'_, Result<Node, Error>> {
+    Box::pin(async move {
+        engine::check_addresses(env, &config)?;
+        let listen_failed = |source| Error::Listen { node: config.name.clone(), source };
+        let listener = listen(env, &config.http).await.map_err(listen_failed)?;
+        let address = listener.address().to_owned();
+        let serve = |node: &Node| node.core().keep("rest", serve(node.clone(), listener));
+        Node::start(env, config, address, Box::new(serve)).await
+    })
 }

@@ -17,6 +17,7 @@ use super::surface::{Refused, refused};
 use super::{RestRequest, RestResponse};
 use engine::Node;
 use engine::transport::{Failure, Result};
+use world::LocalFuture;
 
 /// `http.max_initial_line_length`. It bounds what lists of patterns cost that stand in a path.
 const MAX_LINE_BYTES: usize = 4096;
@@ -106,8 +107,8 @@ pub fn check_request(method: &str, path: &str) -> Result<()> {
 }
 
 /// Answers one request. Never fails: what goes wrong is an answer, too.
-pub async fn handle(node: &Node, request: RestRequest) -> RestResponse {
-    handle_as(node, request, None).await
+pub fn handle(node: &Node, request: RestRequest) -> LocalFuture<'_, RestResponse> {
+    Box::pin(handle_as(node, request, None))
 }
 
 /// The same of a client that sent an `X-Opaque-Id`.

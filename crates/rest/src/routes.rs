@@ -1,8 +1,5 @@
 //! The table of routes.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use super::active::ACTIVE;
 use super::answer::Reply;
 use super::call::Call;
@@ -19,9 +16,9 @@ use super::{
 };
 use engine::state::{AutoFollowChange, TemplateKind};
 use engine::transport::Result;
+use world::LocalFuture;
 
-type Answer = Pin<Box<dyn Future<Output = Result<Reply>>>>;
-pub(super) type Handler = fn(Call) -> Answer;
+pub(super) type Handler = fn(Call) -> LocalFuture<'static, Result<Reply>>;
 
 /// A line of the table.
 pub(super) struct Route {

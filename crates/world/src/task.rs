@@ -16,8 +16,12 @@ pub(crate) trait Abort {
     fn abort(&self);
 }
 
+/// A future behind a pointer. An `async fn` is compiled anew in each crate that awaits it, with all that it awaits, and
+/// as small or as fast as that crate is; a function that answers with this is compiled once, in its own crate.
+pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
 /// A task's future, its output taken care of.
-pub(crate) type Body = Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) type Body = LocalFuture<'static, ()>;
 
 /// What the task leaves for its handle.
 struct Output<T> {

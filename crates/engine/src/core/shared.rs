@@ -2,13 +2,12 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 use policy::foreground::ForegroundDetector;
 use tokio::sync::{Notify, oneshot};
-use world::{Env, Task, Time};
+use world::{Env, LocalFuture, Task, Time};
 
 use super::activity::Activity;
 use super::compression::Paths;
@@ -22,8 +21,6 @@ use crate::settings::Settings;
 use crate::shard::{LocalShard, NodeDisk, ShardKey};
 use crate::state::{ClusterState, Event};
 use crate::transport::{Failure, NodeRow, Pool, Reply, Request, Result};
-
-type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// What a node's features share.
 pub struct Core {
@@ -55,12 +52,12 @@ pub struct Core {
 }
 
 /// Handles an event on the manager; answers with the version of the new state.
-pub(crate) type Submit = Box<dyn Fn(Event) -> LocalFuture<Result<u64>>>;
+pub(crate) type Submit = Box<dyn Fn(Event) -> LocalFuture<'static, Result<u64>>>;
 
 /// What is called of the parts above, handed over when the node starts.
 pub(crate) struct Upward {
     /// Answers a request of this node to itself.
-    pub(crate) dispatch: Box<dyn Fn(Request) -> LocalFuture<Result<Reply>>>,
+    pub(crate) dispatch: Box<dyn Fn(Request) -> LocalFuture<'static, Result<Reply>>>,
     /// On the manager alone.
     pub(crate) submit: Option<Submit>,
     /// The remote clusters of the settings are others than before.

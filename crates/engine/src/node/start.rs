@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-use world::Env;
+use world::{Env, LocalFuture};
 
 use super::manager::{Manager, version_of};
 use super::parts::{ManagerSeen, Node, Parts};
@@ -21,11 +21,20 @@ use crate::transport::{self, Envelope, Failure, NodeRow, Result};
 impl Node {
     /// Starts a node: listens for other nodes, joins its cluster, and brings up the copies that belong on it. Clients
     /// are served at `http`; `serve` is called once there is a node to serve them with.
-    pub async fn start(
+    pub fn start<'a>(
+        env: &'a Env,
+        config: NodeConfig,
+        http: String,
+        serve: Box<dyn FnOnce(&Node) + 'a>,
+    ) -> LocalFuture<'a, Result<Node, Error>> {
+        Box::pin(Node::start_serving(env, config, http, serve))
+    }
+
+    async fn start_serving(
         env: &Env,
         config: NodeConfig,
         http: String,
-        serve: impl FnOnce(&Node),
+        serve: Box<dyn FnOnce(&Node) + '_>,
     ) -> Result<Node, Error> {
         let disk = NodeDisk::open(env, &config.name, &config.data).await?;
         let listen = |source| Error::Listen { node: config.name.clone(), source };
@@ -137,19 +146,21 @@ impl Node {
     }
 
     /// Stops: closes every copy in order, ends every task, and gives up the addresses.
-    pub async fn stop(self) {
-        let Parts { core, follow_tasks, recovery, remotes, stopping, .. } = &*self.parts;
-        stopping.set(true);
-        follow_tasks.stop();
-        let shards = std::mem::take(&mut *core.shards.borrow_mut());
-        for shard in shards.into_values() {
-            shard.close().await;
-        }
-        recovery.sessions.clear();
-        remotes.stop().await;
-        core.pool.close();
-        core.end_tasks().await;
-        core.disk.release();
+    pub fn stop(self) -> LocalFuture<'static, ()> {
+        Box::pin(async move {
+            let Parts { core, follow_tasks, recovery, remotes, stopping, .. } = &*self.parts;
+            stopping.set(true);
+            follow_tasks.stop();
+            let shards = std::mem::take(&mut *core.shards.borrow_mut());
+            for shard in shards.into_values() {
+                shard.close().await;
+            }
+            recovery.sessions.clear();
+            remotes.stop().await;
+            core.pool.close();
+            core.end_tasks().await;
+            core.disk.release();
+        })
     }
 }
 

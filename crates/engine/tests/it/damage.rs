@@ -321,7 +321,7 @@ async fn a_node_that_has_not_joined_says_so(env: Env) {
     let config = c.config(1);
     c.stop_node(0).await;
     let host = env.host("c-1");
-    let node = engine::Node::start(&host, config, "nowhere:0".to_owned(), |node| {
+    let serve = |node: &engine::Node| {
         let (node, env) = (node.clone(), env.clone());
         node.core().clone().keep("asks", async move {
             loop {
@@ -336,7 +336,8 @@ async fn a_node_that_has_not_joined_says_so(env: Env) {
                 env.sleep(Duration::from_millis(100)).await;
             }
         });
-    });
+    };
+    let node = engine::Node::start(&host, config, "nowhere:0".to_owned(), Box::new(serve));
     let error = node.await.err().unwrap().to_string();
     assert!(error.contains("could not join"), "{error}");
 }
