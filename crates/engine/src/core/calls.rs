@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use policy::failures::{Action, Component, action};
+use world::LocalFuture;
 
 use super::proxied::connected_address;
 use super::shared::Core;
@@ -55,21 +56,26 @@ impl Core {
     }
 
     /// Tells the manager what happened, and waits until the new state is here.
-    pub async fn submit(&self, event: Event) -> Result<()> {
-        let version = match &self.upward().submit {
-            Some(submit) => submit(event).await?,
-            None => {
-                match self.ask_manager(Request::Submit(Box::new(event)), MANAGER_TIMEOUT).await? {
-                    Response::Version(version) => version,
-                    _ => return Err(unexpected()),
+    pub fn submit(&self, event: Event) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let version = match &self.upward().submit {
+                Some(submit) => submit(event).await?,
+                None => {
+                    match self
+                        .ask_manager(Request::Submit(Box::new(event)), MANAGER_TIMEOUT)
+                        .await?
+                    {
+                        Response::Version(version) => version,
+                        _ => return Err(unexpected()),
+                    }
                 }
+            };
+            // The manager publishes a state before it answers, but publishing to this node may have failed.
+            if self.state().version < version {
+                self.ask_for_state().await?;
             }
-        };
-        // The manager publishes a state before it answers, but publishing to this node may have failed.
-        if self.state().version < version {
-            self.ask_for_state().await?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Takes over the manager's state of now.

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use query::Mapping;
+use world::LocalFuture;
 
 use super::service::FollowService;
 use super::source::Source;
@@ -28,9 +29,11 @@ pub struct FollowRequest {
 /// `PUT {index}/_ccr/follow`: makes an index whose primaries recover from the leader's.
 ///
 /// It runs to its end also where the client goes away: a follower must not stay unless its leader confirms it.
-pub async fn follow(service: &Rc<FollowService>, request: FollowRequest) -> Result<()> {
-    let following = create_and_confirm(service.clone(), request);
-    service.core.run_to_end("makes a follower", following).await
+pub fn follow(service: &Rc<FollowService>, request: FollowRequest) -> LocalFuture<'_, Result<()>> {
+    Box::pin(async move {
+        let following = create_and_confirm(service.clone(), request);
+        service.core.run_to_end("makes a follower", following).await
+    })
 }
 
 /// If this node knows the leader's index already, the follower is created from that and recovery begins at once, while
@@ -102,24 +105,26 @@ async fn create(
 }
 
 /// Removes a follower's leases on all shards of its leader; fails if one of them does not answer.
-pub async fn drop_leases(
-    service: &Rc<FollowService>,
-    origin: &FollowOrigin,
-    lease: &str,
+pub fn drop_leases<'a>(
+    service: &'a Rc<FollowService>,
+    origin: &'a FollowOrigin,
+    lease: &'a str,
     shards: Vec<(u32, String)>,
-) -> Result<()> {
-    let mut dropped = Ok(());
-    for (shard, history_uuid) in shards {
-        let leader = LeaderShard {
-            index: origin.leader_index.clone(),
-            index_uuid: origin.leader_uuid.clone(),
-            shard,
-            history_uuid,
-        };
-        let source = Source::new(&origin.remote_cluster, leader, lease.to_owned());
-        if let Err(error) = source.renew(service, None).await {
-            dropped = Err(error.into());
+) -> LocalFuture<'a, Result<()>> {
+    Box::pin(async move {
+        let mut dropped = Ok(());
+        for (shard, history_uuid) in shards {
+            let leader = LeaderShard {
+                index: origin.leader_index.clone(),
+                index_uuid: origin.leader_uuid.clone(),
+                shard,
+                history_uuid,
+            };
+            let source = Source::new(&origin.remote_cluster, leader, lease.to_owned());
+            if let Err(error) = source.renew(service, None).await {
+                dropped = Err(error.into());
+            }
         }
-    }
-    dropped
+        dropped
+    })
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use record::ledger;
 use store::Segments;
+use world::LocalFuture;
 
 use super::parts::Node;
 use crate::shard::LocalShard;
@@ -22,36 +23,39 @@ impl Node {
     }
 
     /// Reads this node's started copies of an index, document by document: for a checker.
-    pub async fn copies(&self, index: &str) -> Result<Vec<ledger::Copy>> {
-        let of_index: Vec<Rc<LocalShard>> = {
-            let shards = self.core().shards.borrow();
-            shards.values().filter(|s| s.index == index && s.is_started()).cloned().collect()
-        };
-        let mut copies = Vec::new();
-        for shard in of_index {
-            let store = shard.store()?;
-            let held = |document: store::ListedDocument| ledger::Held {
-                id: document.id.to_string(),
-                seq_no: document.seq_no,
-                version: document.version,
-                content: document.hash,
+    pub fn copies<'a>(&'a self, index: &'a str) -> LocalFuture<'a, Result<Vec<ledger::Copy>>> {
+        Box::pin(async move {
+            let of_index: Vec<Rc<LocalShard>> = {
+                let shards = self.core().shards.borrow();
+                shards.values().filter(|s| s.index == index && s.is_started()).cloned().collect()
             };
-            let documents: Vec<ledger::Held> = store.list().await?.into_iter().map(held).collect();
-            let runs = match self.core().env.is_virtual() {
-                true => without(&store.digest().await?, &documents),
-                false => ledger::RunSum::default(),
-            };
-            let role = if shard.is_primary() { "primary" } else { "replica" };
-            copies.push(ledger::Copy {
-                name: format!("{}, {role} [{index}][{}]", self.name(), shard.number),
-                shard: shard.number,
-                documents,
-                runs,
-                max_seq_no: store.max_seq_no(),
-                local_checkpoint: store.local_checkpoint(),
-            });
-        }
-        Ok(copies)
+            let mut copies = Vec::new();
+            for shard in of_index {
+                let store = shard.store()?;
+                let held = |document: store::ListedDocument| ledger::Held {
+                    id: document.id.to_string(),
+                    seq_no: document.seq_no,
+                    version: document.version,
+                    content: document.hash,
+                };
+                let documents: Vec<ledger::Held> =
+                    store.list().await?.into_iter().map(held).collect();
+                let runs = match self.core().env.is_virtual() {
+                    true => without(&store.digest().await?, &documents),
+                    false => ledger::RunSum::default(),
+                };
+                let role = if shard.is_primary() { "primary" } else { "replica" };
+                copies.push(ledger::Copy {
+                    name: format!("{}, {role} [{index}][{}]", self.name(), shard.number),
+                    shard: shard.number,
+                    documents,
+                    runs,
+                    max_seq_no: store.max_seq_no(),
+                    local_checkpoint: store.local_checkpoint(),
+                });
+            }
+            Ok(copies)
+        })
     }
 
     /// Fills this node's copy of a shard with `documents` that exist only as a number and take `bytes` in the

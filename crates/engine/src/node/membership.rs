@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use policy::failures::{Action, Component, action};
+use world::LocalFuture;
 
 use super::parts::{ManagerSeen, Node};
 use crate::core::{MANAGER_TIMEOUT, warn};
@@ -76,15 +77,17 @@ impl Node {
 
     /// Makes sure that this node knows what the manager published last: for questions that the field's nodes pass on to
     /// their master. Fails as soon as this node knows that the manager does not answer, at the latest after `limit`.
-    pub async fn catch_up(&self, limit: Duration) -> Result<()> {
-        let core = self.core();
-        let limit = limit.min(MANAGER_TIMEOUT);
-        let lost = core.wait_for_state(limit, |_| self.manager_missing().is_some());
-        tokio::select! {
-            biased;
-            done = core.catch_up() => done,
-            _ = lost => Err(self.manager_missing().unwrap_or_else(|| core.no_manager("does not answer"))),
-        }
+    pub fn catch_up(&self, limit: Duration) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let core = self.core();
+            let limit = limit.min(MANAGER_TIMEOUT);
+            let lost = core.wait_for_state(limit, |_| self.manager_missing().is_some());
+            tokio::select! {
+                biased;
+                done = core.catch_up() => done,
+                _ = lost => Err(self.manager_missing().unwrap_or_else(|| core.no_manager("does not answer"))),
+            }
+        })
     }
 
     fn lost_manager(&self) {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use world::Time;
+use world::{LocalFuture, Time};
 
 use super::manager::Manager;
 use super::stored_indices::StoredIndices;
@@ -90,14 +90,16 @@ impl Node {
     }
 
     /// What came of auto-following, which the manager knows; it is not waited for longer than `limit`.
-    pub async fn auto_follow_stats(&self, limit: Duration) -> Result<serde_json::Value> {
-        if self.parts.manager.is_some() {
-            return Ok(self.parts.auto_following.to_json());
-        }
-        match self.core().ask_manager(Request::AutoFollowStats, limit).await? {
-            Response::Json(text) => serde_json::from_str(&text).map_err(|_| unexpected()),
-            _ => Err(unexpected()),
-        }
+    pub fn auto_follow_stats(&self, limit: Duration) -> LocalFuture<'_, Result<serde_json::Value>> {
+        Box::pin(async move {
+            if self.parts.manager.is_some() {
+                return Ok(self.parts.auto_following.to_json());
+            }
+            match self.core().ask_manager(Request::AutoFollowStats, limit).await? {
+                Response::Json(text) => serde_json::from_str(&text).map_err(|_| unexpected()),
+                _ => Err(unexpected()),
+            }
+        })
     }
 
     /// Cuts the node off from other nodes and clients, or heals that. Connections stay open without an error, and

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use query::Mapping;
 use store::{Options, Segments, Shard};
+use world::LocalFuture;
 
 use super::parts::Node;
 use super::{disk_usage, dispatch};
@@ -61,43 +62,55 @@ pub struct DiskSize {
 ///
 /// The state that will be is worked out first, so that copies are open under the ids that it gives them by the time
 /// that nodes hear of it. Of disks that are named here it is known at once how full they are.
-pub async fn place(nodes: &[Node], indices: &[Placement], disks: &[DiskSize]) -> Result<()> {
-    let lacks = || Failure::new(503, "not_master_exception", "none of the nodes is the manager");
-    let manager = nodes.iter().find_map(|node| dispatch::manager(node).ok()).ok_or_else(lacks)?;
-    let events = || indices.iter().map(|one| Event::PlaceIndex(Box::new(one.placed.clone())));
-    let mut after = ClusterState::clone(&manager.state());
-    let now_ms = nodes[0].core().env.epoch_ms();
-    let batch = state::apply_all(&mut after, now_ms, events().collect());
-    batch.accepted.iter().try_for_each(|one| one.as_ref().copied().map_err(Failure::from))?;
-    let after = Rc::new(after);
-    let contents: Rc<BTreeMap<String, Vec<ShardContents>>> = Rc::new(
-        indices.iter().map(|one| (one.placed.index.clone(), one.contents.clone())).collect(),
-    );
-    let opening: Vec<_> = nodes
-        .iter()
-        .map(|node| {
-            let (node, after, contents) = (node.clone(), after.clone(), contents.clone());
-            let env = node.core().env.clone();
-            env.spawn("puts copies in place", async move { open(&node, &after, &contents).await })
-        })
-        .collect();
-    for one in opening {
-        one.await.map_err(|_| Failure::new(503, "node_closed_exception", "a node has ended"))??;
-    }
-    for DiskSize { node, total_bytes, free_bytes } in disks {
-        if let Some(node) = nodes.iter().find(|one| one.name() == node) {
-            disk_usage::set_size(node.core(), (*total_bytes, *free_bytes));
+pub fn place<'a>(
+    nodes: &'a [Node],
+    indices: &'a [Placement],
+    disks: &'a [DiskSize],
+) -> LocalFuture<'a, Result<()>> {
+    Box::pin(async move {
+        let lacks =
+            || Failure::new(503, "not_master_exception", "none of the nodes is the manager");
+        let manager =
+            nodes.iter().find_map(|node| dispatch::manager(node).ok()).ok_or_else(lacks)?;
+        let events = || indices.iter().map(|one| Event::PlaceIndex(Box::new(one.placed.clone())));
+        let mut after = ClusterState::clone(&manager.state());
+        let now_ms = nodes[0].core().env.epoch_ms();
+        let batch = state::apply_all(&mut after, now_ms, events().collect());
+        batch.accepted.iter().try_for_each(|one| one.as_ref().copied().map_err(Failure::from))?;
+        let after = Rc::new(after);
+        let contents: Rc<BTreeMap<String, Vec<ShardContents>>> = Rc::new(
+            indices.iter().map(|one| (one.placed.index.clone(), one.contents.clone())).collect(),
+        );
+        let opening: Vec<_> = nodes
+            .iter()
+            .map(|node| {
+                let (node, after, contents) = (node.clone(), after.clone(), contents.clone());
+                let env = node.core().env.clone();
+                env.spawn(
+                    "puts copies in place",
+                    async move { open(&node, &after, &contents).await },
+                )
+            })
+            .collect();
+        for one in opening {
+            one.await
+                .map_err(|_| Failure::new(503, "node_closed_exception", "a node has ended"))??;
         }
-    }
-    let looks = nodes.iter().map(|node| (node.name(), disk_usage::look(node.core())));
-    let seen = (!disks.is_empty()).then(|| disk_usage::together(looks));
-    let seen = seen.map(|info| Event::DisksSeen(Box::new(info)));
-    let answers: Vec<_> = events().chain(seen).map(|event| manager.put(event)).collect();
-    for answer in answers {
-        let ended = || Failure::new(503, "node_closed_exception", "the manager has ended");
-        answer.await.map_err(|_| ended())??;
-    }
-    Ok(())
+        for DiskSize { node, total_bytes, free_bytes } in disks {
+            if let Some(node) = nodes.iter().find(|one| one.name() == node) {
+                disk_usage::set_size(node.core(), (*total_bytes, *free_bytes));
+            }
+        }
+        let looks = nodes.iter().map(|node| (node.name(), disk_usage::look(node.core())));
+        let seen = (!disks.is_empty()).then(|| disk_usage::together(looks));
+        let seen = seen.map(|info| Event::DisksSeen(Box::new(info)));
+        let answers: Vec<_> = events().chain(seen).map(|event| manager.put(event)).collect();
+        for answer in answers {
+            let ended = || Failure::new(503, "node_closed_exception", "the manager has ended");
+            answer.await.map_err(|_| ended())??;
+        }
+        Ok(())
+    })
 }
 
 /// Opens the copies of a node.

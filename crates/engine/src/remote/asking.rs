@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::Value;
+use world::LocalFuture;
 
 use super::addresses::{addresses, addresses_of_any};
 use super::patience::{REMOTE_TIMEOUT, SILENT_PATIENCE};
@@ -53,22 +54,24 @@ pub struct Listing {
 }
 
 /// Asks a remote cluster for its indices; none where it is still at the version that is known after a wait.
-pub async fn list(
-    service: &Rc<RemoteClusterService>,
-    alias: &str,
+pub fn list<'a>(
+    service: &'a Rc<RemoteClusterService>,
+    alias: &'a str,
     known_version: Option<u64>,
     wait: Duration,
-) -> Result<Option<Listing>> {
-    let request = Request::RemoteIndices { known_version, wait };
-    match ask_any(service, alias, request, wait).await? {
-        Response::Done => Ok(None),
-        Response::RemoteIndices { version, indices, others, .. } => {
-            let mut uuids = others;
-            uuids.extend(indices.into_iter().map(|(name, index)| (name, index.uuid.clone())));
-            Ok(Some(Listing { version, uuids }))
+) -> LocalFuture<'a, Result<Option<Listing>>> {
+    Box::pin(async move {
+        let request = Request::RemoteIndices { known_version, wait };
+        match ask_any(service, alias, request, wait).await? {
+            Response::Done => Ok(None),
+            Response::RemoteIndices { version, indices, others, .. } => {
+                let mut uuids = others;
+                uuids.extend(indices.into_iter().map(|(name, index)| (name, index.uuid.clone())));
+                Ok(Some(Listing { version, uuids }))
+            }
+            _ => Err(unexpected()),
         }
-        _ => Err(unexpected()),
-    }
+    })
 }
 
 /// Asks the nodes one after another until one answers, for half a minute in all; a long poll may take `wait` longer.
@@ -115,31 +118,33 @@ pub(super) async fn ask_any(
 }
 
 /// How many nodes of a remote cluster answer within `limit`, of those that the field connects to.
-pub async fn connected_nodes(
-    service: &Rc<RemoteClusterService>,
-    alias: &str,
+pub fn connected_nodes<'a>(
+    service: &'a Rc<RemoteClusterService>,
+    alias: &'a str,
     limit: Duration,
-) -> usize {
-    let calls: Vec<_> = addresses(service, alias)
-        .unwrap_or_default()
-        .into_iter()
-        .map(|address| {
-            let (service2, alias) = (service.clone(), alias.to_owned());
-            service.core.env.spawn("asks a node of a remote cluster", async move {
-                let answer =
-                    service2.core.call(&address, Class::Control, Request::Hello, limit).await;
-                service2.note_seed(&alias, &address, &answer);
-                match answer {
-                    Ok(Response::Hello(row)) => Some(row.transport),
-                    _ => None,
-                }
+) -> LocalFuture<'a, usize> {
+    Box::pin(async move {
+        let calls: Vec<_> = addresses(service, alias)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|address| {
+                let (service2, alias) = (service.clone(), alias.to_owned());
+                service.core.env.spawn("asks a node of a remote cluster", async move {
+                    let answer =
+                        service2.core.call(&address, Class::Control, Request::Hello, limit).await;
+                    service2.note_seed(&alias, &address, &answer);
+                    match answer {
+                        Ok(Response::Hello(row)) => Some(row.transport),
+                        _ => None,
+                    }
+                })
             })
-        })
-        .collect();
-    // Two seeds may lead to one node.
-    let mut nodes = BTreeSet::new();
-    for call in calls {
-        nodes.extend(call.await.ok().flatten());
-    }
-    nodes.len().min(NODE_CONNECTIONS)
+            .collect();
+        // Two seeds may lead to one node.
+        let mut nodes = BTreeSet::new();
+        for call in calls {
+            nodes.extend(call.await.ok().flatten());
+        }
+        nodes.len().min(NODE_CONNECTIONS)
+    })
 }

@@ -3,6 +3,8 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use world::LocalFuture;
+
 use super::addresses::remote_of;
 use super::patience::SILENT_PATIENCE;
 use super::service::RemoteClusterService;
@@ -28,16 +30,19 @@ pub(super) async fn reopen_sockets(service: &Rc<RemoteClusterService>, alias: &s
 /// How many sockets to the proxy of a remote cluster are open, of those that the settings ask for. Where there are any,
 /// the proxy is asked as well, and waited for within `limit`, so that the time of the answer tells the round trip as it
 /// does for nodes. That goes over a connection of its own: in the sockets it would wait for what they carry.
-pub async fn connected_sockets(
-    service: &RemoteClusterService,
-    proxy: &Proxy,
+pub fn connected_sockets<'a>(
+    service: &'a RemoteClusterService,
+    proxy: &'a Proxy,
     limit: Duration,
-) -> usize {
-    let open = || service.core.pool.open_sockets(&proxy.address).range(..proxy.sockets).count();
-    if open() > 0 {
-        // A proxy that does not answer is told by its sockets, which end.
-        let asked = service.core.pool.call(&proxy.address, Class::Control, Request::Hello, limit);
-        let _ = asked.await;
-    }
-    open()
+) -> LocalFuture<'a, usize> {
+    Box::pin(async move {
+        let open = || service.core.pool.open_sockets(&proxy.address).range(..proxy.sockets).count();
+        if open() > 0 {
+            // A proxy that does not answer is told by its sockets, which end.
+            let asked =
+                service.core.pool.call(&proxy.address, Class::Control, Request::Hello, limit);
+            let _ = asked.await;
+        }
+        open()
+    })
 }

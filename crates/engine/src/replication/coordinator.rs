@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use policy::routing;
 use store::{SyntheticBatch, WriteRequest};
-use world::Task;
+use world::{LocalFuture, Task};
 
 use super::apply::{RETRY_AFTER, not_known};
 use crate::core::Core;
@@ -22,71 +22,77 @@ pub const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Writes documents to an index from any node: each to its shard's primary, for which it waits no longer than `limit`.
 /// One result for each request, in order.
-pub async fn write_documents(
-    core: &Rc<Core>,
-    index: &str,
+pub fn write_documents<'a>(
+    core: &'a Rc<Core>,
+    index: &'a str,
     requests: Vec<WriteRequest>,
     limit: Duration,
-) -> Result<Vec<Result<Written>>> {
-    let index = Routed::by(core, index)?;
-    let mut groups = Groups::new();
-    let mut refused = Vec::new();
-    let total = requests.len();
-    let share = total.div_ceil(index.shards as usize);
-    // Ids spread evenly, but for a few.
-    let room = share + share / 8;
-    for (place, request) in requests.into_iter().enumerate() {
-        if let Err(failure) = check_size(&request).and_then(|()| index.check_routing(&request)) {
-            refused.push((place, failure));
-            continue;
+) -> LocalFuture<'a, Result<Vec<Result<Written>>>> {
+    Box::pin(async move {
+        let index = Routed::by(core, index)?;
+        let mut groups = Groups::new();
+        let mut refused = Vec::new();
+        let total = requests.len();
+        let share = total.div_ceil(index.shards as usize);
+        // Ids spread evenly, but for a few.
+        let room = share + share / 8;
+        for (place, request) in requests.into_iter().enumerate() {
+            if let Err(failure) = check_size(&request).and_then(|()| index.check_routing(&request))
+            {
+                refused.push((place, failure));
+                continue;
+            }
+            let by = request.routing().unwrap_or(request.id());
+            let shard = routing::shard_of(by, index.shards);
+            let new_group = || (Vec::with_capacity(room), Vec::with_capacity(room));
+            let (places, group) = groups.entry(shard).or_insert_with(new_group);
+            places.push(place);
+            group.push(request);
         }
-        let by = request.routing().unwrap_or(request.id());
-        let shard = routing::shard_of(by, index.shards);
-        let new_group = || (Vec::with_capacity(room), Vec::with_capacity(room));
-        let (places, group) = groups.entry(shard).or_insert_with(new_group);
-        places.push(place);
-        group.push(request);
-    }
-    let mut results = write_groups(core, index, groups, (total, limit)).await;
-    refused.into_iter().for_each(|(place, failure)| results[place] = Err(failure));
-    Ok(results)
+        let mut results = write_groups(core, index, groups, (total, limit)).await;
+        refused.into_iter().for_each(|(place, failure)| results[place] = Err(failure));
+        Ok(results)
+    })
 }
 
 /// Writes a synthetic batch: new documents that exist only as a number, an equal part to each shard. In the
 /// virtual world alone. What became of each part: shard, documents, result. Without an `id` each part has one of
 /// its own.
-pub async fn write_synthetic_batch(
-    core: &Rc<Core>,
-    index: &str,
+pub fn write_synthetic_batch<'a>(
+    core: &'a Rc<Core>,
+    index: &'a str,
     documents: u64,
     source_bytes: u64,
-    id: Option<&str>,
-) -> Result<Vec<(u32, u64, Result<Written>)>> {
-    let index = Routed::by(core, index)?;
-    if index.requires_routing {
-        return Err(Failure::routing_missing(&index.name, id.unwrap_or("")));
-    }
-    let share = |whole: u64, shard: u32| SyntheticBatch::share(whole, shard, index.shards);
-    let mut groups = Groups::new();
-    let mut parts = Vec::new();
-    for shard in 0..index.shards {
-        let (documents, bytes) = (share(documents, shard), share(source_bytes, shard));
-        if documents > 0 {
-            let id = id.map_or_else(|| core.next_id(), |id| SyntheticBatch::id_of_shard(id, shard));
-            let (id, batch) = (Arc::from(id), SyntheticBatch::new(documents, bytes));
-            groups.insert(
-                shard,
-                (vec![parts.len()], vec![WriteRequest::SyntheticBatch { id, batch }]),
-            );
-            parts.push((shard, documents));
+    id: Option<&'a str>,
+) -> LocalFuture<'a, Result<Vec<(u32, u64, Result<Written>)>>> {
+    Box::pin(async move {
+        let index = Routed::by(core, index)?;
+        if index.requires_routing {
+            return Err(Failure::routing_missing(&index.name, id.unwrap_or("")));
         }
-    }
-    let results = write_groups(core, index, groups, (parts.len(), WRITE_TIMEOUT)).await;
-    Ok(parts
-        .into_iter()
-        .zip(results)
-        .map(|((shard, some), result)| (shard, some, result))
-        .collect())
+        let share = |whole: u64, shard: u32| SyntheticBatch::share(whole, shard, index.shards);
+        let mut groups = Groups::new();
+        let mut parts = Vec::new();
+        for shard in 0..index.shards {
+            let (documents, bytes) = (share(documents, shard), share(source_bytes, shard));
+            if documents > 0 {
+                let id =
+                    id.map_or_else(|| core.next_id(), |id| SyntheticBatch::id_of_shard(id, shard));
+                let (id, batch) = (Arc::from(id), SyntheticBatch::new(documents, bytes));
+                groups.insert(
+                    shard,
+                    (vec![parts.len()], vec![WriteRequest::SyntheticBatch { id, batch }]),
+                );
+                parts.push((shard, documents));
+            }
+        }
+        let results = write_groups(core, index, groups, (parts.len(), WRITE_TIMEOUT)).await;
+        Ok(parts
+            .into_iter()
+            .zip(results)
+            .map(|((shard, some), result)| (shard, some, result))
+            .collect())
+    })
 }
 
 /// The index that writes are routed by. Another of the same name is not meant, however long a write waits.

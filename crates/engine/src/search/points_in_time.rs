@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use query::{SearchRequest, TrackTotalHits};
+use world::LocalFuture;
 
 use super::asked_shards::{AskedShard, ViewOfShard};
 use super::coordinator::{SearchJob, search_shards};
@@ -33,46 +34,53 @@ pub struct Opened {
 }
 
 /// Opens a point in time of indices (sorted names). Fails as [`super::search`].
-pub async fn open_point_in_time(
+pub fn open_point_in_time(
     service: &Rc<SearchService>,
     (indices, preference): (Vec<String>, Preference),
     keep_alive: Duration,
     allow_partial: bool,
-) -> Result<Opened, Vec<ShardFailure>> {
-    let request =
-        SearchRequest { size: 0, track_total_hits: TrackTotalHits::No, ..SearchRequest::default() };
-    let request = Arc::new(request);
-    let point_in_time = None;
-    let job = SearchJob { indices, request, preference, allow_partial, point_in_time };
-    let held = HeldView { context: None, keep_alive, holder: ViewHolder::PointInTime };
-    let (outcome, opened) = search_shards(service, job, Some(held)).await?;
-    let created_ms = i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX);
-    let mut of_nodes: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    let mut views = Vec::new();
-    for shard in opened {
-        of_nodes.entry(shard.node.clone()).or_default().push(shard.context);
-        let AskedShard { index, shard: number, .. } = shard.asked;
-        views.push(View { index, shard: number, node: shard.node, context: shard.context });
-    }
-    let id = id_of(&views);
-    for (node, contexts) in of_nodes {
-        let name = Request::NamePointInTime { contexts, id: id.clone(), created_ms };
-        // Of a node that is gone since nothing is listed, and searches say that its shards failed.
-        let _ = ask(service, &node, name).await;
-    }
-    Ok(Opened { id, created_ms, shards: outcome.shards, failures: outcome.failures })
+) -> LocalFuture<'_, Result<Opened, Vec<ShardFailure>>> {
+    Box::pin(async move {
+        let request = SearchRequest {
+            size: 0,
+            track_total_hits: TrackTotalHits::No,
+            ..SearchRequest::default()
+        };
+        let request = Arc::new(request);
+        let point_in_time = None;
+        let job = SearchJob { indices, request, preference, allow_partial, point_in_time };
+        let held = HeldView { context: None, keep_alive, holder: ViewHolder::PointInTime };
+        let (outcome, opened) = search_shards(service, job, Some(held)).await?;
+        let created_ms = i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX);
+        let mut of_nodes: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        let mut views = Vec::new();
+        for shard in opened {
+            of_nodes.entry(shard.node.clone()).or_default().push(shard.context);
+            let AskedShard { index, shard: number, .. } = shard.asked;
+            views.push(View { index, shard: number, node: shard.node, context: shard.context });
+        }
+        let id = id_of(&views);
+        for (node, contexts) in of_nodes {
+            let name = Request::NamePointInTime { contexts, id: id.clone(), created_ms };
+            // Of a node that is gone since nothing is listed, and searches say that its shards failed.
+            let _ = ask(service, &node, name).await;
+        }
+        Ok(Opened { id, created_ms, shards: outcome.shards, failures: outcome.failures })
+    })
 }
 
 /// Searches. Fails if no shard answered, or one did not though partial results are not allowed: then with the
 /// failures of the shards.
-pub async fn search(
+pub fn search(
     service: &Rc<SearchService>,
     job: SearchJob,
-) -> Result<SearchOutcome, Vec<ShardFailure>> {
-    match &job.point_in_time {
-        Some(point) => search_again(service, &job, point).await,
-        None => Ok(search_shards(service, job, None).await?.0),
-    }
+) -> LocalFuture<'_, Result<SearchOutcome, Vec<ShardFailure>>> {
+    Box::pin(async move {
+        match &job.point_in_time {
+            Some(point) => search_again(service, &job, point).await,
+            None => Ok(search_shards(service, job, None).await?.0),
+        }
+    })
 }
 
 /// Searches a point in time.
@@ -97,31 +105,38 @@ async fn search_again(
 }
 
 /// Ends a point in time; answers with how many views of shards were let go.
-pub async fn close_point_in_time(service: &Rc<SearchService>, point: &PointInTime) -> u64 {
-    let mut freed = 0;
-    for view in &point.views {
-        // What a node that is gone held went with it.
-        let free = Request::FreeContext(view.context);
-        if let Ok(Response::Freed(views)) = ask(service, &view.node, free).await {
-            freed += views;
+pub fn close_point_in_time<'a>(
+    service: &'a Rc<SearchService>,
+    point: &'a PointInTime,
+) -> LocalFuture<'a, u64> {
+    Box::pin(async move {
+        let mut freed = 0;
+        for view in &point.views {
+            // What a node that is gone held went with it.
+            let free = Request::FreeContext(view.context);
+            if let Ok(Response::Freed(views)) = ask(service, &view.node, free).await {
+                freed += views;
+            }
         }
-    }
-    freed
+        freed
+    })
 }
 
 /// The points in time that are open in the cluster.
-pub async fn points_in_time(service: &Rc<SearchService>) -> Vec<OpenPointInTime> {
-    let nodes: Vec<String> = service.core.state().present.iter().cloned().collect();
-    let mut found: BTreeMap<String, OpenPointInTime> = BTreeMap::new();
-    for node in nodes {
-        // What a node that is gone held went with it.
-        let Ok(Response::PointsInTime(open)) = ask(service, &node, Request::PointsInTime).await
-        else {
-            continue;
-        };
-        found.extend(open.into_iter().map(|open| (open.id.clone(), open)));
-    }
-    let mut all: Vec<OpenPointInTime> = found.into_values().collect();
-    all.sort_by(|a, b| (a.created_ms, &a.id).cmp(&(b.created_ms, &b.id)));
-    all
+pub fn points_in_time(service: &Rc<SearchService>) -> LocalFuture<'_, Vec<OpenPointInTime>> {
+    Box::pin(async move {
+        let nodes: Vec<String> = service.core.state().present.iter().cloned().collect();
+        let mut found: BTreeMap<String, OpenPointInTime> = BTreeMap::new();
+        for node in nodes {
+            // What a node that is gone held went with it.
+            let Ok(Response::PointsInTime(open)) = ask(service, &node, Request::PointsInTime).await
+            else {
+                continue;
+            };
+            found.extend(open.into_iter().map(|open| (open.id.clone(), open)));
+        }
+        let mut all: Vec<OpenPointInTime> = found.into_values().collect();
+        all.sort_by(|a, b| (a.created_ms, &a.id).cmp(&(b.created_ms, &b.id)));
+        all
+    })
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use query::{SearchRequest, SortKey, SortTarget, TrackTotalHits};
+use world::LocalFuture;
 
 use super::asked_shards::ViewOfShard;
 use super::contexts::missing;
@@ -43,28 +44,30 @@ fn show(asked: &SearchRequest, outcome: &mut SearchOutcome) {
 }
 
 /// The first page of a scroll, and the id by which the next is asked for. Fails as [`super::search`].
-pub async fn scroll(
+pub fn scroll(
     service: &Rc<SearchService>,
     job: SearchJob,
     keep_alive: Duration,
-) -> Result<(SearchOutcome, String), Vec<ShardFailure>> {
-    let asked = job.request.clone();
-    let mut request = searched(&asked);
-    let job = SearchJob { request: Arc::new(request.clone()), ..job };
-    let held = HeldView { context: None, keep_alive, holder: ViewHolder::Scroll };
-    let (mut outcome, continued) = search_shards(service, job, Some(held)).await?;
-    request.aggregations.clear();
-    let scroll = Scroll {
-        asked: asked.clone(),
-        request,
-        total: outcome.total,
-        max_score: outcome.max_score,
-        shards: continued.into_iter().map(ViewOfShard::from).collect(),
-        failed: outcome.failures.clone(),
-    };
-    let number = service.scrolls.enter(service.core.env.now() + keep_alive, scroll);
-    show(&asked, &mut outcome);
-    Ok((outcome, id(service.core.name(), number)))
+) -> LocalFuture<'_, Result<(SearchOutcome, String), Vec<ShardFailure>>> {
+    Box::pin(async move {
+        let asked = job.request.clone();
+        let mut request = searched(&asked);
+        let job = SearchJob { request: Arc::new(request.clone()), ..job };
+        let held = HeldView { context: None, keep_alive, holder: ViewHolder::Scroll };
+        let (mut outcome, continued) = search_shards(service, job, Some(held)).await?;
+        request.aggregations.clear();
+        let scroll = Scroll {
+            asked: asked.clone(),
+            request,
+            total: outcome.total,
+            max_score: outcome.max_score,
+            shards: continued.into_iter().map(ViewOfShard::from).collect(),
+            failed: outcome.failures.clone(),
+        };
+        let number = service.scrolls.enter(service.core.env.now() + keep_alive, scroll);
+        show(&asked, &mut outcome);
+        Ok((outcome, id(service.core.name(), number)))
+    })
 }
 
 fn id(node: &str, number: u64) -> String {
@@ -83,16 +86,18 @@ fn parse(id: &str) -> Result<(String, u64)> {
 }
 
 /// The next page of a scroll, of whichever node.
-pub async fn next_page(
-    service: &Rc<SearchService>,
-    id: &str,
+pub fn next_page<'a>(
+    service: &'a Rc<SearchService>,
+    id: &'a str,
     keep_alive: Duration,
-) -> Result<ScrollPage> {
-    let (node, number) = parse(id)?;
-    match ask(service, &node, Request::Scroll { number, keep_alive }).await? {
-        Response::Scrolled(page) => Ok(*page),
-        _ => Err(unexpected()),
-    }
+) -> LocalFuture<'a, Result<ScrollPage>> {
+    Box::pin(async move {
+        let (node, number) = parse(id)?;
+        match ask(service, &node, Request::Scroll { number, keep_alive }).await? {
+            Response::Scrolled(page) => Ok(*page),
+            _ => Err(unexpected()),
+        }
+    })
 }
 
 /// The next page of a scroll that this node was asked for.
@@ -139,23 +144,29 @@ async fn page(
 }
 
 /// Ends a scroll, or without an id all of the cluster; answers with how many views of shards were let go.
-pub async fn clear_scroll(service: &Rc<SearchService>, id: Option<&str>) -> Result<u64> {
-    let asked = match id {
-        Some(id) => {
-            let (node, number) = parse(id)?;
-            vec![(node, Some(number))]
+pub fn clear_scroll<'a>(
+    service: &'a Rc<SearchService>,
+    id: Option<&'a str>,
+) -> LocalFuture<'a, Result<u64>> {
+    Box::pin(async move {
+        let asked = match id {
+            Some(id) => {
+                let (node, number) = parse(id)?;
+                vec![(node, Some(number))]
+            }
+            None => service.core.state().present.iter().map(|node| (node.clone(), None)).collect(),
+        };
+        let mut freed = 0;
+        for (node, number) in asked {
+            // What a node that is gone held went with it.
+            if let Ok(Response::Freed(views)) =
+                ask(service, &node, Request::ClearScroll(number)).await
+            {
+                freed += views;
+            }
         }
-        None => service.core.state().present.iter().map(|node| (node.clone(), None)).collect(),
-    };
-    let mut freed = 0;
-    for (node, number) in asked {
-        // What a node that is gone held went with it.
-        if let Ok(Response::Freed(views)) = ask(service, &node, Request::ClearScroll(number)).await
-        {
-            freed += views;
-        }
-    }
-    Ok(freed)
+        Ok(freed)
+    })
 }
 
 /// Ends a scroll that this node was asked for, or all of them.
