@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 pub use crate::simulation::{Deadlock, Trace, VirtualDisk};
 use crate::simulation::{Host, World};
-use crate::{Env, Task};
+use crate::{Env, LocalFuture, Task};
 
 /// Runs `main` on a fresh world until it ends.
 ///
@@ -27,7 +27,17 @@ pub fn run_traced<T: 'static, F: Future<Output = T> + 'static>(
 ) -> Result<(T, Trace), Deadlock> {
     let world = Rc::new(World::new(seed));
     let env = Env::simulated(Host::get(&world, "main"));
-    let task = env.spawn("main", main(env.clone()));
+    let main = Box::pin(main(env.clone()));
+    run_to_its_end(&world, env, main)
+}
+
+/// Compiled once for each `T`, and not for each of the hundreds of tests.
+fn run_to_its_end<T: 'static>(
+    world: &Rc<World>,
+    env: Env,
+    main: LocalFuture<'static, T>,
+) -> Result<(T, Trace), Deadlock> {
+    let task = env.spawn("main", main);
     drop(env);
     let has_finished = world.run_until(&|| task.is_finished());
     let trace = world.trace();
