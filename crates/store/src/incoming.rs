@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use world::Env;
+use world::{Env, LocalFuture};
 
 use query::Mapping;
 
@@ -49,20 +49,26 @@ impl Incoming {
     /// kept, whole or up to where they were checked, and so are those of an older copy in `dir`. All that is kept is
     /// read and checked again. Waits a while if the copy is still open, for example by a search that began before it
     /// was closed; then it fails with [`Error::InUse`].
-    pub async fn begin(env: &Env, dir: &Path, commit: Commit) -> Result<Incoming> {
-        if let Some(file) = commit.files.iter().find(|file| !safe_name(&file.name)) {
-            return Err(Error::UnsafeName { name: file.name.to_string() });
-        }
-        let begin = async || match env.virtual_disk() {
-            Some(disk) => {
-                let begun = SyntheticIncoming::begin(env, &disk, dir, &commit).await;
-                begun.map(Reception::Synthetic)
+    pub fn begin<'a>(
+        env: &'a Env,
+        dir: &'a Path,
+        commit: Commit,
+    ) -> LocalFuture<'a, Result<Incoming>> {
+        Box::pin(async move {
+            if let Some(file) = commit.files.iter().find(|file| !safe_name(&file.name)) {
+                return Err(Error::UnsafeName { name: file.name.to_string() });
             }
-            None => FileIncoming::begin(env, dir, &commit).await.map(Reception::Files),
-        };
-        let storage = patiently(env, begin).await?;
-        let (env, dir) = (env.clone(), dir.to_owned());
-        Ok(Incoming { inner: Rc::new(Inner { env, dir, commit, storage }) })
+            let begin = async || match env.virtual_disk() {
+                Some(disk) => {
+                    let begun = SyntheticIncoming::begin(env, &disk, dir, &commit).await;
+                    begun.map(Reception::Synthetic)
+                }
+                None => FileIncoming::begin(env, dir, &commit).await.map(Reception::Files),
+            };
+            let storage = patiently(env, begin).await?;
+            let (env, dir) = (env.clone(), dir.to_owned());
+            Ok(Incoming { inner: Rc::new(Inner { env, dir, commit, storage }) })
+        })
     }
 
     /// The commit being received.
@@ -84,49 +90,61 @@ impl Incoming {
 
     /// Takes a chunk of file number `file`; those of one file may come in any order. The hash is computed as
     /// chunks join, so the file need not be read again.
-    pub async fn write_chunk(&self, file: usize, offset: u64, chunk: Chunk) -> Result<()> {
-        let end = offset.saturating_add(chunk.len());
-        let inner = &self.inner;
-        if inner.commit.files.get(file).is_none_or(|meta| end > meta.len) {
-            return Err(Error::OutOfRange { dir: inner.dir.clone(), file, offset, end });
-        }
-        let this = self.clone();
-        let write = async move {
-            either!(this, storage => storage.write(file, offset, chunk).await)?;
-            if either!(this, storage => storage.is_sync_due(file)) {
-                let sync = this.clone();
-                let sync = async move { either!(sync, storage => storage.sync_part(file).await) };
-                this.inner.env.spawn("syncs what came", sync).detach();
+    pub fn write_chunk(
+        &self,
+        file: usize,
+        offset: u64,
+        chunk: Chunk,
+    ) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let end = offset.saturating_add(chunk.len());
+            let inner = &self.inner;
+            if inner.commit.files.get(file).is_none_or(|meta| end > meta.len) {
+                return Err(Error::OutOfRange { dir: inner.dir.clone(), file, offset, end });
             }
-            Ok(())
-        };
-        to_its_end(&inner.env, &inner.dir, "write a chunk", write).await
+            let this = self.clone();
+            let write = async move {
+                either!(this, storage => storage.write(file, offset, chunk).await)?;
+                if either!(this, storage => storage.is_sync_due(file)) {
+                    let sync = this.clone();
+                    let sync =
+                        async move { either!(sync, storage => storage.sync_part(file).await) };
+                    this.inner.env.spawn("syncs what came", sync).detach();
+                }
+                Ok(())
+            };
+            to_its_end(&inner.env, &inner.dir, "write a chunk", write).await
+        })
     }
 
     /// Says that all of file number `file` was written, and makes it durable. [`Error::ReceivedDamaged`] if its hash is
     /// not the commit's: the file is dropped, to be fetched again. [`Error::Incomplete`] if bytes are missing.
-    pub async fn finish_file(&self, file: usize) -> Result<()> {
-        let inner = &self.inner;
-        if file >= inner.commit.files.len() {
-            return Err(Error::OutOfRange { dir: inner.dir.clone(), file, offset: 0, end: 0 });
-        }
-        let this = self.clone();
-        let finish = async move { either!(this, storage => storage.finish(file).await) };
-        to_its_end(&inner.env, &inner.dir, "finish a file", finish).await
+    pub fn finish_file(&self, file: usize) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let inner = &self.inner;
+            if file >= inner.commit.files.len() {
+                return Err(Error::OutOfRange { dir: inner.dir.clone(), file, offset: 0, end: 0 });
+            }
+            let this = self.clone();
+            let finish = async move { either!(this, storage => storage.finish(file).await) };
+            to_its_end(&inner.env, &inner.dir, "finish a file", finish).await
+        })
     }
 
     /// Makes what was received the copy in `dir`, in place of an older one, and opens it. Every file must be
     /// finished. A kill leaves either the copy from before or the new one; operations that the older copy had
     /// logged are gone with it.
-    pub async fn install(self, mapping: &Mapping, options: Options) -> Result<Shard> {
-        let missing = (0..self.inner.commit.files.len()).find(|file| !self.is_finished(*file));
-        if let Some(file) = missing {
-            let meta = &self.inner.commit.files[file];
-            let have = either!(self, storage => storage.have(file));
-            return Err(Error::Incomplete { file: meta.name.to_string(), have, len: meta.len });
-        }
-        either!(self, storage => storage.install(&self.inner.commit).await)?;
-        let inner = &self.inner;
-        Shard::open_with(&inner.env, &inner.dir, mapping, options, false).await
+    pub fn install(self, mapping: &Mapping, options: Options) -> LocalFuture<'_, Result<Shard>> {
+        Box::pin(async move {
+            let missing = (0..self.inner.commit.files.len()).find(|file| !self.is_finished(*file));
+            if let Some(file) = missing {
+                let meta = &self.inner.commit.files[file];
+                let have = either!(self, storage => storage.have(file));
+                return Err(Error::Incomplete { file: meta.name.to_string(), have, len: meta.len });
+            }
+            either!(self, storage => storage.install(&self.inner.commit).await)?;
+            let inner = &self.inner;
+            Shard::open_with(&inner.env, &inner.dir, mapping, options, false).await
+        })
     }
 }

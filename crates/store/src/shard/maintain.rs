@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use query::Mapping;
+use world::LocalFuture;
 
 use crate::commit::{Commit, FORMAT, StoredCommit};
 use crate::error::FirstFailure;
@@ -18,115 +19,129 @@ use super::{Inner, Shard};
 impl Shard {
     /// Returns once every operation applied before the call is durable. Calls that come together share one
     /// sync of the disk.
-    pub async fn sync(&self) -> Result<()> {
-        let inner = &self.inner;
-        inner
-            .log
-            .wait(async || {
-                // An operation is logged before it is applied.
-                let covers = inner.seq_nos.borrow().tracker.checkpoint();
-                if !inner.env.is_planted(planted::LOG_NOT_SYNCED) {
-                    let global_checkpoint = inner.seq_nos.borrow().global_checkpoint;
-                    inner.storage.sync(global_checkpoint).await?;
-                }
-                inner.persisted(covers);
-                Ok(())
-            })
-            .await
+    pub fn sync(&self) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let inner = &self.inner;
+            inner
+                .log
+                .wait(async || {
+                    // An operation is logged before it is applied.
+                    let covers = inner.seq_nos.borrow().tracker.checkpoint();
+                    if !inner.env.is_planted(planted::LOG_NOT_SYNCED) {
+                        let global_checkpoint = inner.seq_nos.borrow().global_checkpoint;
+                        inner.storage.sync(global_checkpoint).await?;
+                    }
+                    inner.persisted(covers);
+                    Ok(())
+                })
+                .await
+        })
     }
 
     /// Notes on the disk what every copy in sync has, as far as this one was told. A sync does it by the way where
     /// there are operations to sync.
-    pub async fn note_global_checkpoint(&self) -> Result<()> {
-        let checkpoint = self.global_checkpoint();
-        self.inner.storage.note_global_checkpoint(checkpoint).await
+    pub fn note_global_checkpoint(&self) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let checkpoint = self.global_checkpoint();
+            self.inner.storage.note_global_checkpoint(checkpoint).await
+        })
     }
 
     /// Makes what was applied searchable. Does nothing where nothing is new.
-    pub async fn refresh(&self) -> Result<()> {
-        if !self.inner.seq_nos.borrow().unrefreshed {
-            return Ok(());
-        }
-        let _writes = self.inner.writes.lock().await;
-        // Another refresh may have done it meanwhile.
-        if !self.inner.seq_nos.borrow().unrefreshed {
-            return Ok(());
-        }
-        self.inner.refresh_locked().await
+    pub fn refresh(&self) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            if !self.inner.seq_nos.borrow().unrefreshed {
+                return Ok(());
+            }
+            let _writes = self.inner.writes.lock().await;
+            // Another refresh may have done it meanwhile.
+            if !self.inner.seq_nos.borrow().unrefreshed {
+                return Ok(());
+            }
+            self.inner.refresh_locked().await
+        })
     }
 
     /// Indexes by another mapping from now on. As in Elasticsearch, new fields are indexed in documents that are
     /// written later, and stay in `_source` alone in older ones. Costs a refresh, and merges that go on begin anew,
     /// unless the mapping is the same.
-    pub async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
-        let inner = &self.inner;
-        if *inner.mapping.borrow() == *mapping {
-            return Ok(());
-        }
-        let this = self.clone();
-        let mapping = mapping.clone();
-        let change = async move {
-            let inner = &this.inner;
-            let _flushes = inner.flushes.lock().await;
-            let _writes = inner.writes.lock().await;
-            // Another caller may have done it meanwhile.
-            if *inner.mapping.borrow() == mapping {
+    pub fn set_mapping<'a>(&'a self, mapping: &'a Mapping) -> LocalFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let inner = &self.inner;
+            if *inner.mapping.borrow() == *mapping {
                 return Ok(());
             }
-            inner.refresh_locked().await?;
-            inner.storage.set_mapping(&mapping).await?;
-            *inner.mapping.borrow_mut() = mapping;
-            Ok(())
-        };
-        self.to_its_end("take over a mapping", change).await
+            let this = self.clone();
+            let mapping = mapping.clone();
+            let change = async move {
+                let inner = &this.inner;
+                let _flushes = inner.flushes.lock().await;
+                let _writes = inner.writes.lock().await;
+                // Another caller may have done it meanwhile.
+                if *inner.mapping.borrow() == mapping {
+                    return Ok(());
+                }
+                inner.refresh_locked().await?;
+                inner.storage.set_mapping(&mapping).await?;
+                *inner.mapping.borrow_mut() = mapping;
+                Ok(())
+            };
+            self.to_its_end("take over a mapping", change).await
+        })
     }
 
     /// Commits: what was applied is durable in segment files, and the log is cut to what retention needs.
     /// Returns the newest commit; the one before where nothing is new.
-    pub async fn flush(&self) -> Result<Commit> {
-        let this = self.clone();
-        let flush = async move {
-            let _flushes = this.inner.flushes.lock().await;
-            this.inner.flush_locked().await
-        };
-        self.to_its_end("flush", flush).await
+    pub fn flush(&self) -> LocalFuture<'_, Result<Commit>> {
+        Box::pin(async move {
+            let this = self.clone();
+            let flush = async move {
+                let _flushes = this.inner.flushes.lock().await;
+                this.inner.flush_locked().await
+            };
+            self.to_its_end("flush", flush).await
+        })
     }
 
     /// Merges segments until there are at most `max_num_segments` (at least one). The next flush commits it. A mapping
     /// that comes meanwhile has it begin anew.
-    pub async fn force_merge(&self, max_num_segments: usize) -> Result<()> {
-        let this = self.clone();
-        let merge = async move {
-            let inner = &this.inner;
-            let _merges = inner.merges.lock().await;
-            this.refresh().await?;
-            inner.storage.force_merge(max_num_segments.max(1)).await?;
-            // In the virtual world it is searchable at once.
-            if let ShardStorage::Tantivy(storage) = &inner.storage {
-                // A mapping that comes takes the writer away, and must not do so in the midst of this.
-                let _writes = inner.writes.lock().await;
-                storage.refresh().await?;
-            }
-            inner.seq_nos.borrow_mut().uncommitted = true;
-            Ok(())
-        };
-        self.to_its_end("merge segments", merge).await
+    pub fn force_merge(&self, max_num_segments: usize) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let this = self.clone();
+            let merge = async move {
+                let inner = &this.inner;
+                let _merges = inner.merges.lock().await;
+                this.refresh().await?;
+                inner.storage.force_merge(max_num_segments.max(1)).await?;
+                // In the virtual world it is searchable at once.
+                if let ShardStorage::Tantivy(storage) = &inner.storage {
+                    // A mapping that comes takes the writer away, and must not do so in the midst of this.
+                    let _writes = inner.writes.lock().await;
+                    storage.refresh().await?;
+                }
+                inner.seq_nos.borrow_mut().uncommitted = true;
+                Ok(())
+            };
+            self.to_its_end("merge segments", merge).await
+        })
     }
 
     /// Flushes, then holds the commit's files for a recovery that reads them. Merges and flushes go on
     /// meanwhile. Dropping the last clone of the snapshot lets the files go.
-    pub async fn snapshot(&self, session: &str) -> Result<Snapshot> {
-        let (this, session) = (self.clone(), session.to_owned());
-        let hold = async move {
-            let inner = &this.inner;
-            let _flushes = inner.flushes.lock().await;
-            let commit = inner.flush_locked().await?;
-            let number = inner.snapshots.get();
-            inner.snapshots.set(number + 1);
-            let pin = inner.storage.pin(&commit, &session_dir(&session, number)).await?;
-            Ok(Snapshot::new(inner.env.clone(), inner.storage.dir(), commit, pin))
-        };
-        self.to_its_end("hold a commit", hold).await
+    pub fn snapshot<'a>(&'a self, session: &'a str) -> LocalFuture<'a, Result<Snapshot>> {
+        Box::pin(async move {
+            let (this, session) = (self.clone(), session.to_owned());
+            let hold = async move {
+                let inner = &this.inner;
+                let _flushes = inner.flushes.lock().await;
+                let commit = inner.flush_locked().await?;
+                let number = inner.snapshots.get();
+                inner.snapshots.set(number + 1);
+                let pin = inner.storage.pin(&commit, &session_dir(&session, number)).await?;
+                Ok(Snapshot::new(inner.env.clone(), inner.storage.dir(), commit, pin))
+            };
+            self.to_its_end("hold a commit", hold).await
+        })
     }
 
     /// Runs `work` to its end also where the caller is dropped: half a commit leaves files, counters and the index
@@ -142,34 +157,38 @@ impl Shard {
     /// Adds documents that exist only as a number: a corpus too large to index document by document. They are
     /// committed at once, take `documents` places in the history, and are not in the log. In the virtual world alone;
     /// elsewhere an error.
-    pub async fn synthesize(
+    pub fn synthesize(
         &self,
         documents: u64,
         source_bytes: u64,
         segments: Segments,
-    ) -> Result<()> {
-        let storage = self.synthetic()?;
-        self.add_synthetic(storage, documents, source_bytes, segments).await;
-        self.flush().await.map(|_| ())
+    ) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let storage = self.synthetic()?;
+            self.add_synthetic(storage, documents, source_bytes, segments).await;
+            self.flush().await.map(|_| ())
+        })
     }
 
     /// As [`Shard::synthesize`], for segment files of `stored_bytes` together. An error where the documents alone
     /// take more.
-    pub async fn synthesize_stored(
+    pub fn synthesize_stored(
         &self,
         documents: u64,
         stored_bytes: u64,
         segments: Segments,
-    ) -> Result<()> {
-        let source_bytes = sources_for(documents, stored_bytes, segments.count).ok_or_else(|| {
-            let segments = segments.count;
-            let reason = format!(
-                "{documents} documents in {segments} segments take more than {stored_bytes} bytes of files; \
-                 give more bytes, or fewer documents or segments"
-            );
-            FirstFailure::new(reason).error(&self.inner.storage.dir())
-        })?;
-        self.synthesize(documents, source_bytes, segments).await
+    ) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let source_bytes = sources_for(documents, stored_bytes, segments.count).ok_or_else(|| {
+                let segments = segments.count;
+                let reason = format!(
+                    "{documents} documents in {segments} segments take more than {stored_bytes} bytes of files; \
+                     give more bytes, or fewer documents or segments"
+                );
+                FirstFailure::new(reason).error(&self.inner.storage.dir())
+            })?;
+            self.synthesize(documents, source_bytes, segments).await
+        })
     }
 
     fn synthetic(&self) -> Result<&SyntheticStorage> {

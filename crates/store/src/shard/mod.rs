@@ -19,7 +19,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
 
-use world::Env;
+use world::{Env, LocalFuture};
 
 use query::Mapping;
 
@@ -63,15 +63,17 @@ pub(crate) struct Inner {
 
 impl Shard {
     /// Creates an empty copy with its first commit. Fails if `dir` holds a copy already.
-    pub async fn create(
-        env: &Env,
-        dir: &Path,
-        mapping: &Mapping,
+    pub fn create<'a>(
+        env: &'a Env,
+        dir: &'a Path,
+        mapping: &'a Mapping,
         options: Options,
-    ) -> Result<Shard> {
-        let history_uuid = options.history_uuid.clone().unwrap_or_else(|| uuid(env));
-        patiently(env, || storage::create(env, dir, mapping, &history_uuid)).await?;
-        Shard::open_with(env, dir, mapping, options, false).await
+    ) -> LocalFuture<'a, Result<Shard>> {
+        Box::pin(async move {
+            let history_uuid = options.history_uuid.clone().unwrap_or_else(|| uuid(env));
+            patiently(env, || storage::create(env, dir, mapping, &history_uuid)).await?;
+            Shard::open_with(env, dir, mapping, options, false).await
+        })
     }
 
     /// Opens the copy in `dir`: checks every committed file, as [`Options::check_on_startup`] says, then replays the
@@ -79,9 +81,16 @@ impl Shard {
     ///
     /// Fields of `mapping` that the copy does not have yet are indexed from now on, those of replayed operations
     /// included; documents from before keep them in `_source` alone.
-    pub async fn open(env: &Env, dir: &Path, mapping: &Mapping, options: Options) -> Result<Shard> {
-        let verify = options.check_on_startup;
-        Shard::open_with(env, dir, mapping, options, verify).await
+    pub fn open<'a>(
+        env: &'a Env,
+        dir: &'a Path,
+        mapping: &'a Mapping,
+        options: Options,
+    ) -> LocalFuture<'a, Result<Shard>> {
+        Box::pin(async move {
+            let verify = options.check_on_startup;
+            Shard::open_with(env, dir, mapping, options, verify).await
+        })
     }
 
     pub(crate) async fn open_with(
@@ -149,49 +158,53 @@ impl Shard {
     }
 
     /// Syncs and closes. Other clones stay usable.
-    pub async fn close(self) -> Result<()> {
-        self.sync().await?;
-        // It says something of other copies: one that failed closes all the same.
-        let _ = self.note_global_checkpoint().await;
-        Ok(())
+    pub fn close(self) -> LocalFuture<'static, Result<()>> {
+        Box::pin(async move {
+            self.sync().await?;
+            // It says something of other copies: one that failed closes all the same.
+            let _ = self.note_global_checkpoint().await;
+            Ok(())
+        })
     }
 }
 
 /// The newest commit in `dir`, without opening the copy; none if there is no copy.
-pub async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
-    storage::committed(env, dir).await
+pub fn committed<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<Option<Commit>>> {
+    Box::pin(async move { storage::committed(env, dir).await })
 }
 
 /// How far the copy in `dir` goes, without opening it.
-pub async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
-    storage::extent(env, dir).await
+pub fn extent<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<Extent>> {
+    Box::pin(async move { storage::extent(env, dir).await })
 }
 
 /// Whether `dir` may hold what was acknowledged: a part of a commit or of an operation log. Files that were being
 /// received are neither.
-pub async fn holds_operations(env: &Env, dir: &Path) -> Result<bool> {
-    storage::holds_operations(env, dir).await
+pub fn holds_operations<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<bool>> {
+    Box::pin(async move { storage::holds_operations(env, dir).await })
 }
 
 /// Whether `dir` holds anything of a copy: a commit, or files that were being received.
-pub async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
-    storage::holds_anything(env, dir).await
+pub fn holds_anything<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<bool>> {
+    Box::pin(async move { storage::holds_anything(env, dir).await })
 }
 
 /// Removes the copy in `dir` and all that belongs to it. Succeeds if there is none.
-pub async fn destroy(env: &Env, dir: &Path) -> Result<()> {
-    patiently(env, || storage::destroy(env, dir)).await
+pub fn destroy<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<()>> {
+    Box::pin(async move { patiently(env, || storage::destroy(env, dir)).await })
 }
 
 /// Flips a bit in the middle of the largest committed file of a copy, as a failing disk would; says which
 /// file. For faults in experiments.
-pub async fn damage_largest_file(env: &Env, dir: &Path) -> Result<String> {
-    let commit = committed(env, dir).await?;
-    let commit = commit.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
-    let largest = commit.files.iter().max_by_key(|file| (file.len, file.name.clone()));
-    let file = largest.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
-    storage::damage(env, dir, &commit, file).await?;
-    Ok(file.name.to_string())
+pub fn damage_largest_file<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<String>> {
+    Box::pin(async move {
+        let commit = committed(env, dir).await?;
+        let commit = commit.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
+        let largest = commit.files.iter().max_by_key(|file| (file.len, file.name.clone()));
+        let file = largest.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
+        storage::damage(env, dir, &commit, file).await?;
+        Ok(file.name.to_string())
+    })
 }
 
 fn uuid(env: &Env) -> String {

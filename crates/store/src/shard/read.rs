@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::{Digest, Error, ListedDocument, Operation, Result, SearchView};
 use query::{FetchRequest, FetchedHit, SearchLimits, SearchRequest, ShardHits, SourceFilter};
-use world::Work;
+use world::{LocalFuture, Work};
 
 use super::Shard;
 use crate::requests::{GetResult, SegmentStats, ShardStats, ShardWork, Timed};
@@ -17,15 +17,17 @@ const READ_BYTES_MAX: usize = 128 << 20;
 
 impl Shard {
     /// The newest version of a document, searchable yet or not; none if there is none.
-    pub async fn get(&self, id: &str) -> Result<Option<GetResult>> {
-        let began = self.inner.env.now();
-        let found = self.get_uncounted(id).await?;
-        let of: fn(&mut ShardWork) -> &mut Timed = match found {
-            Some(_) => |work| &mut work.found,
-            None => |work| &mut work.missing,
-        };
-        self.inner.work.count(&self.inner.env, of, began);
-        Ok(found)
+    pub fn get<'a>(&'a self, id: &'a str) -> LocalFuture<'a, Result<Option<GetResult>>> {
+        Box::pin(async move {
+            let began = self.inner.env.now();
+            let found = self.get_uncounted(id).await?;
+            let of: fn(&mut ShardWork) -> &mut Timed = match found {
+                Some(_) => |work| &mut work.found,
+                None => |work| &mut work.missing,
+            };
+            self.inner.work.count(&self.inner.env, of, began);
+            Ok(found)
+        })
     }
 
     async fn get_uncounted(&self, id: &str) -> Result<Option<GetResult>> {
@@ -48,68 +50,78 @@ impl Shard {
     }
 
     /// Live documents, counted in the index. Refreshes first if something is not searchable yet.
-    pub async fn count(&self) -> Result<u64> {
-        self.refresh().await?;
-        Ok(self.inner.storage.counts().documents)
+    pub fn count(&self) -> LocalFuture<'_, Result<u64>> {
+        Box::pin(async move {
+            self.refresh().await?;
+            Ok(self.inner.storage.counts().documents)
+        })
     }
 
     /// Searches what the last refresh made searchable. Hits are fetched from the view that comes with them.
     ///
     /// Errors: [`Error::Search`] if the search does not fit the mapping, or in the virtual world needs content.
-    pub async fn search(
-        &self,
-        request: &Arc<SearchRequest>,
-        limits: &SearchLimits,
-    ) -> Result<(ShardHits, SearchView)> {
-        let began = self.inner.env.now();
-        let found = self.inner.storage.search(request, limits).await?;
-        self.inner.work.count(&self.inner.env, |work| &mut work.queries, began);
-        Ok(found)
+    pub fn search<'a>(
+        &'a self,
+        request: &'a Arc<SearchRequest>,
+        limits: &'a SearchLimits,
+    ) -> LocalFuture<'a, Result<(ShardHits, SearchView)>> {
+        Box::pin(async move {
+            let began = self.inner.env.now();
+            let found = self.inner.storage.search(request, limits).await?;
+            self.inner.work.count(&self.inner.env, |work| &mut work.queries, began);
+            Ok(found)
+        })
     }
 
     /// Searches a view that a search saw before, as it was then.
-    pub async fn search_view(
-        &self,
-        view: &SearchView,
-        request: &Arc<SearchRequest>,
-        limits: &SearchLimits,
-    ) -> Result<ShardHits> {
-        let began = self.inner.env.now();
-        let found = self.inner.storage.search_view(view, request, limits).await?;
-        self.inner.work.count(&self.inner.env, |work| &mut work.queries, began);
-        Ok(found)
+    pub fn search_view<'a>(
+        &'a self,
+        view: &'a SearchView,
+        request: &'a Arc<SearchRequest>,
+        limits: &'a SearchLimits,
+    ) -> LocalFuture<'a, Result<ShardHits>> {
+        Box::pin(async move {
+            let began = self.inner.env.now();
+            let found = self.inner.storage.search_view(view, request, limits).await?;
+            self.inner.work.count(&self.inner.env, |work| &mut work.queries, began);
+            Ok(found)
+        })
     }
 
     /// Reads the documents of hits (segment and document of each) from the view that they were found in. Sources are
     /// filtered.
-    pub async fn fetch(
-        &self,
-        view: &SearchView,
+    pub fn fetch<'a>(
+        &'a self,
+        view: &'a SearchView,
         hits: Vec<(u32, u32)>,
-        source: &SourceFilter,
-    ) -> Result<Vec<FetchedHit>> {
-        let began = self.inner.env.now();
-        let found = self.inner.storage.fetch(view, hits, source.enabled).await?;
-        let found = self.filtered(found, source).await;
-        self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
-        Ok(found)
+        source: &'a SourceFilter,
+    ) -> LocalFuture<'a, Result<Vec<FetchedHit>>> {
+        Box::pin(async move {
+            let began = self.inner.env.now();
+            let found = self.inner.storage.fetch(view, hits, source.enabled).await?;
+            let found = self.filtered(found, source).await;
+            self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
+            Ok(found)
+        })
     }
 
     /// The same, with fragments of their texts.
-    pub async fn fetch_highlighted(
-        &self,
-        view: &SearchView,
+    pub fn fetch_highlighted<'a>(
+        &'a self,
+        view: &'a SearchView,
         hits: Vec<(u32, u32)>,
-        request: &Arc<FetchRequest>,
-        limits: &SearchLimits,
-    ) -> Result<Vec<FetchedHit>> {
-        let began = self.inner.env.now();
-        let storage = &self.inner.storage;
-        let found = storage.fetch(view, hits, true).await?;
-        let found = storage.highlight(view, found, (request, limits)).await?;
-        let found = self.filtered(found, &request.source).await;
-        self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
-        Ok(found)
+        request: &'a Arc<FetchRequest>,
+        limits: &'a SearchLimits,
+    ) -> LocalFuture<'a, Result<Vec<FetchedHit>>> {
+        Box::pin(async move {
+            let began = self.inner.env.now();
+            let storage = &self.inner.storage;
+            let found = storage.fetch(view, hits, true).await?;
+            let found = storage.highlight(view, found, (request, limits)).await?;
+            let found = self.filtered(found, &request.source).await;
+            self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
+            Ok(found)
+        })
     }
 
     /// Whether something was applied that searches do not see yet.
@@ -127,50 +139,58 @@ impl Shard {
     /// Live documents that have a value in the field with this dotted path. Refreshes first if something is not
     /// searchable yet. None where that cannot be told: the field is not indexed or is `text`, or the world is
     /// virtual, where documents are not parsed.
-    pub async fn count_with(&self, field: &str) -> Result<Option<u64>> {
-        self.refresh().await?;
-        self.inner.storage.count_with(field).await
+    pub fn count_with<'a>(&'a self, field: &'a str) -> LocalFuture<'a, Result<Option<u64>>> {
+        Box::pin(async move {
+            self.refresh().await?;
+            self.inner.storage.count_with(field).await
+        })
     }
 
     /// Reads every live document and sums their hashes. Refreshes first if something is not searchable yet.
     /// Equal digests of two copies mean equal documents, whatever their segments look like.
-    pub async fn digest(&self) -> Result<Digest> {
-        self.refresh().await?;
-        self.inner.storage.digest().await
+    pub fn digest(&self) -> LocalFuture<'_, Result<Digest>> {
+        Box::pin(async move {
+            self.refresh().await?;
+            self.inner.storage.digest().await
+        })
     }
 
     /// Every live document, in no particular order. Refreshes first if something is not searchable yet. For checkers;
     /// in the virtual world, without those that exist only as a number.
-    pub async fn list(&self) -> Result<Vec<ListedDocument>> {
-        self.refresh().await?;
-        self.inner.storage.list().await
+    pub fn list(&self) -> LocalFuture<'_, Result<Vec<ListedDocument>>> {
+        Box::pin(async move {
+            self.refresh().await?;
+            self.inner.storage.list().await
+        })
     }
 
     /// Operations from `from_seq_no` on, in ascending order and each once: at most `max_ops` and about
     /// `max_bytes`, but at least one if there is one. [`Error::OperationsGone`] if the log no longer reaches
     /// back that far.
-    pub async fn ops_since(
+    pub fn ops_since(
         &self,
         from_seq_no: u64,
         max_ops: usize,
         max_bytes: usize,
-    ) -> Result<Vec<Operation>> {
-        self.ops_between(from_seq_no..=u64::MAX, max_ops, max_bytes).await
+    ) -> LocalFuture<'_, Result<Vec<Operation>>> {
+        Box::pin(async move { self.ops_between(from_seq_no..=u64::MAX, max_ops, max_bytes).await })
     }
 
     /// As [`Shard::ops_since`], of these sequence numbers alone: operations above are not read.
-    pub async fn ops_between(
+    pub fn ops_between(
         &self,
         seq_nos: RangeInclusive<u64>,
         max_ops: usize,
         max_bytes: usize,
-    ) -> Result<Vec<Operation>> {
-        let (from, oldest) = (*seq_nos.start(), self.log_complete_from());
-        if from < oldest {
-            return Err(Error::OperationsGone { from, oldest });
-        }
-        let max_bytes = max_bytes.min(READ_BYTES_MAX);
-        self.inner.storage.ops_between(seq_nos, max_ops, max_bytes).await
+    ) -> LocalFuture<'_, Result<Vec<Operation>>> {
+        Box::pin(async move {
+            let (from, oldest) = (*seq_nos.start(), self.log_complete_from());
+            if from < oldest {
+                return Err(Error::OperationsGone { from, oldest });
+            }
+            let max_bytes = max_bytes.min(READ_BYTES_MAX);
+            self.inner.storage.ops_between(seq_nos, max_ops, max_bytes).await
+        })
     }
 
     /// The copy in numbers.

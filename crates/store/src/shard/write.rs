@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use query::Refusal;
-use world::Time;
+use world::{LocalFuture, Time};
 
 use crate::checkpoint::LocalCheckpointTracker;
 use crate::contents::{Parsed, Refusals};
@@ -37,26 +37,30 @@ impl Shard {
     /// sequence number wins, in whatever order they come. Durable after the next [`Shard::sync`].
     ///
     /// Once begun it runs to its end, even where the caller goes away.
-    pub async fn apply(&self, ops: Vec<Operation>) -> Result<()> {
-        let inner = self.inner.clone();
-        let dir = inner.storage.dir();
-        let work = inner.apply_locked(ops, Log::Lacks);
-        to_its_end(&self.inner.env, &dir, "apply operations", work).await
+    pub fn apply(&self, ops: Vec<Operation>) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let inner = self.inner.clone();
+            let dir = inner.storage.dir();
+            let work = inner.apply_locked(ops, Log::Lacks);
+            to_its_end(&self.inner.env, &dir, "apply operations", work).await
+        })
     }
 
     /// Keeps operations that the copy's files hold already, for whoever has still to read them: they go into the log
     /// alone. They are in ascending order and older than all that the log holds. From `complete_from` on, which is
     /// given with the last of them, it then holds every operation; after the next commit also where the copy is opened
     /// again.
-    pub async fn keep_history(
+    pub fn keep_history(
         &self,
         ops: Vec<Operation>,
         complete_from: Option<u64>,
-    ) -> Result<()> {
-        let inner = self.inner.clone();
-        let dir = inner.storage.dir();
-        let work = inner.keep_history_locked(ops, complete_from);
-        to_its_end(&self.inner.env, &dir, "keep operations", work).await
+    ) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let inner = self.inner.clone();
+            let dir = inner.storage.dir();
+            let work = inner.keep_history_locked(ops, complete_from);
+            to_its_end(&self.inner.env, &dir, "keep operations", work).await
+        })
     }
 
     /// Writes on the primary: gives each request its sequence number and version, applies it, and returns the
@@ -65,21 +69,25 @@ impl Shard {
     ///
     /// Once begun it runs to its end, even where the caller goes away. Fields that the mapping lacks are kept in
     /// `_source` alone: who has them mapped calls [`Shard::read`] first.
-    pub async fn index(&self, requests: Vec<WriteRequest>) -> Result<Vec<WriteResult>> {
-        self.index_read(self.read(requests).await).await
+    pub fn index(&self, requests: Vec<WriteRequest>) -> LocalFuture<'_, Result<Vec<WriteResult>>> {
+        Box::pin(async move { self.index_read(self.read(requests).await).await })
     }
 
     /// Reads the documents of requests by the mapping of now.
-    pub async fn read(&self, requests: Vec<WriteRequest>) -> ReadRequests {
-        let parsed = self.inner.storage.parse(&requests, Refusals::new()).await;
-        ReadRequests { requests, parsed }
+    pub fn read(&self, requests: Vec<WriteRequest>) -> LocalFuture<'_, ReadRequests> {
+        Box::pin(async move {
+            let parsed = self.inner.storage.parse(&requests, Refusals::new()).await;
+            ReadRequests { requests, parsed }
+        })
     }
 
     /// [`Shard::index`] of what was read.
-    pub async fn index_read(&self, read: ReadRequests) -> Result<Vec<WriteResult>> {
-        let dir = self.inner.storage.dir();
-        let work = self.inner.clone().index_locked(read.requests, read.parsed);
-        to_its_end(&self.inner.env, &dir, "index documents", work).await
+    pub fn index_read(&self, read: ReadRequests) -> LocalFuture<'_, Result<Vec<WriteResult>>> {
+        Box::pin(async move {
+            let dir = self.inner.storage.dir();
+            let work = self.inner.clone().index_locked(read.requests, read.parsed);
+            to_its_end(&self.inner.env, &dir, "index documents", work).await
+        })
     }
 }
 
