@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::{Call, object};
 use super::error::{bad_body, bad_request, not_supported};
 use super::names::{Closed, indices_with, matches_any, meant};
@@ -62,7 +62,7 @@ pub(super) fn aliases_json(aliases: &Aliases) -> Value {
         };
         (name.clone(), object)
     };
-    Value::Object(aliases.iter().map(one).collect())
+    object_of(aliases.iter().map(one))
 }
 
 /// A name, or several: `{"alias"}` or `{"aliases"}`.

@@ -1,7 +1,7 @@
 //! Answers, and how they are written.
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::error::{bad_request, error_json};
 use super::filter::Filter;
@@ -49,6 +49,14 @@ impl From<Value> for Reply {
     fn from(value: Value) -> Reply {
         Reply::with(200, value)
     }
+}
+
+/// An object of these members, of two by one name the later. Each `collect` into an object has the compiler write a
+/// sort for its own kind of iterator.
+pub(super) fn object_of(members: impl IntoIterator<Item = (String, Value)>) -> Value {
+    let mut object = Map::new();
+    object.extend(members);
+    Value::Object(object)
 }
 
 /// How an answer is to look.

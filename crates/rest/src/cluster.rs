@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::Call;
 use super::error::bad_request;
 use super::identity::{host, manager, release};
@@ -61,17 +61,14 @@ pub(super) async fn state(call: Call) -> Result<Reply> {
 }
 
 fn nodes_json(state: &ClusterState) -> Value {
-    state
-        .present_nodes()
-        .map(|node| {
-            let object = json!({
-                "name": node.name,
-                "transport_address": node.transport_address,
-                "host": host(&node.transport_address),
-            });
-            (node.name.clone(), object)
-        })
-        .collect()
+    object_of(state.present_nodes().map(|node| {
+        let object = json!({
+            "name": node.name,
+            "transport_address": node.transport_address,
+            "host": host(&node.transport_address),
+        });
+        (node.name.clone(), object)
+    }))
 }
 
 fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) -> Value {
@@ -80,10 +77,9 @@ fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) ->
         let meta = state.indices.get(name)?;
         let shards = state.routing.get(name)?;
         let by_number = |of: &dyn Fn(&IndexShardRoutingTable) -> Value| -> Value {
-            (0..)
-                .zip(shards.iter())
-                .map(|(n, shard): (u32, _)| (n.to_string(), of(shard)))
-                .collect()
+            object_of(
+                (0..).zip(shards.iter()).map(|(n, shard): (u32, _)| (n.to_string(), of(shard))),
+            )
         };
         let object = json!({
             "state": if meta.closed { "close" } else { "open" },
@@ -99,20 +95,19 @@ fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) ->
         });
         Some((name.clone(), object))
     };
-    let indices: Map<String, Value> = names.iter().filter_map(one).collect();
+    let indices = object_of(names.iter().filter_map(one));
     json!({ "cluster_uuid": state.cluster_uuid, "indices": indices })
 }
 
 pub(super) fn routing_json(state: &ClusterState, names: &[String]) -> Value {
     let one = |name: &String| {
         let shards = state.routing.get(name)?;
-        let shards: Map<String, Value> = (0..)
-            .zip(shards.iter())
-            .map(|(number, shard): (u32, _)| (number.to_string(), copies_json(name, number, shard)))
-            .collect();
+        let shard =
+            |(number, shard): (u32, _)| (number.to_string(), copies_json(name, number, shard));
+        let shards = object_of((0..).zip(shards.iter()).map(shard));
         Some((name.clone(), json!({ "shards": shards })))
     };
-    json!({ "indices": names.iter().filter_map(one).collect::<Map<_, _>>() })
+    json!({ "indices": object_of(names.iter().filter_map(one)) })
 }
 
 fn copies_json(index: &str, number: u32, shard: &IndexShardRoutingTable) -> Value {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use query::Mapping;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::{Call, object, texts};
 use super::error::{bad_body, invalid, not_supported};
 use super::names::{indices, matches_any};
@@ -59,9 +59,9 @@ pub(super) async fn field_caps(call: Call) -> Result<Reply> {
         let kinds = kinds
             .into_iter()
             .map(|(kind, mapped)| (kind.to_owned(), shown(kind, &mapped, several)));
-        (path, Value::Object(kinds.collect()))
+        (path, object_of(kinds))
     });
-    let fields: Map<String, Value> = shown.collect();
+    let fields = object_of(shown);
     Ok(json!({ "indices": names, "fields": fields }).into())
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::active::Active;
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::Call;
 use super::error::bad_request;
 use super::names::{Closed, indices_with};
@@ -93,7 +93,7 @@ pub(super) async fn health(call: Call) -> Result<Reply> {
     if level != "cluster" {
         let one =
             |name: &String| Some((name.clone(), index_json(&state, name, level == "shards")?));
-        answer["indices"] = Value::Object(names.iter().filter_map(one).collect());
+        answer["indices"] = object_of(names.iter().filter_map(one));
     }
     Ok(Reply::with(if met { 200 } else { 408 }, answer))
 }
@@ -270,11 +270,8 @@ fn index_json(state: &ClusterState, index: &str, with_shards: bool) -> Option<Va
     });
     if with_shards {
         let shards = state.routing.get(index)?;
-        let shards: Map<String, Value> = (0..)
-            .zip(shards.iter())
-            .map(|(n, shard): (u32, _)| (n.to_string(), shard_json(shard)))
-            .collect();
-        object["shards"] = Value::Object(shards);
+        let one = |(n, shard): (u32, _)| (n.to_string(), shard_json(shard));
+        object["shards"] = object_of((0..).zip(shards.iter()).map(one));
     }
     Some(object)
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::alias::{aliases_json, read_aliases};
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::{Call, object};
 use super::document::refuse_follower;
 use super::error::{bad_body, bad_request, not_supported};
@@ -160,7 +160,7 @@ pub(super) async fn get_mapping(call: Call) -> Result<Reply> {
         let mappings = &state.indices.get(&name)?.mappings;
         Some((name, json!({ "mappings": mappings })))
     };
-    Ok(Value::Object(names.into_iter().filter_map(one).collect()).into())
+    Ok(object_of(names.into_iter().filter_map(one)).into())
 }
 
 /// `GET /_data_stream/{name}`: there are none, which clients ask before they copy an index.

@@ -1,8 +1,8 @@
 //! `_settings` of indices.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::Call;
 use super::identity::{Release, release};
 use super::names::{Closed, indices_to_change, indices_with, matches_any, meant};
@@ -46,7 +46,7 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
             settings_json(release, index, call.part("name"), include_defaults, flat_settings);
         Some((name, json))
     };
-    Ok(Value::Object(names.into_iter().filter_map(one).collect::<Map<_, _>>()).into())
+    Ok(object_of(names.into_iter().filter_map(one)).into())
 }
 
 /// `PUT /{index}/_settings`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::Call;
 use super::error::{bad_request, not_supported};
 use super::identity::{host, manager, release};
@@ -146,14 +146,11 @@ pub(super) async fn info(call: Call) -> Result<Reply> {
     call.query.duration("timeout", PATIENCE)?;
     let names = select(&call.node, &state, node)?;
     let count = names.len();
-    let nodes: Map<String, Value> = names
-        .into_iter()
-        .filter_map(|name| {
-            let member = state.members.get(&name)?;
-            let object = info_json(&call.node, member, wanted.as_deref(), flat_settings);
-            Some((name, object))
-        })
-        .collect();
+    let nodes = object_of(names.into_iter().filter_map(|name| {
+        let member = state.members.get(&name)?;
+        let object = info_json(&call.node, member, wanted.as_deref(), flat_settings);
+        Some((name, object))
+    }));
     Ok(json!({
         "_nodes": { "total": count, "successful": count, "failed": 0 },
         "cluster_name": state.cluster_name,

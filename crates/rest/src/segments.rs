@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use store::SegmentStats;
 
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::Call;
 use super::identity::host;
 use super::names::indices;
@@ -45,9 +45,9 @@ pub(super) async fn segments(call: Call) -> Result<Reply> {
     }
     let index_json = |(index, shards): (&str, BTreeMap<u32, Vec<Value>>)| {
         let shards = shards.into_iter().map(|(shard, copies)| (shard.to_string(), json!(copies)));
-        (index.to_owned(), json!({ "shards": shards.collect::<Map<_, _>>() }))
+        (index.to_owned(), json!({ "shards": object_of(shards) }))
     };
-    let found: Map<String, Value> = by_index.into_iter().map(index_json).collect();
+    let found = object_of(by_index.into_iter().map(index_json));
     let shards = shards_json(copies(&state, &names), &answers);
     Ok(json!({ "_shards": shards, "indices": found }).into())
 }
@@ -62,7 +62,7 @@ fn copy_json(state: &ClusterState, copy: &AskedCopy, segments: &[SegmentStats]) 
         "routing": routing,
         "num_committed_segments": segments.iter().filter(|segment| segment.committed).count(),
         "num_search_segments": segments.iter().filter(|segment| segment.documents.is_some()).count(),
-        "segments": segments.iter().map(segment_json).collect::<Map<_, _>>(),
+        "segments": object_of(segments.iter().map(segment_json)),
     })
 }
 

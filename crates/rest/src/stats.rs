@@ -7,7 +7,7 @@ use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 use store::ShardStats;
 
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::Call;
 use super::cluster::state_name;
 use super::error::bad_request;
@@ -122,7 +122,7 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
             let copies = by_index.get(name.as_str()).map_or(&[][..], Vec::as_slice);
             Some((name.clone(), index_json(&state, meta, copies, level, wanted)))
         };
-        answer["indices"] = Value::Object(names.iter().filter_map(one).collect());
+        answer["indices"] = object_of(names.iter().filter_map(one));
     }
     Ok(answer.into())
 }
@@ -146,9 +146,8 @@ fn index_json(
             let json = copy_json(state, answered, wanted);
             shards.entry(answered.copy.shard).or_default().push(json);
         }
-        let shards: Map<String, Value> =
-            shards.into_iter().map(|(shard, copies)| (shard.to_string(), json!(copies))).collect();
-        object["shards"] = Value::Object(shards);
+        let one = |(shard, copies): (u32, Vec<Value>)| (shard.to_string(), json!(copies));
+        object["shards"] = object_of(shards.into_iter().map(one));
     }
     object
 }

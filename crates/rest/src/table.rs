@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::error::bad_request;
 use super::names::matches;
 use super::parameters::Query;
@@ -176,9 +176,9 @@ impl Table {
             cell => json!(units.text(cell)),
         };
         let object = |row: &Vec<Cell>| {
-            shown.iter().map(|at| (self.columns[*at].name.to_owned(), cell(row, *at))).collect()
+            object_of(shown.iter().map(|at| (self.columns[*at].name.to_owned(), cell(row, *at))))
         };
-        Value::Array(self.rows.iter().map(|row| Value::Object(object(row))).collect::<Vec<_>>())
+        Value::Array(self.rows.iter().map(object).collect())
     }
 
     fn help(&self) -> String {

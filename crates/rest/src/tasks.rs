@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use world::Time;
 
 use super::actions::LIST;
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::Call;
 use super::error::{bad_request, cause_json};
 use super::identity::{host, release};
@@ -170,7 +170,7 @@ impl GroupBy {
 }
 
 fn by_id(tasks: Vec<Value>) -> Value {
-    Value::Object(tasks.into_iter().map(|task| (id_of(&task), task)).collect())
+    object_of(tasks.into_iter().map(|task| (id_of(&task), task)))
 }
 
 fn node_json(state: &ClusterState, name: &str) -> Value {

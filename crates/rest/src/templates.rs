@@ -4,7 +4,7 @@ use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::alias::aliases_json;
-use super::answer::Reply;
+use super::answer::{Reply, object_of};
 use super::call::{Call, texts};
 use super::error::{bad_body, invalid, not_supported};
 use super::index::{Body, refuse_types};
@@ -144,8 +144,8 @@ pub(super) async fn get(call: Call, kind: TemplateKind) -> Result<Reply> {
     let (list, one) = match kind {
         // As in the field, which answers with nothing, and that there is none.
         TemplateKind::Legacy => {
-            let all = all.into_iter().map(|(name, shown)| (name.to_owned(), shown)).collect();
-            return Ok(Reply::with(if missing { 404 } else { 200 }, Value::Object(all)));
+            let all = all.into_iter().map(|(name, shown)| (name.to_owned(), shown));
+            return Ok(Reply::with(if missing { 404 } else { 200 }, object_of(all)));
         }
         TemplateKind::Index => ("index_templates", "index_template"),
         TemplateKind::Component => ("component_templates", "component_template"),
