@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use store::RecordLog;
 use tokio::sync::Notify;
-use world::Env;
+use world::{Env, LocalFuture};
 
 use super::record::DiskRecord;
 use super::replay::Replay;
@@ -18,63 +18,71 @@ impl Bucket {
     /// Opens a bucket in a directory, which is made if it is missing. A new bucket has all its vbuckets active; an
     /// earlier one is as it was left, with a new history if it was not closed. Fails if the settings are not right, or
     /// the log cannot be read or written.
-    pub async fn open(env: &Env, settings: BucketSettings, dir: &Path) -> Result<Bucket> {
-        settings.check()?;
-        let mut replay = Replay::default();
-        let opened =
-            RecordLog::open(env, dir, |location, record| replay.record(location, record)).await;
-        let (log, _) = opened?;
-        let used = Rc::<Cell<u64>>::default();
-        let fresh = || env.random_u64();
-        let (vbuckets, files) = replay.finish(&settings, &used, fresh)?;
-        let dirty = vbuckets.iter().enumerate().filter(|(_, v)| v.is_some());
-        let dirty = dirty.map(|(vb, _)| vb as u16).collect();
-        let inner = Inner {
-            env: env.clone(),
-            settings,
-            uuid: env.random_u64(),
-            log,
-            vbuckets: RefCell::new(vbuckets),
-            used,
-            checkpoint_bytes: Cell::default(),
-            dirty: RefCell::new(dirty),
-            unwritten: RefCell::default(),
-            flush: Rc::default(),
-            persisted: Notify::new(),
-            log_lock: tokio::sync::Mutex::new(()),
-            files: RefCell::new(files),
-            backfills: Rc::default(),
-            next_to_free: Cell::new(0),
-            remover_due: Cell::new(env.now()),
-            eject_from_bytes: Cell::default(),
-            stats: Cell::default(),
-            failed: RefCell::default(),
-            disk_waits: RefCell::default(),
-            flusher: RefCell::default(),
-        };
-        let bucket = Bucket(Rc::new(inner));
-        // A new history is on disk before anybody learns of it.
-        while bucket.flush_once().await? {}
-        let task = env.spawn(
-            "flushes a bucket",
-            flusher::run(Rc::downgrade(&bucket.0), bucket.0.flush.clone()),
-        );
-        *bucket.0.flusher.borrow_mut() = Some(task);
-        Ok(bucket)
+    pub fn open<'a>(
+        env: &'a Env,
+        settings: BucketSettings,
+        dir: &'a Path,
+    ) -> LocalFuture<'a, Result<Bucket>> {
+        Box::pin(async move {
+            settings.check()?;
+            let mut replay = Replay::default();
+            let opened =
+                RecordLog::open(env, dir, |location, record| replay.record(location, record)).await;
+            let (log, _) = opened?;
+            let used = Rc::<Cell<u64>>::default();
+            let fresh = || env.random_u64();
+            let (vbuckets, files) = replay.finish(&settings, &used, fresh)?;
+            let dirty = vbuckets.iter().enumerate().filter(|(_, v)| v.is_some());
+            let dirty = dirty.map(|(vb, _)| vb as u16).collect();
+            let inner = Inner {
+                env: env.clone(),
+                settings,
+                uuid: env.random_u64(),
+                log,
+                vbuckets: RefCell::new(vbuckets),
+                used,
+                checkpoint_bytes: Cell::default(),
+                dirty: RefCell::new(dirty),
+                unwritten: RefCell::default(),
+                flush: Rc::default(),
+                persisted: Notify::new(),
+                log_lock: tokio::sync::Mutex::new(()),
+                files: RefCell::new(files),
+                backfills: Rc::default(),
+                next_to_free: Cell::new(0),
+                remover_due: Cell::new(env.now()),
+                eject_from_bytes: Cell::default(),
+                stats: Cell::default(),
+                failed: RefCell::default(),
+                disk_waits: RefCell::default(),
+                flusher: RefCell::default(),
+            };
+            let bucket = Bucket(Rc::new(inner));
+            // A new history is on disk before anybody learns of it.
+            while bucket.flush_once().await? {}
+            let task = env.spawn(
+                "flushes a bucket",
+                flusher::run(Rc::downgrade(&bucket.0), bucket.0.flush.clone()),
+            );
+            *bucket.0.flusher.borrow_mut() = Some(task);
+            Ok(bucket)
+        })
     }
 
     /// Writes what is in memory and closes the bucket, so that its histories continue when it is opened again. Fails if
     /// the disk fails or is full: what was not written is lost.
-    pub async fn close(self) -> Result<()> {
-        let task = self.0.flusher.borrow_mut().take();
-        // A running flush ends first.
-        let lock = self.0.log_lock.lock().await;
-        if let Some(mut task) = task {
-            task.abort();
-        }
-        drop(lock);
-        while self.flush_once().await? {}
-        self.0.log.append(vec![DiskRecord::Closed]).await?;
-        Ok(self.0.log.sync().await?)
+    pub fn close(self) -> LocalFuture<'static, Result<()>> {
+        Box::pin(async move {
+            let task = self.0.flusher.borrow_mut().take();
+            // A running flush ends first.
+            let lock = self.0.log_lock.lock().await;
+            if let Some(mut task) = task {
+                task.abort();
+            }
+            drop(lock);
+            while self.flush_once().await? {}
+            self.0.log.append(vec![DiskRecord::Closed]).await?;
+            Ok(self.0.log.sync().await?)
+        })
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use world::LocalFuture;
 
 use super::Bucket;
 use super::item::{Item, ItemData};
@@ -19,17 +20,19 @@ impl Bucket {
     /// Rolls a replica back to `seqno`, or to the last sequence number before it at which the disk has all of the
     /// vbucket as it was then; to 0 if there is none. Answers the sequence number that was reached. Fails if the
     /// vbucket takes no streams, also where that changes meanwhile, or the disk fails. All is as it was then.
-    pub async fn roll_back(&self, vb: u16, seqno: u64) -> Result<u64> {
-        let (tell, told) = oneshot::channel();
-        let bucket = self.clone();
-        // A task of its own: a caller that is dropped must not leave the log rolled back and the memory not.
-        let rolling = async move {
-            let reached = bucket.roll_back_to_its_end(vb, seqno, &tell).await;
-            // Where this fails, nobody waits any more.
-            let _ = tell.send(reached);
-        };
-        self.0.env.spawn("rolls a vbucket back", rolling).detach();
-        told.await.unwrap_or_else(|_| Err(refused(vb)))
+    pub fn roll_back(&self, vb: u16, seqno: u64) -> LocalFuture<'_, Result<u64>> {
+        Box::pin(async move {
+            let (tell, told) = oneshot::channel();
+            let bucket = self.clone();
+            // A task of its own: a caller that is dropped must not leave the log rolled back and the memory not.
+            let rolling = async move {
+                let reached = bucket.roll_back_to_its_end(vb, seqno, &tell).await;
+                // Where this fails, nobody waits any more.
+                let _ = tell.send(reached);
+            };
+            self.0.env.spawn("rolls a vbucket back", rolling).detach();
+            told.await.unwrap_or_else(|_| Err(refused(vb)))
+        })
     }
 
     async fn roll_back_to_its_end(

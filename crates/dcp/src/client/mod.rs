@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::ClientConfig;
-use world::Env;
+use world::{Env, LocalFuture};
 
 use crate::auth::{Credentials, Mechanism, ScramClient, nonce, plain};
 use crate::codec::{Answer, Body, FailoverEntry, Kind, Opcode, Request, Response, Status, Write};
@@ -64,26 +64,31 @@ impl Client {
     /// Connects, authenticates with the server's strongest mechanism, and selects the bucket. The password itself is
     /// never sent over a connection without TLS, except to this machine. Fails if the server cannot be reached, refuses
     /// us, cannot prove that it knows the password, or has no such bucket.
-    pub async fn connect(env: &Env, options: &ClientOptions) -> Result<Client> {
-        let connecting = Wire::connect(env, &options.address, options.tls.clone());
-        let silent = || Error::Silent {
-            address: options.address.clone(),
-            silent_s: options.timeout.as_secs().max(1),
-        };
-        let wire = env.timeout(options.timeout, connecting).await.map_err(|_| silent())??;
-        let mut client = Client::over(env, wire, options.timeout);
-        let agent = options.agent.clone().into();
-        let features = vec![XATTR, SELECT_BUCKET, JSON];
-        let hello = client.ask(0, Body::Hello { agent, features }).await?;
-        if let Answer::Features(granted) = hello.answer {
-            client.granted = granted;
-        }
-        client.authenticate(options).await?;
-        let name = options.bucket.clone().into();
-        let selected = client.ask(0, Body::SelectBucket { name }).await?;
-        let hint = "is there such a bucket, and may this user use it?";
-        client.expect(&selected, || format!("bucket \"{}\"", options.bucket), Some(hint))?;
-        Ok(client)
+    pub fn connect<'a>(
+        env: &'a Env,
+        options: &'a ClientOptions,
+    ) -> LocalFuture<'a, Result<Client>> {
+        Box::pin(async move {
+            let connecting = Wire::connect(env, &options.address, options.tls.clone());
+            let silent = || Error::Silent {
+                address: options.address.clone(),
+                silent_s: options.timeout.as_secs().max(1),
+            };
+            let wire = env.timeout(options.timeout, connecting).await.map_err(|_| silent())??;
+            let mut client = Client::over(env, wire, options.timeout);
+            let agent = options.agent.clone().into();
+            let features = vec![XATTR, SELECT_BUCKET, JSON];
+            let hello = client.ask(0, Body::Hello { agent, features }).await?;
+            if let Answer::Features(granted) = hello.answer {
+                client.granted = granted;
+            }
+            client.authenticate(options).await?;
+            let name = options.bucket.clone().into();
+            let selected = client.ask(0, Body::SelectBucket { name }).await?;
+            let hint = "is there such a bucket, and may this user use it?";
+            client.expect(&selected, || format!("bucket \"{}\"", options.bucket), Some(hint))?;
+            Ok(client)
+        })
     }
 
     /// A client over a fresh connection.
@@ -115,11 +120,13 @@ impl Client {
 
     /// Sends a request and waits for the answer. Fails if no valid answer arrives in time. A status that refuses is no
     /// error here.
-    pub async fn ask(&mut self, vb: u16, body: Body) -> Result<Response> {
-        self.next_opaque += 1;
-        let request = Request::new(self.next_opaque, vb, body);
-        self.send(request).await?;
-        self.response(self.next_opaque).await
+    pub fn ask(&mut self, vb: u16, body: Body) -> LocalFuture<'_, Result<Response>> {
+        Box::pin(async move {
+            self.next_opaque += 1;
+            let request = Request::new(self.next_opaque, vb, body);
+            self.send(request).await?;
+            self.response(self.next_opaque).await
+        })
     }
 
     /// Sends a request, whose answer the caller waits for. Fails if the connection breaks.
@@ -199,35 +206,40 @@ impl Client {
 
     /// Authenticates by one mechanism. Fails if the server refuses, or with SCRAM cannot prove that it knows the
     /// password.
-    pub async fn authenticate_by(
-        &mut self,
+    pub fn authenticate_by<'a>(
+        &'a mut self,
         mechanism: Mechanism,
-        credentials: &Credentials,
-    ) -> Result<()> {
-        let name: bytes::Bytes = mechanism.name().into();
-        let what = || format!("user \"{}\" by {}", credentials.user, mechanism.name());
-        let hint = Some("user or password is wrong");
-        let Mechanism::Scram(hash) = mechanism else {
-            let body = Body::SaslAuth { mechanism: name, data: plain(credentials).into() };
-            let answered = self.ask(0, body).await?;
-            return self.expect(&answered, what, hint);
-        };
-        let address = self.address().to_owned();
-        let imposter = move |reason| Error::Imposter { address: address.clone(), reason };
-        let mut scram = ScramClient::new(hash, credentials.clone(), nonce(&self.env));
-        let body = Body::SaslAuth { mechanism: name.clone(), data: scram.first().into() };
-        let challenge = self.ask(0, body).await?;
-        if !challenge.is(Status::AuthContinue) {
-            self.expect(&challenge, what, hint)?;
-        }
-        let Answer::Value(first) = challenge.answer else {
-            return Err(imposter("it asked nothing"));
-        };
-        let answer = scram.answer(&first).map_err(&imposter)?;
-        let answered = self.ask(0, Body::SaslStep { mechanism: name, data: answer.into() }).await?;
-        self.expect(&answered, what, hint)?;
-        let Answer::Value(last) = answered.answer else { return Err(imposter("it gave no proof")) };
-        scram.check(&last).map_err(imposter)
+        credentials: &'a Credentials,
+    ) -> LocalFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let name: bytes::Bytes = mechanism.name().into();
+            let what = || format!("user \"{}\" by {}", credentials.user, mechanism.name());
+            let hint = Some("user or password is wrong");
+            let Mechanism::Scram(hash) = mechanism else {
+                let body = Body::SaslAuth { mechanism: name, data: plain(credentials).into() };
+                let answered = self.ask(0, body).await?;
+                return self.expect(&answered, what, hint);
+            };
+            let address = self.address().to_owned();
+            let imposter = move |reason| Error::Imposter { address: address.clone(), reason };
+            let mut scram = ScramClient::new(hash, credentials.clone(), nonce(&self.env));
+            let body = Body::SaslAuth { mechanism: name.clone(), data: scram.first().into() };
+            let challenge = self.ask(0, body).await?;
+            if !challenge.is(Status::AuthContinue) {
+                self.expect(&challenge, what, hint)?;
+            }
+            let Answer::Value(first) = challenge.answer else {
+                return Err(imposter("it asked nothing"));
+            };
+            let answer = scram.answer(&first).map_err(&imposter)?;
+            let answered =
+                self.ask(0, Body::SaslStep { mechanism: name, data: answer.into() }).await?;
+            self.expect(&answered, what, hint)?;
+            let Answer::Value(last) = answered.answer else {
+                return Err(imposter("it gave no proof"));
+            };
+            scram.check(&last).map_err(imposter)
+        })
     }
 
     /// Reads a document: its value and its CAS. Fails as [`Client::ask`], and if the server refuses.
@@ -256,11 +268,17 @@ impl Client {
     }
 
     /// The statistics of a group, by their names. Fails as [`Client::each_stat`].
-    pub async fn stats(&mut self, group: &str) -> Result<BTreeMap<String, String>> {
-        let mut all = BTreeMap::new();
-        let take = |name: &str, value: &str| drop(all.insert(name.to_owned(), value.to_owned()));
-        self.each_stat(group, take).await?;
-        Ok(all)
+    pub fn stats<'a>(
+        &'a mut self,
+        group: &'a str,
+    ) -> LocalFuture<'a, Result<BTreeMap<String, String>>> {
+        Box::pin(async move {
+            let mut all = BTreeMap::new();
+            let take =
+                |name: &str, value: &str| drop(all.insert(name.to_owned(), value.to_owned()));
+            self.each_stat(group, take).await?;
+            Ok(all)
+        })
     }
 
     /// Hands each statistic of a group to `take`, its name and its value. All of them have to come within the time that
@@ -296,30 +314,36 @@ impl Client {
     }
 
     /// The highest sequence numbers of active vbuckets. Fails as [`Client::ask`], and if the server refuses.
-    pub async fn active_seqnos(&mut self) -> Result<BTreeMap<u16, u64>> {
-        let response = self.ask(0, Body::AllVbSeqnos { state: Some(1) }).await?;
-        let unknown = response.is(Status::UnknownCommand) || response.is(Status::NotSupported);
-        let hint = unknown.then_some("a server that does not know this has no DCP");
-        self.expect(&response, || Opcode::AllVbSeqnos.name().to_owned(), hint)?;
-        match response.answer {
-            Answer::Seqnos(seqnos) => Ok(seqnos.into_iter().collect()),
-            _ => Ok(BTreeMap::new()),
-        }
+    pub fn active_seqnos(&mut self) -> LocalFuture<'_, Result<BTreeMap<u16, u64>>> {
+        Box::pin(async move {
+            let response = self.ask(0, Body::AllVbSeqnos { state: Some(1) }).await?;
+            let unknown = response.is(Status::UnknownCommand) || response.is(Status::NotSupported);
+            let hint = unknown.then_some("a server that does not know this has no DCP");
+            self.expect(&response, || Opcode::AllVbSeqnos.name().to_owned(), hint)?;
+            match response.answer {
+                Answer::Seqnos(seqnos) => Ok(seqnos.into_iter().collect()),
+                _ => Ok(BTreeMap::new()),
+            }
+        })
     }
 
     /// The failover log of a vbucket, newest first. Fails as [`Client::ask`], and if the server refuses.
-    pub async fn failover_log(&mut self, vb: u16) -> Result<Vec<FailoverEntry>> {
-        match self.require(vb, Body::FailoverLog).await?.answer {
-            Answer::FailoverLog(log) => Ok(log),
-            _ => Ok(Vec::new()),
-        }
+    pub fn failover_log(&mut self, vb: u16) -> LocalFuture<'_, Result<Vec<FailoverEntry>>> {
+        Box::pin(async move {
+            match self.require(vb, Body::FailoverLog).await?.answer {
+                Answer::FailoverLog(log) => Ok(log),
+                _ => Ok(Vec::new()),
+            }
+        })
     }
 
     /// As [`Client::ask`], but a refusal is an error, too.
-    pub async fn require(&mut self, vb: u16, body: Body) -> Result<Response> {
-        let opcode = body.opcode();
-        let response = self.ask(vb, body).await?;
-        self.expect(&response, || opcode.name().to_owned(), None)?;
-        Ok(response)
+    pub fn require(&mut self, vb: u16, body: Body) -> LocalFuture<'_, Result<Response>> {
+        Box::pin(async move {
+            let opcode = body.opcode();
+            let response = self.ask(vb, body).await?;
+            self.expect(&response, || opcode.name().to_owned(), None)?;
+            Ok(response)
+        })
     }
 }

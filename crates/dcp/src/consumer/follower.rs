@@ -1,6 +1,6 @@
 //! A consumer that drives its own connection to a producer.
 
-use world::Env;
+use world::{Env, LocalFuture};
 
 use super::{Consumer, Event};
 use crate::client::Client;
@@ -22,32 +22,34 @@ pub struct Follower {
 impl Follower {
     /// Opens a connection under a name, with a window for flow control; 0 is without. Fails if the producer refuses the
     /// connection or the window: without one it would send too much.
-    pub async fn open(
-        env: &Env,
+    pub fn open<'a>(
+        env: &'a Env,
         mut client: Client,
-        name: &str,
+        name: &'a str,
         mut consumer: Consumer,
         window_bytes: u32,
-    ) -> Result<Follower> {
-        let name = name.to_owned().into();
-        let body = Body::Open { flags: OPEN_PRODUCER, name, value: bytes::Bytes::new() };
-        client.require(0, body).await?;
-        for control in consumer.controls(window_bytes) {
-            let Body::Control { name, .. } = &control.body else { continue };
-            let vital = name.as_ref() == b"connection_buffer_size";
-            let answered = client.ask(0, control.body).await?;
-            if vital && !answered.is(Status::Success) {
-                return Err(Error::Status {
-                    address: client.address().to_owned(),
-                    what: format!("a window of {window_bytes} bytes"),
-                    status: answered.status_name(),
-                    hint: Some("a producer without flow control would send without end"),
-                });
+    ) -> LocalFuture<'a, Result<Follower>> {
+        Box::pin(async move {
+            let name = name.to_owned().into();
+            let body = Body::Open { flags: OPEN_PRODUCER, name, value: bytes::Bytes::new() };
+            client.require(0, body).await?;
+            for control in consumer.controls(window_bytes) {
+                let Body::Control { name, .. } = &control.body else { continue };
+                let vital = name.as_ref() == b"connection_buffer_size";
+                let answered = client.ask(0, control.body).await?;
+                if vital && !answered.is(Status::Success) {
+                    return Err(Error::Status {
+                        address: client.address().to_owned(),
+                        what: format!("a window of {window_bytes} bytes"),
+                        status: answered.status_name(),
+                        hint: Some("a producer without flow control would send without end"),
+                    });
+                }
             }
-        }
-        let wire = client.into_wire();
-        let (incoming, out) = (wire.incoming, wire.outgoing);
-        Ok(Follower { env: env.clone(), consumer, incoming, out })
+            let wire = client.into_wire();
+            let (incoming, out) = (wire.incoming, wire.outgoing);
+            Ok(Follower { env: env.clone(), consumer, incoming, out })
+        })
     }
 
     /// Limits the rate from now on; up to a window comes earlier.

@@ -7,7 +7,7 @@ mod report;
 use std::collections::BTreeMap;
 
 use tokio::sync::mpsc;
-use world::{Env, Task, Time};
+use world::{Env, LocalFuture, Task, Time};
 
 use crate::client::{Client, ClientOptions, nodes};
 use crate::codec::{EndReason, STREAM_ACTIVE_ONLY, STREAM_TO_LATEST};
@@ -69,77 +69,83 @@ enum ConnectionEvent {
 impl Drain {
     /// Connects to every node that has vbuckets, and begins. Fails if a node cannot be reached, refuses us or flow
     /// control, or has none of the vbuckets.
-    pub async fn start(
-        env: &Env,
-        options: &ClientOptions,
-        settings: &DrainSettings,
-    ) -> Result<Drain> {
-        let nodes = nodes(env, options).await?;
-        let mut plan = Vec::new();
-        for node in nodes {
-            let at = ClientOptions { address: node, ..options.clone() };
-            let mut client = Client::connect(env, &at).await?;
-            let wanted = |vb: &u16| settings.vbuckets.as_ref().is_none_or(|list| list.contains(vb));
-            let seqnos = client.active_seqnos().await?;
-            let here: Vec<(u16, u64)> = seqnos.into_iter().filter(|(vb, _)| wanted(vb)).collect();
-            let connections = usize::from(settings.connections.max(1)).min(here.len());
-            for place in 0..connections {
-                let own = here.iter().skip(place).step_by(connections).copied();
-                plan.push((at.clone(), own.collect::<Vec<_>>()));
+    pub fn start<'a>(
+        env: &'a Env,
+        options: &'a ClientOptions,
+        settings: &'a DrainSettings,
+    ) -> LocalFuture<'a, Result<Drain>> {
+        Box::pin(async move {
+            let nodes = nodes(env, options).await?;
+            let mut plan = Vec::new();
+            for node in nodes {
+                let at = ClientOptions { address: node, ..options.clone() };
+                let mut client = Client::connect(env, &at).await?;
+                let wanted =
+                    |vb: &u16| settings.vbuckets.as_ref().is_none_or(|list| list.contains(vb));
+                let seqnos = client.active_seqnos().await?;
+                let here: Vec<(u16, u64)> =
+                    seqnos.into_iter().filter(|(vb, _)| wanted(vb)).collect();
+                let connections = usize::from(settings.connections.max(1)).min(here.len());
+                for place in 0..connections {
+                    let own = here.iter().skip(place).step_by(connections).copied();
+                    plan.push((at.clone(), own.collect::<Vec<_>>()));
+                }
             }
-        }
-        if plan.is_empty() {
-            return Err(Error::Settings(
-                "none of the vbuckets is active anywhere: nothing can be drained".to_owned(),
-            ));
-        }
-        let share = settings.rate_bytes_per_s.map(|rate| rate / plan.len() as f64);
-        let (sender, reports) = mpsc::unbounded_channel();
-        let (mut connections, all_began) = (Vec::new(), env.now());
-        for (place, (at, vbuckets)) in plan.into_iter().enumerate() {
-            let name = format!("{}-{}", settings.name, place + 1);
-            let counts = Counts::default();
-            let early_bytes = share.map_or(u32::MAX, |share| (share * EARLY_S) as u32);
-            let window_bytes = settings.window_bytes.min(early_bytes);
-            let limited = DrainSettings { window_bytes, ..settings.clone() };
-            let mut follower = open(env, &at, &name, &counts, &vbuckets, &limited).await?;
-            if let Some(share) = share {
-                follower.cap(share);
+            if plan.is_empty() {
+                return Err(Error::Settings(
+                    "none of the vbuckets is active anywhere: nothing can be drained".to_owned(),
+                ));
             }
-            let began = env.now();
-            let draining = drain(env.clone(), place, follower, sender.clone());
-            connections.push(Draining {
-                name,
-                node: at.address,
-                counts,
-                vbuckets: vbuckets.into_iter().map(|(vb, _)| vb).collect(),
-                began,
-                ended: None,
-                _task: env.spawn("drains a connection", draining),
-            });
-        }
-        let ends = BTreeMap::new();
-        Ok(Drain { env: env.clone(), began: all_began, reports, connections, ended: 0, ends })
+            let share = settings.rate_bytes_per_s.map(|rate| rate / plan.len() as f64);
+            let (sender, reports) = mpsc::unbounded_channel();
+            let (mut connections, all_began) = (Vec::new(), env.now());
+            for (place, (at, vbuckets)) in plan.into_iter().enumerate() {
+                let name = format!("{}-{}", settings.name, place + 1);
+                let counts = Counts::default();
+                let early_bytes = share.map_or(u32::MAX, |share| (share * EARLY_S) as u32);
+                let window_bytes = settings.window_bytes.min(early_bytes);
+                let limited = DrainSettings { window_bytes, ..settings.clone() };
+                let mut follower = open(env, &at, &name, &counts, &vbuckets, &limited).await?;
+                if let Some(share) = share {
+                    follower.cap(share);
+                }
+                let began = env.now();
+                let draining = drain(env.clone(), place, follower, sender.clone());
+                connections.push(Draining {
+                    name,
+                    node: at.address,
+                    counts,
+                    vbuckets: vbuckets.into_iter().map(|(vb, _)| vb).collect(),
+                    began,
+                    ended: None,
+                    _task: env.spawn("drains a connection", draining),
+                });
+            }
+            let ends = BTreeMap::new();
+            Ok(Drain { env: env.clone(), began: all_began, reports, connections, ended: 0, ends })
+        })
     }
 
     /// Waits until all streams have ended. Fails if a connection breaks.
-    pub async fn finish(&mut self) -> Result<()> {
-        while self.ended < self.connections.len() {
-            match self.reports.recv().await {
-                None => return Ok(()),
-                Some(ConnectionEvent::Ended(vb, why)) => drop(self.ends.insert(vb, why)),
-                Some(ConnectionEvent::Done(place, at, failure)) => {
-                    self.ended += 1;
-                    if let Some(connection) = self.connections.get_mut(place) {
-                        connection.ended = Some(at);
-                    }
-                    if let Some(error) = failure {
-                        return Err(error);
+    pub fn finish(&mut self) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move {
+            while self.ended < self.connections.len() {
+                match self.reports.recv().await {
+                    None => return Ok(()),
+                    Some(ConnectionEvent::Ended(vb, why)) => drop(self.ends.insert(vb, why)),
+                    Some(ConnectionEvent::Done(place, at, failure)) => {
+                        self.ended += 1;
+                        if let Some(connection) = self.connections.get_mut(place) {
+                            connection.ended = Some(at);
+                        }
+                        if let Some(error) = failure {
+                            return Err(error);
+                        }
                     }
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The report so far.

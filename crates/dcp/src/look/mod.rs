@@ -6,7 +6,7 @@ mod parse;
 
 use std::time::Duration;
 
-use world::{Env, Task, Time};
+use world::{Env, LocalFuture, Task, Time};
 
 use record::bucket::BucketNode;
 use record::observation::{Cost, Gap, Identity, Observation};
@@ -45,32 +45,37 @@ struct DataNode {
 impl Looker {
     /// Connects to the nodes that are named, and finds the others by them. Those that cannot be reached are a gap of
     /// every look. Fails if a node that is named cannot be reached, or refuses us or the bucket.
-    pub async fn connect(env: &Env, named: &[ClientOptions]) -> Result<Looker> {
-        let mut addresses: Vec<String> = Vec::new();
-        let mut version = String::new();
-        for options in named {
-            let mut client = Client::connect(env, options).await?;
-            for address in nodes_known_to(&mut client, options).await? {
-                if !addresses.contains(&address) && addresses.len() < NODES_MAX {
-                    addresses.push(address);
+    pub fn connect<'a>(
+        env: &'a Env,
+        named: &'a [ClientOptions],
+    ) -> LocalFuture<'a, Result<Looker>> {
+        Box::pin(async move {
+            let mut addresses: Vec<String> = Vec::new();
+            let mut version = String::new();
+            for options in named {
+                let mut client = Client::connect(env, options).await?;
+                for address in nodes_known_to(&mut client, options).await? {
+                    if !addresses.contains(&address) && addresses.len() < NODES_MAX {
+                        addresses.push(address);
+                    }
+                }
+                if let Answer::Value(text) = client.require(0, Body::Version).await?.answer {
+                    version = String::from_utf8_lossy(&text).into_owned();
                 }
             }
-            if let Answer::Value(text) = client.require(0, Body::Version).await?.answer {
-                version = String::from_utf8_lossy(&text).into_owned();
-            }
-        }
-        let Some(first) = named.first() else {
-            return Err(Error::Settings("no node is named".to_owned()));
-        };
-        let identity =
-            Identity { name: first.bucket.clone(), flavour: "couchbase".to_owned(), version };
-        let node = |address: String| DataNode {
-            options: ClientOptions { address, ..first.clone() },
-            client: None,
-            failed: None,
-        };
-        let nodes = addresses.into_iter().map(node).collect();
-        Ok(Looker { env: env.clone(), began: env.now(), identity, nodes })
+            let Some(first) = named.first() else {
+                return Err(Error::Settings("no node is named".to_owned()));
+            };
+            let identity =
+                Identity { name: first.bucket.clone(), flavour: "couchbase".to_owned(), version };
+            let node = |address: String| DataNode {
+                options: ClientOptions { address, ..first.clone() },
+                client: None,
+                failed: None,
+            };
+            let nodes = addresses.into_iter().map(node).collect();
+            Ok(Looker { env: env.clone(), began: env.now(), identity, nodes })
+        })
     }
 
     /// Whose bucket it is.
@@ -80,40 +85,42 @@ impl Looker {
 
     /// Looks once, at all nodes at the same time; answers the look's time in milliseconds since the first. Fails if no
     /// node answers.
-    pub async fn look(&mut self) -> Result<(f64, Observation)> {
-        let begun = self.env.now();
-        let looking = std::mem::take(&mut self.nodes).into_iter().map(|mut node| {
-            let (env, began) = (self.env.clone(), self.began);
-            let looked = async move {
-                let told = node.look(&env, began).await;
-                (node, told)
-            };
-            self.env.spawn("looks at a node", looked)
-        });
-        let looking: Vec<Task<_>> = looking.collect();
-        let (mut buckets, mut gaps, mut failure) = (Vec::new(), Vec::new(), None);
-        for looked in looking {
-            let Ok((node, told)) = looked.await else { continue };
-            match told {
-                Ok(bucket) => buckets.extend(bucket),
-                Err(error) => failure = Some(error),
+    pub fn look(&mut self) -> LocalFuture<'_, Result<(f64, Observation)>> {
+        Box::pin(async move {
+            let begun = self.env.now();
+            let looking = std::mem::take(&mut self.nodes).into_iter().map(|mut node| {
+                let (env, began) = (self.env.clone(), self.began);
+                let looked = async move {
+                    let told = node.look(&env, began).await;
+                    (node, told)
+                };
+                self.env.spawn("looks at a node", looked)
+            });
+            let looking: Vec<Task<_>> = looking.collect();
+            let (mut buckets, mut gaps, mut failure) = (Vec::new(), Vec::new(), None);
+            for looked in looking {
+                let Ok((node, told)) = looked.await else { continue };
+                match told {
+                    Ok(bucket) => buckets.extend(bucket),
+                    Err(error) => failure = Some(error),
+                }
+                gaps.extend(node.failed.as_ref().map(|(found, _)| Gap {
+                    path: node.options.address.clone(),
+                    found: found.clone(),
+                    lost: "what its connections send and whether its memory is short".to_owned(),
+                }));
+                self.nodes.push(node);
             }
-            gaps.extend(node.failed.as_ref().map(|(found, _)| Gap {
-                path: node.options.address.clone(),
-                found: found.clone(),
-                lost: "what its connections send and whether its memory is short".to_owned(),
-            }));
-            self.nodes.push(node);
-        }
-        if let Some(error) = failure.filter(|_| buckets.is_empty()) {
-            return Err(error);
-        }
-        let requests = (self.nodes.len() * GROUPS.len()) as u32;
-        let took_ms = self.env.now().since(begun).as_secs_f64() * 1e3;
-        let cost = Cost { requests, bytes: 0, took_ms };
-        let cluster = self.identity.clone();
-        let look = Observation { cluster, buckets, gaps, cost, ..Observation::default() };
-        Ok((begun.since(self.began).as_secs_f64() * 1e3, look))
+            if let Some(error) = failure.filter(|_| buckets.is_empty()) {
+                return Err(error);
+            }
+            let requests = (self.nodes.len() * GROUPS.len()) as u32;
+            let took_ms = self.env.now().since(begun).as_secs_f64() * 1e3;
+            let cost = Cost { requests, bytes: 0, took_ms };
+            let cluster = self.identity.clone();
+            let look = Observation { cluster, buckets, gaps, cost, ..Observation::default() };
+            Ok((begun.since(self.began).as_secs_f64() * 1e3, look))
+        })
     }
 }
 

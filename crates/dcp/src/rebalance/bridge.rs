@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use tokio::sync::{Notify, mpsc};
-use world::{Env, Task, Work};
+use world::{Env, LocalFuture, Task, Work};
 
 use crate::Error;
 use crate::client::Client;
@@ -65,30 +65,35 @@ pub(super) struct Bridge {
 
 impl Bridge {
     /// Opens both connections under a name, and joins them.
-    pub async fn open(
-        env: &Env,
+    pub fn open<'a>(
+        env: &'a Env,
         mut source: Client,
         mut destination: Client,
-        name: &str,
+        name: &'a str,
         path: Path,
-    ) -> Result<Bridge> {
-        let open =
-            |flags| Body::Open { flags, name: name.to_owned().into(), value: bytes::Bytes::new() };
-        source.require(0, open(OPEN_PRODUCER)).await?;
-        destination.require(0, open(0)).await?;
-        let (source, destination) = (source.into_wire(), destination.into_wire());
-        let (commands, asked) = mpsc::unbounded_channel();
-        let seen = Rc::<Seen>::default();
-        let Wire { incoming, outgoing } = source;
-        let incoming = match path {
-            Path::Decoding => incoming.with_read_bytes(SOCKET_BYTES),
-            Path::Plain => incoming,
-        };
-        let out =
-            pass_items(env.clone(), incoming, destination.outgoing, asked, path, seen.clone());
-        let back = pass_answers(destination.incoming, outgoing, seen.clone());
-        let tasks = [env.spawn("passes items on", out), env.spawn("passes answers back", back)];
-        Ok(Bridge { commands, seen, next_opaque: OWN_OPAQUES, _tasks: tasks })
+    ) -> LocalFuture<'a, Result<Bridge>> {
+        Box::pin(async move {
+            let open = |flags| Body::Open {
+                flags,
+                name: name.to_owned().into(),
+                value: bytes::Bytes::new(),
+            };
+            source.require(0, open(OPEN_PRODUCER)).await?;
+            destination.require(0, open(0)).await?;
+            let (source, destination) = (source.into_wire(), destination.into_wire());
+            let (commands, asked) = mpsc::unbounded_channel();
+            let seen = Rc::<Seen>::default();
+            let Wire { incoming, outgoing } = source;
+            let incoming = match path {
+                Path::Decoding => incoming.with_read_bytes(SOCKET_BYTES),
+                Path::Plain => incoming,
+            };
+            let out =
+                pass_items(env.clone(), incoming, destination.outgoing, asked, path, seen.clone());
+            let back = pass_answers(destination.incoming, outgoing, seen.clone());
+            let tasks = [env.spawn("passes items on", out), env.spawn("passes answers back", back)];
+            Ok(Bridge { commands, seen, next_opaque: OWN_OPAQUES, _tasks: tasks })
+        })
     }
 
     /// What was passed on.

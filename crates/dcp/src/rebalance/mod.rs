@@ -9,7 +9,7 @@ mod bridge;
 
 use std::time::Duration;
 
-use world::Env;
+use world::{Env, LocalFuture};
 
 use crate::client::{Client, ClientOptions};
 use crate::codec::{Body, EndReason, STREAM_TAKEOVER, Status, VbucketState};
@@ -65,47 +65,59 @@ impl Rebalance {
     /// Moves one vbucket: it becomes active at the destination. Returns what was passed on. Fails if a server cannot be
     /// reached or refuses, or a stream ends early. A takeover that breaks off may leave the vbucket active nowhere: the
     /// source has given it up, and the destination does not have all of it.
-    pub async fn move_vbucket(&self, env: &Env, vb: u16) -> Result<BridgeStats> {
-        let Replication(mut replication) = self.build_replica(env, vb).await?;
-        replication.ask(vb, Body::CloseStream).await?;
-        let mut passed = replication.stats();
-        drop(replication);
-        let name = format!("{}:takeover:{vb}", self.name);
-        let mut takeover = self.bridge(env, &name).await?;
-        takeover.ask(vb, Body::AddStream { flags: STREAM_TAKEOVER }).await?;
-        let reason = takeover.ended(vb).await?;
-        if reason != EndReason::Ok {
-            return Err(self.ended_early("a takeover", reason));
-        }
-        let more = takeover.stats();
-        passed.packets += more.packets;
-        passed.bytes += more.bytes;
-        Ok(passed)
+    pub fn move_vbucket<'a>(
+        &'a self,
+        env: &'a Env,
+        vb: u16,
+    ) -> LocalFuture<'a, Result<BridgeStats>> {
+        Box::pin(async move {
+            let Replication(mut replication) = self.build_replica(env, vb).await?;
+            replication.ask(vb, Body::CloseStream).await?;
+            let mut passed = replication.stats();
+            drop(replication);
+            let name = format!("{}:takeover:{vb}", self.name);
+            let mut takeover = self.bridge(env, &name).await?;
+            takeover.ask(vb, Body::AddStream { flags: STREAM_TAKEOVER }).await?;
+            let reason = takeover.ended(vb).await?;
+            if reason != EndReason::Ok {
+                return Err(self.ended_early("a takeover", reason));
+            }
+            let more = takeover.stats();
+            passed.packets += more.packets;
+            passed.bytes += more.bytes;
+            Ok(passed)
+        })
     }
 
     /// Builds a replica of one vbucket, which stays active at the source; it is persisted when this returns, and what
     /// is written goes on to it for as long as the answer is kept. Fails if a server cannot be reached or refuses.
-    pub async fn build_replica(&self, env: &Env, vb: u16) -> Result<Replication> {
-        env.sleep(self.move_overhead).await;
-        let mut at_source = Client::connect(env, &self.source).await?;
-        let mut at_destination = Client::connect(env, &self.destination).await?;
-        let replica = Body::SetVbucketState { state: VbucketState::Replica };
-        at_destination.require(vb, replica).await?;
-        let name = format!("{}:replication:{vb}", self.name);
-        let mut replication = self.bridge(env, &name).await?;
-        replication.ask(vb, Body::AddStream { flags: 0 }).await?;
-        let persisted = async {
-            self.until_few_are_left(env, &mut at_source, &name, vb).await?;
-            let high = seqno(&mut at_source, vb).await?;
-            self.until_persisted(env, &mut at_destination, vb, high, &replication).await
-        };
-        tokio::select! {
-            biased;
-            done = persisted => done?,
-            // Once the stream has ended, what is waited for never comes, and neither server says so.
-            ended = replication.ended(vb) => return Err(self.ended_early("a stream", ended?)),
-        }
-        Ok(Replication(replication))
+    pub fn build_replica<'a>(
+        &'a self,
+        env: &'a Env,
+        vb: u16,
+    ) -> LocalFuture<'a, Result<Replication>> {
+        Box::pin(async move {
+            env.sleep(self.move_overhead).await;
+            let mut at_source = Client::connect(env, &self.source).await?;
+            let mut at_destination = Client::connect(env, &self.destination).await?;
+            let replica = Body::SetVbucketState { state: VbucketState::Replica };
+            at_destination.require(vb, replica).await?;
+            let name = format!("{}:replication:{vb}", self.name);
+            let mut replication = self.bridge(env, &name).await?;
+            replication.ask(vb, Body::AddStream { flags: 0 }).await?;
+            let persisted = async {
+                self.until_few_are_left(env, &mut at_source, &name, vb).await?;
+                let high = seqno(&mut at_source, vb).await?;
+                self.until_persisted(env, &mut at_destination, vb, high, &replication).await
+            };
+            tokio::select! {
+                biased;
+                done = persisted => done?,
+                // Once the stream has ended, what is waited for never comes, and neither server says so.
+                ended = replication.ended(vb) => return Err(self.ended_early("a stream", ended?)),
+            }
+            Ok(Replication(replication))
+        })
     }
 
     fn ended_early(&self, what: &'static str, reason: EndReason) -> Error {
@@ -115,15 +127,21 @@ impl Rebalance {
 
     /// Streams replicas of vbuckets over one connection, for as long as the answer is kept. Fails if a server cannot be
     /// reached, or refuses.
-    pub async fn replicate(&self, env: &Env, vbuckets: &[u16]) -> Result<Replication> {
-        let mut at_destination = Client::connect(env, &self.destination).await?;
-        let mut bridge = self.bridge(env, &format!("{}:replication", self.name)).await?;
-        for vb in vbuckets {
-            let replica = Body::SetVbucketState { state: VbucketState::Replica };
-            at_destination.require(*vb, replica).await?;
-            bridge.ask(*vb, Body::AddStream { flags: 0 }).await?;
-        }
-        Ok(Replication(bridge))
+    pub fn replicate<'a>(
+        &'a self,
+        env: &'a Env,
+        vbuckets: &'a [u16],
+    ) -> LocalFuture<'a, Result<Replication>> {
+        Box::pin(async move {
+            let mut at_destination = Client::connect(env, &self.destination).await?;
+            let mut bridge = self.bridge(env, &format!("{}:replication", self.name)).await?;
+            for vb in vbuckets {
+                let replica = Body::SetVbucketState { state: VbucketState::Replica };
+                at_destination.require(*vb, replica).await?;
+                bridge.ask(*vb, Body::AddStream { flags: 0 }).await?;
+            }
+            Ok(Replication(bridge))
+        })
     }
 
     async fn bridge(&self, env: &Env, name: &str) -> Result<Bridge> {

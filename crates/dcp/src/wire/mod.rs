@@ -14,7 +14,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
-use world::Env;
+use world::{Env, LocalFuture};
 
 pub use incoming::Incoming;
 pub use message::Packets;
@@ -42,14 +42,18 @@ enum Arm {
 
 impl PacketListener {
     /// Listens on `host:port`; port 0 takes a free one. Fails if the address is taken or not this host's.
-    pub async fn bind(env: &Env, address: &str) -> Result<PacketListener> {
-        let tried = |error| Error::io("listen on", address, error);
-        if env.is_virtual() {
-            return Ok(PacketListener(Arm::Messages(env.listen(address).await.map_err(tried)?)));
-        }
-        let listener = TcpListener::bind(address).await.map_err(tried)?;
-        let address = listener.local_addr().map_err(tried)?.to_string();
-        Ok(PacketListener(Arm::Socket { listener, address }))
+    pub fn bind<'a>(env: &'a Env, address: &'a str) -> LocalFuture<'a, Result<PacketListener>> {
+        Box::pin(async move {
+            let tried = |error| Error::io("listen on", address, error);
+            if env.is_virtual() {
+                return Ok(PacketListener(Arm::Messages(
+                    env.listen(address).await.map_err(tried)?,
+                )));
+            }
+            let listener = TcpListener::bind(address).await.map_err(tried)?;
+            let address = listener.local_addr().map_err(tried)?.to_string();
+            Ok(PacketListener(Arm::Socket { listener, address }))
+        })
     }
 
     /// The address to connect to.
@@ -81,23 +85,32 @@ impl PacketListener {
 impl Wire {
     /// Connects to `host:port`; with TLS where a configuration is given. Fails if the peer does not answer, or its
     /// certificate is not valid.
-    pub async fn connect(env: &Env, address: &str, tls: Option<Arc<ClientConfig>>) -> Result<Wire> {
-        let tried = |error| Error::io("connect to", address, error);
-        if env.is_virtual() {
-            let connection = env.connect::<Packets>(address).await.map_err(tried)?;
-            return Ok(Wire::messages(connection, address));
-        }
-        let stream = TcpStream::connect(address).await.map_err(tried)?;
-        let Some(config) = tls else { return Wire::socket(stream, address) };
-        stream.set_nodelay(true).map_err(tried)?;
-        let host = host_of(address).to_owned();
-        let name = ServerName::try_from(host.clone()).map_err(|_| {
-            Error::Settings(format!("\"{host}\" is no name that a certificate could have"))
-        })?;
-        let stream = TlsConnector::from(config).connect(name, stream).await;
-        let stream = stream.map_err(|error| Error::io("speak TLS with", address, error))?;
-        let (read, write) = tokio::io::split(stream);
-        Ok(Wire { incoming: Incoming::tls(read, address), outgoing: Outgoing::tls(write, address) })
+    pub fn connect<'a>(
+        env: &'a Env,
+        address: &'a str,
+        tls: Option<Arc<ClientConfig>>,
+    ) -> LocalFuture<'a, Result<Wire>> {
+        Box::pin(async move {
+            let tried = |error| Error::io("connect to", address, error);
+            if env.is_virtual() {
+                let connection = env.connect::<Packets>(address).await.map_err(tried)?;
+                return Ok(Wire::messages(connection, address));
+            }
+            let stream = TcpStream::connect(address).await.map_err(tried)?;
+            let Some(config) = tls else { return Wire::socket(stream, address) };
+            stream.set_nodelay(true).map_err(tried)?;
+            let host = host_of(address).to_owned();
+            let name = ServerName::try_from(host.clone()).map_err(|_| {
+                Error::Settings(format!("\"{host}\" is no name that a certificate could have"))
+            })?;
+            let stream = TlsConnector::from(config).connect(name, stream).await;
+            let stream = stream.map_err(|error| Error::io("speak TLS with", address, error))?;
+            let (read, write) = tokio::io::split(stream);
+            Ok(Wire {
+                incoming: Incoming::tls(read, address),
+                outgoing: Outgoing::tls(write, address),
+            })
+        })
     }
 
     fn socket(stream: TcpStream, address: &str) -> Result<Wire> {
