@@ -165,6 +165,40 @@ fn ci_draws_seeds_seeks_inputs_and_leaves_no_test_out() {
     }
 }
 
+/// For its examples rustdoc reads a crate anew, which takes a second or more: those that have none say so in their
+/// manifests. An example that is written later must not go untested for it.
+#[test]
+fn no_example_is_left_out() {
+    let (mut left_out, mut have) = (BTreeSet::new(), BTreeSet::new());
+    for (name, text) in texts() {
+        let Some(("crates", within)) = name.split_once('/') else { continue };
+        let Some((of, file)) = within.split_once('/') else { continue };
+        if file == "Cargo.toml" && text.contains("\n[lib]\ndoctest = false\n") {
+            left_out.insert(of.to_owned());
+        }
+        if (file == "README.md" || file.starts_with("src/")) && has_example(&text) {
+            have.insert(of.to_owned());
+        }
+    }
+    assert!(!left_out.is_empty() && !have.is_empty(), "no manifest or no example is recognized");
+    let wrong: Vec<&String> = left_out.intersection(&have).collect();
+    assert!(
+        wrong.is_empty(),
+        "{wrong:?} have examples: take `doctest = false` out of their manifests"
+    );
+}
+
+/// Whether a README, or the comments of a file, have a block of Rust.
+fn has_example(text: &str) -> bool {
+    let fences = text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let said = line.strip_prefix("///").or(line.strip_prefix("//!")).unwrap_or(line);
+        said.trim_start().strip_prefix("```")
+    });
+    // Every other one ends a block.
+    fences.step_by(2).any(|language| language.is_empty() || language.starts_with("rust"))
+}
+
 /// Every file under version control that is text, by its name in the workspace.
 fn texts() -> impl Iterator<Item = (String, String)> {
     let said = Command::new("git")
