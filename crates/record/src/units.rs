@@ -221,15 +221,40 @@ pub fn show_seconds(seconds: f64) -> String {
     }
 }
 
+/// A time for people, written as the longer of it and another that stands beside it: `1:13` beside `1:43`.
+pub fn show_seconds_beside(seconds: f64, other: f64) -> String {
+    match seconds.max(other) {
+        _ if !seconds.is_finite() || !other.is_finite() => show_seconds(seconds),
+        longer if longer >= MINUTES_FROM_S => clock(seconds),
+        longer if longer >= 0.9995 && seconds < 0.9995 => format!("{seconds:.2} s"),
+        _ => show_seconds(seconds),
+    }
+}
+
 /// Two times for people, the first written as the second: `1:22 to 1:40`, `0.82 s to 1.20 s`.
 pub fn show_interval(soon: f64, late: f64) -> String {
-    let first = match late {
-        _ if !soon.is_finite() || !late.is_finite() => show_seconds(soon),
-        late if late >= MINUTES_FROM_S => clock(soon),
-        late if late >= 0.9995 && soon < 0.9995 => format!("{soon:.2} s"),
-        _ => show_seconds(soon),
+    format!("{} to {}", show_seconds_beside(soon, late), show_seconds(late))
+}
+
+/// From when to when something was so, as exactly as tells both ends apart: `0 to 27 s`, `1:20 to 2:05`.
+pub fn show_span(from: f64, to: f64) -> String {
+    let [first, last] = [from, to].map(clock);
+    if to >= MINUTES_FROM_S && first != last {
+        let first = if first == "0:00" { "0" } else { first.as_str() };
+        return format!("{first} to {last}");
+    }
+    let (factor, unit, least) = match to {
+        to if to < 0.9995 => (1000.0, "ms", 0),
+        to if to < 9.95 => (1.0, "s", 1),
+        _ => (1.0, "s", 0),
     };
-    format!("{first} to {}", show_seconds(late))
+    let number = |seconds: f64, digits: usize| match format!("{:.digits$}", seconds * factor) {
+        text if digits == 0 => text,
+        text => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+    };
+    let differs = |digits: &usize| number(from, *digits) != number(to, *digits);
+    let digits = (least..3).find(differs).unwrap_or(least);
+    format!("{} to {} {unit}", number(from, digits), number(to, digits))
 }
 
 fn clock(seconds: f64) -> String {
@@ -305,5 +330,26 @@ mod tests {
         assert_eq!(show_interval(754.0, 3754.0), "12:34 to 1:02:34");
         assert_eq!(show_interval(0.82, 1.2), "0.82 s to 1.20 s");
         assert_eq!(show_interval(0.0, 0.5), "0 ms to 500 ms");
+        for (seconds, other, shown) in [
+            (73.3, 103.0, "1:13"),
+            (103.0, 73.3, "1:43"),
+            (73.3, 61.0, "73.3 s"),
+            (0.82, 1.2, "0.82 s"),
+        ] {
+            assert_eq!(show_seconds_beside(seconds, other), shown);
+        }
+        for (from, to, shown) in [
+            (0.0, 27.0, "0 to 27 s"),
+            (80.0, 125.0, "1:20 to 2:05"),
+            (0.0, 300.0, "0 to 5:00"),
+            (2.0, 3.0, "2 to 3 s"),
+            (0.5, 7.3, "0.5 to 7.3 s"),
+            (26.6, 27.1, "26.6 to 27.1 s"),
+            (125.2, 125.4, "125.2 to 125.4 s"),
+            (0.02, 0.5, "20 to 500 ms"),
+            (5.0, 5.0, "5 to 5 s"),
+        ] {
+            assert_eq!(show_span(from, to), shown);
+        }
     }
 }

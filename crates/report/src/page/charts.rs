@@ -7,10 +7,10 @@ use maud::{Markup, html};
 use record::{Limit, units};
 
 use super::limits::{class, legend};
-use crate::svg::Shaded;
 use crate::svg::axis::byte_unit;
 use crate::svg::bars::{Bar, BarChart, Part};
 use crate::svg::line::{Line, LineChart};
+use crate::svg::{Shaded, shade_words};
 
 /// Widths for windows and for telephones: the page shows the one that fits.
 pub(crate) const WIDTHS: [(&str, f64); 2] = [("wide", 960.0), ("slim", 420.0)];
@@ -111,10 +111,7 @@ fn describe(summary: &Summary<'_>, curves: &[&Curves]) -> String {
 /// What was wrong meanwhile, or set otherwise, and so is shaded in the charts: a line for each variant, in its colour.
 pub(crate) fn shaded(curves: &[&Curves]) -> Markup {
     let shaded = shades_of(curves);
-    let one = |shade: &Shade| {
-        format!("{}, {}", shade.what, units::show_interval(shade.from_s, shade.to_s))
-    };
-    let told = |shades: &[Shade]| shades.iter().map(one).collect::<Vec<_>>().join("; ");
+    let told = |shades: &[Shade]| shades.iter().map(shade_words).collect::<Vec<_>>().join("; ");
     html! {
         @for of in &shaded {
             @let (first, more) = of.shades.split_at(of.shades.len().min(MOST_SHADES));

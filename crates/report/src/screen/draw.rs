@@ -1,5 +1,7 @@
 //! A view as a screen.
 
+use std::collections::BTreeSet;
+
 use insight::diagnosis::{Pace, TimeToGreen};
 use insight::words;
 use ratatui::Frame;
@@ -41,8 +43,12 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, trails: &Trails, color: bool) {
     let trouble = trouble.map_or_else(String::new, |text| wrap(&plain(text), area.width.into(), 2));
     let head_rows = 2 + trouble.lines().count().min(TROUBLE_ROWS_MAX) as u16;
     let rest = head_rows + node_rows + titled(followers) + titled(waiting) + verdict_rows;
-    let recovery_rows =
-        (view.recoveries.len() as u16 + 2).min(area.height.saturating_sub(rest)).max(4);
+    // What the screen has no room for takes none from what it shows.
+    let in_sight = view.recoveries.len().min(area.height.into());
+    let fit = Fit::of(area.width, &view.recoveries[..in_sight]);
+    let lines = fit.lines();
+    let [needed, least] = [in_sight * lines + 2, 3 + lines].map(|rows| rows as u16);
+    let recovery_rows = needed.min(area.height.saturating_sub(rest)).max(needed.min(least)).max(4);
     let [head, recoveries, nodes, follow, wait, verdict, _] = Layout::vertical([
         Constraint::Length(head_rows),
         Constraint::Length(recovery_rows),
@@ -54,7 +60,7 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, trails: &Trails, color: bool) {
     ])
     .areas(area);
     self::head(frame, head, view, &trouble, paint);
-    self::recoveries(frame, recoveries, view, paint);
+    self::recoveries(frame, recoveries, view, &fit, paint);
     self::nodes(frame, nodes, view, trails, paint);
     lines(frame, follow, "Followers", &view.followers, 0, paint);
     lines(frame, wait, "Waiting", &view.waiting, view.waiting_more, paint);
@@ -103,69 +109,125 @@ fn until_green(view: &View) -> String {
     }
 }
 
-fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, paint: Palette) {
+fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, fit: &Fit, paint: Palette) {
     let active = view.recoveries.iter().filter(|pace| !pace.ended).count();
     let title = format!("Recoveries: {active} active");
     let room = usize::from(area.height).saturating_sub(2);
-    let hidden = view.recoveries.len().saturating_sub(room);
-    let shown = if hidden > 0 { room.saturating_sub(1) } else { room };
-    let (columns, name_room, path_room) =
-        recovery_columns(area.width, &view.recoveries[..shown.min(view.recoveries.len())]);
+    let all = view.recoveries.len();
+    let fits = all * fit.lines() <= room;
+    let shown = if fits { all } else { room.saturating_sub(1) / fit.lines() };
+    let style = |pace: &Pace| if pace.ended { paint.dim() } else { Style::new() };
     let row = |pace: &Pace| {
         let cells = recovery_cells(pace);
-        let texts = columns.iter().map(|column| {
-            let text = plain(&(column.text)(&cells));
-            // What is cut of a name is its middle: its end says which shard or node it is.
+        let texts = fit.columns.iter().map(|column| {
             let text = match column.header {
-                PATH => short_path(&text, path_room),
-                _ if column.is_filled() => short(&text, name_room),
-                _ => text,
+                NAME_OF_SHARD if fit.name_lines > 0 => String::new(),
+                NAME_OF_SHARD => short_shard(&plain(&cells.name), fit.name_room),
+                _ => plain(&(column.text)(&cells)),
             };
             let style = if column.is_bar && !pace.ended { paint.good() } else { Style::new() };
             cell(text, column.is_number).style(style)
         });
-        let style = if pace.ended { paint.dim() } else { Style::new() };
-        Row::new(texts.collect::<Vec<_>>()).style(style)
+        Row::new(texts.collect::<Vec<_>>()).style(style(pace))
     };
-    let mut rows: Vec<Row<'_>> = view.recoveries.iter().take(shown).map(row).collect();
-    if hidden > 0 {
-        let more = format!("and {} more", view.recoveries.len() - shown);
-        rows.push(Row::new(vec![more]).style(paint.dim()));
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for pace in &view.recoveries[..shown] {
+        // Names that need the whole width are drawn over empty rows: a cell has that of its column.
+        rows.extend((0..fit.name_lines).map(|_| Row::new([""])));
+        rows.push(row(pace));
+    }
+    if shown < all {
+        rows.push(Row::new(vec![format!("and {} more", all - shown)]).style(paint.dim()));
     }
     let width = |column: &&RecoveryColumn| match column.header {
-        PATH => Constraint::Length(path_room as u16),
+        PATH => Constraint::Length(fit.path_room as u16),
         _ => column.width,
     };
-    let widths: Vec<Constraint> = columns.iter().map(width).collect();
-    let header = columns.iter().map(|column| cell(column.header.to_owned(), column.is_number));
+    let widths: Vec<Constraint> = fit.columns.iter().map(width).collect();
+    let header = fit.columns.iter().map(|column| cell(column.header.to_owned(), column.is_number));
     let header = Row::new(header.collect::<Vec<_>>());
     frame.render_widget(table(rows, &widths, header, title, paint), area);
-}
-
-/// The columns that there is room for, and the room for names and for paths. Nodes are named whole: other columns make
-/// room for them.
-fn recovery_columns(width: u16, shown: &[Pace]) -> (Vec<&'static RecoveryColumn>, usize, usize) {
-    let mut columns: Vec<&'static RecoveryColumn> =
-        RECOVERY_COLUMNS.iter().filter(|column| width >= column.from_width).collect();
-    let room = |columns: &[&RecoveryColumn]| {
-        let fixed: usize = columns.iter().map(|column| column.fixed_width() + 1).sum();
-        (usize::from(width) + 1).saturating_sub(fixed)
-    };
-    if !columns.iter().any(|column| column.header == PATH) {
-        let names = room(&columns);
-        return (columns, names, 0);
-    }
-    let path = |pace: &Pace| recovery_cells(pace).path.chars().count();
-    let longest = shown.iter().map(path).max().unwrap_or(0);
-    for header in MAKE_ROOM {
-        if room(&columns) < longest + NAME_MIN {
-            columns.retain(|column| column.header != header);
+    for (at, pace) in view.recoveries[..shown].iter().enumerate() {
+        for (line, text) in fit.names(&recovery_cells(pace)).into_iter().enumerate() {
+            let y = area.y + 2 + (at * fit.lines() + line) as u16;
+            frame.render_widget(Line::styled(text, style(pace)), Rect { y, height: 1, ..area });
         }
     }
-    let both = room(&columns);
-    let half = both / 2;
-    let paths = longest.clamp(half, half.max(both.saturating_sub(NAME_MIN)));
-    (columns, both - paths, paths)
+}
+
+/// What there is room for: columns, and for the names of shards and of nodes.
+struct Fit {
+    columns: Vec<&'static RecoveryColumn>,
+    name_room: usize,
+    path_room: usize,
+    /// Lines that shard and nodes have to themselves, above the figures.
+    name_lines: usize,
+}
+
+impl Fit {
+    /// Nodes are named whole, and no two recoveries look alike: other columns make room for that, and where even that
+    /// is not enough, the names have the width to themselves.
+    fn of(width: u16, recoveries: &[Pace]) -> Fit {
+        let name = |pace: &Pace| {
+            let cells = recovery_cells(pace);
+            (plain(&cells.name), plain(&cells.path))
+        };
+        let named: Vec<(String, String)> = recoveries.iter().map(name).collect();
+        let longest = |of: fn(&(String, String)) -> &str| {
+            named.iter().map(|names| of(names).chars().count()).max().unwrap_or(0)
+        };
+        let (names, paths) = (longest(|both| both.0.as_str()), longest(|both| both.1.as_str()));
+        let mut columns: Vec<&'static RecoveryColumn> =
+            RECOVERY_COLUMNS.iter().filter(|column| width >= column.from_width).collect();
+        let figures: Vec<&'static RecoveryColumn> =
+            columns.iter().filter(|column| column.header != PATH).copied().collect();
+        let room = |columns: &[&RecoveryColumn]| {
+            let taken: usize = columns.iter().map(|column| column.fixed_width() + 1).sum();
+            (usize::from(width) + 1).saturating_sub(taken)
+        };
+        for header in MAKE_ROOM {
+            if room(&columns) < paths + NAME_MIN {
+                columns.retain(|column| column.header != header);
+            }
+        }
+        let differing = |room: usize| {
+            let shown = named.iter().map(|(name, path)| (short_shard(name, room), path));
+            shown.collect::<BTreeSet<_>>().len()
+        };
+        let is_enough = |room: usize| room >= NAME_MIN && differing(room) == differing(usize::MAX);
+        let (width, in_row) = (usize::from(width), room(&columns).saturating_sub(paths));
+        let on_a_line = width.saturating_sub(paths + 1);
+        match (is_enough(in_row), is_enough(on_a_line)) {
+            (true, _) => Fit { columns, name_room: in_row, path_room: paths, name_lines: 0 },
+            (false, true) => {
+                let name_room = names.min(on_a_line);
+                Fit { columns: figures, name_room, path_room: paths, name_lines: 1 }
+            }
+            _ => Fit { columns: figures, name_room: width, path_room: width, name_lines: 2 },
+        }
+    }
+
+    /// Lines of a recovery.
+    fn lines(&self) -> usize {
+        self.name_lines + 1
+    }
+
+    /// What the lines above the figures say.
+    fn names(&self, cells: &RecoveryCells) -> Vec<String> {
+        let name = short_shard(&plain(&cells.name), self.name_room);
+        let path = short_path(&plain(&cells.path), self.path_room);
+        match self.name_lines {
+            0 => Vec::new(),
+            1 => vec![format!("{name:width$} {path}", width = self.name_room)],
+            _ => vec![name, path],
+        }
+    }
+}
+
+/// A name that is cut in its middle; the number of its shard is whole.
+fn short_shard(name: &str, room: usize) -> String {
+    let (index, shard) = name.split_at(name.rfind('[').unwrap_or(name.len()));
+    format!("{}{shard}", short(index, room.saturating_sub(shard.chars().count())))
 }
 
 /// A path whose nodes have room; where they have not, each is cut in its own middle.
@@ -195,11 +257,7 @@ struct RecoveryColumn {
 }
 
 impl RecoveryColumn {
-    /// Whether it shares the room that columns of a fixed width leave.
-    fn is_filled(&self) -> bool {
-        self.fixed_width() == 0
-    }
-
+    /// Its width; nothing of those that share what the others leave.
     fn fixed_width(&self) -> usize {
         match self.width {
             Constraint::Length(width) => usize::from(width),
@@ -227,6 +285,8 @@ const fn number_column(
     RecoveryColumn { is_number: true, ..column }
 }
 
+/// The column that names the shard.
+const NAME_OF_SHARD: &str = "shard";
 /// The column that names the nodes, what stands between them, and the columns that make room for it, in this order:
 /// what is done stands beside the bar as a share.
 const PATH: &str = "from > to";
@@ -236,8 +296,8 @@ const MAKE_ROOM: [&str; 3] = ["since change", "stage", "done"];
 const NAME_MIN: usize = 10;
 
 static RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
-    recovery_column("shard", Constraint::Fill(1), 0, |cells| cells.name.clone()),
-    recovery_column(PATH, Constraint::Fill(1), 80, |cells| cells.path.clone()),
+    recovery_column(NAME_OF_SHARD, Constraint::Fill(1), 0, |cells| cells.name.clone()),
+    recovery_column(PATH, Constraint::Fill(1), 0, |cells| cells.path.clone()),
     recovery_column("stage", Constraint::Length(12), 126, |cells| cells.stage.clone()),
     RecoveryColumn {
         is_bar: true,

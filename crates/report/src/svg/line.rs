@@ -100,14 +100,41 @@ impl LineChart<'_> {
             }
             // Over the lines: a curve that crosses a level's words leaves them readable.
             @for (value, words) in &self.levels {
-                @let at = y.at(*value) - 4.0;
-                text.tick.level x=(c(right)) y=(c(at)) text-anchor="end" { (words) }
+                @let (at, base, anchor) = self.level_place(y.at(*value), words, &x, &y);
+                text.tick.level x=(c(at)) y=(c(base)) text-anchor=(anchor) { (words) }
             }
             @for (label, line) in labels.iter().zip(&self.lines) {
                 (end_label(label, line, &y, top))
             }
         };
         frame(&self.id, (&self.title, &self.desc), (self.width, bottom + AXIS), &inside)
+    }
+
+    /// Where the words of a level stand, and which of their ends is there: above its right end, unless fewer lines pass
+    /// at another of its corners.
+    fn level_place(
+        &self,
+        level: f64,
+        words: &str,
+        x: &Scale,
+        y: &Scale,
+    ) -> (f64, f64, &'static str) {
+        let width = text_width(words);
+        let (left, right) = (x.at(x.from), x.at(x.to));
+        let corner = |base: f64, is_left: bool| match is_left {
+            true => (left + 4.0, base, "start"),
+            false => (right, base, "end"),
+        };
+        let crossed = |&(at, base, anchor): &(f64, f64, &str)| -> f64 {
+            let from = if anchor == "end" { at - width } else { at };
+            let words = Words { from, to: from + width, top: base - 11.0, bottom: base + 3.0 };
+            self.lines.iter().chain(&self.dashed).map(|line| words.crossed(line.points, x, y)).sum()
+        };
+        let (above, below) = (level - 4.0, level + 14.0);
+        let corners = [(above, false), (above, true), (below, false), (below, true)]
+            .map(|(base, is_left)| corner(base, is_left));
+        let best = corners.into_iter().min_by(|a, b| crossed(a).total_cmp(&crossed(b)));
+        best.expect("a level has corners")
     }
 
     fn y_ticks(&self) -> Vec<f64> {
@@ -194,6 +221,32 @@ impl LineChart<'_> {
     }
 }
 
+/// The room that words take.
+struct Words {
+    from: f64,
+    to: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Words {
+    /// The width along which a line crosses them; 1 where it does so from top to bottom.
+    fn crossed(&self, points: &[Point], x: &Scale, y: &Scale) -> f64 {
+        let width = |pair: &[Point]| {
+            let [a, b] = [&pair[0], &pair[1]].map(|point| [x.at(point.t_s), y.at(point.value)]);
+            let (from, to) = (a[0].max(self.from), b[0].min(self.to));
+            if from > to {
+                return 0.0;
+            }
+            let at = |x: f64| a[1] + (x - a[0]) / (b[0] - a[0]) * (b[1] - a[1]);
+            let (first, last) = if b[0] > a[0] { (at(from), at(to)) } else { (a[1], b[1]) };
+            let is_in = first.min(last) <= self.bottom && first.max(last) >= self.top;
+            if is_in { (to - from).max(1.0) } else { 0.0 }
+        };
+        points.windows(2).map(width).sum()
+    }
+}
+
 struct Label {
     text: String,
     at: f64,
@@ -262,6 +315,25 @@ mod tests {
             }
         }
         assert!(labels(&[100.0, 200.0, 300.0]).iter().all(|label| label.row == 0));
+    }
+
+    /// A line along the level and above it, from second 100 on, leaves the left free; one all along it the space below.
+    #[test]
+    fn words_of_a_level_stand_where_no_line_passes() {
+        let (x, y) =
+            (Scale::new(0.0, 400.0, 0.0, 400.0, false), Scale::new(0.0, 100.0, 100.0, 0.0, false));
+        let place = |points: &[Point]| {
+            let line = Line { label: String::new(), class: "cpu", points };
+            let chart = LineChart { lines: vec![line], ..LineChart::default() };
+            chart.level_place(y.at(50.0), "0123456789", &x, &y)
+        };
+        let line = |points: &[(f64, f64)]| -> Vec<Point> {
+            points.iter().map(|&(t_s, value)| Point { t_s, value }).collect()
+        };
+        assert_eq!(place(&line(&[(0.0, 5.0), (400.0, 5.0)])), (400.0, 46.0, "end"));
+        assert_eq!(place(&line(&[(0.0, 5.0), (100.0, 58.0), (400.0, 58.0)])), (4.0, 46.0, "start"));
+        assert_eq!(place(&line(&[(0.0, 58.0), (400.0, 58.0)])), (400.0, 64.0, "end"));
+        assert_eq!(place(&line(&[(390.0, 0.0), (390.0, 99.0)])), (4.0, 46.0, "start"));
     }
 
     #[test]

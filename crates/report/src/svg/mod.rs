@@ -11,6 +11,7 @@ pub(crate) mod spark;
 
 use insight::{Point, Shade};
 use maud::{Markup, html};
+use record::units::show_span;
 
 /// Width of a character of 12 units, on the safe side for a proportional face.
 const CHARACTER: f64 = 7.0;
@@ -91,6 +92,11 @@ pub(crate) struct Shaded<'a> {
     pub shades: &'a [Shade],
 }
 
+/// What was so, and from when to when: `the link is cut off, 0 to 27 s`.
+pub(crate) fn shade_words(shade: &Shade) -> String {
+    format!("{}, {}", shade.what, show_span(shade.from_s, shade.to_s))
+}
+
 /// Times that are shaded, from `top` to `bottom`; each says what was so. Of several variants each has a lane, the first
 /// at the top: at the same times they would hide each other.
 fn shaded(variants: &[Shaded<'_>], x: &axis::Scale, top: f64, bottom: f64) -> Markup {
@@ -105,7 +111,7 @@ fn shaded(variants: &[Shaded<'_>], x: &axis::Scale, top: f64, bottom: f64) -> Ma
                     rect.shade x=(c(from)) y=(c(top)) width=(c((to - from).max(1.0))) height=(c(high)) {
                         title {
                             @if variants.len() > 1 { (of.variant) ": " }
-                            (shade.what)
+                            (shade_words(shade))
                         }
                     }
                 }

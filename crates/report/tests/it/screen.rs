@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use insight::diagnosis::{NodePace, Series, diagnose};
+use insight::diagnosis::{NodePace, Pace, Series, diagnose};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Modifier;
@@ -213,9 +213,9 @@ fn a_narrow_terminal_cuts_names_in_the_middle_and_says_when_it_is_green() {
     view.recoveries[0].target = Some("es-node-2".into());
     for width in [60, 80, 110, 200] {
         let screen = shown(&view, width, 24);
-        let line = screen.iter().find(|line| line.starts_with("logs-")).unwrap();
-        assert!(line.split(' ').next().unwrap().ends_with("[0]"), "{width}: {line}");
-        assert!(width < 80 || line.contains("es-node-0 > es-node-2"), "{width}: {line}");
+        let is_it = |line: &&String| line.starts_with("log") && line.contains(".25[0] ");
+        let line = screen.iter().find(is_it).unwrap();
+        assert!(line.contains("es-node-0 > es-node-2"), "{width}: {line}");
         assert!(screen[0].contains("yellow  green in "), "{width}: {}", screen[0]);
         assert!(screen[0].split("green in ").nth(1).unwrap().contains(" to "), "{}", screen[0]);
     }
@@ -237,17 +237,62 @@ fn a_long_name_of_a_node_is_whole_and_columns_make_room() {
         let begins = |name: &str| screen.iter().any(|line| line.starts_with(&format!("{name} ")));
         assert!(names.into_iter().all(begins), "{width}\n{text}");
         let path = names.join(" > ");
-        assert!(width < 110 || text.contains(&path), "{width}\n{text}");
-        assert!(text.contains("orders[0]"), "{width}\n{text}");
+        assert!(text.contains(&path) && text.contains("orders[0]"), "{width}\n{text}");
+        assert!(text.contains(" 34 %") && text.contains("MB/s"), "{width}\n{text}");
     }
     view.nodes = Arc::new(vec![longer].into());
     view.recoveries[0].target = Some("x".repeat(90) + "-17");
     let screen = shown(&view, 110, 24);
-    let of_both = |line: &String| line.starts_with("orders[0]") && line.contains("x-17 ");
+    let of_both =
+        |line: &String| line.starts_with("elasticsearch-data-hot-0 > x") && line.contains("x-17 ");
     assert!(screen.iter().any(of_both), "{}", screen.join("\n"));
     let cut = shown(&view, 40, 24);
     let cut = cut.iter().find(|line| line.starts_with("elasticsearch")).unwrap();
     assert!(cut.contains('…') && cut.contains("-17 "), "{cut}");
+}
+
+/// Copies of one shard to several nodes, shards of one index, and indices whose names begin and end alike.
+#[test]
+fn no_two_recoveries_look_alike_whatever_the_width() {
+    let mut view = view();
+    let copy = |index: &str, shard: u32, target: &str| Pace {
+        index: index.into(),
+        shard,
+        source: Some("es-data-node-0".into()),
+        target: Some(target.into()),
+        ..view.recoveries[0].clone()
+    };
+    let (one, other) =
+        ("logs-application-checkout-2026.11.25", "logs-application-payments-2026.11.25");
+    view.recoveries = vec![
+        copy(one, 0, "es-data-node-1"),
+        copy(one, 0, "es-data-node-2"),
+        copy(one, 12, "es-data-node-1"),
+        copy(one, 13, "es-data-node-1"),
+        copy(other, 13, "es-data-node-1"),
+    ];
+    for width in [40, 60, 80, 110, 200] {
+        let screen = shown(&view, width, 60);
+        let text = screen.join("\n");
+        // A recovery begins with its shard, and names its nodes there or below.
+        let begin = (0..screen.len() - 1).filter(|at| screen[*at].starts_with("logs-"));
+        let mut named: Vec<String> = begin.map(|at| screen[at..at + 2].join("\n")).collect();
+        let shards = named.iter().map(|lines| lines.split(['[', ']']).nth(1).unwrap());
+        assert_eq!(shards.collect::<Vec<_>>(), ["0", "0", "12", "13", "13"], "{width}\n{text}");
+        let is_whole = |lines: &String| lines.contains("es-data-node-0 > es-data-node-");
+        assert!(named.iter().all(is_whole), "{width}\n{text}");
+        let bars = screen.iter().filter(|line| line.contains('░')).count();
+        assert_eq!(bars, if width < 60 { 0 } else { 5 }, "{width}\n{text}");
+        named.dedup();
+        assert_eq!(named.len(), 5, "{width}\n{text}");
+    }
+    // Where not all have room, whole recoveries are shown, and the others are counted.
+    let screen = shown(&view, 60, 24);
+    let names = screen.iter().filter(|line| line.starts_with("logs-")).count();
+    assert!(
+        names > 0
+            && screen.iter().any(|line| *line.trim_end() == format!("and {} more", 5 - names))
+    );
 }
 
 /// However little lifting a limit brings: terminal, page and `explain` promise the same.
