@@ -40,10 +40,13 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> Headline {
             details: met.chain([format!("{whole}.")]).collect(),
         };
     }
-    Headline::of(
-        whole,
-        [format!("{caught_up}; {written}"), format!("{caught_up}, {lost}"), written.clone()],
-    )
+    let short = format!("{caught_up}; {written}");
+    let mut said =
+        Headline::of(whole, [short.clone(), format!("{caught_up}, {lost}"), written.clone()]);
+    if said.text == short {
+        said.details = vec![format!("That was after {}{speed}.", wait.after)];
+    }
+    said
 }
 
 /// Where a variant's follower met its leader, in a sentence.
@@ -177,10 +180,8 @@ mod tests {
         );
         assert_eq!(
             said.details,
-            [
-                "adaptive caught up in 12.0 s after the link was cut off for 20.0 s, 3.0 times as fast as real time; \
-             5000 writes acknowledged, nothing lost."
-            ]
+            ["That was after the link was cut off for 20.0 s, 3.0 times as fast as real time."],
+            "nothing is said twice"
         );
         let broken = headline(&[variant(0), variant(2)]).text;
         assert!(

@@ -3,7 +3,7 @@
 use record::{Line, RunDir, Status, units};
 
 use crate::trace::Traces;
-use crate::variant::{Progress, Variant};
+use crate::variant::{Finished, Progress, Variant};
 use crate::words;
 
 /// A sentence for everything that is missing or wrong.
@@ -16,6 +16,7 @@ pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> V
         return gaps;
     }
     let follows = run.rows.iter().any(|row| row.following.is_some());
+    gaps.extend(measured_only(variants));
     for variant in variants {
         gaps.extend(unfinished(variant, !follows));
         gaps.extend(unverified(variant, follows).filter(|_| !is_twin(run)));
@@ -85,17 +86,25 @@ fn unfinished(variant: &Variant, copies: bool) -> Option<String> {
 }
 
 fn unverified(variant: &Variant, follows: bool) -> Option<String> {
-    if variant.finished().is_some_and(|figures| figures.measuring_device()) {
-        return Some(format!(
-            "{}: what took it in is a measuring device: it counts what comes and keeps nothing.",
-            variant.name
-        ));
-    }
-    variant.finished().filter(|figures| !figures.verified).map(|_| match follows {
+    let is_wrong = |figures: &&Finished| !figures.verified && !figures.measuring_device();
+    variant.finished().filter(is_wrong).map(|_| match follows {
         true => format!("{}: NOT VERIFIED, a rule that it is held to was broken.", variant.name),
         false => {
             format!("{}: NOT VERIFIED, the two sides do not hold the same documents.", variant.name)
         }
+    })
+}
+
+/// One sentence for all variants of which nothing was kept, so that there is nothing to verify.
+fn measured_only(variants: &[Variant]) -> Option<String> {
+    let is_it = |variant: &&Variant| variant.finished().is_some_and(Finished::measuring_device);
+    let names: Vec<&str> =
+        variants.iter().filter(is_it).map(|variant| variant.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Not verified, because what took them in only counts, and keeps nothing: {}.",
+            names.join("; ")
+        )
     })
 }
 

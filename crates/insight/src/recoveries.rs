@@ -100,13 +100,16 @@ fn nothing_finished(manifest: &Manifest, variants: &[Variant]) -> Headline {
     Headline::from(format!("No variant {did}: {why}"))
 }
 
+/// Whether a published row moved as much as ours, so that times compare.
+pub(crate) fn is_as_much(theirs: u64, ours: u64) -> bool {
+    (0.99..1.01).contains(&(theirs as f64 / ours.max(1) as f64))
+}
+
 /// Published rows mostly moved other amounts of data, so only gains compare.
 pub(crate) fn comparison(variants: &[Variant]) -> Option<String> {
     let (theirs, ours) = variants.iter().find_map(|variant| {
-        Some((variant.published_bytes?, variant.finished()?.bytes)).filter(|(theirs, ours)| {
-            let factor = *theirs as f64 / (*ours).max(1) as f64;
-            !(0.99..1.01).contains(&factor)
-        })
+        let both = (variant.published_bytes?, variant.finished()?.bytes);
+        (!is_as_much(both.0, both.1)).then_some(both)
     })?;
     Some(format!(
         "Published rows moved {}, these {}: compare gains, not times.",

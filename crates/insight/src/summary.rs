@@ -106,6 +106,17 @@ impl<'a> Summary<'a> {
         self.variants.iter().filter_map(|variant| Some((variant, variant.finished()?)))
     }
 
+    /// How far the time of a variant is off the published one: 0.1 is 10 % longer. None where other amounts of data
+    /// moved: what is published without its bytes is repeated at its size in virtual time alone.
+    pub fn off_published(&self, variant: &Variant) -> Option<f64> {
+        let (theirs, ours) = (variant.published_s.filter(|s| *s > 0.0)?, variant.finished()?);
+        let is_as_much = match variant.published_bytes {
+            Some(bytes) => recoveries::is_as_much(bytes, ours.bytes),
+            None => self.manifest.target == "virtual" && self.manifest.scale == 1.0,
+        };
+        is_as_much.then(|| ours.seconds / theirs - 1.0)
+    }
+
     /// The finished variants that took most and least time; the same one if only one finished.
     pub fn slowest_and_fastest(&self) -> Option<(&Variant, &Variant)> {
         recoveries::slowest_and_fastest(&self.variants)

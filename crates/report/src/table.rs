@@ -6,6 +6,7 @@ use insight::{Finished, Progress, Summary, Variant, stats::Interval, words};
 use record::units;
 
 use crate::changed::not_as_planned;
+use crate::grid::signed;
 use crate::style::{Paint, Style, headline, paragraph, plain};
 
 /// A column: its header, its alignment, and how dispensable it is (0 stays whatever the width).
@@ -13,38 +14,39 @@ struct Column {
     header: &'static str,
     right: bool,
     dispensable: u8,
-    cell: fn(&Variant) -> String,
+    cell: fn(&Summary<'_>, &Variant) -> String,
 }
 
-const COLUMNS: [Column; 9] = [
-    Column { header: "variant", right: false, dispensable: 0, cell: |v| plain(&v.name) },
+const COLUMNS: [Column; 10] = [
+    Column { header: "variant", right: false, dispensable: 0, cell: |_, v| plain(&v.name) },
     Column { header: "time", right: true, dispensable: 0, cell: time },
     Column {
         header: "MB/s",
         right: true,
         dispensable: 0,
-        cell: |v| figure(v, |f| words::mb_per_s(f.bytes_per_s)),
+        cell: |_, v| figure(v, |f| words::mb_per_s(f.bytes_per_s)),
     },
     Column {
         header: "of link",
         right: true,
         dispensable: 3,
-        cell: |v| figure(v, |f| f.link_share.map_or_else(dash, words::percent)),
+        cell: |_, v| figure(v, |f| f.link_share.map_or_else(dash, words::percent)),
     },
     Column { header: "gain", right: true, dispensable: 0, cell: gain },
     Column { header: "held by", right: false, dispensable: 0, cell: held_by },
-    Column { header: "share", right: true, dispensable: 0, cell: |v| figure(v, share) },
+    Column { header: "share", right: true, dispensable: 0, cell: |_, v| figure(v, share) },
+    Column { header: "published", right: true, dispensable: 2, cell: published },
     Column {
-        header: "published",
+        header: "ours off by",
         right: true,
         dispensable: 2,
-        cell: |v| v.published_s.map_or_else(dash, units::show_seconds),
+        cell: |summary, v| summary.off_published(v).map_or_else(dash, off_by),
     },
     Column {
         header: "its gain",
         right: true,
         dispensable: 1,
-        cell: |v| v.published_gain.map_or_else(dash, words::gain),
+        cell: |_, v| v.published_gain.map_or_else(dash, words::gain),
     },
 ];
 
@@ -68,21 +70,44 @@ fn interval(interval: Option<Interval>, show: impl Fn(f64) -> String) -> String 
     interval.map_or_else(String::new, |i| format!(" [{}, {}]", show(i.low), show(i.high)))
 }
 
-fn time(variant: &Variant) -> String {
+fn time(summary: &Summary<'_>, variant: &Variant) -> String {
     figure(variant, |f| {
         let laps = interval(f.seconds_interval, units::show_seconds);
-        format!("{}{laps}", units::show_seconds(f.seconds))
+        let [ours, _] = both_times(summary, variant);
+        format!("{}{laps}", ours.unwrap_or_default())
     })
 }
 
-fn gain(variant: &Variant) -> String {
+fn published(summary: &Summary<'_>, variant: &Variant) -> String {
+    let [_, theirs] = both_times(summary, variant);
+    theirs.unwrap_or_else(dash)
+}
+
+/// Our time and the published one; where they compare, both are written alike.
+pub(crate) fn both_times(summary: &Summary<'_>, variant: &Variant) -> [Option<String>; 2] {
+    let both = [variant.finished().map(|f| f.seconds), variant.published_s];
+    match both {
+        [Some(ours), Some(theirs)] if summary.off_published(variant).is_some() => [
+            Some(units::show_seconds_beside(ours, theirs)),
+            Some(units::show_seconds_beside(theirs, ours)),
+        ],
+        _ => both.map(|seconds| seconds.map(units::show_seconds)),
+    }
+}
+
+/// How far ours is off what is published, `+41.2 %`.
+pub(crate) fn off_by(share: f64) -> String {
+    format!("{} %", signed(share * 100.0))
+}
+
+fn gain(_: &Summary<'_>, variant: &Variant) -> String {
     figure(variant, |f| {
         let laps = interval(f.gain_interval, words::three_digits);
         f.gain.map_or_else(dash, |gain| format!("{}{laps}", words::gain(gain)))
     })
 }
 
-fn held_by(variant: &Variant) -> String {
+fn held_by(_: &Summary<'_>, variant: &Variant) -> String {
     match &variant.progress {
         Progress::Finished(f) => {
             f.verdict.limit.map_or("unknown", |limit| limit.label()).to_owned()
@@ -142,7 +167,7 @@ fn rows(summary: &Summary<'_>, style: Style) -> Vec<String> {
 /// The lines of the table: header, rule, one line a variant. The most dispensable columns are left
 /// out until the rest fits.
 fn grid(summary: &Summary<'_>, width: usize) -> Vec<String> {
-    let empty = |column: &Column| summary.variants.iter().all(|v| (column.cell)(v) == "-");
+    let empty = |column: &Column| summary.variants.iter().all(|v| (column.cell)(summary, v) == "-");
     let shown = |least: u8| -> Vec<&Column> {
         let keep = |c: &&Column| c.dispensable == 0 || (c.dispensable > least && !empty(c));
         COLUMNS.iter().filter(keep).collect()
@@ -156,7 +181,8 @@ fn grid(summary: &Summary<'_>, width: usize) -> Vec<String> {
 
 fn render(summary: &Summary<'_>, columns: &[&Column]) -> Vec<String> {
     let headers = columns.iter().map(|column| (column.header, column.right));
-    let row = |variant: &Variant| columns.iter().map(|column| (column.cell)(variant)).collect();
+    let row =
+        |variant: &Variant| columns.iter().map(|column| (column.cell)(summary, variant)).collect();
     crate::grid::grid(headers, summary.variants.iter().map(row))
 }
 

@@ -108,6 +108,19 @@ pub(crate) fn stream(variant: &str, seconds: f64, threads: &[(&str, f64)]) -> Ro
 }
 
 #[test]
+fn what_only_counts_is_told_in_one_sentence() {
+    let counting = |name: &str| {
+        let mut row = stream(name, 25.0, &[("producer", 9.0), ("fast consumer", 14.0)]);
+        row.stream.as_mut().unwrap().measuring_device = true;
+        row
+    };
+    let run = run(&["a, fast", "b"], Status::Complete, vec![counting("a, fast"), counting("b")]);
+    let told =
+        "Not verified, because what took them in only counts, and keeps nothing: a, fast; b.";
+    assert_eq!(Summary::of(&run).gaps, [told]);
+}
+
+#[test]
 fn a_stream_names_the_thread_that_holds_it_and_the_one_behind_it() {
     let baseline =
         || stream("a", 45.0, &[("producer", 9.0), ("manager's proxy", 20.0), ("consumer", 38.0)]);

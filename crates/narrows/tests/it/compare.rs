@@ -35,7 +35,7 @@ fn a_slower_run_is_worse_in_every_form() {
     let table = String::from_utf8(compare(&[]).stdout).unwrap();
     assert!(table.contains("1 MB x 1") && table.contains("95 % interval"), "{table}");
     let markdown = String::from_utf8(compare(&["--format", "markdown"]).stdout).unwrap();
-    assert!(markdown.contains("| of | figure | A | B | change % |"), "{markdown}");
+    assert!(markdown.contains("| variant | figure | A | B | change % |"), "{markdown}");
 
     failed(&compare(&["--fail-over", "5%"]), 1, &["more than 5 % worse", "time of 1 MB x 1"]);
     assert_eq!(compare(&["--fail-over", "9000%"]).status.code(), Some(0));

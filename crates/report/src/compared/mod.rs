@@ -79,9 +79,10 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// `+12.3`, or what is said in place of a percentage.
+    /// `+12.3`, or what is said in place of a percentage: equal medians differ by nothing, not by what rounds to it.
     fn change(&self) -> String {
         match self.difference {
+            Some(one) if one.base == one.other => "same".to_owned(),
             Some(Difference { percent: Some(percent), .. }) => signed(percent),
             Some(_) => "from nothing".to_owned(),
             None => "-".to_owned(),
@@ -126,7 +127,11 @@ fn lines<'a>(runs: &'a Runs<'_>, at: usize) -> Vec<Line<'a>> {
     let known = |figure: &&Compared| !figure.laps[0].is_empty() || !figure.laps[at].is_empty();
     let line = |figure: &'a Compared| Line {
         figure,
-        difference: figure.differences[at - 1],
+        difference: figure.differences[at - 1].map(|difference| Difference {
+            // One lap of each could not but be as far apart: its p of 1 says nothing.
+            p: difference.p.filter(|_| figure.laps[0].len() + figure.laps[at].len() > 2),
+            ..difference
+        }),
         base: show(figure.median_of(0)),
         other: show(figure.median_of(at)),
     };

@@ -51,14 +51,14 @@ fn table(runs: &Runs<'_>, at: usize) -> Markup {
     };
     html! {
         section {
-            h2 { (other) " beside " (base) }
+            h2 { (other) " compared with " (base) }
             p.hint {
-                "Medians over laps. The interval is that of the change, from three laps on; p is the probability that "
-                "chance alone makes such a difference. Better and worse is said where the laps support it."
+                "Medians over laps. The interval is that of the change, from three laps on. p is the probability that "
+                "chance alone makes such a difference: below 5 % the change is called better or worse."
             }
             div.scroll tabindex="0" role="region" aria-label="Table of figures" { table {
                 thead { tr {
-                    th scope="col" { "of" }
+                    th scope="col" { "variant" }
                     th scope="col" { "figure" }
                     th.n scope="col" { (base) }
                     th.n scope="col" { (other) }
@@ -124,10 +124,14 @@ fn charts(runs: &Runs<'_>, variant: &str, id: &str, curves: Vec<Option<Curves>>)
         })
         .collect();
     let mut found = Vec::new();
+    let mut last = String::new();
     let mut add = |title: String, id: &str, curves: &[Curves], panel: Panel| {
         let drawn: Vec<&Curves> = curves.iter().filter(|c| (panel.points)(c).len() > 1).collect();
         if drawn.len() > 1 {
-            found.push(html! { h3 { (title) } (panels(id, &drawn, &[panel])) });
+            let is_new = title != last;
+            let chart = html! { @if is_new { h3.of { (title) } } (panels(id, &drawn, &[panel])) };
+            found.push(chart);
+            last = title;
         }
     };
     for panel in [RECOVERED, INDEXED, LAG] {

@@ -36,7 +36,7 @@ pub fn table(runs: &Runs<'_>, worse: Option<&[Worse]>, style: Style) -> String {
 
 fn columns<'a>(base: &'a str, other: &'a str) -> [(&'a str, bool); 8] {
     [
-        ("of", false),
+        ("variant", false),
         ("figure", false),
         (base, true),
         (other, true),

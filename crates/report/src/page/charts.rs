@@ -121,11 +121,11 @@ pub(crate) fn shaded(curves: &[&Curves]) -> Markup {
                 (told(first)) "."
             }
             @if !more.is_empty() { details {
-                summary { (more.len()) " more shaded" }
+                summary { (more.len()) " more shaded times" }
                 p.hint { (told(more)) "." }
             } }
         }
-        @if shaded.len() > 1 { p.hint { "From top to bottom, each of these variants has a lane of its own." } }
+        @if shaded.len() > 1 { p.hint { "Each of these variants has a lane of its own, in this order from the top." } }
     }
 }
 

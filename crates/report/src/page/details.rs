@@ -105,12 +105,12 @@ fn models(manifest: &Manifest) -> Markup {
                         tr {
                             th scope="row" { code { (model.name) } }
                             td { (model.hosts) }
-                            td {
+                            td.words {
                                 (model.value)
                                 @if variants.len() < modelled { " (" (variants.join(", ")) ")" }
                             }
                             td { (model.unit) }
-                            td {
+                            td.words {
                                 (model.source)
                                 @if let Some(rows) = &model.calibrated_on { "; calibrated on " (rows) }
                             }

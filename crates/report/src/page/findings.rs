@@ -20,7 +20,7 @@ pub(super) fn section(diagnosis: &Diagnosis) -> Markup {
                 }
             }
             @if !diagnosis.healthy.is_empty() {
-                h3 { "Well" }
+                h3 { "What is well" }
                 ul { @for sentence in diagnosis.healthy.iter().take(20) { li { (sentence) } } }
                 @if diagnosis.healthy.len() > 20 {
                     p { (diagnosis.healthy.len() - 20) " more." }

@@ -25,6 +25,10 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     html! {
         section {
             h2 { "How the follower caught up" }
+            p.hint {
+                "What it lacked when each wait began, in operations and in time; how long it took to catch up; and how "
+                "many times as fast as the leader wrote meanwhile."
+            }
             div.scroll tabindex="0" role="region" aria-label="Table of waits" { table {
                 thead { tr { @for (header, is_number) in COLUMNS { th.n[is_number] scope="col" { (header) } } } }
                 tbody { @for row in rows(&summary.following) { tr {
@@ -35,14 +39,14 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
                 } } }
             } }
             @for (is_well, text) in found(&summary.following) {
-                @if is_well { p { (text) } } @else { p { b { (text) } } }
+                p.remarks { @if is_well { (text) } @else { b { (text) } } }
             }
         }
         section {
             h2 { "How far behind the follower was" }
             p.hint {
-                "Operations that the driver was told are done on the leader, and that not every copy of the follower had. "
-                "Dashed is what the leader had, solid what the follower had. " (INDEXED_HINT)
+                "It lacks an operation that the leader has acknowledged until all its copies have it. Dashed is what "
+                "the leader had, solid what the follower had. " (INDEXED_HINT)
             }
             @for (number, curves) in overlaid(curves).iter().enumerate() {
                 @if curves.len() == 1 { h3 { (curves[0].variant) } }
@@ -64,9 +68,13 @@ fn overlaid(curves: &[Curves]) -> Vec<Vec<&Curves>> {
     }
 }
 
+/// Bytes of files below these are those of an empty index.
+const COPIED_FROM: f64 = 1e6;
+
 /// What is drawn on one axis of time: bytes of files only where any were copied.
 fn measures(curves: &[&Curves]) -> Vec<Panel> {
-    let has_copied = curves.iter().any(|curve| curve.recovered.len() > 1);
+    let is_copied = |point: &Point| point.value >= COPIED_FROM;
+    let has_copied = curves.iter().any(|curve| curve.recovered.iter().any(is_copied));
     let recovered = has_copied.then_some(RECOVERED);
     [OPERATIONS, INDEXED].into_iter().chain(recovered).chain([LAG]).collect()
 }
@@ -81,7 +89,7 @@ fn met(curves: &[&Curves]) -> Markup {
     let told: Vec<String> = curves.iter().filter_map(one).collect();
     html! {
         @if !told.is_empty() {
-            p { "A ring marks where the follower, which had been behind, met the leader: " (told.join("; ")) "." }
+            p.hint { "A ring marks where it first met the leader: " (told.join("; ")) "." }
         }
     }
 }
@@ -91,10 +99,10 @@ fn caught_up(curves: &[&Curves]) -> Markup {
     let drawn = curves.iter().filter(|curve| !curve.caught_up_s.is_empty());
     let told = drawn.map(|curve| {
         let times = curve.caught_up_s.iter().map(|at_s| units::show_seconds(*at_s));
-        format!("{} after {}", curve.variant, times.collect::<Vec<_>>().join(", "))
+        format!("{} at {}", curve.variant, times.collect::<Vec<_>>().join(", "))
     });
     let told: Vec<String> = told.collect();
     html! {
-        @if !told.is_empty() { p.hint { "Vertical lines: the follower had caught up. " (told.join("; ")) "." } }
+        @if !told.is_empty() { p.hint { "Vertical lines mark when it had caught up: " (told.join("; ")) "." } }
     }
 }

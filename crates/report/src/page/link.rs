@@ -26,13 +26,12 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
             h2 { "Use of the link" }
             p.hint {
                 @if can_overlay(&drawn) {
-                    "Bytes towards the follower, since each variant's start."
+                    "Bytes a second towards the follower, since each variant's start."
                 } @else {
-                    "Bytes towards the follower. Same scale for rates, own scale for time."
+                    "Bytes a second towards the follower. All charts reach up to the same rate; each has its own time."
                 }
                 @if rate.is_some_and(|rate| highest > rate * ABOVE) {
-                    " Bytes may count when they reach the link, before they wait in its queue: so a curve can rise "
-                    "above the link's rate."
+                    " A curve can rise above the link's rate: bytes count when they reach its queue."
                 }
             }
             @if can_overlay(&drawn) {

@@ -123,8 +123,8 @@ fn chart(
         section {
             h2 { (title) }
             p.hint {
-                @if log { "From the intended start of a request to the end of its answer, by factors." }
-                @else { "Median over the time of a lap, and over laps." }
+                @if log { "From the intended start of a request to the end of its answer, on a logarithmic scale." }
+                @else { "The median over the time of each lap, and of those the median over laps." }
             }
             ul.legend {
                 @if marks.len() > 1 { @for (metric, mark) in &marks { li { (sign(*mark, "series-0")) (metric.name) } } }
@@ -194,8 +194,8 @@ fn compared_table(summary: &Summary<'_>) -> Markup {
         section {
             h2 { "What changes" }
             p.hint {
-                "In per cent of what a variant is compared with; below it the 95 % interval over laps, from three laps "
-                "on, and the published change. Asterisks mark changes that the laps support."
+                "In per cent of the variant that it is compared with. Below it stand the 95 % interval over laps, from "
+                "three laps on, and the published change. Asterisks mark changes that the laps support."
             }
             div.scroll tabindex="0" role="region" aria-label="Table of changes" { table {
                 thead { tr {
@@ -269,8 +269,8 @@ fn asked(cases: &[Case<'_>], colours: &Colours<'_>) -> Markup {
     };
     html! {
         section {
-            h2 { "Who was asked" }
-            p.hint { "Searches of shards that each node completed, warm-up included." }
+            h2 { "Searches that each node ran" }
+            p.hint { "Searches of shards, warm-up included." }
             @for case in cases { (table(case)) }
         }
     }
@@ -352,10 +352,10 @@ fn laps(load: &VariantLoad, open: bool) -> Markup {
             summary { (load.variant) ", " (load.operation) }
             div.scroll tabindex="0" role="region" aria-label="Figures of each lap" { table {
                 thead { tr {
-                    th scope="col" { "Metric" }
-                    @for lap in 1..=load.laps.len() { th.n scope="col" { "Lap " (lap) } }
-                    th.n scope="col" { "TOTAL" }
-                    th scope="col" { "Unit" }
+                    th scope="col" { "metric" }
+                    @for lap in 1..=load.laps.len() { th.n scope="col" { "lap " (lap) } }
+                    th.n scope="col" { "total" }
+                    th scope="col" { "unit" }
                 } }
                 tbody { @for figure in figures(&load.laps) { tr {
                     th scope="row" { (figure.metric.name) }

@@ -118,7 +118,7 @@ fn day(started: &str) -> &str {
 fn path(manifest: &Manifest) -> Option<String> {
     let link = manifest.link.as_ref()?;
     let carried = link.ceiling_bytes_per_s.map_or_else(String::new, |rate| {
-        format!(" Without delay and rate it carried {} here.", words::rate(rate as f64))
+        format!(" Without its delay and its limit it carried {} here.", words::rate(rate as f64))
     });
     Some(format!(
         "Link: {} round trip, {} ({} Mbit/s) each way.{carried}",

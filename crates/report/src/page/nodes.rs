@@ -87,7 +87,7 @@ const NETWORK: Measure = Measure {
 const DISK: Measure = Measure {
     id: "disk",
     title: "Disk bytes of each node",
-    what: "MB/s read and written, by the node's process where it tells them, else by all that use its disk",
+    what: "MB/s read and written by the node; where it does not tell them, by all that use its disk",
     unit: " MB/s",
     legend: Some(["read", "written"]),
     of: |node| peak(&node.disk_read).max(peak(&node.disk_written)),
@@ -99,7 +99,7 @@ const DISK: Measure = Measure {
 const DISK_BUSY: Measure = Measure {
     id: "disk-busy",
     title: "Busy share of each node's disk",
-    what: "Share of the time in which it was busy, with whatever uses it",
+    what: "Share of the time in which the disk was busy, whatever used it",
     unit: "",
     legend: None,
     of: |node| peak(&node.disk_busy),
@@ -155,7 +155,7 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
             h2 { (CPU.title) }
             (overlaid(&drawn))
             p.hint {
-                (CPU.what) "; the figure at the right is the mean. Every row is " ((CPU.show)(most)) (CPU.unit) " high"
+                (CPU.what) ". At the right is the mean; every row reaches up to " ((CPU.show)(most)) (CPU.unit)
                 @if is_here && machine_cores > 0 { "; the machine has " (machine_cores) }
                 "."
             }
@@ -187,8 +187,8 @@ impl Measure {
             @if most > 0.0 { section {
                 h2 { (self.title) }
                 p.hint {
-                    (self.what) "; the figure at the right is the peak. Every row is " ((self.show)(most)) (self.unit)
-                    " high."
+                    (self.what) ". At the right is the peak; every row reaches up to " ((self.show)(most)) (self.unit)
+                    "."
                 }
                 @if let Some(names) = self.legend { ul.legend {
                     @for (class, name) in ["neutral", "series-1"].into_iter().zip(names) {
@@ -204,7 +204,7 @@ impl Measure {
         let note = |curve: &Curves, nodes: usize| {
             let left_out = match nodes.saturating_sub(MOST_NODES) {
                 0 => String::new(),
-                count => format!("{count} idler nodes not shown"),
+                count => format!("{count} nodes that did less are not shown"),
             };
             let parts = [note(curve), left_out].into_iter().filter(|part| !part.is_empty());
             parts.collect::<Vec<_>>().join(", ")

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use record::units;
 
 use super::limits::chip;
+use crate::table::{both_times, off_by};
 
 pub(super) fn table(summary: &Summary<'_>) -> Markup {
     let published = summary.variants.iter().any(|variant| variant.published_s.is_some());
@@ -42,10 +43,10 @@ pub(super) fn table(summary: &Summary<'_>) -> Markup {
                                 tr.best[best] {
                                     th scope="row" title=(variant.name) { (variant.name) }
                                     @match variant.finished() {
-                                        Some(figures) => (finished(figures, of_link)),
+                                        Some(figures) => (finished(summary, variant, figures, of_link)),
                                         None => { td.none colspan=(4 + usize::from(of_link)) { (state(variant)) } }
                                     }
-                                    @if published { (theirs(variant)) }
+                                    @if published { (theirs(summary, variant)) }
                                     @if rates { (rates_of(summary, variant)) }
                                 }
                             }
@@ -58,11 +59,12 @@ pub(super) fn table(summary: &Summary<'_>) -> Markup {
     }
 }
 
-fn finished(figures: &Finished, of_link: bool) -> Markup {
+fn finished(summary: &Summary<'_>, variant: &Variant, figures: &Finished, of_link: bool) -> Markup {
     let verdict = &figures.verdict;
+    let [ours, _] = both_times(summary, variant);
     html! {
         td.n {
-            (units::show_seconds(figures.seconds))
+            (ours.unwrap_or_default())
             @if let Some(laps) = figures.seconds_interval {
                 small { (units::show_interval(laps.low, laps.high)) }
             }
@@ -87,9 +89,13 @@ fn finished(figures: &Finished, of_link: bool) -> Markup {
     }
 }
 
-fn theirs(variant: &Variant) -> Markup {
+fn theirs(summary: &Summary<'_>, variant: &Variant) -> Markup {
+    let [_, theirs] = both_times(summary, variant);
     html! {
-        td.n.theirs { (variant.published_s.map_or_else(|| "-".to_owned(), units::show_seconds)) }
+        td.n.theirs {
+            (theirs.as_deref().unwrap_or("-"))
+            @if let Some(off) = summary.off_published(variant) { small { "ours " (off_by(off)) } }
+        }
         td.n.theirs { (variant.published_gain.map_or_else(|| "-".to_owned(), words::gain)) }
     }
 }
@@ -103,10 +109,17 @@ fn published_rate(summary: &Summary<'_>, variant: &Variant) -> Option<f64> {
 /// Ours and the published ones, of the same kind.
 fn rates_of(summary: &Summary<'_>, variant: &Variant) -> Markup {
     let ours = variant.finished().and_then(|figures| figures.node_bytes_per_s);
+    let theirs = published_rate(summary, variant);
+    // A smaller index may be over before its rate is reached.
+    let both =
+        ours.zip(theirs).filter(|(_, theirs)| *theirs > 0.0 && summary.manifest.scale == 1.0);
     let shown = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), words::mb_per_s);
     html! {
         td.n { (shown(ours)) }
-        td.n.theirs { (shown(published_rate(summary, variant))) }
+        td.n.theirs {
+            (shown(theirs))
+            @if let Some((ours, theirs)) = both { small { "ours " (off_by(ours / theirs - 1.0)) } }
+        }
     }
 }
 
@@ -135,8 +148,11 @@ fn remarks(summary: &Summary<'_>) -> Markup {
     let documents = counted.next().map(|first| (first, counted.all(|count| count == first)));
     html! {
         p.remarks {
-            @if let Some(baseline) = &summary.baseline { "Gain is over " (baseline) ". " }
+            @if let Some(baseline) = &summary.baseline { "Gain: how many times as fast as " (baseline) ". " }
             @if let Some(comparison) = &summary.comparison { (comparison) " " }
+            @if summary.variants.iter().any(|variant| summary.off_published(variant).is_some()) {
+                "Below a published time stands how much longer or shorter ours is. "
+            }
             @if laps >= insight::stats::MIN_LAPS {
                 "Medians of " (several) " laps with bootstrap intervals (95 %; with few laps no wider "
                 "than the laps themselves). "

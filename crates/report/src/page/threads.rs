@@ -35,8 +35,8 @@ pub(super) fn section(summary: &Summary<'_>) -> Markup {
         @if !streams.is_empty() && is_told { section {
             h2 { "What each thread did" }
             p.hint {
-                "A bar is a variant's time. Busy is a thread that used a core. Without work, it waited for an acknowledgement "
-                "because a window was full (flow control), else for its disk, else for another thread."
+                "A bar is a variant's time. Busy: the thread used a core. Flow control: a window was full, and it "
+                "waited for an acknowledgement. Disk: it waited for its disk. Waiting: for another thread."
             }
             ul.legend { @for (class, name, _) in PARTS {
                 li { span class=(format!("chip {class}")) aria-hidden="true" {} (name) }

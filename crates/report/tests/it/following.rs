@@ -55,13 +55,15 @@ fn leader_and_follower_lie_on_one_axis_with_a_ring_where_they_meet() {
 }
 
 #[test]
-fn a_follower_of_a_record_that_says_nothing_of_files_has_no_chart_of_them() {
-    let mut run = that_meets();
-    for line in &mut run.lines {
-        if let Line::Following { sample, .. } = line {
-            sample.recovered_bytes = None;
+fn a_follower_that_copied_nothing_or_an_empty_index_has_no_chart_of_files() {
+    for copied in [None, Some(3600)] {
+        let mut run = that_meets();
+        for line in &mut run.lines {
+            if let Line::Following { sample, .. } = line {
+                sample.recovered_bytes = copied;
+            }
         }
+        let page = report::html(&run);
+        assert!(page.contains("id=\"operations-0-wide-t\"") && !page.contains("id=\"beside-0-"));
     }
-    let page = report::html(&run);
-    assert!(page.contains("id=\"operations-0-wide-t\"") && !page.contains("id=\"beside-0-"));
 }

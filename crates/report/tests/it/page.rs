@@ -241,7 +241,7 @@ fn many_nodes_and_a_single_variant() {
     run.lines.extend(nodes);
     let page = report::html(&run);
     check(&page);
-    assert!(page.contains("idler nodes not shown"));
+    assert!(page.contains("nodes that did less are not shown"));
     assert!(page.contains("64 KB x 1 took 2:44"));
 }
 
@@ -356,7 +356,7 @@ fn what_was_set_in_several_variants_is_shaded_in_a_lane_and_a_colour_for_each() 
         )
     };
     assert!(page.contains(&line(0)) && page.contains(&line(1)), "each is told in its colour");
-    assert_eq!(page.matches("<summary>2 more shaded</summary>").count(), 2);
+    assert_eq!(page.matches("<summary>2 more shaded times</summary>").count(), 2);
     // Nor does a shade have the hue of a limit, and the charts of one variant alone have its colour.
     assert!(!page.contains(".shade { fill: var(--warn-rule)"));
     let link = page.split("id=\"link-1-d\"").nth(1).unwrap().split("</svg>").next().unwrap();

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use insight::Summary;
-use record::{RunDir, Status};
+use insight::compare::Runs;
+use record::{Row, RunDir, Status};
 use report::Style;
 use serde_json::Value;
 
@@ -60,6 +61,34 @@ fn the_table_of_a_whole_run() {
     Published rows moved 4.90 GB, these 320 MB: compare gains, not times.
     Report: runs/r1/report.html
     "#);
+}
+
+/// Where as much moved, times compare: both are written alike, and the difference is told.
+#[test]
+fn a_published_time_of_as_much_data_is_compared() {
+    let mut run = crate::common::made_up(100.0, false);
+    run.rows[3].seconds = 103.0;
+    let of = |run: &RunDir| {
+        let table = report::table(&Summary::of(run), plain(120), None);
+        let row = table.lines().find(|line| line.starts_with("1 MB x 5")).unwrap().to_owned();
+        (table, row, report::html(run))
+    };
+    let (table, row, page) = of(&run);
+    assert!(row.contains("  1:43 ") && row.contains("73.3 s"), "{table}");
+    assert!(!table.contains("off by") && !page.contains("<small>ours "), "other amounts moved");
+    run.rows[3].published_bytes = Some(run.rows[3].bytes);
+    let (table, row, page) = of(&run);
+    assert!(table.contains("ours off by"), "{table}");
+    assert!(
+        row.contains("  1:43 ") && row.contains("  1:13 ") && row.contains(" +40.5 % "),
+        "{table}"
+    );
+    assert!(page.contains("1:13<small>ours +40.5 %</small>"));
+    // Without published bytes, indices have the published size in virtual time at its scale.
+    run.rows[3].published_bytes = None;
+    assert!(!of(&run).1.contains('+'));
+    (run.manifest.target, run.manifest.scale) = ("virtual".to_owned(), 1.0);
+    assert!(of(&run).1.contains(" +40.5 % "));
 }
 
 #[test]
@@ -129,6 +158,37 @@ fn what_is_not_as_in_the_plan_is_said_everywhere() {
     assert_eq!(report::json(&summary)["changes"][0], change);
     let page = report::html(&run);
     assert!(page.contains("Not as in the plan") && page.contains(change));
+}
+
+#[test]
+fn equal_figures_are_the_same_and_one_lap_has_no_probability() {
+    let (one, mut other) = (two_variants(), two_variants());
+    other.rows[1].seconds *= 2.0;
+    let compared = |one: &RunDir, other: &RunDir| {
+        let markdown = report::compared::markdown(&Runs::of(&[one, other]), None);
+        let of = |variant: &str| {
+            let begin = format!("| {variant} | time (s) |");
+            markdown.lines().find(|line| line.starts_with(&begin)).unwrap().to_owned()
+        };
+        (of("64 KB x 1"), of("adaptive"))
+    };
+    let (equal, slower) = compared(&one, &other);
+    assert!(
+        equal.contains("| 164 | 164 | same |") && slower.contains("| +100.0 |"),
+        "{equal}\n{slower}"
+    );
+    assert!(slower.ends_with("| - | - |"), "{slower}");
+    let laps = |run: &RunDir| {
+        let (first, mut run) = (run.rows.clone(), run.clone());
+        let again = |lap| first.clone().into_iter().map(move |row| Row { lap, ..row });
+        run.rows.extend((2..=4).flat_map(again));
+        for row in &mut run.rows {
+            row.seconds += f64::from(row.lap) * 0.01;
+        }
+        run
+    };
+    let (_, slower) = compared(&laps(&one), &laps(&other));
+    assert!(slower.ends_with("| 0.029 |"), "{slower}");
 }
 
 #[test]

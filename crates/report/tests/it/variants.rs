@@ -22,6 +22,11 @@ fn a_published_rate_stands_beside_ours_of_the_same_kind() {
     let page = report::html(&run);
     check(&page);
     assert!(page.contains("<td class=\"n\">47.5</td><td class=\"n theirs\">45.0</td>"), "{page}");
+    run.manifest.scale = 1.0;
+    assert!(
+        report::html(&run).contains("45.0<small>ours +5.6 %</small>"),
+        "of the whole size, both compare"
+    );
 }
 
 #[test]
