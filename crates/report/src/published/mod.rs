@@ -350,14 +350,22 @@ fn dash() -> String {
 
 fn published(row: &Comparison) -> String {
     match row.published {
-        Some(value) => figure(row, value),
+        Some(value) => figure_beside(row, value, row.ours),
         // What comes after is in the source.
         None => row.text.split([':', ';']).next().unwrap_or_default().to_owned(),
     }
 }
 
 fn ours(row: &Comparison) -> String {
-    row.ours.map_or_else(dash, |ours| figure(row, ours))
+    row.ours.map_or_else(dash, |ours| figure_beside(row, ours, row.published))
+}
+
+/// A number of a row, a time as the other one of the row is written.
+fn figure_beside(row: &Comparison, value: f64, other: Option<f64>) -> String {
+    match (row.figure, other) {
+        (Figure::Seconds, Some(other)) => units::show_seconds_beside(value, other),
+        _ => figure(row, value),
+    }
 }
 
 /// A number of a row, with its unit.
@@ -468,6 +476,11 @@ mod tests {
         assert!(line("64 KB x 1  ").contains("calibrated"), "{text}");
         assert!(line("1 MB x 1  ").contains("+10.0 %"), "{text}");
         assert!(line("20mb  ").contains("implied"), "{text}");
+        let mut alike = sample();
+        (alike.rows[1].published, alike.rows[1].ours) = (Some(73.3), Some(103.0));
+        let both = alike.text();
+        let both = both.lines().find(|line| line.contains("1 MB x 1  ")).unwrap();
+        assert!(both.contains(" 1:13 ") && both.contains(" 1:43 "), "{both}");
         assert!(line("2gb").contains("66.0 MB/s"), "{text}");
         let words = line("plain");
         assert!(words.contains("charts only") && !words.contains("predicted"), "{text}");

@@ -133,7 +133,9 @@ impl LineChart<'_> {
         let (above, below) = (level - 4.0, level + 14.0);
         let corners = [(above, false), (above, true), (below, false), (below, true)]
             .map(|(base, is_left)| corner(base, is_left));
-        let best = corners.into_iter().min_by(|a, b| crossed(a).total_cmp(&crossed(b)));
+        // Below the lowest levels stand the times of the axis.
+        let inside = corners.into_iter().filter(|(_, base, _)| *base <= y.at(y.from));
+        let best = inside.min_by(|a, b| crossed(a).total_cmp(&crossed(b)));
         best.expect("a level has corners")
     }
 
@@ -322,11 +324,12 @@ mod tests {
     fn words_of_a_level_stand_where_no_line_passes() {
         let (x, y) =
             (Scale::new(0.0, 400.0, 0.0, 400.0, false), Scale::new(0.0, 100.0, 100.0, 0.0, false));
-        let place = |points: &[Point]| {
+        let place_at = |level: f64, points: &[Point]| {
             let line = Line { label: String::new(), class: "cpu", points };
             let chart = LineChart { lines: vec![line], ..LineChart::default() };
-            chart.level_place(y.at(50.0), "0123456789", &x, &y)
+            chart.level_place(y.at(level), "0123456789", &x, &y)
         };
+        let place = |points: &[Point]| place_at(50.0, points);
         let line = |points: &[(f64, f64)]| -> Vec<Point> {
             points.iter().map(|&(t_s, value)| Point { t_s, value }).collect()
         };
@@ -334,6 +337,8 @@ mod tests {
         assert_eq!(place(&line(&[(0.0, 5.0), (100.0, 58.0), (400.0, 58.0)])), (4.0, 46.0, "start"));
         assert_eq!(place(&line(&[(0.0, 58.0), (400.0, 58.0)])), (400.0, 64.0, "end"));
         assert_eq!(place(&line(&[(390.0, 0.0), (390.0, 99.0)])), (4.0, 46.0, "start"));
+        let axis_is_below = place_at(5.0, &line(&[(0.0, 12.0), (400.0, 12.0)]));
+        assert_eq!(axis_is_below, (400.0, 91.0, "end"));
     }
 
     #[test]
