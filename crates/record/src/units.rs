@@ -221,11 +221,12 @@ pub fn show_seconds(seconds: f64) -> String {
     }
 }
 
-/// A time for people, written as the longer of it and another that stands beside it: `1:13` beside `1:43`.
+/// A time for people, written as a longer one that stands beside it: `1:13` beside `1:43`, `0.82 s` beside `1.20 s`.
 pub fn show_seconds_beside(seconds: f64, other: f64) -> String {
     match seconds.max(other) {
         _ if !seconds.is_finite() || !other.is_finite() => show_seconds(seconds),
-        longer if longer >= MINUTES_FROM_S => clock(seconds),
+        // Of few seconds a clock would lose a digit that counts.
+        longer if longer >= MINUTES_FROM_S && seconds >= 9.995 => clock(seconds),
         longer if longer >= 0.9995 && seconds < 0.9995 => format!("{seconds:.2} s"),
         _ => show_seconds(seconds),
     }
@@ -233,7 +234,11 @@ pub fn show_seconds_beside(seconds: f64, other: f64) -> String {
 
 /// Two times for people, the first written as the second: `1:22 to 1:40`, `0.82 s to 1.20 s`.
 pub fn show_interval(soon: f64, late: f64) -> String {
-    format!("{} to {}", show_seconds_beside(soon, late), show_seconds(late))
+    let first = match late {
+        late if late >= MINUTES_FROM_S && late.is_finite() && soon.is_finite() => clock(soon),
+        _ => show_seconds_beside(soon, late),
+    };
+    format!("{first} to {}", show_seconds(late))
 }
 
 /// From when to when something was so, as exactly as tells both ends apart: `0 to 27 s`, `1:20 to 2:05`.
@@ -335,6 +340,7 @@ mod tests {
             (103.0, 73.3, "1:43"),
             (73.3, 61.0, "73.3 s"),
             (0.82, 1.2, "0.82 s"),
+            (5.42, 287.0, "5.42 s"),
         ] {
             assert_eq!(show_seconds_beside(seconds, other), shown);
         }

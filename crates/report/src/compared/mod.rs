@@ -127,11 +127,7 @@ fn lines<'a>(runs: &'a Runs<'_>, at: usize) -> Vec<Line<'a>> {
     let known = |figure: &&Compared| !figure.laps[0].is_empty() || !figure.laps[at].is_empty();
     let line = |figure: &'a Compared| Line {
         figure,
-        difference: figure.differences[at - 1].map(|difference| Difference {
-            // One lap of each could not but be as far apart: its p of 1 says nothing.
-            p: difference.p.filter(|_| figure.laps[0].len() + figure.laps[at].len() > 2),
-            ..difference
-        }),
+        difference: figure.differences[at - 1],
         base: show(figure.median_of(0)),
         other: show(figure.median_of(at)),
     };

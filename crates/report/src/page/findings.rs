@@ -35,7 +35,7 @@ fn one(finding: &Finding) -> Markup {
     html! {
         p { (finding.sentence) "." }
         p {
-            "Holds " (subjects(finding))
+            b { "Holds back" } " " (subjects(finding))
             @if finding.strength > 0.0 { "; strength " (words::percent(finding.strength)) }
             "."
         }
@@ -46,6 +46,7 @@ fn one(finding: &Finding) -> Markup {
         }
         @if let Some(lift) = &finding.lift {
             p {
+                b { "What lifts it" } " "
                 @if let Some(setting) = &lift.setting {
                     code { (setting) }
                     @if let Some(now) = &lift.now { " is " (now) }
@@ -56,10 +57,10 @@ fn one(finding: &Finding) -> Markup {
             }
         }
         @if let Some(gain) = &finding.gain {
-            p { "Expected: up to " (words::times(gain.factor)) " the rate (" (gain.formula) ")." }
+            p { b { "Expected" } " up to " (words::times(gain.factor)) " the rate (" (gain.formula) ")." }
         }
-        @if let Some(next) = &finding.next.sentence { p { "Next limit: " (next) "." } }
-        @if let Some(doubt) = &finding.doubt { p { "Doubt: " (doubt) "." } }
+        @if let Some(next) = &finding.next.sentence { p { b { "Next limit" } " " (next) "." } }
+        @if let Some(doubt) = &finding.doubt { p { b { "Doubt" } " " (doubt) "." } }
         @if !finding.ruled_out.is_empty() {
             details {
                 summary { "Other causes, and what speaks against each" }

@@ -9,6 +9,7 @@ use ratatui::style::Modifier;
 use record::observation::{
     Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting, WaitingCopy,
 };
+use record::{FORMAT, Line, Manifest, RunDir, Status};
 use report::Style;
 use report::live_page::Frame;
 use report::screen::{Place, Trails, View, draw, findings, plain_lines};
@@ -328,6 +329,21 @@ fn what_nodes_do_not_tell_is_explained_in_one_line() {
     let explained = findings(&diagnose(&series), "logs", Style { color: false, width: 200 });
     let once = "CPU, thread CPU: paris and tokyo tell nothing of the use of cores\n";
     assert!(explained.contains(once), "{explained}");
+}
+
+#[test]
+fn the_page_of_a_watch_names_the_parts_of_a_finding() {
+    let line = |s: u64| Line::Observation { t_ms: s as f64 * 1e3, observation: Box::new(look(s)) };
+    let run = RunDir {
+        manifest: Manifest { status: Status::Complete, ..Manifest::unknown("watched", FORMAT) },
+        lines: (0..=8).map(line).collect(),
+        rows: Vec::new(),
+        damage: Vec::new(),
+    };
+    let page = report::html(&run);
+    for part in ["Holds back", "What lifts it", "Expected", "Next limit"] {
+        assert!(page.contains(&format!("<b>{part}</b> ")), "{part} is not in\n{page}");
+    }
 }
 
 #[test]
