@@ -46,8 +46,7 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, trails: &Trails, color: bool) {
     // What the screen has no room for takes none from what it shows.
     let in_sight = view.recoveries.len().min(area.height.into());
     let fit = Fit::of(area.width, &view.recoveries[..in_sight]);
-    let lines = fit.lines();
-    let [needed, least] = [in_sight * lines + 2, 3 + lines].map(|rows| rows as u16);
+    let [needed, least] = [in_sight * fit.lines() + 2, 3 + fit.lines()].map(|rows| rows as u16);
     let recovery_rows = needed.min(area.height.saturating_sub(rest)).max(needed.min(least)).max(4);
     let [head, recoveries, nodes, follow, wait, verdict, _] = Layout::vertical([
         Constraint::Length(head_rows),
