@@ -55,16 +55,18 @@ pub fn write_documents<'a>(
     })
 }
 
+/// What became of a part of a synthetic batch: its shard, its documents, its result.
+pub type BatchPart = (u32, u64, Result<Written>);
+
 /// Writes a synthetic batch: new documents that exist only as a number, an equal part to each shard. In the
-/// virtual world alone. What became of each part: shard, documents, result. Without an `id` each part has one of
-/// its own.
+/// virtual world alone. Without an `id` each part has one of its own.
 pub fn write_synthetic_batch<'a>(
     core: &'a Rc<Core>,
     index: &'a str,
     documents: u64,
     source_bytes: u64,
     id: Option<&'a str>,
-) -> LocalFuture<'a, Result<Vec<(u32, u64, Result<Written>)>>> {
+) -> LocalFuture<'a, Result<Vec<BatchPart>>> {
     Box::pin(async move {
         let index = Routed::by(core, index)?;
         if index.requires_routing {
