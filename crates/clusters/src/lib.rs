@@ -16,9 +16,9 @@ mod topology;
 
 pub use asker::Asker;
 pub use changes::{
-    BorrowedSettings, Change, ClusterIdentity, Head, Journal, LEASE_EXPIRES, LEASE_RENEWED, Lease,
-    Leased, LiveCluster, PUT_BACK_PATIENCE, SettingValue, SettingsBack, follow_api, index_of_run,
-    restore,
+    BorrowedSettings, Change, ClusterIdentity, Head, Journal, Kept, LEASE_EXPIRES, LEASE_RENEWED,
+    Lease, Leased, LiveCluster, PUT_BACK_PATIENCE, PutBack, SettingValue, SettingsBack, follow_api,
+    index_of_run, restore, restore_command,
 };
 pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;

@@ -38,11 +38,8 @@ pub enum Error {
     /// A node has ended by itself, and nothing says why.
     #[error("a node has ended")]
     NodeEnded,
-    #[error(
-        "the cluster could not be put back as it was; once it answers, say `narrows restore {}`",
-        dir.display()
-    )]
-    NotRestored { dir: PathBuf, source: Box<clusters::Error> },
+    #[error("the cluster could not be put back as it was; once it answers, say `{restore}`")]
+    NotRestored { restore: String, source: Box<clusters::Error> },
     /// What runs has a bug. Its words were printed where it was found.
     #[error("this is a bug of narrows, which the lines above name; please report it with them")]
     Panicked,

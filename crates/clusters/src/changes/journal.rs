@@ -11,8 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use record::observation::Scope;
+use record::observation::{Scope, Setting};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -25,11 +26,16 @@ const FORMAT: u32 = 3;
 const FIRST_WITH_HASHES: u32 = 3;
 /// What stands before the hash of a line, and behind it.
 const HASH: (&str, &str) = (",\"xxh3\":\"", "\"}");
+/// How long after a change was sent it may be made: in the field a manager that has not begun a change after 30 s does
+/// not begin it (`master_timeout`).
+pub(super) const COMES_LATE_MAX: Duration = Duration::from_secs(30);
 
 /// A setting's value; none where it was not set.
 pub type SettingValue = Option<String>;
 /// Settings by name.
 pub type Values = BTreeMap<String, SettingValue>;
+/// Settings that are to stay as a run has set them, by name.
+pub type Kept = BTreeMap<String, Setting>;
 
 /// Which cluster the changes are made on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +125,8 @@ pub struct Journal {
     changes: Vec<Change>,
     /// Numbers of the changes that were sent and not answered, as far as is known here: they may be made yet.
     unanswered: BTreeSet<usize>,
+    /// How long nothing had been written when it was opened.
+    age: Duration,
 }
 
 impl Journal {
@@ -134,6 +142,7 @@ impl Journal {
             head,
             changes: Vec::new(),
             unanswered: BTreeSet::new(),
+            age: Duration::ZERO,
         };
         let line = serde_json::to_string(&journal.head).expect("a head is plain data");
         journal.write(line)?;
@@ -150,6 +159,8 @@ impl Journal {
     fn read(path: &Path) -> io::Result<Journal> {
         let mut file = File::options().read(true).append(true).open(path)?;
         lock(&file)?;
+        // Where the clocks of two machines differ, it was written just now.
+        let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
         let mut text = String::new();
         file.read_to_string(&mut text)?;
         let (mut whole, torn) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
@@ -173,15 +184,17 @@ impl Journal {
         if hash == 0 && head.format >= FIRST_WITH_HASHES {
             return Err(damaged(1 + changes.len()));
         }
-        // The next line must not be appended to half of another.
-        file.set_len(whole.len() as u64)?;
+        // The next line must not be appended to half of another. What is whole keeps the time of its last line.
+        if whole.len() < text.len() {
+            file.set_len(whole.len() as u64)?;
+        }
         if !whole.ends_with('\n') {
             file.write_all(b"\n")?;
         }
         let bytes = file.metadata()?.len();
         // What was answered is not written down.
         let unanswered = (0..changes.len()).collect();
-        Ok(Journal { path: path.to_owned(), file, hash, bytes, head, changes, unanswered })
+        Ok(Journal { path: path.to_owned(), file, hash, bytes, head, changes, unanswered, age })
     }
 
     /// The cluster on which the changes are made.
@@ -198,18 +211,9 @@ impl Journal {
         Ok(number)
     }
 
-    /// Takes note of the answer to a change that no other host was asked for. What was made or refused is not made
-    /// later either.
-    pub(super) fn answered<T>(&mut self, number: usize, answer: &Result<T>) {
-        if matches!(
-            answer,
-            Ok(_)
-                | Err(Error::Refused { status: 400, .. }
-                    | Error::Forbidden { .. }
-                    | Error::Unauthorized { .. })
-        ) {
-            self.unanswered.remove(&number);
-        }
+    /// Takes note that every host that was sent a change has said what came of it: it is not made later.
+    pub(super) fn answered(&mut self, number: usize) {
+        self.unanswered.remove(&number);
     }
 
     /// Changes that may be made yet.
@@ -217,9 +221,27 @@ impl Journal {
         self.unanswered.iter().map(|number| &self.changes[*number])
     }
 
-    /// Whether settings may be changed yet.
+    /// Whether settings may be changed yet behind what puts them back. One host makes changes in the order in which it
+    /// is asked for them.
     pub(super) fn settings_may_come(&self) -> bool {
-        self.unanswered().any(|change| matches!(change, Change::Settings { .. }))
+        self.head.hosts.len() > 1
+            && self.unanswered().any(|change| matches!(change, Change::Settings { .. }))
+    }
+
+    /// How long settings may be changed yet by a run that was killed.
+    pub fn may_come_for(&self) -> Duration {
+        match self.settings_may_come() {
+            true => COMES_LATE_MAX.saturating_sub(self.age),
+            false => Duration::ZERO,
+        }
+    }
+
+    /// The values to which changes that were not answered may set a setting yet.
+    fn to_come(&self, in_scope: Scope, name: &str) -> impl Iterator<Item = &SettingValue> {
+        self.unanswered().filter_map(move |change| match change {
+            Change::Settings { scope, set, .. } if *scope == in_scope => set.get(name),
+            _ => None,
+        })
     }
 
     /// The value of a setting in a scope before the first change; none if it was not changed.
@@ -227,9 +249,12 @@ impl Journal {
         self.of(scope).find_map(|(before, _)| before.get(setting))
     }
 
-    /// Whether settings were changed.
-    pub(super) fn has_settings(&self) -> bool {
-        self.changes.iter().any(|change| matches!(change, Change::Settings { .. }))
+    /// Whether any of these settings was changed.
+    pub(super) fn has_changed(&self, which: impl Fn(&str) -> bool) -> bool {
+        self.changes.iter().any(|change| match change {
+            Change::Settings { set, .. } => set.keys().any(|name| which(name)),
+            Change::Index { .. } => false,
+        })
     }
 
     /// Old and new values of the settings in a scope, change by change.
@@ -262,43 +287,70 @@ impl Journal {
         set.any(|set| set.as_deref() == value)
     }
 
-    /// How the settings of a scope are put back, given their values now.
-    pub fn settings_back(&self, scope: Scope, now: &BTreeMap<String, String>) -> SettingsBack {
-        let mut touched: BTreeMap<&str, (&SettingValue, BTreeSet<&SettingValue>)> = BTreeMap::new();
-        for (before, set) in self.of(scope) {
-            for (name, value) in before {
-                touched.entry(name).or_insert((value, BTreeSet::from([value])));
-            }
-            for (name, value) in set {
-                if let Some((_, ours)) = touched.get_mut(name.as_str()) {
-                    ours.insert(value);
-                }
-            }
+    /// How these settings of a scope are put back, given their values now; those `kept` to what they are there.
+    pub fn settings_back(
+        &self,
+        scope: Scope,
+        now: &BTreeMap<String, String>,
+        kept: &Kept,
+        which: impl Fn(&str) -> bool,
+    ) -> SettingsBack {
+        let mut originals: BTreeMap<&str, &SettingValue> = BTreeMap::new();
+        for (name, value) in self.of(scope).flat_map(|(before, _)| before) {
+            originals.entry(name).or_insert(value);
         }
         let mut back = SettingsBack::default();
-        for (name, (original, ours)) in touched {
+        for (name, original) in originals.into_iter().filter(|(name, _)| which(name)) {
+            let kept = kept.get(name).filter(|kept| kept.scope == scope);
+            let wanted = kept.map_or_else(|| original.clone(), |kept| Some(kept.value.clone()));
             let current = now.get(name).cloned();
-            if current == *original {
-                let may_change = self.unanswered().any(|change| {
-                    matches!(change, Change::Settings { scope: of, set, .. }
-                        if *of == scope && set.get(name).is_some_and(|value| value != original))
-                });
-                if may_change {
-                    back.again.insert(name.to_owned(), original.clone());
+            // What stays was answered: an earlier value of it was set by somebody else.
+            let is_ours = || match kept {
+                Some(_) => self.to_come(scope, name).any(|value| *value == current),
+                None => self.has_set(scope, name, current.as_deref()),
+            };
+            let name = name.to_owned();
+            if current == wanted {
+                if self.to_come(scope, &name).any(|value| *value != wanted) {
+                    back.again.insert(name.clone(), wanted.clone());
                 }
-                continue;
-            }
-            if ours.contains(&current) {
-                back.set.insert(name.to_owned(), original.clone());
+                back.stays.insert(name, wanted);
+            } else if is_ours() {
+                back.set.insert(name.clone(), wanted.clone());
+                back.stays.insert(name, wanted);
             } else {
                 back.left.push(format!(
                     "{name} is {} now, which narrows did not set, and is left so; it was {}",
                     shown(&current),
-                    shown(original)
+                    shown(&wanted)
                 ));
+                back.stays.insert(name, current);
             }
         }
         back
+    }
+
+    /// The settings of a scope that a change which was not answered has changed since they were as they are to stay.
+    /// What somebody else has set since then is to stay from now on.
+    pub(super) fn came_late(
+        &self,
+        scope: Scope,
+        now: &BTreeMap<String, String>,
+        stays: &mut Values,
+    ) -> Values {
+        let mut came = Values::new();
+        for (name, stays) in stays {
+            let current = now.get(name).cloned();
+            if current == *stays {
+                continue;
+            }
+            if self.to_come(scope, name).any(|value| *value == current) {
+                came.insert(name.clone(), stays.clone());
+            } else {
+                *stays = current;
+            }
+        }
+        came
     }
 
     /// Removes the journal, once everything is as it was.
@@ -331,6 +383,8 @@ pub struct SettingsBack {
     pub again: Values,
     /// A sentence for each setting that someone else has changed since.
     pub left: Vec<String>,
+    /// What each setting is once that is done.
+    pub stays: Values,
 }
 
 fn shown(value: &SettingValue) -> String {
@@ -485,7 +539,19 @@ mod tests {
             journal.record(change.clone()).unwrap();
         }
         let now = now.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        journal.settings_back(Scope::Persistent, &now.collect())
+        all_back(&journal, Scope::Persistent, &now.collect())
+    }
+
+    fn all_back(journal: &Journal, scope: Scope, now: &BTreeMap<String, String>) -> SettingsBack {
+        journal.settings_back(scope, now, &Kept::new(), |_| true)
+    }
+
+    fn one(value: Option<&str>) -> Values {
+        BTreeMap::from([("a".to_owned(), value.map(str::to_owned))])
+    }
+
+    fn now(value: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([("a".to_owned(), value.to_owned())])
     }
 
     #[test]
@@ -496,10 +562,11 @@ mod tests {
         ];
         let found = back(&changes, &[("a", "2mb"), ("b", "5")]);
         let set: Values = BTreeMap::from([("a".into(), Some("40mb".into())), ("b".into(), None)]);
-        assert_eq!(found, SettingsBack { set: set.clone(), ..SettingsBack::default() });
+        let (stays, again) = (set.clone(), Values::new());
+        assert_eq!(found, SettingsBack { set: set.clone(), again, left: Vec::new(), stays });
         // Journal first, request second: killed after that, it may be made yet.
-        let again = SettingsBack { again: set, ..SettingsBack::default() };
-        assert_eq!(back(&changes, &[("a", "40mb")]), again);
+        let again = back(&changes, &[("a", "40mb")]);
+        assert_eq!((again.set, again.again), (Values::new(), set));
     }
 
     #[test]
@@ -508,22 +575,82 @@ mod tests {
         let path = dir.path().join("changes.jsonl");
         let mut journal = Journal::create(&path, head()).unwrap();
         let change = settings(&[("a", None), ("b", None)], &[("a", Some("1")), ("b", None)]);
-        let again = |journal: &Journal| journal.settings_back(Scope::Persistent, &BTreeMap::new());
-        let refused = |status| {
-            let (method, path) = ("PUT".to_owned(), "/".to_owned());
-            let (kind, reason) = (String::new(), String::new());
-            Err::<(), _>(Error::Refused { method, path, status, kind, reason })
-        };
-        for (answer, may_come) in [(Ok(()), false), (refused(400), false), (refused(503), true)] {
+        let again = |journal: &Journal| all_back(journal, Scope::Persistent, &BTreeMap::new());
+        for is_answered in [true, false] {
             let number = journal.record(change.clone()).unwrap();
-            journal.answered(number, &answer);
-            assert_eq!(!again(&journal).again.is_empty(), may_come, "{answer:?}");
+            if is_answered {
+                journal.answered(number);
+            }
+            assert_eq!(again(&journal).again.is_empty(), is_answered);
         }
         // Nobody knows which changes of a killed run were made. A setting that was to stay as it was is not sent again:
         // a cluster that does not know it would refuse it.
         drop(journal);
         let found = again(&Journal::open(&path).unwrap());
         assert_eq!(found.again, BTreeMap::from([("a".to_owned(), None)]));
+    }
+
+    #[test]
+    fn what_is_kept_goes_to_what_it_is_to_stay_unless_somebody_else_has_changed_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(&dir.path().join("j"), head()).unwrap();
+        for (before, set) in [(None, "1mb"), (Some("1mb"), "2mb"), (Some("2mb"), "3mb")] {
+            let number = journal.record(settings(&[("a", before)], &[("a", Some(set))])).unwrap();
+            if set != "3mb" {
+                journal.answered(number);
+            }
+        }
+        let stays = Setting { value: "2mb".to_owned(), scope: Scope::Persistent };
+        let kept = Kept::from([("a".to_owned(), stays)]);
+        let back = |now: &str| {
+            let now = self::now(now);
+            let back = journal.settings_back(Scope::Persistent, &now, &kept, |_| true);
+            (back.set, back.again, back.left.len())
+        };
+        assert_eq!(back("2mb"), (Values::new(), one(Some("2mb")), 0), "3mb may be made yet");
+        assert_eq!(back("3mb"), (one(Some("2mb")), Values::new(), 0), "it was");
+        for theirs in ["1mb", "9mb"] {
+            assert_eq!(back(theirs), (Values::new(), Values::new(), 1), "{theirs}");
+        }
+    }
+
+    /// Of the values that were tried only those may come yet that were not answered.
+    #[test]
+    fn what_comes_late_is_told_from_what_somebody_else_sets() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(&dir.path().join("j"), head()).unwrap();
+        let answered = journal.record(settings(&[("a", None)], &[("a", Some("1mb"))])).unwrap();
+        journal.answered(answered);
+        journal.record(settings(&[("a", None)], &[("a", Some("2mb"))])).unwrap();
+        let mut stays = one(None);
+        let mut late = |value| journal.came_late(Scope::Persistent, &now(value), &mut stays);
+        assert_eq!(late("2mb"), one(None));
+        assert_eq!(late("1mb"), Values::new(), "that was answered: somebody else has set it");
+        assert_eq!(late("2mb"), one(Some("1mb")), "theirs is what it is to stay");
+    }
+
+    #[test]
+    fn a_journal_that_was_left_long_ago_is_waited_for_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("changes.jsonl");
+        for hosts in [1, 2] {
+            let hosts = vec!["http://a:9200".to_owned(); hosts];
+            let is_alone = hosts.len() == 1;
+            let mut journal = Journal::create(&path, Head::new("u".to_owned(), hosts)).unwrap();
+            journal.record(settings(&[("a", None)], &[("a", Some("1"))])).unwrap();
+            drop(journal);
+            let comes_for = |age: Duration| {
+                let file = File::options().append(true).open(&path).unwrap();
+                file.set_modified(std::time::SystemTime::now() - age).unwrap();
+                drop(file);
+                Journal::open(&path).unwrap().may_come_for()
+            };
+            let soon = comes_for(Duration::from_secs(10));
+            assert_eq!(soon.is_zero(), is_alone, "one host makes changes in their order");
+            assert!(soon <= Duration::from_secs(20), "{soon:?}");
+            assert_eq!(comes_for(COMES_LATE_MAX), Duration::ZERO);
+            std::fs::remove_file(&path).unwrap();
+        }
     }
 
     #[test]
@@ -549,15 +676,13 @@ mod tests {
         assert_eq!(Journal::open(&path).unwrap().changes.len(), 1);
         std::fs::write(&path, old).unwrap();
         let mut journal = Journal::open(&path).unwrap();
-        let one = |value: Option<&str>| BTreeMap::from([("a".into(), value.map(str::to_owned))]);
         let (before, set) = (one(None), one(Some("3mb")));
         journal.record(Change::Settings { scope: Scope::Transient, before, set }).unwrap();
         drop(journal);
-        let now = |value: &str| BTreeMap::from([("a".to_owned(), value.to_owned())]);
         let journal = Journal::open(&path).unwrap();
-        let back = journal.settings_back(Scope::Persistent, &now("2mb"));
+        let back = all_back(&journal, Scope::Persistent, &now("2mb"));
         assert_eq!(back.set, one(Some("1mb")));
-        let back = journal.settings_back(Scope::Transient, &now("3mb"));
+        let back = all_back(&journal, Scope::Transient, &now("3mb"));
         assert_eq!(back.set, one(None));
         assert_eq!(journal.original(Scope::Transient, "a"), Some(&None));
     }

@@ -3,17 +3,16 @@
 //! The setting is user-defined metadata, which every release of the field accepts and none obeys. Its value names the
 //! holder and counts on; a holder whose count stands still for [`EXPIRES`] has died. Nobody's clock is asked. Two that
 //! begin in the same moment both write and both read again after [`SETTLES`]: who finds the other's value stands back.
+//! [`BorrowedSettings::settle`] gives it back.
 
 use std::time::Duration;
 
 use record::observation::{Scope, Setting};
 use world::Env;
 
-use super::settings::BorrowedSettings;
+use super::settings::{BorrowedSettings, LEASE};
 use crate::{Error, Result};
 
-/// The setting.
-const LEASE: &str = "cluster.metadata.narrows_steerer";
 /// How often the lease is renewed.
 pub const RENEWED: Duration = Duration::from_secs(10);
 /// How long the lease stands without a renewal.
@@ -83,11 +82,6 @@ impl Lease {
         };
         self.count += 1;
         self.write(settings, &ours).await
-    }
-
-    /// Gives the lease back; a sentence where somebody else has it by now.
-    pub async fn release(&self, settings: &BorrowedSettings) -> Result<Option<String>> {
-        settings.give_back(LEASE).await
     }
 
     async fn write(&self, settings: &mut BorrowedSettings, found: &Setting) -> Result<()> {

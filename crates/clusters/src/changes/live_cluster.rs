@@ -3,17 +3,19 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use record::observation::{Identity, Scope};
 use serde_json::{Map, Value, json};
+use world::Time;
 
 use super::index_names::{INDEX_PREFIX, is_of_a_run};
-use super::journal::{Change, Journal, SettingValue};
-use super::settings::{ClusterSettings, SETTINGS, put_back, text};
-use crate::live::{LiveClient, ask_version, check_version};
-use crate::{Answer, Error, FollowApi, Result};
+use super::journal::{Change, Journal, Kept, SettingValue};
+use super::settings::{ClusterSettings, SETTINGS, comes_until, put_back, settle, text};
+use crate::live::{LiveClient, LiveOptions, ask_version, check_version};
+use crate::{Answer, Credentials, Error, FollowApi, Result};
 
 /// Settings with the addresses of remote clusters. An existing alias may be in use: it is never overwritten.
 const REMOTES: &str = "cluster.remote.";
@@ -112,7 +114,7 @@ impl LiveCluster {
         if let (Some(change), Some(journal)) = (change, self.journal.borrow_mut().as_mut())
             && self.client.unanswered() == unanswered
         {
-            journal.answered(change, &answer);
+            journal.answered(change);
         }
         answer
     }
@@ -120,7 +122,7 @@ impl LiveCluster {
     /// Puts everything back; returns a sentence for each thing that was left. None where that was done before.
     pub(crate) async fn end(&self) -> Option<Result<Vec<String>>> {
         let journal = self.journal.take()?;
-        Some(restore(&self.end_client, journal).await)
+        Some(restore_until(&self.end_client, journal, comes_until(&self.client)).await)
     }
 
     /// Journals what a request is about to change; returns the body to send, and the number of the change. Refuses to
@@ -281,20 +283,33 @@ pub async fn follow_api(client: &LiveClient, identity: &ClusterIdentity) -> Resu
     Err(Error::NoFollowing { cluster: format!("{flavour} {version}"), refusals })
 }
 
-/// Puts back what is in a journal, and removes the journal. What someone else has changed since is left; returns a
-/// sentence for each. Errors leave the journal, so that it can be tried again.
+/// What to type so that what a run has changed is put back. Credentials go to no host that only its journal names.
+pub fn restore_command(dir: &Path, options: &LiveOptions) -> String {
+    let on = if options.credentials == Credentials::None { "" } else { " --on URL" };
+    format!("narrows restore {}{on}", dir.display())
+}
+
+/// Puts back what is in the journal of a run that was killed, and removes the journal. What someone else has changed
+/// since is left; returns a sentence for each. Errors leave the journal, so that it can be tried again.
 pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String>> {
+    let ends = client.now() + journal.may_come_for();
+    restore_until(client, journal, ends).await
+}
+
+/// As [`restore`], where changes may come until then.
+async fn restore_until(client: &LiveClient, journal: Journal, ends: Time) -> Result<Vec<String>> {
     let identity = ClusterIdentity::ask(client).await?;
     if identity.uuid != journal.head().cluster_uuid {
         let expected = journal.head().cluster_uuid.clone();
         return Err(Error::OtherCluster { expected, found: identity.uuid });
     }
-    let left = put_back(client, &journal).await?;
+    let mut done = put_back(client, &journal, &Kept::new()).await?;
     for index in journal.indices() {
         remove(client, &identity, index, journal.may_be_made(index)).await?;
     }
+    settle(client, &journal, ends, &mut done).await?;
     journal.finish()?;
-    Ok(left)
+    Ok(done.left)
 }
 
 /// Deletes an index. One that is not there and may be made yet is waited for: the request to delete it would not stand

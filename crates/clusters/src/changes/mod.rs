@@ -15,7 +15,9 @@ mod live_cluster;
 mod settings;
 
 pub use index_names::index_of_run;
-pub use journal::{Change, Head, Journal, SettingValue, SettingsBack};
+pub use journal::{Change, Head, Journal, Kept, SettingValue, SettingsBack};
 pub use lease::{EXPIRES as LEASE_EXPIRES, Lease, Leased, RENEWED as LEASE_RENEWED};
-pub use live_cluster::{ClusterIdentity, LiveCluster, PUT_BACK_PATIENCE, follow_api, restore};
-pub use settings::BorrowedSettings;
+pub use live_cluster::{
+    ClusterIdentity, LiveCluster, PUT_BACK_PATIENCE, follow_api, restore, restore_command,
+};
+pub use settings::{BorrowedSettings, PutBack};

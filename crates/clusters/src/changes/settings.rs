@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use record::observation::{Scope, Setting};
 use serde_json::{Value, json};
+use world::Time;
 
-use super::journal::{Change, Journal, SettingValue, Values};
+use super::journal::{COMES_LATE_MAX, Change, Journal, Kept, SettingValue, Values};
 use crate::live::LiveClient;
 use crate::{Error, Result};
 
 pub(crate) const SETTINGS: &str = "/_cluster/settings";
-/// How long settings are looked at after they were put back, where a change that was sent to another host may come yet:
-/// in the field a manager that has not begun a change after 30 s does not begin it (`master_timeout`). And how often.
-const COMES_LATE_MAX: Duration = Duration::from_secs(30);
-const COMES_LATE_EVERY: Duration = Duration::from_secs(1);
+/// Whoever changes a cluster for a while says so in this setting (`lease.rs`). It is given back last: as long as
+/// changes may come late, nobody else is to begin.
+pub(super) const LEASE: &str = "cluster.metadata.narrows_steerer";
+/// How often settings are looked at while changes may come late.
+const LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
 
 /// The scopes in which a cluster's settings can be set, with their names in its API.
 const SCOPES: [(Scope, &str); 2] =
@@ -69,42 +71,84 @@ impl ClusterSettings {
     }
 }
 
-/// Puts back the settings in a journal; returns a sentence for each that someone else has changed since, which is left.
-/// The journal stays.
-///
-/// A change that one host was sent and did not answer may still be held up there, and so come after what is sent to
-/// another one. Where changes went to several hosts, what comes for as long as an answer may take is put back, too.
-pub(crate) async fn put_back(client: &LiveClient, journal: &Journal) -> Result<Vec<String>> {
-    if !journal.has_settings() {
-        return Ok(Vec::new());
-    }
-    let left = put_back_now(client, journal, true).await?;
-    if journal.head().hosts.len() > 1 && journal.settings_may_come() {
-        let ends = client.now() + COMES_LATE_MAX.min(client.options().timeout);
-        while client.now() < ends {
-            client.sleep_until(client.now() + COMES_LATE_EVERY).await;
-            // What somebody else changes from now on is theirs, and no news.
-            put_back_now(client, journal, false).await?;
-        }
-    }
-    Ok(left)
+/// What came of putting settings back.
+#[derive(Debug, Default)]
+pub struct PutBack {
+    /// A sentence for each setting that someone else has changed since, which is left.
+    pub left: Vec<String>,
+    /// What the settings of each scope are to stay.
+    stays: [Values; SCOPES.len()],
+    /// When the cluster was last asked for them.
+    looked: Time,
 }
 
-/// As [`put_back`], once. What has its original value is sent again only where that is `first`.
-async fn put_back_now(client: &LiveClient, journal: &Journal, first: bool) -> Result<Vec<String>> {
-    let mut left = Vec::new();
-    let there = ClusterSettings::ask(client).await?;
-    for (scope, rank) in SCOPES {
-        let back = journal.settings_back(scope, there.at(scope));
-        if !back.set.is_empty() {
-            client.ask("PUT", SETTINGS, &json!({ rank: back.set })).await?;
-        }
-        for (name, original) in if first { back.again } else { Values::new() } {
-            set_again(client, rank, &name, &original).await?;
-        }
-        left.extend(back.left);
+/// Puts back the settings in a journal, but for the lease; those that are `kept` to what they are there. The journal
+/// stays, and [`settle`] ends it.
+pub(super) async fn put_back(
+    client: &LiveClient,
+    journal: &Journal,
+    kept: &Kept,
+) -> Result<PutBack> {
+    put_back_these(client, journal, kept, |name| name != LEASE).await
+}
+
+async fn put_back_these(
+    client: &LiveClient,
+    journal: &Journal,
+    kept: &Kept,
+    which: impl Fn(&str) -> bool + Copy,
+) -> Result<PutBack> {
+    let mut done = PutBack { looked: client.now(), ..PutBack::default() };
+    if !journal.has_changed(which) {
+        return Ok(done);
     }
-    Ok(left)
+    let there = ClusterSettings::ask(client).await?;
+    for ((scope, rank), stays) in SCOPES.into_iter().zip(&mut done.stays) {
+        let back = journal.settings_back(scope, there.at(scope), kept, which);
+        set(client, rank, &back.set).await?;
+        for (name, value) in back.again {
+            set_again(client, rank, &name, &value).await?;
+        }
+        done.left.extend(back.left);
+        *stays = back.stays;
+    }
+    Ok(done)
+}
+
+/// Waits, behind [`put_back`], until nothing comes any more, and gives the lease back. A change that one host was sent
+/// and did not answer may still be held up there, and so be made after what is sent to another one: until `ends` what
+/// comes so is put back, too. Where this fails or is dropped, it may be tried again.
+pub(super) async fn settle(
+    client: &LiveClient,
+    journal: &Journal,
+    ends: Time,
+    done: &mut PutBack,
+) -> Result<()> {
+    while journal.settings_may_come() && done.looked < ends {
+        client.sleep_until(client.now() + LOOKED_AT_EVERY).await;
+        let looked = client.now();
+        let there = ClusterSettings::ask(client).await?;
+        for ((scope, rank), stays) in SCOPES.into_iter().zip(&mut done.stays) {
+            let came = journal.came_late(scope, there.at(scope), stays);
+            set(client, rank, &came).await?;
+        }
+        done.looked = looked;
+    }
+    let lease = put_back_these(client, journal, &Kept::new(), |name| name == LEASE).await?;
+    done.left.extend(lease.left);
+    Ok(())
+}
+
+/// Until when changes may come that this client was not answered.
+pub(super) fn comes_until(client: &LiveClient) -> Time {
+    client.unanswered().sent.map_or(client.now(), |sent| sent + COMES_LATE_MAX)
+}
+
+async fn set(client: &LiveClient, rank: &str, values: &Values) -> Result<()> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    client.ask("PUT", SETTINGS, &json!({ rank: values })).await.map(drop)
 }
 
 /// Sets a setting to the value that it has, behind a change that may be made yet. Each alone: of several that are sent
@@ -165,7 +209,7 @@ impl BorrowedSettings {
         let unanswered = self.client.unanswered();
         let answer = self.client.ask("PUT", SETTINGS, &body).await;
         if self.client.unanswered() == unanswered {
-            self.journal.answered(change, &answer);
+            self.journal.answered(change);
         }
         answer.map(drop)
     }
@@ -206,23 +250,29 @@ impl BorrowedSettings {
     /// Puts one setting back to what it was before the first change; returns a sentence where someone else has changed
     /// it since, and leaves it then. It may be changed again afterwards.
     pub async fn give_back(&self, name: &str) -> Result<Option<String>> {
-        let there = ClusterSettings::ask(&self.client).await?;
-        for (scope, rank) in SCOPES {
-            let back = self.journal.settings_back(scope, there.at(scope));
-            if let Some(value) = back.set.get(name) {
-                let body = json!({ rank: BTreeMap::from([(name, value)]) });
-                self.client.ask("PUT", SETTINGS, &body).await?;
-            }
-            if let Some(original) = back.again.get(name) {
-                set_again(&self.client, rank, name, original).await?;
-            }
-            if let Some(left) =
-                back.left.iter().find(|left| left.starts_with(&format!("{name} is ")))
-            {
-                return Ok(Some(left.clone()));
-            }
+        let which = |one: &str| one == name;
+        let done = put_back_these(&self.client, &self.journal, &Kept::new(), which).await?;
+        Ok(done.left.into_iter().next())
+    }
+
+    /// Puts everything but the lease back, and what is `kept` to what it is there. Settings may be changed again
+    /// afterwards; where they are not, [`BorrowedSettings::settle`] comes next.
+    pub async fn put_back(&self, kept: &Kept) -> Result<PutBack> {
+        put_back(&self.client, &self.journal, kept).await
+    }
+
+    /// How long a change may come yet.
+    pub fn may_come_for(&self) -> Duration {
+        match self.journal.settings_may_come() {
+            true => comes_until(&self.client) - self.client.now(),
+            false => Duration::ZERO,
         }
-        Ok(None)
+    }
+
+    /// Waits until no change comes any more, each of which is put back, too, and gives the lease back. Where that fails
+    /// or is broken off, the journal stays.
+    pub async fn settle(&self, done: &mut PutBack) -> Result<()> {
+        settle(&self.client, &self.journal, comes_until(&self.client), done).await
     }
 
     /// Removes the journal, once everything is as it is to stay: nothing will put it back.
@@ -230,16 +280,12 @@ impl BorrowedSettings {
         self.journal.finish()
     }
 
-    /// Puts everything back; returns a sentence for each setting that someone else has changed since, which is left.
-    /// Settings may be changed again afterwards.
-    pub async fn put_back(&self) -> Result<Vec<String>> {
-        put_back(&self.client, &self.journal).await
-    }
-
-    /// Puts everything back and removes the journal. Where that fails, the journal stays.
+    /// Puts everything back, for good, and removes the journal. Where that fails, the journal stays. Returns a sentence
+    /// for each setting that someone else has changed since, which is left.
     pub async fn end(self) -> Result<Vec<String>> {
-        let left = self.put_back().await?;
-        self.journal.finish()?;
-        Ok(left)
+        let mut done = self.put_back(&Kept::new()).await?;
+        self.settle(&mut done).await?;
+        self.finish()?;
+        Ok(done.left)
     }
 }

@@ -71,6 +71,11 @@ impl HttpClient {
         HttpClient { authorization, ..HttpClient::new(self.env.clone()) }
     }
 
+    /// How often a connection broke after a node may have read what was asked on it.
+    pub(crate) fn broken(&self) -> u32 {
+        self.pool.broken()
+    }
+
     /// Sends credentials with every request from now on.
     pub(crate) fn set_credentials(&mut self, credentials: &Credentials) {
         self.authorization = credentials.header().map(|text| {

@@ -33,6 +33,14 @@ impl Exchange {
         }
     }
 
+    /// How often a connection broke after a node may have read what was asked on it.
+    pub(crate) fn broken(&self) -> u32 {
+        match self {
+            Exchange::Http(client) => client.broken(),
+            Exchange::Messages(_, pool) => pool.broken(),
+        }
+    }
+
     /// Sends credentials with every request from now on.
     pub(crate) fn set_credentials(&mut self, credentials: &Credentials) {
         if let Exchange::Http(client) = self {

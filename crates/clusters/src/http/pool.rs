@@ -1,6 +1,6 @@
 //! Open connections between two requests, and when a request may be sent again.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -10,11 +10,12 @@ const IDLE_MAX: usize = 32;
 /// Idle connections, by address.
 pub(crate) struct ConnectionPool<C> {
     idle: RefCell<BTreeMap<String, Vec<C>>>,
+    broken: Cell<u32>,
 }
 
 impl<C> Default for ConnectionPool<C> {
     fn default() -> Self {
-        ConnectionPool { idle: RefCell::default() }
+        ConnectionPool { idle: RefCell::default(), broken: Cell::new(0) }
     }
 }
 
@@ -33,6 +34,13 @@ impl<C> ConnectionPool<C> {
             connection.into_iter().for_each(|connection| self.put(address, connection));
             answer
         };
+        let ask = async |connection| {
+            let answered = ask(connection).await;
+            if matches!(answered, Err(Failure::Broken(_))) {
+                self.broken.set(self.broken.get() + 1);
+            }
+            answered
+        };
         if let Some(connection) = self.take(address) {
             match ask(connection).await {
                 Err(failure) if failure.may_retry(method) => self.close_all(address),
@@ -40,6 +48,11 @@ impl<C> ConnectionPool<C> {
             }
         }
         ask(open().await.map_err(Failure::Unread)?).await.map(keep)
+    }
+
+    /// How often a connection broke after a node may have read what was asked on it.
+    pub(crate) fn broken(&self) -> u32 {
+        self.broken.get()
     }
 
     /// The connection to an address that was used last: the likeliest to be still open.

@@ -51,6 +51,36 @@ impl Drop for LookUnderWay {
     }
 }
 
+/// Changes that were sent to a host and not answered by it, whoever answered them afterwards.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Unanswered {
+    count: u32,
+    /// When the last of them was sent.
+    pub(crate) sent: Option<Time>,
+}
+
+/// A request that was sent to one host. Dropped before it is known what came of it, a change may be made yet.
+struct Sent<'a> {
+    unanswered: &'a Cell<Unanswered>,
+    at: Time,
+    is_known: Cell<bool>,
+}
+
+impl Sent<'_> {
+    fn count_unanswered(&self) {
+        let Unanswered { count, sent } = self.unanswered.get();
+        self.unanswered.set(Unanswered { count: count + 1, sent: sent.max(Some(self.at)) });
+    }
+}
+
+impl Drop for Sent<'_> {
+    fn drop(&mut self) {
+        if !self.is_known.get() {
+            self.count_unanswered();
+        }
+    }
+}
+
 /// Asks a live cluster.
 pub struct LiveClient {
     env: Env,
@@ -65,8 +95,7 @@ pub struct LiveClient {
     look_ends: Rc<Cell<Option<Time>>>,
     requests: Cell<u32>,
     answer_bytes: Cell<u64>,
-    /// Changes that were sent to a host and not answered by it, whoever answered them afterwards.
-    unanswered: Cell<u32>,
+    unanswered: Cell<Unanswered>,
     tape: Tape,
 }
 
@@ -97,7 +126,7 @@ impl LiveClient {
             look_ends: Rc::default(),
             requests: Cell::new(0),
             answer_bytes: Cell::new(0),
-            unanswered: Cell::new(0),
+            unanswered: Cell::default(),
             tape: Tape::Off,
         })
     }
@@ -170,7 +199,7 @@ impl LiveClient {
     }
 
     /// How it was told to reach the cluster.
-    pub(crate) fn options(&self) -> &LiveOptions {
+    pub fn options(&self) -> &LiveOptions {
         &self.options
     }
 
@@ -184,9 +213,8 @@ impl LiveClient {
         (self.requests.get(), self.answer_bytes.get())
     }
 
-    /// How many changes were sent to a host and not answered by it: each may be made yet, also where another host has
-    /// made it.
-    pub(crate) fn unanswered(&self) -> u32 {
+    /// Changes that may be made yet, also where another host has made them.
+    pub(crate) fn unanswered(&self) -> Unanswered {
         self.unanswered.get()
     }
 
@@ -307,16 +335,27 @@ impl LiveClient {
         let name = address.to_string();
         let request = Request { host, address: &name, method, path };
         self.requests.set(self.requests.get() + 1);
+        let sent = Sent {
+            unanswered: &self.unanswered,
+            at: self.env.now(),
+            is_known: Cell::new(method != "PUT"),
+        };
         let (exchanged, took) = match &self.tape {
             Tape::Played(replay) => replay.answer(request),
-            Tape::Off | Tape::Written(_) => self.reach(limit, address, method, path, body).await,
+            Tape::Off | Tape::Written(_) => {
+                self.reach(limit, address, method, path, body, &sent).await
+            }
         };
         if let Tape::Written(transcript) = &self.tape {
             transcript.asked(request, took, &exchanged);
         }
         let (status, body) = exchanged?;
         self.answer_bytes.set(self.answer_bytes.get() + body.len() as u64);
-        Ok((self.judge(address, method, path, status, body)?, took))
+        let answer = self.judge(address, method, path, status, body);
+        if is_known(&answer) {
+            sent.is_known.set(true);
+        }
+        Ok((answer?, took))
     }
 
     async fn reach(
@@ -326,6 +365,7 @@ impl LiveClient {
         method: &str,
         path: &str,
         body: Bytes,
+        sent: &Sent<'_>,
     ) -> (Exchanged, Duration) {
         let client = match &self.secure {
             Some(client) if address.tls => client,
@@ -334,6 +374,7 @@ impl LiveClient {
         let whole = format!("{}{path}", address.prefix);
         let authority = address.authority();
         let limit = self.within_look(limit);
+        let broken = client.broken();
         let asking = client.send(&authority, method, &whole, body);
         let began = self.env.now();
         let ended = self.env.timeout(limit, asking).await;
@@ -341,8 +382,12 @@ impl LiveClient {
         if let (Ok(Ok(_)), Some(ends)) = (&ended, self.look_ends.get()) {
             self.look_ends.set(Some(ends + took));
         }
-        if method == "PUT" && matches!(ended, Err(_) | Ok(Err(Failure::Broken(_)))) {
-            self.unanswered.set(self.unanswered.get() + 1);
+        // A connection that was idle may have broken before the one that was answered.
+        if method == "PUT" && client.broken() != broken {
+            sent.count_unanswered();
+        }
+        if matches!(ended, Ok(Err(Failure::Unread(_)))) {
+            sent.is_known.set(true);
         }
         let exchanged = match ended {
             Ok(Ok(answer)) => Ok(answer),
@@ -461,6 +506,20 @@ impl LiveClient {
             self.env.timeout(self.within_look(OTHER_PROTOCOL.min(self.timeout)), asking).await,
             Ok(Ok(_))
         )
+    }
+}
+
+/// Whether it is known what comes of a change that was answered so: it was made, or is not made later either. Whoever
+/// stands before the cluster may answer before it does.
+fn is_known(answer: &Result<Bytes>) -> bool {
+    match answer {
+        Ok(body) => !looks_like_html(body),
+        Err(
+            Error::Refused { status: 400 | 429, .. }
+            | Error::Forbidden { .. }
+            | Error::Unauthorized { .. },
+        ) => true,
+        Err(_) => false,
     }
 }
 

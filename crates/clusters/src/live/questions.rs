@@ -83,7 +83,8 @@ const ALLOWED_BY: [(&str, &str, &str); 7] = [
     (
         "POST",
         "/_cluster/reroute",
-        "the cluster privilege \"manage\" of Elasticsearch allows it, the permission cluster:admin/reroute of OpenSearch",
+        "the cluster privilege \"manage\" of Elasticsearch allows it, the permission cluster:admin/reroute of \
+         OpenSearch",
     ),
     (
         "GET",
@@ -106,8 +107,8 @@ const ALLOWED_BY: [(&str, &str, &str); 7] = [
     (
         "",
         "",
-        "\"all\" of the indices narrows-* allows what a run changes there in Elasticsearch, the permissions indices:* in \
-         OpenSearch",
+        "\"all\" of the indices narrows-* allows what a run changes there in Elasticsearch, the permissions indices:* \
+         in OpenSearch",
     ),
 ];
 

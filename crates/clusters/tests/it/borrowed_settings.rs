@@ -1,10 +1,8 @@
 //! Settings that are changed for a while, on a cluster whose manager is slow to answer.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use clusters::{BorrowedSettings, Error, Head, Journal, Lease, Leased};
-use futures_util::future::join;
+use clusters::{BorrowedSettings, Error, Lease, Leased};
 use record::observation::{Scope, Setting};
 use serde_json::Value;
 
@@ -42,32 +40,6 @@ fn a_change_that_is_made_after_it_was_given_up_is_put_back() {
             assert_eq!(cluster.settings(), before, "found {found:?}");
             assert!(!cluster.journal().exists());
         }
-    });
-}
-
-/// One host holds a change up that the other one has made meanwhile.
-#[test]
-fn a_change_that_another_host_makes_once_more_after_it_was_put_back_is_put_back_again() {
-    world::real_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
-        let client = cluster.client_of_two_hosts(QUICK);
-        let hosts = client.hosts().iter().map(ToString::to_string).collect();
-        let journal =
-            Journal::create(&cluster.journal(), Head::new("uuid".to_owned(), hosts)).unwrap();
-        let mut settings = BorrowedSettings::new(client, journal);
-        cluster.manager.borrow_mut().is_late = Some(false);
-        settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
-        assert_eq!(cluster.settings()[LIMIT], "160mb", "the second host has answered");
-        let comes = async {
-            while !cluster.settings().is_empty() {
-                env.sleep(Duration::from_millis(10)).await;
-            }
-            cluster.manager.borrow_mut().set.insert(LIMIT.to_owned(), Value::from("160mb"));
-        };
-        let (left, ()) = join(settings.end(), comes).await;
-        assert_eq!(left.unwrap(), Vec::<String>::new());
-        assert_eq!(cluster.settings(), BTreeMap::new());
-        assert!(!cluster.journal().exists());
     });
 }
 

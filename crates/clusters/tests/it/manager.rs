@@ -178,18 +178,8 @@ impl Cluster {
     }
 
     pub fn client(&self, timeout: Duration) -> LiveClient {
-        self.client_of(&self.address, timeout)
-    }
-
-    /// A client that takes the cluster for one of two hosts.
-    pub fn client_of_two_hosts(&self, timeout: Duration) -> LiveClient {
-        let second = self.address.replace("localhost", "127.0.0.1");
-        self.client_of(&format!("{},{second}", self.address), timeout)
-    }
-
-    fn client_of(&self, hosts: &str, timeout: Duration) -> LiveClient {
         let options = LiveOptions {
-            addresses: Address::parse_all([hosts]).unwrap(),
+            addresses: Address::parse_all([self.address.as_str()]).unwrap(),
             credentials: Credentials::None,
             tls: TlsOptions::default(),
             timeout,

@@ -5,7 +5,7 @@ use std::path::Path;
 use clusters::live::{LiveClient, LiveOptions};
 use clusters::{
     ClusterIdentity, Clusters, FollowApi, Head, Journal, LiveCluster, LiveClusters, NodeHandle,
-    PUT_BACK_PATIENCE, follow_api,
+    PUT_BACK_PATIENCE, follow_api, restore_command,
 };
 use record::{Manifest, NodeInfo, Writer};
 use world::Env;
@@ -55,7 +55,8 @@ pub(super) fn run(
         clusters.stop_until_told(is_told, options.interrupt, |text| watch.note(text)).await;
         match clusters.ended() {
             Some(Err(source)) => {
-                Err(Error::NotRestored { dir: dir.to_owned(), source: Box::new(source) })
+                let restore = restore_command(dir, &live.follower);
+                Err(Error::NotRestored { restore, source: Box::new(source) })
             }
             Some(Ok(left)) => {
                 left.iter().for_each(|sentence| watch.note(&format!("narrows: {sentence}")));

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clusters::live::Address;
-use clusters::{Credentials, Journal, PUT_BACK_PATIENCE};
+use clusters::{Credentials, Journal, PUT_BACK_PATIENCE, restore_command};
 use world::Env;
 
 use crate::exit::Usage;
-use crate::live::{ConnectArgs, client, tell_left, usage};
+use crate::interrupt::{Ended, until_told};
+use crate::live::{ConnectArgs, broken_off, client, tell_left, tell_wait, usage};
 use crate::runs;
 use crate::terminal::{self, say};
 
@@ -80,13 +81,16 @@ async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<()> {
     let journal = Journal::open(path)?;
     let hosts = hosts(&journal, path, args)?;
     let client = client(env, &hosts, &args.connect, PUT_BACK_PATIENCE)?;
-    if journal.head().hosts.len() > 1 {
-        say!(
-            "narrows: one of several hosts may be late with a change: settings are looked at for 30 s after they were \
-             put back"
-        );
+    let again = restore_command(path.parent().unwrap_or(path), client.options());
+    tell_wait(journal.may_come_for(), &again);
+    let mut left = Vec::new();
+    let ended = until_told(async {
+        left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
+        Ok(())
+    });
+    if matches!(ended.await?, Ended::Interrupted) {
+        return Err(broken_off(&again));
     }
-    let left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
     tell_left(&left);
     let but = if left.is_empty() { "" } else { " but for what somebody else has changed" };
     Ok(writeln!(terminal::out(), "{} is as it was{but}", hosts.join(","))?)

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use clusters::live::{LiveClient, LiveOptions};
 use clusters::{
     ClusterIdentity, Clusters, FollowApi, LiveCluster, LiveClusters, PUT_BACK_PATIENCE,
-    TopologySpec, index_of_run,
+    TopologySpec, index_of_run, restore_command,
 };
 use lab::calibration::{Amount, LiveCalibration, TwoNodes, calibrate_live};
 use record::observation::Observation;
@@ -56,6 +56,7 @@ pub(crate) async fn calibrate_there(
     let recording = Recording::create(asked.runs, "calibrate", &hosts.join(","), &first)?;
     let dir = recording.dir();
     let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &identity.uuid, hosts)?;
+    let restore = restore_command(&dir, &options);
     let at_the_end = LiveOptions { timeout: PUT_BACK_PATIENCE, ..options };
     let end_client = LiveClient::new(env, &at_the_end).map_err(|error| usage(&error))?;
     let live = LiveCluster::new(client, end_client, identity, journal);
@@ -72,9 +73,8 @@ pub(crate) async fn calibrate_there(
     let is_told = matches!(ended, Ok(Ended::Interrupted));
     there.stop_until_told(is_told, told, |text| say!("narrows: {text}")).await;
     if let Some(put_back) = there.ended() {
-        let dir = dir.display();
         tell_left(&put_back.with_context(|| {
-            format!("{index} could not be deleted; once the cluster answers, say `narrows restore {dir}`")
+            format!("{index} could not be deleted; once the cluster answers, say `{restore}`")
         })?);
     }
     recording.end(0.0)?;

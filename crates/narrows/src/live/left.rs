@@ -1,10 +1,9 @@
 //! The end of changes to a live cluster: they are taken back, and it is said what is left of them.
 
-use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
-use clusters::Error;
+use anyhow::{Context, anyhow};
+use clusters::{BorrowedSettings, Error, PutBack};
 use world::Env;
 
 use crate::interrupt::listen;
@@ -14,11 +13,12 @@ use crate::terminal::say;
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Puts back what was changed, as its journal in `dir` has it. Where the cluster does not answer, that is tried for a
-/// minute: it may be too busy for it because of what was changed. Whoever says stop once more does not want to wait.
+/// Puts back what was changed, which the command `restore` does later. Where the cluster does not answer, that is tried
+/// for a minute: it may be too busy for it because of what was changed. Whoever says stop once more does not want to
+/// wait.
 pub(crate) async fn patiently<T>(
     env: &Env,
-    dir: &Path,
+    restore: &str,
     mut put_back: impl AsyncFnMut() -> Result<T, Error>,
 ) -> anyhow::Result<T> {
     // Whoever says stop during the first try is heard, and that is made all the same.
@@ -49,11 +49,46 @@ pub(crate) async fn patiently<T>(
         () = told => {}
     }
     done.with_context(|| {
-        let dir = dir.display();
-        format!(
-            "settings could not be put back; once the cluster answers, say `narrows restore {dir}`"
-        )
+        format!("settings could not be put back; once the cluster answers, say `{restore}`")
     })
+}
+
+/// Waits, once settings were put back, until no change comes any more, or until somebody says stop (`told`), and
+/// removes the journal. Returns a sentence for each setting that somebody else has changed.
+pub(crate) async fn settle(
+    env: &Env,
+    restore: &str,
+    settings: BorrowedSettings,
+    mut done: PutBack,
+    told: impl Future<Output = ()>,
+) -> anyhow::Result<Vec<String>> {
+    tell_wait(settings.may_come_for(), restore);
+    let settled = patiently(env, restore, async || settings.settle(&mut done).await);
+    tokio::select! {
+        biased;
+        settled = settled => settled?,
+        () = told => return Err(broken_off(restore)),
+    }
+    settings.finish()?;
+    Ok(done.left)
+}
+
+/// Says why the end takes so long, and what ends that.
+pub(crate) fn tell_wait(may_come_for: Duration, restore: &str) {
+    if !may_come_for.is_zero() {
+        let wait_s = may_come_for.as_secs_f64().ceil();
+        say!(
+            "narrows: a change that one of the hosts did not answer may be made yet: for another {wait_s} s settings \
+             are looked at after they were put back; Ctrl-C leaves that to `{restore}`"
+        );
+    }
+}
+
+/// Somebody did not want to wait.
+pub(crate) fn broken_off(restore: &str) -> anyhow::Error {
+    anyhow!(
+        "told to stop while a change might be made yet; say `{restore}`, which looks once more and puts that back"
+    )
 }
 
 /// Whether it does not help to ask a cluster again.
@@ -80,5 +115,62 @@ pub(crate) fn as_it_was(left: &[String]) -> &'static str {
     match left.is_empty() {
         true => "every setting is as it was",
         false => "every setting but what somebody else has changed is as it was",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use clusters::live::LiveClient;
+    use clusters::{Head, Journal, Kept};
+    use record::observation::{Scope, Setting};
+
+    use super::*;
+    use crate::live::{ConnectArgs, options};
+
+    /// A host of a cluster that has no settings. Its URL.
+    fn host(answers_changes: bool) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let mut kept = Vec::new();
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let mut request = [0; 4096];
+                let read = stream.read(&mut request).unwrap_or(0);
+                if !answers_changes && request[..read].starts_with(b"PUT") {
+                    kept.push(stream);
+                    continue;
+                }
+                let body = r#"{"persistent":{},"transient":{}}"#;
+                let length = body.len();
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n");
+                let _ = write!(stream, "{head}connection: close\r\n\r\n{body}");
+            }
+        });
+        url
+    }
+
+    #[test]
+    fn whoever_does_not_want_to_wait_is_told_what_to_run_and_the_journal_stays() {
+        world::real_world::run(1, async |env| {
+            let urls = [host(false), host(true)];
+            let options = options(&urls, &ConnectArgs::default(), Duration::from_secs(2)).unwrap();
+            let client = LiveClient::new(&env, &options).unwrap();
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("changes.jsonl");
+            let journal = Journal::create(&path, Head::new("uuid".to_owned(), urls.to_vec()));
+            let mut settings = BorrowedSettings::new(client, journal.unwrap());
+            let found = Setting { value: "40mb".to_owned(), scope: Scope::Default };
+            settings.set("limit", &found, "80mb").await.unwrap();
+            let done = settings.put_back(&Kept::new()).await.unwrap();
+            assert!(!settings.may_come_for().is_zero(), "one host has not answered");
+            let told = std::future::ready(());
+            let ended = settle(&env, "narrows restore DIR", settings, done, told).await;
+            let said = ended.unwrap_err().to_string();
+            assert!(said.contains("`narrows restore DIR`"), "{said}");
+            assert!(path.exists());
+        });
     }
 }

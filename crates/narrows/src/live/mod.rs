@@ -24,7 +24,9 @@ pub(crate) use connect::{
     second_client, title, usage, written,
 };
 pub(crate) use history::History;
-pub(crate) use left::{as_it_was, is_hopeless, patiently, tell_left};
+pub(crate) use left::{
+    as_it_was, broken_off, is_hopeless, patiently, settle, tell_left, tell_wait,
+};
 pub(crate) use looking::{Looking, looked_again};
 pub(crate) use password::user_and_password;
 pub(crate) use probing::{Probing, probe, probe_unrecorded};

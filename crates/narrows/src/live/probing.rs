@@ -4,15 +4,15 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use clusters::live::{Depth, LiveClient};
-use clusters::{BorrowedSettings, ClusterIdentity, Error};
+use clusters::{BorrowedSettings, ClusterIdentity, Error, Kept, restore_command};
 use insight::diagnosis::Diagnosis;
 use insight::diagnosis::probe::{self, Prober, Step};
 use world::Env;
 
 use super::{
-    ConnectArgs, Looking, Recording, as_it_was, patiently, second_client, tell_left, usage,
+    ConnectArgs, Looking, Recording, as_it_was, patiently, second_client, settle, tell_left, usage,
 };
-use crate::interrupt::{Ended, until_told};
+use crate::interrupt::{Ended, listen, until_told};
 use crate::terminal::say;
 
 /// What probing needs besides the looks so far.
@@ -42,12 +42,14 @@ pub(crate) async fn probe(
     let client = changer(env, probing.urls, probing.connect).await?;
     let mut recording = record(looking, probing)?;
     let dir = recording.dir();
+    let restore = restore_command(&dir, client.client.options());
     let mut borrowed = client.borrow(&dir.join(lab::JOURNALS[0]))?;
     let mut prober = Prober::new(probes, 0.0);
     let work = work(looking, &mut prober, &mut borrowed, probing.aloud);
     let ended = until_told(work).await;
-    let left = patiently(env, &dir, async || borrowed.put_back().await).await?;
-    borrowed.finish()?;
+    let nothing = Kept::new();
+    let done = patiently(env, &restore, async || borrowed.put_back(&nothing).await).await?;
+    let left = settle(env, &restore, borrowed, done, listen()?).await?;
     tell_left(&left);
     let results = prober.into_results();
     for result in &results {
@@ -144,10 +146,10 @@ async fn work(
                 }
             }
             Step::PutBack => {
-                let left = borrowed.put_back().await.map_err(|error| usage(&error))?;
-                match left.is_empty() {
+                let done = borrowed.put_back(&Kept::new()).await.map_err(|error| usage(&error))?;
+                match done.left.is_empty() {
                     true => tell("put back".to_owned()),
-                    false => prober.give_up(&left.join("; ")),
+                    false => prober.give_up(&done.left.join("; ")),
                 }
             }
         }

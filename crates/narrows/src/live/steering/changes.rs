@@ -1,8 +1,6 @@
 //! Settings that are changed, each in the journal first, and the lease that says so to others.
 
-use std::collections::BTreeMap;
-
-use clusters::{BorrowedSettings, Error, LEASE_RENEWED, Lease, Leased};
+use clusters::{BorrowedSettings, Error, Kept, LEASE_RENEWED, Lease, Leased, PutBack};
 use policy::steering::{Back, Proposal};
 use record::observation::{Scope, Setting};
 use world::{Env, Time};
@@ -14,7 +12,7 @@ pub(crate) struct Changes {
     lease: Option<Lease>,
     renewed: Time,
     /// Settings that were changed, as they are now.
-    ours: BTreeMap<String, Setting>,
+    ours: Kept,
 }
 
 /// What came of asking for the lease.
@@ -28,7 +26,7 @@ pub(crate) enum Taken {
 
 impl Changes {
     pub(crate) fn new(settings: BorrowedSettings, now: Time) -> Changes {
-        Changes { settings, lease: None, renewed: now, ours: BTreeMap::new() }
+        Changes { settings, lease: None, renewed: now, ours: Kept::new() }
     }
 
     /// Takes the lease; `tell` hears of somebody who has it.
@@ -89,26 +87,23 @@ impl Changes {
         self.settings.end().await
     }
 
-    /// Puts everything back; a sentence for each setting that somebody else has changed.
-    pub(super) async fn put_back(&self) -> Result<Vec<String>, Error> {
-        self.settings.put_back().await
+    /// Puts everything but the lease back.
+    pub(super) async fn put_back(&self) -> Result<PutBack, Error> {
+        self.settings.put_back(&Kept::new()).await
     }
 
-    /// Gives the lease back, and leaves the settings as they are but for what is on trial.
-    pub(super) async fn keep(&mut self, on_trial: Option<&Back>) -> Result<Vec<String>, Error> {
-        let mut left = Vec::new();
+    /// Leaves the settings as they are but for what is on trial.
+    pub(super) async fn keep(&mut self, on_trial: Option<&Back>) -> Result<PutBack, Error> {
         if let Some(back) = on_trial {
-            left.extend(self.back(back).await?);
+            // What somebody else has changed is told of below.
+            self.back(back).await?;
         }
-        if let Some(lease) = &self.lease {
-            left.extend(lease.release(&self.settings).await?);
-        }
-        Ok(left)
+        self.settings.put_back(&self.ours).await
     }
 
-    /// Removes the journal, once everything is as it is to stay.
-    pub(super) fn finish(self) -> Result<(), Error> {
-        self.settings.finish()
+    /// What is left to be settled, once everything is as it is to stay.
+    pub(super) fn into_settings(self) -> BorrowedSettings {
+        self.settings
     }
 
     fn remember(&mut self, name: &str, found: &Setting, to: &str) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use clusters::{BorrowedSettings, ClusterIdentity, LEASE_EXPIRES};
+use clusters::{BorrowedSettings, ClusterIdentity, LEASE_EXPIRES, restore_command};
 use insight::diagnosis::Series;
 use policy::steering::{Bounds, Marks, Steering};
 use record::units::show_seconds;
@@ -16,10 +16,10 @@ use super::account::{Account, Entry};
 use super::changes::{Changes, Taken};
 use super::guard::GuardQuery;
 use super::hand::{Ending, Hand};
-use crate::interrupt::{Ended, until_told};
+use crate::interrupt::{Ended, listen, until_told};
 use crate::live::{
     ClusterFolder, ConnectArgs, Looking, Recording, as_it_was, connect, patiently, second_client,
-    tell_left, title, usage,
+    settle, tell_left, title, usage,
 };
 use crate::terminal::say;
 
@@ -106,6 +106,7 @@ async fn apply(
     let recording = Recording::create(runs, "steer", &hosts.join(","), &first)?;
     let dir = recording.dir();
     let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &uuid, hosts)?;
+    let restore = restore_command(&dir, client.options());
     let mut changes = Changes::new(BorrowedSettings::new(client, journal), env.now());
     let mut folder = ClusterFolder::of(runs, &uuid);
     let (began, recording) = (env.now(), RefCell::new(recording));
@@ -146,8 +147,8 @@ async fn apply(
         true => changes.keep(not_kept.as_ref()).await,
         false => changes.put_back().await,
     };
-    let left = patiently(env, &dir, put_back).await?;
-    changes.finish()?;
+    let done = patiently(env, &restore, put_back).await?;
+    let left = settle(env, &restore, changes.into_settings(), done, listen()?).await?;
     if let Some(Ending::Stopped(why)) = &ending {
         tell_left(&untold(&left, why));
     } else {

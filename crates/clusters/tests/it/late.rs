@@ -1,0 +1,366 @@
+//! A change that a host did not answer is made after it was put back, on a cluster of two hosts in virtual time.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
+use clusters::{
+    BorrowedSettings, Change, ClusterIdentity, ClusterSpec, Clusters, Credentials, FollowApi, Head,
+    Journal, Kept, Lease, Leased, LiveCluster, LiveClusters, TopologySpec, restore,
+    restore_command,
+};
+use futures_util::future::join;
+use record::observation::{Scope, Setting};
+use rest::{RestMessage, RestRequest, RestResponse};
+use serde_json::{Value, json};
+use world::{Env, Task};
+
+const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+const LEASE: &str = "cluster.metadata.narrows_steerer";
+/// How long one answer may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+const NO_TIME: Duration = Duration::from_secs(1);
+const HTML: &str = "<html><title>502 Bad Gateway</title></html>";
+
+/// What becomes of a change that is not made at once.
+enum Does {
+    Hangs,
+    Breaks,
+    Says(u16, &'static str),
+}
+
+#[derive(Default)]
+struct Manager {
+    set: BTreeMap<String, Value>,
+    /// What becomes of the next changes; those behind them are made.
+    does: VecDeque<Does>,
+}
+
+impl Manager {
+    fn answer(&mut self, asked: &RestRequest) -> String {
+        if asked.method == "PUT" {
+            let body: Value = serde_json::from_slice(&asked.body).unwrap();
+            for (name, value) in body["persistent"].as_object().unwrap() {
+                match value {
+                    Value::Null => drop(self.set.remove(name)),
+                    value => drop(self.set.insert(name.clone(), value.clone())),
+                }
+            }
+        }
+        let version = json!({ "distribution": "opensearch", "number": "2.19.1" });
+        let nodes = json!({ "a": { "name": "a" } });
+        json!({
+            "cluster_uuid": "uuid", "cluster_name": "c", "version": version, "nodes": nodes,
+            "persistent": self.set, "transient": {},
+        })
+        .to_string()
+    }
+}
+
+type Shared = Rc<RefCell<Manager>>;
+
+async fn serve(env: &Env, name: &str, manager: &Shared) -> Task<()> {
+    let host = env.host(name);
+    let mut listener = host.listen::<RestMessage>(&format!("{name}:9200")).await.unwrap();
+    let (inner, manager) = (host.clone(), manager.clone());
+    host.spawn("server", async move {
+        loop {
+            let mut connection = listener.accept().await.unwrap();
+            let manager = manager.clone();
+            let speak = async move {
+                while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
+                    let is_change = asked.method == "PUT";
+                    let does = is_change.then(|| manager.borrow_mut().does.pop_front()).flatten();
+                    let (status, body) = match does {
+                        Some(Does::Hangs) => return std::future::pending().await,
+                        Some(Does::Breaks) => return,
+                        Some(Does::Says(status, body)) => (status, body.to_owned()),
+                        None => (200, manager.borrow_mut().answer(&asked)),
+                    };
+                    let content_type = "application/json".to_owned();
+                    let response = RestResponse { status, content_type, body: body.into() };
+                    if connection.sender.send(RestMessage::Response(response)).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            inner.spawn("connection", speak).detach();
+        }
+    })
+}
+
+fn options(credentials: Credentials) -> LiveOptions {
+    LiveOptions {
+        addresses: Address::parse_all(["a:9200,b:9200"]).unwrap(),
+        credentials,
+        tls: TlsOptions::default(),
+        timeout: PATIENCE,
+    }
+}
+
+struct Cluster {
+    env: Env,
+    manager: Shared,
+    dir: tempfile::TempDir,
+    _hosts: [Task<()>; 2],
+}
+
+impl Cluster {
+    async fn start(env: &Env) -> Cluster {
+        let manager = Shared::default();
+        let hosts = [serve(env, "a", &manager).await, serve(env, "b", &manager).await];
+        let dir = tempfile::tempdir().unwrap();
+        Cluster { env: env.clone(), manager, dir, _hosts: hosts }
+    }
+
+    fn client(&self) -> LiveClient {
+        LiveClient::new(&self.env, &options(Credentials::None)).unwrap()
+    }
+
+    fn journal(&self) -> Journal {
+        let hosts = self.client().hosts().iter().map(ToString::to_string).collect();
+        let path = self.dir.path().join("changes.jsonl");
+        Journal::create(&path, Head::new("uuid".to_owned(), hosts)).unwrap()
+    }
+
+    fn borrow(&self) -> BorrowedSettings {
+        BorrowedSettings::new(self.client(), self.journal())
+    }
+
+    /// What becomes of the next change.
+    fn does(&self, does: Does) {
+        self.manager.borrow_mut().does.push_back(does);
+    }
+
+    /// Somebody else sets the limit, or a change of it is made late.
+    fn set(&self, value: &str) {
+        self.manager.borrow_mut().set.insert(LIMIT.to_owned(), Value::from(value));
+    }
+
+    /// The limit, and how many settings there are.
+    fn limit(&self) -> (Option<String>, usize) {
+        let manager = self.manager.borrow();
+        let limit = manager.set.get(LIMIT).map(|value| value.as_str().unwrap().to_owned());
+        (limit, manager.set.len())
+    }
+}
+
+fn setting(value: &str, scope: Scope) -> Setting {
+    Setting { value: value.to_owned(), scope }
+}
+
+fn not_set() -> Setting {
+    setting("40mb", Scope::Default)
+}
+
+fn virtually<F: Future<Output = ()> + 'static>(main: impl FnOnce(Env) -> F) {
+    world::virtual_world::run(1, main);
+}
+
+/// One host, or who stands before it, holds up a change that another one makes meanwhile, or another connection.
+#[test]
+fn a_change_that_comes_after_it_was_put_back_is_put_back_again() {
+    let every = [
+        Does::Hangs,
+        Does::Breaks,
+        Does::Says(502, HTML),
+        Does::Says(503, "{}"),
+        Does::Says(504, "{}"),
+    ];
+    for (case, does) in every.into_iter().enumerate() {
+        virtually(move |env| async move {
+            let cluster = Cluster::start(&env).await;
+            let mut settings = cluster.borrow();
+            cluster.does(does);
+            settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
+            assert_eq!(cluster.limit().0.as_deref(), Some("160mb"), "{case}: another one made it");
+            let mut done = settings.put_back(&Kept::new()).await.unwrap();
+            assert_eq!(cluster.limit(), (None, 0), "{case}");
+            cluster.set("160mb");
+            settings.settle(&mut done).await.unwrap();
+            assert_eq!((cluster.limit(), done.left.len()), ((None, 0), 0), "{case}");
+            settings.finish().unwrap();
+        });
+    }
+}
+
+/// Ctrl-C while a change is under way: nobody waits for its answer.
+#[test]
+fn a_change_that_is_broken_off_may_come_too() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = cluster.borrow();
+        cluster.does(Does::Hangs);
+        let found = not_set();
+        let change = settings.set(LIMIT, &found, "160mb");
+        assert!(env.timeout(PATIENCE / 2, change).await.is_err());
+        let mut done = settings.put_back(&Kept::new()).await.unwrap();
+        cluster.set("160mb");
+        settings.settle(&mut done).await.unwrap();
+        assert_eq!(cluster.limit(), (None, 0));
+    });
+}
+
+#[test]
+fn a_value_that_somebody_else_sets_meanwhile_stays_though_it_was_tried_here() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = cluster.borrow();
+        settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
+        cluster.does(Does::Hangs);
+        settings.set(LIMIT, &setting("80mb", Scope::Persistent), "160mb").await.unwrap();
+        let mut done = settings.put_back(&Kept::new()).await.unwrap();
+        cluster.set("80mb");
+        let comes = async {
+            env.sleep(Duration::from_secs(5)).await;
+            assert_eq!(cluster.limit().0.as_deref(), Some("80mb"));
+            cluster.set("160mb");
+        };
+        join(settings.settle(&mut done), comes).await.0.unwrap();
+        assert_eq!(cluster.limit().0.as_deref(), Some("80mb"), "ours came over theirs");
+    });
+}
+
+#[test]
+fn the_lease_is_held_as_long_as_changes_may_come() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = cluster.borrow();
+        let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
+        assert!(matches!(leased, Leased::Ours(_, None)));
+        cluster.does(Does::Hangs);
+        settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
+        let comes = async {
+            while cluster.limit().0.is_some() {
+                env.sleep(Duration::from_millis(100)).await;
+            }
+            env.sleep(Duration::from_secs(5)).await;
+            assert!(cluster.manager.borrow().set.contains_key(LEASE));
+            cluster.set("160mb");
+        };
+        assert_eq!(join(settings.end(), comes).await.0.unwrap(), Vec::<String>::new());
+        assert_eq!(cluster.limit(), (None, 0), "and no lease");
+    });
+}
+
+/// What a change that helped is to stay is not what it was before the first one.
+#[test]
+fn what_is_kept_stays_as_it_is_kept() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = cluster.borrow();
+        settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
+        let ours = |value| setting(value, Scope::Persistent);
+        cluster.does(Does::Hangs);
+        settings.set(LIMIT, &ours("80mb"), "160mb").await.unwrap();
+        assert_eq!(settings.set_back(LIMIT, &ours("160mb"), "80mb").await.unwrap(), None);
+        let kept = Kept::from([(LIMIT.to_owned(), ours("80mb"))]);
+        let mut done = settings.put_back(&kept).await.unwrap();
+        assert_eq!(cluster.limit().0.as_deref(), Some("80mb"));
+        cluster.set("160mb");
+        settings.settle(&mut done).await.unwrap();
+        assert_eq!(cluster.limit().0.as_deref(), Some("80mb"));
+    });
+}
+
+/// The time is that of the world.
+#[test]
+fn changes_are_waited_for_from_when_they_were_sent_and_only_at_the_end() {
+    // Whether a host hangs; how long ago that is; how long the end takes, from and to.
+    for (hangs, ago_s, takes_s) in [(false, 0, 0..1), (true, 10, 15..22), (true, 31, 0..1)] {
+        virtually(move |env| async move {
+            let cluster = Cluster::start(&env).await;
+            let mut settings = cluster.borrow();
+            if hangs {
+                cluster.does(Does::Hangs);
+            }
+            settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
+            env.sleep(Duration::from_secs(ago_s)).await;
+            let began = env.now();
+            assert!(settings.put_back(&Kept::new()).await.unwrap().left.is_empty());
+            assert!(env.now() - began < NO_TIME, "a probe goes on at once");
+            settings.end().await.unwrap();
+            let took_s = (env.now() - began).as_secs();
+            assert!(takes_s.contains(&took_s), "{took_s} s, {ago_s} s after it was sent");
+        });
+    }
+}
+
+/// As after a kill -9: the file tells when the last change was sent.
+#[test]
+fn restore_waits_for_what_was_sent_a_short_time_ago() {
+    for ago in [Duration::ZERO, Duration::from_secs(60)] {
+        virtually(move |env| async move {
+            let cluster = Cluster::start(&env).await;
+            let mut journal = cluster.journal();
+            let one = |value: Option<&str>| {
+                BTreeMap::from([(LIMIT.to_owned(), value.map(str::to_owned))])
+            };
+            let (before, set) = (one(None), one(Some("160mb")));
+            let scope = Scope::Persistent;
+            journal.record(Change::Settings { scope, before, set }).unwrap();
+            drop(journal);
+            let path = cluster.dir.path().join("changes.jsonl");
+            let file = File::options().append(true).open(&path).unwrap();
+            file.set_modified(SystemTime::now() - ago).unwrap();
+            cluster.set("160mb");
+            let (client, began) = (cluster.client(), env.now());
+            let comes = async {
+                while cluster.limit().0.is_some() {
+                    env.sleep(Duration::from_millis(100)).await;
+                }
+                if ago.is_zero() {
+                    cluster.set("160mb");
+                }
+            };
+            let restored = restore(&client, Journal::open(&path).unwrap());
+            assert_eq!(join(restored, comes).await.0.unwrap(), Vec::<String>::new());
+            assert_eq!((cluster.limit(), path.exists()), ((None, 0), false));
+            assert_eq!(env.now() - began < NO_TIME, !ago.is_zero());
+        });
+    }
+}
+
+#[test]
+fn a_run_puts_back_what_comes_late() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let identity = ClusterIdentity::ask(&cluster.client()).await.unwrap();
+        let (client, end_client) = (cluster.client(), cluster.client());
+        let live = LiveCluster::new(client, end_client, identity, cluster.journal());
+        let mut run = LiveClusters::new(vec![live], FollowApi::default());
+        let leader = ClusterSpec {
+            name: "leader".to_owned(),
+            nodes: 1,
+            settings: BTreeMap::new(),
+            attributes: Vec::new(),
+        };
+        let topology = TopologySpec { clusters: vec![leader], link: None, joined: false };
+        run.start(&topology).await.unwrap();
+        cluster.does(Does::Hangs);
+        let body = Bytes::from(json!({ "persistent": { LIMIT: "160mb" } }).to_string());
+        run.request("leader", "PUT", "/_cluster/settings", body).await.unwrap();
+        let comes = async {
+            while cluster.limit().0.is_some() {
+                env.sleep(Duration::from_millis(100)).await;
+            }
+            cluster.set("160mb");
+        };
+        join(run.stop(), comes).await;
+        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        assert_eq!(cluster.limit(), (None, 0));
+    });
+}
+
+#[test]
+fn whoever_sent_credentials_is_told_to_name_a_host() {
+    let command = |credentials| restore_command(Path::new("runs/x"), &options(credentials));
+    assert_eq!(command(Credentials::None), "narrows restore runs/x");
+    let key = Credentials::ApiKey("key".to_owned());
+    assert_eq!(command(key), "narrows restore runs/x --on URL");
+}
