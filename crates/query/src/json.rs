@@ -253,6 +253,23 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 }
 
+impl Value<'_> {
+    /// Without places.
+    pub fn plain(&self) -> serde_json::Value {
+        match self {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(yes) => (*yes).into(),
+            Value::Number(number) => number.clone().into(),
+            Value::Text(text) => text.as_ref().into(),
+            Value::List(items) => items.iter().map(Node::plain).collect(),
+            Value::Object(members) => {
+                let plain = members.iter().map(|of| (of.name.to_string(), of.node.plain()));
+                plain.collect()
+            }
+        }
+    }
+}
+
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -373,17 +390,7 @@ impl<'b> Node<'b> {
 
     /// Without places.
     pub fn plain(&self) -> serde_json::Value {
-        match &self.value {
-            Value::Null => serde_json::Value::Null,
-            Value::Bool(yes) => (*yes).into(),
-            Value::Number(number) => number.clone().into(),
-            Value::Text(text) => text.as_ref().into(),
-            Value::List(items) => items.iter().map(Node::plain).collect(),
-            Value::Object(members) => {
-                let plain = members.iter().map(|of| (of.name.to_string(), of.node.plain()));
-                plain.collect()
-            }
-        }
+        self.value.plain()
     }
 
     pub(crate) fn wrong(&self, what: &str, wanted: &str) -> SearchError {

@@ -127,7 +127,8 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
             let what = "what is created has no if_seq_no";
             return Err(validation(actions.len() + 1, what));
         }
-        actions.push(Action { op, index, id, routing, source, unchanged, retries: meta.retries });
+        let retries = meta.retries.unwrap_or_default();
+        actions.push(Action { op, index, id, routing, source, unchanged, retries });
     }
     if actions.is_empty() {
         return Err(validation(1, "no requests added"));
@@ -173,7 +174,7 @@ struct Meta {
     routing: Option<Id>,
     if_seq_no: Option<u64>,
     if_primary_term: Option<u64>,
-    retries: u32,
+    retries: Option<u32>,
 }
 
 /// An id or a routing is a text, or a number that is taken for one.
@@ -227,6 +228,18 @@ impl<'de> Deserialize<'de> for Line {
     }
 }
 
+/// Reads a parameter. What stands twice is refused: one of the two would be passed over.
+fn once<'de, A, T>(map: &mut A, into: &mut Option<T>) -> Result<(), A::Error>
+where
+    A: MapAccess<'de>,
+    T: Deserialize<'de>,
+{
+    match into.is_some() {
+        true => Err(serde::de::Error::custom("a parameter stands twice")),
+        false => map.next_value().map(|value| *into = value),
+    }
+}
+
 impl<'de> Deserialize<'de> for Meta {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MetaVisitor;
@@ -244,12 +257,12 @@ impl<'de> Deserialize<'de> for Meta {
                 let mut meta = Meta::default();
                 while let Some(key) = map.next_key::<String>()? {
                     match key.as_str() {
-                        "_index" => meta.index = map.next_value()?,
-                        "_id" => meta.id = map.next_value()?,
-                        "routing" | "_routing" => meta.routing = map.next_value()?,
-                        "if_seq_no" => meta.if_seq_no = map.next_value()?,
-                        "if_primary_term" => meta.if_primary_term = map.next_value()?,
-                        "retry_on_conflict" => meta.retries = map.next_value()?,
+                        "_index" => once(&mut map, &mut meta.index)?,
+                        "_id" => once(&mut map, &mut meta.id)?,
+                        "routing" | "_routing" => once(&mut map, &mut meta.routing)?,
+                        "if_seq_no" => once(&mut map, &mut meta.if_seq_no)?,
+                        "if_primary_term" => once(&mut map, &mut meta.if_primary_term)?,
+                        "retry_on_conflict" => once(&mut map, &mut meta.retries)?,
                         // Every document has this type.
                         "_type" => drop(map.next_value::<IgnoredAny>()?),
                         key if KNOWN_ELSEWHERE.contains(&key) => {
@@ -410,6 +423,7 @@ mod tests {
             ("{}\n", "expected an action"),
             ("{\"index\":{\"_idx\":1}}\n", "unknown parameter [_idx]"),
             ("{\"index\":{\"pipeline\":\"a\"}}\n", "[pipeline] is not supported"),
+            ("{\"index\":{\"_id\":1,\"_id\":2}}\n{}\n", "a parameter stands twice"),
             ("{\"index\":{\"_id\":{}}}\n", "an id: a text or a whole number"),
             ("{\"index\":{},\"x\":1}\n", "[x] after the action"),
             ("{\"index\":{}\n", "line [1]"),

@@ -124,8 +124,7 @@ impl Call {
                 "the body has [{bytes}] bytes, more than [{MAX_TREE_BYTES}]; send it in parts"
             )));
         }
-        serde_json::from_slice(&self.body)
-            .map_err(|error| bad_body(format!("the body is no JSON: {error}")))
+        parsed(&self.body).map_err(|error| bad_body(format!("the body is no JSON: {error}")))
     }
 
     /// The body, which must be there.
@@ -135,6 +134,11 @@ impl Call {
         }
         self.json()
     }
+}
+
+/// JSON. What stands twice in an object is refused, as in the field: one of the two would be passed over.
+pub(super) fn parsed(text: &[u8]) -> serde_json::Result<Value> {
+    query::json::document(text, None).map(|value| value.plain())
 }
 
 /// A body that is an object, and empty where there is none; `form` ends the sentence that says what it is.
@@ -165,4 +169,17 @@ async fn submit_all(node: &Node, events: Vec<Event>) -> Result<()> {
         node.core().submit(event).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_twice_is_refused() {
+        let twice = parsed(br#"{"a":{"b":1,"b":2}}"#).unwrap_err();
+        assert!(twice.to_string().contains("duplicate field 'b'"), "{twice}");
+        let text = br#"{"b":[1,-2.5,null,true],"a":{"b":"\u00e9"},"c":12345678901234567890}"#;
+        assert_eq!(parsed(text).unwrap(), serde_json::from_slice::<Value>(text).unwrap());
+    }
 }

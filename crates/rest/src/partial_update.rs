@@ -29,6 +29,8 @@ pub(super) enum Change {
     Create(Bytes),
 }
 
+const NO_OBJECT: &str = "the update is no JSON object, or has a name twice";
+
 /// Objects within each other that are merged, at most. A document is not nested deeper.
 const MAX_DEPTH: usize = 128;
 
@@ -36,7 +38,7 @@ impl<'a> PartialUpdate<'a> {
     /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop"}`. Scripts are refused by name.
     pub(super) fn read(body: &'a [u8]) -> Result<PartialUpdate<'a>> {
         let parts = std::str::from_utf8(body).ok().and_then(members);
-        let parts = parts.ok_or_else(|| bad_body("the update is no JSON object"))?;
+        let parts = parts.ok_or_else(|| bad_body(NO_OBJECT))?;
         let mut update =
             PartialUpdate { doc: None, upsert: None, doc_as_upsert: false, detect_noop: true };
         for (name, part) in parts {
@@ -98,7 +100,9 @@ impl<'a> PartialUpdate<'a> {
 }
 
 fn unreadable(id: &str) -> Failure {
-    bad_request(format!("[{id}]: the document cannot be merged; send it whole"))
+    let why =
+        "the document cannot be merged, or [doc] has a name twice in an object; send it whole";
+    bad_request(format!("[{id}]: {why}"))
 }
 
 fn object<'a>(name: &str, part: &'a str) -> Result<&'a str> {
@@ -146,7 +150,7 @@ fn merge(into: &str, from: &str, depth: usize) -> Option<Option<String>> {
     Some(Some(text))
 }
 
-/// The members of an object, each value as it is written; none where the text is no object.
+/// The members of an object, each value as it is written; none where the text is no object, or has a name twice.
 fn members(text: &str) -> Option<BTreeMap<String, &str>> {
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     let inside = text.trim().strip_prefix('{')?.strip_suffix('}')?;
@@ -166,7 +170,10 @@ fn members(text: &str) -> Option<BTreeMap<String, &str>> {
                 from = at + 1;
             }
             b',' if depth == 0 && !inside[from..at].trim().is_empty() => {
-                members.insert(std::mem::take(&mut name), inside[from..at].trim());
+                let before = members.insert(std::mem::take(&mut name), inside[from..at].trim());
+                if before.is_some() {
+                    return None;
+                }
                 from = at + 1;
             }
             _ => {}
@@ -274,6 +281,7 @@ mod tests {
         for (body, why) in [
             ("{}", "script or doc is missing"),
             ("[]", "no JSON object"),
+            (r#"{"doc":{"a":1},"doc":{"a":2}}"#, "has a name twice"),
             (r#"{"script":{"source":"x"}}"#, "[script] of an update is not supported"),
             (r#"{"doc":[]}"#, "[doc] of an update is an object"),
             (r#"{"doc":{},"docs":1}"#, "unknown field [docs]"),
@@ -282,6 +290,8 @@ mod tests {
             let said = applied(body, None).unwrap_err();
             assert!(said.contains(why), "{body}: {said}");
         }
+        let twice = applied(r#"{"doc":{"o":{"a":1,"a":2}}}"#, Some(r#"{"o":{"a":0}}"#));
+        assert!(twice.unwrap_err().contains("a name twice"));
         let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
         let other = deep.replace('1', "2");
         assert!(applied(&format!("{{\"doc\":{other}}}"), Some(&deep)).is_err());

@@ -1,5 +1,6 @@
 //! `_search`, `_msearch`, and `_count`.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use query::{
 };
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, parsed};
 use super::error::{bad_request, cause_json, error_json, not_supported};
 use super::keep_alive::point_in_time;
 use super::names::{EXPRESSION, indices};
@@ -449,9 +450,12 @@ fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query)> {
     if line.is_empty() {
         return Ok((expression, query));
     }
-    let head: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
-        bad_request(format!("the line about a search is no JSON object: {error}"))
-    })?;
+    let wrong = |why: &dyn Display| {
+        bad_request(format!("the line about a search is no JSON object: {why}"))
+    };
+    let Value::Object(head) = parsed(line).map_err(|error| wrong(&error))? else {
+        return Err(wrong(&"it is another value"));
+    };
     let text_of = |value: &Value| match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

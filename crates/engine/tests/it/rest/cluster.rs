@@ -70,6 +70,9 @@ async fn errors_have_the_shape_of_the_field(env: Env) {
         ("PUT", "/_cluster/settings", json!(null), 400, "parse_exception"),
         ("GET", "/_ccr/stats/x", json!(null), 400, "illegal_argument_exception"),
         ("GET", "/a/_ccr/stats", json!(null), 404, "resource_not_found_exception"),
+        // What it asks for would be passed over.
+        ("POST", "/_forcemerge", json!({"max_num_segments": 1}), 400, "illegal_argument_exception"),
+        ("DELETE", "/gone", json!({}), 400, "illegal_argument_exception"),
     ] {
         let (found, answer) = c.ask(method, path, body).await;
         assert_eq!(found, status, "{method} {path}: {answer}");
@@ -78,8 +81,13 @@ async fn errors_have_the_shape_of_the_field(env: Env) {
         assert_eq!(answer["error"]["root_cause"][0]["type"], kind);
         assert!(!answer["error"]["reason"].as_str().unwrap().is_empty());
     }
-    let (_, answer) = raw(c.any(), "PUT", "/a", Bytes::from_static(b"{")).await;
-    assert!(answer["error"]["reason"].as_str().unwrap().contains("no JSON"), "{answer}");
+    for (body, why) in [
+        ("{", "no JSON"),
+        (r#"{"mappings":{"properties":{"n":{"type":"long"},"n":{"type":"ip"}}}}"#, "duplicate"),
+    ] {
+        let (_, answer) = raw(c.any(), "PUT", "/a", Bytes::from_static(body.as_bytes())).await;
+        assert!(answer["error"]["reason"].as_str().unwrap().contains(why), "{answer}");
+    }
     assert_eq!(c.ask("HEAD", "/gone", Value::Null).await, (404, json!("")));
     assert!(
         c.must("GET", "/_cat/indices?format=json", Value::Null)
