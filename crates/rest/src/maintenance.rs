@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
 use query::parse_count;
 use serde_json::json;
 
@@ -47,9 +46,7 @@ pub(super) async fn flush(call: Call) -> Result<Reply> {
 }
 
 /// `POST /{index}/_forcemerge`.
-pub(super) async fn force_merge(mut call: Call) -> Result<Reply> {
-    // Nothing is read of a body, and the copies may merge for hours.
-    call.body = Bytes::new();
+pub(super) async fn force_merge(call: Call) -> Result<Reply> {
     let max_num_segments = call.query.number::<i64>("max_num_segments")?;
     let max_num_segments = match max_num_segments {
         // As many as there are: nothing has to be merged.

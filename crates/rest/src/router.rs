@@ -211,6 +211,12 @@ fn prepare(
     if !node.state().is_joined() && !answers_alone(path) {
         return Err(not_recovered());
     }
+    if !body.is_empty() && !route.reads_body() {
+        let reason = format!(
+            "request [{method} {path}] does not support having a body; send what it says as parameters"
+        );
+        return Err(bad_request(reason));
+    }
     let decoded = |(name, part): (&str, &str)| Ok((name.to_owned(), percent_decode(part)?));
     let parts = params.iter().map(decoded).collect::<Result<BTreeMap<_, _>>>()?;
     let manager_limit = manager_limit(&query)?;

@@ -30,6 +30,23 @@ pub(super) struct Route {
     pub(super) run: Handler,
 }
 
+/// The APIs that read a body.
+const WITH_BODY: &str = "bulk ccr.follow ccr.forget_follower ccr.put_auto_follow_pattern ccr.resume_follow \
+                         clear_scroll close_point_in_time cluster.allocation_explain \
+                         cluster.put_component_template cluster.put_settings cluster.reroute count create \
+                         delete_by_query delete_pit field_caps index indices.create indices.put_alias \
+                         indices.put_index_template indices.put_mapping indices.put_settings indices.put_template \
+                         indices.rollover indices.update_aliases mget msearch reindex replication.pause \
+                         replication.resume replication.start replication.stop scroll search update \
+                         update_by_query";
+
+impl Route {
+    /// Whether a body is read. To any other API it is refused, as in the field: what it says would be passed over.
+    pub(super) fn reads_body(&self) -> bool {
+        WITH_BODY.split(' ').any(|name| name == self.names)
+    }
+}
+
 /// Declares the table: names, methods, paths, parameters, and who answers; in brackets behind that, what it is told
 /// beside the request.
 macro_rules! routes {

@@ -504,7 +504,7 @@ fn a_paused_follower_is_explained_through_either_api() {
         };
         let running = look_until(explain, |running| running["findings"] == json!([]));
         assert_eq!(running["findings"], json!([]), "{release}: {running:#}");
-        follower.ask("POST", pause, "{}");
+        follower.ask("POST", pause, "");
         let is_stopped = |found: &Value| found["findings"][0]["class"] == "follower_stopped";
         let paused = look_until(explain, is_stopped);
         let finding = &paused["findings"][0];
