@@ -37,8 +37,8 @@ pub struct SortKey {
     pub missing: SortMissing,
     /// `mode`: of several values of a document the greatest counts; else the least.
     pub takes_greatest: bool,
-    /// `unmapped_type`: an index without the field is no error.
-    pub may_be_unmapped: bool,
+    /// `unmapped_type`: what an index without the field is sorted as if it had; none where that is an error.
+    pub unmapped_type: Option<String>,
 }
 
 impl SortKey {
@@ -51,7 +51,7 @@ impl SortKey {
         };
         let descending = descending.unwrap_or(target == SortTarget::Score);
         let (missing, takes_greatest) = (SortMissing::Last, descending);
-        SortKey { target, descending, missing, takes_greatest, may_be_unmapped: false }
+        SortKey { target, descending, missing, takes_greatest, unmapped_type: None }
     }
 }
 

@@ -241,6 +241,12 @@ impl Parameters<'_> {
 }
 
 impl Field {
+    /// One of a type of which nothing else is said. Fails where there is no such type.
+    pub fn of_type(name: &str) -> Result<Self, String> {
+        let object = [("type".to_owned(), Value::from(name))].into_iter().collect();
+        Field::parse(&object, true)
+    }
+
     pub(super) fn parse(object: &Map<String, Value>, is_new: bool) -> Result<Self, String> {
         let names = || TYPES.iter().map(|(name, ..)| *name);
         let name = object.get("type").and_then(Value::as_str).ok_or_else(|| {

@@ -4,6 +4,7 @@ use super::limits::{SORT_KEYS, few};
 use crate::error::{Result, illegal, parsing};
 use crate::hits::{SortKey, SortMissing, SortValue};
 use crate::json::{Member, Node, Value};
+use crate::mapping::Field;
 use crate::refused::{self, SORTS};
 use crate::request::SearchRequest;
 use crate::value::Literal;
@@ -78,7 +79,10 @@ fn options(name: &str, node: &Node) -> Result<SortKey> {
         Some(Literal::Text(text)) if text == "_first" => SortMissing::First,
         Some(value) => SortMissing::Value(value),
     };
-    key.may_be_unmapped = options.read("unmapped_type", Node::text)?.is_some();
+    key.unmapped_type = options.read("unmapped_type", Node::text)?;
+    if let Some(Err(why)) = key.unmapped_type.as_deref().map(Field::of_type) {
+        return Err(parsing(node.at, format!("[unmapped_type] in sort: {why}")));
+    }
     Ok(key)
 }
 

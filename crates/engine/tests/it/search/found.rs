@@ -16,6 +16,7 @@ testbed::real_world!(
     answers_have_the_shape_that_typed_clients_ask_for,
     pipelines_read_what_all_shards_found,
     the_best_documents_of_each_bucket,
+    a_field_may_be_another_or_none_in_another_index,
 );
 
 /// Java's clients ask for names with types, elasticdump for stored fields, of which there are none.
@@ -277,6 +278,50 @@ async fn the_best_documents_of_each_bucket(env: Env) {
     c.stop().await;
 }
 
+async fn a_field_may_be_another_or_none_in_another_index(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    filled(&c, 2, 0, 3).await;
+    let keyword = json!({"type": "keyword"});
+    let body = json!({"mappings": {"properties": {"at": keyword, "word": keyword}}});
+    c.must("PUT", "/b", body).await;
+    c.must("PUT", "/b/_doc/9?refresh", json!({"at": "soon", "word": "red"})).await;
+    let search = async |body: Value| c.must("POST", "/a,b/_search", body).await;
+
+    let both = json!({"multi_terms": {"terms": [{"field": "at"}, {"field": "word"}]}});
+    let found = search(json!({"size": 0, "aggs": {"both": both}})).await;
+    let buckets = found["aggregations"]["both"]["buckets"].as_array().unwrap();
+    let keys: Vec<&Value> = buckets.iter().map(|bucket| &bucket["key"]).collect();
+    for key in [json!(["soon", "red"]), json!(["2020-01-01T00:00:00.000Z", "red"])] {
+        assert!(keys.contains(&&key), "{found}");
+    }
+
+    // What is sorted by a field that an index does not have has the values of one that documents do not have.
+    for (options, last, order) in [
+        (json!({"unmapped_type": "long"}), json!([i64::MAX]), [0_u64, 1, 2, 9]),
+        (json!({"unmapped_type": "long", "missing": "_first"}), json!([i64::MIN]), [9, 0, 1, 2]),
+        (json!({"unmapped_type": "long", "missing": -1}), json!([-1]), [9, 0, 1, 2]),
+    ] {
+        let found = search(json!({"sort": [{"n": options}]})).await;
+        assert_eq!(ids(&found), order, "{options}: {found}");
+        let hits = found["hits"]["hits"].as_array().unwrap();
+        let other = hits.iter().find(|hit| hit["_index"] == "b").unwrap();
+        assert_eq!(other["sort"], last, "{options}");
+    }
+    // Those of the other index come behind any that there is.
+    let after =
+        json!({"sort": [{"text.raw": {"unmapped_type": "keyword"}}], "search_after": ["x"]});
+    assert_eq!(search(after).await["hits"]["hits"].as_array().unwrap().len(), 4);
+    let wrong = json!({"sort": [{"none": {"unmapped_type": "text"}}]});
+    let (status, said) = c.ask("POST", "/a/_search", wrong).await;
+    assert!(status == 400 && said.to_string().contains("keyword field instead"), "{said}");
+
+    // Nobody is told that nothing matches, however lenient about values.
+    let (status, said) = c.ask("GET", "/a/_count?q=_index:a", Value::Null).await;
+    assert!(status == 400 && said.to_string().contains("cannot be searched here"), "{said}");
+    assert_eq!(c.must("GET", "/a/_count?q=_id:1", Value::Null).await["count"], 1);
+    c.stop().await;
+}
+
 async fn what_is_wrong_is_said(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
     filled(&c, 2, 0, 20).await;
@@ -372,6 +417,7 @@ async fn many_searches_in_one_request(env: Env) {
     for bad in [
         "{}\n{\"query\":{\"mtch\":{}}}\n",
         "{\"indx\":\"a\"}\n{}\n",
+        "{\"index\":\"a\",\"index\":\"gone\"}\n{}\n",
         "{}\n{\"size\":1\n",
         "{\n{}\n",
     ] {

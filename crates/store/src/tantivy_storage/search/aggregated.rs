@@ -549,10 +549,12 @@ impl<'a> Writer<'a> {
         self.to.member("sum_other_doc_count", &other);
         let keys = values.iter().map(|of| {
             let pairs = sources.iter().zip(of);
-            let shown = |(source, value): (&Aggregation, &Literal)| match self.found.format(source)
-            {
-                Some(format) => format.show(value.number() as i64).into(),
-                None => self.shown_value(source, value),
+            let shown = |(source, value): (&Aggregation, &Literal)| {
+                // In another index the field may hold texts.
+                match self.found.format(source).filter(|_| !matches!(value, Literal::Text(_))) {
+                    Some(format) => format.show(value.number() as i64).into(),
+                    None => self.shown_value(source, value),
+                }
             };
             pairs.map(shown).collect::<Vec<Value>>()
         });

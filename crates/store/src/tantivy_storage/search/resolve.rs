@@ -273,7 +273,8 @@ impl Resolver<'_> {
         if self.mapping.field(path).is_none() && mapping::is_metadata(path) {
             let reason =
                 format!("Field [{path}] cannot be searched here; [_id] can, with [ids] or [term]");
-            return Err(unfit(reason).into());
+            // Who is lenient about values is told of a field that would match nothing. In the field [_id] does.
+            return Err(if path == ID { unfit(reason) } else { illegal(reason) }.into());
         }
         if self.mapping.field(path).is_some_and(|mapped| !mapped.indexed) {
             let reason = format!("Cannot search on field [{path}] since it is not indexed.");

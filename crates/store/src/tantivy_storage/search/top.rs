@@ -10,7 +10,7 @@ use tantivy::columnar::TermOrdHit;
 use tantivy::{DocId, SegmentReader};
 
 use query::{
-    FieldType, Literal, Mapping, SearchRequest, ShardHit, SortKey, SortMissing, SortTarget,
+    Field, FieldType, Literal, Mapping, SearchRequest, ShardHit, SortKey, SortMissing, SortTarget,
     SortValue, illegal, mapping, unfit,
 };
 
@@ -258,10 +258,12 @@ fn key<'a>(
             );
             return Err(unfit(reason).into());
         }
-        None if key.may_be_unmapped => Column::absent(FieldType::Keyword),
         None => {
-            let reason = format!("No mapping found for [{path}] in order to sort on");
-            return Err(unfit(reason).into());
+            let unknown = || unfit(format!("No mapping found for [{path}] in order to sort on"));
+            let name = key.unmapped_type.as_deref().ok_or_else(unknown)?;
+            let unmapped = Field::of_type(name).map_err(illegal)?;
+            check_sortable(path, &unmapped)?;
+            Column::absent(unmapped.kind)
         }
     };
     let mut key = Key { key, source: Source::Field(column), missing: at_end };
@@ -339,7 +341,9 @@ impl Key<'_> {
         mapping: &Mapping,
         now_ms: i64,
     ) -> Result<Bits> {
-        let (Source::Field(column), Some(mapped)) = (&self.source, mapping.field(path)) else {
+        let Source::Field(column) = &self.source else { return Ok(self.missing) };
+        let unmapped = self.key.unmapped_type.as_deref().and_then(|name| Field::of_type(name).ok());
+        let Some(mapped) = mapping.field(path).or(unmapped.as_ref()) else {
             return Ok(self.missing);
         };
         if column.kind() == FieldType::Keyword {
