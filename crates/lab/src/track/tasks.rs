@@ -19,11 +19,12 @@ const CLIENTS_MAX: u64 = 10_000;
 const UNTIL_THE_END: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The longest a task is measured in test mode, as in Rally.
 const TEST_TIME: Duration = Duration::from_secs(10);
+const RAMP_UP: &str = "ramp-up-time-period";
 const KNOWN: [&str; 17] = [
     "name", "operation", "tags", "meta", "clients", "warmup-iterations", "iterations",
-    "warmup-time-period", "ramp-up-time-period", "time-period", "target-throughput",
-    "target-interval", "schedule", "ignore-response-error-level", "include-in-reporting",
-    "completed-by", "any-completes-parent",
+    "warmup-time-period", RAMP_UP, "time-period", "target-throughput", "target-interval",
+    "schedule", "ignore-response-error-level", "include-in-reporting", "completed-by",
+    "any-completes-parent",
 ];
 
 /// What a task is chosen by: its name, its operation's type, its tags.
@@ -234,7 +235,8 @@ fn scheduled(
         let own = reader.whole(object, member, 0, most);
         own.or_else(|| reader.whole(parallel.filter(|_| member != "clients")?, member, 0, most))
     };
-    let seconds = |member: &str| number(member, 0.0).map(|s| Duration::from_secs_f64(s.min(1e7)));
+    let as_time = |seconds: f64| Duration::from_secs_f64(seconds.min(1e7));
+    let seconds = |member: &str| number(member, 0.0).map(as_time);
     let clients = whole("clients", CLIENTS_MAX).unwrap_or(1).max(1);
     let (warm_up_time, time) = (seconds("warmup-time-period"), seconds("time-period"));
     let (warm_up, iterations) = (
@@ -244,6 +246,16 @@ fn scheduled(
     if (warm_up_time.is_some() || time.is_some()) && (warm_up.is_some() || iterations.is_some()) {
         let said = format!("{name} counts iterations and goes by the time; give one of the two");
         reader.wrong(object.node, "iterations", said);
+    }
+    let ramp_up = seconds(RAMP_UP);
+    if let Some(time) = ramp_up {
+        let of_all = parallel.and_then(|all| reader.number(all, RAMP_UP, 0.0)).map(as_time);
+        let counts = warm_up.is_some() || iterations.is_some();
+        let said = wrong_ramp_up(time, warm_up_time, counts, (parallel.is_some(), of_all));
+        if let Some(said) = said {
+            let own = object.get(RAMP_UP).or_else(|| parallel?.get(RAMP_UP));
+            reader.wrong(own.unwrap_or(object.node), RAMP_UP, format!("{name} {said}"));
+        }
     }
     let ends_with_documents = known.bulk_documents.is_some();
     let test_mode = context.options.test_mode;
@@ -276,16 +288,47 @@ fn scheduled(
         arrival: arrival?,
         warm_up,
         measured,
-        ramp_up: if test_mode {
-            Duration::ZERO
-        } else {
-            seconds("ramp-up-time-period").unwrap_or_default()
-        },
+        ramp_up: ramp_up.filter(|_| !test_mode).unwrap_or_default(),
         timeout: known.timeout,
         connections: known.connections,
         reported: reported && !matches!(known.action, Action::Do(ref steps) if steps.is_empty()),
         action: known.action,
     })
+}
+
+/// What is wrong about a ramp-up, as in Rally: it is a part of a warm-up by the time, and one for all tasks that go on
+/// together.
+fn wrong_ramp_up(
+    ramp_up: Duration,
+    warm_up: Option<Duration>,
+    counts: bool,
+    (is_parallel, of_all): (bool, Option<Duration>),
+) -> Option<String> {
+    let seconds = ramp_up.as_secs_f64();
+    let said = match (of_all, warm_up) {
+        (None, _) if is_parallel => {
+            "specifies a ramp-up-time-period but it is only allowed on the 'parallel' element"
+                .to_owned()
+        }
+        (Some(of_all), _) if of_all != ramp_up => {
+            "specifies a different ramp-up-time-period than its enclosing 'parallel' element"
+                .to_owned()
+        }
+        _ if counts => format!(
+            "defines a ramp-up time period of {seconds} seconds and counts iterations, but mixing time periods and \
+             iterations is not allowed"
+        ),
+        (_, None) => format!(
+            "defines a ramp-up time period of {seconds} seconds but no warmup-time-period; give it one that is as long"
+        ),
+        (_, Some(warm_up)) if warm_up < ramp_up => format!(
+            "has a warmup-time-period of {} seconds, which must be greater than or equal to the ramp-up-time-period of \
+             {seconds} seconds",
+            warm_up.as_secs_f64()
+        ),
+        _ => return None,
+    };
+    Some(said)
 }
 
 /// One request in four months: whatever is rarer comes as seldom.

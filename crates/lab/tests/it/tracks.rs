@@ -566,14 +566,39 @@ fn no_more_requests_of_a_composite_go_on_than_it_lets() {
 #[test]
 fn clients_that_go_through_steps_begin_one_after_another() {
     let run = complete(
-        r#"{ "name": "x", "operation": { "operation-type": "sleep", "duration": 1 }, "clients": 2,
-            "ramp-up-time-period": 10, "time-period": 10 }"#,
+        r#"{ "name": "x", "operation": { "operation-type": "sleep", "duration": 7 }, "clients": 2,
+            "ramp-up-time-period": 10, "warmup-time-period": 10, "time-period": 8 }"#,
     );
     assert_eq!(
         load(&run, "x").requests,
-        15,
-        "ten of the first, and five of one that comes 5 s later"
+        3,
+        "at 14 s of the first, at 12 s and 19 s of one that comes 5 s later"
     );
+}
+
+#[test]
+fn a_ramp_up_is_a_part_of_a_warm_up_as_in_rally() {
+    let of = |times: &str| format!(r#"{{ "name": "x", "operation": {HEALTH}, {times} }}"#);
+    let together = |of_all: &str, task: &str| {
+        format!(r#"{{ "parallel": {{ {of_all} "tasks": [ {task} ] }} }}"#)
+    };
+    let ten = "\"ramp-up-time-period\": 10";
+    let warm =
+        |seconds: u32| of(&format!("{ten}, \"time-period\": 9, \"warmup-time-period\": {seconds}"));
+    for (tasks, said) in [
+        (of(&format!("{ten}, \"time-period\": 9")), "of 10 seconds but no warmup-time-period"),
+        (warm(9), "of 9 seconds, which must be greater than or equal to"),
+        (of(&format!("{ten}, \"iterations\": 9")), "mixing time periods and iterations"),
+        (together("", &warm(10)), "only allowed on the 'parallel' element"),
+        (together("\"ramp-up-time-period\": 5,", &warm(10)), "a different ramp-up-time-period"),
+    ] {
+        for test_mode in [false, true] {
+            let options = TrackOptions { test_mode, ..embedded() };
+            says(opened(&tasks, &options), &["track.json:6", "ramp-up-time-period", said]);
+        }
+    }
+    opened(&warm(10), &embedded()).unwrap();
+    opened(&together(&format!("{ten},"), &warm(10)), &embedded()).unwrap();
 }
 
 #[test]
