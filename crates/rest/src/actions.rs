@@ -77,6 +77,7 @@ pub(super) fn action(names: &str) -> &'static str {
             "indices:data/read/point_in_time/delete"
         }
         "field_caps" => "indices:data/read/field_caps",
+        "terms_enum" => "indices:data/read/terms_enum",
         "ccr.follow" => "indices:admin/xpack/ccr/put_follow",
         "ccr.pause_follow" => "cluster:admin/xpack/ccr/pause_follow",
         "ccr.resume_follow" => "cluster:admin/xpack/ccr/resume_follow",

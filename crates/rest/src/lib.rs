@@ -63,6 +63,7 @@ mod synthetic_batch;
 mod table;
 mod tasks;
 mod templates;
+mod terms_enum;
 mod time_text;
 mod typed_keys;
 mod unchanged;

@@ -12,7 +12,8 @@ use super::{
     alias, auto_follow, bulk, by_query, cat, cat_shards, cat_thread_pool, ccr, cluster,
     cluster_stats, dangling, digest, document, explain, field_caps, health, index, index_settings,
     maintenance, mget, nodes, open_close, point_in_time, recovery, remote, replication, reroute,
-    rollover, scroll, search, segments, settings, stats, synthetic_batch, tasks, templates, update,
+    rollover, scroll, search, segments, settings, stats, synthetic_batch, tasks, templates,
+    terms_enum, update,
 };
 use engine::state::{AutoFollowChange, TemplateKind};
 use engine::transport::Result;
@@ -37,7 +38,7 @@ const WITH_BODY: &str = "bulk ccr.follow ccr.forget_follower ccr.put_auto_follow
                          delete_by_query delete_pit field_caps index indices.create indices.put_alias \
                          indices.put_index_template indices.put_mapping indices.put_settings indices.put_template \
                          indices.rollover indices.update_aliases mget msearch reindex replication.pause \
-                         replication.resume replication.start replication.stop scroll search update \
+                         replication.resume replication.start replication.stop scroll search terms_enum update \
                          update_by_query";
 
 impl Route {
@@ -206,6 +207,7 @@ routes! {
         [&["group_by", "requests_per_second"]], tasks::rethrottle;
     "field_caps", GET_POST, ["/_field_caps", "/{index}/_field_caps"],
         [field_caps::KNOWN, EXPRESSION], field_caps::field_caps;
+    "terms_enum", GET_POST, ["/{index}/_terms_enum"], [EXPRESSION], terms_enum::terms_enum;
     // Recovery and following.
     "indices.recovery", GET, ["/_recovery", "/{index}/_recovery"],
         [&["active_only", "detailed"], EXPRESSION], recovery::recovery;

@@ -248,6 +248,7 @@ fn example(names: &str) -> (&'static str, u16) {
         "delete_by_query" => (r#"{"query":{"match_all":{}}}"#, 200),
         "reindex" => (r#"{"source":{"index":"logs"},"dest":{"index":"copy"}}"#, 200),
         "field_caps" => (r#"{"fields":"*"}"#, 200),
+        "terms_enum" => (r#"{"field":"none"}"#, 200),
         "indices.put_template" | "indices.put_index_template" => {
             (r#"{"index_patterns":["none-*"]}"#, 200)
         }

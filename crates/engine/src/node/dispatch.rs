@@ -271,5 +271,8 @@ async fn on_shard(
             store.clear_caches(requests, others);
             ShardAnswer::Done
         }
+        ShardAction::Terms { field, begin, most } => {
+            ShardAnswer::Terms(store.terms(&field, &begin, most).await?)
+        }
     })
 }

@@ -61,6 +61,8 @@ pub enum ShardAction {
     /// Drops what is kept to answer searches sooner: answers to whole requests, and what has no name of its own in the
     /// field.
     ClearCaches { requests: bool, others: bool },
+    /// Lists values of a keyword field, those that begin so, in their order.
+    Terms { field: String, begin: String, most: usize },
 }
 
 /// The answer to a [`ShardAction`].
@@ -80,6 +82,8 @@ pub enum ShardAnswer {
     Done,
     /// To [`ShardAction::Stats`].
     Stats(Box<ShardStats>),
+    /// To [`ShardAction::Terms`].
+    Terms(Vec<String>),
 }
 
 /// A copy that was refreshed. Whoever asked may have an older state, and not know that the primary has given it up.

@@ -146,6 +146,12 @@ impl Shard {
         })
     }
 
+    /// Texts of a keyword field that begin so, in their order, at most so many, as of the last refresh; those of
+    /// documents that were deleted since, too. None in the virtual world.
+    pub async fn terms(&self, field: &str, begin: &str, most: usize) -> Result<Vec<String>> {
+        self.inner.storage.terms(field, begin, most).await
+    }
+
     /// Reads every live document and sums their hashes. Refreshes first if something is not searchable yet.
     /// Equal digests of two copies mean equal documents, whatever their segments look like.
     pub fn digest(&self) -> LocalFuture<'_, Result<Digest>> {

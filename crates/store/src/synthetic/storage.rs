@@ -321,6 +321,10 @@ impl SyntheticStorage {
         Ok(None)
     }
 
+    pub(crate) async fn terms(&self, _: &str, _: &str, _: usize) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     pub(crate) async fn digest(&self) -> Result<Digest> {
         let (stored, sources) = {
             let index = self.index.borrow();

@@ -1,5 +1,6 @@
 //! Looking up documents in the refreshed index, and searching it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tantivy::columnar::Column;
@@ -175,6 +176,24 @@ impl Shared {
             Ok(count)
         };
         count().map(Some).map_err(|e| self.index_error("count documents", e))
+    }
+
+    /// Texts of a keyword field that begin so, in their order, at most so many; those of deleted documents, too, until
+    /// they are merged away.
+    pub(super) fn terms(&self, path: &str, begin: &str, most: usize) -> Result<Vec<String>> {
+        let read = || -> tantivy::Result<Vec<String>> {
+            let mut found = BTreeSet::new();
+            for segment in self.searcher().segment_readers() {
+                let Some(texts) = segment.fast_fields().str(path)? else { continue };
+                let some = texts.dictionary().prefix_range(begin).limit(most as u64);
+                let mut some = some.into_stream()?;
+                while some.advance() {
+                    found.insert(String::from_utf8_lossy(some.key()).into_owned());
+                }
+            }
+            Ok(found.into_iter().take(most).collect())
+        };
+        read().map_err(|e| self.index_error("read terms", e))
     }
 
     /// Number and stored bytes of each segment.

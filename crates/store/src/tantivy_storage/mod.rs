@@ -431,6 +431,12 @@ impl TantivyStorage {
         self.work(Work::DiskRead { bytes }, move |shared| shared.count_with(&path)).await
     }
 
+    pub(crate) async fn terms(&self, path: &str, begin: &str, most: usize) -> Result<Vec<String>> {
+        let (path, begin) = (path.to_owned(), begin.to_owned());
+        let read = Work::DiskRead { bytes: most as u64 };
+        self.work(read, move |shared| shared.terms(&path, &begin, most)).await
+    }
+
     pub(crate) async fn digest(&self) -> Result<Digest> {
         let mut total = Digest::default();
         let shared = self.shared.clone();

@@ -17,6 +17,7 @@ testbed::real_world!(
     pipelines_read_what_all_shards_found,
     the_best_documents_of_each_bucket,
     a_field_may_be_another_or_none_in_another_index,
+    values_of_a_keyword_are_listed,
 );
 
 /// Java's clients ask for names with types, elasticdump for stored fields, of which there are none.
@@ -319,6 +320,31 @@ async fn a_field_may_be_another_or_none_in_another_index(env: Env) {
     let (status, said) = c.ask("GET", "/a/_count?q=_index:a", Value::Null).await;
     assert!(status == 400 && said.to_string().contains("cannot be searched here"), "{said}");
     assert_eq!(c.must("GET", "/a/_count?q=_id:1", Value::Null).await["count"], 1);
+    c.stop().await;
+}
+
+async fn values_of_a_keyword_are_listed(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    filled(&c, 3, 0, 20).await;
+    for (body, terms) in [
+        (json!({"field": "word"}), json!(["blue", "green", "red"])),
+        (json!({"field": "word", "string": "gr"}), json!(["green"])),
+        (json!({"field": "word", "string": "h"}), json!([])),
+        (json!({"field": "word", "size": 2}), json!(["blue", "green"])),
+        (json!({"field": "none"}), json!([])),
+    ] {
+        let said = c.must("POST", "/a/_terms_enum", body.clone()).await;
+        assert_eq!((&said["terms"], &said["complete"]), (&terms, &json!(true)), "{body}: {said}");
+    }
+    for (body, why) in [
+        (json!({"field": "n"}), "of type [long]"),
+        (json!({"field": "word", "case_insensitive": true}), "case_insensitive"),
+        (json!({"field": "word", "size": 1001}), "from 1 to 1000"),
+        (json!({"string": "a"}), "field cannot be null"),
+    ] {
+        let (status, said) = c.ask("POST", "/a/_terms_enum", body).await;
+        assert!(status == 400 && said.to_string().contains(why), "{said}");
+    }
     c.stop().await;
 }
 
