@@ -105,6 +105,20 @@ impl Template {
     /// As the field does, tries it with each kind of value that it is for: with one of them it has to do. Where it has
     /// none to try, nothing is wrong. `map` tries to map a field; the error says why the last cannot be mapped.
     pub(super) fn check(&self, map: impl Fn(&Json) -> Result<(), String>) -> Result<(), String> {
+        let invalid = |why: String| {
+            let Template { name, mapping, .. } = self;
+            format!("dynamic template [{name}] has invalid content [{mapping}]: {why}")
+        };
+        let of_kinds = self.conditions.iter().filter(|(condition, _)| *condition == OF_KIND);
+        let is_kind = |word: &str| {
+            ["*", "binary"].contains(&word) || KINDS.iter().any(|(kind, _)| *kind == word)
+        };
+        if let Some(odd) = of_kinds.flat_map(|(_, words)| words).find(|word| !is_kind(word)) {
+            let known = KINDS.map(|(kind, _)| kind).join(", ");
+            return Err(invalid(format!(
+                "no field type is called [{odd}]; there are {known} and *"
+            )));
+        }
         let mut failed = Ok(());
         for (kind, own) in KINDS {
             let is_for = |(condition, patterns): &(&str, Vec<String>)| {
@@ -122,10 +136,7 @@ impl Template {
                 return Ok(());
             }
         }
-        failed.map_err(|why| {
-            let Template { name, mapping, .. } = self;
-            format!("dynamic template [{name}] has invalid content [{mapping}]: {why}")
-        })
+        failed.map_err(invalid)
     }
 
     /// How a field is mapped; none where this is not for it. `kind` is what its first value is.
@@ -149,13 +160,15 @@ impl Template {
 fn filled(json: &Json, name: &str, kind: &str) -> Json {
     // What is a string by its value is a text by its type.
     let kind_of_type = if kind == "string" { "text" } else { kind };
+    let written = |text: &str| {
+        let named = text.replace("{name}", name).replace("{dynamic_type}", kind_of_type);
+        named.replace("{dynamicType}", kind_of_type)
+    };
     match json {
-        Json::String(text) => {
-            text.replace("{name}", name).replace("{dynamic_type}", kind_of_type).into()
-        }
+        Json::String(text) => written(text).into(),
         Json::Array(items) => items.iter().map(|item| filled(item, name, kind)).collect(),
         Json::Object(object) => {
-            object.iter().map(|(key, value)| (key.clone(), filled(value, name, kind))).collect()
+            object.iter().map(|(key, value)| (written(key), filled(value, name, kind))).collect()
         }
         other => other.clone(),
     }

@@ -248,7 +248,10 @@ pub fn requires_routing(mappings: &Value) -> bool {
 
 fn check_name(path: &str, name: &str, is_new: bool) -> Result<()> {
     if name.is_empty() || name.contains('.') {
-        return Err(refuse(path, "a field name is not empty and has no dot"));
+        return Err(refuse(
+            path,
+            "a field name is not empty and has no dot; write objects with \"properties\"",
+        ));
     }
     // The index library panics at such a field, in every copy.
     if path.starts_with('-') {

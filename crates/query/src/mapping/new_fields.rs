@@ -408,6 +408,13 @@ mod tests {
                 }},
             }})
         );
+        let fields = json!({"{name}_kw": {"type": "keyword"}});
+        let template = json!({"mapping": {"type": "{dynamicType}", "fields": fields}});
+        let named = json!({"type": "text", "fields": {"z_kw": {"type": "keyword"}}});
+        assert_eq!(
+            brings(json!({"dynamic_templates": [{"t": template}]}), r#"{"z":"u"}"#),
+            json!({"properties": {"z": named}})
+        );
         let refused = |template: Json| {
             Mapping::parse(&json!({"dynamic_templates": [{"t": template}]}))
                 .unwrap_err()
@@ -427,6 +434,7 @@ mod tests {
             (json!({"match": "a", "mapping": {"type": "keywrd"}}), "did you mean \"keyword\""),
             (json!({"mapping": {"type": "object", "enabled": false}}), "whether fields are added"),
             (json!({"mapping": {"enabled": false}}), "enabled"),
+            (json!({"match_mapping_type": "text", "mapping": {"type": "long"}}), "called [text]"),
             (json!({"match_mapping_type": "object", "mapping": {"index": false}}), "index"),
             (json!({"mapping": {"type": "text", "fields": {"f": {"type": "join"}}}}), "join"),
         ] {

@@ -115,6 +115,9 @@ pub(super) fn source(node: &Node) -> Result<SourceFilter> {
                 }
             }
         }
+        Value::Number(_) => {
+            return Err(node.wrong("_source", "a boolean, a string, a list or an object"));
+        }
         _ => filter.includes = patterns(node, "_source")?,
     }
     Ok(filter)

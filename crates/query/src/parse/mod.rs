@@ -245,6 +245,7 @@ mod tests {
             {"qurey":{}} => did you mean "query"
             {"size":-1} => cannot be negative
             {"size":1.5} => whole number
+            {"_source":5} => a boolean, a string, a list or an object
             {"highlight":{"field":{}}} => did you mean "fields"
             {"track_total_hits":"maybe"} => track_total_hits
             {"sort":[{"a":"up"}]} => [up]
