@@ -249,7 +249,7 @@ mod tests {
             {"highlight":{"field":{}}} => did you mean "fields"
             {"track_total_hits":"maybe"} => track_total_hits
             {"sort":[{"a":"up"}]} => [up]
-            {"sort":[{"a":{"unmapped_type":"lnog"}}]} => did you mean "long"
+            {"sort":[{"a":{"unmapped_type":"keywrd"}}]} => did you mean "keyword"
             {"sort":[{"a":{"unmapped_type":"date_nanos"}}]} => map it as long
             {"sort":[{"_geo_distance":{"p":[1,2],"order":"asc"}}]} => send [function_score]
             {"sort":[{"a":{"order":"asc","nested":{"path":"b"}}}]} => objects are flattened
