@@ -65,6 +65,8 @@ pub struct InventoryNode {
     pub name: String,
     /// Whether it holds shards; none where it does not tell its roles.
     pub holds_data: Option<bool>,
+    /// Whether it manages the cluster; false where that is not known.
+    pub manages: bool,
     /// Its roles, data tiers among them; empty where it does not tell them.
     pub roles: Vec<String>,
     /// Attributes, as shard allocation awareness goes by.

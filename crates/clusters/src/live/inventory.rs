@@ -13,6 +13,8 @@ use super::{LiveClient, parse, round_trips};
 use crate::{Error, Result};
 
 const NODES: &str = "/_nodes/os?filter_path=nodes.*.name,nodes.*.roles,nodes.*.attributes,nodes.*.os.allocated_processors";
+/// Both flavours know it by this name.
+const MANAGER: &str = "/_nodes/_master/os?filter_path=nodes.*.name";
 const COPIES: &str =
     "/_cat/shards?format=json&bytes=b&h=index,shard,prirep,state,docs,store,node,segments.count";
 const SEGMENTS: &str = "/_segments?filter_path=indices.*.shards.*.routing.primary,\
@@ -31,7 +33,8 @@ const INDEXED: &str = "/_stats/indexing?filter_path=indices.*.primaries.indexing
 const RECOVERED: &str = "/_recovery?filter_path=*.shards.type,*.shards.stage,*.shards.index.size,\
     *.shards.index.*time_in_millis";
 /// What an inventory lacks without an answer, where that is not what an observation lacks.
-const LOST: [(&str, &str); 2] = [
+const LOST: [(&str, &str); 3] = [
+    ("/_nodes/_master", "which node manages the cluster, from which new copies may take longer"),
     ("/_recovery", "what links and disks carried in earlier recoveries"),
     ("/_nodes/stats/", "how large disks are and how much is free, what links and disks carry now"),
 ];
@@ -46,6 +49,14 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
     let before = (client.now(), ask(client, COUNTERS, &mut gaps).await?);
     let disks = before.1.as_ref().map(parse::disks).unwrap_or_default();
     nodes.iter_mut().for_each(|node| node.disk_bytes = disks.get(&node.id).copied());
+    if identity.flavour != "narrows"
+        && let Some(answer) = ask(client, MANAGER, &mut gaps).await?
+    {
+        let managers = parse::inventory_nodes(&answer);
+        nodes
+            .iter_mut()
+            .for_each(|node| node.manages = managers.iter().any(|one| one.id == node.id));
+    }
     let mut copies = parse::inventory_copies(&client.get(COPIES).await?);
     let indices = ask(client, INDICES, &mut gaps).await?;
     let indices = indices.as_ref().map(parse::index_settings).unwrap_or_default();

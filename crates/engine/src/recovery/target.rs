@@ -278,10 +278,29 @@ impl Recovery {
         let (source, opened, prefetched) = self.open(vec![source], wanted).await?;
         let result = match left.and_then(|left| left.refuses(&opened)) {
             Some(failure) => Err(CallError::Failed(failure).into()),
-            None => self.copy_and_follow(&source, &opened, prefetched, own).await,
+            None => {
+                if opened.commit.is_some() {
+                    self.wait_to_be_listed(from_node).await;
+                }
+                self.copy_and_follow(&source, &opened, prefetched, own).await
+            }
         };
         self.end_session(&source);
         result
+    }
+
+    /// A manager of the field applies a state once all others have (`Coordinator.handleApplyCommit`). A copy that has
+    /// no files to open first asks it before that: OpenSearch 2 lets a replica wait
+    /// (`RecoverySourceHandler.waitForAssignmentPropagate`), and a primary that moves asks again
+    /// (`PeerRecoverySourceService.recover`).
+    async fn wait_to_be_listed(&self, from_node: &str) {
+        let settings = self.service.core.settings();
+        if !settings.hearing_last().iter().any(|name| name == from_node) {
+            return;
+        }
+        let asks_again = settings.recovery_retry_delay_state_sync();
+        let most = if self.shard.takes_over() { asks_again } else { Duration::MAX };
+        self.pass(|costs| costs.unlisted_copy.min(most)).await;
     }
 
     async fn copy_and_follow(

@@ -157,6 +157,7 @@ impl Settings {
         allocates_replicas_in_a_ring: bool = flag("narrows.allocation.replica_ring");
         returns_to_files: bool = flag("narrows.allocation.return_to_files");
         uncounted_nodes: &[String] = names("narrows.allocation.uncounted");
+        hearing_last: &[String] = names("narrows.recovery.hears_last._name");
         allow_rebalance: AllowRebalance = word("cluster.routing.allocation.allow_rebalance", AllowRebalance::of);
         cluster_concurrent_rebalance: u32 = count("cluster.routing.allocation.cluster_concurrent_rebalance");
         awareness_attributes: &[String] = names("cluster.routing.allocation.awareness.attributes");

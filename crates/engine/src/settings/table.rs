@@ -200,6 +200,9 @@ pub static TABLE: &[Setting] = &[
     cluster("narrows.recovery.connections_max", count(1, 1000), "128",
         "Connections to each other node that carry adaptive recoveries where a path loses segments, at most; fewer \
          than transport.connections_per_node.recovery are as many."),
+    cluster("narrows.recovery.hears_last._name", Kind::Names, "",
+        "Names of nodes that apply each cluster state last, as the manager of the field does: in a twin, a copy \
+         without files that recovers from one of them waits for recovery.unlisted_copy."),
     cluster("narrows.recovery.memory_max", size(64 * KB, 64 * GB), "64mb",
         "Bytes in flight over all adaptive recoveries of a node."),
     fixed(cluster("narrows.recovery.read_ahead", size(MB, 64 * GB), "32mb",

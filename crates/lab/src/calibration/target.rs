@@ -204,11 +204,13 @@ impl<C: Clusters> Asked<'_, C> {
         Ok(recoveries)
     }
 
-    /// Makes an index of so many shards and bulks on the first node, and a copy of each shard on the second, one after
+    /// Makes an index of so many shards and bulks on the second node, and a copy of each shard on the first, one after
     /// another and without a rate limit: how long until all are started.
     async fn copy(&self, shards: u32, bulks: u64) -> Result<Duration> {
-        let names: Vec<String> =
+        let mut names: Vec<String> =
             self.target.nodes(self.cluster).into_iter().map(|node| node.name).collect();
+        // The first node manages: copies that recover from it may have to wait, which twins know by themselves.
+        names.swap(0, 1);
         self.set(json!({
             EXCLUDE: names[1..].join(","),
             "cluster.routing.allocation.node_concurrent_recoveries": 1,

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 
 const NODES: &str = "/_nodes/os,jvm?filter_path=nodes.*.name,nodes.*.roles,nodes.*.attributes,nodes.*.os.pretty_name,\
     nodes.*.os.name,nodes.*.os.arch,nodes.*.os.allocated_processors,nodes.*.jvm.mem.heap_max_in_bytes";
+const MANAGER: &str = "/_nodes/_master/os?filter_path=nodes.*.name";
 const HEALTH: &str = "/_cluster/health?filter_path=initializing_shards,relocating_shards";
 const AWARENESS: &str =
     "/_cluster/settings?include_defaults=true&filter_path=*.cluster.routing.allocation.awareness";
@@ -35,7 +36,19 @@ impl TwoNodes {
             )));
         }
         let awareness = awareness(&client.get(AWARENESS).await?);
-        TwoNodes::of(&client.get(NODES).await?, &awareness, is_field)
+        let found = TwoNodes::of(&client.get(NODES).await?, &awareness, is_field)?;
+        Ok(found.with_manager_last(&client.get(MANAGER).await?))
+    }
+
+    /// The same with the manager as the one that copies go to: those that recover from it may have to wait, which twins
+    /// know by themselves.
+    fn with_manager_last(mut self, manager: &Value) -> TwoNodes {
+        let mut managers = manager["nodes"].as_object().into_iter().flat_map(Map::values);
+        if managers.any(|node| node["name"] == self.names[0]) {
+            self.names.swap(0, 1);
+            self.machines.swap(0, 1);
+        }
+        self
     }
 
     fn of(answer: &Value, awareness: &[String], is_field: bool) -> Result<TwoNodes> {
@@ -194,6 +207,17 @@ mod tests {
         let twice =
             [("a", "data", "x"), ("a", "data", "y"), ("b*", "data", "x"), ("c", "data", "x")];
         assert!(found(&twice, &[]).unwrap_err().contains("a name of its own"));
+    }
+
+    #[test]
+    fn copies_do_not_recover_from_the_manager() {
+        let rows = [("a", "data", "x"), ("b", "data", "x"), ("c", "data", "x")];
+        let source = |manager: &str| {
+            let manager = json!({ "nodes": { "id": { "name": manager } } });
+            let found = TwoNodes::of(&nodes(&rows), &[], true).unwrap();
+            found.with_manager_last(&manager).source().to_owned()
+        };
+        assert_eq!(["a", "b", "c"].map(source), ["b", "a", "a"]);
     }
 
     #[test]

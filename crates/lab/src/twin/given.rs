@@ -24,6 +24,9 @@ const DISK_WRITE: &str = "disk.write_bytes_per_s";
 /// Time of a copy besides its bytes, in the field; in the embedded engine its steps take their own time.
 const OPEN_COPY: &str = "recovery.open_copy";
 const NEW_COPY: &str = "recovery.new_copy";
+/// What a copy waits whose source has not heard of it. Whether that hears in time is a race, so that it may be nothing.
+const UNLISTED_COPY: &str = "recovery.unlisted_copy";
+const UNLISTED_BETWEEN: (&str, &str) = ("1ms", "1s");
 /// Where a value is changed that has no option.
 const IN_THE_PLAN: &str = "in the plan";
 
@@ -234,6 +237,18 @@ pub(super) fn assume(plan: &mut TwinPlan, is_field: bool) {
         if let Some((bounds, twin)) = between.zip(twin(plan)) {
             draw(twin, parameter, bounds);
         }
+    }
+}
+
+/// Writes how long copies of OpenSearch 2 wait whose source has not heard of them.
+pub(super) fn assume_unlisted(plan: &mut TwinPlan) {
+    let (least, most) = UNLISTED_BETWEEN;
+    if plan.get("virtual").is_some_and(|table| table.get(UNLISTED_COPY).is_some()) {
+        return;
+    }
+    put(plan, UNLISTED_COPY, most, Known::Assumed);
+    if let Some(twin) = twin(plan) {
+        draw(twin, UNLISTED_COPY, (least, most));
     }
 }
 

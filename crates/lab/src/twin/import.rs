@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::inventory::{Inventory, InventoryCopy, InventoryNode};
+use record::observation::Identity;
 use record::units::show_size_setting;
 use toml::{Table, Value};
 
@@ -17,6 +18,9 @@ use crate::plan::Twin;
 
 /// `index.recovery.file_based_threshold` where nobody set it.
 const FILE_BASED_THRESHOLD: f64 = 0.1;
+
+/// Names the node from which copies may have to wait, as it applies each state after all others.
+const HEARS_LAST: &str = "narrows.recovery.hears_last._name";
 
 /// A plan of a cluster, nothing asked yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,8 +104,21 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     given::say(&mut plan, given);
     given::assume(&mut plan, is_field);
     given::raise(&mut plan, &seen.seen_rates);
+    if let Some(manager) = nodes.iter().find(|node| node.manages)
+        && let Some(Value::Table(settings)) = plan.get_mut("settings")
+        && lets_copies_wait(&seen.cluster)
+    {
+        settings.insert(HEARS_LAST.to_owned(), manager.name.as_str().into());
+        given::assume_unlisted(&mut plan);
+    }
     let voters = if is_field { voters(seen, zone.as_deref()) } else { Vec::new() };
     Ok(Import { plan, left_out, voters })
+}
+
+/// Whether a source lets a replica wait for a second that it has not heard of: in OpenSearch since 2, by
+/// `RecoverySourceHandler.waitForAssignmentPropagate`. What others do about it was not measured.
+fn lets_copies_wait(cluster: &Identity) -> bool {
+    cluster.flavour == "opensearch" && !cluster.version.starts_with("1.")
 }
 
 /// Nodes in such an order that our allocator, which goes by names of virtual time, goes through those which hold as
@@ -192,7 +209,7 @@ fn machines(
 #[cfg(test)]
 pub(super) mod tests {
     use record::inventory::{RateOf, SeenRate};
-    use record::observation::{Identity, Scope, Setting};
+    use record::observation::{Scope, Setting};
 
     use super::*;
     use crate::experiments::STEPS;
@@ -204,6 +221,7 @@ pub(super) mod tests {
             id: name.to_owned(),
             name: name.to_owned(),
             holds_data: Some(data),
+            manages: false,
             roles: Vec::new(),
             attributes: BTreeMap::from([("rack".to_owned(), zone.to_owned())]),
             cores: Some(8),
@@ -330,6 +348,26 @@ pub(super) mod tests {
         ours.cluster.flavour = "narrows".to_owned();
         let (plan, _) = asked(&ours, &said, "a");
         assert_eq!(twin::assumptions(&plan), []);
+    }
+
+    #[test]
+    fn copies_from_a_manager_that_holds_data_may_have_to_wait() {
+        let of = |(flavour, version): (&str, &str), manager: &str| {
+            let mut seen = seen();
+            (seen.cluster.flavour, seen.cluster.version) = (flavour.to_owned(), version.to_owned());
+            seen.nodes.iter_mut().for_each(|node| node.manages = node.name == manager);
+            let resolved = resolved(&asked(&seen, &Given::default(), "a").0);
+            let mut uncertain = resolved.twin.as_ref().unwrap().uncertain.iter();
+            let drawn = uncertain.find(|one| one.parameter == "recovery.unlisted_copy");
+            let bounds = drawn.map(|one| (one.least, one.most));
+            (resolved.variants[0].settings.get(HEARS_LAST).cloned(), bounds)
+        };
+        let found = of(("opensearch", "2.19.1"), "b");
+        assert_eq!(found, (Some("b".to_owned()), Some((0.001, 1.0))));
+        assert_eq!(of(("opensearch", "2.19.1"), "m"), (None, None), "m holds no data");
+        for other in [("opensearch", "1.3.13"), ("elasticsearch", "8.9.0"), ("narrows", "2.19.1")] {
+            assert_eq!(of(other, "b"), (None, None), "{other:?}");
+        }
     }
 
     #[test]

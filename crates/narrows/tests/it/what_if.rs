@@ -314,6 +314,25 @@ fn a_drained_node_ends_empty_and_what_cannot_leave_it_is_said_before() {
     assert!(words.contains("cluster.routing.allocation.enable is none"), "{words}");
 }
 
+/// Of c's two copies one goes from b to a, and the other, a primary, from c itself to b.
+#[test]
+fn a_copy_from_a_node_that_hears_last_waits_until_that_knows_it() {
+    let (dir, file) = twin();
+    let quick = TWIN.replacen("\"10mb\"", "\"400mb\"", 1);
+    let empty_with = |node: &str| {
+        let rows = format!(
+            "\"recovery.unlisted_copy\" = {{ value = \"5s\", source = \"assumed\" }}\n\n[settings]\n\
+             \"narrows.recovery.hears_last._name\" = \"{node}\"\n"
+        );
+        std::fs::write(&file, quick.replacen("\n[settings]\n", &rows, 1)).unwrap();
+        let args = [file.to_str().unwrap(), "--drain", "c", "--draws", "1"];
+        green_s(&answer(dir.path(), &args)["answers"][0])
+    };
+    let (none, replica, primary) = (empty_with("a"), empty_with("b"), empty_with("c"));
+    assert!((4.5..5.5).contains(&(replica - none)), "{none} s, {replica} s");
+    assert!((0.2..0.7).contains(&(primary - none)), "it asks again: {none} s, {primary} s");
+}
+
 /// A replica that only a may have finds no place, before and after: the cluster is yellow, and c becomes empty all the
 /// same.
 #[test]

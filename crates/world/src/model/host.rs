@@ -42,6 +42,8 @@ pub struct CoreCosts {
     pub open_copy: Duration,
     /// How much longer it takes where the copy begins without files. No core works meanwhile.
     pub new_copy: Duration,
+    /// How long a copy without files waits whose source applies the cluster state after it. No core works meanwhile.
+    pub unlisted_copy: Duration,
     /// Sending a message's bytes: framing, copying, encryption. None is without limit.
     pub send_bytes_per_s: Option<u64>,
     /// Receiving a message's bytes. None is without limit.
@@ -108,6 +110,7 @@ impl Default for CoreCosts {
             dispatch: Duration::ZERO,
             open_copy: Duration::ZERO,
             new_copy: Duration::ZERO,
+            unlisted_copy: Duration::ZERO,
             send_bytes_per_s: Some(4_500_000_000),
             receive_bytes_per_s: Some(4_500_000_000),
             packets: PacketCosts::default(),
@@ -180,6 +183,7 @@ impl CoreCosts {
             dispatch: self.dispatch.mul_f64(factor),
             open_copy: self.open_copy.mul_f64(factor),
             new_copy: self.new_copy.mul_f64(factor),
+            unlisted_copy: self.unlisted_copy,
             send_bytes_per_s: self.send_bytes_per_s.map(rate),
             receive_bytes_per_s: self.receive_bytes_per_s.map(rate),
             packets: self.packets.slowed(factor),

@@ -143,6 +143,11 @@ static TABLE: [Parameter; 46] = [
     row!("recovery.new_copy", "time", (0.0, 3600.0), Time(host.costs.new_copy),
         "none: it is what the steps of a recovery take",
         "What a copy takes besides where it begins without files: none is there to come back to."),
+    row!("recovery.unlisted_copy", "time", (0.0, 3600.0), Time(host.costs.unlisted_copy),
+        "none: nodes of this engine hear of a copy before it asks them",
+        "What a copy that begins without files waits where its source has not heard of it yet: the sources that \
+         narrows.recovery.hears_last._name names. One that takes its primary's place waits no longer than \
+         indices.recovery.retry_delay_state_sync."),
     row!("cores.send_bytes_per_s", "bytes/s", RATES, MaybeRate(host.costs.send_bytes_per_s),
         "a bare socket over loopback in docs/benchmarks",
         "Sending a message's bytes: framing, copying, encryption; one connection's messages are on one core at a \

@@ -30,6 +30,7 @@ fn node(id: &str, value: &Value) -> InventoryNode {
         id: id.to_owned(),
         name: text_at(value, "/name").unwrap_or_else(|| id.to_owned()),
         holds_data: roles.as_ref().map(|roles| roles.iter().any(is_data)),
+        manages: false,
         roles: roles.into_iter().flatten().map(str::to_owned).collect(),
         attributes: entries(value.get("attributes")).filter_map(attribute).collect(),
         cores: count_at(value, "/os/allocated_processors"),
