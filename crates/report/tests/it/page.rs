@@ -495,7 +495,7 @@ fn a_curve_above_its_link_is_explained() {
     }
     let page = report::html(&run);
     check(&page);
-    assert!(page.contains("before they wait in its queue"), "{page}");
+    assert!(page.contains("bytes count when they reach its queue"), "{page}");
 }
 
 #[test]
