@@ -109,6 +109,11 @@ impl Template {
             let Template { name, mapping, .. } = self;
             format!("dynamic template [{name}] has invalid content [{mapping}]: {why}")
         };
+        let selects = |(condition, _): &(&str, Vec<String>)| !condition.contains("unmatch");
+        if !self.conditions.iter().any(selects) {
+            let why = "it must have [match], [path_match] or [match_mapping_type]";
+            return Err(invalid(why.to_owned()));
+        }
         let of_kinds = self.conditions.iter().filter(|(condition, _)| *condition == OF_KIND);
         let is_kind = |word: &str| {
             ["*", "binary"].contains(&word) || KINDS.iter().any(|(kind, _)| *kind == word)

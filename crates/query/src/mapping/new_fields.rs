@@ -409,7 +409,8 @@ mod tests {
             }})
         );
         let fields = json!({"{name}_kw": {"type": "keyword"}});
-        let template = json!({"mapping": {"type": "{dynamicType}", "fields": fields}});
+        let template =
+            json!({"match": "*", "mapping": {"type": "{dynamicType}", "fields": fields}});
         let named = json!({"type": "text", "fields": {"z_kw": {"type": "keyword"}}});
         assert_eq!(
             brings(json!({"dynamic_templates": [{"t": template}]}), r#"{"z":"u"}"#),
@@ -430,23 +431,31 @@ mod tests {
     #[test]
     fn templates_that_would_refuse_every_document_are_refused_by_name() {
         for (template, why) in [
-            (json!({"mapping": {"type": "nested"}}), "objects are flattened"),
+            (json!({"path_match": "*", "mapping": {"type": "nested"}}), "objects are flattened"),
             (json!({"match": "a", "mapping": {"type": "keywrd"}}), "did you mean \"keyword\""),
-            (json!({"mapping": {"type": "object", "enabled": false}}), "whether fields are added"),
-            (json!({"mapping": {"enabled": false}}), "enabled"),
+            (
+                json!({"match": "*", "mapping": {"type": "object", "enabled": false}}),
+                "whether fields are added",
+            ),
+            (json!({"match": "*", "mapping": {"enabled": false}}), "enabled"),
+            (json!({"unmatch": "a", "mapping": {}}), "it must have [match], [path_match] or"),
             (json!({"match_mapping_type": "text", "mapping": {"type": "long"}}), "called [text]"),
             (json!({"match_mapping_type": "object", "mapping": {"index": false}}), "index"),
-            (json!({"mapping": {"type": "text", "fields": {"f": {"type": "join"}}}}), "join"),
+            (
+                json!({"match": "*", "mapping": {"type": "text", "fields": {"f": {"type": "join"}}}}),
+                "join",
+            ),
         ] {
-            let json = json!({"dynamic_templates": [{"first": {"mapping": {}}}, {"t": template}]});
+            let first = json!({"match": "*", "mapping": {}});
+            let json = json!({"dynamic_templates": [{"first": first}, {"t": template}]});
             let said = Mapping::parse(&json).unwrap_err().to_string();
             let named = said.contains("dynamic template [t] has invalid content [{");
             assert!(named && said.contains(why), "{template}: {said}");
             assert!(Mapping::stored(&json).is_ok(), "an earlier build accepted it: {template}");
         }
         for template in [
-            json!({"mapping": {"index": false}}),
-            json!({"mapping": {"type": "{dynamic_type}", "copy_to": "{name}_too"}}),
+            json!({"match": "*", "mapping": {"index": false}}),
+            json!({"match": "*", "mapping": {"type": "{dynamic_type}", "copy_to": "{name}_too"}}),
             json!({"match_mapping_type": "*", "mapping": {"type": "scaled_float", "scaling_factor": 10}}),
         ] {
             let json = json!({"dynamic_templates": [{"t": template}]});
