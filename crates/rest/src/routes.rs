@@ -42,7 +42,7 @@ const WITH_BODY: &str = "bulk ccr.follow ccr.forget_follower ccr.put_auto_follow
                          update_by_query";
 
 impl Route {
-    /// Whether a body is read. To any other API it is refused, as in the field: what it says would be passed over.
+    /// Whether a body is read. To any other API it is refused where it says something, which OpenSearch passes over.
     pub(super) fn reads_body(&self) -> bool {
         WITH_BODY.split(' ').any(|name| name == self.names)
     }

@@ -72,7 +72,8 @@ async fn errors_have_the_shape_of_the_field(env: Env) {
         ("GET", "/a/_ccr/stats", json!(null), 404, "resource_not_found_exception"),
         // What it asks for would be passed over.
         ("POST", "/_forcemerge", json!({"max_num_segments": 1}), 400, "illegal_argument_exception"),
-        ("DELETE", "/gone", json!({}), 400, "illegal_argument_exception"),
+        ("DELETE", "/gone", json!({"a": 1}), 400, "illegal_argument_exception"),
+        ("DELETE", "/gone", json!({}), 404, "index_not_found_exception"),
     ] {
         let (found, answer) = c.ask(method, path, body).await;
         assert_eq!(found, status, "{method} {path}: {answer}");

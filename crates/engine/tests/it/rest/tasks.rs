@@ -1,7 +1,9 @@
 //! Tasks: the requests that nodes work on, and the results that nobody waited for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use world::Env;
 
@@ -108,7 +110,7 @@ async fn every_node_says_what_it_works_on(env: Env) {
     c.stop().await;
 }
 
-/// Until then it is a task.
+/// Until then it is a task, and holds nothing of the body that it was sent with.
 async fn a_merge_ends_once_a_node_that_merges_has_left(env: Env) {
     // A node that says nothing is given up soon.
     let quick = [("cluster.fault_detection.follower_check.interval", "100ms")];
@@ -121,12 +123,14 @@ async fn a_merge_ends_once_a_node_that_merges_has_left(env: Env) {
         c.must("GET", path, Value::Null).await["tasks"].as_array().unwrap().len()
     };
     c.node(2).cut_off(true);
+    let body: Arc<[u8]> = Arc::from(vec![b' '; 100]);
     let merging = env.spawn("merges", {
-        let node = c.node(1).clone();
+        let (node, body) = (c.node(1).clone(), Bytes::from_owner(body.clone()));
         let path = "/a/_forcemerge?max_num_segments=1&flush=false";
-        async move { ask(&node, "POST", path, Value::Null).await }
+        async move { raw(&node, "POST", path, body).await }
     });
     eventually(&env, "it is listed", async || listed().await == 1).await;
+    assert_eq!(Arc::strong_count(&body), 1, "its body is held");
     eventually(&env, "it is listed no more", async || listed().await == 0).await;
     let (status, said) = merging.await.unwrap();
     let shards = &said["_shards"];
