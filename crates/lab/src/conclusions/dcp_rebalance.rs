@@ -26,8 +26,12 @@ const COPY_FAST: &str = "data-copy, fast (measuring device)";
 const ROLLBACK: &str = "Two of four vbuckets become active on a second node where each has one replica. Their takeover is a second \
      stream, and the fast consumer has kept no failover log to ask for it by. Which two rolled back is not published.";
 
-const PROXY: &str = "The 3 GB take 32 s here and took 38 s there. That the proxy takes 8.5 microseconds a packet was measured on another \
-     machine; 10.5 would give their time. It is not fitted to that.";
+const PROXY: &str = "The 3 GB take 28 s here and took 38 s there. The proxy as its makers published it takes 6.9 \
+     microseconds a packet, measured on another machine: less than the fast consumer. How fast their machine was is \
+     not known, and how often its threads waited for each other is not in the model. Nothing is fitted to the row.";
+
+const CONSUMER: &str = "A packet costs the proxy 6.9 microseconds, measured on another machine, and the fast \
+     consumer 7.21, as it reads each by itself. On a machine where the proxy is 5 % slower it would be the busier one.";
 
 const OUR_QUOTA: &str = "Neither quota nor rate is published: the plan dcp-memory has 200 MB of documents for 96 MB of quota. With item \
                          expel its consumer does not stop at all; without it stops three times, for 4.2 s at most.";
@@ -48,7 +52,7 @@ const CONCLUSIONS: &[Conclusion] = &[
         one(MOVES, COPY, Quantity::Busy("consumer")), About(1.0), HoldsBut("Fitted.")),
     claim("fast consumer", "Rebalance: the fast consumer's thread is at 55 % of a core",
         one(MOVES, REBALANCE_FAST, FAST), About(0.55),
-        Fails("Receiving a packet is what this engine's costs it, as a part of all that a packet costs.")),
+        Fails("More passes here, 108 MB/s for 80: at their rate its 7.21 microseconds a packet would be 56 %.")),
     claim("fast consumer", "DataCopy: the fast consumer's thread is at 90 % of a core",
         one(MOVES, COPY_FAST, FAST), About(0.9), Holds),
     claim("fast consumer",
@@ -78,14 +82,15 @@ const CONCLUSIONS: &[Conclusion] = &[
         About(1.222), Fails(PROXY)),
     claim("comments", "The fast consumer waits for a component back in the stack: the proxy's thread is busier than its own",
         Measure::Ratio(figure(MOVES, REBALANCE_FAST, Quantity::Busy("proxy")), figure(MOVES, REBALANCE_FAST, FAST)),
-        AtLeast(1.0), Holds),
+        AtLeast(1.0), Fails(CONSUMER)),
     claim("comments",
         "With DataCopy it uses much more of its core than with Rebalance, 90 for 55 %: at least half of that effect",
         Measure::Ratio(figure(MOVES, COPY_FAST, FAST), figure(MOVES, REBALANCE_FAST, FAST)), HalfOf(1.636),
-        Fails("With Rebalance its core has more to do here, as the proxy lets 95 MB/s pass for 80; with DataCopy it costs \
-         less than theirs.")),
+        Fails("With Rebalance its core has more to do here, as 108 MB/s pass for 80; with DataCopy it costs less than \
+         theirs.")),
     claim("comments", "The proxy has to be mended as well to see a significant improvement: past it 150 MB/s for 80",
-        carries_more(COPY_FAST, REBALANCE_FAST), HalfTheEffect, Holds),
+        carries_more(COPY_FAST, REBALANCE_FAST), HalfTheEffect,
+        HoldsBut("Past it the consumer is spared a read for each packet here. The proxy's own time is not the limit.")),
     not_measured("comments", "A profile shows no evident slow path in the consumer: only minor improvements seem possible",
         "It is a profile of their code. What a consumer that takes packets in batches brings to this engine is in \
          docs/benchmarks/consumer.md."),
