@@ -19,7 +19,7 @@ static IN_VIRTUAL_TIME: LazyLock<io::Result<watch::Receiver<bool>>> = LazyLock::
 
 /// A signal so soon after the first is the same: `timeout` sends it to the process and to its group, and where a
 /// terminal is closed the kernel and the shell do.
-const SENT_TWICE: Duration = Duration::from_secs(2);
+pub(crate) const SENT_TWICE: Duration = Duration::from_secs(2);
 
 /// How work ended, short of a failure.
 pub(crate) enum Ended {

@@ -1,12 +1,13 @@
 //! The end of changes to a live cluster: they are taken back, and it is said what is left of them.
 
+use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clusters::{BorrowedSettings, Error, PutBack};
 use world::Env;
 
-use crate::interrupt::listen;
+use crate::interrupt::{SENT_TWICE, listen};
 use crate::terminal::say;
 
 /// A cluster that does not answer at the end is asked again for so long, after pauses.
@@ -53,21 +54,26 @@ pub(crate) async fn patiently<T>(
     })
 }
 
-/// Waits, once settings were put back, until no change comes any more, or until somebody says stop (`told`), and
-/// removes the journal. Returns a sentence for each setting that somebody else has changed.
+/// Waits, once settings were put back, until no change comes any more, or until somebody says stop (`told`) once more,
+/// and removes the journal. Returns a sentence for each setting that somebody else has changed.
 pub(crate) async fn settle(
     env: &Env,
     restore: &str,
     settings: BorrowedSettings,
     mut done: PutBack,
-    told: impl Future<Output = ()>,
+    told: impl Future<Output = io::Result<()>>,
 ) -> anyhow::Result<Vec<String>> {
     tell_wait(settings.may_come_for(), restore);
     let settled = patiently(env, restore, async || settings.settle(&mut done).await);
+    let told = async {
+        // So soon it is the signal that ended the work, sent twice.
+        env.sleep(SENT_TWICE).await;
+        told.await
+    };
     tokio::select! {
         biased;
         settled = settled => settled?,
-        () = told => return Err(broken_off(restore)),
+        told = told => return Err(told.map_or_else(anyhow::Error::from, |()| broken_off(restore))),
     }
     settings.finish()?;
     Ok(done.left)
@@ -79,7 +85,7 @@ pub(crate) fn tell_wait(may_come_for: Duration, restore: &str) {
         let wait_s = may_come_for.as_secs_f64().ceil();
         say!(
             "narrows: a change that one of the hosts did not answer may be made yet: for another {wait_s} s settings \
-             are looked at after they were put back; Ctrl-C leaves that to `{restore}`"
+             are looked at after they were put back; Ctrl-C leaves that to `{restore}`, which keeps no change"
         );
     }
 }
@@ -87,7 +93,7 @@ pub(crate) fn tell_wait(may_come_for: Duration, restore: &str) {
 /// Somebody did not want to wait.
 pub(crate) fn broken_off(restore: &str) -> anyhow::Error {
     anyhow!(
-        "told to stop while a change might be made yet; say `{restore}`, which looks once more and puts that back"
+        "told to stop while a change might be made yet; say `{restore}`, which puts back every change, kept or not"
     )
 }
 
@@ -165,12 +171,17 @@ mod tests {
             let found = Setting { value: "40mb".to_owned(), scope: Scope::Default };
             settings.set("limit", &found, "80mb").await.unwrap();
             let done = settings.put_back(&Kept::new()).await.unwrap();
+            let began = env.now();
             assert!(!settings.may_come_for().is_zero(), "one host has not answered");
-            let told = std::future::ready(());
+            let told = std::future::ready(Ok(()));
             let ended = settle(&env, "narrows restore DIR", settings, done, told).await;
             let said = ended.unwrap_err().to_string();
-            assert!(said.contains("`narrows restore DIR`"), "{said}");
+            assert!(said.contains("`narrows restore DIR`, which puts back every change"), "{said}");
             assert!(path.exists());
+            assert!(
+                env.now() - began >= SENT_TWICE,
+                "a signal that comes twice ends the work alone"
+            );
         });
     }
 }

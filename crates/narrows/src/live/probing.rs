@@ -12,7 +12,7 @@ use world::Env;
 use super::{
     ConnectArgs, Looking, Recording, as_it_was, patiently, second_client, settle, tell_left, usage,
 };
-use crate::interrupt::{Ended, listen, until_told};
+use crate::interrupt::{Ended, told, until_told};
 use crate::terminal::say;
 
 /// What probing needs besides the looks so far.
@@ -49,7 +49,7 @@ pub(crate) async fn probe(
     let ended = until_told(work).await;
     let nothing = Kept::new();
     let done = patiently(env, &restore, async || borrowed.put_back(&nothing).await).await?;
-    let left = settle(env, &restore, borrowed, done, listen()?).await?;
+    let left = settle(env, &restore, borrowed, done, told()).await?;
     tell_left(&left);
     let results = prober.into_results();
     for result in &results {

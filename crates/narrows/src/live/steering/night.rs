@@ -16,7 +16,7 @@ use super::account::{Account, Entry};
 use super::changes::{Changes, Taken};
 use super::guard::GuardQuery;
 use super::hand::{Ending, Hand};
-use crate::interrupt::{Ended, listen, until_told};
+use crate::interrupt::{Ended, told, until_told};
 use crate::live::{
     ClusterFolder, ConnectArgs, Looking, Recording, as_it_was, connect, patiently, second_client,
     settle, tell_left, title, usage,
@@ -148,7 +148,7 @@ async fn apply(
         false => changes.put_back().await,
     };
     let done = patiently(env, &restore, put_back).await?;
-    let left = settle(env, &restore, changes.into_settings(), done, listen()?).await?;
+    let left = settle(env, &restore, changes.into_settings(), done, told()).await?;
     if let Some(Ending::Stopped(why)) = &ending {
         tell_left(&untold(&left, why));
     } else {
