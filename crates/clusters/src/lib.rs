@@ -32,7 +32,7 @@ pub use nodes::{
     end_process_on_panic, serve_disk,
 };
 pub use targets::{
-    DEFAULT_HEAP, EmbeddedClusters, LiveClusters, OpenSearchClusters, Release, TRANSPORT_ABOVE,
-    VirtualClusters,
+    DEFAULT_HEAP, EmbeddedClusters, LiveClusters, OpenSearchClusters, Release, SENT_TWICE,
+    TRANSPORT_ABOVE, VirtualClusters,
 };
 pub use topology::{ClusterSpec, NodeHandle, Repository, TopologySpec, check_cluster_name};

@@ -5,9 +5,10 @@ use std::io;
 use std::sync::LazyLock;
 use std::task::Poll;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::anyhow;
+use clusters::SENT_TWICE;
 use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -16,10 +17,6 @@ use world::{Env, virtual_world};
 /// Whether someone has said stop to what goes on in virtual time. Its threads have no event loop that could hear of a
 /// signal, so a thread of its own listens, from the first look at this on.
 static IN_VIRTUAL_TIME: LazyLock<io::Result<watch::Receiver<bool>>> = LazyLock::new(hear);
-
-/// A signal so soon after the first is the same: `timeout` sends it to the process and to its group, and where a
-/// terminal is closed the kernel and the shell do.
-pub(crate) const SENT_TWICE: Duration = Duration::from_secs(2);
 
 /// How work ended, short of a failure.
 pub(crate) enum Ended {

@@ -24,6 +24,10 @@ use crate::{Asker, Error, Result};
 const PUTS_BACK: &str =
     "putting back what was changed there; a second Ctrl-C leaves the rest to `narrows restore`";
 
+/// A signal so soon after the first is the same: `timeout` sends it to the process and to its group, and where a
+/// terminal is closed the kernel and the shell do.
+pub const SENT_TWICE: Duration = Duration::from_secs(2);
+
 /// A site of the topology, and the nodes that stand for it.
 struct Site {
     name: String,
@@ -55,24 +59,31 @@ impl LiveClusters {
     }
 
     /// As [`Clusters::stop`], for as long as somebody wants to wait. `told` ends each time that somebody says stop. The
-    /// first time, `tell` says what goes on; `is_told` says that this time has passed already. The second time, what is
-    /// not put back stays in the journals.
+    /// first time, `tell` says what goes on; `is_told` says that this time has passed already. The second time, which is
+    /// not heard before [`SENT_TWICE`], what is not put back stays in the journals.
     pub async fn stop_until_told<F: Future<Output = io::Result<()>>>(
         &mut self,
         mut is_told: bool,
         mut told: impl FnMut() -> F,
         tell: impl Fn(&str),
     ) {
+        let clock = self.clusters.first().cloned();
         let is_broken_off = {
             let mut stopping = pin!(self.stop());
             loop {
                 if is_told {
                     tell(PUTS_BACK);
                 }
+                let hears = async {
+                    if let Some(LiveCluster { client, .. }) = clock.as_deref().filter(|_| is_told) {
+                        client.sleep_until(client.now() + SENT_TWICE).await;
+                    }
+                    told().await
+                };
                 let heard = tokio::select! {
                     biased;
                     () = &mut stopping => break false,
-                    heard = told() => heard,
+                    heard = hears => heard,
                 };
                 match heard {
                     Ok(()) if is_told => break true,

@@ -19,7 +19,7 @@ mod started;
 use std::path::PathBuf;
 
 pub use embedded::{EmbeddedClusters, TRANSPORT_ABOVE};
-pub use live::LiveClusters;
+pub use live::{LiveClusters, SENT_TWICE};
 pub use opensearch::{DEFAULT_HEAP, OpenSearchClusters, Release};
 pub use simulated::VirtualClusters;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use clusters::{
     Change, ClusterIdentity, ClusterSpec, Clusters, Error, FollowApi, Journal, LiveCluster,
-    LiveClusters, TopologySpec, restore,
+    LiveClusters, SENT_TWICE, TopologySpec, restore,
 };
 use record::observation::Scope;
 use serde_json::{Value, json};
@@ -221,7 +221,12 @@ fn the_second_time_that_somebody_says_stop_leaves_the_rest_in_the_journal() {
                 std::future::ready(std::io::Result::Ok(()))
             };
             let tell = |text: &str| said.borrow_mut().push(text.to_owned());
+            let began = env.now();
             run.stop_until_told(is_told, told, tell).await;
+            assert!(
+                env.now() - began >= SENT_TWICE,
+                "a signal that comes twice ends the work alone"
+            );
             let (said, ended) = (said.into_inner(), run.ended().unwrap());
             assert!(matches!(ended, Err(Error::BrokenOff)), "{ended:?}");
             assert!(said.len() == 1 && said[0].contains("narrows restore"), "{said:?}");

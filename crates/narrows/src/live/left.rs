@@ -4,10 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use clusters::{BorrowedSettings, Error, PutBack};
+use clusters::{BorrowedSettings, Error, PutBack, SENT_TWICE};
 use world::Env;
 
-use crate::interrupt::{SENT_TWICE, listen};
+use crate::interrupt::listen;
 use crate::terminal::say;
 
 /// A cluster that does not answer at the end is asked again for so long, after pauses.
