@@ -59,8 +59,8 @@ impl LiveClusters {
     }
 
     /// As [`Clusters::stop`], for as long as somebody wants to wait. `told` ends each time that somebody says stop. The
-    /// first time, `tell` says what goes on; `is_told` says that this time has passed already. The second time, which is
-    /// not heard before [`SENT_TWICE`], what is not put back stays in the journals.
+    /// first time, `tell` says what goes on; `is_told` says that this time has passed already. The second time, which
+    /// is not heard before [`SENT_TWICE`], what is not put back stays in the journals.
     pub async fn stop_until_told<F: Future<Output = io::Result<()>>>(
         &mut self,
         mut is_told: bool,

@@ -104,8 +104,8 @@ fn what_is_asked_wrongly_is_one_sentence_and_exit_code_2() {
     }
 }
 
-/// The bundled plan at a hundredth of its full size, with as large a share of the time in which nothing is streamed. Its
-/// fast consumer is hardly slower than the proxy: this one is faster.
+/// The bundled plan at a hundredth of its full size, with as large a share of the time in which nothing is streamed.
+/// Its fast consumer is hardly slower than the proxy: this one is faster.
 #[test]
 fn explain_names_the_consumer_first_and_then_the_managers_proxy() {
     let place = tempfile::tempdir().unwrap();
