@@ -135,9 +135,6 @@ fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, fit: &Fit, paint: 
         rows.extend((0..fit.name_lines).map(|_| Row::new([""])));
         rows.push(row(pace));
     }
-    if shown < all {
-        rows.push(Row::new(vec![format!("and {} more", all - shown)]).style(paint.dim()));
-    }
     let width = |column: &&RecoveryColumn| match column.header {
         PATH => Constraint::Length(fit.path_room as u16),
         _ => column.width,
@@ -146,11 +143,16 @@ fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, fit: &Fit, paint: 
     let header = fit.columns.iter().map(|column| cell(column.header.to_owned(), column.is_number));
     let header = Row::new(header.collect::<Vec<_>>());
     frame.render_widget(table(rows, &widths, header, title, paint), area);
+    let at_line = |line: usize| Rect { y: area.y + 2 + line as u16, height: 1, ..area };
     for (at, pace) in view.recoveries[..shown].iter().enumerate() {
         for (line, text) in fit.names(&recovery_cells(pace)).into_iter().enumerate() {
-            let y = area.y + 2 + (at * fit.lines() + line) as u16;
-            frame.render_widget(Line::styled(text, style(pace)), Rect { y, height: 1, ..area });
+            let place = at_line(at * fit.lines() + line);
+            frame.render_widget(Line::styled(text, style(pace)), place);
         }
+    }
+    if shown < all {
+        let more = Line::styled(format!("and {} more", all - shown), paint.dim());
+        frame.render_widget(more, at_line(shown * fit.lines()).intersection(area));
     }
 }
 
@@ -164,8 +166,8 @@ struct Fit {
 }
 
 impl Fit {
-    /// Nodes are named whole, and no two recoveries look alike: other columns make room for that, and where even that
-    /// is not enough, the names have the width to themselves.
+    /// Nodes are named whole, and no two shards look alike: other columns make room for that, and where even that is
+    /// not enough, the names have the width to themselves.
     fn of(width: u16, recoveries: &[Pace]) -> Fit {
         let name = |pace: &Pace| {
             let cells = recovery_cells(pace);
@@ -184,16 +186,16 @@ impl Fit {
             let taken: usize = columns.iter().map(|column| column.fixed_width() + 1).sum();
             (usize::from(width) + 1).saturating_sub(taken)
         };
-        for header in MAKE_ROOM {
-            if room(&columns) < paths + NAME_MIN {
-                columns.retain(|column| column.header != header);
-            }
-        }
         let differing = |room: usize| {
-            let shown = named.iter().map(|(name, path)| (short_shard(name, room), path));
+            let shown = named.iter().map(|(name, _)| short_shard(name, room));
             shown.collect::<BTreeSet<_>>().len()
         };
         let is_enough = |room: usize| room >= NAME_MIN && differing(room) == differing(usize::MAX);
+        for header in MAKE_ROOM {
+            if !is_enough(room(&columns).saturating_sub(paths)) {
+                columns.retain(|column| column.header != header);
+            }
+        }
         let (width, in_row) = (usize::from(width), room(&columns).saturating_sub(paths));
         let on_a_line = width.saturating_sub(paths + 1);
         match (is_enough(in_row), is_enough(on_a_line)) {

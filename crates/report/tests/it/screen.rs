@@ -288,12 +288,36 @@ fn no_two_recoveries_look_alike_whatever_the_width() {
         assert_eq!(named.len(), 5, "{width}\n{text}");
     }
     // Where not all have room, whole recoveries are shown, and the others are counted.
-    let screen = shown(&view, 60, 24);
-    let names = screen.iter().filter(|line| line.starts_with("logs-")).count();
-    assert!(
-        names > 0
-            && screen.iter().any(|line| *line.trim_end() == format!("and {} more", 5 - names))
-    );
+    for (width, height) in [(20, 36), (60, 24)] {
+        let screen = shown(&view, width, height);
+        let names = screen.iter().filter(|line| line.starts_with("logs-")).count();
+        let more = format!("and {} more", 5 - names);
+        let is_told = screen.iter().any(|line| *line.trim_end() == more);
+        assert!(names > 0 && is_told, "{width}\n{}", screen.join("\n"));
+    }
+}
+
+/// The nodes of a row do not say which index it is.
+#[test]
+fn no_two_indices_look_alike_though_their_nodes_differ() {
+    let mut view = view();
+    let copy = |index: &str, target: &str| Pace {
+        index: index.into(),
+        source: Some("node-0".into()),
+        target: Some(target.into()),
+        ..view.recoveries[0].clone()
+    };
+    view.recoveries = vec![
+        copy("logs-application-checkout-2026.11.25", "node-1"),
+        copy("logs-application-payments-2026.11.25", "node-2"),
+    ];
+    for width in [80, 110] {
+        let screen = shown(&view, width, 60);
+        let begin = screen.iter().filter(|line| line.starts_with("logs-"));
+        let names: Vec<&str> = begin.filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(names.len(), 2, "{width}\n{}", screen.join("\n"));
+        assert_ne!(names[0], names[1], "{width}");
+    }
 }
 
 /// However little lifting a limit brings: terminal, page and `explain` promise the same.
