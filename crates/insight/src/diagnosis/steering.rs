@@ -154,6 +154,7 @@ fn limit_of(class: Class) -> Option<Holds> {
         Class::Latency | Class::ThreadCpu => Holds::InFlight,
         Class::OperationReplay => Holds::Operations,
         Class::Bandwidth => Holds::Path,
+        Class::NoisyNeighbour => Holds::Neighbour,
         Class::Unknown => Holds::Unknown,
         // These hold copies or followers.
         Class::AllocationSlots

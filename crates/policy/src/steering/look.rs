@@ -53,6 +53,8 @@ pub enum Holds {
     Slots,
     /// The path, which carries no more for any reason that is seen: nothing shows that it would not carry more either.
     Path,
+    /// Somebody beside a node, who takes its cores or its disk: of more that is in flight, more may wait for them at once.
+    Neighbour,
     /// Something that no setting of these lifts: disks, cores.
     Elsewhere,
     /// Nobody knows.
@@ -64,7 +66,9 @@ impl Holds {
     pub fn roles(self) -> &'static [Role] {
         match self {
             Holds::Rate => &[Role::Rate],
-            Holds::InFlight | Holds::Path | Holds::Unknown => &[Role::Chunks, Role::ChunkSize],
+            Holds::InFlight | Holds::Path | Holds::Neighbour | Holds::Unknown => {
+                &[Role::Chunks, Role::ChunkSize]
+            }
             Holds::Operations => &[Role::Operations],
             // A recovery that is over sooner leaves its slot sooner.
             Holds::Slots => &[Role::Slots, Role::Chunks, Role::ChunkSize],
@@ -76,7 +80,7 @@ impl Holds {
     /// brings.
     fn promises(self, role: Role) -> bool {
         match self {
-            Holds::Unknown | Holds::Path => false,
+            Holds::Unknown | Holds::Path | Holds::Neighbour => false,
             Holds::Slots => role == Role::Slots,
             _ => true,
         }
@@ -107,7 +111,7 @@ impl Verdict {
 
     /// Whether the limit of another setting holds next, however far this one is raised.
     pub(super) fn is_held_next(&self) -> bool {
-        matches!(self.then, Some(Holds::Rate | Holds::InFlight))
+        matches!(self.then, Some(Holds::Rate | Holds::InFlight | Holds::Neighbour))
     }
 
     /// Whether a large step of a setting is safe. Chunks grow in small ones where they are known to hold: on some links
@@ -115,7 +119,7 @@ impl Verdict {
     pub(super) fn is_safe(&self, role: Role) -> bool {
         let is_much = self.gain.is_some_and(|gain| gain >= MUCH);
         // Where nobody knows what a raise brings, a large one tells it sooner.
-        let is_tried = matches!(self.holds, Holds::Unknown | Holds::Slots);
+        let is_tried = matches!(self.holds, Holds::Unknown | Holds::Neighbour | Holds::Slots);
         match role {
             Role::Rate => is_much || self.is_held_next(),
             Role::Chunks => is_much || self.is_held_next() || is_tried,

@@ -288,7 +288,8 @@ impl Steering {
         let unseen = [Verdict::unseen()];
         let verdicts = if look.verdicts.is_empty() { &unseen[..] } else { &look.verdicts[..] };
         for verdict in verdicts {
-            let is_queued = verdict.holds == Holds::Path && look.passes_in > ROUND_TRIP_MAX;
+            let may_queue = matches!(verdict.holds, Holds::Path | Holds::Neighbour);
+            let is_queued = may_queue && look.passes_in > ROUND_TRIP_MAX;
             if verdict.holds == Holds::Elsewhere || is_queued {
                 let label = &verdict.label;
                 return Err(format!("at the knee: {label} holds, which no setting here lifts"));

@@ -82,7 +82,8 @@ fn steps_are_larger_where_much_is_promised_and_cores_have_room_beside_users() {
 
 #[test]
 fn a_limit_is_raised_far_where_what_is_in_flight_holds_next_anyway() {
-    for (then, to) in [(Some(Holds::InFlight), "40mb"), (Some(Holds::Elsewhere), "20mb")] {
+    let next = [(Holds::InFlight, "40mb"), (Holds::Neighbour, "40mb"), (Holds::Elsewhere, "20mb")];
+    for (then, to) in next.map(|(then, to)| (Some(then), to)) {
         let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
         (sim.gain, sim.then) = (Some(1.5), then);
         let did = sim.steer(&mut steering, 8);
@@ -101,13 +102,21 @@ fn of_two_limits_at_nearly_the_same_rate_both_are_lifted() {
 }
 
 #[test]
-fn what_is_in_flight_is_tried_where_a_path_carries_no_more_unless_it_stands_in_line_there() {
-    for (passes_in_ms, values) in [(100, vec!["4", "8"]), (600, vec![])] {
+fn what_is_in_flight_is_tried_where_a_path_or_a_neighbour_holds_unless_it_stands_in_line_there() {
+    let path = |passes_in_ms, values| (Holds::Path, passes_in_ms, values);
+    let neighbour = |passes_in_ms, values| (Holds::Neighbour, passes_in_ms, values);
+    for (holds, passes_in_ms, values) in [
+        path(100, vec!["4", "8"]),
+        path(600, vec![]),
+        // Nobody who is seen is hurt by a large step.
+        neighbour(100, vec!["8"]),
+        neighbour(600, vec![]),
+    ] {
         let (mut sim, mut steering) = (Sim::new("500mb", "2"), steering());
         (sim.per_chunk, sim.passes_in) = (5.0 * MB, Duration::from_millis(passes_in_ms));
-        sim.says = Some(vec![Verdict { holds: Holds::Path, ..Verdict::unseen() }]);
+        sim.says = Some(vec![Verdict { holds, ..Verdict::unseen() }]);
         let did = sim.steer(&mut steering, 60);
-        assert_eq!(tried(&did, CHUNKS), values, "{passes_in_ms} ms");
+        assert_eq!(tried(&did, CHUNKS), values, "{holds:?}, {passes_in_ms} ms");
         assert!(tried(&did, LIMIT).is_empty(), "{did:#?}");
     }
 }
