@@ -7,35 +7,25 @@
 //! digit that was turned would be a setting of somebody's cluster. Nobody can tell whole lines that are missing at its
 //! end from a run that changed no more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use record::observation::{Scope, Setting};
+use record::observation::Scope;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::change::{Change, SettingValue, Values};
+use super::hashed_line::{checked, hashed, lacks_its_end_alone};
 use super::index_names::is_of_a_run;
+use super::late::{COMES_LATE_MAX, LateChanges};
 use crate::{Error, Result};
 
 /// The format that is written. Format 1, which has persistent settings alone, and 2, which has no hashes, are still
 /// read.
 const FORMAT: u32 = 3;
 const FIRST_WITH_HASHES: u32 = 3;
-/// What stands before the hash of a line, and behind it.
-const HASH: (&str, &str) = (",\"xxh3\":\"", "\"}");
-/// How long after a change was sent it may be made: in the field a manager that has not begun a change after 30 s does
-/// not begin it (`master_timeout`).
-pub(super) const COMES_LATE_MAX: Duration = Duration::from_secs(30);
-
-/// A setting's value; none where it was not set.
-pub type SettingValue = Option<String>;
-/// Settings by name.
-pub type Values = BTreeMap<String, SettingValue>;
-/// Settings that are to stay as a run has set them, by name.
-pub type Kept = BTreeMap<String, Setting>;
 
 /// Which cluster the changes are made on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,45 +43,6 @@ impl Head {
     pub fn new(cluster_uuid: String, hosts: Vec<String>) -> Head {
         Head { format: FORMAT, cluster_uuid, hosts }
     }
-}
-
-/// One change, as it is written before it is made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "change", rename_all = "snake_case")]
-pub enum Change {
-    /// An index is created.
-    Index {
-        /// Its name.
-        name: String,
-    },
-    /// Cluster settings are set.
-    Settings {
-        /// The scope in which they are set.
-        #[serde(default = "persistent")]
-        scope: Scope,
-        /// What they were.
-        before: Values,
-        /// What they become.
-        set: Values,
-    },
-}
-
-fn persistent() -> Scope {
-    Scope::Persistent
-}
-
-/// A line with its hash as its last member. `before` is the hash of the line before it, 0 of the first.
-fn hashed(mut line: String, before: u64) -> (String, u64) {
-    let hash = xxh3_64_with_seed(line.as_bytes(), before);
-    line.pop();
-    (format!("{line}{}{hash:016x}{}", HASH.0, HASH.1), hash)
-}
-
-/// The hash of a line that has one; 0 where it has none. None where it is that of another line.
-fn checked(line: &str, before: u64) -> Option<u64> {
-    let Some((own, _)) = line.rsplit_once(HASH.0) else { return Some(0) };
-    let (whole, hash) = hashed(format!("{own}}}"), before);
-    (whole == line).then_some(hash)
 }
 
 fn damaged(line: usize) -> io::Error {
@@ -123,8 +74,8 @@ pub struct Journal {
     bytes: u64,
     head: Head,
     changes: Vec<Change>,
-    /// Numbers of the changes that were sent and not answered, as far as is known here: they may be made yet.
-    unanswered: BTreeSet<usize>,
+    /// What may be made yet of its changes.
+    late: LateChanges,
     /// How long nothing had been written when it was opened.
     age: Duration,
 }
@@ -139,9 +90,9 @@ impl Journal {
             file: file.map_err(|source| io_error("create", path, source))?,
             hash: 0,
             bytes: 0,
+            late: LateChanges::new(&head.hosts),
             head,
             changes: Vec::new(),
-            unanswered: BTreeSet::new(),
             age: Duration::ZERO,
         };
         let line = serde_json::to_string(&journal.head).expect("a head is plain data");
@@ -164,8 +115,8 @@ impl Journal {
         let mut text = String::new();
         file.read_to_string(&mut text)?;
         let (mut whole, torn) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
-        // What has its hash lacks nothing but its end, which may have been there.
-        if torn.rsplit_once(HASH.0).is_some_and(|(_, rest)| rest.len() >= 16 + HASH.1.len()) {
+        // Its end may have been there.
+        if lacks_its_end_alone(torn) {
             whole = &text;
         }
         let mut lines = whole.lines();
@@ -176,10 +127,14 @@ impl Journal {
             let why = format!("its format {} is of a newer narrows; update narrows", head.format);
             return Err(io::Error::other(why));
         }
-        let mut changes = Vec::new();
+        let mut changes: Vec<Change> = Vec::new();
+        // What was answered is not written down.
+        let mut late = LateChanges::new(&head.hosts);
         for (number, line) in (2..).zip(lines) {
             hash = checked(line, hash).ok_or_else(|| damaged(number))?;
-            changes.push(serde_json::from_str(line)?);
+            let change: Change = serde_json::from_str(line)?;
+            late.sent(changes.len(), &change);
+            changes.push(change);
         }
         if hash == 0 && head.format >= FIRST_WITH_HASHES {
             return Err(damaged(1 + changes.len()));
@@ -192,9 +147,7 @@ impl Journal {
             file.write_all(b"\n")?;
         }
         let bytes = file.metadata()?.len();
-        // What was answered is not written down.
-        let unanswered = (0..changes.len()).collect();
-        Ok(Journal { path: path.to_owned(), file, hash, bytes, head, changes, unanswered, age })
+        Ok(Journal { path: path.to_owned(), file, hash, bytes, head, changes, late, age })
     }
 
     /// The cluster on which the changes are made.
@@ -206,42 +159,27 @@ impl Journal {
     pub fn record(&mut self, change: Change) -> Result<usize> {
         self.write(serde_json::to_string(&change).expect("a change is plain data"))?;
         let number = self.changes.len();
+        self.late.sent(number, &change);
         self.changes.push(change);
-        self.unanswered.insert(number);
         Ok(number)
     }
 
     /// Takes note that every host that was sent a change has said what came of it: it is not made later.
     pub(super) fn answered(&mut self, number: usize) {
-        self.unanswered.remove(&number);
+        self.late.answered(number);
     }
 
-    /// Changes that may be made yet.
-    fn unanswered(&self) -> impl Iterator<Item = &Change> {
-        self.unanswered.iter().map(|number| &self.changes[*number])
-    }
-
-    /// Whether settings may be changed yet behind what puts them back. One host makes changes in the order in which it
-    /// is asked for them.
-    pub(super) fn settings_may_come(&self) -> bool {
-        self.head.hosts.len() > 1
-            && self.unanswered().any(|change| matches!(change, Change::Settings { .. }))
+    /// What may be made yet of its changes.
+    pub(super) fn late(&self) -> &LateChanges {
+        &self.late
     }
 
     /// How long settings may be changed yet by a run that was killed.
     pub fn may_come_for(&self) -> Duration {
-        match self.settings_may_come() {
+        match self.late.settings_may_come() {
             true => COMES_LATE_MAX.saturating_sub(self.age),
             false => Duration::ZERO,
         }
-    }
-
-    /// The values to which changes that were not answered may set a setting yet.
-    fn to_come(&self, in_scope: Scope, name: &str) -> impl Iterator<Item = &SettingValue> {
-        self.unanswered().filter_map(move |change| match change {
-            Change::Settings { scope, set, .. } if *scope == in_scope => set.get(name),
-            _ => None,
-        })
     }
 
     /// The value of a setting in a scope before the first change; none if it was not changed.
@@ -258,7 +196,7 @@ impl Journal {
     }
 
     /// Old and new values of the settings in a scope, change by change.
-    fn of(&self, in_scope: Scope) -> impl Iterator<Item = (&Values, &Values)> {
+    pub(super) fn of(&self, in_scope: Scope) -> impl Iterator<Item = (&Values, &Values)> {
         self.changes.iter().filter_map(move |change| match change {
             Change::Settings { scope, before, set } if *scope == in_scope => Some((before, set)),
             _ => None,
@@ -276,81 +214,10 @@ impl Journal {
             .collect()
     }
 
-    /// Whether an index that is not there may be made yet.
-    pub(super) fn may_be_made(&self, index: &str) -> bool {
-        self.unanswered().any(|change| matches!(change, Change::Index { name } if name == index))
-    }
-
     /// Whether a setting was set to this value here, or taken away where it is none.
     pub(super) fn has_set(&self, scope: Scope, name: &str, value: Option<&str>) -> bool {
         let mut set = self.of(scope).filter_map(|(_, set)| set.get(name));
         set.any(|set| set.as_deref() == value)
-    }
-
-    /// How these settings of a scope are put back, given their values now; those `kept` to what they are there.
-    pub fn settings_back(
-        &self,
-        scope: Scope,
-        now: &BTreeMap<String, String>,
-        kept: &Kept,
-        which: impl Fn(&str) -> bool,
-    ) -> SettingsBack {
-        let mut originals: BTreeMap<&str, &SettingValue> = BTreeMap::new();
-        for (name, value) in self.of(scope).flat_map(|(before, _)| before) {
-            originals.entry(name).or_insert(value);
-        }
-        let mut back = SettingsBack::default();
-        for (name, original) in originals.into_iter().filter(|(name, _)| which(name)) {
-            let kept = kept.get(name).filter(|kept| kept.scope == scope);
-            let wanted = kept.map_or_else(|| original.clone(), |kept| Some(kept.value.clone()));
-            let current = now.get(name).cloned();
-            // What stays was answered: an earlier value of it was set by somebody else.
-            let is_ours = || match kept {
-                Some(_) => self.to_come(scope, name).any(|value| *value == current),
-                None => self.has_set(scope, name, current.as_deref()),
-            };
-            let name = name.to_owned();
-            if current == wanted {
-                if self.to_come(scope, &name).any(|value| *value != wanted) {
-                    back.again.insert(name.clone(), wanted.clone());
-                }
-                back.stays.insert(name, wanted);
-            } else if is_ours() {
-                back.set.insert(name.clone(), wanted.clone());
-                back.stays.insert(name, wanted);
-            } else {
-                back.left.push(format!(
-                    "{name} is {} now, which narrows did not set, and is left so; it was {}",
-                    shown(&current),
-                    shown(&wanted)
-                ));
-                back.stays.insert(name, current);
-            }
-        }
-        back
-    }
-
-    /// The settings of a scope that a change which was not answered has changed since they were as they are to stay.
-    /// What somebody else has set since then is to stay from now on.
-    pub(super) fn came_late(
-        &self,
-        scope: Scope,
-        now: &BTreeMap<String, String>,
-        stays: &mut Values,
-    ) -> Values {
-        let mut came = Values::new();
-        for (name, stays) in stays {
-            let current = now.get(name).cloned();
-            if current == *stays {
-                continue;
-            }
-            if self.to_come(scope, name).any(|value| *value == current) {
-                came.insert(name.clone(), stays.clone());
-            } else {
-                *stays = current;
-            }
-        }
-        came
     }
 
     /// Removes the journal, once everything is as it was.
@@ -373,24 +240,6 @@ impl Journal {
     }
 }
 
-/// What to do with settings that were changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SettingsBack {
-    /// Settings to put back, with their original values.
-    pub set: Values,
-    /// Settings that have their original values, which are sent again: a change that was not answered may be made yet,
-    /// and is made before what is sent after it.
-    pub again: Values,
-    /// A sentence for each setting that someone else has changed since.
-    pub left: Vec<String>,
-    /// What each setting is once that is done.
-    pub stays: Values,
-}
-
-fn shown(value: &SettingValue) -> String {
-    value.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("\"{value}\""))
-}
-
 fn io_error(what: &'static str, path: &Path, source: io::Error) -> Error {
     let what = match what {
         "create" => "create the journal of changes",
@@ -409,17 +258,8 @@ fn sync_parent(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::change::settings;
     use super::*;
-
-    fn settings(before: &[(&str, Option<&str>)], set: &[(&str, Option<&str>)]) -> Change {
-        let map = |pairs: &[(&str, Option<&str>)]| {
-            pairs
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned)))
-                .collect()
-        };
-        Change::Settings { scope: Scope::Persistent, before: map(before), set: map(set) }
-    }
 
     fn head() -> Head {
         Head::new("uuid".to_owned(), vec!["http://a:9200".to_owned()])
@@ -532,103 +372,6 @@ mod tests {
         assert!(Journal::open(&path).is_err());
     }
 
-    fn back(changes: &[Change], now: &[(&str, &str)]) -> SettingsBack {
-        let dir = tempfile::tempdir().unwrap();
-        let mut journal = Journal::create(&dir.path().join("j"), head()).unwrap();
-        for change in changes {
-            journal.record(change.clone()).unwrap();
-        }
-        let now = now.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        all_back(&journal, Scope::Persistent, &now.collect())
-    }
-
-    fn all_back(journal: &Journal, scope: Scope, now: &BTreeMap<String, String>) -> SettingsBack {
-        journal.settings_back(scope, now, &Kept::new(), |_| true)
-    }
-
-    fn one(value: Option<&str>) -> Values {
-        BTreeMap::from([("a".to_owned(), value.map(str::to_owned))])
-    }
-
-    fn now(value: &str) -> BTreeMap<String, String> {
-        BTreeMap::from([("a".to_owned(), value.to_owned())])
-    }
-
-    #[test]
-    fn a_setting_goes_back_to_what_it_was_before_the_first_change() {
-        let changes = [
-            settings(&[("a", Some("40mb")), ("b", None)], &[("a", Some("1mb")), ("b", Some("5"))]),
-            settings(&[], &[("a", Some("2mb")), ("b", None)]),
-        ];
-        let found = back(&changes, &[("a", "2mb"), ("b", "5")]);
-        let set: Values = BTreeMap::from([("a".into(), Some("40mb".into())), ("b".into(), None)]);
-        let (stays, again) = (set.clone(), Values::new());
-        assert_eq!(found, SettingsBack { set: set.clone(), again, left: Vec::new(), stays });
-        // Journal first, request second: killed after that, it may be made yet.
-        let again = back(&changes, &[("a", "40mb")]);
-        assert_eq!((again.set, again.again), (Values::new(), set));
-    }
-
-    #[test]
-    fn what_looks_as_it_was_is_sent_again_only_where_a_change_may_come() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("changes.jsonl");
-        let mut journal = Journal::create(&path, head()).unwrap();
-        let change = settings(&[("a", None), ("b", None)], &[("a", Some("1")), ("b", None)]);
-        let again = |journal: &Journal| all_back(journal, Scope::Persistent, &BTreeMap::new());
-        for is_answered in [true, false] {
-            let number = journal.record(change.clone()).unwrap();
-            if is_answered {
-                journal.answered(number);
-            }
-            assert_eq!(again(&journal).again.is_empty(), is_answered);
-        }
-        // Nobody knows which changes of a killed run were made. A setting that was to stay as it was is not sent again:
-        // a cluster that does not know it would refuse it.
-        drop(journal);
-        let found = again(&Journal::open(&path).unwrap());
-        assert_eq!(found.again, BTreeMap::from([("a".to_owned(), None)]));
-    }
-
-    #[test]
-    fn what_is_kept_goes_to_what_it_is_to_stay_unless_somebody_else_has_changed_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut journal = Journal::create(&dir.path().join("j"), head()).unwrap();
-        for (before, set) in [(None, "1mb"), (Some("1mb"), "2mb"), (Some("2mb"), "3mb")] {
-            let number = journal.record(settings(&[("a", before)], &[("a", Some(set))])).unwrap();
-            if set != "3mb" {
-                journal.answered(number);
-            }
-        }
-        let stays = Setting { value: "2mb".to_owned(), scope: Scope::Persistent };
-        let kept = Kept::from([("a".to_owned(), stays)]);
-        let back = |now: &str| {
-            let now = self::now(now);
-            let back = journal.settings_back(Scope::Persistent, &now, &kept, |_| true);
-            (back.set, back.again, back.left.len())
-        };
-        assert_eq!(back("2mb"), (Values::new(), one(Some("2mb")), 0), "3mb may be made yet");
-        assert_eq!(back("3mb"), (one(Some("2mb")), Values::new(), 0), "it was");
-        for theirs in ["1mb", "9mb"] {
-            assert_eq!(back(theirs), (Values::new(), Values::new(), 1), "{theirs}");
-        }
-    }
-
-    /// Of the values that were tried only those may come yet that were not answered.
-    #[test]
-    fn what_comes_late_is_told_from_what_somebody_else_sets() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut journal = Journal::create(&dir.path().join("j"), head()).unwrap();
-        let answered = journal.record(settings(&[("a", None)], &[("a", Some("1mb"))])).unwrap();
-        journal.answered(answered);
-        journal.record(settings(&[("a", None)], &[("a", Some("2mb"))])).unwrap();
-        let mut stays = one(None);
-        let mut late = |value| journal.came_late(Scope::Persistent, &now(value), &mut stays);
-        assert_eq!(late("2mb"), one(None));
-        assert_eq!(late("1mb"), Values::new(), "that was answered: somebody else has set it");
-        assert_eq!(late("2mb"), one(Some("1mb")), "theirs is what it is to stay");
-    }
-
     #[test]
     fn a_journal_that_was_left_long_ago_is_waited_for_no_more() {
         let dir = tempfile::tempdir().unwrap();
@@ -651,40 +394,6 @@ mod tests {
             assert_eq!(comes_for(COMES_LATE_MAX), Duration::ZERO);
             std::fs::remove_file(&path).unwrap();
         }
-    }
-
-    #[test]
-    fn what_someone_else_set_meanwhile_is_left() {
-        let changes = [settings(&[("a", Some("40mb"))], &[("a", Some("1mb"))])];
-        let found = back(&changes, &[("a", "80mb")]);
-        assert!(found.set.is_empty());
-        assert_eq!(
-            found.left,
-            ["a is \"80mb\" now, which narrows did not set, and is left so; it was \"40mb\""]
-        );
-        assert!(back(&changes, &[]).left[0].starts_with("a is not set now"));
-    }
-
-    /// A transient value hides a persistent one, so each rank goes back by itself.
-    #[test]
-    fn ranks_go_back_apart_and_the_first_formats_are_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("changes.jsonl");
-        let old = "{\"format\":1,\"cluster_uuid\":\"uuid\",\"hosts\":[]}\n\
-            {\"change\":\"settings\",\"before\":{\"a\":\"1mb\"},\"set\":{\"a\":\"2mb\"}}\n";
-        std::fs::write(&path, old.replace("\"format\":1", "\"format\":2")).unwrap();
-        assert_eq!(Journal::open(&path).unwrap().changes.len(), 1);
-        std::fs::write(&path, old).unwrap();
-        let mut journal = Journal::open(&path).unwrap();
-        let (before, set) = (one(None), one(Some("3mb")));
-        journal.record(Change::Settings { scope: Scope::Transient, before, set }).unwrap();
-        drop(journal);
-        let journal = Journal::open(&path).unwrap();
-        let back = all_back(&journal, Scope::Persistent, &now("2mb"));
-        assert_eq!(back.set, one(Some("1mb")));
-        let back = all_back(&journal, Scope::Transient, &now("3mb"));
-        assert_eq!(back.set, one(None));
-        assert_eq!(journal.original(Scope::Transient, "a"), Some(&None));
     }
 
     #[test]

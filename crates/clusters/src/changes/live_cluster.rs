@@ -11,8 +11,9 @@ use record::observation::{Identity, Scope};
 use serde_json::{Map, Value, json};
 use world::Time;
 
+use super::change::{Change, Kept, SettingValue};
 use super::index_names::{INDEX_PREFIX, is_of_a_run};
-use super::journal::{Change, Journal, Kept, SettingValue};
+use super::journal::Journal;
 use super::settings::{ClusterSettings, SETTINGS, comes_until, put_back, settle, text};
 use crate::live::{LiveClient, LiveOptions, ask_version, check_version};
 use crate::{Answer, Credentials, Error, FollowApi, Result};
@@ -305,7 +306,7 @@ async fn restore_until(client: &LiveClient, journal: Journal, ends: Time) -> Res
     }
     let mut done = put_back(client, &journal, &Kept::new()).await?;
     for index in journal.indices() {
-        remove(client, &identity, index, journal.may_be_made(index)).await?;
+        remove(client, &identity, index, journal.late().may_be_made(index)).await?;
     }
     settle(client, &journal, ends, &mut done).await?;
     journal.finish()?;

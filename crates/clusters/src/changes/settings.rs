@@ -7,7 +7,10 @@ use record::observation::{Scope, Setting};
 use serde_json::{Value, json};
 use world::Time;
 
-use super::journal::{COMES_LATE_MAX, Change, Journal, Kept, SettingValue, Values};
+use super::change::{Change, Kept, SettingValue, Values};
+use super::journal::Journal;
+use super::late::COMES_LATE_MAX;
+use super::settings_back::SettingsBack;
 use crate::live::LiveClient;
 use crate::{Error, Result};
 
@@ -104,7 +107,7 @@ async fn put_back_these(
     }
     let there = ClusterSettings::ask(client).await?;
     for ((scope, rank), stays) in SCOPES.into_iter().zip(&mut done.stays) {
-        let back = journal.settings_back(scope, there.at(scope), kept, which);
+        let back = SettingsBack::of(journal, scope, there.at(scope), kept, which);
         set(client, rank, &back.set).await?;
         for (name, value) in back.again {
             set_again(client, rank, &name, &value).await?;
@@ -124,12 +127,12 @@ pub(super) async fn settle(
     ends: Time,
     done: &mut PutBack,
 ) -> Result<()> {
-    while journal.settings_may_come() && done.looked < ends {
+    while journal.late().settings_may_come() && done.looked < ends {
         client.sleep_until(client.now() + LOOKED_AT_EVERY).await;
         let looked = client.now();
         let there = ClusterSettings::ask(client).await?;
         for ((scope, rank), stays) in SCOPES.into_iter().zip(&mut done.stays) {
-            let came = journal.came_late(scope, there.at(scope), stays);
+            let came = journal.late().came(scope, there.at(scope), stays);
             set(client, rank, &came).await?;
         }
         done.looked = looked;
@@ -263,7 +266,7 @@ impl BorrowedSettings {
 
     /// How long a change may come yet.
     pub fn may_come_for(&self) -> Duration {
-        match self.journal.settings_may_come() {
+        match self.journal.late().settings_may_come() {
             true => comes_until(&self.client) - self.client.now(),
             false => Duration::ZERO,
         }
