@@ -224,9 +224,9 @@ impl Recovery {
         self.progress.ends.borrow_mut().source = Some(from_node.to_owned());
         let left = LeftCopy::find(&self.service.core, &self.shard).await;
         let mut store = self.own_store().await;
-        let mut retries = Retries::new(self);
+        let (mut retries, mut is_listed) = (Retries::new(self), false);
         loop {
-            let tried = self.try_peer(from_node, left.as_ref(), &mut store).await;
+            let tried = self.try_peer(from_node, left.as_ref(), &mut store, &mut is_listed).await;
             match tried {
                 Ok(()) => return Ok(()),
                 Err(error) => retries.after(self, error).await?,
@@ -259,6 +259,7 @@ impl Recovery {
         from_node: &str,
         left: Option<&LeftCopy>,
         own: &mut Option<Shard>,
+        is_listed: &mut bool,
     ) -> Result<(), TransferError> {
         let address = self.service.core.address_of(from_node).ok_or_else(|| CallError::Broken {
             address: from_node.to_owned(),
@@ -279,8 +280,10 @@ impl Recovery {
         let result = match left.and_then(|left| left.refuses(&opened)) {
             Some(failure) => Err(CallError::Failed(failure).into()),
             None => {
-                if opened.commit.is_some() {
+                // Who has heard of the copy by one try knows it at the next one.
+                if opened.commit.is_some() && !*is_listed {
                     self.wait_to_be_listed(from_node).await;
+                    *is_listed = true;
                 }
                 self.copy_and_follow(&source, &opened, prefetched, own).await
             }

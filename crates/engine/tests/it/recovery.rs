@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::common::between::cluster_behind;
 use crate::common::pair::pair;
 use crate::common::{Cluster, eventually, fails_with};
-use crate::waits::create_on;
+use crate::waits::{add_replica_on, create_on};
 use engine::planted;
-use engine::transport::{Class, Pool, Request, Response, SessionKind};
+use engine::transport::{Class, Failure, Pool, Request, Response, SessionKind};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -30,6 +30,40 @@ testbed::both_worlds!(
 fn planted_bugs_fail_the_tests_that_they_are_for() {
     let test = a_try_that_comes_late_leaves_the_copy_to_the_later_one;
     fails_with(planted::LATE_TRY_UNTRACKS, test, "unwrap_err");
+}
+
+/// A source that hears of the copy late has heard of it by the second try.
+#[test]
+fn a_copy_waits_once_to_be_listed_however_often_it_tries() {
+    world::virtual_world::run(7, |env| async move {
+        let (between, c) = cluster_behind(&env, "one", 2, 0).await;
+        create_on(&c, "a", "one-0").await;
+        c.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
+        let last = json!({ "narrows.recovery.hears_last._name": "one-0" });
+        c.must("PUT", "/_cluster/settings", json!({ "persistent": last })).await;
+        let host = env.host("one-1");
+        let mut model = host.virtual_host_model().unwrap();
+        model.costs.unlisted_copy = Duration::from_secs(5);
+        host.set_host_model(model);
+        let mut tries = 0;
+        between.change(move |request, answer| {
+            tries += u32::from(matches!(request, Request::OpenSession { .. }));
+            let is_chunk =
+                matches!(request, Request::ReadOpening { .. } | Request::ReadChunk { .. });
+            match is_chunk && tries < 3 {
+                true => Err(Failure::new(503, "unavailable_shards_exception", "not yet")),
+                false => answer,
+            }
+        });
+        let began = env.now();
+        add_replica_on(&c, "a", "one-0,one-1").await;
+        let took_s = (env.now() - began).as_secs();
+        assert!((5..10).contains(&took_s), "{took_s} s");
+        let rows = c.must("GET", "/a/_recovery", Value::Null).await["a"]["shards"].clone();
+        let tried_again = |row: &Value| row["narrows"]["retries"].as_u64() >= Some(2);
+        assert!(rows.as_array().unwrap().iter().any(tried_again), "{rows}");
+        c.stop().await;
+    });
 }
 
 /// The copy has asked a second time, and writes go to it. Then its first request comes.
