@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use record::observation::Scope;
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ pub struct Journal {
     changes: Vec<Change>,
     /// What may be made yet of its changes.
     late: LateChanges,
-    /// How long nothing had been written when it was opened.
+    /// How long ago the last change had been sent when it was opened.
     age: Duration,
 }
 
@@ -110,7 +110,7 @@ impl Journal {
     fn read(path: &Path) -> io::Result<Journal> {
         let mut file = File::options().read(true).append(true).open(path)?;
         lock(&file)?;
-        // Where the clocks of two machines differ, it was written just now.
+        // Where the clocks of two machines differ, it was just now.
         let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
         let mut text = String::new();
         file.read_to_string(&mut text)?;
@@ -162,6 +162,18 @@ impl Journal {
         self.late.sent(number, &change);
         self.changes.push(change);
         Ok(number)
+    }
+
+    /// To be called before a change is sent to a host, which may be long after it was written, where another host was
+    /// asked first: the file's time is that of the last change that was sent. Where that cannot be set, it is that of
+    /// the last line.
+    pub(super) fn stamp(&self) -> impl Fn() + use<> {
+        let path = self.path.clone();
+        move || {
+            // A file of its own: a copy of the journal's would keep the lock.
+            let file = File::options().append(true).open(&path);
+            let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
+        }
     }
 
     /// Takes note that every host that was sent a change has said what came of it: it is not made later.
@@ -384,7 +396,7 @@ mod tests {
             drop(journal);
             let comes_for = |age: Duration| {
                 let file = File::options().append(true).open(&path).unwrap();
-                file.set_modified(std::time::SystemTime::now() - age).unwrap();
+                file.set_modified(SystemTime::now() - age).unwrap();
                 drop(file);
                 Journal::open(&path).unwrap().may_come_for()
             };

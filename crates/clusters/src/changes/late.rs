@@ -11,6 +11,17 @@ use super::change::{Change, SettingValue, Values};
 /// not begin it (`master_timeout`).
 pub(super) const COMES_LATE_MAX: Duration = Duration::from_secs(30);
 
+/// Why an end takes so long where settings may be changed yet; none where they may not.
+pub fn late_wait(may_come_for: Duration) -> Option<String> {
+    let wait_s = may_come_for.as_secs_f64().ceil();
+    (wait_s > 0.0).then(|| {
+        format!(
+            "a change that one of the hosts did not answer may be made yet: for another {wait_s} s settings are looked \
+             at after they were put back"
+        )
+    })
+}
+
 /// The changes of a journal that may be made later, as far as is known here.
 pub(super) struct LateChanges {
     /// By their numbers in the journal.

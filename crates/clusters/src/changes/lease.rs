@@ -84,6 +84,18 @@ impl Lease {
         self.write(settings, &ours).await
     }
 
+    /// Renews it once more, where late changes are looked for before it is given back: that takes nearly as long as it
+    /// stands. Not where somebody else has it by now.
+    pub async fn hold_to_the_end(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
+        if settings.may_come_for().is_zero() {
+            return Ok(());
+        }
+        match self.renew(settings).await {
+            Err(Error::Leased { .. }) => Ok(()),
+            renewed => renewed,
+        }
+    }
+
     async fn write(&self, settings: &mut BorrowedSettings, found: &Setting) -> Result<()> {
         match settings.set(LEASE, found, &self.value()).await {
             Err(Error::ChangedMeanwhile { now, .. }) => {

@@ -14,7 +14,9 @@ use world::Time;
 use super::change::{Change, Kept, SettingValue};
 use super::index_names::{INDEX_PREFIX, is_of_a_run};
 use super::journal::Journal;
-use super::settings::{ClusterSettings, SETTINGS, comes_until, put_back, settle, text};
+use super::settings::{
+    ClusterSettings, SETTINGS, comes_until, may_come_for, put_back, settle, text,
+};
 use crate::live::{LiveClient, LiveOptions, ask_version, check_version};
 use crate::{Answer, Credentials, Error, FollowApi, Result};
 
@@ -93,11 +95,12 @@ impl LiveCluster {
     /// A cluster whose changes are written to `journal`, which is that of this very cluster. Where they are put back,
     /// `end_client` asks it: nobody waits for that as long as for what is measured.
     pub fn new(
-        client: LiveClient,
+        mut client: LiveClient,
         end_client: LiveClient,
         identity: ClusterIdentity,
         journal: Journal,
     ) -> Self {
+        client.before_each_change(journal.stamp());
         LiveCluster { client, end_client, identity, journal: RefCell::new(Some(journal)) }
     }
 
@@ -118,6 +121,12 @@ impl LiveCluster {
             journal.answered(change);
         }
         answer
+    }
+
+    /// How long settings may be changed yet by what was sent.
+    pub(crate) fn may_come_for(&self) -> Duration {
+        let journal = self.journal.borrow();
+        journal.as_ref().map_or(Duration::ZERO, |journal| may_come_for(&self.client, journal))
     }
 
     /// Puts everything back; returns a sentence for each thing that was left. None where that was done before.

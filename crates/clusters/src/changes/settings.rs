@@ -147,6 +147,14 @@ pub(super) fn comes_until(client: &LiveClient) -> Time {
     client.unanswered().sent.map_or(client.now(), |sent| sent + COMES_LATE_MAX)
 }
 
+/// How long a change of settings may come yet that this client was not answered.
+pub(super) fn may_come_for(client: &LiveClient, journal: &Journal) -> Duration {
+    match journal.late().settings_may_come() {
+        true => comes_until(client) - client.now(),
+        false => Duration::ZERO,
+    }
+}
+
 async fn set(client: &LiveClient, rank: &str, values: &Values) -> Result<()> {
     if values.is_empty() {
         return Ok(());
@@ -183,7 +191,8 @@ pub struct BorrowedSettings {
 
 impl BorrowedSettings {
     /// Settings of the cluster behind `client`, which is that of the journal.
-    pub fn new(client: LiveClient, journal: Journal) -> BorrowedSettings {
+    pub fn new(mut client: LiveClient, journal: Journal) -> BorrowedSettings {
+        client.before_each_change(journal.stamp());
         BorrowedSettings { client, journal }
     }
 
@@ -266,10 +275,7 @@ impl BorrowedSettings {
 
     /// How long a change may come yet.
     pub fn may_come_for(&self) -> Duration {
-        match self.journal.late().settings_may_come() {
-            true => comes_until(&self.client) - self.client.now(),
-            false => Duration::ZERO,
-        }
+        may_come_for(&self.client, &self.journal)
     }
 
     /// Waits until no change comes any more, each of which is put back, too, and gives the lease back. Where that fails

@@ -14,6 +14,7 @@ use serde_json::Value;
 use world::{Env, Time};
 
 use super::questions::allowed_by;
+use super::sent_changes::{Sent, SentChanges, Unanswered};
 use super::transcript::{Exchanged, Header, Replay, Request, Transcript};
 use crate::http::error_in;
 use crate::http::{Address, Exchange, HttpClient, LiveOptions, TlsOptions};
@@ -51,36 +52,6 @@ impl Drop for LookUnderWay {
     }
 }
 
-/// Changes that were sent to a host and not answered by it, whoever answered them afterwards.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Unanswered {
-    count: u32,
-    /// When the last of them was sent.
-    pub(crate) sent: Option<Time>,
-}
-
-/// A request that was sent to one host. Dropped before it is known what came of it, a change may be made yet.
-struct Sent<'a> {
-    unanswered: &'a Cell<Unanswered>,
-    at: Time,
-    is_known: Cell<bool>,
-}
-
-impl Sent<'_> {
-    fn count_unanswered(&self) {
-        let Unanswered { count, sent } = self.unanswered.get();
-        self.unanswered.set(Unanswered { count: count + 1, sent: sent.max(Some(self.at)) });
-    }
-}
-
-impl Drop for Sent<'_> {
-    fn drop(&mut self) {
-        if !self.is_known.get() {
-            self.count_unanswered();
-        }
-    }
-}
-
 /// Asks a live cluster.
 pub struct LiveClient {
     env: Env,
@@ -95,7 +66,7 @@ pub struct LiveClient {
     look_ends: Rc<Cell<Option<Time>>>,
     requests: Cell<u32>,
     answer_bytes: Cell<u64>,
-    unanswered: Cell<Unanswered>,
+    changes: SentChanges,
     tape: Tape,
 }
 
@@ -126,7 +97,7 @@ impl LiveClient {
             look_ends: Rc::default(),
             requests: Cell::new(0),
             answer_bytes: Cell::new(0),
-            unanswered: Cell::default(),
+            changes: SentChanges::default(),
             tape: Tape::Off,
         })
     }
@@ -215,7 +186,12 @@ impl LiveClient {
 
     /// Changes that may be made yet, also where another host has made them.
     pub(crate) fn unanswered(&self) -> Unanswered {
-        self.unanswered.get()
+        self.changes.unanswered()
+    }
+
+    /// From now on `call` is called before a change is sent to a host.
+    pub(crate) fn before_each_change(&mut self, call: impl Fn() + 'static) {
+        self.changes.before_each = Some(Box::new(call));
     }
 
     /// Sends a GET to the host that answered last, or to the next where that one does not answer.
@@ -335,11 +311,7 @@ impl LiveClient {
         let name = address.to_string();
         let request = Request { host, address: &name, method, path };
         self.requests.set(self.requests.get() + 1);
-        let sent = Sent {
-            unanswered: &self.unanswered,
-            at: self.env.now(),
-            is_known: Cell::new(method != "PUT"),
-        };
+        let sent = self.changes.begin(method, self.env.now());
         let (exchanged, took) = match &self.tape {
             Tape::Played(replay) => replay.answer(request),
             Tape::Off | Tape::Written(_) => {
@@ -353,7 +325,7 @@ impl LiveClient {
         self.answer_bytes.set(self.answer_bytes.get() + body.len() as u64);
         let answer = self.judge(address, method, path, status, body);
         if is_known(&answer) {
-            sent.is_known.set(true);
+            sent.mark_known();
         }
         Ok((answer?, took))
     }
@@ -383,11 +355,11 @@ impl LiveClient {
             self.look_ends.set(Some(ends + took));
         }
         // A connection that was idle may have broken before the one that was answered.
-        if method == "PUT" && client.broken() != broken {
-            sent.count_unanswered();
+        if client.broken() != broken {
+            sent.was_sent_twice();
         }
         if matches!(ended, Ok(Err(Failure::Unread(_)))) {
-            sent.is_known.set(true);
+            sent.mark_known();
         }
         let exchanged = match ended {
             Ok(Ok(answer)) => Ok(answer),

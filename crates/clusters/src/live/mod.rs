@@ -3,6 +3,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `transcript` | what was asked and answered, written down and played again |
+//! | `sent_changes` | which changes were sent to a host and not answered |
 //! | `client` | [`LiveClient`]: several hosts, retries, errors that say what to do |
 //! | `parse` | answers as typed observations, and the [`Leaves`] of any answer; pure |
 //! | `pacing` | how often each question is asked; pure |
@@ -22,6 +23,7 @@ mod parse;
 mod questions;
 mod round_trips;
 mod sampler;
+mod sent_changes;
 mod transcript;
 mod user_times;
 mod version;

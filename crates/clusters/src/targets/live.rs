@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::changes::LiveCluster;
+use crate::changes::{LiveCluster, late_wait};
 use crate::clusters::Clusters;
 use crate::follow_api::FollowApi;
 use crate::http::Answer;
@@ -58,15 +58,20 @@ impl LiveClusters {
         self.ended.take()
     }
 
-    /// As [`Clusters::stop`], for as long as somebody wants to wait. `told` ends each time that somebody says stop. The
-    /// first time, `tell` says what goes on; `is_told` says that this time has passed already. The second time, which
-    /// is not heard before [`SENT_TWICE`], what is not put back stays in the journals.
+    /// As [`Clusters::stop`], for as long as somebody wants to wait; `tell` says before if changes may come late, which
+    /// are waited for. `told` ends each time that somebody says stop. The first time, `tell` says what goes on;
+    /// `is_told` says that this time has passed already. The second time, which is not heard before [`SENT_TWICE`],
+    /// what is not put back stays in the journals.
     pub async fn stop_until_told<F: Future<Output = io::Result<()>>>(
         &mut self,
         mut is_told: bool,
         mut told: impl FnMut() -> F,
         tell: impl Fn(&str),
     ) {
+        let may_come_for = self.clusters.iter().map(|cluster| cluster.may_come_for()).max();
+        if let Some(wait) = late_wait(may_come_for.unwrap_or_default()) {
+            tell(&wait);
+        }
         let clock = self.clusters.first().cloned();
         let is_broken_off = {
             let mut stopping = pin!(self.stop());

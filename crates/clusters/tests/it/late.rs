@@ -10,9 +10,9 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
 use clusters::{
-    BorrowedSettings, Change, ClusterIdentity, ClusterSpec, Clusters, Credentials, FollowApi, Head,
-    Journal, Kept, Lease, Leased, LiveCluster, LiveClusters, TopologySpec, restore,
-    restore_command,
+    BorrowedSettings, Change, ClusterIdentity, ClusterSpec, Clusters, Credentials, Error,
+    FollowApi, Head, Journal, Kept, Lease, Leased, LiveCluster, LiveClusters, TopologySpec,
+    restore, restore_command,
 };
 use futures_util::future::join;
 use record::observation::{Scope, Setting};
@@ -248,6 +248,32 @@ fn the_lease_is_held_as_long_as_changes_may_come() {
     });
 }
 
+/// Somebody who came a moment after the last renewal looks again before the last change can come.
+#[test]
+fn nobody_takes_the_lease_for_a_dead_ones_while_late_changes_are_looked_for() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = cluster.borrow();
+        let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
+        let Leased::Ours(mut lease, None) = leased else { panic!("there is no other one") };
+        let path = cluster.dir.path().join("theirs.jsonl");
+        let journal = Journal::create(&path, Head::new("uuid".to_owned(), Vec::new())).unwrap();
+        let mut theirs = BorrowedSettings::new(cluster.client(), journal);
+        let ends = async {
+            env.sleep(Duration::from_secs(9)).await;
+            cluster.does(Does::Hangs);
+            settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
+            let mut done = settings.put_back(&Kept::new()).await.unwrap();
+            lease.hold_to_the_end(&mut settings).await.unwrap();
+            settings.settle(&mut done).await.unwrap();
+        };
+        let takes = Lease::take(&env, &mut theirs, "they", |_| ());
+        let ((), taken) = join(ends, takes).await;
+        assert!(matches!(taken, Err(Error::Leased { holder }) if holder == "we"));
+        assert_eq!(cluster.limit(), (None, 0), "and no lease");
+    });
+}
+
 /// What a change that helped is to stay is not what it was before the first one.
 #[test]
 fn what_is_kept_stays_as_it_is_kept() {
@@ -326,6 +352,26 @@ fn restore_waits_for_what_was_sent_a_short_time_ago() {
     }
 }
 
+/// A host that hangs keeps a change from the next one for as long as an answer may take, which may be minutes.
+#[test]
+fn the_file_tells_when_a_change_was_sent_and_not_when_it_was_written() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = cluster.borrow();
+        cluster.does(Does::Hangs);
+        let path = cluster.dir.path().join("changes.jsonl");
+        let minutes_pass = async {
+            env.sleep(PATIENCE / 2).await;
+            let file = File::options().append(true).open(&path).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(300)).unwrap();
+        };
+        let found = not_set();
+        join(settings.set(LIMIT, &found, "160mb"), minutes_pass).await.0.unwrap();
+        drop(settings);
+        assert!(!Journal::open(&path).unwrap().may_come_for().is_zero());
+    });
+}
+
 #[test]
 fn a_run_puts_back_what_comes_late() {
     virtually(|env| async move {
@@ -351,7 +397,15 @@ fn a_run_puts_back_what_comes_late() {
             }
             cluster.set("160mb");
         };
-        join(run.stop(), comes).await;
+        let said = RefCell::new(Vec::new());
+        let tell = |text: &str| said.borrow_mut().push(text.to_owned());
+        let stops = run.stop_until_told(false, std::future::pending, tell);
+        join(stops, comes).await;
+        let said = said.into_inner();
+        assert!(
+            said.len() == 1 && said[0].contains("may be made yet: for another 28 s"),
+            "{said:?}"
+        );
         assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
         assert_eq!(cluster.limit(), (None, 0));
     });

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use clusters::{BorrowedSettings, Error, PutBack, SENT_TWICE};
+use clusters::{BorrowedSettings, Error, PutBack, SENT_TWICE, late_wait};
 use world::Env;
 
 use crate::interrupt::listen;
@@ -81,12 +81,8 @@ pub(crate) async fn settle(
 
 /// Says why the end takes so long, and what ends that.
 pub(crate) fn tell_wait(may_come_for: Duration, restore: &str) {
-    if !may_come_for.is_zero() {
-        let wait_s = may_come_for.as_secs_f64().ceil();
-        say!(
-            "narrows: a change that one of the hosts did not answer may be made yet: for another {wait_s} s settings \
-             are looked at after they were put back; Ctrl-C leaves that to `{restore}`, which keeps no change"
-        );
+    if let Some(wait) = late_wait(may_come_for) {
+        say!("narrows: {wait}; Ctrl-C leaves that to `{restore}`, which keeps no change");
     }
 }
 

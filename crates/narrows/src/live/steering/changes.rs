@@ -87,9 +87,9 @@ impl Changes {
         self.settings.end().await
     }
 
-    /// Puts everything but the lease back.
-    pub(super) async fn put_back(&self) -> Result<PutBack, Error> {
-        self.settings.put_back(&Kept::new()).await
+    /// Puts everything but the lease back, for good.
+    pub(super) async fn put_back(&mut self) -> Result<PutBack, Error> {
+        self.put_back_but(&Kept::new()).await
     }
 
     /// Leaves the settings as they are but for what is on trial.
@@ -98,7 +98,16 @@ impl Changes {
             // What somebody else has changed is told of below.
             self.back(back).await?;
         }
-        self.settings.put_back(&self.ours).await
+        let ours = self.ours.clone();
+        self.put_back_but(&ours).await
+    }
+
+    async fn put_back_but(&mut self, kept: &Kept) -> Result<PutBack, Error> {
+        let done = self.settings.put_back(kept).await?;
+        if let Some(lease) = &mut self.lease {
+            lease.hold_to_the_end(&mut self.settings).await?;
+        }
+        Ok(done)
     }
 
     /// What is left to be settled, once everything is as it is to stay.
