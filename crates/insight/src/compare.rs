@@ -1,95 +1,22 @@
 //! Runs beside each other: the figures that they have in common, lap by lap, and what the laps support.
 
-use std::collections::BTreeMap;
+mod figures;
+mod remarks;
 
-use record::{RunDir, Status};
+use record::RunDir;
 
-use crate::difference::{Better, Difference, can_support};
+use crate::difference::{Difference, can_support};
 use crate::headline::Headline;
-use crate::lap_figures::values;
-use crate::stats::median;
 use crate::summary::Summary;
-use crate::unlike::unlike;
+
+pub use figures::{Compared, Contender};
+
+use figures::{figures, has_others};
+use remarks::remarks;
 
 /// The target of a race that Rally wrote: it has no figures of administration, and counts documents and pages where we
 /// count requests.
 pub const RALLY: &str = "rally";
-
-/// The target whose clock is simulated.
-const VIRTUAL: &str = "virtual";
-
-/// Laps that differ by less than this share of the first are the same: times are rounded to milliseconds.
-const ALIKE: f64 = 1e-3;
-
-/// A run among those that are compared.
-#[derive(Clone, Debug)]
-pub struct Contender<'a> {
-    /// `A`, `B`, ...
-    pub label: String,
-    /// Its record.
-    pub run: &'a RunDir,
-    /// What it amounts to.
-    pub summary: Summary<'a>,
-}
-
-/// A figure of all runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Compared {
-    /// The variant.
-    pub variant: String,
-    /// The operation, where it is a figure of a load.
-    pub operation: Option<String>,
-    /// Its name: `time`, `50th percentile latency`.
-    pub name: &'static str,
-    /// Its unit.
-    pub unit: &'static str,
-    /// Which of two is the better one.
-    pub better: Better,
-    /// Each lap of each run, in the order of the runs; empty where a run does not have the figure.
-    pub laps: Vec<Vec<f64>>,
-    /// By run, whether its laps are copies of one: virtual time repeats a lap that has no chance in it, which supports
-    /// no more than the one does.
-    pub copies: Vec<bool>,
-    /// From the first run to each of the others; none where one of the two does not have the figure.
-    pub differences: Vec<Option<Difference>>,
-}
-
-impl Compared {
-    /// What the figure is of: the variant, and the operation where it has another name.
-    pub fn of(&self) -> String {
-        match &self.operation {
-            Some(operation) if *operation != self.variant => {
-                format!("{}, {operation}", self.variant)
-            }
-            _ => self.variant.clone(),
-        }
-    }
-
-    /// Whether it is of the same operation of the same variant.
-    fn is_beside(&self, other: &Compared) -> bool {
-        (&self.variant, &self.operation) == (&other.variant, &other.operation)
-    }
-
-    /// The median over the laps of a run, by its number.
-    pub fn median_of(&self, run: usize) -> Option<f64> {
-        median(&self.laps[run])
-    }
-
-    /// How many laps of a run tell something of chance: copies are one.
-    fn lap_count(&self, run: usize) -> usize {
-        if self.copies[run] { 1 } else { self.laps[run].len() }
-    }
-
-    /// By how many per cent it is worse than in the first run; infinite where it was nothing there, negative where it
-    /// is better.
-    pub fn worse_percent(&self, difference: &Difference) -> f64 {
-        let percent = difference.percent.unwrap_or(f64::INFINITY);
-        match self.better {
-            Better::Less => percent,
-            Better::More => -percent,
-        }
-    }
-}
 
 /// Runs beside the first of them.
 #[derive(Clone, Debug)]
@@ -229,11 +156,6 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Whether a run has figures of the same operation of the same variant.
-fn has_others(figures: &[Compared], of: &Compared, at: usize) -> bool {
-    figures.iter().any(|figure| figure.is_beside(of) && !figure.laps[at].is_empty())
-}
-
 /// `A` to `Z`, then `A2`, ...
 fn label(at: usize) -> String {
     let letter = char::from(b'A' + (at % 26) as u8);
@@ -243,172 +165,11 @@ fn label(at: usize) -> String {
     }
 }
 
-fn figures(contenders: &[Contender<'_>]) -> Vec<Compared> {
-    let mut figures: Vec<Compared> = Vec::new();
-    for (at, contender) in contenders.iter().enumerate() {
-        for row in &contender.run.rows {
-            for value in values(row) {
-                let same = |figure: &&mut Compared| {
-                    figure.variant == value.variant
-                        && figure.operation == value.operation
-                        && figure.name == value.name
-                };
-                let place = match figures.iter_mut().find(same) {
-                    Some(figure) => figure,
-                    None => {
-                        figures.push(Compared {
-                            variant: value.variant,
-                            operation: value.operation,
-                            name: value.name,
-                            unit: value.unit,
-                            better: value.better,
-                            laps: vec![Vec::new(); contenders.len()],
-                            copies: Vec::new(),
-                            differences: Vec::new(),
-                        });
-                        figures.last_mut().expect("it was just added")
-                    }
-                };
-                place.laps[at].push(value.value);
-            }
-        }
-    }
-    let seed = contenders.first().map_or(0, |contender| contender.run.manifest.seed);
-    let copies: Vec<Vec<bool>> =
-        figures.iter().map(|figure| copies(contenders, &figures, &figure.variant)).collect();
-    for (figure, copies) in figures.iter_mut().zip(copies) {
-        figure.copies = copies;
-        let between = |at: usize| {
-            let found = Difference::between(&figure.laps[0], &figure.laps[at], seed)?;
-            Some(match figure.copies[0] || figure.copies[at] {
-                true => Difference { percent_interval: None, p: None, ..found },
-                false => found,
-            })
-        };
-        figure.differences = (1..figure.laps.len()).map(between).collect();
-    }
-    figures
-}
-
-/// By run, whether the laps of a variant are copies of one: it ran in virtual time, and no figure of it differs.
-fn copies(contenders: &[Contender<'_>], figures: &[Compared], variant: &str) -> Vec<bool> {
-    let of_run = |(at, contender): (usize, &Contender<'_>)| {
-        let own = figures.iter().filter(|figure| figure.variant == variant);
-        let several =
-            || own.clone().map(move |figure| &figure.laps[at]).filter(|laps| laps.len() > 1);
-        contender.run.manifest.target == VIRTUAL
-            && several().next().is_some()
-            && several().all(|laps| laps.iter().all(|lap| is_alike(*lap, laps[0])))
-    };
-    contenders.iter().enumerate().map(of_run).collect()
-}
-
-fn is_alike(lap: f64, first: f64) -> bool {
-    (lap - first).abs() <= first.abs() * ALIKE
-}
-
-/// Figures beside which one in twenty differs by chance are worth a sentence from so many on.
-const MANY: usize = 20;
-
-fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec<String> {
-    let mut said = Vec::new();
-    let Some((first, others)) = contenders.split_first() else { return said };
-    for contender in contenders {
-        let damage = contender.run.damage.iter();
-        said.extend(damage.map(|text| format!("{}: {text}", contender.label)));
-        let how = match contender.run.manifest.status {
-            Status::Complete => continue,
-            Status::Running => "is still running",
-            Status::BrokenOff => "broke off",
-            Status::Interrupted => "was interrupted",
-            Status::Failed => "failed",
-            Status::Unknown => "ended nobody knows how",
-        };
-        said.push(format!("{} {how}: it has what was measured until then.", contender.label));
-    }
-    for (at, other) in others.iter().enumerate() {
-        let both = format!("{} and {}", first.label, other.label);
-        let unlike = unlike(&first.run.manifest, &other.run.manifest);
-        if !unlike.is_empty() {
-            said.push(format!("Not the same in {both}: {}.", unlike.join("; ")));
-        }
-        let missing = |of: usize, lacks: usize| {
-            let lacking =
-                figures.iter().filter(|f| !f.laps[of].is_empty() && f.laps[lacks].is_empty());
-            let name = |figure: &Compared| match has_others(figures, figure, lacks) {
-                true => format!("{} of {}", figure.name, figure.of()),
-                false => figure.of(),
-            };
-            let mut names: Vec<String> = lacking.map(name).collect();
-            names.dedup();
-            names
-        };
-        for (of, lacks) in [(0, at + 1), (at + 1, 0)] {
-            let names = missing(of, lacks);
-            let [of, lacks] = [of, lacks].map(|at| &contenders[at]);
-            let only = format!("In {} and not in {}", of.label, lacks.label);
-            if !names.is_empty() {
-                said.push(format!("{only}: {}.", names.join(", ")));
-            }
-            let known = &lacks.run.manifest.changes;
-            let changes = of.run.manifest.changes.iter().filter(|change| !known.contains(change));
-            said.extend(changes.map(|change| format!("{only}, not as in the plan: {change}")));
-        }
-        // More laps of a figure whose laps are copies would be more copies.
-        let tells = |figure: &&Compared| {
-            figure.differences[at].is_some() && !figure.copies[0] && !figure.copies[at + 1]
-        };
-        let laps = |run: usize| figures.iter().filter(tells).map(|one| one.laps[run].len()).max();
-        let (base, laps) = (laps(0).unwrap_or(0), laps(at + 1).unwrap_or(0));
-        if base > 0 && laps > 0 && !can_support(base, laps) {
-            let have = match (base, laps) {
-                (1, 1) => "one lap each".to_owned(),
-                _ => format!("{base} and {laps} laps"),
-            };
-            said.push(format!(
-                "{both} have {have}, too few to tell a difference from chance: run both with --laps 5."
-            ));
-        }
-    }
-    let of_copies = contenders.iter().enumerate();
-    let of_copies: Vec<String> =
-        of_copies.filter_map(|(at, one)| copied(figures, at, &one.label)).collect();
-    if !of_copies.is_empty() {
-        said.push(format!(
-            "Laps of {} are copies of one: virtual time repeats what has no chance in it. They count as one lap, without \
-             p. Chance is in runs on real nodes, and in other seeds (--seed) of plans that draw.",
-            of_copies.join(" and ")
-        ));
-    }
-    let compared = figures.iter().flat_map(|figure| &figure.differences).flatten();
-    let compared = compared.filter(|difference| difference.p.is_some()).count();
-    if compared >= MANY {
-        said.push(format!(
-            "Of {compared} differences {:.0} have an asterisk by chance, if nothing differs.",
-            compared as f64 * crate::difference::SUPPORTED_P
-        ));
-    }
-    said
-}
-
-/// Whose laps are copies of one: a run, or some of its variants; none where no laps are.
-fn copied(figures: &[Compared], at: usize, label: &str) -> Option<String> {
-    let own = figures.iter().filter(|figure| !figure.laps[at].is_empty());
-    let variants: BTreeMap<&str, bool> =
-        own.map(|figure| (figure.variant.as_str(), figure.copies[at])).collect();
-    let copies = variants.iter().filter(|(_, are_copies)| **are_copies);
-    let copies: Vec<&str> = copies.map(|(variant, _)| *variant).collect();
-    match copies.len() {
-        0 => None,
-        all if all == variants.len() => Some(label.to_owned()),
-        _ => Some(format!("{} in {label}", copies.join(", "))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use record::{LoadFigures, Manifest, Percentiles, Row, Throughput};
+    use record::{LoadFigures, Manifest, Percentiles, Row, Status, Throughput};
 
+    use super::figures::VIRTUAL;
     use super::*;
 
     fn run(seconds: &[f64], laps: impl Fn(f64, u32) -> Row) -> RunDir {
@@ -423,7 +184,7 @@ mod tests {
         RunDir { manifest, lines: Vec::new(), rows, damage: Vec::new() }
     }
 
-    fn recovery(seconds: &[f64]) -> RunDir {
+    pub(super) fn recovery(seconds: &[f64]) -> RunDir {
         run(seconds, |seconds, lap| Row::measured("a", lap, seconds, 1_000_000))
     }
 
@@ -481,23 +242,6 @@ mod tests {
             assert!(runs.figures[0].differences[0].unwrap().is_supported());
             assert_eq!(runs.remarks, [""; 0]);
         }
-    }
-
-    #[test]
-    fn copies_are_told_by_variant_and_other_variants_may_need_more_laps() {
-        let of = |others: &[f64]| {
-            let mut run = recovery(&[10.0; 4]);
-            run.manifest.target = VIRTUAL.to_owned();
-            let other = |(seconds, lap): (&f64, u32)| Row::measured("b", lap, *seconds, 1_000_000);
-            run.rows.extend(others.iter().zip(1..).map(other));
-            run
-        };
-        let said = |others: &[f64]| Runs::of(&[&of(others), &of(others)]).remarks;
-        let one = said(&[5.0]);
-        assert!(one[0].starts_with("A and B have one lap each, too few to tell"), "{one:?}");
-        assert!(one[1].starts_with("Laps of a in A and a in B are copies of one: "), "{one:?}");
-        let several = said(&[5.0, 5.1, 5.2, 5.3]);
-        assert_eq!(several, one[1..], "laps enough of what has chance in it");
     }
 
     #[test]
@@ -590,21 +334,6 @@ mod tests {
         let worse = Runs::of(&[&of(100.0), &of(200.0)]).worse_by(5.0);
         let said: Vec<&str> = worse.iter().map(|worse| worse.text.as_str()).collect();
         assert_eq!(said, ["100th percentile latency of a, term is worse by 100.0 %"]);
-    }
-
-    #[test]
-    fn damage_and_what_one_run_alone_changed_are_said() {
-        let (mut a, mut b) = (recovery(&[10.0; 5]), recovery(&[10.0; 5]));
-        let (both, alone) = ("Faults are left out.", "The documents are generated.");
-        a.manifest.changes = vec![both.to_owned()];
-        b.manifest.changes = vec![both.to_owned(), alone.to_owned()];
-        b.damage.push("rows.jsonl is cut off: 1 of its 2 bytes are there.".to_owned());
-        let said = [
-            "B: rows.jsonl is cut off: 1 of its 2 bytes are there.",
-            "In B and not in A, not as in the plan: The documents are generated.",
-        ];
-        assert_eq!(Runs::of(&[&a, &b]).remarks, said);
-        assert_eq!(Runs::of(&[&a, &a]).remarks, [""; 0]);
     }
 
     #[test]
