@@ -2,6 +2,7 @@
 
 mod answering;
 mod answers;
+mod buckets;
 mod found;
 mod highlights;
 mod points_in_time;

@@ -5,6 +5,7 @@ mod copies;
 mod evidence;
 mod gains;
 mod goes_on;
+mod limiters;
 mod paths;
 mod streams;
 mod transfers;

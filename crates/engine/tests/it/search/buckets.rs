@@ -1,0 +1,142 @@
+//! What is made of the buckets of all shards: pipelines over them, and the best documents of each.
+
+use serde_json::{Value, json};
+use world::Env;
+
+use super::{filled, ids};
+use crate::common::Cluster;
+
+testbed::real_world!(pipelines_read_what_all_shards_found, the_best_documents_of_each_bucket);
+
+async fn pipelines_read_what_all_shards_found(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    filled(&c, 3, 0, 100).await;
+    let over = |path: &str| json!({"buckets_path": path});
+    let sum = json!({"sum": {"field": "n"}});
+    let body = json!({"size": 0, "aggs": {
+        "months": {"date_histogram": {"field": "at", "calendar_interval": "month"}, "aggs": {
+            "sum": sum, "all": {"cumulative_sum": over("sum")},
+            "rise": {"derivative": {"buckets_path": "sum", "unit": "day"}}, "curve": {"derivative": over("rise")},
+        }},
+        "best": {"max_bucket": over("months>sum")}, "mean": {"avg_bucket": over("months>_count")},
+        "rises": {"stats_bucket": over("months>rise")},
+        "words": {"terms": {"field": "word"}, "aggs": {
+            "sum": sum, "second": {"bucket_sort": {"sort": [{"sum": {"order": "desc"}}], "from": 1, "size": 1}},
+        }},
+        "rest": {"sum_bucket": over("words>sum")},
+    }});
+    let aggs = c.must("POST", "/a/_search", body.clone()).await["aggregations"].clone();
+    let months = aggs["months"]["buckets"].as_array().unwrap();
+    let column = |name: &str| months.iter().map(|month| &month[name]["value"]).collect::<Vec<_>>();
+    assert_eq!(column("sum"), [465.0, 1305.0, 2325.0, 855.0]);
+    assert_eq!(column("all"), [465.0, 1770.0, 4095.0, 4950.0]);
+    assert_eq!(column("rise")[1..], [840.0, 1020.0, -1470.0]);
+    assert_eq!(months[1]["rise"]["normalized_value"], 840.0 / 31.0);
+    assert_eq!((months[0].get("rise"), months[1].get("curve")), (None, None));
+    assert_eq!(column("curve")[2..], [180.0, -2490.0]);
+    assert_eq!(aggs["best"], json!({"value": 2325.0, "keys": ["2020-03-01T00:00:00.000Z"]}));
+    assert_eq!(aggs["mean"], json!({"value": 25.0}));
+    let rises = json!({"count": 3, "min": -1470.0, "max": 1020.0, "avg": 130.0, "sum": 390.0});
+    assert_eq!(aggs["rises"], rises);
+    let words = json!([{"key": "blue", "doc_count": 25, "sum": {"value": 1250.0}}]);
+    assert_eq!((&aggs["words"]["buckets"], &aggs["rest"]["value"]), (&words, &json!(1250.0)));
+
+    let typed = c.must("POST", "/a/_search?typed_keys=true", body).await["aggregations"].clone();
+    let names: Vec<&String> = typed.as_object().unwrap().keys().collect();
+    assert_eq!(
+        names,
+        [
+            "bucket_metric_value#best", "date_histogram#months", "simple_value#mean",
+            "simple_value#rest", "stats_bucket#rises", "sterms#words",
+        ]
+    );
+    let march = &typed["date_histogram#months"]["buckets"][2];
+    assert_eq!(march["derivative#curve"]["value"], 180.0);
+    assert_eq!(march["simple_value#all"]["value"], 4095.0);
+
+    let wrong = json!({"aggs": {
+        "words": {"terms": {"field": "word"}}, "mean": {"avg_bucket": over("words>price")},
+    }});
+    let (status, said) = c.ask("POST", "/a/_search", wrong).await;
+    assert_eq!((status, &said["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    assert!(
+        said.to_string().contains("No aggregation [price] found for path [words>price]"),
+        "{said}"
+    );
+    c.stop().await;
+}
+
+async fn the_best_documents_of_each_bucket(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    filled(&c, 3, 0, 100).await;
+    let search = async |body: Value| c.must("POST", "/a/_search", body).await;
+    let body = json!({"size": 0, "query": {"range": {"n": {"gte": 10}}}, "aggs": {"words": {
+        "terms": {"field": "word"},
+        "aggs": {"top": {"top_hits": {"from": 1, "size": 2, "sort": [{"n": "desc"}], "_source": ["n"]}}},
+    }}});
+    let buckets = search(body).await["aggregations"]["words"]["buckets"].clone();
+    for (at, word, total, best) in
+        [(0, "red", 45, [96, 95]), (1, "blue", 23, [94, 90]), (2, "green", 22, [93, 89])]
+    {
+        let hits = &buckets[at]["top"]["hits"];
+        assert_eq!(buckets[at]["key"], word);
+        assert_eq!(hits["total"], json!({"value": total, "relation": "eq"}), "{word}");
+        assert_eq!(hits["max_score"], Value::Null, "{word}");
+        let hit = |n: u64| {
+            let (id, source) = (n.to_string(), json!({"n": n}));
+            json!({"_index": "a", "_id": id, "_score": null, "_source": source, "sort": [n]})
+        };
+        assert_eq!(hits["hits"], json!([hit(best[0]), hit(best[1])]), "{word}");
+    }
+    let path = "/a/_search?rest_total_hits_as_int=true";
+    let as_int = c.must("POST", path, json!({"size": 0, "aggs": {"top": {"top_hits": {}}}})).await;
+    assert_eq!(as_int["aggregations"]["top"]["hits"]["total"], 100);
+    // By score: as the search itself finds them, where all is one bucket.
+    let by_score = json!({"size": 3, "query": {"match": {"text": "red number 17"}}, "aggs": {
+        "best": {"top_hits": {"sort": "_score"}},
+        "odd": {"filters": {"filters": {"few": {"range": {"n": {"lt": 5}}}}, "other_bucket": true},
+            "aggs": {"best": {"top_hits": {"size": 1, "_source": false}}}},
+    }});
+    let found = search(by_score).await;
+    let best = &found["aggregations"]["best"];
+    assert_eq!((ids(best), ids(best)[0]), (ids(&found), 17));
+    assert_eq!(best["hits"]["total"], found["hits"]["total"]);
+    assert_eq!(best["hits"]["hits"][0]["_source"], found["hits"]["hits"][0]["_source"]);
+    // Words may be added up in another order.
+    let near = |score: &Value| {
+        let (score, whole) =
+            (score.as_f64().unwrap(), found["hits"]["max_score"].as_f64().unwrap());
+        assert!((score - whole).abs() < 1e-5 * whole, "{score} {whole}");
+    };
+    near(&best["hits"]["max_score"]);
+    near(&best["hits"]["hits"][0]["_score"]);
+    let odd = &found["aggregations"]["odd"]["buckets"];
+    let of_other = odd["_other_"]["best"]["hits"]["hits"].as_array().unwrap();
+    assert_eq!((of_other.len(), &of_other[0]["_id"]), (1, &json!("17")));
+    assert_eq!(of_other[0].get("_source"), None);
+    near(&of_other[0]["_score"]);
+    assert_eq!(odd["few"]["best"]["hits"]["total"]["value"], 5);
+    // Within one another, with what columns hold; and buckets with nothing in them.
+    let nested = json!({"size": 0, "aggs": {
+        "months": {"date_histogram": {"field": "at", "calendar_interval": "month"}, "aggs": {
+            "words": {"terms": {"field": "word"}, "aggs": {"first": {"top_hits": {
+                "size": 1, "sort": [{"at": "asc"}], "docvalue_fields": ["at"], "_source": false,
+            }}}},
+        }},
+        "halves": {"range": {"field": "o.x", "ranges": [{"to": 5}, {"from": 5, "to": 1000}, {"from": 1000}]},
+            "aggs": {"last": {"top_hits": {"size": 1, "sort": [{"n": "desc"}]}}}},
+    }});
+    let aggs = search(nested).await["aggregations"].clone();
+    let february = &aggs["months"]["buckets"][1]["words"]["buckets"][0];
+    let first = &february["first"]["hits"]["hits"][0];
+    assert_eq!((&february["key"], &first["_id"]), (&json!("red"), &json!("31")));
+    assert_eq!(first["fields"], json!({"at": ["2020-02-01T00:00:00.000Z"]}));
+    let last = |at: usize| &aggs["halves"]["buckets"][at]["last"]["hits"];
+    assert_eq!(
+        (&last(0)["hits"][0]["_id"], &last(1)["hits"][0]["_id"]),
+        (&json!("9"), &json!("99"))
+    );
+    let none = json!({"total": {"value": 0, "relation": "eq"}, "max_score": null, "hits": []});
+    assert_eq!(*last(2), none);
+    c.stop().await;
+}

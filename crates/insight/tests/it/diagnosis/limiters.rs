@@ -1,0 +1,320 @@
+//! Recoveries that a limiter holds, and those that it does not though they are near it or pause.
+
+use insight::diagnosis::{Class, Finding};
+use record::observation::{Node, RoundTrip, Scope};
+
+use super::{LIMIT, judge, looks_at, only};
+use crate::common::{MB, recovery, rtt, settings};
+
+#[test]
+fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
+    let looks = looks_at(LIMIT / 2, |look, s| {
+        look.recoveries.push(recovery("j", s, LIMIT / 2));
+        for recovery in &mut look.recoveries {
+            recovery.target_throttle_ms = Some(s * 1500);
+            recovery.source_throttle_ms = Some(s * 300);
+        }
+        look.round_trips = rtt(5.0);
+    });
+    let finding = only(&looks);
+    assert_eq!((finding.class, finding.subjects.len()), (Class::RateLimit, 2));
+    assert!(finding.strength > 0.95, "{finding:?}");
+    let lift = finding.lift.unwrap();
+    assert_eq!(lift.setting.as_deref(), Some("indices.recovery.max_bytes_per_sec"));
+    assert_eq!((lift.now.as_deref(), lift.set_by), (Some("40mb"), Some(Scope::Persistent)));
+    // Latency of two recoveries of 2 x 512 KiB over 5 ms is far above the limit; what is nearer is not told.
+    assert_eq!(lift.to.as_deref(), Some("80mb"));
+    assert!(finding.next.sentence.unwrap().contains("latency"));
+}
+
+/// The trap: a limiter that pauses for bursts is not what holds, and pauses of several threads add up to more than
+/// the time.
+#[test]
+fn pauses_far_below_the_limit_are_bursts_of_latency() {
+    let looks = looks_at(9 * MB, |look, s| {
+        look.recoveries[0].source_throttle_ms = Some(s * 120);
+        look.recoveries[0].target_throttle_ms = Some(s * 120);
+        look.round_trips = rtt(100.0);
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Latency);
+    assert_eq!(finding.lift.unwrap().to.as_deref(), Some("5"));
+    let gain = finding.gain.unwrap();
+    assert!((gain.factor - 2.5).abs() < 1e-9, "{gain:?}");
+    assert!(finding.next.sentence.unwrap().contains("max_bytes_per_sec"));
+}
+
+/// The trap: the source alone pauses, and so the target never does.
+#[test]
+fn the_first_limiter_hides_the_other_so_both_are_summed() {
+    let looks = looks_at(LIMIT, |look, s| {
+        look.recoveries[0].source_throttle_ms = Some(s * 800);
+        look.nodes[0].throttle_ms = Some(s * 800);
+    });
+    let finding = only(&looks);
+    assert_eq!((finding.class, finding.place.as_str()), (Class::RateLimit, "a"));
+}
+
+/// The trap: an operator raised the limit, nothing paused, and nothing changed (Elasticsearch 32622).
+#[test]
+fn a_raised_limit_without_pauses_is_not_the_limit() {
+    let looks = looks_at(9 * MB, |look, _| {
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "400mb")]);
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::Latency);
+    assert!(finding.doubt.unwrap().contains("bandwidth"), "without a round trip it is a guess");
+}
+
+#[test]
+fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
+    let restored = |rate: u64, limit: Option<&'static str>| {
+        looks_at(rate, move |look, _| {
+            look.recoveries[0].kind = "SNAPSHOT".into();
+            look.recoveries[0].source = None;
+            look.recoveries[0].repository = Some("backup".into());
+            look.restore_limits =
+                limit.map(|limit| ("backup".to_owned(), limit.to_owned())).into_iter().collect();
+        })
+    };
+    let of_node = only(&restored(41 * MB, None));
+    assert_eq!(of_node.class, Class::RateLimit);
+    assert_eq!(
+        of_node.lift.unwrap().setting.as_deref(),
+        Some("indices.recovery.max_bytes_per_sec"),
+        "no API tells pauses of a restore, so that its rate alone speaks"
+    );
+    let of_repository = only(&restored(10 * MB, Some("10mb")));
+    assert_eq!(of_repository.class, Class::RateLimit);
+    assert!(
+        of_repository.sentence.starts_with("the repository backup is the bottleneck: 10.0 MB/s of")
+    );
+    let lift = of_repository.lift.unwrap();
+    assert!(lift.setting.is_none() && lift.action.starts_with("PUT _snapshot/backup"), "{lift:?}");
+    assert_eq!(of_repository.gain.unwrap().factor, 2.0);
+    // Beside other work that keeps the cores of the target busy: its rate is still that of the limit.
+    let mut beside = restored(10 * MB, Some("10mb"));
+    beside.iter_mut().for_each(|(_, look)| look.nodes[1].os_cpu_percent = Some(100));
+    assert_eq!(judge(&beside).findings[0].class, Class::RateLimit);
+    // Far below both: chunks and how many are in flight are no settings of a restore, and are not blamed.
+    let unknown = only(&restored(5 * MB, Some("10mb")));
+    assert_eq!(unknown.class, Class::Unknown);
+    assert!(unknown.ruled_out.iter().any(|one| one.class == Class::Latency));
+}
+
+#[test]
+fn the_limiter_of_a_repository_passes_its_own_restores_and_no_others() {
+    let beside_another = |rate: u64| {
+        judge(&looks_at(rate, |look, s| {
+            look.recoveries.push(recovery("j", s, 6 * MB));
+            for (recovery, repository) in look.recoveries.iter_mut().zip(["backup", "archive"]) {
+                recovery.kind = "SNAPSHOT".into();
+                recovery.source = None;
+                recovery.repository = Some(repository.into());
+            }
+            look.restore_limits = [("backup".to_owned(), "10mb".to_owned())].into();
+        }))
+    };
+    let held = beside_another(10 * MB);
+    let finding = held.findings.iter().find(|one| one.class == Class::RateLimit).unwrap();
+    let says = "the repository backup is the bottleneck: 10.0 MB/s of";
+    assert!(finding.sentence.starts_with(says), "{}", finding.sentence);
+    let factor = (LIMIT as f64 - 6e6) / 1e7;
+    assert!((finding.next.factor.unwrap() - factor).abs() < 0.01, "the other goes on: {finding:?}");
+    let below = beside_another(5 * MB);
+    assert!(below.findings.iter().all(|one| one.class != Class::RateLimit), "{below:#?}");
+}
+
+/// Five chunks that queued up at 1 MB/s keep to it for a while after the limit was raised.
+#[test]
+fn a_limit_that_has_just_changed_is_not_blamed_by_its_new_value() {
+    let of = |rate_after: u64| {
+        looks_at(MB, |look, s| {
+            let recovery = &mut look.recoveries[0];
+            recovery.recovered_bytes = Some(s.min(6) * MB + s.saturating_sub(6) * rate_after);
+            recovery.source_throttle_ms = Some(s * 1900);
+            let limit = if s <= 6 { "1mb" } else { "8mb" };
+            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+        })
+    };
+    let finding = only(&of(2 * MB));
+    assert_eq!(finding.class, Class::RateLimit);
+    let said = &finding.sentence;
+    assert!(said.contains("from 1mb to 8.39 MB/s within the last 4.00 s"), "{said}");
+    assert!(said.contains("not yet through: 2.00 MB/s"), "{said}");
+    assert!(finding.gain.is_none() && finding.lift.unwrap().setting.is_none());
+    let through = only(&of(8 * MB));
+    assert!(!through.sentence.contains("through:"), "{}", through.sentence);
+}
+
+/// What has passed by now is through: a rate that still is not the limit's has another cause, or the limiter is not
+/// the one that holds.
+#[test]
+fn a_change_is_not_on_its_way_for_ever() {
+    let mut looks = looks_at(MB, |look, s| {
+        look.recoveries[0].source_throttle_ms = Some(s * 1900);
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "8mb")]);
+    });
+    looks[0].1.settings = settings(&[("indices.recovery.max_bytes_per_sec", "1mb")]);
+    let finding = only(&looks);
+    assert!(!finding.sentence.contains("through:"), "{}", finding.sentence);
+}
+
+/// Chunks that come in lumps: one step between looks is at the new limit by chance, the others are not yet.
+#[test]
+fn one_step_does_not_tell_that_a_change_is_through() {
+    let looks = looks_at(MB, |look, s| {
+        let lump = if s == 10 { 8 * MB } else { 0 };
+        look.recoveries[0].recovered_bytes = Some(s * MB + lump);
+        look.recoveries[0].source_throttle_ms = Some(s * 1900);
+        let limit = if s <= 6 { "1mb" } else { "8mb" };
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+    });
+    let finding = only(&looks);
+    assert!(finding.sentence.contains("not yet through: 3.67 MB/s"), "{}", finding.sentence);
+}
+
+/// Two nodes with limiters that would each be raised by as much as its own round trip allows.
+#[test]
+fn one_setting_is_proposed_one_value() {
+    let looks = looks_at(LIMIT, |look, s| {
+        let other = Node { name: "d".into(), ..look.nodes[1].clone() };
+        look.nodes.extend([Node { name: "c".into(), ..look.nodes[0].clone() }, other]);
+        let mut second = recovery("j", s, LIMIT * 9 / 10);
+        (second.source, second.target) = (Some("c".into()), Some("d".into()));
+        look.recoveries.push(second);
+        for recovery in &mut look.recoveries {
+            recovery.target_throttle_ms = Some(s * 900);
+        }
+        look.round_trips = rtt(20.0);
+        look.round_trips.push(RoundTrip { from: "c".into(), to: "d".into(), rtt_ms: 10.0 });
+    });
+    let findings = judge(&looks).findings;
+    assert!(findings.len() == 2 && findings.iter().all(|f| f.class == Class::RateLimit));
+    let to = |finding: &Finding| finding.lift.as_ref().and_then(|lift| lift.to.clone());
+    assert_eq!((to(&findings[0]), to(&findings[1])), (Some("50mb".to_owned()), None));
+    let second = findings[1].lift.as_ref().unwrap();
+    assert!(second.action.contains("try 50mb first") && findings[1].gain.is_none());
+}
+
+/// The trap: chunks of 4 MB come in bursts, so that a limiter pauses some of them far below its rate.
+#[test]
+fn a_path_that_is_full_below_a_limit_is_not_excused_by_the_pauses_of_bursts() {
+    let at = |rate: u64, paused_ms: u64| {
+        let looks = looks_at(rate, |look, s| {
+            let pairs = [
+                ("indices.recovery.max_bytes_per_sec", "200mb"),
+                ("indices.recovery.chunk_size", "4mb"),
+                ("indices.recovery.max_concurrent_file_chunks", "8"),
+            ];
+            look.settings = settings(&pairs);
+            look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
+            look.round_trips = rtt(3.4);
+        });
+        judge(&looks).findings.swap_remove(0)
+    };
+    // Each of eight chunks pauses for a twentieth of the time.
+    let path = at(135 * MB, 460);
+    assert_eq!(path.class, Class::Bandwidth);
+    let limiter = path.ruled_out.iter().find(|one| one.class == Class::RateLimit).unwrap();
+    assert!(limiter.why.contains("chunks pause 5."), "{limiter:?}");
+    assert_eq!(at(200 * MB, 4600).class, Class::RateLimit);
+    assert_eq!(at(135 * MB, 4600).class, Class::RateLimit, "others use the rest of the limit");
+}
+
+/// No limiter lets more through than its rate: what comes in lumps is not said to be more than all of it.
+#[test]
+fn a_rate_just_above_a_limit_is_said_to_be_all_of_it() {
+    let above = only(&looks_at(LIMIT * 102 / 100, |look, s| {
+        look.recoveries[0].source_throttle_ms = Some(s * 1000);
+        look.recoveries[0].target_throttle_ms = Some(s * 1000);
+    }));
+    assert_eq!(above.class, Class::RateLimit);
+    assert!(above.sentence.contains("41.9 MB/s of the 41.9 MB/s"), "{}", above.sentence);
+    let formula = above.gain.unwrap().formula;
+    assert!(formula.contains("chunks pause 100 % of their time"), "{formula}");
+}
+
+/// The trap: what a path carries happens to be near the limit, which pauses nobody.
+#[test]
+fn a_level_rate_near_a_limit_that_pauses_nobody_is_the_path() {
+    let at = |paused_ms: u64| {
+        let looks = looks_at(LIMIT * 85 / 100, |look, s| {
+            look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", "5")]);
+            look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
+            look.round_trips = rtt(20.0);
+        });
+        only(&looks).class
+    };
+    assert_eq!(at(20), Class::Bandwidth);
+    // Chunks that come in bursts: without their pauses they would be faster by a twentieth.
+    assert_eq!(at(250), Class::Bandwidth);
+    assert_eq!(at(900), Class::RateLimit);
+}
+
+/// A chunk of 512 KiB takes 8 s to pass 64 KiB/s: no look of ten seconds has to see one come.
+#[test]
+fn a_limit_so_low_that_nothing_came_while_one_looked_is_named_by_itself() {
+    let at = |limit: &'static str, came: u64, ran_s: u64| {
+        let looks = looks_at(0, |look, s| {
+            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+            let recovery = &mut look.recoveries[0];
+            recovery.total_ms = Some(ran_s * 1000 + s * 1000);
+            recovery.recovered_bytes = Some(came * (512 << 10));
+            look.round_trips = rtt(20.0);
+        });
+        only(&looks)
+    };
+    for finding in [at("64kb", 0, 1), at("64kb", 1, 2)] {
+        assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
+        assert_eq!(finding.lift.unwrap().to.as_deref(), Some("512kb"));
+        assert_eq!(finding.gain.unwrap().factor, 8.0);
+        assert!(finding.doubt.is_some());
+    }
+    // The next chunk was due long ago, or would have been.
+    let late = at("64kb", 0, 30);
+    assert_eq!(late.class, Class::Unknown);
+    assert!(late.sentence.contains("nothing came meanwhile"), "{}", late.sentence);
+    assert_eq!(at("2mb", 0, 1).class, Class::Unknown);
+}
+
+/// A chunk of 512 KiB passes 200 KiB/s in 2.56 s, and its pause is told then: each verdict on the way is the limit's.
+#[test]
+fn at_200_kb_the_first_verdict_is_the_limit() {
+    let looks = looks_at(0, |look, s| {
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "200kb")]);
+        let recovery = &mut look.recoveries[0];
+        let ran_ms = 6000 + s * 1000;
+        let passed = ran_ms / 2560;
+        recovery.total_ms = Some(ran_ms);
+        recovery.recovered_bytes = Some(passed * (512 << 10));
+        // Of two chunks in flight each waits for the one before it; the first had nobody to wait for.
+        recovery.source_throttle_ms = Some((passed * 5120).saturating_sub(2560));
+        look.round_trips = rtt(20.0);
+    });
+    for seen in 2..=looks.len() {
+        let finding = only(&looks[..seen]);
+        assert_eq!(finding.class, Class::RateLimit, "after {seen} looks: {finding:?}");
+        // No chunk may come between two looks; the recovery moves all the same.
+        let lines = finding.evidence.iter().map(|line| &line.value);
+        for said in lines.chain([&finding.sentence]) {
+            assert!(!said.contains("0.00 MB/s"), "after {seen} looks: {said}");
+        }
+    }
+}
+
+/// The trap: two chunks came while one looked, and by chance it were not three.
+#[test]
+fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
+    let looks = looks_at(0, |look, s| {
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "256kb")]);
+        let recovery = &mut look.recoveries[0];
+        recovery.total_ms = Some(30_000 + s * 1000);
+        // A chunk takes 2 s; the last of these came just before the first look.
+        recovery.recovered_bytes = Some((16 + s / 4) * (512 << 10));
+        recovery.source_throttle_ms = Some(30_000 + s / 4 * 2000);
+        look.round_trips = rtt(20.0);
+    });
+    let finding = only(&looks);
+    assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
+}
