@@ -56,9 +56,7 @@ mod server;
 mod settings;
 mod spread;
 mod stats;
-mod surface;
-#[cfg(test)]
-mod surface_test;
+pub mod surface;
 mod synthetic_batch;
 mod table;
 mod tasks;
@@ -77,7 +75,9 @@ pub use engine::core::{BasicAuth, PresentedAs};
 pub use hosts::is_own_name;
 pub use index::check_new_index;
 pub use message::{RestMessage, RestRequest, RestResponse};
+pub use parameters::asked_for;
 pub use router::{check_request, handle};
+pub use routes::{ROUTES, Route};
 pub use server::RestListener;
 pub use templates::check_template;
 

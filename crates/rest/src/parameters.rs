@@ -1,11 +1,8 @@
 //! The parameters of a request: `?pretty&timeout=30s`.
 
 use std::borrow::Cow;
-#[cfg(test)]
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-#[cfg(test)]
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -19,10 +16,15 @@ use engine::transport::Result;
 /// Parameters that every request may have: they say how the answer looks.
 const COMMON: &[&str] = &["error_trace", "filter_path", "format", "human", "pretty"];
 
-#[cfg(test)]
 thread_local! {
-    /// The names that were asked for, given or not: by these it is known which parameters a handler reads.
-    pub(super) static ASKED_FOR: RefCell<BTreeSet<String>> = RefCell::default();
+    /// The names that were asked for, once somebody wants to know.
+    static ASKED_FOR: RefCell<Option<BTreeSet<String>>> = const { RefCell::new(None) };
+}
+
+/// The names of parameters that were asked for on this thread, given or not, since this was called last: by these it is
+/// known which ones a handler reads. None before the first call.
+pub fn asked_for() -> BTreeSet<String> {
+    ASKED_FOR.replace(Some(BTreeSet::new())).unwrap_or_default()
 }
 
 /// Groups of parameters that a route knows; a text may name several, with spaces in between.
@@ -74,8 +76,11 @@ impl Query {
 
     /// The value of a parameter; none where it was not given.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        #[cfg(test)]
-        ASKED_FOR.with_borrow_mut(|names| names.insert(name.to_owned()));
+        ASKED_FOR.with_borrow_mut(|names| {
+            if let Some(names) = names {
+                names.insert(name.to_owned());
+            }
+        });
         self.0.get(name).map(String::as_str)
     }
 

@@ -108,19 +108,21 @@ pub fn check_request(method: &str, path: &str) -> Result<()> {
 
 /// Answers one request. Never fails: what goes wrong is an answer, too.
 pub fn handle(node: &Node, request: RestRequest) -> LocalFuture<'_, RestResponse> {
-    Box::pin(handle_as(node, request, None))
+    handle_as(node, request, None)
 }
 
 /// The same of a client that sent an `X-Opaque-Id`.
-pub(super) async fn handle_as(
+pub(super) fn handle_as(
     node: &Node,
     request: RestRequest,
     opaque_id: Option<String>,
-) -> RestResponse {
-    node.passes().await;
-    let response = answer(node, request, opaque_id).await;
-    node.passes().await;
-    response
+) -> LocalFuture<'_, RestResponse> {
+    Box::pin(async move {
+        node.passes().await;
+        let response = answer(node, request, opaque_id).await;
+        node.passes().await;
+        response
+    })
 }
 
 /// Answers a request.
@@ -226,7 +228,7 @@ fn prepare(
     let manager_limit = manager_limit(&query)?;
     let index = parts.get("index").map(String::as_str);
     let task = actions::begin(node, route.names, index, &body, opaque_id);
-    Ok((route.run, Call { node: node.clone(), parts, query, body, manager_limit, task }))
+    Ok((route.handler(), Call { node: node.clone(), parts, query, body, manager_limit, task }))
 }
 
 /// No route: says so, and which one was probably meant.

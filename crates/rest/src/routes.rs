@@ -22,13 +22,15 @@ use world::LocalFuture;
 pub(super) type Handler = fn(Call) -> LocalFuture<'static, Result<Reply>>;
 
 /// A line of the table.
-pub(super) struct Route {
-    /// The APIs of the field that it is, by the names that clients give them.
-    pub(super) names: &'static str,
-    pub(super) methods: &'static [&'static str],
-    pub(super) paths: &'static [&'static str],
-    pub(super) known: Known,
-    pub(super) run: Handler,
+pub struct Route {
+    /// The APIs of the field that it is, by the names that clients give them, with spaces in between.
+    pub names: &'static str,
+    /// The methods of its requests.
+    pub methods: &'static [&'static str],
+    /// Their paths, with the names of the parts in braces.
+    pub paths: &'static [&'static str],
+    /// The parameters that it knows, in groups; a text may name several, with spaces in between.
+    pub known: Known,
 }
 
 /// The APIs that read a body.
@@ -42,6 +44,11 @@ const WITH_BODY: &str = "bulk ccr.follow ccr.forget_follower ccr.put_auto_follow
                          update_by_query";
 
 impl Route {
+    /// Who answers its requests.
+    pub(super) fn handler(&self) -> Handler {
+        HANDLERS[ROUTES.element_offset(self).expect("routes are lines of the table")]
+    }
+
     /// Whether a body is read. To any other API it is refused where it says something, which OpenSearch passes over.
     pub(super) fn reads_body(&self) -> bool {
         WITH_BODY.split(' ').any(|name| name == self.names)
@@ -49,18 +56,21 @@ impl Route {
 }
 
 /// Declares the table: names, methods, paths, parameters, and who answers; in brackets behind that, what it is told
-/// beside the request.
+/// beside the request. Who answers is apart, so that tests of paths and names do not compile all that is served.
 macro_rules! routes {
     ($(
         $names:literal, $methods:expr, [$($path:literal),+], [$($known:expr),*], $($run:ident)::+ $(($told:expr))?;
     )*) => {
-        pub(super) static ROUTES: &[Route] = &[$(Route {
+        /// What is offered.
+        pub static ROUTES: &[Route] = &[$(Route {
             names: $names,
             methods: $methods,
             paths: &[$($path),+],
             known: &[$($known),*],
-            run: |call| Box::pin($($run)::+(call $(, $told)?)),
         }),*];
+
+        /// Who answers the requests of each line.
+        static HANDLERS: &[Handler] = &[$(|call| Box::pin($($run)::+(call $(, $told)?))),*];
     };
 }
 

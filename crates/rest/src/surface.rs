@@ -1,4 +1,5 @@
-//! The APIs of the field that this engine does not offer, each with what to do instead: `surface.txt`, read.
+//! The APIs of the field that this engine does not offer, each with what to do instead: `surface.txt`, read. And what
+//! `docs/rest.md` says beside that: parameters that are ignored or refused, and what is answered otherwise.
 
 use std::sync::OnceLock;
 
@@ -7,13 +8,15 @@ use engine::transport::Failure;
 
 /// An API of the field that is refused.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub struct Refused {
     /// As the field's clients name it.
-    pub(super) name: &'static str,
-    pub(super) methods: Vec<&'static str>,
-    pub(super) paths: Vec<&'static str>,
+    pub name: &'static str,
+    /// The methods of its requests.
+    pub methods: Vec<&'static str>,
+    /// Their paths, with the names of the parts in braces.
+    pub paths: Vec<&'static str>,
     /// What its callers are to do instead.
-    pub(super) instead: &'static str,
+    pub instead: &'static str,
 }
 
 impl Refused {
@@ -24,8 +27,7 @@ impl Refused {
 }
 
 /// Parameters that are taken and change nothing, by the reason why that is harmless.
-#[cfg(test)]
-pub(super) const IGNORED: &[(&str, &str)] = &[
+pub const IGNORED: &[(&str, &str)] = &[
     (
         "every node has the whole state and reads its own, so that the manager is waited for by changes, and by the \
          health unless `local`: as long as the request says, and 30 s at most",
@@ -53,8 +55,7 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
 ];
 
 /// The same of parameters that have their effect elsewhere: the reason, the parameters, and the APIs.
-#[cfg(test)]
-pub(super) const IGNORED_OF: &[(&str, &str, &str)] = &[
+pub const IGNORED_OF: &[(&str, &str, &str)] = &[
     ("it adds parts that this engine does not keep", "fields", "indices.stats nodes.stats"),
     (
         "the primary answers, which has every document; a preference for certain copies alone is refused",
@@ -71,8 +72,7 @@ pub(super) const IGNORED_OF: &[(&str, &str, &str)] = &[
 ];
 
 /// Parameters that are known so that they are refused by their names, whatever they say: the parameters, and the APIs.
-#[cfg(test)]
-pub(super) const REFUSED_OF: &[(&str, &str)] = &[
+pub const REFUSED_OF: &[(&str, &str)] = &[
     (
         "pipeline require_alias stored_fields version version_type",
         "bulk create delete exists exists_source get get_source index mget update",
@@ -87,8 +87,7 @@ pub(super) const REFUSED_OF: &[(&str, &str)] = &[
 ];
 
 /// What is answered otherwise than in the field.
-#[cfg(test)]
-pub(super) const DIFFERENCES: &[(&str, &str)] = &[
+pub const DIFFERENCES: &[(&str, &str)] = &[
     (
         "scores of a text field that was mapped later",
         "a copy that has segments when the field is mapped keeps no lengths of its texts, so that all texts count as \
@@ -180,7 +179,7 @@ pub(super) const DIFFERENCES: &[(&str, &str)] = &[
 ];
 
 /// All that is refused.
-pub(super) fn refused() -> &'static [Refused] {
+pub fn refused() -> &'static [Refused] {
     static READ: OnceLock<Vec<Refused>> = OnceLock::new();
     READ.get_or_init(|| read(include_str!("surface.txt")))
 }

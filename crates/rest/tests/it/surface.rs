@@ -8,14 +8,10 @@ use bytes::Bytes;
 use engine::{Node, NodeConfig};
 use query::refused::{AGGREGATIONS, HIGHLIGHT, PARAMETERS, QUERIES, SEARCH, TYPES, all};
 use query::{FieldType, Mapping, parse_search};
+use rest::surface::{DIFFERENCES, IGNORED, IGNORED_OF, REFUSED_OF, refused};
+use rest::{ROUTES, RestRequest, asked_for, handle};
 use serde_json::{Value, json};
 use world::Env;
-
-use super::message::RestRequest;
-use super::parameters::ASKED_FOR;
-use super::router::handle;
-use super::routes::ROUTES;
-use super::surface::{DIFFERENCES, IGNORED, IGNORED_OF, REFUSED_OF, refused};
 
 /// Words of one kind: what there is, and what is refused with what to send instead.
 struct Words {
@@ -220,7 +216,7 @@ async fn start(env: &Env) -> Node {
     let host = env.host("n");
     let (transport, http) = (host.any_address(), host.any_address());
     let config = NodeConfig::new("n", "c", &["n".to_owned()], "/data/n");
-    super::start(&host, NodeConfig { transport, http, ..config }).await.unwrap()
+    rest::start(&host, NodeConfig { transport, http, ..config }).await.unwrap()
 }
 
 /// What an API needs to be answered well: a body, or 404 where it asks for what this cluster has not.
@@ -351,9 +347,9 @@ fn what_is_offered_is_answered() {
                 let opens = matches!(route.names, "create_pit" | "open_point_in_time");
                 let more = if opens { "?keep_alive=1m" } else { "" };
                 let path = concrete(path) + more;
-                ASKED_FOR.take();
+                asked_for();
                 let (status, said) = ask(&node, method, &path, body).await;
-                read.extend(ASKED_FOR.take());
+                read.extend(asked_for());
                 let fits = status == expected || known(route.names, status);
                 if !fits {
                     wrong.push(format!("{method} {path}: {status}, not {expected}: {said}"));

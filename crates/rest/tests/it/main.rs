@@ -1,0 +1,3 @@
+//! The surface as a page, and each API sent to a node.
+
+mod surface;
