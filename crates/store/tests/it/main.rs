@@ -4,6 +4,7 @@ mod common;
 mod copies;
 mod crash;
 mod damage;
+mod earlier;
 mod mapping;
 mod record_log;
 mod recovery;
