@@ -1,6 +1,7 @@
-//! Plans and tracks executed in virtual time and on threads of this process; the load driver.
+//! Plans and tracks executed in virtual time and on threads of this process; the load driver; the calibration.
 
 mod buckets;
+mod calibration;
 mod common;
 mod following;
 mod fuzz;

@@ -177,7 +177,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let name = format!("{target} {}", nodes.name());
             (Some(name), calibrate_target(|env| nodes.clusters(env), args.laps, tell)?)
         }
-        None => (None, calibrate(&args.dir, args.laps, tell)?),
+        None => (None, calibrate(&args.dir, args.laps, &tell)?),
     };
     let calibration = Calibration {
         target,

@@ -38,37 +38,52 @@ impl<'de> Deserializer<'de> for &mut Fields {
     }
 }
 
-/// That a section has the keys of a type, and asks for those that the type needs.
-fn has_keys_of<T: for<'de> Deserialize<'de>>(section: &'static Section) {
+/// What a type says of itself.
+struct OfType {
+    fields: Vec<&'static str>,
+    /// What is wrong with a table of these keys, if anything is.
+    refuses: fn(&[&Key]) -> Option<String>,
+}
+
+/// Little more than what differs by type: what is done with it is compiled once.
+fn of_type<T: for<'de> Deserialize<'de>>() -> OfType {
     let mut fields = Fields(Vec::new());
     let _ = T::deserialize(&mut fields);
-    let (mut known, mut there) = (fields.0.clone(), section.names());
+    let refuses = |keys: &[&Key]| T::deserialize(read(keys)).err().map(|error| error.to_string());
+    OfType { fields: fields.0, refuses }
+}
+
+/// A table that has these keys, each with its example.
+fn read(keys: &[&Key]) -> toml::de::Deserializer<'static> {
+    let mut all = DeTable::new();
+    for key in keys {
+        all.insert(Spanned::new(0..0, key.name.into()), key.replacement(0..0));
+    }
+    toml::de::Deserializer::from(Spanned::new(0..0, all))
+}
+
+/// That a section has the keys of a type, and asks for those that the type needs.
+fn has_keys_of<T: for<'de> Deserialize<'de>>(section: &'static Section) {
+    compare(section, of_type::<T>());
+}
+
+fn compare(section: &'static Section, of: OfType) {
+    let (mut known, mut there) = (of.fields, section.names());
     known.sort_unstable();
     there.sort_unstable();
     assert_eq!(there, known, "{}: plan/keys/ against plan/document.rs", section.title);
     let needed: Vec<&Key> = section.keys.iter().filter(|key| key.default.is_none()).collect();
-    let read = |without: Option<&str>| {
-        let mut all = DeTable::new();
-        for key in needed.iter().filter(|key| Some(key.name) != without) {
-            all.insert(Spanned::new(0..0, key.name.into()), key.replacement(0..0));
-        }
-        T::deserialize(toml::de::Deserializer::from(Spanned::new(0..0, all)))
-    };
-    if let Err(error) = read(None) {
+    if let Some(error) = (of.refuses)(&needed) {
         panic!("{}: its type needs more than the table says: {error}", section.title);
     }
-    for key in &needed {
-        let name = key.name;
-        assert!(read(Some(name)).is_err(), "{}: nothing needs {name}", section.title);
+    for Key { name, .. } in &needed {
+        let without: Vec<&Key> = needed.iter().copied().filter(|key| key.name != *name).collect();
+        assert!((of.refuses)(&without).is_some(), "{}: nothing needs {name}", section.title);
     }
     // Whatever may be left out may be there, too.
     for key in section.keys.iter().filter(|key| key.default.is_some()) {
-        let mut all = DeTable::new();
-        for key in needed.iter().copied().chain([key]) {
-            all.insert(Spanned::new(0..0, key.name.into()), key.replacement(0..0));
-        }
-        let read = T::deserialize(toml::de::Deserializer::from(Spanned::new(0..0, all)));
-        if let Err(error) = read {
+        let with: Vec<&Key> = needed.iter().copied().chain([key]).collect();
+        if let Some(error) = (of.refuses)(&with) {
             panic!("{} {} = {}: {error}", section.title, key.name, key.example);
         }
     }
