@@ -98,6 +98,7 @@ mod tests {
     use tantivy::schema::{STORED, STRING, Schema};
     use tantivy::{Index, doc};
 
+    use super::super::in_memory::searcher;
     use super::*;
 
     fn document(n: u32, bytes: usize) -> FetchedHit {
@@ -111,10 +112,7 @@ mod tests {
         let mut schema = Schema::builder();
         let id = schema.add_text_field("id", STRING | STORED);
         let index = Index::create_in_ram(schema.build());
-        let mut writer = index.writer_with_num_threads(1, 15_000_000).unwrap();
-        writer.add_document(doc!(id => "0")).unwrap();
-        writer.commit().unwrap();
-        let searcher = index.reader().unwrap().searcher();
+        let searcher = searcher(&index, vec![doc!(id => "0")]);
         let cache = DocumentCache::default();
         let (large, hot) = (100 << 10, [(0, 0)]);
         for n in 0..100 {

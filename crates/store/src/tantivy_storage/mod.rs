@@ -20,6 +20,7 @@
 //! | `document_cache.rs` | documents that hits showed lately |
 //! | `incoming.rs` | files being received |
 //! | `schema.rs` | mapping to schema |
+//! | `in_memory.rs` | small indexes of unit tests |
 //!
 //! A refresh is a commit of the index library in `index/`; that directory is scratch. Our commits are hard
 //! links of its files beside it, so merges and refreshes go on without touching them.
@@ -29,6 +30,8 @@ mod commits;
 mod document_cache;
 mod documents;
 mod english;
+#[cfg(test)]
+mod in_memory;
 mod incoming;
 mod log;
 mod log_checkpoint;

@@ -309,11 +309,12 @@ impl Sink for DocumentSink<'_> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tantivy::Index;
     use tantivy::schema::DateOptions;
-    use tantivy::{Index, IndexWriter};
 
     use super::*;
     use crate::tantivy_storage::analyzer;
+    use crate::tantivy_storage::in_memory::searcher;
 
     #[test]
     fn every_type_reaches_its_column_or_its_words() {
@@ -335,10 +336,7 @@ mod tests {
         mapping.read(source, true, &mut sink).unwrap();
         let index = Index::create_in_ram(schema.clone());
         analyzer::register(&index);
-        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
-        writer.add_document(sink.document).unwrap();
-        writer.commit().unwrap();
-        let searcher = index.reader().unwrap().searcher();
+        let searcher = searcher(&index, vec![sink.document]);
         let segment = searcher.segment_reader(0);
         let columns = segment.fast_fields();
         assert_eq!(columns.bool("b").unwrap().first(0), Some(true));

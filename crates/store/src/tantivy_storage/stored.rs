@@ -111,6 +111,7 @@ mod tests {
     use tantivy::schema::{STORED, STRING, Schema};
     use tantivy::{Index, doc};
 
+    use super::super::in_memory::searcher;
     use super::*;
 
     /// The bytes that are cut out are those that the library reads, whatever the sizes.
@@ -123,18 +124,16 @@ mod tests {
         let routing = schema.add_text_field("routing", STORED);
         let fields = StoredFields { id, source, routing: Some(routing) };
         let index = Index::create_in_ram(schema.build());
-        let mut writer = index.writer_with_num_threads(1, 15_000_000).unwrap();
         let sizes = [0, 1, 127, 128, 16_383, 16_384, 70_000];
-        for size in sizes {
+        let document = |size: usize| {
             let bytes: Vec<u8> = (0..size).map(|n| (n % 251) as u8).collect();
             let mut document = doc!(other => 7u64, source => bytes, id => "ä".repeat(size % 300));
             if size % 2 == 1 {
                 document.add_text(routing, "r".repeat(size % 200));
             }
-            writer.add_document(document).unwrap();
-        }
-        writer.commit().unwrap();
-        let searcher = index.reader().unwrap().searcher();
+            document
+        };
+        let searcher = searcher(&index, sizes.into_iter().map(document).collect());
         let mut seen = 0;
         for segment in searcher.segment_readers() {
             let store = segment.get_store_reader(2).unwrap();

@@ -226,9 +226,10 @@ pub(super) fn double_bits(value: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use tantivy::schema::{DateOptions, DateTimePrecision, NumericOptions, Schema};
-    use tantivy::{Index, IndexWriter, TantivyDocument};
+    use tantivy::{Index, TantivyDocument};
 
     use super::*;
+    use crate::tantivy_storage::in_memory::searcher;
     use crate::tantivy_storage::schema::nanos;
 
     #[test]
@@ -254,16 +255,14 @@ mod tests {
         let older = builder.add_date_field("older", dates.set_fast());
         let newer = builder.add_i64_field("newer", NumericOptions::default().set_fast());
         let index = Index::create_in_ram(builder.build());
-        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
         let moments = [-1, 0, 951_868_800_001];
-        for ms in moments {
+        let document = |ms: i64| {
             let mut document = TantivyDocument::new();
             document.add_date(older, nanos(ms));
             document.add_i64(newer, ms);
-            writer.add_document(document).unwrap();
-        }
-        writer.commit().unwrap();
-        let searcher = index.reader().unwrap().searcher();
+            document
+        };
+        let searcher = searcher(&index, moments.map(document).to_vec());
         for path in ["older", "newer"] {
             let column = Column::open(searcher.segment_reader(0), path, FieldType::Date).unwrap();
             let (mut bits, mut found) = (Vec::new(), Vec::new());

@@ -44,21 +44,18 @@ pub(super) fn near_words(
 #[cfg(test)]
 mod tests {
     use tantivy::schema::{STRING, Schema};
-    use tantivy::{Index, IndexWriter, doc};
+    use tantivy::{Index, doc};
 
     use super::*;
+    use crate::tantivy_storage::in_memory::searcher;
 
     #[test]
     fn the_nearest_words_come_first() {
         let mut schema = Schema::builder();
         let field = schema.add_text_field("f", STRING);
         let index = Index::create_in_ram(schema.build());
-        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
-        for word in ["abc", "acb", "ab", "abxy", "été", "ete", "far"] {
-            writer.add_document(doc!(field => word)).unwrap();
-        }
-        writer.commit().unwrap();
-        let searcher = index.reader().unwrap().searcher();
+        let words = ["abc", "acb", "ab", "abxy", "été", "ete", "far"];
+        let searcher = searcher(&index, words.map(|word| doc!(field => word)).to_vec());
         let near = |word: &str, transpositions| {
             let edits_from = (0, 0);
             let of = Fuzziness { edits_from, prefix_chars: 0, words_max: 50, transpositions };
