@@ -557,8 +557,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         world::real_world::run(7, |env| async move {
             let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
-            create(&env, &copy, &mapping, "history").await.unwrap();
-            let (storage, _) = TantivyStorage::open(&env, &copy, &mapping, false).await.unwrap();
+            commits::create(&copy, &mapping, "history").unwrap();
+            let (lock, stored) = commits::prepare(&copy).unwrap();
+            let (shared, _) = Shared::open(copy, lock, stored, &mapping).unwrap();
+            let (cache, documents) = (RequestCache::default(), DocumentCache::default());
+            let storage = TantivyStorage { env, shared: Arc::new(shared), cache, documents };
             assert_eq!(storage.index_work(1, 10), Work::Index { documents: 1, bytes: 10 });
             let room = storage.shared.handles().queue.take(40 << 20);
             assert_eq!(storage.index_work(1, 10), Work::DiskWrite { bytes: 10 });
