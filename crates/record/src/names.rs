@@ -1,4 +1,6 @@
-//! The nearest names to one that is not known, for error messages; and names that match a pattern.
+//! The nearest names to one that is not known, for error messages; names that match a pattern, and names in a sentence.
+
+use std::borrow::Borrow;
 
 /// Longer names are compared with none: what this costs grows with the product of the two lengths, and nobody mistypes
 /// the like.
@@ -25,6 +27,14 @@ pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -
     match near.as_slice() {
         [] => String::new(),
         names => format!("; did you mean {}?", names.join(" or ")),
+    }
+}
+
+/// Names in a sentence: `a`, `a and b`, `a, b and c`.
+pub fn listed<S: Borrow<str>>(names: &[S]) -> String {
+    match names {
+        [before @ .., last] if !before.is_empty() => before.join(", ") + " and " + last.borrow(),
+        names => names.join(""),
     }
 }
 
@@ -86,6 +96,12 @@ mod tests {
     fn a_pattern_of_many_stars_costs_its_length() {
         let (pattern, name) = (format!("{}b", "*a".repeat(200)), "a".repeat(10_000));
         assert!(!matches(&pattern, &name));
+    }
+
+    #[test]
+    fn the_last_of_many_is_joined_by_a_word() {
+        let said = [&[][..], &["a"], &["a", "b"], &["a", "b", "c"]].map(listed);
+        assert_eq!(said, ["", "a", "a and b", "a, b and c"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a reader must know of runs that are compared.
 
+use record::names::listed;
 use std::collections::BTreeMap;
 
 use record::Status;
@@ -79,7 +80,7 @@ pub(super) fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec
         said.push(format!(
             "Laps of {} are copies of one: virtual time repeats what has no chance in it. They count as one lap, without \
              p. Chance is in runs on real nodes, and in other seeds (--seed) of plans that draw.",
-            of_copies.join(" and ")
+            listed(&of_copies)
         ));
     }
     let compared = figures.iter().flat_map(|figure| &figure.differences).flatten();

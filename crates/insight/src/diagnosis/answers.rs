@@ -1,5 +1,7 @@
 //! What the judges of rival causes answered on one thing, and what that says against each cause that was not found.
 
+use record::names::listed;
+
 use super::class::Class;
 use super::finding::Finding;
 use super::rivals::{Against, By, Rivals, RuledOut, Why};
@@ -95,7 +97,7 @@ impl Part {
             Part::Said(words) => words,
             Part::Untold(nodes, what) => {
                 let tell = if nodes.len() == 1 { "tells" } else { "tell" };
-                format!("{} {tell} nothing of {what}", nodes.join(" and "))
+                format!("{} {tell} nothing of {what}", listed(&nodes))
             }
         }
     }
@@ -172,15 +174,14 @@ mod tests {
     #[test]
     fn what_several_nodes_do_not_tell_is_said_once() {
         let (cores, disks) = ("the use of cores", "the time of disks");
-        let untold = [("a", cores), ("a", disks), ("b", cores), ("b", disks)];
+        let untold = [("a", cores), ("a", disks), ("b", cores), ("b", disks), ("c", cores)];
         let untold = untold.map(|(node, what)| -> (Class, Answer) {
             (Class::NoisyNeighbour, Err(Against::untold_at(node, what)))
         });
         let quota = (Class::CpuQuota, Err(Against::untold_at("b", "a control group")));
         let told = Answers::new(untold.into_iter().chain([quota])).in_words(Class::Unknown);
         let told: Vec<&str> = told.iter().map(|one| one.why.as_str()).collect();
-        let both =
-            "a and b tell nothing of the use of cores; a and b tell nothing of the time of disks";
-        assert_eq!(told, [both, "b tells nothing of a control group"]);
+        let all = "a, b and c tell nothing of the use of cores; a and b tell nothing of the time of disks";
+        assert_eq!(told, [all, "b tells nothing of a control group"]);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use record::names::listed;
 use toml::{Spanned, Value};
 
 use super::together::every;
@@ -66,7 +67,7 @@ impl<'a> StepText<'a> {
     pub(super) fn full(&self, known: &[&str]) -> Result<Option<StepText<'a>>> {
         let Some(full) = self.options.get("full") else { return Ok(None) };
         let table = full.as_table().ok_or_else(|| {
-            self.wrong(format!("full is a table, with {} for --on virtual", known.join(" and ")))
+            self.wrong(format!("full is a table, with {} for --on virtual", listed(known)))
         })?;
         let options: BTreeMap<&str, &Value> =
             table.iter().map(|(key, value)| (key.as_str(), value)).collect();

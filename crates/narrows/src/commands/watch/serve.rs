@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clusters::live::Address;
 use futures_util::future::try_join_all;
+use record::names::listed;
 use report::live_page::{Document, Frame, History, document};
 use report::metrics::{self, Figures};
 use world::{Env, Time};
@@ -202,8 +203,8 @@ fn announce(option: &str, server: &Server, served: &Served) -> anyhow::Result<()
     let url = server.url()?;
     let names: Vec<String> = served.clusters.borrow().iter().map(|one| one.name.clone()).collect();
     let what = match option {
-        "--web" => format!("{url} shows {}; Ctrl-C ends it", names.join(" and ")),
-        _ => format!("{url}metrics has figures of {} for Prometheus", names.join(" and ")),
+        "--web" => format!("{url} shows {}; Ctrl-C ends it", listed(&names)),
+        _ => format!("{url}metrics has figures of {} for Prometheus", listed(&names)),
     };
     Ok(writeln!(terminal::out(), "{what}")?)
 }
