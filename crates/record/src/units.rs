@@ -208,7 +208,7 @@ fn scaled(value: f64, units: &[&str]) -> String {
 /// From here on a time is told in minutes.
 const MINUTES_FROM_S: f64 = 99.95;
 
-/// A time for people: `3:59:45`, `1:13`, `47.3 s`, `820 ms`.
+/// A time for people: `3:59:45`, `1:13`, `47.3 s`, `820 ms`, `< 1 ms`; it reads 0 only where it is nought.
 pub fn show_seconds(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "-".to_owned();
@@ -217,6 +217,7 @@ pub fn show_seconds(seconds: f64) -> String {
         s if s >= MINUTES_FROM_S => clock(s),
         s if s >= 9.995 => format!("{s:.1} s"),
         s if s >= 0.9995 => format!("{s:.2} s"),
+        s if is_lost(s, 0.0005) => "< 1 ms".to_owned(),
         s => format!("{:.0} ms", s * 1000.0),
     }
 }
@@ -227,18 +228,27 @@ pub fn show_seconds_beside(seconds: f64, other: f64) -> String {
         _ if !seconds.is_finite() || !other.is_finite() => show_seconds(seconds),
         // Of few seconds a clock would lose a digit that counts.
         longer if longer >= MINUTES_FROM_S && seconds >= 9.995 => clock(seconds),
-        longer if longer >= 0.9995 && seconds < 0.9995 => format!("{seconds:.2} s"),
+        // Of still fewer it would lose all that there are.
+        longer if longer >= 0.9995 && seconds < 0.9995 && !is_lost(seconds, 0.005) => {
+            format!("{seconds:.2} s")
+        }
         _ => show_seconds(seconds),
     }
 }
 
 /// Two times for people, the first written as the second: `1:22 to 1:40`, `0.82 s to 1.20 s`.
 pub fn show_interval(soon: f64, late: f64) -> String {
-    let first = match late {
-        late if late >= MINUTES_FROM_S && late.is_finite() && soon.is_finite() => clock(soon),
-        _ => show_seconds_beside(soon, late),
+    let is_clock = late >= MINUTES_FROM_S && late.is_finite() && soon.is_finite();
+    let first = match is_clock && !is_lost(soon, 0.5) {
+        true => clock(soon),
+        false => show_seconds_beside(soon, late),
     };
     format!("{first} to {}", show_seconds(late))
+}
+
+/// Whether a time that is not nought would read 0 where less than `least` does.
+fn is_lost(seconds: f64, least: f64) -> bool {
+    seconds > 0.0 && seconds < least
 }
 
 /// From when to when something was so, as exactly as tells both ends apart: `0 to 27 s`, `1:20 to 2:05`.
@@ -341,8 +351,24 @@ mod tests {
             (73.3, 61.0, "73.3 s"),
             (0.82, 1.2, "0.82 s"),
             (5.42, 287.0, "5.42 s"),
+            (0.0, 1.2, "0.00 s"),
+            (0.004, 1.2, "4 ms"),
+            (0.0003, 287.0, "< 1 ms"),
         ] {
             assert_eq!(show_seconds_beside(seconds, other), shown);
+        }
+        for (soon, late, shown) in [
+            (0.0, 120.0, "0:00 to 2:00"),
+            (0.3, 120.0, "0.30 s to 2:00"),
+            (0.003, 120.0, "3 ms to 2:00"),
+            (0.003, 1.2, "3 ms to 1.20 s"),
+            (0.0003, 0.5, "< 1 ms to 500 ms"),
+        ] {
+            assert_eq!(
+                show_interval(soon, late),
+                shown,
+                "what is not nought is not shown as nought"
+            );
         }
         for (from, to, shown) in [
             (0.0, 27.0, "0 to 27 s"),
