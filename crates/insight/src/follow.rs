@@ -1,5 +1,6 @@
 //! What following was like, in words.
 
+use record::names::listed;
 use record::{CatchUp, FollowFigures, NodeUse, SearchFigures, units};
 
 use crate::headline::Headline;
@@ -10,23 +11,27 @@ use crate::words;
 /// What happened before a follower's first wait.
 const BEGAN: &str = "the follower began";
 
-/// The first variant's longest wait, and whether any variant lost a write. Where that is the wait after the follower
-/// began, nothing worse happened to it: its end is where follower and leader met, which is told of all variants.
+/// The first variant's longest wait and its writes, and whether any variant lost one. Where that is the wait after the
+/// follower began, nothing worse happened to it: its end is where both met, which is told of all variants.
 pub(crate) fn headline(variants: &[VariantFollow]) -> Headline {
     let laps = || variants.iter().flat_map(|variant| &variant.laps);
     let worst = variants.first().and_then(|variant| {
         let waits = variant.laps.iter().flat_map(waits);
         waits.max_by(|a, b| a.lag_s.total_cmp(&b.lag_s)).map(|wait| (&variant.variant, wait))
     });
-    let written: u64 = laps().map(|lap| lap.acknowledged).sum();
     let broken: u64 = laps().map(|lap| lap.violations).sum();
     let lost = match (broken, laps().all(|lap| lap.copies > 0)) {
         (0, true) => "nothing lost".to_owned(),
         (0, false) => "not verified".to_owned(),
-        (broken, _) => format!("{broken} RULES BROKEN"),
+        (broken, _) => format!("{broken} RULES BROKEN{}", broken_by(variants)),
     };
-    let written = format!("{} writes acknowledged, {lost}", words::count(written));
-    let Some((variant, wait)) = worst else { return Headline::from(written) };
+    let written = |by: &[VariantFollow]| {
+        let acknowledged = by.iter().flat_map(|one| &one.laps).map(|lap| lap.acknowledged).sum();
+        format!("{} writes acknowledged, {lost}", words::count(acknowledged))
+    };
+    let all_written = written(variants);
+    let Some((variant, wait)) = worst else { return Headline::from(all_written) };
+    let written = written(&variants[..1]);
     let speed = wait.speed().map_or_else(String::new, |speed| {
         format!(", {} as fast as real time", words::times(speed))
     });
@@ -42,11 +47,18 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> Headline {
     }
     let short = format!("{caught_up}; {written}");
     let mut said =
-        Headline::of(whole, [short.clone(), format!("{caught_up}, {lost}"), written.clone()]);
+        Headline::of(whole, [short.clone(), format!("{caught_up}, {lost}"), all_written]);
     if said.text == short {
         said.details = vec![format!("That was after {}{speed}.", wait.after)];
     }
     said
+}
+
+/// The variants that broke rules, where there are others that they could be taken for.
+fn broken_by(variants: &[VariantFollow]) -> String {
+    let broke = |one: &&VariantFollow| one.laps.iter().any(|lap| lap.violations > 0);
+    let names: Vec<&str> = variants.iter().filter(broke).map(|one| one.variant.as_str()).collect();
+    if variants.len() > 1 { format!(" by {}", listed(&names)) } else { String::new() }
 }
 
 /// Where a variant's follower met its leader, in a sentence.
@@ -168,26 +180,26 @@ mod tests {
 
     #[test]
     fn the_headline_tells_the_worst_wait_and_what_was_lost() {
-        let variant = |violations| VariantFollow {
-            variant: "adaptive".to_owned(),
+        let variant = |name: &str, violations| VariantFollow {
+            variant: name.to_owned(),
             laps: vec![figures(violations)],
             met: Some(Met { seconds: 2.0, operations: 700 }),
         };
-        let said = headline(&[variant(0)]);
+        let said = headline(&[variant("adaptive", 0), variant("field", 0)]);
         assert_eq!(
-            said.text,
-            "adaptive caught up in 12.0 s; 5000 writes acknowledged, nothing lost"
+            said.text, "adaptive caught up in 12.0 s; 5000 writes acknowledged, nothing lost",
+            "the writes of the other are not its own"
         );
         assert_eq!(
             said.details,
             ["That was after the link was cut off for 20.0 s, 3.0 times as fast as real time."],
             "nothing is said twice"
         );
-        let broken = headline(&[variant(0), variant(2)]).text;
-        assert!(
-            broken.ends_with("; 10\u{202f}000 writes acknowledged, 2 RULES BROKEN"),
-            "{broken}"
-        );
+        let broken = headline(&[variant("adaptive", 0), variant("field", 2)]).text;
+        let says = "; 5000 writes acknowledged, 2 RULES BROKEN by field";
+        assert!(broken.ends_with(says), "{broken}");
+        let broken = headline(&[variant("adaptive", 2)]).text;
+        assert!(broken.ends_with(", 2 RULES BROKEN"), "{broken}");
         assert!(verified(&figures(2)).contains("4 copies read, 2 RULES BROKEN"));
         assert!(verified(&FollowFigures::default()).ends_with("no copy was read"));
     }
@@ -207,7 +219,7 @@ mod tests {
             [
                 "plain: leader and follower met 2:30 after the lap began, at 900 operations.",
                 "compressed: leader and follower met 12.0 s after the lap began, at 900 operations.",
-                "plain caught up in 12.0 s after the follower began; 10\u{202f}000 writes acknowledged, nothing lost.",
+                "plain caught up in 12.0 s after the follower began; 5000 writes acknowledged, nothing lost.",
             ]
         );
         let never = headline(&[variant("plain", None)]).text;
