@@ -1,9 +1,9 @@
 //! What a reader must know of runs that are compared.
 
-use record::names::listed;
 use std::collections::BTreeMap;
 
 use record::Status;
+use record::names::listed;
 
 use super::figures::{Compared, Contender, has_others};
 use crate::difference::{SUPPORTED_P, can_support};

@@ -9,6 +9,7 @@ use super::busy::{BusyCores, BusyDisk};
 use super::class::Class;
 use super::copying::{ChunkTimes, Copying, End};
 use super::finding::{Finding, Next};
+use super::repository_limit::is_of_repository;
 use super::series::MS_PER_S;
 use super::threshold::{
     CPU_OWN, DISK_BUSY, DISK_OWN, IN_LINE_USE, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE, Threshold,
@@ -104,7 +105,12 @@ fn ceilings(recovery: &Copying<'_, '_>, finding: &Finding) -> Vec<Ceiling> {
     all.extend(ends.filter(has_cores).filter_map(cores));
     let knob = recovery.knobs.rate.map(|(name, _)| name);
     if knob.is_none() || knob != setting {
-        all.extend(limiter(recovery));
+        // A repository's own limit holds what is restored from it; what else passes the limiter of the node goes on.
+        let lifted_bytes_per_s = match is_of_repository(finding) {
+            true => recovery.restored_bytes_per_s(),
+            false => recovery.node_bytes_per_s,
+        };
+        all.extend(limiter(recovery, lifted_bytes_per_s));
     }
     // Elsewhere chunks in flight are what holds, or nodes that do not run take of their time, too.
     match lifted {
@@ -163,11 +169,12 @@ fn cores(end: &End<'_>) -> Option<Ceiling> {
     Some(Ceiling { factor, class: Some(Class::Cpu), text })
 }
 
-/// The limiter of the node, where there is one.
-pub(crate) fn limiter(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
+/// The limiter of the node, where there is one, for so many of the bytes a second that pass it.
+pub(crate) fn limiter(recovery: &Copying<'_, '_>, lifted_bytes_per_s: f64) -> Option<Ceiling> {
     let (name, _) = recovery.knobs.rate?;
     let limit = recovery.limit_bytes_per_s?;
-    let factor = limit / recovery.node_bytes_per_s;
+    let beside_bytes_per_s = recovery.node_bytes_per_s - lifted_bytes_per_s;
+    let factor = (limit - beside_bytes_per_s) / lifted_bytes_per_s;
     let text = format!("the limiter at {} a node ({name})", words::rate(limit));
     Some(Ceiling { factor, class: Some(Class::RateLimit), text })
 }

@@ -19,6 +19,14 @@ pub(crate) const REPOSITORY_STRENGTH: Threshold =
 const DONE_BEFORE: &str =
     "nodes that were done before one looked may have written a part of it: no API tells";
 
+/// The evidence that a repository's own limit holds restores from it.
+const RESTORE_LIMIT: &str = "settings.max_restore_bytes_per_sec";
+
+/// Whether a finding is that of [`restore`].
+pub(crate) fn is_of_repository(finding: &Finding) -> bool {
+    finding.evidence.iter().any(|line| line.field == RESTORE_LIMIT)
+}
+
 /// A restore that is read as fast as its repository's own limiter lets it, where that is lower than the node's.
 pub(crate) fn restore(rule: &Rule, recovery: &Copying<'_, '_>) -> Option<Finding> {
     let (repository, value, limit) = recovery.repository_limit()?;
@@ -43,21 +51,10 @@ pub(crate) fn restore(rule: &Rule, recovery: &Copying<'_, '_>) -> Option<Finding
     let formula = format!("{raised} / {}; if nothing else binds first", words::rate(limit));
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
-        evidence: vec![
-            recovery.rate_evidence(),
-            Evidence::new(api, "settings.max_restore_bytes_per_sec", value),
-        ],
+        evidence: vec![recovery.rate_evidence(), Evidence::new(api, RESTORE_LIMIT, value)],
         lift: Some(Lift::action(&action)),
         gain: Some(Gain { factor: RAISE_MIN.value, formula }),
-        next: match recovery.limit_bytes_per_s {
-            // What else passes the limiter of the node goes on.
-            Some(of_node) => Next::at(
-                1.0 + (of_node - recovery.node_bytes_per_s) / read,
-                Class::RateLimit,
-                format!("the limiter of {node} at {}", words::rate(of_node)),
-            ),
-            None => Next::words("the path to the repository, disks or cores"),
-        },
+        next: Next::words("the path to the repository, disks or cores"),
         // Nothing else keeps a restore at the very rate that somebody set for it, however busy its machine is.
         ..Finding::of(rule, node, REPOSITORY_STRENGTH.at_most(used), sentence)
     })

@@ -187,7 +187,7 @@ fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
 
 /// What binds once latency does not.
 fn after_latency(recovery: &Copying<'_, '_>) -> Next {
-    match limiter(recovery) {
+    match limiter(recovery, recovery.node_bytes_per_s) {
         Some(limiter) => limiter.into_next(),
         None => Next::words("the link, then disks and cores"),
     }

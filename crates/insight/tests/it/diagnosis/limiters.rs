@@ -104,9 +104,9 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
 
 #[test]
 fn the_limiter_of_a_repository_passes_its_own_restores_and_no_others() {
-    let beside_another = |rate: u64| {
-        judge(&looks_at(rate, |look, s| {
-            look.recoveries.push(recovery("j", s, 6 * MB));
+    let beside_another = |rate: u64, other: u64| {
+        judge(&looks_at(rate, move |look, s| {
+            look.recoveries.push(recovery("j", s, other));
             for (recovery, repository) in look.recoveries.iter_mut().zip(["backup", "archive"]) {
                 recovery.kind = "SNAPSHOT".into();
                 recovery.source = None;
@@ -115,13 +115,21 @@ fn the_limiter_of_a_repository_passes_its_own_restores_and_no_others() {
             look.restore_limits = [("backup".to_owned(), "10mb".to_owned())].into();
         }))
     };
-    let held = beside_another(10 * MB);
-    let finding = held.findings.iter().find(|one| one.class == Class::RateLimit).unwrap();
-    let says = "the repository backup is the bottleneck: 10.0 MB/s of";
-    assert!(finding.sentence.starts_with(says), "{}", finding.sentence);
-    let factor = (LIMIT as f64 - 6e6) / 1e7;
-    assert!((finding.next.factor.unwrap() - factor).abs() < 0.01, "the other goes on: {finding:?}");
-    let below = beside_another(5 * MB);
+    for other in [6 * MB, 16 * MB, 25 * MB] {
+        let held = beside_another(10 * MB, other);
+        let finding = held.findings.iter().find(|one| one.class == Class::RateLimit).unwrap();
+        let says = "the repository backup is the bottleneck: 10.0 MB/s of";
+        assert!(finding.sentence.starts_with(says), "{}", finding.sentence);
+        let factor = (LIMIT - other) as f64 / 1e7;
+        let is_it = |seen: f64, due: f64| (seen - due).abs() < 0.01;
+        assert!(is_it(finding.next.factor.unwrap(), factor), "the other goes on: {finding:?}");
+        let gain = finding.gain.as_ref().unwrap().factor;
+        assert!(
+            is_it(gain, factor.min(2.0)),
+            "what the node lets through is for both: {finding:?}"
+        );
+    }
+    let below = beside_another(5 * MB, 6 * MB);
     assert!(below.findings.iter().all(|one| one.class != Class::RateLimit), "{below:#?}");
 }
 
