@@ -9,6 +9,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Table};
+use unicode_width::UnicodeWidthStr;
 
 use super::nodes::node_cells;
 use super::palette::Palette;
@@ -175,7 +176,7 @@ impl Fit {
         };
         let named: Vec<(String, String)> = recoveries.iter().map(name).collect();
         let longest = |of: fn(&(String, String)) -> &str| {
-            named.iter().map(|names| of(names).chars().count()).max().unwrap_or(0)
+            named.iter().map(|names| of(names).width()).max().unwrap_or(0)
         };
         let (names, paths) = (longest(|both| both.0.as_str()), longest(|both| both.1.as_str()));
         let mut columns: Vec<&'static RecoveryColumn> =
@@ -219,7 +220,10 @@ impl Fit {
         let path = short_path(&plain(&cells.path), self.path_room);
         match self.name_lines {
             0 => Vec::new(),
-            1 => vec![format!("{name:width$} {path}", width = self.name_room)],
+            1 => vec![format!(
+                "{name}{} {path}",
+                " ".repeat(self.name_room.saturating_sub(name.width()))
+            )],
             _ => vec![name, path],
         }
     }
@@ -228,12 +232,12 @@ impl Fit {
 /// A name that is cut in its middle; the number of its shard is whole.
 fn short_shard(name: &str, room: usize) -> String {
     let (index, shard) = name.split_at(name.rfind('[').unwrap_or(name.len()));
-    format!("{}{shard}", short(index, room.saturating_sub(shard.chars().count())))
+    format!("{}{shard}", short(index, room.saturating_sub(shard.width())))
 }
 
 /// A path whose nodes have room; where they have not, each is cut in its own middle.
 fn short_path(path: &str, room: usize) -> String {
-    match path.split_once(TO).filter(|_| path.chars().count() > room) {
+    match path.split_once(TO).filter(|_| path.width() > room) {
         Some((from, to)) => {
             let each = room.saturating_sub(TO.len()) / 2;
             format!("{}{TO}{}", short(from, each), short(to, each))
@@ -314,7 +318,7 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, trails: &Trails, paint:
     let room = usize::from(area.height).saturating_sub(2);
     let nodes = view.nodes.busy_first(room);
     let shown = if nodes.len() > room { room.saturating_sub(1) } else { nodes.len() };
-    let longest = nodes[..shown].iter().map(|node| node.name.chars().count()).max().unwrap_or(0);
+    let longest = nodes[..shown].iter().map(|node| node.name.width()).max().unwrap_or(0);
     let (columns, name_room) = node_columns(area.width, longest);
     let most = trails.most();
     let row = |node: &&insight::diagnosis::NodePace| {

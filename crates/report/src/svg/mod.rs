@@ -12,25 +12,35 @@ pub(crate) mod spark;
 use insight::{Point, Shade};
 use maud::{Markup, html};
 use record::units::show_span;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Width of a character of 12 units, on the safe side for a proportional face.
 const CHARACTER: f64 = 7.0;
 
 /// Width that `text` takes, about.
 pub(crate) fn text_width(text: &str) -> f64 {
-    text.chars().count() as f64 * CHARACTER
+    text.width() as f64 * CHARACTER
 }
 
-/// A name that fits its column, cut in the middle: ends tell nodes apart.
+/// A name that fits its column, cut in the middle: ends tell nodes apart. Of some scripts a character is two wide.
 pub(crate) fn short(name: &str, longest: usize) -> String {
-    let characters: Vec<char> = name.chars().collect();
-    if characters.len() <= longest {
+    if name.width() <= longest {
         return name.to_owned();
     }
     let half = longest.saturating_sub(1) / 2;
-    let head: String = characters[..half].iter().collect();
-    let tail: String = characters[characters.len() - half..].iter().collect();
+    let head: String = within(half, name.chars()).into_iter().collect();
+    let tail: String = within(half, name.chars().rev()).into_iter().rev().collect();
     format!("{head}…{tail}")
+}
+
+/// The first of these characters, as many as have room.
+fn within(room: usize, characters: impl Iterator<Item = char>) -> Vec<char> {
+    let mut taken = 0;
+    let has_room = |one: &char| {
+        taken += one.width().unwrap_or(0);
+        taken <= room
+    };
+    characters.take_while(has_room).collect()
 }
 
 /// A label that fits into `width`, cut in the middle where it is longer.
@@ -128,6 +138,8 @@ mod tests {
     fn long_names_keep_both_ends() {
         assert_eq!(short("follower-0", 14), "follower-0");
         assert_eq!(short("a-very-long-node-name-17", 14), "a-very…ame-17");
+        assert_eq!(short("東京", 4), "東京");
+        assert_eq!(short("東京-検索-17", 9), "東京…-17", "no half of a wide one");
     }
 
     #[test]

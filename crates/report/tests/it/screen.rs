@@ -320,6 +320,18 @@ fn no_two_indices_look_alike_though_their_nodes_differ() {
     }
 }
 
+/// Characters of some scripts are two columns wide.
+#[test]
+fn nodes_with_wide_names_are_named_whole() {
+    let mut view = view();
+    let [source, target] = ["節点-0", "節点-1"].map(|name| Some(name.to_owned()));
+    view.recoveries = vec![Pace { source, target, ..view.recoveries[0].clone() }];
+    for width in [60, 110] {
+        let text = shown(&view, width, 60).join("\n").replace(' ', "");
+        assert!(text.contains("節点-0>節点-1"), "{width}\n{text}");
+    }
+}
+
 /// However little lifting a limit brings: terminal, page and `explain` promise the same.
 #[test]
 fn watch_and_explain_promise_the_same() {
