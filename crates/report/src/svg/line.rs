@@ -103,8 +103,11 @@ impl LineChart<'_> {
                 @let (at, base, anchor) = self.level_place(y.at(*value), words, &x, &y);
                 text.tick.level x=(c(at)) y=(c(base)) text-anchor=(anchor) { (words) }
             }
-            @for (label, line) in labels.iter().zip(&self.lines) {
-                (end_label(label, line, &y, top))
+            @let ends = labels.iter().zip(&self.lines).filter(|(_, line)| !line.points.is_empty());
+            @for (label, line) in ends.clone() { (leader(label, line, &y, top)) }
+            // Over all leaders: where there is little room, one passes behind a label and leaves it readable.
+            @for (label, _) in ends {
+                text.label x=(c(label.to)) y=(c(label.base(top))) text-anchor="end" { (label.text) }
             }
         };
         frame(&self.id, (&self.title, &self.desc), (self.width, bottom + AXIS), &inside)
@@ -257,20 +260,25 @@ struct Label {
     row: usize,
 }
 
+impl Label {
+    /// Where its words stand over a plot that begins at `top`.
+    fn base(&self, top: f64) -> f64 {
+        top - 12.0 - self.row as f64 * ROW
+    }
+}
+
 fn dashed(line: &Line<'_>, x: &Scale, y: &Scale) -> Markup {
     let Some((d, ..)) = path(line.points, x, y) else { return html! {} };
     html! { g class=(line.class) { path.dashed d=(d) { title { (line.label) } } } }
 }
 
-fn end_label(label: &Label, line: &Line<'_>, y: &Scale, top: f64) -> Markup {
+fn leader(label: &Label, line: &Line<'_>, y: &Scale, top: f64) -> Markup {
     let Some(end) = line.points.last() else { return html! {} };
-    let base = top - 12.0 - label.row as f64 * ROW;
     let end = y.at(end.value);
     html! {
         g class=(line.class) {
-            line.leader x1=(c(label.at)) x2=(c(label.at)) y1=(c(base + 4.0)) y2=(c(end)) {}
+            line.leader x1=(c(label.at)) x2=(c(label.at)) y1=(c(label.base(top) + 4.0)) y2=(c(end)) {}
             circle.dot cx=(c(label.at)) cy=(c(end)) r="4" {}
-            text.label x=(c(label.to)) y=(c(base)) text-anchor="end" { (label.text) }
         }
     }
 }
@@ -317,6 +325,20 @@ mod tests {
             }
         }
         assert!(labels(&[100.0, 200.0, 300.0]).iter().all(|label| label.row == 0));
+    }
+
+    /// Two long labels of lines that end near the left edge: the leader of one passes the other, behind it.
+    #[test]
+    fn labels_are_drawn_over_leaders() {
+        let points = [100.0, 200.0].map(|t_s| [Point { t_s, value: 1.0 }]);
+        let line = |points| Line { label: "0123456789".repeat(4), class: "cpu", points };
+        let lines = points.iter().map(|points| line(&points[..])).collect();
+        let (width, time_s, max, factor) = (420.0, (0.0, 400.0), 1.0, 1.0);
+        let chart =
+            LineChart { lines, width, time_s, max, factor, labels: true, ..LineChart::default() };
+        let drawn = chart.render().into_string();
+        let (last_leader, first_label) = (drawn.rfind("\"leader\""), drawn.find("\"label\""));
+        assert!(last_leader.is_some() && last_leader < first_label, "{drawn}");
     }
 
     /// A line along the level and above it, from second 100 on, leaves the left free; one all along it the space below.
