@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use insight::what_if::{Answer, Foreground, Held, NOT_MODELLED, Phase, Point, answers};
+use insight::words::percent;
 use record::units::{show_bytes, show_seconds};
 use record::{Limit, Line, RunDir};
 
@@ -163,7 +164,7 @@ fn write_curve(text: &mut String, curve: &[Point]) {
 }
 
 fn foreground(taken: &Foreground) -> String {
-    let share = |share: Option<f64>| share.map(|share| format!("{:.0} %", share * 100.0));
+    let share = |share: Option<f64>| share.map(percent);
     let parts = [
         (share(taken.link_peak), "of its network card"),
         (share(taken.disk_peak), "of its disk"),
@@ -193,11 +194,10 @@ mod tests {
         let mut taken = Foreground { link_peak: None, disk_peak: None, cores_peak: None, nodes: 1 };
         let unknown = "1 node takes part. What it takes of them is not known.";
         assert_eq!(foreground(&taken), unknown);
-        (taken.nodes, taken.disk_peak) = (3, Some(0.25));
+        (taken.nodes, taken.disk_peak, taken.cores_peak) = (3, Some(0.25), Some(0.004));
         let known = foreground(&taken);
-        assert!(
-            known.starts_with("3 nodes take part.") && known.contains("at most 25 % of its disk,")
-        );
+        let says = "3 nodes take part. Of the busiest it takes at most 25 % of its disk, 0.4 % of its cores,";
+        assert!(known.starts_with(says), "{known}");
     }
 
     #[test]
