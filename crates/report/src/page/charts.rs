@@ -1,7 +1,5 @@
 //! The charts of the page. Colour says which limit held a variant; words say which variant it is.
 
-use std::collections::BTreeSet;
-
 use insight::{Curves, Finished, Point, Shade, Summary, words};
 use maud::{Markup, html};
 use record::{Limit, units};
@@ -46,8 +44,10 @@ pub(crate) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         .flat_map(|curve| curve.recovered.last())
         .map(|point| point.value)
         .fold(1.0, f64::max);
-    let held: BTreeSet<Limit> =
-        drawn.iter().filter_map(|curve| limit_of(summary, &curve.variant)).collect();
+    let mut held: Vec<Option<Limit>> =
+        drawn.iter().map(|curve| limit_of(summary, &curve.variant)).collect();
+    held.sort_by_key(|limit| (limit.is_none(), *limit));
+    held.dedup();
     let (factor, unit) = byte_unit(most);
     let chart = |(class_name, width): (&str, f64)| {
         let chart = LineChart {
@@ -79,7 +79,7 @@ pub(crate) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
                     @if log { ", on a logarithmic scale" }
                     ". The colour is the limit that held the variant."
                 }
-                (legend(&held.into_iter().collect::<Vec<Limit>>()))
+                (legend(&held))
             }
             (shaded(&drawn))
             @for width in WIDTHS { (chart(width)) }
@@ -315,12 +315,13 @@ pub(crate) fn accounting(summary: &Summary<'_>) -> Markup {
         .filter(|(_, figures)| !figures.limits.is_empty())
         .map(|(variant, figures)| (variant.name.as_str(), figures))
         .collect();
-    let limits: Vec<Limit> = Limit::ALL
+    let limits: Vec<Option<Limit>> = Limit::ALL
         .into_iter()
         .filter(|limit| {
             let shares = charged.iter().flat_map(|(_, figures)| &figures.limits);
             shares.filter(|share| share.limit == *limit).any(|share| share.share >= 0.0005)
         })
+        .map(Some)
         .collect();
     let chart = |(class_name, width): (&str, f64)| {
         let chart = BarChart {

@@ -26,11 +26,16 @@ pub(super) fn class(limit: Option<Limit>) -> &'static str {
     }
 }
 
+/// The name of a limit with its colour.
+pub(super) fn named(limit: Option<Limit>) -> Markup {
+    html! { (chip(limit)) (limit.map_or("unknown", |limit| limit.label())) }
+}
+
 /// The names of limits with their colours.
-pub(super) fn legend(limits: &[Limit]) -> Markup {
+pub(super) fn legend(limits: &[Option<Limit>]) -> Markup {
     html! {
         ul.legend {
-            @for limit in limits { li { (chip(Some(*limit))) (limit.label()) } }
+            @for limit in limits { li { (named(*limit)) } }
         }
     }
 }

@@ -24,6 +24,9 @@ pub(crate) const CSS: &str = include_str!("page.css");
 /// Keeps the browser from loading anything from outside, even if text of a record were taken for a reference.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
+/// The units of headlines.
+const UNITS: [&str; 4] = ["s", "ms", "MB/s", "%"];
+
 /// The page of a run, whatever state it was left in. Everything that comes from the record is escaped, and what would
 /// turn or hide the text beside it is written out.
 pub fn html(run: &RunDir) -> String {
@@ -100,14 +103,24 @@ fn head(summary: &Summary<'_>) -> Markup {
         header {
             p.kicker {
                 b { "narrows" } " " (manifest.plan) " on " (manifest.target) ", "
-                (day(&manifest.started))
+                span { (day(&manifest.started)) }
             }
-            h1 { (summary.headline) "." }
+            h1 { (unbroken(&summary.headline)) "." }
             @for sentence in &summary.details { p.detail { (sentence) } }
             @if !manifest.about.is_empty() { p.about { (manifest.about) } }
             @if let Some(path) = path(manifest) { p.path { (path) } }
         }
     }
+}
+
+/// A headline whose figures keep their units on their line.
+fn unbroken(headline: &str) -> String {
+    let mut words = headline.split(' ');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |text, word| match UNITS.contains(&word.trim_end_matches([',', ';'])) {
+        true => format!("{text}\u{a0}{word}"),
+        false => format!("{text} {word}"),
+    })
 }
 
 /// The day of an RFC 3339 time; the details have the rest.
@@ -163,5 +176,16 @@ fn verdicts(summary: &Summary<'_>) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unbroken;
+
+    #[test]
+    fn a_figure_of_a_headline_keeps_its_unit() {
+        let said = unbroken("as it is took 16.2 s, 3.13 MB/s; the throttle held it");
+        assert_eq!(said, "as it is took 16.2\u{a0}s, 3.13\u{a0}MB/s; the throttle held it");
     }
 }

@@ -4,7 +4,7 @@ use insight::{Finished, Progress, Summary, Variant, words};
 use maud::{Markup, html};
 use record::units;
 
-use super::limits::chip;
+use super::limits::named;
 use crate::table::{both_times, off_by};
 
 pub(super) fn table(summary: &Summary<'_>) -> Markup {
@@ -65,7 +65,7 @@ fn finished(summary: &Summary<'_>, variant: &Variant, figures: &Finished, of_lin
     html! {
         td.n {
             (ours.unwrap_or_default())
-            @if let Some(laps) = figures.seconds_interval {
+            @if let Some(laps) = figures.seconds_interval.filter(|laps| reads_apart(laps.low, laps.high)) {
                 small { (units::show_interval(laps.low, laps.high)) }
             }
         }
@@ -78,15 +78,17 @@ fn finished(summary: &Summary<'_>, variant: &Variant, figures: &Finished, of_lin
             }
         }
         td {
-            @match verdict.limit {
-                Some(limit) => {
-                    (chip(Some(limit))) (limit.label())
-                    @if figures.limits.is_empty() { " (inferred)" } @else { " " (words::percent(verdict.share)) }
-                }
-                None => "unknown",
+            (named(verdict.limit))
+            @if verdict.limit.is_some() {
+                @if figures.limits.is_empty() { " (inferred)" } @else { " " (words::percent(verdict.share)) }
             }
         }
     }
+}
+
+/// Whether the ends of an interval of seconds read differently.
+fn reads_apart(low: f64, high: f64) -> bool {
+    units::show_seconds(low) != units::show_seconds(high)
 }
 
 fn theirs(summary: &Summary<'_>, variant: &Variant) -> Markup {
@@ -148,7 +150,9 @@ fn remarks(summary: &Summary<'_>) -> Markup {
     let documents = counted.next().map(|first| (first, counted.all(|count| count == first)));
     html! {
         p.remarks {
-            @if let Some(baseline) = &summary.baseline { "Gain: how many times as fast as " (baseline) ". " }
+            @if let Some(baseline) = summary.baseline.as_ref().filter(|_| summary.variants.len() > 1) {
+                "Gain: how many times as fast as " (baseline) ". "
+            }
             @if let Some(comparison) = &summary.comparison { (comparison) " " }
             @if summary.variants.iter().any(|variant| summary.off_published(variant).is_some()) {
                 "Below a published time stands how much longer or shorter ours is. "

@@ -543,6 +543,34 @@ fn threads_of_a_stream_have_a_bar_each() {
 }
 
 #[test]
+fn a_line_that_nothing_is_known_to_hold_is_in_the_legend() {
+    let mut run = whole();
+    let idle = ThreadUse { name: "producer".to_owned(), busy_s: 0.1, ..ThreadUse::default() };
+    run.rows[0].seconds = 10.0;
+    run.rows[0].stream = Some(StreamFigures { threads: vec![idle], ..StreamFigures::default() });
+    let page = report::html(&run);
+    check(&page);
+    let named = "<span class=\"chip neutral\" aria-hidden=\"true\"></span>unknown";
+    assert!(page.contains(&format!("<li>{named}</li>")), "the grey of its line\n{page}");
+    assert!(page.contains(&format!("<td>{named}</td>")), "{page}");
+}
+
+/// Of a single variant there is no other to be faster than, and ends that read the same are no interval.
+#[test]
+fn a_single_variant_has_no_gain_to_explain() {
+    let mut run = whole();
+    assert!(report::html(&run).contains("Gain: how many times"));
+    let only = run.rows[0].clone();
+    run.manifest.variants.retain(|variant| variant.name == only.variant);
+    run.rows = (1..=3).map(|lap| record::Row { lap, ..only.clone() }).collect();
+    let page = report::html(&run);
+    check(&page);
+    assert!(!page.contains("Gain: how many times"), "{page}");
+    let took = record::units::show_seconds(only.seconds);
+    assert!(!page.contains(&format!("{took} to {took}")), "{page}");
+}
+
+#[test]
 fn a_thread_that_tells_its_waits_has_a_bar_of_them() {
     let mut run = whole();
     run.rows[0].seconds = 10.0;
