@@ -192,11 +192,14 @@ impl Published {
             div.scroll tabindex="0" role="region" aria-label="Errors by kind" { table.kinds {
                 thead { tr {
                     th scope="col" { "Of" } th.n scope="col" { "Rows" }
-                    th.n scope="col" { "Median error" } th.n scope="col" { "In range" }
+                    th.n scope="col" { "Median error" }
+                    @if self.seeds > 1 { th.n scope="col" { "In range" } }
                 } }
                 tbody {
                     @for (group, head) in groups.iter().zip(heads) {
-                        @if head { tr.plan { th colspan="4" scope="colgroup" { (group.document.title) } } }
+                        @if head { tr.plan {
+                            th colspan=(3 + u32::from(self.seeds > 1)) scope="colgroup" { (group.document.title) }
+                        } }
                         tr class=[(group.kind != Kind::Predicted).then_some("faint")] {
                             th scope="row" {
                                 (chip(group.kind)) (group.what) ", " (group.kind.label())
@@ -204,15 +207,17 @@ impl Published {
                             }
                             td.n { (group.standing.rows) }
                             td.n { (group.median()) }
-                            td.n { (group.standing.within_range) }
+                            @if self.seeds > 1 { td.n { (group.standing.within_range) } }
                         }
                     }
                 }
             } }
             p.remarks {
-                "Changes are in percentage points. In range: the published figure lies between our lowest and highest over "
-                (self.seeds) @if self.seeds == 1 { " seed" } @else { " seeds" }
-                ". Where seeds give the same, nothing is drawn, and there is no range."
+                "Changes are in percentage points. "
+                @if self.seeds > 1 {
+                    "In range: the published figure lies between our lowest and highest over " (self.seeds) " seeds. "
+                    "Where seeds give the same, nothing is drawn, and there is no range."
+                }
             }
         }
     }
@@ -506,6 +511,12 @@ mod tests {
         {
             assert!(page.contains(rule), "{rule}");
         }
+    }
+
+    #[test]
+    fn one_seed_has_no_range() {
+        let page = Published { seeds: 1, ..sample() }.html();
+        assert!(sample().html().contains("In range") && !page.contains("In range"), "{page}");
     }
 
     #[test]
