@@ -45,7 +45,7 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
         section {
             h2 { "How far behind the follower was" }
             p.hint {
-                "It lacks an operation that the leader has acknowledged until all its copies have it. Dashed is what "
+                "It lacks an operation that the leader has acknowledged until all its copies have it. Dotted is what "
                 "the leader had, solid what the follower had. " (INDEXED_HINT)
             }
             @for (number, curves) in overlaid(curves).iter().enumerate() {
