@@ -29,6 +29,7 @@ struct Seen {
 #[derive(Clone, Debug, Default)]
 pub struct Onlooker {
     seen: BTreeMap<(String, u32, Option<String>, Option<u64>), Seen>,
+    levers: BTreeMap<String, Lever>,
     moved_bytes: u64,
     replayed_ops: u64,
 }
@@ -51,6 +52,7 @@ impl Onlooker {
         let of_nodes = self.nodes(series, users);
         let passes_in_ms = busiest(series).and_then(|busiest| busiest.passes_in_ms).unwrap_or(0.0);
         let waiting = last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED").count();
+        let levers = levers(series, last);
         Look {
             at,
             moved_bytes: self.moved_bytes,
@@ -60,10 +62,25 @@ impl Onlooker {
             targets: targets(last).len() as u32,
             passes_in: Duration::try_from_secs_f64(passes_in_ms / 1e3).unwrap_or_default(),
             verdicts: diagnosis.findings.iter().filter_map(verdict).collect(),
-            levers: levers(series, last),
+            resting: self.resting(series, &levers),
+            levers,
             settings_are_new,
             foreground: of_nodes,
         }
+    }
+
+    /// The settings that ruled recoveries before and none that goes on, with their values of now.
+    fn resting(&mut self, series: &Series<'_>, levers: &[Lever]) -> Vec<Lever> {
+        for lever in levers {
+            // As found: what it goes back to where the cluster does not tell values that nobody set.
+            self.levers.entry(lever.name.clone()).or_insert_with(|| lever.clone());
+        }
+        let rests = |lever: &&Lever| !levers.iter().any(|one| one.name == lever.name);
+        let now = |lever: &Lever| Lever {
+            setting: series.setting_or_default(&lever.name, &lever.setting.value),
+            ..lever.clone()
+        };
+        self.levers.values().filter(rests).map(now).collect()
     }
 
     /// Counts what recoveries did since the observation before; when those that go on were first seen.
@@ -284,6 +301,32 @@ mod tests {
             ..Observation::default()
         };
         assert_eq!(targets(&seen), BTreeSet::from(["a", "b", "c"]));
+    }
+
+    #[test]
+    fn a_setting_whose_recoveries_have_ended_is_looked_at_and_not_moved() {
+        const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+        let mut onlooker = Onlooker::default();
+        let names = |levers: &[Lever]| -> Vec<String> {
+            levers.iter().map(|lever| lever.name.clone()).collect()
+        };
+        let first = look(&mut onlooker, 0, vec![recovery(1, 500, false)]);
+        assert!(names(&first.levers).contains(&LIMIT.to_owned()) && first.resting.is_empty());
+        let ended = look(&mut onlooker, 1, vec![recovery(1, 900, true)]);
+        assert_eq!(names(&ended.levers), [SLOTS.0], "it rules no recovery");
+        let resting = |look: &Look| -> Option<Setting> {
+            let found = look.resting.iter().find(|lever| lever.name == LIMIT);
+            found.map(|lever| lever.setting.clone())
+        };
+        assert!(resting(&ended).is_some());
+        let set = Setting { value: "3mb".into(), scope: Scope::Persistent };
+        let settings = Some(BTreeMap::from([(LIMIT.to_owned(), set.clone())]));
+        let seen = Observation { settings, ..Observation::default() };
+        let series = Series::new([(2e3, &seen)]);
+        let diagnosis = super::super::diagnose(&series);
+        let users = Foreground::default();
+        let later = onlooker.look(Time(2_000_000_000), &series, true, &diagnosis, users);
+        assert_eq!(resting(&later), Some(set), "with its value of now");
     }
 
     #[test]

@@ -200,6 +200,8 @@ pub struct Look {
     pub verdicts: Vec<Verdict>,
     /// The settings that may be changed.
     pub levers: Vec<Lever>,
+    /// Those that might be changed at an earlier look, and rule nothing that goes on now. Somebody else may change them.
+    pub resting: Vec<Lever>,
     /// Whether the values of the settings are of this look, and not of an earlier one.
     pub settings_are_new: bool,
     /// What users feel.

@@ -139,7 +139,7 @@ impl Steering {
         if !look.settings_are_new {
             return None;
         }
-        for lever in &look.levers {
+        for lever in look.levers.iter().chain(&look.resting) {
             let Some(found) = self.found.get(&lever.name) else { continue };
             if self.left.contains(&lever.name) {
                 continue;

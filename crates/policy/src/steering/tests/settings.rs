@@ -20,6 +20,20 @@ fn a_setting_that_somebody_else_changes_meanwhile_ends_it() {
 }
 
 #[test]
+fn a_setting_that_somebody_else_changes_once_nothing_recovers_ends_it() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    sim.steer(&mut steering, 60);
+    assert!(!steering.in_force().is_empty(), "a raise was kept");
+    (sim.active, sim.rests) = (0, true);
+    let did = sim.steer(&mut steering, 10);
+    assert!(!did.iter().any(|one| matches!(one, Decision::Stop(_) | Decision::Set(_))), "{did:#?}");
+    sim.set(LIMIT, "15mb", Scope::Persistent);
+    let did = sim.steer(&mut steering, 5);
+    let Some(Decision::Stop(why)) = did.last() else { panic!("{did:#?}") };
+    assert!(why.contains(LIMIT) && why.contains("it is 15mb"), "{why}");
+}
+
+#[test]
 fn a_setting_that_somebody_else_changed_first_is_left_alone_and_others_are_not() {
     let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
     sim.per_chunk = 2.0 * MB;

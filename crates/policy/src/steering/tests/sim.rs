@@ -42,6 +42,8 @@ pub(super) struct Sim {
     pub(super) then: Option<Holds>,
     /// Values that recoveries which go on keep to.
     pub(super) obeyed: BTreeMap<&'static str, u64>,
+    /// Whether recoveries have ended, so that their settings rule nothing.
+    pub(super) rests: bool,
     pub(super) did: Vec<Decision>,
 }
 
@@ -71,6 +73,7 @@ impl Sim {
             gain: None,
             then: None,
             obeyed: BTreeMap::new(),
+            rests: false,
             did: Vec::new(),
         }
     }
@@ -109,6 +112,7 @@ impl Sim {
             most: (*role == Role::Chunks).then_some(8),
             later_only: self.later_only && *role == Role::Chunks,
         });
+        let (resting, levers) = levers.partition(|_| self.rests);
         let search_ms = self.search_ms.as_ref().map(|of| of(rate));
         let held =
             Verdict { holds, label: label.into(), setting: None, gain: self.gain, then: self.then };
@@ -121,7 +125,8 @@ impl Sim {
             targets: self.targets,
             passes_in: self.passes_in,
             verdicts: self.says.clone().unwrap_or_else(|| vec![held]),
-            levers: levers.collect(),
+            levers,
+            resting,
             settings_are_new: true,
             foreground: Foreground { search_ms, cpu: self.cpu, ..Foreground::default() },
         }
