@@ -14,6 +14,10 @@ const DONE: &str = "DONE";
 /// What the time may differ by because of all that is not modelled, as a share. Fitted to the 24 cases of seed 1 in
 /// `docs/benchmarks/what_if.md`, of which nine in ten were off by less than 22 %; cases of another seed judge it there.
 pub const NOT_MODELLED: f64 = 0.2;
+/// ... and by so many seconds at least. Whoever looks at a cluster once a second, as `watch` does, sees what happened
+/// half a second late in the mean, and a copy may wait for as long without a reason that a twin knows. A share of a
+/// shorter time is less than that.
+pub const NOT_MODELLED_S: f64 = 0.5;
 /// What notes about full disks name.
 const WATERMARK: &str = "cluster.routing.allocation.disk.watermark.";
 /// What notes say of copies whose nodes restarted.
@@ -33,8 +37,8 @@ pub struct Answer {
     pub changed: BTreeMap<String, String>,
     /// Seconds until green with every value as it is known or assumed.
     pub green_s: f64,
-    /// The least and the most over all draws of what is not known, lowered and raised by [`NOT_MODELLED`]; never less
-    /// than nodes are away in any draw.
+    /// The least and the most over all draws of what is not known, lowered and raised by [`NOT_MODELLED`] or
+    /// [`NOT_MODELLED_S`], whichever is more; never less than nodes are away in any draw, and never below 0.
     pub between_s: (f64, f64),
     /// Seconds for which nodes are away that restart, one after another: they are asked for, and pass in any case. The
     /// least over all draws.
@@ -141,7 +145,10 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
         let row = run.rows.iter().find(|row| row.variant == variant.name && row.lap == shown)?;
         let samples = samples(run, &variant.name, shown);
         let seconds_away = |lap: u32| -> f64 {
-            away(run, &variant.name, lap).iter().map(|(from_s, to_s)| to_s - from_s).sum()
+            // A sum of nothing is -0.
+            away(run, &variant.name, lap)
+                .iter()
+                .fold(0.0, |sum, (from_s, to_s)| sum + to_s - from_s)
         };
         let away_s = laps.keys().map(|lap| seconds_away(*lap)).fold(f64::INFINITY, f64::min);
         let away = away(run, &variant.name, shown);
@@ -174,7 +181,8 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
 /// certain, whatever is not modelled.
 fn between(min: f64, max: f64, away_s: f64) -> (f64, f64) {
     let certain = away_s.min(min);
-    ((min * (1.0 - NOT_MODELLED)).max(certain), max * (1.0 + NOT_MODELLED))
+    let not_modelled = |seconds: f64| (seconds * NOT_MODELLED).max(NOT_MODELLED_S);
+    ((min - not_modelled(min)).max(certain), max + not_modelled(max))
 }
 
 /// From when to when nodes of a variant's lap were away that came back, in seconds since the lap began.
@@ -506,6 +514,13 @@ mod tests {
         assert_eq!(between(90.5, 100.0, 90.0), (90.0, 120.0));
         assert_eq!(between(200.0, 200.0, 90.0), (160.0, 240.0));
         assert_eq!(between(90.0, 90.0, 90.001).0, 90.0, "no more than what came out");
+    }
+
+    #[test]
+    fn an_interval_of_a_short_time_is_no_narrower_than_half_a_second_each_way() {
+        assert_eq!(between(1.0, 2.0, 0.0), (0.5, 2.5));
+        assert_eq!(between(0.25, 0.25, 0.0), (0.0, 0.75), "nothing is done before it begins");
+        assert_eq!(between(2.0, 10.0, 1.75), (1.75, 12.0), "each end by itself");
     }
 
     #[test]

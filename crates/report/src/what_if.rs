@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use insight::what_if::{Answer, Foreground, Held, NOT_MODELLED, Phase, Point, answers};
+use insight::what_if::{
+    Answer, Foreground, Held, NOT_MODELLED, NOT_MODELLED_S, Phase, Point, answers,
+};
 use insight::words::percent;
 use record::units::{show_bytes, show_seconds};
 use record::{Limit, Line, RunDir};
@@ -90,11 +92,12 @@ fn done(until: &str, answer: &Answer) -> String {
     };
     format!(
         "{until} after {when}{gain}; {bytes} are copied\n  \
-         between {} and {}: {}, and {:.0} % for what is not modelled{away}",
+         between {} and {}: {}, and {:.0} %, {} at least, for what is not modelled{away}",
         show_seconds(least),
         show_seconds(most),
         drawn(answer.draws),
-        NOT_MODELLED * 100.0
+        NOT_MODELLED * 100.0,
+        show_seconds(NOT_MODELLED_S)
     )
 }
 
