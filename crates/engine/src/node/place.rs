@@ -58,7 +58,7 @@ pub struct DiskSize {
 }
 
 /// Puts indices in place on these nodes, of which one is the manager. No copy recovers, and nothing is published but
-/// the state in which all of them are started.
+/// the state in which all of them are started. The nodes stand for such as have run for long.
 ///
 /// The state that will be is worked out first, so that copies are open under the ids that it gives them by the time
 /// that nodes hear of it. Of disks that are named here it is known at once how full they are.
@@ -95,6 +95,9 @@ pub fn place<'a>(
         for one in opening {
             one.await
                 .map_err(|_| Failure::new(503, "node_closed_exception", "a node has ended"))??;
+        }
+        for node in nodes {
+            node.parts.recovery.has_copied.set(true);
         }
         for DiskSize { node, total_bytes, free_bytes } in disks {
             if let Some(node) = nodes.iter().find(|one| one.name() == node) {

@@ -1,6 +1,6 @@
 //! What a node keeps of the recoveries that it is a part of.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -21,6 +21,8 @@ pub(crate) struct RecoveryService {
     /// Recoveries of copies here that are not done, kept apart because every chunk asks for them and a node may have
     /// thousands of copies.
     going_on: RefCell<Vec<Weak<Progress>>>,
+    /// Whether a copy has come from a peer since the node started, or the node stands for one that has run for long.
+    pub(crate) has_copied: Cell<bool>,
     /// Chunks that were read and not yet handed to a connection, in KiB.
     pub(crate) read_ahead: Arc<Semaphore>,
 }
@@ -40,6 +42,7 @@ impl RecoveryService {
                 false => core.first_number(),
             }),
             going_on: RefCell::default(),
+            has_copied: Cell::new(false),
             read_ahead: Arc::new(Semaphore::new(read_ahead_kib(&core.settings()) as usize)),
         })
     }

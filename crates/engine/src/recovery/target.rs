@@ -68,8 +68,13 @@ pub(crate) async fn recover(
         RecoverySource::EmptyStore => recovery.recover_from_nothing().await,
         RecoverySource::ExistingStore => recovery.recover_from_disk().await,
         RecoverySource::Peer { from_node } => {
-            recovery.pass(|costs| costs.open_copy).await;
-            recovery.recover_from_peer(from_node).await
+            let is_first = !service.has_copied.get();
+            let first =
+                |costs: &CoreCosts| if is_first { costs.first_copy } else { Duration::ZERO };
+            recovery.pass(|costs| costs.open_copy + first(costs)).await;
+            let result = recovery.recover_from_peer(from_node).await;
+            service.has_copied.set(service.has_copied.get() || result.is_ok());
+            result
         }
         RecoverySource::Remote { cluster, index, shard } => {
             recovery.recover_from_remote(cluster, index, *shard).await

@@ -32,7 +32,8 @@ const CHUNKS: &str =
     "chunks of another size: indices.recovery.chunk_size is a setting of the cluster";
 const DISK: &str = "the disk of a node by itself, which no API reaches";
 /// What is measured on this machine and not through an API, and what that would need.
-const OUT_OF_REACH: [(&str, &str); 12] = [
+const OUT_OF_REACH: [(&str, &str); 13] = [
+    ("recovery.first_copy", "a node that restarts, which is not done to a cluster that is there"),
     ("cores.hash_bytes_per_s", CORE_TIME),
     ("cores.copy_bytes_per_s", CORE_TIME),
     ("cores.lz4_bytes_per_s", CORE_TIME),

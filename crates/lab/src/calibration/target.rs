@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use clusters::{Clusters, TopologySpec};
+use clusters::{Clusters, FaultKind, TopologySpec};
 use record::random::split_mix;
 use serde_json::{Value, json};
 use world::Env;
@@ -21,6 +21,8 @@ const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const ENABLE: &str = "index.routing.allocation.enable";
 /// Copies of next to nothing that are made one after another.
 pub(super) const SMALL_COPIES: u32 = 8;
+/// Copies that come back at once to a node that has just started.
+const FIRST_COPIES: u32 = 4;
 /// Bulks of the one copy whose bytes take their time: 200 MB.
 pub(super) const LARGE_BULKS: u64 = 200;
 /// Bulks that a copy misses.
@@ -57,14 +59,13 @@ pub fn calibrate_target<C: Clusters>(
             tell(&sentence);
         }
         target.start(&TopologySpec::alone(CLUSTER, 2)).await?;
-        let measured =
-            measure(&Asked { target: &target, cluster: CLUSTER, index: INDEX }, laps).await;
+        let measured = measure(&mut target, laps).await;
         target.stop().await;
         measured
     })
 }
 
-async fn measure(asked: &Asked<'_, impl Clusters>, laps: u32) -> Result<Vec<Measurement>> {
+async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Measurement>> {
     let measurement = |parameter, how| Measurement { parameter, laps: Vec::new(), how };
     let mut receive = measurement(
         "cores.receive_bytes_per_s",
@@ -78,6 +79,11 @@ async fn measure(asked: &Asked<'_, impl Clusters>, laps: u32) -> Result<Vec<Meas
         "recovery.new_copy",
         "eight copies of some documents each that begin without files, likewise: what each takes longer",
     );
+    let mut first = measurement(
+        "recovery.first_copy",
+        "four copies that come back at once to a node that has just started: what it takes until all are started, less \
+         what the same take once more",
+    );
     let mut document = measurement(
         "cores.index_document",
         "20 000 documents of a number that a copy missed, as its node says how long they took",
@@ -87,10 +93,12 @@ async fn measure(asked: &Asked<'_, impl Clusters>, laps: u32) -> Result<Vec<Meas
         "20 000 documents with 1 kB of words that a copy missed, less what the documents without words took",
     );
     for _ in 0..laps {
-        let copy = time_of_a_copy(asked.target, asked.cluster).await?;
+        let copy = time_of_a_copy(target, CLUSTER).await?;
         open.laps.push(copy.open.as_secs_f64());
         new.laps.push(copy.new.as_secs_f64());
-        asked.copy(1, LARGE_BULKS).await?;
+        first.laps.push(time_of_first_copies(target, CLUSTER).await?.as_secs_f64());
+        let asked = &Asked { target: &*target, cluster: CLUSTER, index: INDEX };
+        asked.copy(Way::ToManager, (1, LARGE_BULKS), 1).await?;
         receive.laps.push(rate(&asked.clear_away().await?)?);
         let operations = MISSED_BULKS * DOCUMENTS;
         let bare_s = replayed_s(&asked.replay(BARE).await?, operations)?;
@@ -99,7 +107,7 @@ async fn measure(asked: &Asked<'_, impl Clusters>, laps: u32) -> Result<Vec<Meas
         // A lap in which words took no time at all says nothing of them; without another they are left out.
         words.laps.extend(words_rate(operations, bare_s, whole_s));
     }
-    let mut all = vec![receive, open, new, document, words];
+    let mut all = vec![receive, open, new, first, document, words];
     all.retain(|one| !one.laps.is_empty());
     Ok(all)
 }
@@ -117,11 +125,41 @@ pub struct TimeOfACopy {
 /// Its settings of recovery and of routing are taken back afterwards. Fails if the cluster refuses something.
 pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<TimeOfACopy> {
     let asked = Asked { target, cluster, index: INDEX };
-    let new = asked.copy(SMALL_COPIES, 1).await? / SMALL_COPIES;
+    let new = asked.copy(Way::ToManager, (SMALL_COPIES, 1), 1).await? / SMALL_COPIES;
     asked.give_up_copies().await?;
     let open = asked.come_back().await? / SMALL_COPIES;
     asked.clear_away().await?;
     Ok(TimeOfACopy { open, new: new.saturating_sub(open) })
+}
+
+/// How much longer copies take that come back at once to a node which has just started: nothing is loaded or compiled
+/// there yet. The second node of the cluster is killed and started for that. The cluster has no index that it was not
+/// given for this, and its settings are taken back as above. Fails if it refuses something.
+pub async fn time_of_first_copies(target: &mut impl Clusters, cluster: &str) -> Result<Duration> {
+    let nodes = target.nodes(cluster);
+    let asked = Asked { target: &*target, cluster, index: INDEX };
+    asked.copy(Way::FromManager, (FIRST_COPIES, 1), FIRST_COPIES).await?;
+    let faults = target.faults()?;
+    faults.begin(&nodes[1].name, FaultKind::Kill).await?;
+    faults.end(&nodes[1].name, FaultKind::Kill).await?;
+    let asked = Asked { target: &*target, cluster, index: INDEX };
+    asked.wait(&format!("?wait_for_nodes={}", nodes.len())).await?;
+    let joined = Instant::now();
+    asked.green().await?;
+    let first = joined.elapsed();
+    asked.give_up_copies().await?;
+    let again = asked.come_back().await?;
+    asked.clear_away().await?;
+    Ok(first.saturating_sub(again))
+}
+
+/// Between the first node of a cluster, which manages it, and the second.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Copies that recover from the manager may have to wait, which twins know by themselves.
+    ToManager,
+    /// A manager that restarts is no question to a twin.
+    FromManager,
 }
 
 /// A cluster, and the index in it that was made for this.
@@ -173,7 +211,12 @@ impl<C: Clusters> Asked<'_, C> {
     }
 
     async fn green(&self) -> Result<()> {
-        let path = format!("/_cluster/health/{}?wait_for_status=green&timeout=300s", self.index);
+        self.wait(&format!("/{}?wait_for_status=green", self.index)).await
+    }
+
+    /// Waits for what the health of an index or of the cluster is to be.
+    async fn wait(&self, health: &str) -> Result<()> {
+        let path = format!("/_cluster/health{health}&timeout=300s");
         let health = self.ask("GET", &path, Value::Null).await?;
         match health["timed_out"] == false {
             true => Ok(()),
@@ -204,16 +247,17 @@ impl<C: Clusters> Asked<'_, C> {
         Ok(recoveries)
     }
 
-    /// Makes an index of so many shards and bulks on the second node, and a copy of each shard on the first, one after
-    /// another and without a rate limit: how long until all are started.
-    async fn copy(&self, shards: u32, bulks: u64) -> Result<Duration> {
+    /// Makes an index of so many shards and bulks on one node, and a copy of each shard on the other, so many at once
+    /// and without a rate limit: how long until all are started.
+    async fn copy(&self, way: Way, (shards, bulks): (u32, u64), at_once: u32) -> Result<Duration> {
         let mut names: Vec<String> =
             self.target.nodes(self.cluster).into_iter().map(|node| node.name).collect();
-        // The first node manages: copies that recover from it may have to wait, which twins know by themselves.
-        names.swap(0, 1);
+        if way == Way::ToManager {
+            names.swap(0, 1);
+        }
         self.set(json!({
             EXCLUDE: names[1..].join(","),
-            "cluster.routing.allocation.node_concurrent_recoveries": 1,
+            "cluster.routing.allocation.node_concurrent_recoveries": at_once,
             "cluster.routing.rebalance.enable": "none",
             "indices.recovery.max_bytes_per_sec": "-1",
         }))

@@ -24,6 +24,8 @@ const DISK_WRITE: &str = "disk.write_bytes_per_s";
 /// Time of a copy besides its bytes, in the field; in the embedded engine its steps take their own time.
 const OPEN_COPY: &str = "recovery.open_copy";
 const NEW_COPY: &str = "recovery.new_copy";
+/// What the first copies of a node take longer that has just started; nodes of the embedded engine need nothing for it.
+const FIRST_COPY: &str = "recovery.first_copy";
 /// What a copy waits whose source has not heard of it. Whether that hears in time is a race, so that it may be nothing.
 const UNLISTED_COPY: &str = "recovery.unlisted_copy";
 const UNLISTED_BETWEEN: (&str, &str) = ("1ms", "1s");
@@ -47,6 +49,8 @@ pub struct Given {
     pub open_copy: Option<Within>,
     /// What a copy takes in addition where it begins without files.
     pub new_copy: Option<Within>,
+    /// What the first copies of a node that has just started take in addition.
+    pub first_copy: Option<Within>,
     /// Documents that are written in a second.
     pub documents_per_s: Option<f64>,
 }
@@ -89,12 +93,13 @@ struct Needed {
 
 /// What cannot be seen through the API of a cluster.
 #[rustfmt::skip]
-const NEEDED: [Needed; 6] = [
+const NEEDED: [Needed; 7] = [
     Needed { parameter: LINK, option: "--link", assumed: "10gbit", between: Some(("1gbit", "25gbit")) },
     Needed { parameter: DISK_READ, option: "--disk-read", assumed: "500MB/s", between: Some(("150MB/s", "2GB/s")) },
     Needed { parameter: DISK_WRITE, option: "--disk-write", assumed: "400MB/s", between: Some(("100MB/s", "1.5GB/s")) },
     Needed { parameter: "card.delay", option: "--rtt", assumed: "50micros", between: Some(("15micros", "150micros")) },
     Needed { parameter: OPEN_COPY, option: "--open-copy", assumed: "600ms", between: Some(("100ms", "1600ms")) },
+    Needed { parameter: FIRST_COPY, option: "--first-copy", assumed: "1s", between: Some(("300ms", "2s")) },
     Needed { parameter: "cores.count", option: IN_THE_PLAN, assumed: "4", between: None },
 ];
 
@@ -168,13 +173,16 @@ pub fn say(plan: &mut TwinPlan, given: &Given) {
         ("card.delay", given.rtt_micros.map(|micros| format!("{}ns", micros * 1000 / 4))),
         (OPEN_COPY, given.open_copy.map(Within::written)),
         (NEW_COPY, given.new_copy.map(Within::written)),
+        (FIRST_COPY, given.first_copy.map(Within::written)),
     ];
     for (parameter, value) in said {
         if let Some(value) = value {
             put(plan, parameter, value, Known::Said);
         }
     }
-    for (parameter, time) in [(OPEN_COPY, given.open_copy), (NEW_COPY, given.new_copy)] {
+    let times =
+        [(OPEN_COPY, given.open_copy), (NEW_COPY, given.new_copy), (FIRST_COPY, given.first_copy)];
+    for (parameter, time) in times {
         let bounds = time.and_then(Within::bounds);
         if let Some(((least, most), twin)) = bounds.zip(twin(plan)) {
             draw(twin, parameter, (&least, &most));
@@ -225,7 +233,7 @@ fn rate_of(text: &str) -> Option<u64> {
 pub(super) fn assume(plan: &mut TwinPlan, is_field: bool) {
     for Needed { parameter, assumed, between, .. } in NEEDED {
         let is_known = plan.get("virtual").is_some_and(|table| table.get(parameter).is_some());
-        if is_known || (parameter == OPEN_COPY && !is_field) {
+        if is_known || ([OPEN_COPY, FIRST_COPY].contains(&parameter) && !is_field) {
             continue;
         }
         put(

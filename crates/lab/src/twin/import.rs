@@ -335,15 +335,18 @@ pub(super) mod tests {
             twin::assumptions(&plan).into_iter().map(|one| one.what).collect();
         assert_eq!(
             assumed,
-            ["disk.read_bytes_per_s", "disk.write_bytes_per_s", "recovery.open_copy"],
+            [
+                "disk.read_bytes_per_s", "disk.write_bytes_per_s", "recovery.first_copy",
+                "recovery.open_copy"
+            ],
             "the round trip was seen"
         );
         let uncertain = resolved(&plan).twin.unwrap().uncertain;
-        assert_eq!(uncertain.len(), 3);
+        assert_eq!(uncertain.len(), 4);
         let said =
             Given { disk_read: Some("1GB/s".into()), disk_write: Some("1GB/s".into()), ..given };
         let (plan, _) = asked(&seen(), &said, "a");
-        assert_eq!(twin::assumptions(&plan).len(), 1, "what a copy takes is fitted");
+        assert_eq!(twin::assumptions(&plan).len(), 2, "what copies take is assumed");
         let mut ours = seen();
         ours.cluster.flavour = "narrows".to_owned();
         let (plan, _) = asked(&ours, &said, "a");
@@ -380,7 +383,8 @@ pub(super) mod tests {
         };
         let rows = "[virtual]\n\
             \"recovery.open_copy\" = { value = \"410ms\", source = \"measured\" } # 400ms to 420ms\n\
-            \"recovery.new_copy\" = { value = \"50ms\", source = \"measured\" }\n";
+            \"recovery.new_copy\" = { value = \"50ms\", source = \"measured\" }\n\
+            \"recovery.first_copy\" = { value = \"1200ms\", source = \"measured\" }\n";
         let calibration = read(rows).unwrap();
         let given =
             Given { calibration, new_copy: Some("70ms".parse().unwrap()), ..Given::default() };
@@ -388,15 +392,19 @@ pub(super) mod tests {
         let assumed = twin::assumptions(&plan);
         assert!(assumed.iter().all(|one| !one.what.starts_with("recovery.")), "{assumed:?}");
         let uncertain = resolved(&plan).twin.unwrap().uncertain;
-        assert!(uncertain.iter().all(|one| one.parameter != "recovery.open_copy"));
+        assert!(uncertain.iter().all(|one| !one.parameter.starts_with("recovery.")));
         let of = |name: &str| plan["virtual"][name]["value"].as_str().unwrap();
         assert_eq!((of("recovery.open_copy"), of("recovery.new_copy")), ("410ms", "70ms"));
-        let within = Given { open_copy: Some("300ms..700ms".parse().unwrap()), ..given };
+        let (open_copy, first_copy) = ("300ms..700ms".parse().ok(), "1s..2s".parse().ok());
+        let within = Given { open_copy, first_copy, ..given };
         let (plan, _) = asked(&seen(), &within, "a");
         assert_eq!(plan["virtual"]["recovery.open_copy"]["value"].as_str(), Some("500ms"));
+        assert_eq!(plan["virtual"]["recovery.first_copy"]["value"].as_str(), Some("1500ms"));
         let uncertain = resolved(&plan).twin.unwrap().uncertain;
-        let bounds = uncertain.iter().find(|one| one.parameter == "recovery.open_copy");
-        assert_eq!(bounds.map(|one| (one.least, one.most)), Some((0.3, 0.7)), "each lap draws it");
+        let of = |name: &str| uncertain.iter().find(|one| one.parameter == name);
+        let bounds = |name: &str| of(name).map(|one| (one.least, one.most));
+        assert_eq!(bounds("recovery.open_copy"), Some((0.3, 0.7)), "each lap draws it");
+        assert_eq!(bounds("recovery.first_copy"), Some((1.0, 2.0)));
         for (text, said) in [
             ("a = 1", "no [virtual]"),
             ("[virtual]\n\"disk.seek\" = 3", "no value"),

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use clusters::{Clusters, FaultKind, Faults, LinkControl, OpenSearchClusters, TopologySpec};
-use lab::calibration::{TimeOfACopy, time_of_a_copy};
+use lab::calibration::{TimeOfACopy, time_of_a_copy, time_of_first_copies};
 use record::random::split_mix;
 use serde_json::{Map, Value, json};
 use testbed::bench::Table;
@@ -92,12 +92,13 @@ async fn on_cluster(env: &Env, nodes: usize, cases: &[Case]) -> Vec<Outcome> {
         *start_s = restart(&mut target, &first, AWAY, nodes).await;
     }
     // Nor is what a copy takes there apart from its bytes. The first copies are slower: nothing is compiled yet.
-    let cold = time_of_a_copy(&target, CLUSTER).await.expect("copies are made");
-    let mut warm = [cold; 2];
-    for copy in &mut warm {
+    let mut copies = [time_of_a_copy(&target, CLUSTER).await.expect("copies are made"); 2];
+    let mut first = [Duration::ZERO; 2];
+    for (copy, first) in copies.iter_mut().zip(&mut first) {
+        *first = time_of_first_copies(&mut target, CLUSTER).await.expect("copies come back");
         *copy = time_of_a_copy(&target, CLUSTER).await.expect("copies are made");
     }
-    let measured = Measured { starts_s, cold, warm };
+    let measured = Measured { starts_s, copies, first };
     eprintln!("{nodes} nodes: {measured:.1?}");
     let mut outcomes = Vec::new();
     for case in cases {
@@ -122,10 +123,10 @@ async fn on_cluster(env: &Env, nodes: usize, cases: &[Case]) -> Vec<Outcome> {
 struct Measured {
     /// Seconds that a node took to start.
     starts_s: [f64; STARTS],
-    /// What the first copies took.
-    cold: TimeOfACopy,
-    /// What later ones took.
-    warm: [TimeOfACopy; 2],
+    /// What copies took one after another.
+    copies: [TimeOfACopy; 2],
+    /// What those took longer that came back at once to a node which had just started.
+    first: [Duration; 2],
 }
 
 impl Measured {
@@ -135,18 +136,14 @@ impl Measured {
         bounds(self.starts_s.map(down))
     }
 
-    /// What a copy takes apart from its bytes. A node that has just started has compiled nothing yet.
-    fn open_copy(&self, is_just_started: bool) -> String {
-        let [first, second] = self.warm.map(|copy| copy.open);
-        match is_just_started {
-            true => bounds([first, second, self.cold.open]),
-            false => bounds([first, second]),
-        }
+    /// What a copy takes apart from its bytes.
+    fn open_copy(&self) -> String {
+        bounds(self.copies.map(|copy| copy.open))
     }
 
     /// What it takes besides where it begins without files.
     fn new_copy(&self) -> String {
-        bounds(self.warm.map(|copy| copy.new))
+        bounds(self.copies.map(|copy| copy.new))
     }
 }
 
@@ -305,8 +302,8 @@ fn predict(
     command.args(["what-if", &urls.join(","), "--json", "--draws", "5", "--runs"]).arg(runs.path());
     // Not what is assumed where nobody says it: all nodes are on this machine, with one disk.
     command.args(["--link", "10gbit", "--disk-read", "400mb", "--disk-write", "200mb"]);
-    command.args(["--open-copy", &measured.open_copy(case.deed.restarts())]);
-    command.args(["--new-copy", &measured.new_copy()]);
+    command.args(["--open-copy", &measured.open_copy(), "--new-copy", &measured.new_copy()]);
+    command.args(["--first-copy", &bounds(measured.first)]);
     let down = measured.down(case.away_s);
     match case.deed {
         Deed::Lose => command.args(["--lose", victim]),

@@ -97,6 +97,9 @@ pub(crate) struct Args {
     // What is assumed of --open-copy was fitted to both together.
     #[arg(long, value_name = "TIME", value_parser = parse_within, requires = "open_copy")]
     new_copy: Option<Within>,
+    /// What the first copies of a node take besides that has just started; measured likewise.
+    #[arg(long, value_name = "TIME", value_parser = parse_within)]
+    first_copy: Option<Within>,
     /// Writes the twin into this file: a plan, which can be changed, and asked where the cluster cannot be reached.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -339,6 +342,7 @@ fn twin_of(args: &Args) -> anyhow::Result<(Import, Option<ClusterFolder>)> {
         disk_write: args.disk_write.clone(),
         open_copy: args.open_copy,
         new_copy: args.new_copy,
+        first_copy: args.first_copy,
         documents_per_s: args.indexing,
         rtt_micros: args.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),
     };

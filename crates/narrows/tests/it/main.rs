@@ -32,3 +32,4 @@ mod tracks;
 mod version;
 mod web;
 mod what_if;
+mod what_if_waits;

@@ -42,6 +42,9 @@ pub struct CoreCosts {
     pub open_copy: Duration,
     /// How much longer it takes where the copy begins without files. No core works meanwhile.
     pub new_copy: Duration,
+    /// How much longer it takes while no copy has come to its node from a peer since that started. No core works
+    /// meanwhile.
+    pub first_copy: Duration,
     /// How long a copy without files waits whose source applies the cluster state after it. No core works meanwhile.
     pub unlisted_copy: Duration,
     /// Sending a message's bytes: framing, copying, encryption. None is without limit.
@@ -110,6 +113,7 @@ impl Default for CoreCosts {
             dispatch: Duration::ZERO,
             open_copy: Duration::ZERO,
             new_copy: Duration::ZERO,
+            first_copy: Duration::ZERO,
             unlisted_copy: Duration::ZERO,
             send_bytes_per_s: Some(4_500_000_000),
             receive_bytes_per_s: Some(4_500_000_000),
@@ -183,6 +187,7 @@ impl CoreCosts {
             dispatch: self.dispatch.mul_f64(factor),
             open_copy: self.open_copy.mul_f64(factor),
             new_copy: self.new_copy.mul_f64(factor),
+            first_copy: self.first_copy.mul_f64(factor),
             unlisted_copy: self.unlisted_copy,
             send_bytes_per_s: self.send_bytes_per_s.map(rate),
             receive_bytes_per_s: self.receive_bytes_per_s.map(rate),

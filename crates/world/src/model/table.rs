@@ -143,6 +143,10 @@ static TABLE: [Parameter; 47] = [
     row!("recovery.new_copy", "time", (0.0, 3600.0), Time(host.costs.new_copy),
         "none: it is what the steps of a recovery take",
         "What a copy takes besides where it begins without files: none is there to come back to."),
+    row!("recovery.first_copy", "time", (0.0, 3600.0), Time(host.costs.first_copy),
+        "none: nodes of this engine are compiled before they start",
+        "What a copy takes besides that begins to recover from another before any has on a node which has just started: \
+         nothing is loaded or compiled there yet. Those of one round wait for that together."),
     row!("recovery.unlisted_copy", "time", (0.0, 3600.0), Time(host.costs.unlisted_copy),
         "none: nodes of this engine hear of a copy before it asks them",
         "What a copy that begins without files waits where its source has not heard of it yet: the sources that \

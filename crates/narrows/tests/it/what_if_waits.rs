@@ -1,0 +1,44 @@
+//! What copies of a twin wait for besides their bytes.
+
+use crate::what_if::{TWIN, answer, green_s, twin};
+
+/// Of c's two copies one goes from b to a, and the other, a primary, from c itself to b.
+#[test]
+fn a_copy_from_a_node_that_hears_last_waits_until_that_knows_it() {
+    let (dir, file) = twin();
+    let quick = TWIN.replacen("\"10mb\"", "\"400mb\"", 1);
+    let empty_with = |node: &str| {
+        let rows = format!(
+            "\"recovery.unlisted_copy\" = {{ value = \"5s\", source = \"assumed\" }}\n\n[settings]\n\
+             \"narrows.recovery.hears_last._name\" = \"{node}\"\n"
+        );
+        std::fs::write(&file, quick.replacen("\n[settings]\n", &rows, 1)).unwrap();
+        let args = [file.to_str().unwrap(), "--drain", "c", "--draws", "1"];
+        green_s(&answer(dir.path(), &args)["answers"][0])
+    };
+    let (none, replica, primary) = (empty_with("a"), empty_with("b"), empty_with("c"));
+    assert!((4.5..5.5).contains(&(replica - none)), "{none} s, {replica} s");
+    assert!((0.2..0.7).contains(&(primary - none)), "it asks again: {none} s, {primary} s");
+}
+
+/// c has two copies: one comes back by operations, and the other by its files of 30 MB, at 10 MB/s.
+#[test]
+fn the_first_copies_of_a_node_that_has_just_started_wait_once_and_together() {
+    let (dir, file) = twin();
+    let row = "[virtual]\n\"recovery.first_copy\" = { value = \"5s\", source = \"assumed\" }";
+    let longer_by = |question: &[&str]| {
+        let green = |plan: &str| {
+            std::fs::write(&file, plan).unwrap();
+            let args = [&[file.to_str().unwrap(), "--draws", "1"][..], question].concat();
+            green_s(answer(dir.path(), &args)["answers"].as_array().unwrap().last().unwrap())
+        };
+        green(&TWIN.replacen("[virtual]", row, 1)) - green(TWIN)
+    };
+    for slots in ["1", "2"] {
+        let slots = format!("cluster.routing.allocation.node_concurrent_recoveries={slots}");
+        let longer_s = longer_by(&["--restart", "c", "--down", "10s", "--set", &slots]);
+        assert!((4.0..6.0).contains(&longer_s), "{slots}: {longer_s} s");
+    }
+    let longer_s = longer_by(&["--lose", "c"]);
+    assert!((-0.1..0.1).contains(&longer_s), "the others have run for long: {longer_s} s");
+}
