@@ -264,6 +264,10 @@ pub fn steps_of_steer_and_an_answer_of_what_if_are_shown() {
     for words in [LIMIT, "2mb → 8mb", "kept", "2.00 MB/s", "8.00 MB/s", "4.0 times", hostile] {
         assert!(row.contains(words), "{words}: {row}");
     }
+    browser.widen(1200);
+    let in_sight = "[...document.querySelector('#steering tbody tr').cells].slice(0, 4).every((cell) => \
+        cell.getBoundingClientRect().right <= document.getElementById('steering').getBoundingClientRect().right)";
+    browser.until("what was expected and what came of it are in sight", in_sight);
     // Between a number and its unit no line is broken.
     let outlook = browser.text("#outlook").replace('\u{a0}', " ");
     assert!(outlook.contains(&format!("{asked}: green in 60.0 s to 90.0 s")), "{outlook}");

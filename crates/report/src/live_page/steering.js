@@ -8,12 +8,13 @@ function stepsAt(steering, atMs) {
 
 function drawSteps(steps) {
   const n = { class: "n" };
+  // What was expected and what came of it come first: behind columns for the time and the values they are out of sight.
   const rows = [...steps].reverse().map((step) => el("tr", {},
-    el("th", { scope: "row" }, el("time", { datetime: new Date(step.at_ms).toISOString() }, clock.format(step.at_ms))),
-    el("td", {}, step.setting), el("td", n, `${step.from} → ${step.to}`), el("td", {}, step.result),
-    el("td", n, step.before), el("td", n, step.expected), el("td", n, step.after), el("td", n, step.got),
-    el("td", {}, step.holds || "-"), el("td", {}, step.why || "-")));
-  const head = [["time"], ["setting"], ["from → to", true], ["result"], ["before", true], ["expected, up to", true], ["after", true],
-    ["got", true], ["what held"], ["why"]];
+    el("th", { scope: "row" }, step.setting, el("small", {},
+      el("time", { datetime: new Date(step.at_ms).toISOString() }, clock.format(step.at_ms)), ` ${step.from} → ${step.to}`)),
+    el("td", {}, step.result), el("td", n, step.expected), el("td", n, step.got),
+    el("td", n, step.before), el("td", n, step.after), el("td", {}, step.holds || "-"), el("td", {}, step.why || "-")));
+  const head = [["setting, from → to"], ["result"], ["expected, up to", true], ["got", true],
+    ["before", true], ["after", true], ["what held"], ["why"]];
   return rows.length > 0 ? [table(head, rows)] : [none("No setting was tried.")];
 }
