@@ -57,6 +57,9 @@ pub(crate) fn judge<'s, 'a>(
         };
         return Judged::Held(Box::new(answers.first().unwrap_or_else(unknown)));
     }
+    if let Some(sentence) = without_files(transfer) {
+        return Judged::Healthy(sentence);
+    }
     match recovering.copying(series) {
         Some(copying) => copying_held(copying),
         None => {
@@ -98,8 +101,12 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
     evidence.extend(copying.idle_evidence());
     evidence.extend(copying.own_accounting());
     let standstill = copying.standstill();
+    let last = copying.transfer.last();
     let why = match &standstill {
         Some(standstill) => standstill.why(),
+        None if copying.rate_bytes_per_s == 0.0 && !last.ended && last.stage != "INDEX" => {
+            format!("in {} no files are copied, but opened and compared by its nodes", last.stage)
+        }
         None if copying.rate_bytes_per_s == 0.0 && copying.limit_bytes_per_s.is_some() => {
             NOTHING_CAME.to_owned()
         }
@@ -158,6 +165,18 @@ fn is_short(transfer: &Transfer<'_>) -> Option<String> {
     let whole_s = taken_s + left as f64 / rate;
     (last.stage == "INDEX" && left > 0 && whole_s < SHORT_S.value)
         .then(|| format!("{} will have taken {} in all", transfer.name(), show_seconds(whole_s)))
+}
+
+/// A sentence, if it is over and all of its files were there, as those of a node that was restarted: such a copy is
+/// opened and compared, and what it missed are operations. No limit of copying holds that.
+fn without_files(transfer: &Transfer<'_>) -> Option<String> {
+    let last = transfer.last();
+    let took = show_seconds(last.total_ms? as f64 / MS_PER_S);
+    let is_there = last.total_bytes? == last.reused_bytes.unwrap_or(0);
+    let ops = words::count(last.recovered_ops.unwrap_or(0));
+    let name = transfer.name();
+    (last.ended && is_there)
+        .then(|| format!("{name} took {took} in all, and came by {ops} operations and no files"))
 }
 
 /// A finding for a recovery that goes on and was not seen for long enough to be judged; none if there is one look only.

@@ -110,6 +110,8 @@ pub(crate) struct Waiting<'s, 'a> {
     pub(crate) copies: Vec<&'a WaitingCopy>,
     /// How many copies wait in all.
     pub(crate) unassigned: usize,
+    /// How many of these wait for something else. Of many copies the cluster explains only some.
+    pub(crate) elsewhere: usize,
     /// What holds the recoveries that have a slot, where something does.
     pub(crate) held_by: Option<&'s str>,
 }
@@ -138,10 +140,12 @@ pub(crate) fn waiting<'s, 'a>(
         groups.entry(need(copy)).or_default().push(copy);
     }
     let unassigned = unassigned.len();
-    groups
-        .into_iter()
-        .map(|(need, copies)| Waiting { series, need, copies, unassigned, held_by })
-        .collect()
+    let explained: usize = groups.values().map(Vec::len).sum();
+    let waiting = |(need, copies): (Need, Vec<&'a WaitingCopy>)| {
+        let elsewhere = explained - copies.len();
+        Waiting { series, need, copies, unassigned, elsewhere, held_by }
+    };
+    groups.into_iter().map(waiting).collect()
 }
 
 fn identity(copy: &WaitingCopy) -> (&str, u32, bool) {
@@ -301,6 +305,17 @@ fn lacks(copies: &[&WaitingCopy]) -> Option<String> {
 pub(crate) fn names(copies: &[&WaitingCopy]) -> Vec<String> {
     let kind = |copy: &WaitingCopy| if copy.primary { "primary" } else { "replica" };
     copies.iter().map(|copy| format!("{} of {}[{}]", kind(copy), copy.index, copy.shard)).collect()
+}
+
+/// The same for a sentence: `2 replicas of logs[3]` where copies of one shard wait.
+pub(crate) fn named(copies: &[&WaitingCopy]) -> String {
+    let all = names(copies);
+    let words = all.chunk_by(|a, b| a == b).map(|alike| match alike {
+        [one] => one.clone(),
+        [one, ..] => format!("{} {}", alike.len(), one.replacen(" of ", "s of ", 1)),
+        [] => String::new(),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// The cluster's explanation for the first of the copies: the answers of one decider, or of all.

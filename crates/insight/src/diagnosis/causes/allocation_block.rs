@@ -9,7 +9,7 @@ use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift, Next};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
-use crate::diagnosis::waiting::{DECIDERS, ENABLE, Need, Waiting, explained, names};
+use crate::diagnosis::waiting::{DECIDERS, ENABLE, Need, Waiting, explained, named, names};
 
 /// Data that cannot be reached comes before data that is slow.
 const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may hold", 1.0);
@@ -76,10 +76,8 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     };
     let by =
         if name.is_empty() { "no decider is named".to_owned() } else { format!("decider {name}") };
-    let sentence = format!(
-        "no node may hold the {}{others}: {by}; it will not come by itself",
-        names(copies).join(", ")
-    );
+    let sentence =
+        format!("no node may hold the {}{others}: {by}; it will not come by itself", named(copies));
     let has_primary = copies.iter().any(|copy| copy.primary);
     let strength = if has_primary { STRENGTH_PRIMARY } else { STRENGTH_REPLICA };
     Finding {

@@ -68,8 +68,12 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     let mut evidence = explained(copies, Some("throttling"));
     evidence.push(Evidence::setting(name, &setting, Some(default)));
     evidence.push(Evidence::new(RECOVERY, "active recoveries", active.to_string()));
-    let waits = match waiting.unassigned {
+    let waits = match waiting.unassigned - waiting.elsewhere {
         1 => "1 copy waits".to_owned(),
+        // Those that the cluster did not explain may wait for something else as well.
+        count if waiting.elsewhere > 0 && count > copies.len() => {
+            format!("up to {count} copies wait")
+        }
         count => format!("{count} copies wait"),
     };
     let (strength, sentence) = match waiting.held_by {

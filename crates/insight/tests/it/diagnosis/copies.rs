@@ -49,6 +49,25 @@ fn slots_are_a_finding_of_their_own_only_where_there_is_room() {
     );
 }
 
+/// What no node may hold waits for no slot, and copies of one shard are named once.
+#[test]
+fn slots_count_those_alone_that_may_wait_for_one() {
+    let slot = || waiting("throttled", &[("b", "throttling", "THROTTLE")]);
+    let blocked = || waiting("no", &[("a", "same_shard", "NO"), ("b", "same_shard", "NO")]);
+    let not_asked = || WaitingCopy { can_allocate: None, shard: 1, ..slot() };
+    let said = |copies: &[WaitingCopy]| {
+        let found = judge(&while_waiting(copies)).findings;
+        found.into_iter().map(|finding| finding.sentence).collect::<Vec<_>>()
+    };
+    let [block, slots] = &said(&[blocked(), blocked(), slot()])[..] else { panic!() };
+    assert!(block.contains("hold the 2 replicas of w[0] (of 3 that wait): decider"), "{block}");
+    assert!(slots.starts_with("1 copy waits for a recovery slot"), "{slots}");
+    let [_, slots] = &said(&[blocked(), slot(), not_asked()])[..] else { panic!() };
+    assert!(slots.starts_with("up to 2 copies wait for a recovery slot"), "{slots}");
+    let [slots] = &said(&[slot(), not_asked()])[..] else { panic!() };
+    assert!(slots.starts_with("2 copies wait for a recovery slot"), "{slots}");
+}
+
 /// The trap: the decider names the setting of one side also where nobody set it, and then it takes the value of the
 /// one for both sides.
 #[test]

@@ -203,3 +203,32 @@ fn allocation_that_is_turned_off_is_told_while_no_copy_waits() {
     }
     assert_eq!(notes("none", "UNASSIGNED"), [""; 0], "what waits is told by a finding");
 }
+
+/// A copy that came back with its node copies no files, however long its nodes take to open and compare it.
+#[test]
+fn a_copy_that_came_back_without_files_is_well_once_it_is_there() {
+    let back = |ended_s: u64| {
+        judge(&looks(|s| {
+            let mut look = case(s, 0);
+            let one = &mut look.recoveries[0];
+            one.ended = s >= ended_s;
+            one.stage = if one.ended { "DONE" } else { "INIT" }.into();
+            one.total_ms = Some(1000 + s.min(ended_s) * 1000);
+            (one.total_bytes, one.reused_bytes) = (Some(5 * MB), Some(5 * MB));
+            (one.recovered_bytes, one.recovered_ops) = (Some(0), Some(40));
+            look
+        }))
+    };
+    let there = back(4);
+    assert!(there.findings.is_empty(), "{there:#?}");
+    let said = "i[0] to b took 5.00 s in all, and came by 40 operations and no files";
+    assert_eq!(there.healthy, [said]);
+    let goes_on = back(99);
+    let [finding] = &goes_on.findings[..] else { panic!("{goes_on:#?}") };
+    assert_eq!(finding.class, Class::Unknown);
+    assert!(
+        finding
+            .sentence
+            .ends_with(": in INIT no files are copied, but opened and compared by its nodes")
+    );
+}
