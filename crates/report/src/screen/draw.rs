@@ -23,6 +23,7 @@ use crate::svg::short;
 const SIDE_ROWS_MAX: usize = 6;
 /// Rows of what went wrong.
 const TROUBLE_ROWS_MAX: usize = 4;
+/// Blocks of a bar, at least.
 const BAR: usize = 10;
 /// Columns of the share behind it, `< 0.1 %` at most.
 const SHARE: usize = 7;
@@ -123,6 +124,7 @@ fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, fit: &Fit, paint: 
             let text = match column.header {
                 NAME_OF_SHARD if fit.name_lines > 0 => String::new(),
                 NAME_OF_SHARD => short_shard(&plain(&cells.name), fit.name_room),
+                _ if column.is_bar => bar(cells.done, fit.bar),
                 _ => plain(&(column.text)(&cells)),
             };
             let style = if column.is_bar && !pace.ended { paint.good() } else { Style::new() };
@@ -138,6 +140,7 @@ fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, fit: &Fit, paint: 
     }
     let width = |column: &&RecoveryColumn| match column.header {
         PATH => Constraint::Length(fit.path_room as u16),
+        _ if column.is_bar => Constraint::Length((fit.bar + SHARE) as u16),
         _ => column.width,
     };
     let widths: Vec<Constraint> = fit.columns.iter().map(width).collect();
@@ -157,11 +160,12 @@ fn recoveries(frame: &mut Frame<'_>, area: Rect, view: &View, fit: &Fit, paint: 
     }
 }
 
-/// What there is room for: columns, and for the names of shards and of nodes.
+/// What there is room for: columns, and for the names of shards and of nodes. The bar has what names leave.
 struct Fit {
     columns: Vec<&'static RecoveryColumn>,
     name_room: usize,
     path_room: usize,
+    bar: usize,
     /// Lines that shard and nodes have to themselves, above the figures.
     name_lines: usize,
 }
@@ -199,14 +203,17 @@ impl Fit {
         }
         let (width, in_row) = (usize::from(width), room(&columns).saturating_sub(paths));
         let on_a_line = width.saturating_sub(paths + 1);
-        match (is_enough(in_row), is_enough(on_a_line)) {
-            (true, _) => Fit { columns, name_room: in_row, path_room: paths, name_lines: 0 },
-            (false, true) => {
-                let name_room = names.min(on_a_line);
-                Fit { columns: figures, name_room, path_room: paths, name_lines: 1 }
-            }
-            _ => Fit { columns: figures, name_room: width, path_room: width, name_lines: 2 },
+        if is_enough(in_row) {
+            let name_room = in_row.min(names.max(NAME_MIN));
+            let bar = BAR + in_row - name_room;
+            return Fit { columns, name_room, path_room: paths, bar, name_lines: 0 };
         }
+        let bar = BAR + room(&figures);
+        let (name_room, path_room, name_lines) = match is_enough(on_a_line) {
+            true => (names.min(on_a_line), paths, 1),
+            false => (width, width, 2),
+        };
+        Fit { columns: figures, name_room, path_room, bar, name_lines }
     }
 
     /// Lines of a recovery.
@@ -306,7 +313,7 @@ static RECOVERY_COLUMNS: [RecoveryColumn; 8] = [
     recovery_column("stage", Constraint::Length(12), 126, |cells| cells.stage.clone()),
     RecoveryColumn {
         is_bar: true,
-        ..recovery_column("", Constraint::Length((BAR + SHARE) as u16), 60, |cells| bar(cells.done))
+        ..recovery_column("", Constraint::Length((BAR + SHARE) as u16), 60, |_| String::new())
     },
     number_column("done", 19, 80, |cells| cells.amount.clone()),
     number_column("now", 11, 0, |cells| cells.now.clone()),
@@ -318,8 +325,11 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, trails: &Trails, paint:
     let room = usize::from(area.height).saturating_sub(2);
     let nodes = view.nodes.busy_first(room);
     let shown = if nodes.len() > room { room.saturating_sub(1) } else { nodes.len() };
-    let longest = nodes[..shown].iter().map(|node| node.name.width()).max().unwrap_or(0);
-    let (columns, name_room) = node_columns(area.width, longest);
+    let hidden = nodes.len() - shown;
+    let more = if hidden > 0 { format!("and {hidden} more") } else { String::new() };
+    let names = nodes[..shown].iter().map(|node| node.name.width());
+    let longest = names.chain([more.len()]).max().unwrap_or(0);
+    let (columns, name_room, trail_room) = node_columns(area.width, longest);
     let most = trails.most();
     let row = |node: &&insight::diagnosis::NodePace| {
         let busy = [
@@ -328,7 +338,7 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, trails: &Trails, paint:
             (PAUSING, node.paused.is_some_and(|paused| paused >= PAUSES)),
         ];
         let mut texts = node_cells(node).to_vec();
-        texts.push(trails.of(&node.name, most, TRAIL.into()));
+        texts.push(trails.of(&node.name, most, trail_room));
         let cells = columns.iter().map(|column| {
             let is_busy = busy.contains(&(column.of, true));
             let style = if is_busy { paint.warning() } else { Style::new() };
@@ -340,37 +350,44 @@ fn nodes(frame: &mut Frame<'_>, area: Rect, view: &View, trails: &Trails, paint:
         Row::new(cells.collect::<Vec<_>>()).style(style)
     };
     let mut rows: Vec<Row<'_>> = nodes[..shown].iter().map(row).collect();
-    if nodes.len() > shown {
-        let more = format!("and {} more", nodes.len() - shown);
+    if hidden > 0 {
         rows.push(Row::new(vec![more]).style(paint.dim()));
     }
     let widths: Vec<Constraint> = columns.iter().map(|column| column.width).collect();
     let header = columns.iter().map(|column| cell(column.header.to_owned(), column.of != NAME));
     let header = Row::new(header.collect::<Vec<_>>());
-    let title = match trails.of_all(TRAIL.into()) {
+    let title = match trails.of_all(TRAIL_OF_ALL) {
         all if all.is_empty() || area.width < TRAIL_FROM => "Nodes".to_owned(),
         all => format!("Nodes, rx + tx of all {all}"),
     };
     frame.render_widget(table(rows, &widths, header, title, paint), area);
 }
 
-/// The columns that there is room for, and the room for names. Nodes are named whole: columns make room for them, those
-/// first that only wide terminals show.
-fn node_columns(width: u16, longest: usize) -> (Vec<&'static NodeColumn>, usize) {
-    let mut columns: Vec<&'static NodeColumn> =
-        NODE_COLUMNS.iter().filter(|column| width >= column.from_width).collect();
-    loop {
-        let fixed: usize = columns.iter().map(|column| column.taken()).sum();
+/// The columns that there is room for, the room for names, and that for what went through each node, which has what
+/// the others leave. Nodes are named whole: columns make room for them, those first that only wide terminals show.
+fn node_columns(width: u16, longest: usize) -> (Vec<NodeColumn>, usize, usize) {
+    let is_shown = |column: &NodeColumn| width >= column.from_width;
+    let mut columns: Vec<NodeColumn> = NODE_COLUMNS.into_iter().filter(is_shown).collect();
+    let room = loop {
+        let fixed: usize = columns.iter().map(NodeColumn::taken).sum();
         let room = usize::from(width).saturating_sub(fixed);
         let widest = columns.iter().map(|column| column.from_width).max().unwrap_or(0);
         if room >= longest || widest == 0 {
-            return (columns, room);
+            break room;
         }
         columns.retain(|column| column.from_width < widest);
+    };
+    let trail = room.saturating_sub(longest + 1);
+    if trail < TRAIL_MIN {
+        return (columns, room, 0);
     }
+    let header = if trail < TRAIL_HEADER.len() { TRAIL_HEADER_SHORT } else { TRAIL_HEADER };
+    columns.push(node_column(header, TRAIL, trail as u16, 0));
+    (columns, longest, trail)
 }
 
 /// A column of nodes: which of their cells, and the width of the terminal from which on it is shown.
+#[derive(Clone, Copy)]
 struct NodeColumn {
     header: &'static str,
     of: usize,
@@ -392,11 +409,15 @@ const fn node_column(header: &'static str, of: usize, width: u16, from_width: u1
     NodeColumn { header, of, width: Constraint::Length(width), from_width }
 }
 
-/// Blocks of the line that shows what went through a node, and from which width on there is one of all nodes.
-const TRAIL: u16 = 24;
+/// Blocks of the line that shows what went through all nodes, from which width on there is one, and how few blocks tell
+/// nothing of a node.
+const TRAIL_OF_ALL: usize = 24;
 const TRAIL_FROM: u16 = 60;
+const TRAIL_MIN: usize = 8;
+const TRAIL_HEADER: &str = "rx + tx, two minutes";
+const TRAIL_HEADER_SHORT: &str = "rx + tx";
 
-static NODE_COLUMNS: [NodeColumn; 8] = [
+const NODE_COLUMNS: [NodeColumn; 7] = [
     NodeColumn { header: "node", of: NAME, width: Constraint::Fill(1), from_width: 0 },
     node_column("cpu", CPU, 11, 0),
     node_column("disk r/w MB/s (busy)", DISK, 22, 56),
@@ -404,7 +425,6 @@ static NODE_COLUMNS: [NodeColumn; 8] = [
     node_column("pausing", PAUSING, 8, 80),
     node_column("out / in", 5, 9, 98),
     node_column("heap", 6, 6, 88),
-    node_column("rx + tx, two minutes", 7, TRAIL, 130),
 ];
 
 /// The column that names them.
@@ -413,6 +433,8 @@ const NAME: usize = 0;
 const CPU: usize = 1;
 const DISK: usize = 2;
 const PAUSING: usize = 4;
+/// The cell behind those of [`node_cells`].
+const TRAIL: usize = 7;
 const BUSY: f64 = 0.9;
 /// Transfers that pause at a time, on average.
 const PAUSES: f64 = 0.03;
@@ -444,17 +466,33 @@ fn lines(
     let room = usize::from(area.height).saturating_sub(1);
     let hidden = all.len().saturating_sub(room) + besides;
     let shown = if hidden > 0 { room.saturating_sub(1) } else { room };
+    let width = area.width.into();
     let mut text: Vec<Line<'_>> =
-        all.iter().take(shown).map(|line| Line::from(plain(line))).collect();
+        all.iter().take(shown).map(|line| Line::from(fitting(&plain(line), width))).collect();
     if hidden > 0 {
         text.push(Line::styled(format!("and {} more", all.len() + besides - shown), paint.dim()));
     }
     frame.render_widget(Paragraph::new(text).block(block(title.to_owned(), paint)), area);
 }
 
-fn bar(done: Option<f64>) -> String {
+/// What is said of a shard, on one line: its name leaves half of it, and what is cut of the rest is its end.
+fn fitting(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let line = match line.split_once(": ") {
+        Some((name, said)) => format!("{}: {said}", short_shard(name, width / 2)),
+        None => line.to_owned(),
+    };
+    match line.chars().nth(width) {
+        Some(_) => line.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+        None => line,
+    }
+}
+
+fn bar(done: Option<f64>, blocks: usize) -> String {
     let Some(done) = done else { return String::new() };
-    let full = (done * BAR as f64).round() as usize;
+    let full = (done * blocks as f64).round() as usize;
     let share = words::done(done);
-    format!("{}{}{share:>SHARE$}", "█".repeat(full), "░".repeat(BAR - full))
+    format!("{}{}{share:>SHARE$}", "█".repeat(full), "░".repeat(blocks - full))
 }

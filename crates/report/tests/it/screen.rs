@@ -84,7 +84,8 @@ fn it_says_what_goes_on_what_holds_and_what_lifts_it() {
         "logs  opensearch 2.19.1  health yellow",
         "Recoveries: 1 active",
         "paris > tokyo",
-        "███░░░░░░░   34 %",
+        "█░",
+        "░   34 %",
         "What holds",
         "rate limit: the limiter of",
         "→ indices.recovery.max_bytes_per_sec = 40mb, try ",
@@ -199,8 +200,10 @@ fn what_went_through_nodes_is_a_line_where_there_is_room() {
         let screen = shown_with(&view, &trails, width, 24);
         screen.into_iter().find(|line| line.starts_with(begins)).unwrap()
     };
-    assert!(line(200, "paris").contains("▁▄█"), "{}", line(200, "paris"));
-    assert!(!line(110, "paris").contains('█'), "{}", line(110, "paris"));
+    for width in [60, 80, 110, 200] {
+        let line = line(width, "paris");
+        assert!(line.ends_with("▁▄█") && line.contains("paris  "), "{width}: {line}");
+    }
     assert!(line(60, "Nodes").starts_with("Nodes, rx + tx of all ▁▄█ "), "{}", line(60, "Nodes"));
     assert!(!line(50, "Nodes").contains('█'), "{}", line(50, "Nodes"));
 }
@@ -295,6 +298,41 @@ fn no_two_recoveries_look_alike_whatever_the_width() {
         let is_told = screen.iter().any(|line| *line.trim_end() == more);
         assert!(names > 0 && is_told, "{width}\n{}", screen.join("\n"));
     }
+}
+
+/// Nothing stands far from what it belongs to: bars and trails have the room that names leave.
+#[test]
+fn a_wide_terminal_has_no_holes() {
+    for width in [60, 80, 110, 200] {
+        let screen = shown(&view(), width, 24);
+        let of_shard = screen.iter().find(|line| line.contains(" 34 %")).unwrap();
+        let blocks = of_shard.chars().filter(|c| ['█', '░'].contains(c)).count();
+        assert!(blocks >= 10 && !of_shard.trim().contains(&" ".repeat(14)), "{width}: {of_shard}");
+        let of_node = screen.iter().find(|line| line.starts_with("paris ")).unwrap();
+        let beside = &of_node["paris".len()..];
+        assert!(beside.len() - beside.trim_start().len() < 14, "{width}: {of_node}");
+    }
+}
+
+/// Why a copy waits is seen however long its index is called, and that something is cut.
+#[test]
+fn a_copy_that_waits_says_why_on_a_narrow_terminal() {
+    let mut view = view();
+    let name = "replica of logs-application-production-europe-west-2026.11.25[17]";
+    view.waiting = vec![
+        format!("{name}: throttling: [es-3] has the primary and sends 2 recoveries already"),
+        "replica of a[0]: soon".to_owned(),
+    ];
+    let line = |width: u16, holds: &str| {
+        let screen = shown(&view, width, 24);
+        screen.into_iter().find(|line| line.contains(holds)).unwrap().trim_end().to_owned()
+    };
+    for width in [60, 80, 110] {
+        let cut = line(width, "[17]");
+        assert!(cut.contains("[17]: throttling: [es-3] ") && cut.ends_with('…'), "{width}: {cut}");
+        assert_eq!(line(width, "a[0]"), "replica of a[0]: soon");
+    }
+    assert!(line(200, "[17]").contains(&format!("{name}: throttling")));
 }
 
 /// The nodes of a row do not say which index it is.
