@@ -1,4 +1,10 @@
 //! Merges hold indexing back while operations are replayed.
+//!
+//! `InternalEngine.index` of Elasticsearch 6, and of 7 for a time, made recoveries wait for this throttle, and clients
+//! not. Since then it is as it was meant: what is replayed passes (read in the bytecode of Elasticsearch 7.10.2 and of
+//! OpenSearch 1.3.13, 2.19.1 and 3.0.0).
+
+use record::observation::Identity;
 
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
@@ -11,12 +17,14 @@ use crate::diagnosis::threshold::{STAGE, Threshold, VERDICT, at};
 
 /// Merges hold indexing back for this share of the time.
 const MERGES: Threshold = at("merge throttle time over wall time", 0.2);
+/// The first release of Elasticsearch that is known to let a replay pass.
+const PASSES_FROM: (u32, u32) = (7, 10);
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::MergeThrottle,
         label: "merge throttle",
-        signature: "merges hold indexing back while operations are replayed",
+        signature: "before Elasticsearch 7.10: merges hold indexing back while operations are replayed",
         reads: "_nodes/stats indices.indexing.is_throttled, indices.merges.total_throttled_time_in_millis",
         thresholds: &[STAGE, MERGES, VERDICT],
         lift: "index.merge.scheduler.max_thread_count",
@@ -26,7 +34,19 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Replaying(judge)],
 };
 
+/// Whether a replay goes on however much merges hold indexing back.
+fn passes(cluster: &Identity) -> bool {
+    let mut parts = cluster.version.split('.').map_while(|part| part.parse::<u32>().ok());
+    match cluster.flavour.as_str() {
+        "elasticsearch" => parts.next().zip(parts.next()) >= Some(PASSES_FROM),
+        _ => true,
+    }
+}
+
 fn judge(recovery: &Replaying<'_, '_>) -> Answer {
+    if recovery.series.last().is_some_and(|look| passes(&look.cluster)) {
+        return Err(Against::figure("in this release a replay passes the throttle of merges"));
+    }
     let untold = || Against::untold("the target tells nothing of its merges");
     let target = &recovery.target.as_ref().ok_or_else(untold)?.last().name;
     let merges = recovery.merges.ok_or_else(untold)?;

@@ -420,6 +420,8 @@ impl<'a> Sitting<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::conditions::Engine;
     use super::draw::Draw;
     use super::*;
@@ -462,6 +464,36 @@ mod tests {
         let on = |engine: Engine| move |seed: u64| Case::on_processes(seed, engine);
         has_its_shares(Beside::Processes, (0.6, 0.97), on(Engine::OURS));
         has_its_shares(Beside::Nothing, (0.6, 0.88), on(Engine::OPENSEARCH));
+    }
+
+    /// Every class is that of a case somewhere, or the page says of both kinds of targets why it is not.
+    #[test]
+    fn a_class_that_is_in_no_deck_is_on_the_page_with_the_reason() {
+        let seeds: Vec<u64> = (0..2000).collect();
+        let of_recoveries: [fn(u64) -> Case; 3] = [
+            Case::of,
+            |seed| Case::on_processes(seed, Engine::OURS),
+            |seed| Case::on_processes(seed, Engine::OPENSEARCH),
+        ];
+        let recoveries = seeds.iter().flat_map(|seed| of_recoveries.map(|of| of(*seed).classes()));
+        let beside = [Beside::Virtual, Beside::Processes].into_iter().flat_map(|beside| {
+            let drawn = move |job| drawn_beside(job, beside).map(|(_, _, classes)| classes);
+            jobs(&seeds, beside).into_iter().filter_map(drawn)
+        });
+        let drawn: BTreeSet<Class> = recoveries.chain(beside).flatten().collect();
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnosis/README.md");
+        let page = std::fs::read_to_string(page).unwrap().to_lowercase();
+        let section = |title: &str| {
+            let from = page.split_once(title).unwrap().1;
+            from.split_once("\n## ").unwrap().0.to_owned()
+        };
+        let simulated = section("## what cannot be shown in virtual time\n");
+        let processes = section("## what cannot be shown on processes\n");
+        for class in Class::ALL.iter().filter(|class| !drawn.contains(*class)) {
+            let label = class.label();
+            let row = simulated.lines().any(|line| line.starts_with('|') && line.contains(label));
+            assert!(row && processes.contains(&format!("\n- {label}: ")), "{label}");
+        }
     }
 
     #[test]
