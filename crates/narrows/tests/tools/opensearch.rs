@@ -126,6 +126,8 @@ pub fn a_snapshot_is_restored_through_the_link() -> Result<(), CannotRun> {
     let (found, said) = (json(&output), said(&output));
     let row = &found["rows"][0];
     assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &50_000.into()), "{row}");
+    // What held it is told from outside: none here is `unknown`, which would be null.
+    assert!(row["held_by"].is_string(), "{row}");
     // What was indexed meanwhile is not in the snapshot.
     assert!(said.contains("documents beside"), "{said}");
     // What the plan changes meanwhile is changed.
