@@ -7,7 +7,8 @@ use crate::common::{failed, json, narrows, refused, said};
 /// A run of a small plan in virtual time; its id.
 fn run(runs: &str, seed: &str, more: &[&str]) -> String {
     let plan = ["run", "remote-recovery", "--on", "virtual", "--variant", "1 MB x 1", "--json"];
-    let found = json(&narrows(&[&plan[..], &["--runs", runs, "--seed", seed], more].concat()));
+    let small = ["--scale", "0.05", "--runs", runs, "--seed", seed];
+    let found = json(&narrows(&[&plan[..], &small, more].concat()));
     found["run"].as_str().unwrap().to_owned()
 }
 

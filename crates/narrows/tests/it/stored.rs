@@ -7,6 +7,10 @@ use serde_json::Value;
 use crate::common::cluster::Cluster;
 use crate::common::{command, failed, json, narrows, only_run, refused, said, spawned};
 
+/// A run in virtual time that is soon over.
+const SMALL: [&str; 8] =
+    ["run", "remote-recovery", "--on", "virtual", "--scale", "0.05", "--variant", "1 MB x 5"];
+
 fn found(cluster: &Cluster, index: &str) -> Value {
     let refresh = cluster.ask("POST", &format!("/{index}/_refresh"), "");
     assert!(refresh.is_object(), "{refresh}");
@@ -18,8 +22,8 @@ fn a_run_is_stored_as_rally_stores_its_races() {
     let cluster = Cluster::start(1);
     let dir = tempfile::tempdir().unwrap();
     let runs = dir.path().to_str().unwrap();
-    let plan = ["run", "remote-recovery", "--on", "virtual", "--variant", "1 MB x 5", "--json"];
-    let run = json(&narrows(&[&plan[..], &["--runs", runs, "--store", cluster.url()]].concat()));
+    let more = ["--json", "--runs", runs, "--store", cluster.url()];
+    let run = json(&narrows(&[&SMALL[..], &more].concat()));
     let id = run["run"].as_str().unwrap();
     let count = |index: &str| found(&cluster, index)["hits"]["total"]["value"].as_u64().unwrap();
     let before = [count("rally-races-*"), count("rally-results-*"), count("rally-metrics-*")];
@@ -70,8 +74,7 @@ fn a_store_that_is_away_is_asked_again_and_the_record_is_kept() {
     let runs = dir.path().to_str().unwrap();
     let port = testbed::free_port().to_string();
     let url = format!("http://127.0.0.1:{port}");
-    let plan = ["run", "remote-recovery", "--on", "virtual", "--variant", "1 MB x 5"];
-    let args = [&plan[..], &["--runs", runs, "--store", &url]].concat();
+    let args = [&SMALL[..], &["--runs", runs, "--store", &url]].concat();
     let mut run = spawned(&mut command(&args));
     let mut told = BufReader::new(run.stderr.take().unwrap());
     let mut line = String::new();
@@ -95,10 +98,9 @@ fn runs_are_compared_that_only_the_store_has() {
     let dir = tempfile::tempdir().unwrap();
     let runs = dir.path().to_str().unwrap();
     let run = |rtt: &str| {
-        let plan =
-            ["run", "remote-recovery", "--on", "virtual", "--variant", "1 MB x 5", "--laps", "4"];
-        let more = ["--rtt", rtt, "--json", "--runs", runs, "--store", cluster.url()];
-        let run = json(&narrows(&[&plan[..], &more].concat()));
+        let more =
+            ["--laps", "4", "--rtt", rtt, "--json", "--runs", runs, "--store", cluster.url()];
+        let run = json(&narrows(&[&SMALL[..], &more].concat()));
         run["run"].as_str().unwrap().to_owned()
     };
     let (a, b) = (run("100ms"), run("120ms"));
