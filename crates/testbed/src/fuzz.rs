@@ -34,7 +34,7 @@ impl Default for Budget {
 
 /// A thread that is busy with one input for so long will not end soon: a thousand times what any takes.
 const TIME_MAX: Duration = Duration::from_secs(5);
-/// The variable that has each search go on for so many seconds, whatever the number of its inputs.
+/// The variable that has each search go on for so many seconds, and through its ordinary inputs at least.
 pub const FUZZ_SECONDS: &str = "NARROWS_FUZZ_SECONDS";
 /// Inputs do not grow beyond this.
 const LENGTH_MAX: usize = 16 << 10;
@@ -58,10 +58,14 @@ pub fn search(
     let seconds =
         seconds.parse().unwrap_or_else(|_| panic!("{FUZZ_SECONDS}={seconds} is no number"));
     let ends = Instant::now() + Duration::from_secs(seconds);
-    let seeds = (seeds.start..).take_while(|_| Instant::now() < ends);
     let mut tried = 0;
-    search_seeds(target, samples, seeds.inspect(|_| tried += 1), budget, parse);
+    search_seeds(target, samples, going_on(seeds, ends).inspect(|_| tried += 1), budget, parse);
     eprintln!("fuzz {target}: {tried} inputs in {seconds} s");
+}
+
+/// Seeds from the first of these on: all of these, and more until it ends.
+fn going_on(seeds: Range<u64>, ends: Instant) -> impl Iterator<Item = u64> {
+    (seeds.start..).take_while(move |seed| seeds.contains(seed) || Instant::now() < ends)
 }
 
 fn search_seeds(
@@ -198,6 +202,11 @@ mod tests {
         let searching = || search_seeds("a parser", &SAMPLES, 0..10_000, Budget::default(), parse);
         let panic = catch_unwind(searching).expect_err("nothing was found");
         panic.downcast_ref::<String>().expect("a message").clone()
+    }
+
+    #[test]
+    fn a_time_that_is_over_leaves_out_no_ordinary_input() {
+        assert!(going_on(3..7, Instant::now()).eq(3..7));
     }
 
     #[test]

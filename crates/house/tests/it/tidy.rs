@@ -158,7 +158,7 @@ fn ci_draws_seeds_seeks_inputs_and_leaves_no_test_out() {
     for line in [
         r#"NARROWS_NIGHT="1@$((16#$(git rev-parse --short=8 HEAD)))""#,
         "export NARROWS_NIGHT",
-        "export NARROWS_FUZZ_SECONDS=20",
+        "export NARROWS_FUZZ_SECONDS=5",
         "export NARROWS_REQUIRE_ALL=1",
     ] {
         assert!(before.lines().any(|found| found == line), ".ci/run says before its tests: {line}");
