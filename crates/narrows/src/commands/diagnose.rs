@@ -338,7 +338,7 @@ async fn work<T: Clusters>(
     say!("starting two nodes ({})", target.name());
     let mut rows = Vec::new();
     let ended = until_told(async {
-        let bed = Bed::start(env, target).await?;
+        let bed = Bed::start(env, target, cases).await?;
         let mut ended = Ok(());
         for case in cases {
             if let Some(why) = case.obstacle() {

@@ -65,8 +65,8 @@ pub(crate) struct Injected {
 }
 
 impl<T: Clusters> Bed<T> {
-    /// Starts the nodes, and indexes what is recovered.
-    pub(crate) async fn start(env: &Env, target: T) -> anyhow::Result<Self> {
+    /// Starts the nodes, and indexes what is recovered in these cases.
+    pub(crate) async fn start(env: &Env, target: T, cases: &[&Case]) -> anyhow::Result<Self> {
         let mut bed = Bed { env: env.clone(), target };
         start(&mut bed.target, LinkConfig::default(), &BTreeMap::new()).await?;
         if bed.target.has_allocation_filters() {
@@ -76,7 +76,9 @@ impl<T: Clusters> Bed<T> {
         for name in WHOLE {
             bed.index(name, 1).await?;
         }
-        bed.index(SPLIT, SPLIT_SHARDS).await?;
+        if cases.iter().any(|case| case.kind == Kind::Slots) {
+            bed.index(SPLIT, SPLIT_SHARDS).await?;
+        }
         Ok(bed)
     }
 
@@ -172,6 +174,7 @@ impl<T: Clusters> Bed<T> {
 
     /// Takes back what a case left.
     pub(crate) async fn calm(&self, injected: Injected) -> anyhow::Result<()> {
+        let indices = injected.indices;
         drop(injected);
         self.round_trip(Duration::ZERO)?;
         let slots = "cluster.routing.allocation.node_concurrent_recoveries";
@@ -180,7 +183,7 @@ impl<T: Clusters> Bed<T> {
             let name = "index.routing.allocation.require._name";
             self.update(WHOLE[0], json!({ name: null })).await?;
         }
-        for index in WHOLE.into_iter().chain([SPLIT]) {
+        for index in indices {
             self.replicas(index, 0).await?;
             self.until_green(index).await?;
         }
