@@ -50,7 +50,7 @@ macro_rules! row {
 }
 
 #[rustfmt::skip]
-static TABLE: [Parameter; 47] = [
+static TABLE: [Parameter; 48] = [
     row!("link.tcp", "on or off", NAMES, Switch(link.tcp_modelled),
         "off: as the emulated link of the embedded target, whose ends are on one machine",
         "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."),
