@@ -12,7 +12,7 @@ pub mod tls;
 pub mod tools;
 
 use std::process::ExitCode;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -48,27 +48,57 @@ impl Outcome for Result<(), CannotRun> {
 /// So many tests run beside each other: most wait for processes that they start.
 const SIDE_BY_SIDE: usize = 3;
 
-/// Read-locked by every test while it runs; write-locked by one that must run alone.
-static MACHINE: RwLock<()> = RwLock::new(());
-
 /// Whether a test has the machine to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exclusivity {
-    /// Another test may run meanwhile.
+    /// Another of these may run meanwhile.
     SideBySide,
-    /// It measures what another test would disturb.
+    /// Another of these, which mostly wait: it measures what others would disturb.
+    Quiet,
+    /// It measures what any other test would disturb.
     Alone,
 }
 
-/// `fn main` of a binary of tests: each with the [`tools`] that it needs. Those behind `alone:` have the machine to
-/// themselves.
+/// Which tests run, and how many.
+static RUNNING: Mutex<(Exclusivity, usize)> = Mutex::new((Exclusivity::SideBySide, 0));
+/// One of them has ended.
+static ENDED: Condvar = Condvar::new();
+
+/// A test that runs.
+struct Running;
+
+impl Running {
+    /// Waits until those that run leave room for it.
+    fn begin(exclusivity: Exclusivity) -> Running {
+        let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_no_room = |(of, count): &mut (Exclusivity, usize)| {
+            *count > 0 && (*of != exclusivity || exclusivity == Exclusivity::Alone)
+        };
+        let mut running =
+            ENDED.wait_while(running, has_no_room).unwrap_or_else(PoisonError::into_inner);
+        *running = (exclusivity, running.1 + 1);
+        Running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).1 -= 1;
+        ENDED.notify_all();
+    }
+}
+
+/// `fn main` of a binary of tests: each with the [`tools`] that it needs. Those behind `quiet:` run beside each other
+/// alone, those behind `alone:` have the machine to themselves.
 #[macro_export]
 macro_rules! main {
-    ($($($part:ident)::+ [$($tool:ident),*]),* $(,)? $(; alone: $($($own:ident)::+ [$($needs:ident),*]),+ $(,)?)?) => {
+    ($($($part:ident)::+ [$($tool:ident),*]),* $(,)? $(; quiet: $($($calm:ident)::+ [$($has:ident),*]),+)?
+        $(; alone: $($($own:ident)::+ [$($needs:ident),*]),+ $(,)?)?) => {
         fn main() -> std::process::ExitCode {
-            use $crate::Exclusivity::{Alone, SideBySide};
+            use $crate::Exclusivity::{Alone, Quiet, SideBySide};
             $crate::run(vec![
                 $($crate::test(stringify!($($part)::+), SideBySide, vec![$(&$crate::tools::$tool),*], || $($part)::+()),)*
+                $($($crate::test(stringify!($($calm)::+), Quiet, vec![$(&$crate::tools::$has),*], || $($calm)::+()),)+)?
                 $($($crate::test(stringify!($($own)::+), Alone, vec![$(&$crate::tools::$needs),*], || $($own)::+()),)+)?
             ])
         }
@@ -116,11 +146,7 @@ pub fn test<O: Outcome + 'static>(
     body: fn() -> O,
 ) -> Trial {
     Trial::ignorable_test(name.replace(' ', ""), move || {
-        // A test that failed leaves nothing behind that others would find.
-        let _own = (exclusivity == Exclusivity::Alone)
-            .then(|| MACHINE.write().unwrap_or_else(PoisonError::into_inner));
-        let _shared = (exclusivity == Exclusivity::SideBySide)
-            .then(|| MACHINE.read().unwrap_or_else(PoisonError::into_inner));
+        let _running = Running::begin(exclusivity);
         let missing = |tool: &&Tool| Some(format!("{}: {}", tool.look().err()?, tool.remedy));
         let ran = match needs.iter().find_map(missing) {
             Some(why) => Err(CannotRun(why)),
@@ -146,4 +172,32 @@ pub fn run(tests: Vec<Trial>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(SIDE_BY_SIDE);
     libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn quiet_tests_run_beside_each_other_and_beside_no_others() {
+        let quiet = [(); 2].map(|()| Running::begin(Exclusivity::Quiet));
+        let (began, begins) = mpsc::channel();
+        let others = [Exclusivity::SideBySide, Exclusivity::Alone].map(|other| {
+            let began = began.clone();
+            std::thread::spawn(move || {
+                let _running = Running::begin(other);
+                began.send(*RUNNING.lock().unwrap()).unwrap();
+            })
+        });
+        let [one, two] = quiet;
+        drop(one);
+        assert_eq!(*RUNNING.lock().unwrap(), (Exclusivity::Quiet, 1));
+        drop(two);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        let mut seen: Vec<_> = begins.try_iter().collect();
+        seen.sort_by_key(|(of, _)| *of == Exclusivity::Alone);
+        assert_eq!(seen, [(Exclusivity::SideBySide, 1), (Exclusivity::Alone, 1)]);
+    }
 }

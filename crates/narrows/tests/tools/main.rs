@@ -70,8 +70,9 @@ testbed::main! {
     side_by_side::all_that_works_is_asked_for [],
     compared::what_differs_is_said [],
     faults::the_embedded_engine_in_virtual_time [];
+    quiet:
+    opensearch::injected_causes_are_found_by_looking_and_by_probing [JAVA, MAVEN],
+    real_against_virtual::virtual_time_says_what_real_time_does [];
     alone:
     diagnose::a_starved_node_is_found_and_a_healthy_one_is_left_in_peace [CONTROL_GROUPS],
-    opensearch::injected_causes_are_found_by_looking_and_by_probing [JAVA, MAVEN],
-    real_against_virtual::virtual_time_says_what_real_time_does [],
 }
