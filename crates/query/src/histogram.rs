@@ -80,6 +80,13 @@ impl Histogram {
         };
         self.moment(next, start)
     }
+
+    /// The starts of the first and the last bucket of `extended_bounds`. As in the field, the bounds of dates are
+    /// rounded without the offset, by which their buckets begin later than that.
+    pub fn bounds(&self) -> Option<(f64, f64)> {
+        let later = if self.of_dates { self.offset } else { 0.0 };
+        self.extended_bounds.map(|(min, max)| (self.start(min + later), self.start(max + later)))
+    }
 }
 
 /// A width that buckets may have: a unit, how long it is about, how it is written, and of how many units a bucket may

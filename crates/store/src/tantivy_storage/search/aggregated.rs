@@ -428,11 +428,8 @@ impl<'a> Writer<'a> {
 
     /// With an empty bucket wherever there is none between the first and the last.
     fn filled<'r>(&self, rows: Vec<Row<'r>>, histogram: &Histogram) -> Result<Vec<Row<'r>>> {
-        let bounds = histogram
-            .extended_bounds
-            .map(|(min, max)| (histogram.start(min), histogram.start(max)));
         let inside = rows.first().zip(rows.last()).map(|(a, b)| (a.key.number(), b.key.number()));
-        let ends = [inside, bounds].into_iter().flatten();
+        let ends = [inside, histogram.bounds()].into_iter().flatten();
         let Some((mut at, last)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
             return Ok(rows);
         };

@@ -1,7 +1,9 @@
 //! The numbers of metrics, written.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tantivy::aggregation::intermediate_agg_result::IntermediateAggregationResult as One;
+use tantivy::aggregation::metric::IntermediateExtendedStats;
 
 use query::aggregation::Statistic;
 use query::{DateFormat, Text};
@@ -40,6 +42,9 @@ pub(super) fn write_statistics(
     found: Option<&One>,
 ) {
     let (stats, extended) = stats(found);
+    let is_extended = matches!(statistic, Statistic::Extended { .. });
+    let of_none = || is_extended.then(|| IntermediateExtendedStats::default().finalize());
+    let extended = extended.or_else(of_none);
     let text = |value: f64| shown?.text(value);
     let mut number = |name: &str, value: Option<f64>| {
         to.member(name, &value);
@@ -57,16 +62,33 @@ pub(super) fn write_statistics(
         Statistic::ValueCount => to.member("value", &stats.count),
         _ => number("value", numbered_statistic(&stats, statistic_name(statistic))),
     }
-    if let Some(extended) = extended {
-        let json = serde_json::to_value(extended).unwrap_or_default();
-        let plain = ["min", "max", "avg", "sum", "count"];
-        for (name, value) in json.as_object().into_iter().flatten() {
-            if !plain.contains(&name.as_str()) {
-                to.member(name, value);
+    // The library says nothing of how far a single value is spread: not at all, and as a sample that is no number.
+    let spread = |name: &str, found: &Value, alone: Option<f64>| match stats.count {
+        1 if name.ends_with("_sampling") => json!("NaN"),
+        1 => json!(alone),
+        _ => found.clone(),
+    };
+    let json = extended.map(|of| serde_json::to_value(of).unwrap_or_default());
+    for (name, found) in json.iter().filter_map(Value::as_object).flatten() {
+        match name.as_str() {
+            "min" | "max" | "avg" | "sum" | "count" => {}
+            "sum_of_squares" => to.member(name, found),
+            "std_deviation_bounds" => {
+                to.name(name);
+                to.open(b'{');
+                for end in BOUNDS {
+                    to.member(end, &spread(end, &found[end], stats.avg));
+                }
+                to.close(b'}');
             }
+            _ => to.member(name, &spread(name, found, Some(0.0))),
         }
     }
 }
+
+/// The ends of `std_deviation_bounds`.
+const BOUNDS: [&str; 6] =
+    ["upper", "lower", "upper_population", "lower_population", "upper_sampling", "lower_sampling"];
 
 /// Writes percentiles: as an object by their names if `keyed`.
 pub(super) fn write_percentiles(

@@ -278,6 +278,48 @@ fn buckets_of_distances() {
     });
 }
 
+/// What OpenSearch 2.19.1 answers.
+#[test]
+fn bounds_of_dates_are_rounded_without_the_offset_and_one_value_is_not_spread() {
+    run("ends", 1, async |env, dir, _| {
+        let properties = json!({"d": {"type": "date"}, "n": {"type": "long"}});
+        let shard = shard(&env, &dir, properties, &[json!({"n": 3}), json!({})]).await;
+        let bounds = |min: &str, max: &str| json!({"min": min, "max": max});
+        let answer = aggregated(&shard, json!({
+            "month": {"date_histogram": {
+                "field": "d", "calendar_interval": "month", "offset": "3d",
+                "extended_bounds": bounds("2024-01-02", "2024-03-05")}},
+            "day": {"date_histogram": {
+                "field": "d", "fixed_interval": "1d", "offset": "6h",
+                "extended_bounds": bounds("2024-01-01", "2024-01-02")}},
+            "five": {"histogram": {
+                "field": "n", "interval": 5, "offset": 2, "extended_bounds": {"min": 0, "max": 10}}},
+            "one": {"extended_stats": {"field": "n"}},
+            "none": {"extended_stats": {"field": "nobody"}},
+        }))
+        .await;
+        let keys = |name: &str| {
+            let buckets = answer[name]["buckets"].as_array().unwrap();
+            buckets.iter().map(|bucket| bucket["key"].clone()).collect::<Value>()
+        };
+        let days = [1_704_326_400_000i64, 1_707_004_800_000, 1_709_510_400_000];
+        assert_eq!(keys("month"), json!(days), "the fourth of each month");
+        assert_eq!(keys("day"), json!([1_704_088_800_000i64, 1_704_175_200_000i64]));
+        assert_eq!(keys("five"), json!([-3.0, 2.0, 7.0]));
+        let (one, none) = (&answer["one"], &answer["none"]);
+        assert_eq!(
+            (&one["variance"], &one["std_deviation_sampling"]),
+            (&json!(0.0), &json!("NaN"))
+        );
+        let ends = &one["std_deviation_bounds"];
+        assert_eq!((&ends["lower"], &ends["upper_sampling"]), (&json!(3.0), &json!("NaN")));
+        for name in ["sum_of_squares", "variance", "std_deviation_sampling"] {
+            assert_eq!(none.get(name), Some(&Value::Null), "{name}: {none}");
+        }
+        assert_eq!(none["std_deviation_bounds"].as_object().unwrap().len(), 6);
+    });
+}
+
 #[test]
 fn pipelines_read_the_buckets_that_are_shown() {
     run("pipelines", 1, async |env, dir, _| {
