@@ -148,8 +148,13 @@ impl Shard {
 
     /// Texts of a keyword field that begin so, in their order, at most so many, as of the last refresh; those of
     /// documents that were deleted since, too. None in the virtual world.
-    pub async fn terms(&self, field: &str, begin: &str, most: usize) -> Result<Vec<String>> {
-        self.inner.storage.terms(field, begin, most).await
+    pub fn terms<'a>(
+        &'a self,
+        field: &'a str,
+        begin: &'a str,
+        most: usize,
+    ) -> LocalFuture<'a, Result<Vec<String>>> {
+        Box::pin(async move { self.inner.storage.terms(field, begin, most).await })
     }
 
     /// Reads every live document and sums their hashes. Refreshes first if something is not searchable yet.
