@@ -34,8 +34,8 @@ pub struct Route {
 }
 
 /// The APIs that read a body.
-const WITH_BODY: &str = "bulk ccr.follow ccr.forget_follower ccr.put_auto_follow_pattern ccr.resume_follow \
-                         clear_scroll close_point_in_time cluster.allocation_explain \
+const WITH_BODY: &str = "bulk cat.count ccr.follow ccr.forget_follower ccr.put_auto_follow_pattern \
+                         ccr.resume_follow clear_scroll close_point_in_time cluster.allocation_explain \
                          cluster.put_component_template cluster.put_settings cluster.reroute count create \
                          delete_by_query delete_pit field_caps index indices.create indices.put_alias \
                          indices.put_index_template indices.put_mapping indices.put_settings indices.put_template \
