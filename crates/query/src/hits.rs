@@ -13,6 +13,31 @@ pub enum SortTarget {
     Doc,
     /// A field.
     Field(String),
+    /// `_geo_distance`
+    Distance(SortDistance),
+}
+
+/// How far a field of points is from others; endlessly far where a document has none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SortDistance {
+    /// The field.
+    pub field: String,
+    /// Latitudes and longitudes; the nearest or the farthest of them counts.
+    pub origins: Vec<(f64, f64)>,
+    /// Metres of the unit in which hits show the distance.
+    pub unit_m: f64,
+    /// Whether an index may be without the field.
+    pub ignore_unmapped: bool,
+}
+
+impl SortTarget {
+    fn of(name: &str) -> Self {
+        match name {
+            "_score" => SortTarget::Score,
+            "_doc" => SortTarget::Doc,
+            field => SortTarget::Field(field.to_owned()),
+        }
+    }
 }
 
 /// Where documents without the field stand.
@@ -44,11 +69,11 @@ pub struct SortKey {
 impl SortKey {
     /// The key of a name; `_score` alone begins with the greatest where nothing else is said.
     pub fn of(name: &str, descending: Option<bool>) -> Self {
-        let target = match name {
-            "_score" => SortTarget::Score,
-            "_doc" => SortTarget::Doc,
-            field => SortTarget::Field(field.to_owned()),
-        };
+        Self::by(SortTarget::of(name), descending)
+    }
+
+    /// The key of a target.
+    pub(crate) fn by(target: SortTarget, descending: Option<bool>) -> Self {
         let descending = descending.unwrap_or(target == SortTarget::Score);
         let (missing, takes_greatest) = (SortMissing::Last, descending);
         SortKey { target, descending, missing, takes_greatest, unmapped_type: None }

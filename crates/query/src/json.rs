@@ -15,6 +15,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::Number;
 
 use super::error::{SearchError, Spot, parsing};
+use super::refused::{OPTIONS, said};
 use super::value::Literal;
 
 /// A value and its place.
@@ -422,7 +423,9 @@ impl<'b> Node<'b> {
         let others: Vec<&Member<'b>> = members.iter().filter(|member| !is_known(member)).collect();
         if let Some(Member { at, name, .. }) = others.get(fields) {
             let near = did_you_mean(name, known.split(' '));
-            return Err(parsing(*at, format!("[{what}] does not support [{name}]{near}")));
+            let unknown = format!("[{what}] does not support [{name}]{near}");
+            let reason = said(OPTIONS, &format!("[{what}] [{name}]"), name, unknown);
+            return Err(parsing(*at, reason));
         }
         Ok(Options { what, node: self, members, fields: others })
     }

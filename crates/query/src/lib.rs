@@ -27,7 +27,7 @@ pub mod zone;
 pub use date::{CalendarUnit, DateFormat};
 pub use error::{MappingError, Refusal, SearchError, SearchErrorKind, Spot, illegal, unfit};
 pub use highlight::{Highlight, HighlightField, Highlighter};
-pub use hits::{ColumnField, SortKey, SortMissing, SortTarget, SortValue, TopHits};
+pub use hits::{ColumnField, SortDistance, SortKey, SortMissing, SortTarget, SortValue, TopHits};
 pub use mapping::{Field, FieldType, Mapping};
 pub use parse::{
     QueryString, aggregations, highlight_options, parse_count, parse_search, parse_sort,

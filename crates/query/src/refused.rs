@@ -66,10 +66,19 @@ options: leave it out: there are no highlighters of plugins
 
 /// What `sort` cannot sort by, and options of its keys.
 pub const SORTS: Words = r#"
-_geo_distance: send [function_score] with [linear], [exp] or [gauss] of the field of points
 _script: there are no scripts; index what the script computes
 nested nested_filter nested_path: objects are flattened: index each as a document of its own
 format numeric_type: leave it out: values are those that the field has
+"#;
+
+/// Options of queries, aggregations and the like, wherever one does not have them.
+pub const OPTIONS: Words = r#"
+include exclude: send [filters] with a query for each part, or leave buckets of the answer out
+hard_bounds: send [range] in the query
+inner_hits: send [terms] with [top_hits]
+script lang: there are no scripts; index what the script computes
+format: write the numbers of the answer as you like
+value_type: leave it out: values are of the type of their field
 "#;
 
 /// Options of a search.

@@ -5,7 +5,7 @@ use record::names::did_you_mean;
 use super::limits::{
     AGGREGATIONS, FILTERS, MAX_AGGREGATION_DEPTH, MAX_PARTS, MAX_TERMS_SIZE, PERCENTS, RANGES, few,
 };
-use super::places::point;
+use super::places::{point, unit_m};
 use super::query::{date_format, query, time_zone};
 use super::{hits, pipeline};
 use crate::aggregation::{
@@ -18,7 +18,7 @@ use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
 use crate::json::{Member, Node, Options, Value};
 use crate::pipeline::PipelineKind;
 use crate::query::{BoolQuery, Query, QueryKind};
-use crate::{geo, refused};
+use crate::refused;
 
 /// Milliseconds beyond which nothing lies that a date could be.
 const MAX_MS: i64 = 1 << 50;
@@ -239,7 +239,10 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
     }
     let min_doc_count = options.read("min_doc_count", Node::count)?;
     if kind.ends_with("terms") && min_doc_count == Some(0) {
-        let reason = format!("[{kind}] with min_doc_count 0 is not supported by this engine");
+        let reason = format!(
+            "[{kind}] with min_doc_count 0 is not supported by this engine; send 1, \
+             which leaves out what no document of the search has"
+        );
         return Err(parsing(node.at, reason));
     }
     let kind_of = read(&options)?;
@@ -462,12 +465,9 @@ fn each_range<'a, E, T>(
 /// Unlike those of numbers, the field shows these ranges as they are asked for.
 fn distances(options: &Options<'_>) -> Result<AggregationKind> {
     options.one_of("distance_type", &["arc"])?;
-    let unit_m = options.read("unit", |node, name| {
-        geo::meters("1", &node.text(name)?).ok_or_else(|| node.wrong(name, "a unit, like km"))
-    })?;
     let mut ranges = ranges(options.need("ranges")?)?;
     ranges.iter_mut().for_each(|range| _ = range.from.get_or_insert(0.0));
-    let (origin, unit_m) = (point(options.need("origin")?, "origin")?, unit_m.unwrap_or(1.0));
+    let (unit_m, origin) = (unit_m(options)?, point(options.need("origin")?, "origin")?);
     Ok(AggregationKind::Distance(Distances { origin, unit_m, ranges }))
 }
 

@@ -25,6 +25,8 @@ pub(super) const MAX_COLUMN_FIELDS: usize = 100;
 pub(super) const SOURCE_PATTERNS: Bound = (1024, "patterns of [_source]");
 /// Hits are compared by each.
 pub(super) const SORT_KEYS: Bound = (128, "keys of one [sort]");
+/// Each is looked at for every document that matches.
+pub(super) const SORT_POINTS: Bound = (128, "points of one [_geo_distance]");
 
 /// `index.max_inner_result_window`
 pub(super) const MAX_INNER_WINDOW: usize = 100;

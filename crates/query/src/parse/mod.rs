@@ -249,9 +249,11 @@ mod tests {
             {"highlight":{"field":{}}} => did you mean "fields"
             {"track_total_hits":"maybe"} => track_total_hits
             {"sort":[{"a":"up"}]} => [up]
-            {"sort":[{"a":{"unmapped_type":"keywrd"}}]} => did you mean "keyword"
-            {"sort":[{"a":{"unmapped_type":"date_nanos"}}]} => map it as long
-            {"sort":[{"_geo_distance":{"p":[1,2],"order":"asc"}}]} => send [function_score]
+            {"sort":[{"_geo_distance":{"p":[1,2],"mode":"avg"}}]} => send min or max
+            {"sort":[{"_geo_distance":{"p":[],"order":"asc"}}]} => a point, or some
+            {"sort":[{"_geo_distance":{"order":"asc"}}]} => [a field]
+            {"query":{"terms":{"a":{"index":"b","id":"1","path":"c"}}}} => get that document
+            {"aggs":{"a":{"terms":{"field":"x","include":"a.*"}}}} => [terms] [include] is not supported
             {"sort":[{"a":{"order":"asc","nested":{"path":"b"}}}]} => objects are flattened
             {"search_after":[1]} => sort
             {"sort":["a"],"search_after":[1,2]} => 2 value(s)

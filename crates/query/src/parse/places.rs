@@ -3,7 +3,7 @@
 use super::limits::{POLYGON_POINTS, few};
 use crate::error::{Result, parsing};
 use crate::geo::{self, Polygon};
-use crate::json::{Node, Value};
+use crate::json::{Node, Options, Value};
 use crate::query::FieldQuery;
 use crate::value::{is_point, point as point_of_text};
 
@@ -25,6 +25,14 @@ pub(super) fn point(node: &Node, name: &str) -> Result<(f64, f64)> {
     on_earth.ok_or_else(|| {
         node.wrong(name, "a point of the Earth: {\"lat\":..,\"lon\":..}, [lon, lat] or \"lat,lon\"")
     })
+}
+
+/// Metres of `unit`; of the metre where none is named.
+pub(super) fn unit_m(options: &Options<'_>) -> Result<f64> {
+    let unit = options.read("unit", |node, name| {
+        geo::meters("1", &node.text(name)?).ok_or_else(|| node.wrong(name, "a unit, like km"))
+    })?;
+    Ok(unit.unwrap_or(1.0))
 }
 
 /// Top, left, bottom, right.

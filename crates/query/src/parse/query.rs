@@ -396,6 +396,11 @@ fn items<'a>(query: &str, node: &'a Node<'a>) -> Result<&'a [Node<'a>]> {
 fn terms(node: &Node) -> Result<Query> {
     let options = node.options("terms", COMMON, 1)?;
     let (field, values) = options.field()?;
+    if let Value::Object(_) = values.value {
+        let reason = "[terms] with the values of another document is not supported by this engine; get that document, \
+                      and send its values";
+        return Err(parsing(values.at, reason));
+    }
     let values = values.list(field).and_then(|_| items("terms", values))?;
     let values = values.iter().map(|item| item.literal("terms")).collect::<Result<Vec<_>>>()?;
     match field {

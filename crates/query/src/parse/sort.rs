@@ -1,10 +1,10 @@
 //! `sort` and `search_after` from JSON.
 
-use super::limits::{SORT_KEYS, few};
+use super::limits::{SORT_KEYS, SORT_POINTS, few};
+use super::places::{point, unit_m};
 use crate::error::{Result, illegal, parsing};
-use crate::hits::{SortKey, SortMissing, SortValue};
-use crate::json::{Member, Node, Value};
-use crate::mapping::Field;
+use crate::hits::{SortDistance, SortKey, SortMissing, SortTarget, SortValue};
+use crate::json::{Member, Node, Options, Value};
 use crate::refused::{self, SORTS};
 use crate::request::SearchRequest;
 use crate::value::Literal;
@@ -61,6 +61,9 @@ fn options(name: &str, node: &Node) -> Result<SortKey> {
         }
         None => Ok(()),
     };
+    if name == "_geo_distance" {
+        return distance(node);
+    }
     if name.starts_with('_') {
         refuse(node.at, name)?;
     }
@@ -70,19 +73,52 @@ fn options(name: &str, node: &Node) -> Result<SortKey> {
     members.iter().try_for_each(|Member { at, name, .. }| refuse(*at, name))?;
     let options = node.options("field_sort", "order missing mode unmapped_type", 0)?;
     let mut key = SortKey::of(name, options.read("order", |node, _| is_descending(node))?);
-    if options.get("mode").is_some() {
-        key.takes_greatest = options.one_of("mode", &["min", "max"])? == "max";
-    }
+    read_mode(&mut key, &options)?;
     key.missing = match options.read("missing", Node::literal)? {
         None => SortMissing::Last,
         Some(Literal::Text(text)) if text == "_last" => SortMissing::Last,
         Some(Literal::Text(text)) if text == "_first" => SortMissing::First,
         Some(value) => SortMissing::Value(value),
     };
+    // Whether there is such a type matters to indices without the field alone, as in the field.
     key.unmapped_type = options.read("unmapped_type", Node::text)?;
-    if let Some(Err(why)) = key.unmapped_type.as_deref().map(Field::of_type) {
-        return Err(parsing(node.at, format!("[unmapped_type] in sort: {why}")));
+    Ok(key)
+}
+
+fn read_mode(key: &mut SortKey, options: &Options<'_>) -> Result<()> {
+    if options.get("mode").is_some() {
+        key.takes_greatest = options.one_of("mode", &["min", "max"])? == "max";
     }
+    Ok(())
+}
+
+/// `_geo_distance`: how far a field of points is from one or several.
+fn distance(node: &Node) -> Result<SortKey> {
+    const KNOWN: &str = "order unit mode distance_type ignore_unmapped validation_method";
+    let options = node.options("_geo_distance", KNOWN, 1)?;
+    let (field, from) = options.field()?;
+    let is_number = |item: &Node| matches!(item.value, Value::Number(_));
+    let origins = match &from.value {
+        Value::List(items) if !items.iter().any(is_number) => {
+            few(from.at, items.len(), SORT_POINTS)?;
+            items.iter().map(|item| point(item, field)).collect::<Result<Vec<_>>>()?
+        }
+        _ => vec![point(from, field)?],
+    };
+    if origins.is_empty() {
+        return Err(from.wrong(field, "a point, or some"));
+    }
+    options.one_of("distance_type", &["arc"])?;
+    options.one_of("validation_method", &["strict"])?;
+    let distance = SortDistance {
+        field: field.to_owned(),
+        origins,
+        unit_m: unit_m(&options)?,
+        ignore_unmapped: options.read("ignore_unmapped", Node::bool)?.unwrap_or(false),
+    };
+    let descending = options.read("order", |node, _| is_descending(node))?;
+    let mut key = SortKey::by(SortTarget::Distance(distance), descending);
+    read_mode(&mut key, &options)?;
     Ok(key)
 }
 

@@ -14,6 +14,7 @@ testbed::real_world!(
     a_scroll_is_kept_for_as_long_as_was_asked,
     a_shard_that_is_lost_is_told_on_every_page,
     views_of_scrolls_are_bounded,
+    a_scroll_goes_on_behind_hits_without_the_number,
 );
 
 #[test]
@@ -204,5 +205,30 @@ async fn views_of_scrolls_are_bounded(env: Env) {
     c.must("DELETE", "/_search/scroll", json!({ "scroll_id": ids })).await;
     eventually(&env, "they are let go", async || open_views(&c).await == 0).await;
     c.must("POST", "/a/_search?scroll=1m&size=5", json!({})).await;
+    c.stop().await;
+}
+
+async fn a_scroll_goes_on_behind_hits_without_the_number(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    let settings = json!({"number_of_shards": 1, "number_of_replicas": 0});
+    let mappings = json!({"properties": {"x": {"type": "double"}}});
+    c.must("PUT", "/f", json!({"settings": settings, "mappings": mappings})).await;
+    for (id, document) in
+        [json!({"x": 3}), json!({}), json!({"x": 1}), json!({})].iter().enumerate()
+    {
+        c.must("PUT", &format!("/f/_doc/{id}"), document.clone()).await;
+    }
+    c.must("POST", "/f/_refresh", Value::Null).await;
+    for (order, expected) in [("asc", [2, 0, 1, 3]), ("desc", [0, 2, 1, 3])] {
+        let body = json!({"size": 1, "sort": [{"x": order}]});
+        let mut page = c.must("POST", "/f/_search?scroll=1m", body).await;
+        let mut found = ids(&page);
+        for _ in 0..3 {
+            let next = json!({"scroll": "1m", "scroll_id": page["_scroll_id"]});
+            page = c.must("POST", "/_search/scroll", next).await;
+            found.extend(ids(&page));
+        }
+        assert_eq!(found, expected, "{order}");
+    }
     c.stop().await;
 }

@@ -205,6 +205,10 @@ impl Execution<'_> {
         let matching = Matching { weight: weight.as_ref(), min_score: request.min_score, stop };
         let mut collectors =
             Collectors::new(&request.aggregations, resolver, self.limits.max_buckets, matching)?;
+        let order = (request, keys, group.as_ref());
+        if searcher.segment_readers().is_empty() {
+            top::check(order, self.mapping, now_ms)?;
+        }
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
             if self.is_over() {
@@ -212,7 +216,6 @@ impl Execution<'_> {
             }
             collectors.enter(segment, reader, self.findings)?;
             let of = (reader, self.findings.as_ref());
-            let order = (request, keys, group.as_ref());
             let mut top = Top::new(order, (self.mapping, now_ms), of, base)?;
             base += u64::from(reader.max_doc());
             if let Some(bounds) = top.bounds().filter(|_| sorts_only) {
@@ -240,7 +243,7 @@ impl Execution<'_> {
         let hits = self.merge(all);
         let stopped = self.is_over();
         let (total, more) = self.counted(counted.unwrap_or(total), stopped);
-        let max_score = max_score.filter(|_| request.shows_scores());
+        let max_score = max_score.filter(|_| request.size > 0 && request.shows_scores());
         let mut aggregations = Bytes::new();
         if !request.aggregations.is_empty() {
             let mut found = collectors.finish()?;

@@ -10,12 +10,12 @@ use tantivy::columnar::TermOrdHit;
 use tantivy::{DocId, SegmentReader};
 
 use query::{
-    Field, FieldType, Literal, Mapping, SearchRequest, ShardHit, SortKey, SortMissing, SortTarget,
-    SortValue, illegal, mapping, unfit,
+    Field, FieldType, Literal, Mapping, SearchRequest, ShardHit, SortDistance, SortKey,
+    SortMissing, SortTarget, SortValue, geo, illegal, mapping, unfit,
 };
 
 use super::bounds::{Bounds, Findings};
-use super::column::{Column, double_bits, double_of, long_bits, long_of, text_of};
+use super::column::{Column, Pair, double_bits, double_of, long_bits, long_of, pair, text_of};
 use super::failed::{Failed, Result};
 use super::value::{self, Value, check_sortable};
 
@@ -30,16 +30,18 @@ const LAST: Bits = Bits::MAX;
 /// A key of the order in one segment.
 struct Key<'a> {
     key: &'a SortKey,
-    source: Source,
+    source: Source<'a>,
     /// Of documents without a value.
     missing: Bits,
 }
 
-enum Source {
+enum Source<'a> {
     Score,
     /// The number of the first document of the segment among all of the view.
     Doc(u64),
     Field(Column),
+    /// Points, where there are any, and what they are to be near.
+    Distance(Option<Pair>, &'a SortDistance),
 }
 
 /// One of the best hits so far. The order is that of the heap: the worst is on top.
@@ -78,13 +80,10 @@ impl<'a> Top<'a> {
         (segment, findings): (&SegmentReader, &Findings),
         base: u64,
     ) -> Result<Self> {
-        let keys = keys.iter().map(|of| key(of, mapping, segment, base, now_ms));
-        let keys: Vec<Key<'a>> = keys.collect::<Result<_>>()?;
-        let after = request.search_after.as_ref().map(|values| {
-            let pairs = keys.iter().zip(values);
-            pairs.map(|(key, value)| key.bits_after(value, mapping, now_ms)).collect()
-        });
-        let group = group.map(|of| key(of, mapping, segment, base, now_ms)).transpose()?;
+        let key = |of| key(of, mapping, Some(segment), base, now_ms);
+        let keys: Vec<Key<'a>> = keys.iter().map(key).collect::<Result<_>>()?;
+        let after = after(&keys, request, mapping, now_ms)?;
+        let group = group.map(key).transpose()?;
         let bounds = match keys
             .first()
             .filter(|_| group.is_none())
@@ -100,7 +99,7 @@ impl<'a> Top<'a> {
             keys,
             bounds,
             values: Vec::new(),
-            after: after.transpose()?,
+            after,
             best: BinaryHeap::new(),
             groups: group.map(|key| (key, FxHashMap::default())),
             is_ambiguous: false,
@@ -230,10 +229,47 @@ impl<'a> Top<'a> {
     }
 }
 
+/// Whether an index can be sorted so, and go on behind such values: a view without segments is asked as others are.
+pub(super) fn check(
+    (request, keys, group): (&SearchRequest, &[SortKey], Option<&SortKey>),
+    mapping: &Mapping,
+    now_ms: i64,
+) -> Result<()> {
+    let key = |of| key(of, mapping, None, 0, now_ms);
+    let keys: Vec<Key<'_>> = keys.iter().map(key).collect::<Result<_>>()?;
+    group.map(key).transpose()?;
+    after(&keys, request, mapping, now_ms).map(drop)
+}
+
+fn after(
+    keys: &[Key<'_>],
+    request: &SearchRequest,
+    mapping: &Mapping,
+    now_ms: i64,
+) -> Result<Option<Vec<Bits>>> {
+    let after = request.search_after.as_ref().map(|values| {
+        let pairs = keys.iter().zip(values);
+        pairs.map(|(key, value)| key.bits_after(value, mapping, now_ms)).collect()
+    });
+    after.transpose()
+}
+
+/// The field that an index without it is sorted as if it had. Nothing tells those apart that differ in how exact their
+/// values are: there are none.
+fn unmapped(name: &str) -> Result<Field> {
+    let name = match name {
+        "date_nanos" => "date",
+        "half_float" => "float",
+        name => name,
+    };
+    Ok(Field::of_type(name).map_err(illegal)?)
+}
+
+/// In one segment, or in an index that has none.
 fn key<'a>(
     key: &'a SortKey,
     mapping: &Mapping,
-    segment: &SegmentReader,
+    segment: Option<&SegmentReader>,
     base: u64,
     now_ms: i64,
 ) -> Result<Key<'a>> {
@@ -244,12 +280,16 @@ fn key<'a>(
     let path = match &key.target {
         SortTarget::Score => return Ok(Key { key, source: Source::Score, missing: LAST }),
         SortTarget::Doc => return Ok(Key { key, source: Source::Doc(base), missing: LAST }),
+        SortTarget::Distance(asked) => return nearest(key, asked, mapping, segment),
         SortTarget::Field(path) => path,
     };
     let column = match mapping.field(path) {
         Some(mapped) => {
             check_sortable(path, mapped)?;
-            Column::open(segment, path, mapped.kind)?
+            match segment {
+                Some(segment) => Column::open(segment, path, mapped.kind)?,
+                None => Column::absent(mapped.kind),
+            }
         }
         None if mapping::is_metadata(path) => {
             let reason = format!(
@@ -261,9 +301,9 @@ fn key<'a>(
         None => {
             let unknown = || unfit(format!("No mapping found for [{path}] in order to sort on"));
             let name = key.unmapped_type.as_deref().ok_or_else(unknown)?;
-            let unmapped = Field::of_type(name).map_err(illegal)?;
-            check_sortable(path, &unmapped)?;
-            Column::absent(unmapped.kind)
+            let field = unmapped(name)?;
+            check_sortable(path, &field)?;
+            Column::absent(field.kind)
         }
     };
     let mut key = Key { key, source: Source::Field(column), missing: at_end };
@@ -277,6 +317,34 @@ fn key<'a>(
     if let SortMissing::Value(literal) = &key.key.missing {
         key.missing = key.bits_of(literal, path, mapping, now_ms)?;
     }
+    Ok(key)
+}
+
+/// By how far the points of documents are. One without is endlessly far, in either direction, as in the field.
+fn nearest<'a>(
+    key: &'a SortKey,
+    asked: &'a SortDistance,
+    mapping: &Mapping,
+    segment: Option<&SegmentReader>,
+) -> Result<Key<'a>> {
+    let path = &asked.field;
+    let points = match mapping.field(path) {
+        Some(field) if field.kind == FieldType::GeoPoint && field.has_column => {
+            segment.map_or(Ok(None), |segment| pair(segment, path, field.kind))?
+        }
+        Some(_) => {
+            let reason =
+                format!("[_geo_distance] sorts by columns of points, and [{path}] has none");
+            return Err(illegal(reason).into());
+        }
+        None if asked.ignore_unmapped => None,
+        None => {
+            let reason = format!("failed to find mapper for [{path}] for geo distance based sort");
+            return Err(illegal(reason).into());
+        }
+    };
+    let mut key = Key { key, source: Source::Distance(points, asked), missing: LAST };
+    key.missing = key.directed(double_bits(f64::INFINITY));
     Ok(key)
 }
 
@@ -298,6 +366,16 @@ impl Key<'_> {
         let column = match &self.source {
             Source::Score => return self.directed(double_bits(f64::from(score))),
             Source::Doc(base) => return self.directed(base + u64::from(doc)),
+            Source::Distance(points, asked) => {
+                let points = points.iter().flat_map(|points| points.of(doc));
+                let each = points.flat_map(|point| {
+                    asked.origins.iter().map(move |origin| geo::haversine_m(*origin, point))
+                });
+                let greatest = self.key.takes_greatest;
+                let found = each.reduce(if greatest { f64::max } else { f64::min });
+                let bits = |m: f64| self.directed(double_bits(m / asked.unit_m));
+                return found.map_or(self.missing, bits);
+            }
             Source::Field(column) => column,
         };
         let mut found: Option<Bits> = None;
@@ -342,7 +420,7 @@ impl Key<'_> {
         now_ms: i64,
     ) -> Result<Bits> {
         let Source::Field(column) = &self.source else { return Ok(self.missing) };
-        let unmapped = self.key.unmapped_type.as_deref().and_then(|name| Field::of_type(name).ok());
+        let unmapped = self.key.unmapped_type.as_deref().and_then(|name| unmapped(name).ok());
         let Some(mapped) = mapping.field(path).or(unmapped.as_ref()) else {
             return Ok(self.missing);
         };
@@ -366,20 +444,23 @@ impl Key<'_> {
             other => other.text().parse().unwrap_or(f64::NAN),
         };
         let path = match &self.key.target {
-            SortTarget::Score => return Ok(self.directed(double_bits(number))),
-            SortTarget::Doc => return Ok(self.directed(number.max(0.0) as u64)),
             SortTarget::Field(path) => path,
+            _ if number.is_nan() => {
+                let reason = format!("Failed to parse search_after value [{}]", literal.text());
+                return Err(illegal(reason).into());
+            }
+            SortTarget::Score | SortTarget::Distance(_) => {
+                return Ok(self.directed(double_bits(number)));
+            }
+            SortTarget::Doc => return Ok(self.directed(number.max(0.0) as u64)),
         };
         match literal {
             // What stands for a number that is missing comes back as it went.
             Literal::Integer(i64::MAX | i64::MIN) if self.stands_for_missing() == *value => {
                 Ok(self.missing)
             }
-            Literal::Text(text)
-                if self.is_double() && matches!(text.as_str(), "Infinity" | "-Infinity") =>
-            {
-                Ok(self.missing)
-            }
+            // A scroll goes on behind the number itself, a client behind what a hit shows of it.
+            _ if self.is_double() && number.is_infinite() => Ok(self.directed(double_bits(number))),
             // Dates and booleans come back as the numbers that hits show.
             Literal::Integer(number) if self.is_whole() => Ok(self.directed(long_bits(*number))),
             literal => self.bits_of(literal, path, mapping, now_ms),
@@ -411,7 +492,7 @@ impl Key<'_> {
     fn value(&self, bits: Bits) -> SortValue {
         let plain = if self.key.descending { !(bits as u64) } else { bits as u64 };
         let column = match &self.source {
-            Source::Score => return Some(Literal::Float(double_of(plain))),
+            Source::Score | Source::Distance(..) => return Some(Literal::Float(double_of(plain))),
             Source::Doc(_) => return Some(Literal::Integer(plain as i64)),
             Source::Field(column) => column,
         };

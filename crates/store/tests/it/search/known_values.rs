@@ -1,9 +1,9 @@
 //! Values at the ends of what fields keep, and fields that are named by patterns.
 
 use bytes::Bytes;
-use query::{Literal, parse_search};
+use query::{Literal, Mapping, parse_search};
 use serde_json::{Value, json};
-use store::{Rejection, WriteRequest};
+use store::{Options, Rejection, Shard, WriteRequest};
 
 use super::known::{ids, refused, shard};
 use super::known_buckets::aggregated;
@@ -198,4 +198,101 @@ fn values_mean_what_they_mean_in_the_field() {
     let pure =
         br#"{"query": {"bool": {"must_not": {"match_none": {}}, "adjust_pure_negative": true}}}"#;
     assert!(parse_search(pure).is_ok());
+}
+
+/// A degree of the equator is 111.195 km.
+#[test]
+fn hits_are_sorted_by_how_far_their_points_are() {
+    run("far", 1, async |env, dir, _| {
+        let properties = json!({"p": {"type": "geo_point"}, "n": {"type": "long"}});
+        let documents = [
+            json!({"p": "0,1"}),
+            json!({"p": [[3, 0], [5, 0]]}),
+            json!({"n": 4}),
+            json!({"p": [-2, 0]}),
+        ];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let sorted = |field: &str, from: Value, options: Value| {
+            let mut by = json!({field: from, "unit": "km"});
+            by.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+            json!({"sort": [{"_geo_distance": by}]})
+        };
+        let endless = f64::INFINITY;
+        let both = json!([[0, 0], {"lat": 0, "lon": 5.5}]);
+        for (from, options, expected) in [
+            (json!([0, 0]), json!({}), [(0u64, 1.0), (3, 2.0), (1, 3.0), (2, endless)]),
+            (json!("0,0"), json!({"mode": "max"}), [(0, 1.0), (3, 2.0), (1, 5.0), (2, endless)]),
+            (
+                json!({"lat": 0, "lon": 0}),
+                json!({"order": "desc"}),
+                [(2, endless), (1, 5.0), (3, 2.0), (0, 1.0)],
+            ),
+            (both, json!({}), [(1, 0.5), (0, 1.0), (3, 2.0), (2, endless)]),
+        ] {
+            let (_, hits, found) = search(&shard, &sorted("p", from, options.clone())).await;
+            assert_eq!(found, expected.map(|(id, _)| id), "{options}");
+            for (hit, (_, degrees)) in hits.hits.iter().zip(expected) {
+                let Some(Literal::Float(km)) = hit.sort[0] else { panic!("{:?}", hit.sort) };
+                let is_near = (km - degrees * 111.195_08).abs() < 0.001;
+                assert!(km == degrees || is_near, "{options}: {km}");
+            }
+        }
+        for (after, found) in [(json!(223), vec![1u64, 2]), (json!("Infinity"), vec![])] {
+            let mut body = sorted("p", json!([0, 0]), json!({}));
+            body["search_after"] = json!([after]);
+            assert_eq!(ids(&shard, body).await, found, "{after}");
+        }
+        let ignored = sorted("none", json!([0, 0]), json!({"ignore_unmapped": true}));
+        assert_eq!(ids(&shard, ignored).await, [0, 1, 2, 3]);
+        for (field, after, why) in [
+            ("n", json!(1), "sorts by columns of points"),
+            ("none", json!(1), "failed to find mapper for [none]"),
+            ("p", json!("far"), "Failed to parse search_after value [far]"),
+        ] {
+            let mut body = sorted(field, json!([0, 0]), json!({}));
+            body["search_after"] = json!([after]);
+            let said = refused(&shard, body).await;
+            assert!(said.contains(why), "{said}");
+        }
+    });
+}
+
+#[test]
+fn a_copy_without_documents_is_sorted_by_what_others_can_be_sorted_by() {
+    run("none", 1, async |env, dir, _| {
+        let properties = json!({"n": {"type": "long"}, "t": {"type": "text"}});
+        let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
+        let empty = Shard::create(&env, &dir.join("empty"), &mapping, Options::default()).await;
+        let empty = empty.unwrap();
+        for (body, why) in [
+            (json!({"sort": ["none"]}), "No mapping found for [none]"),
+            (json!({"sort": ["t"]}), "keyword field instead"),
+            (json!({"sort": [{"n": {"missing": "x"}}]}), "For input string: \"x\""),
+            (json!({"sort": ["n"], "search_after": ["x"]}), "For input string: \"x\""),
+            (json!({"sort": [{"none": {"unmapped_type": "unsigned_long"}}]}), "map it as long"),
+            (json!({"sort": [{"none": {"unmapped_type": "keywrd"}}]}), "did you mean \"keyword\""),
+            (json!({"collapse": {"field": "none"}}), "No mapping found for [none]"),
+        ] {
+            let said = refused(&empty, body).await;
+            assert!(said.contains(why), "{said}");
+        }
+        // Nobody asks for the type of a field that is there.
+        let of_other = json!({"sort": [{"n": {"unmapped_type": "keywrd"}}]});
+        assert_eq!(ids(&empty, of_other).await, [0u64; 0]);
+
+        let documents = [json!({"n": 1}), json!({})];
+        let shard = shard(&env, &dir.join("some"), properties, &documents).await;
+        for (kind, last) in [
+            ("date_nanos", Literal::Integer(i64::MAX)),
+            ("half_float", Literal::Float(f64::INFINITY)),
+        ] {
+            let body = json!({"sort": [{"none": {"unmapped_type": kind}}]});
+            let (_, hits, found) = search(&shard, &body).await;
+            assert_eq!((found, &hits.hits[0].sort), (vec![0, 1], &vec![Some(last)]));
+        }
+        // Nothing is shown where no hits are asked for, not even how good the best is.
+        let scored = json!({"size": 0, "min_score": 0.5, "query": {"term": {"n": 1}}});
+        let (_, hits, _) = search(&shard, &scored).await;
+        assert_eq!((hits.total, hits.max_score), (1, None));
+    });
 }
