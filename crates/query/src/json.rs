@@ -105,6 +105,13 @@ pub fn spot(json: &[u8], token: u32) -> Option<Spot> {
     Some(Spot { line, column: (start - line_start) as u32 + 1 })
 }
 
+/// A value as it stands in JSON that was read whole; of an object or array the first sign.
+pub(crate) fn written(json: &[u8], node: &Node<'_>) -> Option<String> {
+    let mut tokens = Tokens { json, at: 0 };
+    let start = tokens.nth(node.at.column as usize)?;
+    json.get(start..tokens.at).map(|text| String::from_utf8_lossy(text).into_owned())
+}
+
 /// Digits of the least whole number that has no room in 64 bits.
 const DIGITS_OF_64_BITS: usize = 19;
 

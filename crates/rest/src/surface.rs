@@ -121,6 +121,20 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
          reads them",
     ),
     (
+        "numbers in fields of texts",
+        "a number that is not written as it would be kept is refused with its document: `1.50`, `1e3`, one of more \
+         digits than 64 bits have; as strings they are texts like others",
+    ),
+    (
+        "values of the type `float`",
+        "they are kept as `double`: 0.1 is 0.1 in aggregations and ranges, in the field 0.10000000149011612, and whole \
+         numbers above 16777216 stay apart",
+    ),
+    (
+        "`composite` over numbers, dates or booleans of which a document has several",
+        "a document counts once for a bucket, in the field as often as it has the value, or values of one bucket",
+    ),
+    (
         "parts of `_nodes/stats`",
         "`breaker` and `indexing_pressure` are left out, also where they are asked for, as monitors do together with \
          others; `discovery`, `http`, `script` and `script_cache` are refused where they are asked for by name; `fs` has \

@@ -8,7 +8,7 @@ use super::dynamic::{Dynamic, adds};
 use super::forms::{integer, is_other_form, number, place, range};
 use super::{Analyzer, Field, FieldType, Mapping};
 use crate::Refusal;
-use crate::json::{self, Member, Part, Value};
+use crate::json::{self, Member, Node, Part, Value};
 use crate::value::{ip, is_point as is_on_earth};
 
 /// A value as it is indexed.
@@ -84,7 +84,8 @@ impl Mapping {
             return Err(Refusal::parsing(format!("a document is an object, not {document}")));
         }
         let (path, dynamic) = (String::new(), self.dynamic);
-        let mut walk = Walk { mapping: self, sink, path, is_new, dynamic, extent: Extent::Whole };
+        let extent = Extent::Whole;
+        let mut walk = Walk { mapping: self, sink, source, path, is_new, dynamic, extent };
         walk.object(&document)?;
         Ok(walk.extent)
     }
@@ -108,6 +109,8 @@ impl Mapping {
 struct Walk<'a> {
     mapping: &'a Mapping,
     sink: &'a mut dyn Sink,
+    /// The document.
+    source: &'a [u8],
     /// Of the object at hand.
     path: String,
     is_new: bool,
@@ -140,6 +143,9 @@ impl Walk<'_> {
             self.path.push_str(name);
             match self.mapping.field(&self.path).filter(|field| !field.is_multi) {
                 Some(field) => {
+                    if self.is_new {
+                        self.check_numbers(field, node)?;
+                    }
                     for (path, way) in self.mapping.kept_ways(&self.path, field) {
                         match way.read(path, &node.value, self.is_new, self.sink) {
                             Err(refusal) if self.is_new => return Err(refusal),
@@ -164,6 +170,27 @@ impl Walk<'_> {
             self.path.truncate(above);
         }
         Ok(())
+    }
+
+    /// Refuses a number that a field of texts would keep otherwise than it is written: `1.50`, `1e3`, or one of more
+    /// digits than there are.
+    fn check_numbers(&self, field: &Field, node: &Node<'_>) -> Result<(), Refusal> {
+        let number = match &node.value {
+            Value::List(items) => {
+                return items.iter().try_for_each(|item| self.check_numbers(field, item));
+            }
+            Value::Number(number) if number.is_f64() => number.to_string(),
+            _ => return Ok(()),
+        };
+        let mut ways = self.mapping.kept_ways(&self.path, field);
+        let Some((path, _)) = ways.find(|(_, way)| way.kind.is_of_texts()) else { return Ok(()) };
+        match json::written(self.source, node) {
+            Some(written) if written != number => Err(Refusal::parsing(format!(
+                "the number [{written}] in the field [{path}] of texts is not supported by this engine, which would \
+                 keep it as [{number}]; send it as a string"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Meets a field that is not mapped, in the object whose path ends at `above`.
@@ -204,7 +231,7 @@ impl Field {
         sink: &mut dyn Sink,
     ) -> Result<(), Refusal> {
         let is_point = self.kind == FieldType::GeoPoint;
-        let is_text = self.kind == FieldType::Keyword || self.kind.has_words();
+        let is_text = self.kind.is_of_texts();
         match json {
             Value::Null => {
                 let null = self.null_value.as_ref();

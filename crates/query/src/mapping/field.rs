@@ -168,6 +168,11 @@ impl FieldType {
         matches!(self, FieldType::Text | FieldType::MatchOnlyText)
     }
 
+    /// Whether its values are texts, of one word or of many.
+    pub fn is_of_texts(self) -> bool {
+        self == FieldType::Keyword || self.has_words()
+    }
+
     /// Whether a document has a value of it once, however often it stands there: Lucene's sorted sets.
     pub fn is_set(self) -> bool {
         matches!(self, FieldType::Keyword | FieldType::Text | FieldType::Ip)

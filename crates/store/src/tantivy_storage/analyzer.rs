@@ -46,6 +46,12 @@ pub(crate) fn register(index: &Index) {
     }
 }
 
+/// The letters of a text in lower case, each by itself, as Lucene has it: that of Turkish `İ` is `i`, without a dot of
+/// its own, and a sigma at the end of a word is as any other.
+pub(crate) fn in_lower_case(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter_map(|letter| letter.to_lowercase().next())
+}
+
 /// Calls with each word of a text, and its position.
 pub(crate) fn each_word(analyzer: Analyzer, text: &str, mut call: impl FnMut(usize, &str)) {
     each_token(analyzer, text, |token| call(token.position, &token.text));
@@ -223,7 +229,7 @@ impl TokenStream for Words<'_> {
                 token.text.push_str(word);
                 token.text.make_ascii_lowercase();
             } else {
-                token.text.extend(word.chars().flat_map(char::to_lowercase));
+                token.text.extend(in_lower_case(word));
             }
             // A word that is dropped leaves its place empty.
             let letters = letters.as_mut();
@@ -333,6 +339,12 @@ mod tests {
             words.push(word.to_owned());
         });
         assert_eq!(words, ["a", "b\u{a0}c", "d"]);
+    }
+
+    /// As Java's `Character.toLowerCase` has them.
+    #[test]
+    fn letters_are_in_lower_case_each_by_itself() {
+        assert_eq!(words("İstanbul ΟΔΟΣ ÉTÉ"), ["istanbul", "οδοσ", "été"]);
     }
 
     #[test]

@@ -91,6 +91,26 @@ fn a_term_is_not_immense() {
 }
 
 #[test]
+fn a_number_is_kept_as_the_text_that_it_is_written_with() {
+    let raw = json!({"type": "double", "fields": {"raw": {"type": "keyword"}}});
+    let properties =
+        json!({"d": {"type": "double"}, "k": {"type": "keyword"}, "m": raw, "t": {"type": "text"}});
+    let source = r#"{"d":1.50,"k":1.5,"m":-2,"t":[2, 0.25,18446744073709551615]}"#;
+    let kept = read(properties.clone(), source).unwrap();
+    assert!(kept.contains(&"1 Text(\"1.5\")".to_owned()), "{kept:?}");
+    for (bad, written) in [
+        (r#"{"x":[{"y":1}],"k":1.50}"#, "1.50"),
+        (r#"{"t":["a",1e3]}"#, "1e3"),
+        (r#"{"m":2.0E0}"#, "2.0E0"),
+        (r#"{"k":-0}"#, "-0"),
+        (r#"{"k":12345678901234567890123}"#, "12345678901234567890123"),
+    ] {
+        let said = read(properties.clone(), bad).unwrap_err().reason;
+        assert!(said.contains(&format!("the number [{written}] in")), "{said}");
+    }
+}
+
+#[test]
 fn a_field_is_kept_in_all_its_ways() {
     let properties = json!({
         "n": {"type": "keyword", "index": false, "doc_values": false, "fields": {

@@ -64,7 +64,7 @@ pub(super) struct IndexedField<'a> {
 
 impl IndexedField<'_> {
     pub(super) fn is_text(&self) -> bool {
-        self.mapped.kind == FieldType::Keyword || self.mapped.kind.has_words()
+        self.mapped.kind.is_of_texts()
     }
 }
 

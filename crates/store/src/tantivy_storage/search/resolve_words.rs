@@ -19,7 +19,7 @@ use super::pattern;
 use super::resolve::{CLAUSE_BYTES, IndexedField, Resolved, Resolver, boosted, constant, nothing};
 use super::statistics::{FieldCounts, Scored};
 use super::wildcard::{self, MAX_SIGNS};
-use crate::tantivy_storage::analyzer::each_word;
+use crate::tantivy_storage::analyzer::{each_word, in_lower_case};
 
 /// Regular expressions in a search: each is compiled to as many as 1000 states of some kilobytes.
 const MAX_REGEXPS: usize = 16;
@@ -238,7 +238,7 @@ pub(super) fn in_its_letters<'p>(
     analyzed: bool,
 ) -> Cow<'p, str> {
     match analyzed && indexed.mapped.kind.has_words() {
-        true => pattern.to_lowercase().into(),
+        true => in_lower_case(pattern).collect::<String>().into(),
         false => pattern.into(),
     }
 }
