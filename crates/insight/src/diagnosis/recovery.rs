@@ -44,7 +44,10 @@ pub(crate) fn judge<'s, 'a>(
     if let Some(why) = is_short(transfer).filter(|_| is_too_short) {
         return Judged::Healthy(why);
     }
-    if transfer.share_in("TRANSLOG") >= STAGE.value {
+    // One that is over and replayed nothing while it was seen was not held by its operations.
+    let is_at_rest =
+        transfer.last().ended && transfer.rise(|one| one.recovered_ops).is_none_or(|ops| ops == 0);
+    if transfer.share_in("TRANSLOG") >= STAGE.value && !is_at_rest {
         let replaying = Replaying::of(series, transfer);
         let answers = Answers::new(judges().filter_map(|(class, judge)| match judge {
             Judge::Replaying(judge) => Some((class, judge(&replaying))),
@@ -167,16 +170,29 @@ fn is_short(transfer: &Transfer<'_>) -> Option<String> {
         .then(|| format!("{} will have taken {} in all", transfer.name(), show_seconds(whole_s)))
 }
 
-/// A sentence, if it is over and all of its files were there, as those of a node that was restarted: such a copy is
-/// opened and compared, and what it missed are operations. No limit of copying holds that.
+/// A sentence, if no file was left to copy when it was first seen, and it is over or was seen for a moment: a copy that
+/// is opened and compared, as those of a node that was restarted, is held by no limit of copying.
 fn without_files(transfer: &Transfer<'_>) -> Option<String> {
-    let last = transfer.last();
+    let (last, name) = (transfer.last(), transfer.name());
+    transfer.bytes().filter(|bytes| *bytes == 0)?;
+    if !last.ended {
+        let is_brief = transfer.wall_ms() < SHORT_S.value * MS_PER_S;
+        return (is_brief && last.stage != "INDEX")
+            .then(|| format!("{name} is in {}, where no files are copied", last.stage));
+    }
+    // One that is no longer told of, and was not as far, may have been given up.
+    let (total, came) = (last.total_bytes?, last.recovered_bytes?);
+    let is_there = total <= came + last.reused_bytes.unwrap_or(0);
     let took = show_seconds(last.total_ms? as f64 / MS_PER_S);
-    let is_there = last.total_bytes? == last.reused_bytes.unwrap_or(0);
-    let ops = words::count(last.recovered_ops.unwrap_or(0));
-    let name = transfer.name();
-    (last.ended && is_there)
-        .then(|| format!("{name} took {took} in all, and came by {ops} operations and no files"))
+    let by = match came {
+        0 => {
+            let ops = words::count(last.recovered_ops.unwrap_or(0));
+            format!("it came by {ops} operations and no files")
+        }
+        _ => "its files were there when it was first seen".to_owned(),
+    };
+    (is_there && !matches!(last.stage.as_str(), "INIT" | "INDEX"))
+        .then(|| format!("{name} took {took} in all, and {by}"))
 }
 
 /// A finding for a recovery that goes on and was not seen for long enough to be judged; none if there is one look only.
