@@ -11,6 +11,8 @@ use crate::style::{Paint, Style, plain, wrap};
 const LABEL: usize = 10;
 /// Subjects that are named; the others are counted.
 const SUBJECTS_MAX: usize = 6;
+/// Sentences on what is well; the others are counted.
+const WELL_MAX: usize = 10;
 /// Settings that changed of which each is named.
 const SETTINGS_MAX: usize = 20;
 
@@ -32,8 +34,12 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
     if !diagnosis.findings.is_empty() && has_rows {
         text.push('\n');
     }
-    for sentence in &diagnosis.healthy {
+    for sentence in diagnosis.healthy.iter().take(WELL_MAX) {
         text.push_str(&row("well", sentence, style));
+    }
+    let more = diagnosis.healthy.len().saturating_sub(WELL_MAX);
+    if more > 0 {
+        text.push_str(&row("well", &format!("and {more} more"), style));
     }
     for note in &diagnosis.notes {
         text.push_str(&row("note", note, style));
