@@ -376,9 +376,8 @@ fn explain_counts_what_is_well_past_some_lines() {
     let looks: Vec<Observation> = (0..=8).map(look).collect();
     let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
     let mut diagnosis = diagnose(&series);
-    let well = |count: usize| (0..count).map(|shard| format!("many[{shard}] took 1 s")).collect();
     for (count, rows, more) in [(10, 10, false), (300, 11, true)] {
-        diagnosis.healthy = well(count);
+        diagnosis.healthy = (0..count).map(|shard| format!("many[{shard}] took 1 s")).collect();
         let text = findings(&diagnosis, "logs", Style { color: false, width: 200 });
         assert_eq!(text.matches("\n  well ").count(), rows, "{text}");
         assert_eq!(text.contains("and 290 more"), more, "{text}");
