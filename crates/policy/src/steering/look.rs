@@ -53,7 +53,8 @@ pub enum Holds {
     Slots,
     /// The path, which carries no more for any reason that is seen: nothing shows that it would not carry more either.
     Path,
-    /// Somebody beside a node, who takes its cores or its disk: of more that is in flight, more may wait for them at once.
+    /// Somebody beside a node, who takes its cores or its disk: of more that is in flight, more may wait for them at
+    /// once.
     Neighbour,
     /// Something that no setting of these lifts: disks, cores.
     Elsewhere,
@@ -200,7 +201,8 @@ pub struct Look {
     pub verdicts: Vec<Verdict>,
     /// The settings that may be changed.
     pub levers: Vec<Lever>,
-    /// Those that might be changed at an earlier look, and rule nothing that goes on now. Somebody else may change them.
+    /// Those that might be changed at an earlier look, and rule nothing that goes on now. Somebody else may change
+    /// them.
     pub resting: Vec<Lever>,
     /// Whether the values of the settings are of this look, and not of an earlier one.
     pub settings_are_new: bool,
