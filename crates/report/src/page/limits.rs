@@ -28,7 +28,7 @@ pub(super) fn class(limit: Option<Limit>) -> &'static str {
 
 /// The name of a limit with its colour.
 pub(super) fn named(limit: Option<Limit>) -> Markup {
-    html! { (chip(limit)) (limit.map_or("unknown", |limit| limit.label())) }
+    html! { (chip(limit)) (limit.map_or("unknown", Limit::label)) }
 }
 
 /// The names of limits with their colours.
