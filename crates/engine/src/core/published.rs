@@ -18,7 +18,7 @@ pub(crate) struct Published {
     pub(super) hides_loss: Cell<bool>,
     /// The copies here are to be compared with the state.
     pub(crate) reconcile: Notify,
-    /// More than what changed in the state is to be looked at: a copy failed, or all were closed.
+    /// More than what changed in the state is to be looked at: a copy failed, or the node joins.
     pub(crate) reconcile_all: Cell<bool>,
 }
 

@@ -44,6 +44,9 @@ async fn try_join(node: &Node) -> Result<()> {
     let keys = found.iter().map(|copy| (copy.index_uuid.clone(), copy.shard));
     // Those without metadata are deleted as any copy that nobody needs: once their shard is complete elsewhere.
     node.parts.closed_copies.replace(keys.chain(unsigned).collect());
+    // A state that was heard before was compared without these copies: where their index was deleted in it, no later
+    // change names that. Copies that were open under an old membership are opened anew from the disk.
+    core.published.reconcile_all.set(true);
     let state = match (&node.parts.manager, &core.config.manager) {
         (Some(manager), _) => {
             let me = state::Node {
@@ -119,8 +122,6 @@ pub(super) async fn stay(node: Node) {
             Ok(_) => node.heard_manager(),
             Err(CallError::Broken { .. } | CallError::Timeout { .. }) => node.lost_manager(),
             Err(CallError::Failed(_)) => {
-                // Copies that were open under the old membership are opened anew from the disk.
-                core.published.reconcile_all.set(true);
                 let shards = std::mem::take(&mut *core.shards.borrow_mut());
                 for shard in shards.into_values() {
                     shard.close().await;
