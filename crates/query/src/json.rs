@@ -105,11 +105,27 @@ pub fn spot(json: &[u8], token: u32) -> Option<Spot> {
     Some(Spot { line, column: (start - line_start) as u32 + 1 })
 }
 
-/// A value as it stands in JSON that was read whole; of an object or array the first sign.
-pub(crate) fn written(json: &[u8], node: &Node<'_>) -> Option<String> {
-    let mut tokens = Tokens { json, at: 0 };
-    let start = tokens.nth(node.at.column as usize)?;
-    json.get(start..tokens.at).map(|text| String::from_utf8_lossy(text).into_owned())
+/// Values as they stand in JSON that was read whole. They are asked for in the order in which they stand there, so that
+/// all of them together cost what the JSON is long.
+pub(crate) struct Written<'a> {
+    tokens: Tokens<'a>,
+    /// The number of the next token.
+    next: u32,
+}
+
+impl<'a> Written<'a> {
+    pub(crate) fn new(json: &'a [u8]) -> Written<'a> {
+        Written { tokens: Tokens { json, at: 0 }, next: 0 }
+    }
+
+    /// How a value is written; of an object or array the first sign. None of one that stands before the last.
+    pub(crate) fn of(&mut self, node: &Node<'_>) -> Option<String> {
+        let token = node.at.column;
+        let start = self.tokens.nth(token.checked_sub(self.next)? as usize)?;
+        self.next = token + 1;
+        let text = self.tokens.json.get(start..self.tokens.at)?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
 }
 
 /// Digits of the least whole number that has no room in 64 bits.

@@ -87,11 +87,14 @@ pub struct AnswerTime {
 pub struct Identity {
     /// The cluster's name.
     pub name: String,
-    /// `elasticsearch`, `opensearch`, `narrows`, or what it calls itself.
+    /// `elasticsearch`, `opensearch`, `narrows`, or what it calls itself; [`UNKNOWN_FLAVOUR`] where nobody may ask.
     pub flavour: String,
     /// Its version, as it says it.
     pub version: String,
 }
+
+/// The flavour of a cluster that does not say what it is.
+pub const UNKNOWN_FLAVOUR: &str = "unknown";
 
 /// One recovery, as `_recovery` tells it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

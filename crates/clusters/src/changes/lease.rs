@@ -86,7 +86,7 @@ impl Lease {
 
     /// Renews it once more, where late changes are looked for before it is given back: that takes nearly as long as it
     /// stands. Not where somebody else has it by now.
-    pub async fn hold_to_the_end(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
+    pub async fn renew_for_the_wait(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
         if settings.may_come_for().is_zero() {
             return Ok(());
         }

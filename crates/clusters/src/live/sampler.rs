@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use record::observation::{
     Cost, Follower, Gap, Health, Identity, Move, Node, Observation, Recovery, Remote, RoundTrip,
-    Scope, Setting, Snapshot, WaitingCopy,
+    Scope, Setting, Snapshot, UNKNOWN_FLAVOUR, WaitingCopy,
 };
 use serde_json::Value;
 use world::Time;
@@ -101,7 +101,7 @@ impl Sampler {
             Err(error @ Error::Forbidden { .. }) => {
                 let lost = "the flavour and version of the cluster".to_owned();
                 gaps.insert("/".into(), Gap { path: "/".into(), found: error.to_string(), lost });
-                Identity { flavour: "unknown".into(), ..Identity::default() }
+                Identity { flavour: UNKNOWN_FLAVOUR.into(), ..Identity::default() }
             }
             Err(error) => return Err(error),
         };

@@ -264,7 +264,7 @@ fn nobody_takes_the_lease_for_a_dead_ones_while_late_changes_are_looked_for() {
             cluster.does(Does::Hangs);
             settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
             let mut done = settings.put_back(&Kept::new()).await.unwrap();
-            lease.hold_to_the_end(&mut settings).await.unwrap();
+            lease.renew_for_the_wait(&mut settings).await.unwrap();
             settings.settle(&mut done).await.unwrap();
         };
         let takes = Lease::take(&env, &mut theirs, "they", |_| ());

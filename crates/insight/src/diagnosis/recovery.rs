@@ -185,10 +185,10 @@ fn without_files(transfer: &Transfer<'_>) -> Option<String> {
     let is_there = total <= came + last.reused_bytes.unwrap_or(0);
     let took = show_seconds(last.total_ms? as f64 / MS_PER_S);
     let by = match came {
-        0 => {
-            let ops = words::count(last.recovered_ops.unwrap_or(0));
-            format!("it came by {ops} operations and no files")
-        }
+        0 => match last.recovered_ops {
+            Some(ops) => format!("it came by {} operations and no files", words::count(ops)),
+            None => "it came without files".to_owned(),
+        },
         _ => "its files were there when it was first seen".to_owned(),
     };
     (is_there && !matches!(last.stage.as_str(), "INIT" | "INDEX"))

@@ -110,7 +110,7 @@ impl Verdict {
         Verdict { holds: Holds::Unknown, label, setting: None, gain: None, then: None }
     }
 
-    /// Whether the limit of another setting holds next, however far this one is raised.
+    /// Whether a limit holds next that raising another setting lifts, or may lift, however far this one is raised.
     pub(super) fn is_held_next(&self) -> bool {
         matches!(self.then, Some(Holds::Rate | Holds::InFlight | Holds::Neighbour))
     }

@@ -84,8 +84,8 @@ impl Mapping {
             return Err(Refusal::parsing(format!("a document is an object, not {document}")));
         }
         let (path, dynamic) = (String::new(), self.dynamic);
-        let extent = Extent::Whole;
-        let mut walk = Walk { mapping: self, sink, source, path, is_new, dynamic, extent };
+        let (written, extent) = (json::Written::new(source), Extent::Whole);
+        let mut walk = Walk { mapping: self, sink, written, path, is_new, dynamic, extent };
         walk.object(&document)?;
         Ok(walk.extent)
     }
@@ -109,8 +109,7 @@ impl Mapping {
 struct Walk<'a> {
     mapping: &'a Mapping,
     sink: &'a mut dyn Sink,
-    /// The document.
-    source: &'a [u8],
+    written: json::Written<'a>,
     /// Of the object at hand.
     path: String,
     is_new: bool,
@@ -174,17 +173,25 @@ impl Walk<'_> {
 
     /// Refuses a number that a field of texts would keep otherwise than it is written: `1.50`, `1e3`, or one of more
     /// digits than there are.
-    fn check_numbers(&self, field: &Field, node: &Node<'_>) -> Result<(), Refusal> {
+    fn check_numbers(&mut self, field: &Field, node: &Node<'_>) -> Result<(), Refusal> {
+        if !matches!(node.value, Value::List(_) | Value::Number(_)) {
+            return Ok(());
+        }
+        let of_texts =
+            |(path, way): (&str, &Field)| way.kind.is_of_texts().then(|| path.to_owned());
+        let path = self.mapping.kept_ways(&self.path, field).find_map(of_texts);
+        path.map_or(Ok(()), |path| self.check_texts(&path, node))
+    }
+
+    fn check_texts(&mut self, path: &str, node: &Node<'_>) -> Result<(), Refusal> {
         let number = match &node.value {
             Value::List(items) => {
-                return items.iter().try_for_each(|item| self.check_numbers(field, item));
+                return items.iter().try_for_each(|item| self.check_texts(path, item));
             }
             Value::Number(number) if number.is_f64() => number.to_string(),
             _ => return Ok(()),
         };
-        let mut ways = self.mapping.kept_ways(&self.path, field);
-        let Some((path, _)) = ways.find(|(_, way)| way.kind.is_of_texts()) else { return Ok(()) };
-        match json::written(self.source, node) {
+        match self.written.of(node) {
             Some(written) if written != number => Err(Refusal::parsing(format!(
                 "the number [{written}] in the field [{path}] of texts is not supported by this engine, which would \
                  keep it as [{number}]; send it as a string"

@@ -485,7 +485,10 @@ fn histogram(options: &Options<'_>, of_dates: bool) -> Result<AggregationKind> {
             (Interval::Fixed(width), options.read("offset", Node::float)?)
         }
     };
-    if let Interval::Fixed(width) = interval {
+    // Buckets are those of an offset below their width. Bounds of dates are moved by all of it: `Histogram::bounds`.
+    if let Interval::Fixed(width) = interval
+        && !of_dates
+    {
         offset = offset.map(|offset| offset.rem_euclid(width));
     }
     let mut extended_bounds = None;

@@ -61,16 +61,19 @@ fn options(name: &str, node: &Node) -> Result<SortKey> {
         }
         None => Ok(()),
     };
-    if name == "_geo_distance" {
-        return distance(node);
-    }
-    if name.starts_with('_') {
+    let is_distance = name == "_geo_distance";
+    if name.starts_with('_') && !is_distance {
         refuse(node.at, name)?;
     }
-    let Value::Object(members) = &node.value else {
+    if let Value::Object(members) = &node.value {
+        members.iter().try_for_each(|Member { at, name, .. }| refuse(*at, name))?;
+    }
+    if is_distance {
+        return distance(node);
+    }
+    if !matches!(node.value, Value::Object(_)) {
         return Ok(SortKey::of(name, Some(is_descending(node)?)));
-    };
-    members.iter().try_for_each(|Member { at, name, .. }| refuse(*at, name))?;
+    }
     let options = node.options("field_sort", "order missing mode unmapped_type", 0)?;
     let mut key = SortKey::of(name, options.read("order", |node, _| is_descending(node))?);
     read_mode(&mut key, &options)?;

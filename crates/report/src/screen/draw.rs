@@ -17,7 +17,7 @@ use super::trail::Trails;
 use super::verdict;
 use super::view::{RecoveryCells, View, recovery_cells};
 use crate::style::{plain, wrap};
-use crate::svg::short;
+use crate::svg::{short, within};
 
 /// Rows of the parts that have less to say.
 const SIDE_ROWS_MAX: usize = 6;
@@ -477,16 +477,16 @@ fn lines(
 
 /// What is said of a shard, on one line: its name leaves half of it, and what is cut of the rest is its end.
 fn fitting(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
+    if line.width() <= width {
         return line.to_owned();
     }
     let line = match line.split_once(": ") {
         Some((name, said)) => format!("{}: {said}", short_shard(name, width / 2)),
         None => line.to_owned(),
     };
-    match line.chars().nth(width) {
-        Some(_) => line.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
-        None => line,
+    match line.width() > width {
+        true => within(width.saturating_sub(1), line.chars()).into_iter().chain(['…']).collect(),
+        false => line,
     }
 }
 

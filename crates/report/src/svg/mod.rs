@@ -34,7 +34,7 @@ pub(crate) fn short(name: &str, longest: usize) -> String {
 }
 
 /// The first of these characters, as many as have room.
-fn within(room: usize, characters: impl Iterator<Item = char>) -> Vec<char> {
+pub(crate) fn within(room: usize, characters: impl Iterator<Item = char>) -> Vec<char> {
     let mut taken = 0;
     let has_room = |one: &char| {
         taken += one.width().unwrap_or(0);

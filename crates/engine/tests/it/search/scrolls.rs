@@ -211,16 +211,16 @@ async fn views_of_scrolls_are_bounded(env: Env) {
 async fn a_scroll_goes_on_behind_hits_without_the_number(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
     let settings = json!({"number_of_shards": 1, "number_of_replicas": 0});
-    let mappings = json!({"properties": {"x": {"type": "double"}}});
+    let mappings = json!({"properties": {"x": {"type": "double"}, "n": {"type": "long"}}});
     c.must("PUT", "/f", json!({"settings": settings, "mappings": mappings})).await;
-    for (id, document) in
-        [json!({"x": 3}), json!({}), json!({"x": 1}), json!({})].iter().enumerate()
-    {
-        c.must("PUT", &format!("/f/_doc/{id}"), document.clone()).await;
+    let documents =
+        [json!({"n": 0, "x": 3}), json!({"n": 1}), json!({"n": 2, "x": 1}), json!({"n": 3})];
+    for (id, document) in documents.into_iter().enumerate() {
+        c.must("PUT", &format!("/f/_doc/{id}"), document).await;
     }
     c.must("POST", "/f/_refresh", Value::Null).await;
     for (order, expected) in [("asc", [2, 0, 1, 3]), ("desc", [0, 2, 1, 3])] {
-        let body = json!({"size": 1, "sort": [{"x": order}]});
+        let body = json!({"size": 1, "sort": [{"x": order}, "n"]});
         let mut page = c.must("POST", "/f/_search?scroll=1m", body).await;
         let mut found = ids(&page);
         for _ in 0..3 {

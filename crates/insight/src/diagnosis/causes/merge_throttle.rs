@@ -4,7 +4,7 @@
 //! not. Since then it is as it was meant: what is replayed passes (read in the bytecode of Elasticsearch 7.10.2 and of
 //! OpenSearch 1.3.13, 2.19.1 and 3.0.0).
 
-use record::observation::Identity;
+use record::observation::{Identity, UNKNOWN_FLAVOUR};
 
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
@@ -34,7 +34,7 @@ pub(super) static CAUSE: Cause = Cause {
     judges: &[Judge::Replaying(judge)],
 };
 
-/// Whether a replay goes on however much merges hold indexing back.
+/// Whether a replay is known to go on however much merges hold indexing back.
 fn passes(cluster: &Identity) -> bool {
     let release = |version: &str| {
         let mut parts = version.split('.').map_while(|part| part.parse::<u32>().ok());
@@ -42,7 +42,7 @@ fn passes(cluster: &Identity) -> bool {
     };
     match cluster.flavour.as_str() {
         "elasticsearch" => release(&cluster.version) >= release(PASSES_FROM),
-        _ => true,
+        flavour => flavour != UNKNOWN_FLAVOUR,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use insight::diagnosis::{Class, RuledOut};
-use record::observation::{AnswerTime, HotThreads, Observation, RoundTrip};
+use record::observation::{AnswerTime, HotThreads, Observation, RoundTrip, UNKNOWN_FLAVOUR};
 
 use super::{LIMIT, judge, looks_at, only};
 use crate::common::{MB, cluster, node, recovery, rtt, settings};
@@ -131,6 +131,7 @@ fn merges_hold_a_replay_back_in_old_releases_alone() {
         }))
     };
     assert_eq!(found("elasticsearch", "7.9.3").class, Class::MergeThrottle);
+    assert_eq!(found(UNKNOWN_FLAVOUR, "").class, Class::MergeThrottle, "it may be an old one");
     for (flavour, version) in
         [("elasticsearch", "7.10.2"), ("elasticsearch", "8.15.0"), ("opensearch", "2.19.1")]
     {

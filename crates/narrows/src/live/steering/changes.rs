@@ -105,7 +105,8 @@ impl Changes {
     async fn put_back_but(&mut self, kept: &Kept) -> Result<PutBack, Error> {
         let done = self.settings.put_back(kept).await?;
         if let Some(lease) = &mut self.lease {
-            lease.hold_to_the_end(&mut self.settings).await?;
+            // Everything is back by now, and late changes are looked for all the same.
+            lease.renew_for_the_wait(&mut self.settings).await.ok();
         }
         Ok(done)
     }

@@ -100,6 +100,7 @@ fn a_number_is_kept_as_the_text_that_it_is_written_with() {
     assert!(kept.contains(&"1 Text(\"1.5\")".to_owned()), "{kept:?}");
     for (bad, written) in [
         (r#"{"x":[{"y":1}],"k":1.50}"#, "1.50"),
+        (r#"{"k":[0.5,"a",0.25],"t":[0.125,2.50]}"#, "2.50"),
         (r#"{"t":["a",1e3]}"#, "1e3"),
         (r#"{"m":2.0E0}"#, "2.0E0"),
         (r#"{"k":-0}"#, "-0"),

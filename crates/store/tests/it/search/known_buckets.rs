@@ -292,6 +292,12 @@ fn bounds_of_dates_are_rounded_without_the_offset_and_one_value_is_not_spread() 
             "day": {"date_histogram": {
                 "field": "d", "fixed_interval": "1d", "offset": "6h",
                 "extended_bounds": bounds("2024-01-01", "2024-01-02")}},
+            "before": {"date_histogram": {
+                "field": "d", "fixed_interval": "1d", "offset": "-6h",
+                "extended_bounds": bounds("2024-01-01", "2024-01-02")}},
+            "later": {"date_histogram": {
+                "field": "d", "fixed_interval": "1d", "offset": "30h",
+                "extended_bounds": bounds("2024-01-01", "2024-01-02")}},
             "five": {"histogram": {
                 "field": "n", "interval": 5, "offset": 2, "extended_bounds": {"min": 0, "max": 10}}},
             "one": {"extended_stats": {"field": "n"}},
@@ -305,6 +311,8 @@ fn bounds_of_dates_are_rounded_without_the_offset_and_one_value_is_not_spread() 
         let days = [1_704_326_400_000i64, 1_707_004_800_000, 1_709_510_400_000];
         assert_eq!(keys("month"), json!(days), "the fourth of each month");
         assert_eq!(keys("day"), json!([1_704_088_800_000i64, 1_704_175_200_000i64]));
+        assert_eq!(keys("before"), json!([1_704_045_600_000i64, 1_704_132_000_000i64]));
+        assert_eq!(keys("later"), json!([1_704_175_200_000i64, 1_704_261_600_000i64]));
         assert_eq!(keys("five"), json!([-3.0, 2.0, 7.0]));
         let (one, none) = (&answer["one"], &answer["none"]);
         assert_eq!(
