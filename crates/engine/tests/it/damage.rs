@@ -1,20 +1,14 @@
 //! Damage at rest: files of a node are gone or are not what they were while it is down. Afterwards everything is whole,
 //! or repaired from another copy, or refused by name; nothing is ever deleted that nobody asked to delete.
 
-use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::Duration;
 
-use engine::state::Event;
-use engine::transport::Request;
 use serde_json::{Value, json};
-use world::model::Disk;
 use world::{Env, real_world, virtual_world};
 
-use crate::common::between::cluster_behind;
-use crate::common::{Cluster, ask, eventually, raw};
+use crate::common::{Cluster, eventually, raw};
 
 testbed::both_worlds!(
     an_index_deleted_while_a_node_was_away_goes_from_its_disk,
@@ -26,12 +20,6 @@ testbed::both_worlds!(
 #[test]
 fn a_node_without_its_manager_says_so() {
     virtual_world::run(7, a_node_that_has_not_joined_says_so);
-}
-
-/// In the virtual world alone, where a disk can be slow at the right moment.
-#[test]
-fn an_index_that_a_node_heard_is_deleted_before_it_joined_goes_from_its_disk() {
-    virtual_world::run(7, a_node_hears_of_a_deletion_before_it_joins);
 }
 
 async fn count(c: &Cluster, index: &str) -> (u16, Value) {
@@ -293,43 +281,6 @@ async fn an_index_deleted_while_a_node_was_away_goes_from_its_disk(env: Env) {
     .await;
     let listed = c.must("GET", "/_dangling", Value::Null).await;
     assert_eq!(listed["dangling_indices"], json!([]));
-    c.stop().await;
-}
-
-/// A state comes between two memberships, when the copies of the first are closed and the disk is not read for the
-/// second yet. The state that answers the join changes nothing of the deleted index any more.
-async fn a_node_hears_of_a_deletion_before_it_joins(env: Env) {
-    let (between, c) = cluster_behind(&env, "c", 3, 0).await;
-    for index in ["gone", "stays"] {
-        c.create(index, 1, 2).await;
-    }
-    let dir = c.node(2).copy_dir(&c.any().state().indices["gone"].uuid, 0);
-    let host = env.host("c-2");
-    // It closes its copies for so long.
-    host.set_disk(Disk { sync: Duration::from_secs(2), ..Disk::default() });
-    let is_told = Rc::new(Cell::new(false));
-    between.change({
-        let is_told = is_told.clone();
-        move |request, answer| {
-            if matches!(request, Request::Heartbeat(_)) && answer.is_err() {
-                is_told.set(true);
-            }
-            answer
-        }
-    });
-    c.node(0).core().submit(Event::NodeLeft { node: "c-2".to_owned() }).await.unwrap();
-    c.must("DELETE", "/gone", Value::Null).await;
-    eventually(&env, "the node is told that it has left", async || is_told.get()).await;
-    env.sleep(Duration::from_millis(100)).await;
-    assert!(c.node(2).state().indices.contains_key("gone"));
-    // The question of a client has it ask the manager for the newest state.
-    assert_eq!(ask(c.node(2), "GET", "/_cluster/health", Value::Null).await.0, 200);
-    let heard = c.node(2).state();
-    assert!(!heard.indices.contains_key("gone") && !heard.present.contains("c-2"));
-    eventually(&env, "its files are deleted", async || {
-        !store::holds_anything(&host, &dir).await.unwrap()
-    })
-    .await;
     c.stop().await;
 }
 
