@@ -87,7 +87,7 @@ pub struct AnswerTime {
 pub struct Identity {
     /// The cluster's name.
     pub name: String,
-    /// `elasticsearch`, `opensearch`, `narrows`, or what it calls itself; [`UNKNOWN_FLAVOUR`] where nobody may ask.
+    /// `elasticsearch`, `opensearch`, `narrows`, or what it calls itself; `unknown` where nobody may ask.
     pub flavour: String,
     /// Its version, as it says it.
     pub version: String,
