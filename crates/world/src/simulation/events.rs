@@ -1,7 +1,7 @@
 //! The queue of events: by time, and those of one moment in the order in which they were added.
 
 use std::cell::{Cell, RefCell};
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 use std::task::Waker;
@@ -16,38 +16,47 @@ pub(super) enum Event<N> {
     Network(N),
 }
 
-/// The name of an event until it happens.
-#[derive(Clone, Copy)]
-pub(super) struct Alarm {
-    slot: u32,
-    number: u64,
-}
+/// Bits of an alarm that are its slot; the others count events. They suffice for 67 million at a time, and for 274
+/// billion in all.
+const SLOT_BITS: u32 = 26;
 
-/// An event in the order of time. A cancelled event leaves its entry behind.
-struct Entry {
-    at: Time,
-    alarm: Alarm,
-}
+/// The name of an event until it happens: how many were added before it, and its slot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Alarm(u64);
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
+impl Alarm {
+    fn new(number: u64, slot: usize) -> Alarm {
+        assert!(slot < 1 << SLOT_BITS, "fewer than 2^26 events at a time");
+        assert!(number < 1 << (u64::BITS - SLOT_BITS), "fewer than 2^38 events");
+        Alarm((number << SLOT_BITS) | slot as u64)
+    }
+
+    fn slot(self) -> usize {
+        (self.0 & ((1 << SLOT_BITS) - 1)) as usize
     }
 }
-impl Eq for Entry {}
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+
+/// An event in the order of time. A cancelled event leaves its entry behind. It is one number, the time before the
+/// alarm: to compare and to move entries is most of what the queue does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+impl Entry {
+    fn new(at: Time, alarm: Alarm) -> Entry {
+        Entry((u128::from(at.0) << 64) | u128::from(alarm.0))
     }
-}
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.alarm.number).cmp(&(other.at, other.alarm.number))
+
+    fn at(self) -> Time {
+        Time((self.0 >> 64) as u64)
+    }
+
+    fn alarm(self) -> Alarm {
+        Alarm(self.0 as u64)
     }
 }
 
 struct Slot<N> {
-    number: u64,
+    alarm: Alarm,
     event: Option<Event<N>>,
 }
 
@@ -63,7 +72,7 @@ struct Queue<N> {
     bucket: u64,
     later: BTreeMap<u64, Vec<Reverse<Entry>>>,
     slots: Vec<Slot<N>>,
-    free_slots: Vec<u32>,
+    free_slots: Vec<usize>,
     /// Entries, and those of them whose event was cancelled.
     entries: usize,
     cancelled: usize,
@@ -88,7 +97,7 @@ impl<N> Default for Queue<N> {
 
 impl<N> Queue<N> {
     fn push(&mut self, entry: Entry) {
-        let bucket = entry.at.0 >> BUCKET_BITS;
+        let bucket = entry.at().0 >> BUCKET_BITS;
         self.entries += 1;
         if bucket <= self.bucket {
             self.sorted.push(Reverse(entry));
@@ -105,15 +114,15 @@ impl<N> Queue<N> {
                 let (bucket, mut entries) = self.later.pop_first()?;
                 self.bucket = bucket;
                 let all = entries.len();
-                entries.retain(|Reverse(entry)| is_set(&self.slots, entry.alarm));
+                entries.retain(|Reverse(entry)| is_set(&self.slots, entry.alarm()));
                 self.forget(all - entries.len());
                 self.sorted = entries.into();
                 continue;
             };
-            match self.take(entry.alarm) {
+            match self.take(entry.alarm()) {
                 Some(event) => {
                     self.entries -= 1;
-                    return Some((entry.at, event));
+                    return Some((entry.at(), event));
                 }
                 None => self.forget(1),
             }
@@ -122,12 +131,12 @@ impl<N> Queue<N> {
 
     /// The slot of an event that has neither happened nor been cancelled.
     fn slot(&mut self, alarm: Alarm) -> Option<&mut Slot<N>> {
-        is_set(&self.slots, alarm).then(|| &mut self.slots[alarm.slot as usize])
+        is_set(&self.slots, alarm).then(|| &mut self.slots[alarm.slot()])
     }
 
     fn take(&mut self, alarm: Alarm) -> Option<Event<N>> {
         let event = self.slot(alarm)?.event.take();
-        self.free_slots.push(alarm.slot);
+        self.free_slots.push(alarm.slot());
         event
     }
 
@@ -135,9 +144,9 @@ impl<N> Queue<N> {
     fn drop_cancelled(&mut self) {
         if self.cancelled > 1024 && self.cancelled * 2 > self.entries {
             let slots = &self.slots;
-            self.sorted.retain(|Reverse(entry)| is_set(slots, entry.alarm));
+            self.sorted.retain(|Reverse(entry)| is_set(slots, entry.alarm()));
             self.later.retain(|_, entries| {
-                entries.retain(|Reverse(entry)| is_set(slots, entry.alarm));
+                entries.retain(|Reverse(entry)| is_set(slots, entry.alarm()));
                 !entries.is_empty()
             });
             self.forget(self.cancelled);
@@ -152,8 +161,8 @@ impl<N> Queue<N> {
 }
 
 fn is_set<N>(slots: &[Slot<N>], alarm: Alarm) -> bool {
-    let slot = slots.get(alarm.slot as usize);
-    slot.is_some_and(|slot| slot.number == alarm.number && slot.event.is_some())
+    let slot = slots.get(alarm.slot());
+    slot.is_some_and(|slot| slot.alarm == alarm && slot.event.is_some())
 }
 
 /// The events of a world, and its time: that of the event that happens now.
@@ -174,6 +183,7 @@ impl<N> EventQueue<N> {
     }
 
     /// Has something happen in the network at a time, or now if that has passed.
+    #[inline(always)]
     pub(super) fn add(&self, at: Time, event: N) {
         self.push(at, Event::Network(event));
     }
@@ -183,23 +193,27 @@ impl<N> EventQueue<N> {
         self.push(at, Event::Wake(host, waker))
     }
 
+    /// Inlined, so that an event is written where it stays: one that is handed over is written, and read at once, which
+    /// waits for the write.
+    #[inline(always)]
     fn push(&self, at: Time, event: Event<N>) -> Alarm {
-        let mut queue = self.queue.borrow_mut();
+        let queue = &mut *self.queue.borrow_mut();
         queue.last_number += 1;
-        let number = queue.last_number;
-        let slot = Slot { number, event: Some(event) };
-        let place = match queue.free_slots.pop() {
+        let alarm = match queue.free_slots.pop() {
             Some(place) => {
-                queue.slots[place as usize] = slot;
-                place
+                let alarm = Alarm::new(queue.last_number, place);
+                let slot = &mut queue.slots[place];
+                slot.alarm = alarm;
+                slot.event = Some(event);
+                alarm
             }
             None => {
-                queue.slots.push(slot);
-                u32::try_from(queue.slots.len() - 1).expect("fewer than 2^32 events at a time")
+                let alarm = Alarm::new(queue.last_number, queue.slots.len());
+                queue.slots.push(Slot { alarm, event: Some(event) });
+                alarm
             }
         };
-        let alarm = Alarm { slot: place, number };
-        queue.push(Entry { at: at.max(self.now.get()), alarm });
+        queue.push(Entry::new(at.max(self.now.get()), alarm));
         alarm
     }
 
