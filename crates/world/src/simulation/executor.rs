@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
@@ -68,7 +69,7 @@ struct Running {
 
 struct Entry {
     name: &'static str,
-    host: Arc<str>,
+    host: Rc<str>,
     running: Option<Running>,
 }
 
@@ -131,7 +132,7 @@ impl Executor {
         waiting.map(|waiting| waiting.push(id)).is_some()
     }
 
-    pub(super) fn spawn(&self, name: &'static str, host: Arc<str>, body: Body) -> TaskId {
+    pub(super) fn spawn(&self, name: &'static str, host: Rc<str>, body: Body) -> TaskId {
         let mut tasks = self.tasks.borrow_mut();
         let slot = tasks.free.pop().unwrap_or_else(|| {
             tasks.slots.push(Slot::default());

@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rand_core::SeedableRng;
@@ -10,7 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::disk::VirtualDisk;
-use super::network::Pipe;
+use super::network::{Piece, Pipe};
 use super::trace::HostTrace;
 use crate::counters::NetCounters;
 use crate::queue::{CoreQueue, DiskQueue};
@@ -28,7 +27,7 @@ pub(super) fn seeded_random(seed: u64, name: &str) -> Xoshiro256PlusPlus {
 }
 
 pub(super) struct HostState {
-    pub(super) name: Arc<str>,
+    pub(super) name: Rc<str>,
     pub(super) card_out: Rc<Pipe>,
     pub(super) card_in: Rc<Pipe>,
     pub(super) loopback: Rc<Pipe>,
@@ -54,6 +53,9 @@ pub(super) struct HostState {
     pub(super) clock_off_ms: Cell<i64>,
     pub(super) counters: Rc<NetCounters>,
     pub(super) trace: HostTrace,
+    /// Boxes of pieces that have arrived, for the next ones: what was used last is still in a core's cache.
+    #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
+    pub(super) spare_pieces: RefCell<Vec<Box<Piece>>>,
     next_port: Cell<u32>,
 }
 
@@ -63,7 +65,7 @@ impl HostState {
         let card = || Pipe::of_host(model.card_bytes_per_s, model.card_delay);
         let (card_out, card_in) = (card(), card());
         HostState {
-            name: Arc::from(name),
+            name: Rc::from(name),
             card_out,
             card_in,
             loopback: Pipe::of_host(LOOPBACK_BYTES_PER_S, LOOPBACK_DELAY),
@@ -81,6 +83,7 @@ impl HostState {
             clock_off_ms: Cell::default(),
             counters: Rc::default(),
             trace: HostTrace::default(),
+            spare_pieces: RefCell::default(),
             next_port: Cell::new(40_000),
         }
     }
@@ -110,6 +113,17 @@ impl HostState {
         match cost > SLICE || now < self.others_until.get() {
             true => queued,
             false => self.short.borrow_mut().reserve(now, cost),
+        }
+    }
+
+    /// A piece in a box that another one has left, if there is any.
+    pub(super) fn boxed(&self, piece: Piece) -> Box<Piece> {
+        match self.spare_pieces.borrow_mut().pop() {
+            Some(mut spare) => {
+                *spare = piece;
+                spare
+            }
+            None => Box::new(piece),
         }
     }
 

@@ -66,7 +66,6 @@ pub(in crate::simulation) struct Flow {
 
 /// A part of a message in flight.
 pub(in crate::simulation) struct Piece {
-    flow: Rc<Flow>,
     range: Range,
     /// Whether its bytes were sent before, and lost.
     retransmit: bool,
@@ -81,7 +80,7 @@ pub(in crate::simulation) struct Piece {
 pub(in crate::simulation) enum NetworkEvent {
     /// The first byte of a piece arrives at the next pipe of its path. Boxed, as the queue moves an event several times
     /// on its way, and all events would be as large as a piece.
-    Piece(Box<Piece>),
+    Piece(Rc<Flow>, Box<Piece>),
     /// The last byte of a message, of so many in its last piece, arrives at its receiver.
     Delivered(Rc<Flow>, u64, MessageEnd),
     /// A core has prepared a message for sending.
@@ -105,9 +104,9 @@ impl NetworkEvent {
     pub(in crate::simulation) fn happen(self, events: &Rc<Events>) {
         let now = events.now();
         match self {
-            NetworkEvent::Piece(piece) => {
-                piece.flow.to.trace.record(now, Kind::Piece, piece.range.bytes);
-                piece.arrive(events);
+            NetworkEvent::Piece(flow, piece) => {
+                flow.to.trace.record(now, Kind::Piece, piece.range.bytes);
+                flow.arrive(events, piece);
             }
             NetworkEvent::Delivered(flow, bytes, MessageEnd(end)) => {
                 flow.to.trace.record(now, Kind::Delivered, bytes);

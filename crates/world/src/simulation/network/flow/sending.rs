@@ -83,15 +83,9 @@ impl Flow {
         self.process_acks(now);
         let acks_end = if ack_clocked { self.outgoing.borrow().acks_end } else { now };
         while let Some((range, retransmit)) = self.next_piece(now) {
-            let piece = Piece {
-                flow: self.clone(),
-                range,
-                retransmit,
-                hop: 0,
-                spread: acks_end - now,
-                sent_at: now,
-            };
-            Box::new(piece).arrive(events);
+            let spread = acks_end - now;
+            let piece = Piece { range, retransmit, hop: 0, spread, sent_at: now };
+            self.arrive(events, self.from.boxed(piece));
         }
         let mut out = self.outgoing.borrow_mut();
         self.schedule_window_check(events, &mut out);
