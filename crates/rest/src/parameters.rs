@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -16,34 +17,30 @@ use engine::transport::Result;
 /// Parameters that every request may have: they say how the answer looks.
 const COMMON: &[&str] = &["error_trace", "filter_path", "format", "human", "pretty"];
 
-thread_local! {
-    /// The names that were asked for, once somebody wants to know.
-    static ASKED_FOR: RefCell<Option<BTreeSet<String>>> = const { RefCell::new(None) };
-}
-
-/// The names of parameters that were asked for on this thread, given or not, since this was called last: by these it is
-/// known which ones a handler reads. None before the first call.
-pub fn asked_for() -> BTreeSet<String> {
-    ASKED_FOR.replace(Some(BTreeSet::new())).unwrap_or_default()
-}
-
 /// Groups of parameters that a route knows; a text may name several, with spaces in between.
 pub(super) type Known = &'static [&'static [&'static str]];
 
+/// Names of parameters that were looked up, given or not.
+pub(super) type LookedUp = Rc<RefCell<BTreeSet<String>>>;
+
 /// The parameters of one request, decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Query(BTreeMap<String, String>);
+pub(super) struct Query {
+    given: BTreeMap<String, String>,
+    /// Shared with whoever wants to know which parameters a handler reads; copies of this add to it, too.
+    pub(super) looked_up: Option<LookedUp>,
+}
 
 impl Query {
     /// Reads what stands behind the `?`. A name without a value has the empty one.
     pub(super) fn parse(text: &str) -> Result<Query> {
-        let mut pairs = BTreeMap::new();
+        let mut given = BTreeMap::new();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let decode = |part: &str| percent_decode(&part.replace('+', " "));
-            pairs.insert(decode(name)?, decode(value)?);
+            given.insert(decode(name)?, decode(value)?);
         }
-        Ok(Query(pairs))
+        Ok(Query { given, looked_up: None })
     }
 
     /// Refuses parameters that the route does not know, and names what was probably meant.
@@ -51,7 +48,7 @@ impl Query {
         let known = known.iter().copied().flatten().chain(COMMON);
         let known = || known.clone().flat_map(|names| names.split(' '));
         let unknown: Vec<&String> =
-            self.0.keys().filter(|name| !known().any(|other| other == *name)).collect();
+            self.given.keys().filter(|name| !known().any(|other| other == *name)).collect();
         if unknown.is_empty() {
             return Ok(());
         }
@@ -71,17 +68,15 @@ impl Query {
 
     /// Sets a parameter, as if it had been given.
     pub(super) fn set(&mut self, name: &str, value: &str) {
-        self.0.insert(name.to_owned(), value.to_owned());
+        self.given.insert(name.to_owned(), value.to_owned());
     }
 
     /// The value of a parameter; none where it was not given.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        ASKED_FOR.with_borrow_mut(|names| {
-            if let Some(names) = names {
-                names.insert(name.to_owned());
-            }
-        });
-        self.0.get(name).map(String::as_str)
+        if let Some(names) = &self.looked_up {
+            names.borrow_mut().insert(name.to_owned());
+        }
+        self.given.get(name).map(String::as_str)
     }
 
     /// Yes or no; a name alone means yes.

@@ -1,6 +1,6 @@
 //! From a request to its handler.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use super::actions;
 use super::answer::{Look, Reply};
 use super::call::{Call, manager_limit};
 use super::error::bad_request;
-use super::parameters::{Query, percent_decode};
+use super::parameters::{LookedUp, Query, percent_decode};
 use super::routes::{Handler, ROUTES, Route};
 use super::surface::{Refused, refused};
 use super::{RestRequest, RestResponse};
@@ -111,7 +111,18 @@ pub fn handle(node: &Node, request: RestRequest) -> LocalFuture<'_, RestResponse
     handle_as(node, request, None)
 }
 
-/// The same of a client that sent an `X-Opaque-Id`.
+/// The same; and the names of the parameters that were looked up for it, given or not. By these it is known which of
+/// those that a route knows its handler reads.
+pub async fn handle_and_list_parameters(
+    node: &Node,
+    request: RestRequest,
+) -> (RestResponse, BTreeSet<String>) {
+    let names = LookedUp::default();
+    let response = answer(node, request, None, Some(names.clone())).await;
+    (response, names.take())
+}
+
+/// Answers a request of a client that may have sent an `X-Opaque-Id`.
 pub(super) fn handle_as(
     node: &Node,
     request: RestRequest,
@@ -119,14 +130,18 @@ pub(super) fn handle_as(
 ) -> LocalFuture<'_, RestResponse> {
     Box::pin(async move {
         node.passes().await;
-        let response = answer(node, request, opaque_id).await;
+        let response = answer(node, request, opaque_id, None).await;
         node.passes().await;
         response
     })
 }
 
-/// Answers a request.
-async fn answer(node: &Node, mut request: RestRequest, opaque_id: Option<String>) -> RestResponse {
+async fn answer(
+    node: &Node,
+    mut request: RestRequest,
+    opaque_id: Option<String>,
+    looked_up: Option<LookedUp>,
+) -> RestResponse {
     // Only the handler has it, so that it can let it go once that is read.
     let body = std::mem::take(&mut request.body);
     let (path, query) = split(&request.path);
@@ -135,7 +150,10 @@ async fn answer(node: &Node, mut request: RestRequest, opaque_id: Option<String>
         return Look::default().render(Err(too_long()), is_head);
     }
     let is_cat = path.starts_with("/_cat");
-    let read = Query::parse(query).and_then(|query| Ok((Look::read(&query, is_cat)?, query)));
+    let read = Query::parse(query).and_then(|mut query| {
+        query.looked_up = looked_up;
+        Ok((Look::read(&query, is_cat)?, query))
+    });
     let (look, query) = match read {
         Ok(read) => read,
         Err(failure) => return Look::default().render(Err(failure), is_head),

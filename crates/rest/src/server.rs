@@ -34,9 +34,6 @@ const OPAQUE_ID: &str = "x-opaque-id";
 /// Pause after a connection could not be accepted: some may close.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// What answers requests once they were read, told the client's `X-Opaque-Id`.
-type Answers = fn(&Node, RestRequest, Option<String>) -> LocalFuture<'_, RestResponse>;
-
 /// Listens for clients.
 pub struct RestListener(Arm);
 
@@ -73,30 +70,116 @@ pub(crate) async fn serve(node: Node, listener: RestListener) {
     match listener.0 {
         Arm::Http { listener, .. } => {
             let clients = Clients::new(&node.core().env, Limits::default());
-            let budget = BodyBudget::default();
-            accept_http(&node, listener, &clients, &budget, router::handle_as).await;
+            let (budget, handle) = (BodyBudget::default(), router::handle_as);
+            HttpService { node, budget, handle }.accept(listener, &clients).await;
         }
         Arm::Messages(listener) => accept_messages(&node, listener).await,
     }
 }
 
-async fn accept_http(
-    node: &Node,
-    listener: TcpListener,
-    clients: &Clients,
-    budget: &BodyBudget,
-    answers: Answers,
-) {
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            node.core().env.sleep(ACCEPT_RETRY).await;
-            continue;
-        };
-        match clients.make_room() {
-            true => clients
-                .serve(|watch| serve_http(node.clone(), stream, watch, budget.clone(), answers)),
-            false => refuse_one_more(&stream, clients.count()),
+/// What clients reach over HTTP. Each connection has a clone, and none of the `Clients`, which hold the connections.
+#[derive(Clone)]
+struct HttpService {
+    node: Node,
+    budget: BodyBudget,
+    /// Told the client's `X-Opaque-Id`. It is given, so that tests of connections do not compile all that is served.
+    handle: fn(&Node, RestRequest, Option<String>) -> LocalFuture<'_, RestResponse>,
+}
+
+impl HttpService {
+    async fn accept(&self, listener: TcpListener, clients: &Clients) {
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                self.node.core().env.sleep(ACCEPT_RETRY).await;
+                continue;
+            };
+            match clients.make_room() {
+                true => clients.serve(|watch| self.clone().serve(stream, watch)),
+                false => refuse_one_more(&stream, clients.count()),
+            }
         }
+    }
+
+    async fn serve(self, stream: TcpStream, watch: Rc<Watch>) {
+        // Fails only where the connection is gone already.
+        let _ = stream.set_nodelay(true);
+        let io = Watched::new(stream, watch.clone());
+        let (this, watch) = (&self, &watch);
+        let service = service_fn(|request: hyper::Request<Incoming>| async move {
+            watch.enter(Phase::Body);
+            let response = this.answer(request, watch).await;
+            watch.enter(Phase::Answer);
+            Ok::<_, Infallible>(response)
+        });
+        let http = http1::Builder::new().max_buf_size(HEAD_BYTES_MAX).serve_connection(io, service);
+        // A client may break off at any time.
+        let _ = http.await;
+    }
+
+    async fn answer(
+        &self,
+        request: hyper::Request<Incoming>,
+        watch: &Watch,
+    ) -> hyper::Response<Full<HeldAnswer>> {
+        if let Some(refusal) = refuse_stranger(&self.node, &request) {
+            let challenge = (WWW_AUTHENTICATE, refusal::CHALLENGE.to_owned());
+            // A stranger's body is not read, so the connection cannot go on.
+            return self.response(refusal, Some(challenge), true);
+        }
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        let method = request.method().as_str().to_owned();
+        let opaque_id = request.headers().get(OPAQUE_ID).and_then(|id| id.to_str().ok());
+        let opaque_id = opaque_id.map(str::to_owned);
+        let body = match check_head(&self.node, &request) {
+            Ok(()) => tokio::select! {
+                biased;
+                read = read_body(request.into_body(), &self.budget, |bytes| watch.moved(bytes as u64)) => read,
+                () = watch.too_slow() => Err(too_slow()),
+            },
+            Err(failure) => Err(failure),
+        };
+        let body = body.and_then(|(body, mut held)| {
+            if router::is_bulk(&path) {
+                held.grow(held_bytes(&body))?;
+            }
+            Ok((body, held))
+        });
+        watch.enter(Phase::Working);
+        match body {
+            Ok((body, _held)) => {
+                let allow = path.clone();
+                let request = RestRequest { method, path, body };
+                let response = (self.handle)(&self.node, request, opaque_id).await;
+                let allow =
+                    (response.status == 405).then(|| (ALLOW, router::allowed(&allow).join(", ")));
+                self.response(response, allow, false)
+            }
+            // What is left of the body is not read, so the connection cannot go on.
+            Err(failure) => self.response(Look::default().render(Err(failure), false), None, true),
+        }
+    }
+
+    fn response(
+        &self,
+        response: RestResponse,
+        header: Option<(HeaderName, String)>,
+        close: bool,
+    ) -> hyper::Response<Full<HeldAnswer>> {
+        let mut built = hyper::Response::builder().status(response.status);
+        if !response.body.is_empty() {
+            built = built.header(CONTENT_TYPE, response.content_type);
+        }
+        if let Some((name, value)) = release(&self.node).product {
+            built = built.header(name, value);
+        }
+        if let Some((name, value)) = header {
+            built = built.header(name, value);
+        }
+        if close {
+            built = built.header(CONNECTION, "close");
+        }
+        let body = Full::new(HeldAnswer::new(response.body, &self.budget));
+        built.body(body).expect("statuses and headers of this module are sound")
     }
 }
 
@@ -139,76 +222,6 @@ async fn serve_messages(node: Node, connection: Connection<RestMessage>) {
     }
 }
 
-async fn serve_http(
-    node: Node,
-    stream: TcpStream,
-    watch: Rc<Watch>,
-    budget: BodyBudget,
-    answers: Answers,
-) {
-    // Fails only where the connection is gone already.
-    let _ = stream.set_nodelay(true);
-    let io = Watched::new(stream, watch.clone());
-    let service = service_fn(|request: hyper::Request<Incoming>| {
-        let (node, watch, budget) = (node.clone(), watch.clone(), budget.clone());
-        async move {
-            watch.enter(Phase::Body);
-            let response = answer(&node, request, &watch, &budget, answers).await;
-            watch.enter(Phase::Answer);
-            Ok::<_, Infallible>(response)
-        }
-    });
-    // A client may break off at any time.
-    let _ = http1::Builder::new().max_buf_size(HEAD_BYTES_MAX).serve_connection(io, service).await;
-}
-
-async fn answer(
-    node: &Node,
-    request: hyper::Request<Incoming>,
-    watch: &Watch,
-    budget: &BodyBudget,
-    answers: Answers,
-) -> hyper::Response<Full<HeldAnswer>> {
-    if let Some(refusal) = refuse_stranger(node, &request) {
-        let challenge = (WWW_AUTHENTICATE, refusal::CHALLENGE.to_owned());
-        // A stranger's body is not read, so the connection cannot go on.
-        return http_response(node, refusal, Some(challenge), true, budget);
-    }
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
-    let method = request.method().as_str().to_owned();
-    let opaque_id = request.headers().get(OPAQUE_ID).and_then(|id| id.to_str().ok());
-    let opaque_id = opaque_id.map(str::to_owned);
-    let body = match check_head(node, &request) {
-        Ok(()) => tokio::select! {
-            biased;
-            read = read_body(request.into_body(), budget, |bytes| watch.moved(bytes as u64)) => read,
-            () = watch.too_slow() => Err(too_slow()),
-        },
-        Err(failure) => Err(failure),
-    };
-    let body = body.and_then(|(body, mut held)| {
-        if router::is_bulk(&path) {
-            held.grow(held_bytes(&body))?;
-        }
-        Ok((body, held))
-    });
-    watch.enter(Phase::Working);
-    match body {
-        Ok((body, _held)) => {
-            let allow = path.clone();
-            let request = RestRequest { method, path, body };
-            let response = answers(node, request, opaque_id).await;
-            let allow =
-                (response.status == 405).then(|| (ALLOW, router::allowed(&allow).join(", ")));
-            http_response(node, response, allow, false, budget)
-        }
-        // What is left of the body is not read, so the connection cannot go on.
-        Err(failure) => {
-            http_response(node, Look::default().render(Err(failure), false), None, true, budget)
-        }
-    }
-}
-
 fn too_slow() -> Failure {
     let reason =
         "the body came too slowly: each minute must bring 64 KB or the rest of it; send it again";
@@ -223,30 +236,6 @@ fn refuse_stranger(node: &Node, request: &hyper::Request<Incoming>) -> Option<Re
         Some(given) if credentials.admits(given.as_bytes()) => None,
         _ => Some(refusal::refusal(request.uri().path(), given.is_some())),
     }
-}
-
-fn http_response(
-    node: &Node,
-    response: RestResponse,
-    header: Option<(HeaderName, String)>,
-    close: bool,
-    budget: &BodyBudget,
-) -> hyper::Response<Full<HeldAnswer>> {
-    let mut built = hyper::Response::builder().status(response.status);
-    if !response.body.is_empty() {
-        built = built.header(CONTENT_TYPE, response.content_type);
-    }
-    if let Some((name, value)) = release(node).product {
-        built = built.header(name, value);
-    }
-    if let Some((name, value)) = header {
-        built = built.header(name, value);
-    }
-    if close {
-        built = built.header(CONNECTION, "close");
-    }
-    let body = Full::new(HeldAnswer::new(response.body, budget));
-    built.body(body).expect("statuses and headers of this module are sound")
 }
 
 /// Refuses what cannot be read, and what a web page of another site sends through somebody's browser.
@@ -303,10 +292,9 @@ mod tests {
         })
     }
 
-    /// A node, and the door to it, whose limits are those of the test.
+    /// The door to a node, whose limits are those of the test.
     struct Door {
         env: Env,
-        node: Node,
         address: String,
         clients: Clients,
         budget: BodyBudget,
@@ -371,13 +359,14 @@ mod tests {
             let serve = Box::new(|_: &Node| ());
             let node = Node::start(&env, config, address.clone(), serve).await.unwrap();
             let clients = Clients::new(&env, limits);
-            let door = Door { env: env.clone(), node: node.clone(), address, clients, budget };
+            let door = Door { env: env.clone(), address, clients, budget: budget.clone() };
+            let service = HttpService { node: node.clone(), budget, handle: in_place_of_handlers };
             tokio::select! {
                 biased;
                 () = test(&door) => {}
-                () = accept_http(&door.node, listener, &door.clients, &door.budget, in_place_of_handlers) => {}
+                () = service.accept(listener, &door.clients) => {}
             }
-            drop(door);
+            drop((door, service));
             node.stop().await;
         });
     }

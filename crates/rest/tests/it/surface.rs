@@ -8,10 +8,11 @@ use bytes::Bytes;
 use engine::{Node, NodeConfig};
 use query::refused::{AGGREGATIONS, HIGHLIGHT, PARAMETERS, QUERIES, SEARCH, TYPES, all};
 use query::{FieldType, Mapping, parse_search};
-use rest::surface::{DIFFERENCES, IGNORED, IGNORED_OF, REFUSED_OF, refused};
-use rest::{ROUTES, RestRequest, asked_for, handle};
+use rest::{ROUTES, RestRequest, handle_and_list_parameters, refused};
 use serde_json::{Value, json};
 use world::Env;
+
+use crate::documented::{DIFFERENCES, IGNORED, IGNORED_OF, REFUSED_OF};
 
 /// Words of one kind: what there is, and what is refused with what to send instead.
 struct Words {
@@ -177,10 +178,20 @@ fn a_word_is_offered_or_refused_with_a_hint() {
 }
 
 async fn ask(node: &Node, method: &str, path: &str, body: &str) -> (u16, String) {
+    let (status, said, _) = ask_and_list_parameters(node, method, path, body).await;
+    (status, said)
+}
+
+async fn ask_and_list_parameters(
+    node: &Node,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> (u16, String, BTreeSet<String>) {
     let body = Bytes::copy_from_slice(body.as_bytes());
     let request = RestRequest { method: method.to_owned(), path: path.to_owned(), body };
-    let answer = handle(node, request).await;
-    (answer.status, String::from_utf8_lossy(&answer.body).into_owned())
+    let (answer, parameters) = handle_and_list_parameters(node, request).await;
+    (answer.status, String::from_utf8_lossy(&answer.body).into_owned(), parameters)
 }
 
 /// A path of the table as a client writes it.
@@ -347,9 +358,9 @@ fn what_is_offered_is_answered() {
                 let opens = matches!(route.names, "create_pit" | "open_point_in_time");
                 let more = if opens { "?keep_alive=1m" } else { "" };
                 let path = concrete(path) + more;
-                asked_for();
-                let (status, said) = ask(&node, method, &path, body).await;
-                read.extend(asked_for());
+                let (status, said, looked_up) =
+                    ask_and_list_parameters(&node, method, &path, body).await;
+                read.extend(looked_up);
                 let fits = status == expected || known(route.names, status);
                 if !fits {
                     wrong.push(format!("{method} {path}: {status}, not {expected}: {said}"));
