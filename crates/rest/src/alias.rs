@@ -6,9 +6,9 @@ use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::answer::{Reply, object_of};
-use super::call::{Call, object};
+use super::call::{Call, object, texts};
 use super::error::{bad_body, bad_request, not_supported};
-use super::names::{Closed, indices_with, matches_any, meant};
+use super::names::{Closed, indices_with, is_pattern, matches_any, with_uuids};
 use super::table::{Cell, Column, Table, words};
 use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event, Index};
 use engine::transport::{Failure, Result};
@@ -70,12 +70,8 @@ fn names(object: &Map<String, Value>, one: &str, many: &str) -> Result<Vec<Strin
     let wrong =
         || bad_body(format!("an action needs [{one}], a text, or [{many}], a list of texts"));
     match (object.get(one), object.get(many)) {
-        (Some(Value::String(name)), None) | (None, Some(Value::String(name))) => {
-            Ok(vec![name.clone()])
-        }
-        (None, Some(Value::Array(all))) if !all.is_empty() => {
-            all.iter().map(|name| name.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
-        }
+        (Some(Value::String(name)), None) => Ok(vec![name.clone()]),
+        (None, Some(names)) if *names != json!([]) => texts(names).map_err(|_| wrong()),
         _ => Err(wrong()),
     }
 }
@@ -119,7 +115,7 @@ fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<Ali
         }
         "remove_index" => {
             let remove = |index| AliasAction::RemoveIndex { index };
-            Ok(meant(state, &found).map(remove).collect())
+            Ok(with_uuids(state, &found).map(remove).collect())
         }
         other => {
             let near = did_you_mean(other, KINDS);
@@ -140,7 +136,7 @@ fn adding(
         properties: properties.clone(),
     };
     let each = |index: Index| aliases.iter().map(|alias| of(&index, alias)).collect::<Vec<_>>();
-    meant(state, indices).flat_map(each).collect()
+    with_uuids(state, indices).flat_map(each).collect()
 }
 
 /// Takes the aliases that fit an expression; 404 where none does.
@@ -205,7 +201,7 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
         answer.extend(found.iter().map(|index| (index.clone(), json!({ "aliases": {} }))));
     }
     let names = name.into_iter().flat_map(|names| names.split(','));
-    let is_plain = |name: &&str| *name != "_all" && !name.contains('*') && !name.starts_with('-');
+    let is_plain = |name: &&str| !is_pattern(name) && !name.starts_with('-');
     let mut missing: BTreeSet<&str> = names.filter(is_plain).collect();
     for (index, alias, properties) in fitting(&state, &found, name) {
         missing.remove(alias);

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{self, Call};
 use super::ccr::{read_follower, text};
 use super::error::{bad_body, invalid};
-use super::names::matches_any;
+use super::names::{is_pattern, matches_any};
 use engine::remote;
 use engine::state::{AutoFollow, AutoFollowChange, Event};
 use engine::transport::{Failure, Result};
@@ -43,14 +43,9 @@ fn read(json: Value) -> Result<AutoFollow> {
 }
 
 fn texts(object: &Map<String, Value>, key: &str) -> Result<Vec<String>> {
-    let wrong = || bad_body(format!("[{key}] is a list of texts"));
-    match object.get(key) {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(all)) => {
-            all.iter().map(|one| one.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
-        }
-        Some(_) => Err(wrong()),
-    }
+    let Some(list) = object.get(key).filter(|list| !list.is_null()) else { return Ok(Vec::new()) };
+    let all = call::texts(list).ok().filter(|_| list.is_array());
+    all.ok_or_else(|| bad_body(format!("[{key}] is a list of texts")))
 }
 
 /// `PUT /_ccr/auto_follow/{name}`. Indices that are there already are not followed, as in the field.
@@ -80,7 +75,7 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
         .filter(|(name, _)| matches_any(wanted, name))
         .map(|(name, pattern)| json!({ "name": name, "pattern": shown(pattern) }))
         .collect();
-    if patterns.is_empty() && wanted != "_all" && !wanted.contains('*') {
+    if patterns.is_empty() && !is_pattern(wanted) {
         let reason = format!("auto-follow pattern [{wanted}] is missing");
         return Err(Failure::new(404, "resource_not_found_exception", reason));
     }

@@ -21,8 +21,7 @@ use super::names::{no_such_index, write_index};
 use super::unchanged::Unchanged;
 use super::update::{BulkWrite, Update, refuse_parts, write_all};
 use engine::Node;
-use engine::transport::unexpected;
-use engine::transport::{Result, Written};
+use engine::transport::{Result, Written, unexpected};
 
 /// Parameters beside those of every write.
 pub(super) const KNOWN: &[&str] =

@@ -10,10 +10,12 @@ use engine::Node;
 use engine::core::RunningTask;
 use engine::state::{ClusterState, Event};
 use engine::transport::{Failure, Result};
+use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::error::{bad_body, bad_request};
+use super::names::is_pattern;
 use super::parameters::Query;
 
 /// Bytes of a body that is read as a tree, which takes up to a hundred times as much. Documents and bulks are not.
@@ -62,7 +64,6 @@ impl Call {
 
     /// Refuses patterns where `action.destructive_requires_name` does.
     pub(super) fn refuse_patterns(&self) -> Result<()> {
-        let is_pattern = |name: &str| name == "_all" || name.contains('*');
         if self.node.core().settings().action_destructive_requires_name()
             && self.index().split(',').any(is_pattern)
         {
@@ -148,6 +149,19 @@ pub(super) fn object(body: Value, form: &str) -> Result<Map<String, Value>> {
         Value::Object(object) => Ok(object),
         _ => Err(bad_body(format!("the body is a JSON object{form}"))),
     }
+}
+
+/// Refuses keys of a part of a body that are not known; `place` says which part it is.
+pub(super) fn refuse_unknown_keys(
+    object: &Map<String, Value>,
+    known: &[&str],
+    place: &str,
+) -> Result<()> {
+    let Some(key) = object.keys().find(|key| !known.contains(&key.as_str())) else {
+        return Ok(());
+    };
+    let near = did_you_mean(key, known.iter().copied());
+    Err(bad_body(format!("unknown key [{key}] {place}{near}")))
 }
 
 /// A text, or a list of texts. The error is what is no text: a member of the list, or all of it.

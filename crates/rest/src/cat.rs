@@ -9,13 +9,11 @@ use super::call::Call;
 use super::identity::{self, host, release};
 use super::names::{Closed, indices_with};
 use super::recovery::rows;
-use super::spread::on_nodes;
+use super::spread::{PATIENCE, on_nodes};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::{clock, moment};
 use engine::state;
 use engine::transport::{Request, Result};
-
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `GET /_cat`.
 pub(super) async fn list(_: Call) -> Result<Reply> {

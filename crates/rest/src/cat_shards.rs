@@ -1,7 +1,6 @@
 //! `_cat/indices`, `_cat/shards` and `_cat/allocation`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use store::ShardStats;
 
@@ -12,13 +11,11 @@ use super::error::bad_request;
 use super::identity::host;
 use super::names::{Closed, indices_with};
 use super::nodes::select;
-use super::spread::{ask_nodes, on_shards, started};
+use super::spread::{AskedCopy, PATIENCE, ask_nodes, on_shards, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::moment;
 use engine::state::{self, ClusterState, CopyState, DiskUsage, ShardCopy};
 use engine::transport::{Request, Response, Result, ShardAction, ShardAnswer};
-
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Stats of started copies, by index, shard and node. A node that does not answer has none.
 type Stats = BTreeMap<(String, u32, String), ShardStats>;
@@ -26,7 +23,7 @@ type Stats = BTreeMap<(String, u32, String), ShardStats>;
 async fn stats(call: &Call, state: &ClusterState, names: &[String]) -> Stats {
     let (asked, action) = (started(state, names), ShardAction::Stats { segments: false });
     let answers = on_shards(&call.node, asked, &action, PATIENCE).await;
-    let one = |(copy, answer): (super::spread::AskedCopy, Result<ShardAnswer>)| match answer {
+    let one = |(copy, answer): (AskedCopy, Result<ShardAnswer>)| match answer {
         Ok(ShardAnswer::Stats(stats)) => Some(((copy.index, copy.shard, copy.node?), *stats)),
         _ => None,
     };

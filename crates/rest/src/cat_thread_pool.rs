@@ -1,18 +1,14 @@
 //! `_cat/thread_pool`. The one pool that bounds what it takes is that of searches.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::answer::Reply;
 use super::call::Call;
 use super::identity::host;
 use super::names::matches_any;
-use super::spread::on_nodes;
+use super::spread::{PATIENCE, on_nodes};
 use super::table::{Cell, Column, Table, numbers, words};
 use engine::transport::{Request, Result};
-
-const PATIENCE: Duration = Duration::from_secs(10);
 
 static POOLS: [Column; 12] = [
     words("node_name", "nn", "node name"),

@@ -10,15 +10,14 @@ use super::active::Active;
 use super::answer::Reply;
 use super::call::{Call, object};
 use super::error::{bad_body, invalid};
-use super::names::{called, no_such_index};
+use super::names::{called, is_pattern, no_such_index};
 use super::recovery;
 use super::spread::{on_shards, primaries, shards_json};
 use engine::Node;
 use engine::following::{self, FollowRequest};
 use engine::settings::{FollowParameters, SettingScope, Update, parse_update};
 use engine::state::{ClusterState, Event, FollowChange, FollowOrigin, IndexMeta};
-use engine::transport::{Failure, Result, ShardAction, ShardAnswer};
-use engine::transport::{FollowStats, RecoveryState};
+use engine::transport::{Failure, FollowStats, RecoveryState, Result, ShardAction, ShardAnswer};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -63,10 +62,14 @@ pub(super) fn read_follower(
     };
     let parameters = FollowParameters::take(&mut object)?;
     refuse_unknown(&object, what, known)?;
-    let settings =
-        object.get("settings").map(|settings| parse_update(SettingScope::Index, settings));
-    let settings = settings.transpose()?.unwrap_or_default();
+    let settings = settings(&object)?;
     Ok((object, NewFollower { settings, parameters }))
+}
+
+/// The settings that a follower gets beside its leader's.
+pub(super) fn settings(object: &Map<String, Value>) -> Result<Update> {
+    let given = object.get("settings").map(|given| parse_update(SettingScope::Index, given));
+    Ok(given.transpose()?.unwrap_or_default())
 }
 
 pub(super) fn refuse_unknown(
@@ -213,8 +216,7 @@ fn followers(call: &Call) -> Result<Vec<(String, FollowOrigin)>> {
     let found: Vec<(String, FollowOrigin)> = called(&state, wanted)
         .filter_map(|name| Some((name.clone(), state.indices.get(name)?.leader.clone()?)))
         .collect();
-    let is_pattern = wanted == "_all" || wanted.contains('*');
-    if found.is_empty() && !is_pattern {
+    if found.is_empty() && !is_pattern(wanted) {
         let reason = format!("No shard follow tasks for follower indices [{wanted}]");
         return Err(Failure::new(404, "resource_not_found_exception", reason));
     }

@@ -71,16 +71,19 @@ fn nodes_json(state: &ClusterState) -> Value {
     }))
 }
 
+/// An object that has a member for each shard of an index, by its number.
+pub(super) fn by_number(
+    shards: &[IndexShardRoutingTable],
+    member: &dyn Fn(u32, &IndexShardRoutingTable) -> Value,
+) -> Value {
+    object_of((0_u32..).zip(shards).map(|(n, shard)| (n.to_string(), member(n, shard))))
+}
+
 fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) -> Value {
     let render = if flat_settings { flat } else { nested };
     let one = |name: &String| {
         let meta = state.indices.get(name)?;
         let shards = state.routing.get(name)?;
-        let by_number = |of: &dyn Fn(&IndexShardRoutingTable) -> Value| -> Value {
-            object_of(
-                (0..).zip(shards.iter()).map(|(n, shard): (u32, _)| (n.to_string(), of(shard))),
-            )
-        };
         let object = json!({
             "state": if meta.closed { "close" } else { "open" },
             "settings": render(&meta.settings),
@@ -89,8 +92,8 @@ fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) ->
             "aliases_version": meta.aliases_version,
             "mapping_version": meta.mapping_version,
             "settings_version": meta.settings_version,
-            "primary_terms": by_number(&|shard| json!(shard.primary_term)),
-            "in_sync_allocations": by_number(&|shard| json!(shard.in_sync)),
+            "primary_terms": by_number(shards, &|_, shard| json!(shard.primary_term)),
+            "in_sync_allocations": by_number(shards, &|_, shard| json!(shard.in_sync)),
             "leader": meta.leader,
         });
         Some((name.clone(), object))
@@ -102,9 +105,7 @@ fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) ->
 pub(super) fn routing_json(state: &ClusterState, names: &[String]) -> Value {
     let one = |name: &String| {
         let shards = state.routing.get(name)?;
-        let shard =
-            |(number, shard): (u32, _)| (number.to_string(), copies_json(name, number, shard));
-        let shards = object_of((0..).zip(shards.iter()).map(shard));
+        let shards = by_number(shards, &|number, shard| copies_json(name, number, shard));
         Some((name.clone(), json!({ "shards": shards })))
     };
     json!({ "indices": object_of(names.iter().filter_map(one)) })

@@ -39,14 +39,14 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
     // With the sums over its copies a node says how large its disk is.
     let asked = Request::NodeStats { copies: true };
     let nodes = on_nodes(&call.node, names, &asked, give_up - env.now()).await;
-    let told: Vec<&Value> = nodes.iter().filter_map(|(_, stats)| stats.as_ref().ok()).collect();
+    let answered: Vec<&Value> = nodes.iter().filter_map(|(_, stats)| stats.as_ref().ok()).collect();
     let mut answer = json!({
         "_nodes": nodes_json(&nodes),
         "cluster_name": state.cluster_name,
         "cluster_uuid": state.cluster_uuid,
         "timestamp": env.epoch_ms(),
         "indices": indices_json(&copies),
-        "nodes": told_json(&told, release(&call.node).number),
+        "nodes": together_json(&answered, release(&call.node).number),
     });
     // As in the field there is none where the manager is lost.
     if is_current {
@@ -122,7 +122,7 @@ fn extent<T: Copy + PartialOrd + Into<f64> + Into<Value>>(numbers: &[T]) -> Valu
 }
 
 /// What the nodes that answered are together.
-fn told_json(nodes: &[&Value], version: &str) -> Value {
+fn together_json(nodes: &[&Value], version: &str) -> Value {
     let count = nodes.len();
     let uptime_ms =
         nodes.iter().filter_map(|stats| stats["jvm"]["uptime_in_millis"].as_u64()).max();
@@ -203,11 +203,11 @@ mod tests {
             })
         };
         let nodes = [node("a:1", 5), node("a:2", 5), node("b:1", 7)];
-        let found = told_json(&nodes.iter().collect::<Vec<_>>(), "1");
+        let found = together_json(&nodes.iter().collect::<Vec<_>>(), "1");
         let disks = json!({ "total_in_bytes": 12, "free_in_bytes": 2, "available_in_bytes": 2 });
         assert_eq!((&found["fs"], &found["count"]["data"]), (&disks, &json!(3)));
         assert_eq!(found["jvm"]["max_uptime_in_millis"], 7);
         let unknown = json!({ "transport_address": "a:1", "jvm": {} });
-        assert_eq!(told_json(&[&unknown], "1").get("fs"), None);
+        assert_eq!(together_json(&[&unknown], "1").get("fs"), None);
     }
 }

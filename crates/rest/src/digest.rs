@@ -11,8 +11,7 @@ use super::call::Call;
 use super::names::{Closed, indices_with};
 use super::spread::{are_started, on_shards, primaries, started};
 use engine::state::ClusterState;
-use engine::transport::unexpected;
-use engine::transport::{Result, ShardAction, ShardAnswer};
+use engine::transport::{Result, ShardAction, ShardAnswer, unexpected};
 
 /// Every live document is read: of terabytes in virtual time, for days. A node that is lost is told by its connection.
 const PATIENCE: Duration = Duration::from_secs(30 * 86_400);

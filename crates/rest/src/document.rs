@@ -22,8 +22,7 @@ use engine::replication::{WRITE_TIMEOUT, write_documents};
 use engine::search::Preference;
 use engine::settings::Update;
 use engine::state::{Aliases, ClusterState, Event};
-use engine::transport::unexpected;
-use engine::transport::{Failure, Result, ShardAction, ShardAnswer, Written};
+use engine::transport::{Failure, Result, ShardAction, ShardAnswer, Written, unexpected};
 use policy::routing::shard_of;
 
 /// Parameters of writes. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
@@ -256,10 +255,18 @@ async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Repl
     let (id, routing) = (request.id().clone(), request.routing().cloned());
     wait_for_active(call, &index).await?;
     let limit = write_limit(&call.query)?;
-    let written = write_documents(call.node.core(), &index, vec![request], limit).await?;
-    let written = written.into_iter().next().ok_or_else(unexpected)??;
+    let written = write_one(&call.node, (&index, limit), request).await?;
     refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
     Ok(written_reply(&call.state(), &index, (&id, routing.as_deref()), written, refresh))
+}
+
+pub(super) async fn write_one(
+    node: &Node,
+    (index, limit): (&str, Duration),
+    request: WriteRequest,
+) -> Result<Written> {
+    let written = write_documents(node.core(), index, vec![request], limit).await?;
+    written.into_iter().next().ok_or_else(unexpected)?
 }
 
 /// How long a write waits for its primary, and for other copies that it wants.

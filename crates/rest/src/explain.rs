@@ -1,7 +1,6 @@
 //! `_cluster/allocation/explain`: why a copy is on no node, or may not stay on its own.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -11,12 +10,10 @@ use super::cluster::state_name;
 use super::error::{bad_body, bad_request};
 use super::names::no_such_index;
 use super::recovery;
+use super::spread::PATIENCE;
 use super::time_text::moment;
 use engine::state::{self, ClusterState, Explanation, NodeExplanation, PlacedExplanation, Reason};
 use engine::transport::{RecoveryState, Result};
-
-/// How long the node of a copy is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Parameters. They ask for details that the answer does not have.
 pub(super) const KNOWN: &[&str] = &["include_disk_info", "include_yes_decisions"];

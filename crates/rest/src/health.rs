@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::active::Active;
 use super::answer::{Reply, object_of};
 use super::call::Call;
+use super::cluster::by_number;
 use super::error::bad_request;
 use super::names::{Closed, indices_with};
 use super::parameters::Query;
@@ -269,9 +270,7 @@ fn index_json(state: &ClusterState, index: &str, with_shards: bool) -> Option<Va
         "unassigned_shards": health.unassigned_shards,
     });
     if with_shards {
-        let shards = state.routing.get(index)?;
-        let one = |(n, shard): (u32, _)| (n.to_string(), shard_json(shard));
-        object["shards"] = object_of((0..).zip(shards.iter()).map(one));
+        object["shards"] = by_number(state.routing.get(index)?, &|_, shard| shard_json(shard));
     }
     Some(object)
 }

@@ -3,18 +3,17 @@
 use std::time::Duration;
 
 use query::Mapping;
-use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::alias::{aliases_json, read_aliases};
 use super::answer::{Reply, object_of};
-use super::call::{Call, object};
+use super::call::{Call, object, refuse_unknown_keys};
 use super::document::refuse_follower;
-use super::error::{bad_body, bad_request, not_supported};
+use super::error::{bad_request, not_supported};
 use super::identity::release;
 use super::index_settings::settings_json;
-use super::names::{Closed, expanded, indices_to_change, indices_with, meant};
+use super::names::{Closed, expanded, indices_to_change, indices_with, is_pattern, with_uuids};
 use engine::settings::{
     IndexSettings, SettingScope, SettingsMap, Update, When, check_update, parse_update,
 };
@@ -48,13 +47,9 @@ impl Body {
     }
 
     fn read(json: Value) -> Result<Body> {
-        const KEYS: [&str; 3] = ["aliases", "mappings", "settings"];
         let mut object = object(json, ": {\"settings\", \"mappings\"}")?;
         let body = Body::take(&mut object)?;
-        if let Some(key) = object.keys().next() {
-            let near = did_you_mean(key, KEYS);
-            return Err(bad_body(format!("unknown key [{key}] for create index{near}")));
-        }
+        refuse_unknown_keys(&object, &["aliases", "mappings", "settings"], "for create index")?;
         Ok(body)
     }
 }
@@ -139,15 +134,15 @@ fn shown(call: &Call) -> Result<Reply> {
 pub(super) async fn delete(call: Call) -> Result<Reply> {
     let state = call.state();
     call.refuse_patterns()?;
-    let named = call.indices().unwrap_or_default().split(',');
-    if let Some(alias) = named.into_iter().find(|name| state.aliased(name).next().is_some()) {
+    let is_alias = |name: &&str| state.aliased(name).next().is_some();
+    if let Some(alias) = call.index().split(',').find(is_alias) {
         return Err(bad_request(format!(
             "the name [{alias}] is an alias, so it is not clear what is to be deleted; name the indices, or \
              DELETE /_all/_alias/{alias}"
         )));
     }
     let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
-    let events = meant(&state, &names).map(|index| Event::DeleteIndex { index });
+    let events = with_uuids(&state, &names).map(|index| Event::DeleteIndex { index });
     call.acknowledged(events.collect()).await
 }
 
@@ -168,7 +163,7 @@ pub(super) async fn get_data_streams(call: Call) -> Result<Reply> {
     // Of none there is nothing more to show, whatever a pattern stands for.
     expanded(&call.query, Closed::Named)?;
     call.query.flag("include_defaults", false)?;
-    match call.part("name").filter(|name| !name.contains('*') && *name != "_all") {
+    match call.part("name").filter(|name| !is_pattern(name)) {
         Some(name) => Err(Failure::no_such_index(name)),
         None => Ok(json!({ "data_streams": [] }).into()),
     }
@@ -196,7 +191,7 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply> {
         };
     }
     let put = |index| Event::PutMapping { index, mappings: mappings.clone() };
-    call.acknowledged(meant(&state, &names).map(put).collect()).await
+    call.acknowledged(with_uuids(&state, &names).map(put).collect()).await
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::answer::{Reply, object_of};
 use super::call::Call;
 use super::identity::{Release, release};
-use super::names::{Closed, indices_to_change, indices_with, matches_any, meant};
+use super::names::{Closed, indices_to_change, indices_with, matches_any, with_uuids};
 use engine::settings::{SettingScope, Update, index_settings, parse_update};
 use engine::state::{Event, IndexMeta};
 use engine::transport::Result;
@@ -58,7 +58,7 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
     let state = call.state();
     let mut events = Vec::new();
     let names = indices_to_change(&state, call.indices(), &call.query)?;
-    for index in meant(&state, &names) {
+    for index in with_uuids(&state, &names) {
         let meta = &state.indices[&index.name];
         let is_new = |name: &String| !preserve || !meta.settings.contains_key(name);
         let settings: Update = update

@@ -77,7 +77,6 @@ pub use index::check_new_index;
 pub use message::{RestMessage, RestRequest, RestResponse};
 pub use router::{check_request, handle, handle_and_list_parameters};
 pub use routes::{ROUTES, Route};
-pub use server::RestListener;
 pub use surface::{Refused, refused};
 pub use templates::check_template;
 

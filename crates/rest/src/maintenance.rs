@@ -24,9 +24,6 @@ const LONG: Duration = Duration::from_secs(4 * 3600);
 /// Parameters of `_count`. Some are known so that they are refused in words.
 pub(super) const COUNT: &[&str] = &["min_score", "preference", "routing", "terminate_after"];
 
-/// Those that say which copies are to count.
-const WHERE: [&str; 2] = ["preference", "routing"];
-
 /// Parameters of `_cache/clear`. There is a cache of requests, and none of the others.
 pub(super) const CLEARED: &[&str] = &["fielddata", "fields", "file", "index", "query", "request"];
 
@@ -170,8 +167,7 @@ async fn counted(call: &Call) -> Result<Reply> {
 }
 
 fn refuse_parameters(call: &Call) -> Result<()> {
-    let is_set = |name: &&&str| !WHERE.contains(*name) && call.query.get(name).is_some();
-    match COUNT.iter().find(is_set) {
+    match ["min_score", "terminate_after"].iter().find(|name| call.query.get(name).is_some()) {
         Some(name) => {
             let instead = "send a query in the body";
             Err(not_supported(&format!("counting with [{name}]"), instead))

@@ -14,6 +14,11 @@ use engine::transport::{Failure, Result};
 pub(super) const EXPRESSION: &[&str] =
     &["allow_no_indices", "expand_wildcards", "ignore_unavailable"];
 
+/// Whether a part of an expression may stand for several names, and for none.
+pub(super) fn is_pattern(part: &str) -> bool {
+    part == "_all" || part.contains('*')
+}
+
 /// Whether a name fits one of several patterns.
 pub(super) fn matches_any(patterns: &str, name: &str) -> bool {
     patterns.split(',').any(|pattern| pattern == "_all" || matches(pattern, name))
@@ -34,7 +39,7 @@ pub(super) fn write_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<
 }
 
 /// Names and UUIDs of these indices, for changes of them: another index may have such a name later.
-pub(super) fn meant<'a>(
+pub(super) fn with_uuids<'a>(
     state: &'a ClusterState,
     names: &'a [String],
 ) -> impl Iterator<Item = Index> + 'a {
@@ -144,7 +149,7 @@ pub(super) fn indices_with(
         check_part(part)?;
         if let Some(excluded) = part.strip_prefix('-').filter(|_| pattern_seen) {
             found.retain(|name| !is_called(state, name, |called| matches(excluded, called)));
-        } else if part == "_all" || part.contains('*') {
+        } else if is_pattern(part) {
             pattern_seen = true;
             // A pattern that stands for none of both is a name that no index has; as in the field, one that stands
             // alone may be missing all the same.

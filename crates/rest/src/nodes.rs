@@ -1,7 +1,6 @@
 //! `_nodes` and `_nodes/stats`.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
@@ -11,7 +10,7 @@ use super::call::Call;
 use super::error::{bad_request, not_supported};
 use super::identity::{host, manager, release};
 use super::names::matches;
-use super::spread::{nodes_json, on_nodes};
+use super::spread::{PATIENCE, nodes_json, on_nodes};
 use engine::Node;
 use engine::state::{self, ClusterState};
 use engine::transport::{Request, Result};
@@ -22,9 +21,6 @@ pub(super) const OF_INFO: &[&str] = &["flat_settings", "timeout"];
 pub(super) const OF_STATS: &[&str] = &[
     "completion_fields fielddata_fields fields groups include_segment_file_sizes level timeout types",
 ];
-
-/// How long a node may take to answer where the request does not say.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The parts of `_nodes/stats` that the field has. Those that this engine does not keep are left out.
 const STATS: [&str; 16] = [

@@ -10,7 +10,7 @@ use super::active::Active;
 use super::answer::Reply;
 use super::call::Call;
 use super::error::cause_json;
-use super::names::{Closed, indices_with, meant};
+use super::names::{Closed, indices_with, with_uuids};
 use super::spread::{Answers, on_shards, primaries_on_nodes};
 use engine::state::{ClusterState, Event};
 use engine::transport::{Result, ShardAction};
@@ -64,7 +64,7 @@ async fn set_closed(
     names: &[String],
     closed: bool,
 ) -> Result<bool> {
-    let events = meant(state, names).map(|index| Event::SetClosed { index, closed });
+    let events = with_uuids(state, names).map(|index| Event::SetClosed { index, closed });
     call.submit(events.collect()).await
 }
 

@@ -11,11 +11,10 @@ use super::answer::Reply;
 use super::call::Call;
 use super::identity::host;
 use super::names::{Closed, indices_with};
-use super::spread::ask_nodes;
+use super::spread::{PATIENCE, ask_nodes};
 use engine::state::ClusterState;
 use engine::transport::{RecoveryState, Request, Response, Result};
 
-const PATIENCE: Duration = Duration::from_secs(10);
 /// About the bytes of a recovery in an answer, without its files one by one.
 const RECOVERY_BYTES: usize = 1600;
 

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::call::Call;
-use super::ccr::{self, Followed, change, followed, patience, refuse_unknown, text};
+use super::ccr::{self, Followed, change, followed, patience, refuse_unknown, settings, text};
 use super::error::bad_body;
 use engine::following::{self, FollowRequest};
-use engine::settings::{FollowParameters, SettingScope, parse_update};
+use engine::settings::FollowParameters;
 use engine::state::FollowChange;
 use engine::transport::{FollowStats, Result};
 
@@ -22,12 +22,11 @@ pub(super) async fn start(call: Call) -> Result<Reply> {
         return Err(bad_body("there are no roles here; leave out [use_roles]"));
     }
     refuse_unknown(&object, "_start", &KEYS)?;
-    let settings = object.get("settings").map(|given| parse_update(SettingScope::Index, given));
     let request = FollowRequest {
         follower: call.index().to_owned(),
         alias: text(&object, "leader_alias")?,
         leader_index: text(&object, "leader_index")?,
-        settings: settings.transpose()?.unwrap_or_default(),
+        settings: settings(&object)?,
         parameters: FollowParameters::default(),
     };
     following::follow(call.node.following(), request).await?;
@@ -128,8 +127,8 @@ pub(super) async fn follower_stats(call: Call) -> Result<Reply> {
         };
         *count += 1;
         shard_tasks += shards.len();
-        let told: Vec<Value> = shards.iter().map(|(_, stats)| stats.to_json()).collect();
-        let sum = |name: &str| told.iter().filter_map(|shard| shard[name].as_u64()).sum::<u64>();
+        let shown: Vec<Value> = shards.iter().map(|(_, stats)| stats.to_json()).collect();
+        let sum = |name: &str| shown.iter().filter_map(|shard| shard[name].as_u64()).sum::<u64>();
         let (leader_checkpoint, follower_checkpoint) = checkpoints(shards);
         let mut entry = json!({
             "leader_checkpoint": leader_checkpoint, "follower_checkpoint": follower_checkpoint,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::active::Active;
 use super::answer::Reply;
-use super::call::{Call, object};
+use super::call::{Call, object, refuse_unknown_keys};
 use super::error::{bad_body, bad_request};
 use super::index::{Body, replicas};
 use super::names::no_such_index;
@@ -117,10 +117,8 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
     let mut object = object(call.json()?, ": {\"conditions\", \"settings\"}")?;
     let conditions = read_conditions(object.remove("conditions"))?;
     let Body { settings, mappings, aliases } = Body::take(&mut object)?;
-    if let Some(key) = object.keys().next() {
-        let near = did_you_mean(key, ["aliases", "conditions", "mappings", "settings"]);
-        return Err(bad_body(format!("unknown key [{key}] of _rollover{near}")));
-    }
+    let known = ["aliases", "conditions", "mappings", "settings"];
+    refuse_unknown_keys(&object, &known, "of _rollover")?;
     let old = source(&call)?;
     let from = old.name.clone();
     let to = match call.part("new_index") {

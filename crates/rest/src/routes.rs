@@ -55,11 +55,11 @@ impl Route {
     }
 }
 
-/// Declares the table: names, methods, paths, parameters, and who answers; in brackets behind that, what it is told
+/// Declares the table: names, methods, paths, parameters, and who answers; in brackets behind that, its argument
 /// beside the request. Who answers is apart, so that tests of paths and names do not compile all that is served.
 macro_rules! routes {
     ($(
-        $names:literal, $methods:expr, [$($path:literal),+], [$($known:expr),*], $($run:ident)::+ $(($told:expr))?;
+        $names:literal, $methods:expr, [$($path:literal),+], [$($known:expr),*], $($run:ident)::+ $(($argument:expr))?;
     )*) => {
         /// What is offered.
         pub static ROUTES: &[Route] = &[$(Route {
@@ -70,7 +70,7 @@ macro_rules! routes {
         }),*];
 
         /// Who answers the requests of each line.
-        static HANDLERS: &[Handler] = &[$(|call| Box::pin($($run)::+(call $(, $told)?))),*];
+        static HANDLERS: &[Handler] = &[$(|call| Box::pin($($run)::+(call $(, $argument)?))),*];
     };
 }
 

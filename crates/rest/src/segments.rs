@@ -24,7 +24,7 @@ async fn ask(call: &Call, state: &ClusterState, names: &[String]) -> Answers {
 }
 
 /// The copies that answered, with their segments.
-fn told(answers: &Answers) -> impl Iterator<Item = (&AskedCopy, &[SegmentStats])> {
+fn answered(answers: &Answers) -> impl Iterator<Item = (&AskedCopy, &[SegmentStats])> {
     answers.iter().filter_map(|(copy, answer)| match answer {
         Ok(ShardAnswer::Stats(stats)) => Some((copy, stats.segment_list.as_slice())),
         _ => None,
@@ -39,7 +39,7 @@ pub(super) async fn segments(call: Call) -> Result<Reply> {
     let names = indices(&state, call.indices(), &call.query)?;
     let answers = ask(&call, &state, &names).await;
     let mut by_index: BTreeMap<&str, BTreeMap<u32, Vec<Value>>> = BTreeMap::new();
-    for (copy, segments) in told(&answers) {
+    for (copy, segments) in answered(&answers) {
         let shards = by_index.entry(&copy.index).or_default();
         shards.entry(copy.shard).or_default().push(copy_json(&state, copy, segments));
     }
@@ -101,7 +101,7 @@ pub(super) async fn cat(call: Call) -> Result<Reply> {
     let names = indices(&state, call.indices(), &call.query)?;
     let answers = ask(&call, &state, &names).await;
     let mut table = Table::new(&SEGMENTS);
-    for (copy, segments) in told(&answers) {
+    for (copy, segments) in answered(&answers) {
         let node = copy.node.as_deref();
         let member = node.and_then(|name| state.members.get(name));
         let ip = member.map(|member| host(&member.transport_address));

@@ -35,45 +35,43 @@ const OPAQUE_ID: &str = "x-opaque-id";
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// Listens for clients.
-pub struct RestListener(Arm);
-
-enum Arm {
+pub(super) enum RestListener {
     Http { listener: TcpListener, address: String },
     Messages(Listener<RestMessage>),
 }
 
 impl RestListener {
     /// The address for clients, `host:port`.
-    pub fn address(&self) -> &str {
-        match &self.0 {
-            Arm::Http { address, .. } => address,
-            Arm::Messages(listener) => listener.address(),
+    pub(super) fn address(&self) -> &str {
+        match self {
+            RestListener::Http { address, .. } => address,
+            RestListener::Messages(listener) => listener.address(),
         }
     }
 }
 
 /// Listens on an address; port 0 takes a free one.
-pub(crate) async fn listen(env: &Env, address: &str) -> io::Result<RestListener> {
+pub(super) async fn listen(env: &Env, address: &str) -> io::Result<RestListener> {
     if env.is_virtual() {
-        return Ok(RestListener(Arm::Messages(env.listen::<RestMessage>(address).await?)));
+        return Ok(RestListener::Messages(env.listen::<RestMessage>(address).await?));
     }
     let tried = |error: io::Error| {
         io::Error::new(error.kind(), format!("listen for REST on {address}: {error}"))
     };
     let listener = TcpListener::bind(address).await.map_err(tried)?;
     let address = listener.local_addr().map_err(tried)?.to_string();
-    Ok(RestListener(Arm::Http { listener, address }))
+    Ok(RestListener::Http { listener, address })
 }
 
 /// Serves clients until the task is ended; their connections end with it.
-pub(crate) async fn serve(node: Node, listener: RestListener) {
-    match listener.0 {
-        Arm::Http { listener, .. } => {
+pub(super) async fn serve(node: Node, listener: RestListener) {
+    match listener {
+        RestListener::Http { listener, .. } => {
             let clients = Clients::new(&node.core().env, Limits::default());
             let (budget, handle) = (BodyBudget::default(), router::handle_as);
             HttpService { node, budget, handle }.accept(listener, &clients).await;
         }
-        Arm::Messages(listener) => accept_messages(&node, listener).await,
+        RestListener::Messages(listener) => accept_messages(&node, listener).await,
     }
 }
 

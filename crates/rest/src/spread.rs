@@ -10,6 +10,9 @@ use engine::state::{ClusterState, IndexShardRoutingTable, ShardCopy};
 use engine::transport::unexpected;
 use engine::transport::{Class, Failure, Request, Response, Result, ShardAction, ShardAnswer};
 
+/// How long a node may take to answer where the request does not say.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A copy that is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AskedCopy {
@@ -150,15 +153,15 @@ pub(super) fn shards_json(total: usize, answers: &Answers) -> Value {
             }))
         })
         .collect();
-    let mut shards = json!({
-        "total": total,
-        "successful": answers.len() - failures.len(),
-        "failed": failures.len(),
-    });
+    counts_json(total, answers.len() - failures.len(), failures)
+}
+
+fn counts_json(total: usize, successful: usize, failures: Vec<Value>) -> Value {
+    let mut counts = json!({ "total": total, "successful": successful, "failed": failures.len() });
     if !failures.is_empty() {
-        shards["failures"] = json!(failures);
+        counts["failures"] = Value::Array(failures);
     }
-    shards
+    counts
 }
 
 /// Asks the nodes of these names at once, each for JSON. In the order of the names.
@@ -208,15 +211,7 @@ pub(super) fn nodes_json<T>(answers: &[(String, Result<T>)]) -> Value {
             }))
         })
         .collect();
-    let mut nodes = json!({
-        "total": answers.len(),
-        "successful": answers.len() - failures.len(),
-        "failed": failures.len(),
-    });
-    if !failures.is_empty() {
-        nodes["failures"] = json!(failures);
-    }
-    nodes
+    counts_json(answers.len(), answers.len() - failures.len(), failures)
 }
 
 fn gone(name: &str) -> Failure {

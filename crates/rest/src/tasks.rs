@@ -12,7 +12,7 @@ use super::error::{bad_request, cause_json};
 use super::identity::{host, release};
 use super::names::matches_any;
 use super::nodes::select;
-use super::spread::{nodes_json, on_nodes};
+use super::spread::{PATIENCE, nodes_json, on_nodes};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::clock;
 use engine::state::ClusterState;
@@ -23,8 +23,6 @@ pub(super) const WHICH: &[&str] = &["actions", "nodes", "parent_task_id"];
 /// Parameters of one task.
 pub(super) const ONE: &[&str] = &["timeout", "wait_for_completion"];
 
-/// How long nodes are waited for where the request does not say.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// `timeout` of what waits for tasks where the request does not say, and how often it looks.
 const WAITS: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(100);

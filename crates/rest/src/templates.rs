@@ -1,11 +1,10 @@
 //! `_template`, `_index_template` and `_component_template`.
 
-use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::alias::aliases_json;
 use super::answer::{Reply, object_of};
-use super::call::{Call, texts};
+use super::call::{Call, refuse_unknown_keys, texts};
 use super::error::{bad_body, invalid, not_supported};
 use super::index::{Body, refuse_types};
 use super::names::matches_any;
@@ -43,11 +42,8 @@ fn read(kind: TemplateKind, json: Value) -> Result<Template> {
             return Err(not_supported(&format!("[{key}] of a template"), instead));
         }
     }
-    let what = kind.name();
-    if let Some(key) = object.keys().find(|key| !keys(kind).contains(&key.as_str())) {
-        let near = did_you_mean(key, keys(kind).iter().copied());
-        return Err(bad_body(format!("unknown key [{key}] in the {what}{near}")));
-    }
+    let place = format!("in the {}", kind.name());
+    refuse_unknown_keys(&object, keys(kind), &place)?;
     let mut list = |key: &str| match object.remove(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(value) => texts(&value).map_err(|odd| match value.is_array() {
@@ -80,10 +76,7 @@ fn read(kind: TemplateKind, json: Value) -> Result<Template> {
         },
     };
     let Body { settings, mappings, aliases } = Body::take(&mut inner)?;
-    if let Some(key) = inner.keys().next() {
-        let near = did_you_mean(key, ["aliases", "mappings", "settings"]);
-        return Err(bad_body(format!("unknown key [{key}] in the {what}{near}")));
-    }
+    refuse_unknown_keys(&inner, &["aliases", "mappings", "settings"], &place)?;
     let checked = check_update(SettingScope::Index, When::Start, &settings)?;
     let settings: SettingsMap =
         checked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();

@@ -11,7 +11,7 @@ use super::answer::Reply;
 use super::call::Call;
 use super::document::{
     Found, Refresh, check_id, ensure_index, find, refuse_follower, refuse_unsupported, routing,
-    wait_for_active, write_limit, written_reply,
+    wait_for_active, write_limit, write_one, written_reply,
 };
 use super::error::{bad_request, invalid, not_supported};
 use super::names::write_index;
@@ -21,7 +21,7 @@ use super::spread::at_once;
 use super::unchanged::Unchanged;
 use engine::Node;
 use engine::replication::{RETRY_AFTER, write_documents};
-use engine::transport::{Failure, Result, Written, unexpected};
+use engine::transport::{Failure, Result, Written};
 
 /// Parameters beside those of every write.
 pub(super) const KNOWN: &[&str] =
@@ -113,15 +113,6 @@ async fn read_once_started(
             found => return found,
         }
     }
-}
-
-async fn write_one(
-    node: &Node,
-    (index, limit): (&str, Duration),
-    request: WriteRequest,
-) -> Result<Written> {
-    let written = write_documents(node.core(), index, vec![request], limit).await?;
-    written.into_iter().next().ok_or_else(unexpected)?
 }
 
 /// A write of a bulk request. An update is boxed, so that a plain write takes no more room for it.
