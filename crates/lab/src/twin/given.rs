@@ -260,7 +260,7 @@ pub(super) fn assume_unlisted(plan: &mut TwinPlan) {
     }
 }
 
-/// What the plan goes by that nobody has seen or said.
+/// What the plan goes by, for what it asks, that nobody has seen or said.
 pub fn assumptions(plan: &TwinPlan) -> Vec<Assumption> {
     let parameters = plan.get("virtual").and_then(Value::as_table);
     let uncertain =
@@ -269,7 +269,12 @@ pub fn assumptions(plan: &TwinPlan) -> Vec<Assumption> {
         let row = uncertain?.iter().find(|row| is_about(row, parameter))?;
         Some((row.get("least")?.as_str()?.to_owned(), row.get("most")?.as_str()?.to_owned()))
     };
+    let restarts = plan.get("twin").is_some_and(|twin| twin.get("restart").is_some());
     let one = |(name, row): (&String, &Value)| {
+        // A plan that is saved keeps it: it may be asked for a restart later.
+        if name == FIRST_COPY && !restarts {
+            return None;
+        }
         let source = row.get("source").and_then(Value::as_str)?;
         if ![ASSUMED, FITTED].iter().any(|start| source.starts_with(start)) {
             return None;
