@@ -112,7 +112,13 @@ impl Verdict {
 
     /// Whether a limit holds next that raising another setting lifts, or may lift, however far this one is raised.
     pub(super) fn is_held_next(&self) -> bool {
-        matches!(self.then, Some(Holds::Rate | Holds::InFlight | Holds::Neighbour))
+        self.is_set_next() || self.then == Some(Holds::Neighbour)
+    }
+
+    /// Whether that limit is a setting's own, which lets no more through than it is set to. A neighbour is no such
+    /// bound: he comes and goes, and loses by what recoveries take.
+    fn is_set_next(&self) -> bool {
+        matches!(self.then, Some(Holds::Rate | Holds::InFlight))
     }
 
     /// Whether a large step of a setting is safe. Chunks grow in small ones where they are known to hold: on some links
@@ -122,8 +128,8 @@ impl Verdict {
         // Where nobody knows what a raise brings, a large one tells it sooner.
         let is_tried = matches!(self.holds, Holds::Unknown | Holds::Neighbour | Holds::Slots);
         match role {
-            Role::Rate => is_much || self.is_held_next(),
-            Role::Chunks => is_much || self.is_held_next() || is_tried,
+            Role::Rate => is_much || self.is_set_next(),
+            Role::Chunks => is_much || self.is_set_next() || is_tried,
             Role::ChunkSize => is_tried,
             Role::Slots => self.is_open(),
             Role::Operations => false,

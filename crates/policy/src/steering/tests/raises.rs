@@ -82,7 +82,7 @@ fn steps_are_larger_where_much_is_promised_and_cores_have_room_beside_users() {
 
 #[test]
 fn a_limit_is_raised_far_where_what_is_in_flight_holds_next_anyway() {
-    let next = [(Holds::InFlight, "40mb"), (Holds::Neighbour, "40mb"), (Holds::Elsewhere, "20mb")];
+    let next = [(Holds::InFlight, "40mb"), (Holds::Neighbour, "20mb"), (Holds::Elsewhere, "20mb")];
     for (then, to) in next.map(|(then, to)| (Some(then), to)) {
         let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
         (sim.gain, sim.then) = (Some(1.5), then);
@@ -99,6 +99,24 @@ fn of_two_limits_at_nearly_the_same_rate_both_are_lifted() {
     (sim.gain, sim.then) = (Some(1.02), Some(Holds::Rate));
     sim.steer(&mut steering, 100);
     assert_eq!((sim.value(CHUNKS), sim.value(LIMIT)), ("8", "80mb"), "{:#?}", sim.did);
+}
+
+/// The little that is promised is enough, as more in flight may bring more then; but a step has to bring it.
+#[test]
+fn where_a_neighbour_holds_next_a_small_step_is_kept_if_it_brings_what_little_is_promised() {
+    for (brings, is_kept) in [(1.02, true), (1.0, false)] {
+        let (mut sim, mut steering) = (Sim::new("20mb", "2"), steering());
+        sim.knee = 20.0 * MB * brings;
+        (sim.gain, sim.then) = (Some(1.02), Some(Holds::Neighbour));
+        let did = sim.steer(&mut steering, 40);
+        let ends = match &did[..] {
+            [Decision::Set(_), Decision::Keep(_)] => true,
+            [Decision::Set(_), Decision::TakeBack(..)] => false,
+            other => panic!("{other:#?}"),
+        };
+        assert_eq!((tried(&did, LIMIT), ends), (vec!["40mb"], is_kept), "{brings}: {did:#?}");
+        assert_eq!(sim.value(LIMIT), if is_kept { "40mb" } else { "20mb" });
+    }
 }
 
 #[test]
