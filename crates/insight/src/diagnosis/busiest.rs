@@ -28,7 +28,11 @@ pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
     let all: Vec<Copying<'_, '_>> =
         all.filter_map(|transfer| Copying::of(series, transfer, transfers)).collect();
     let moving = all.iter().filter(|copying| copying.node_bytes_per_s > 0.0);
-    let found = moving.max_by(|a, b| a.node_bytes_per_s.total_cmp(&b.node_bytes_per_s))?;
+    // A restore shares the limiter of recoveries, and has nothing in flight that a setting rules.
+    let found = moving.max_by(|a, b| {
+        let is_told = a.in_flight_bytes.is_some().cmp(&b.in_flight_bytes.is_some());
+        a.node_bytes_per_s.total_cmp(&b.node_bytes_per_s).then(is_told)
+    })?;
     let shares = |other: &&Copying<'_, '_>| {
         let last = other.transfer.last();
         let mut nodes = [&last.source, &last.target].into_iter().flatten();

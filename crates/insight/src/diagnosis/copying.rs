@@ -170,15 +170,16 @@ impl<'s, 'a> Among<'s, '_, 'a> {
         (!one.ended).then_some(one.recovered_bytes? as f64 * share.min(1.0))
     }
 
-    /// The sum over all that pass the limiter of the node at an end: one a node serves every recovery of the kind,
-    /// whichever shard trips it, and whether the node is its source or its target. That is so in Elasticsearch and
-    /// OpenSearch (`RecoverySettings`, `CcrSettings`) as in our own engine.
+    /// The sum over all that pass the same limiter of the node at an end: one a node serves everything that the setting
+    /// of its rate rules, whichever shard it is of, and whether the node is its source or its target. That is so in
+    /// Elasticsearch and OpenSearch (`RecoverySettings`, `CcrSettings`) as in our own engine; restores pass the limiter
+    /// of recoveries there (`BlobStoreRepository.maybeRateLimitRestores`).
     fn shared(&self, end: NodeOf, what: impl Fn(&Transfer<'a>) -> Option<f64>) -> f64 {
         let Some(node) = end(self.transfer.last()) else { return 0.0 };
         let same = self.all.iter().filter(|other| {
             let other = other.last();
             [SOURCE, TARGET].iter().any(|end| end(other) == Some(node))
-                && Knobs::of(other, self.series.flavour()) == self.knobs
+                && Knobs::of(other, self.series.flavour()).rate == self.knobs.rate
         });
         same.filter_map(what).sum()
     }

@@ -103,6 +103,21 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
 }
 
 #[test]
+fn a_restore_and_a_recovery_onto_a_node_fill_its_limiter_together() {
+    let held = judge(&looks_at(LIMIT / 2, |look, s| {
+        look.recoveries[0].target_throttle_ms = Some(s * 1500);
+        let mut restore = recovery("j", s, LIMIT / 2);
+        restore.kind = "SNAPSHOT".into();
+        (restore.source, restore.repository) = (None, Some("backup".into()));
+        look.recoveries.push(restore);
+        look.round_trips = rtt(5.0);
+    }));
+    let finding = held.findings.iter().find(|one| one.class == Class::RateLimit).unwrap();
+    assert_eq!((finding.place.as_str(), finding.subjects.len()), ("b", 2), "{held:#?}");
+    assert!(finding.sentence.contains("lets through"), "it is full: {}", finding.sentence);
+}
+
+#[test]
 fn the_limiter_of_a_repository_passes_its_own_restores_and_no_others() {
     let beside_another = |rate: u64, other: u64| {
         judge(&looks_at(rate, move |look, s| {
