@@ -2,6 +2,10 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
+
+use policy::backoff::Backoff;
+use world::Time;
 
 use super::parts::Node;
 use crate::core::{ChangedCopies, Core, all_of};
@@ -12,15 +16,56 @@ use crate::search;
 use crate::shard::{LocalShard, ShardKey};
 use crate::state::{ClusterState, CopyState, Event, IndexMeta, ShardCopy};
 
+/// How long copies wait that could not be removed: a disk that is full or fails is hardly better within a second.
+const AGAIN: Backoff = Backoff::Follower { max_retry_delay: Duration::from_secs(30) };
+const AGAIN_MIN: Duration = Duration::from_secs(1);
+
+/// Copies that could not be removed.
+#[derive(Default)]
+struct Unremoved {
+    tries: u32,
+    /// When all of them are tried again; none where there are none.
+    again: Option<Time>,
+}
+
+impl Unremoved {
+    /// Waits until the state changes, or until it is time to try again: whether it is that.
+    async fn is_due(&self, core: &Core) -> bool {
+        let changed = core.published.reconcile.notified();
+        let Some(again) = self.again else {
+            changed.await;
+            return false;
+        };
+        let now = core.env.now();
+        // However often the state changes.
+        now >= again || core.env.timeout(again - now, changed).await.is_err()
+    }
+
+    fn note_failure(&mut self, core: &Core) {
+        self.tries = self.tries.saturating_add(1);
+        let wait = AGAIN.delay(self.tries, core.env.random_u64()).max(AGAIN_MIN);
+        self.again = self.again.or(Some(core.env.now() + wait));
+    }
+}
+
 /// Runs whenever the state changes. It looks at the indices that changed; after the failure of a copy, at every copy of
-/// this node.
+/// this node. In between it tries again to remove what could not be removed.
 pub(super) async fn run(node: Node) {
     let core = node.core();
     let mut before: Option<Arc<ClusterState>> = None;
+    let mut unremoved = Unremoved::default();
     loop {
-        core.published.reconcile.notified().await;
+        let is_due = unremoved.is_due(core).await;
         if node.parts.stopping.get() {
             return;
+        }
+        if is_due {
+            unremoved.again = None;
+            match remove_obsolete(&node, &ChangedCopies::All).await {
+                true => unremoved = Unremoved::default(),
+                false => unremoved.note_failure(core),
+            }
+            continue;
         }
         if core.published.reconcile_all.take() {
             before = None;
@@ -32,7 +77,9 @@ pub(super) async fn run(node: Node) {
         node.parts.follow_tasks.reconcile(&changed);
         node.parts.stored_indices.note(core.name(), &state, &changed);
         maintain_changed(core, &changed);
-        remove_obsolete(&node, &changed).await;
+        if !remove_obsolete(&node, &changed).await {
+            unremoved.note_failure(core);
+        }
         before = Some(state);
     }
 }
@@ -150,8 +197,8 @@ fn bring_up_copy(
     }
 }
 
-/// Deletes what no copy needs any more.
-async fn remove_obsolete(node: &Node, changed: &ChangedCopies) {
+/// Deletes what no copy needs any more; whether all of it could be deleted.
+async fn remove_obsolete(node: &Node, changed: &ChangedCopies) -> bool {
     let core = node.core();
     let state = core.state();
     let here = core.name();
@@ -168,16 +215,16 @@ async fn remove_obsolete(node: &Node, changed: &ChangedCopies) {
             }
         }
     };
+    let mut is_all = true;
     for key in obsolete {
-        match core.disk.remove_copy(&key.0, key.1).await {
-            Ok(()) => {
-                node.parts.closed_copies.borrow_mut().remove(&key);
-                remove_empty_index(node, &key.0).await;
-            }
-            // It is tried again the next time.
-            Err(_) => core.published.reconcile_all.set(true),
+        if core.disk.remove_copy(&key.0, key.1).await.is_err() {
+            is_all = false;
+            continue;
         }
+        node.parts.closed_copies.borrow_mut().remove(&key);
+        remove_empty_index(node, &key.0).await;
     }
+    is_all
 }
 
 /// An index goes with its last copy here.

@@ -160,6 +160,29 @@ fn a_state_that_was_stored_by_half_is_taken_back() {
     });
 }
 
+/// No state follows that of the deletion: the node itself has it tried again.
+#[test]
+fn a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it() {
+    real_world::run(7, |env| async move {
+        let c = Cluster::holding(&env, "c", 1, ("a", 2, 0), 20).await;
+        let index = c.data_dir(0).join("indices").join(&c.any().state().indices["a"].uuid);
+        let metadata = [0, 1].map(|shard| index.join(format!("{shard}.copy.json")));
+        for path in &metadata {
+            fs::remove_file(path).unwrap();
+            // Whoever removes a file removes no directory.
+            fs::create_dir(path).unwrap();
+        }
+        c.must("DELETE", "/a", Value::Null).await;
+        env.sleep(Duration::from_millis(500)).await;
+        assert!(index.join("0").exists() && index.join("1").exists());
+        fs::remove_dir(&metadata[0]).unwrap();
+        eventually(&env, "its files are deleted", async || !index.join("0").exists()).await;
+        assert!(index.join("1").exists());
+        // What is still to be removed keeps no node from stopping.
+        c.stop().await;
+    });
+}
+
 /// The files of the log of a node's copies.
 fn logs(dir: &Path) -> Vec<PathBuf> {
     let mut logs = Vec::new();
