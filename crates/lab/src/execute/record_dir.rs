@@ -1,5 +1,7 @@
 //! Names of runs, and their directories.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use time::OffsetDateTime;
@@ -11,16 +13,43 @@ pub fn now() -> String {
     now.format(&Rfc3339).expect("the year has four digits")
 }
 
-/// A new run's id and directory: `20261121-043000-remote-recovery`, with a number where that is taken.
+/// A new run's id and directory: `20261121-043000-remote-recovery`, with a number where that is taken. The directory is
+/// made at once, so that a run that begins in the same moment takes another one; where it cannot be made, whoever
+/// writes the record is told why.
 pub fn fresh(runs: &Path, plan: &str) -> (String, PathBuf) {
     let stamp: String = now().chars().filter(char::is_ascii_digit).collect();
     let base = format!("{}-{}-{plan}", &stamp[..8], &stamp[8..]);
+    let _ = fs::create_dir_all(runs);
     let mut id = base.clone();
     let mut number = 1;
-    while runs.join(&id).exists() {
-        number += 1;
-        id = format!("{base}-{number}");
+    loop {
+        let dir = runs.join(&id);
+        match fs::create_dir(&dir) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                number += 1;
+                id = format!("{base}-{number}");
+            }
+            _ => return (id, dir),
+        }
     }
-    let dir = runs.join(&id);
-    (id, dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn runs_that_begin_at_once_have_directories_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = dir.path().join("runs");
+        let taken: BTreeSet<(String, PathBuf)> = thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| fresh(&runs, "plan"))).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert_eq!(taken.len(), 8, "{taken:?}");
+        assert!(taken.iter().all(|(id, dir)| dir.is_dir() && dir.ends_with(id)));
+    }
 }
