@@ -36,6 +36,23 @@ pub fn memory_limit_bytes() -> Option<u64> {
     text.trim().parse().ok().filter(|bytes: &u64| *bytes < 1 << 60)
 }
 
+/// The memory that this process may still take, bytes: what the system has free, and no more than its container leaves;
+/// none where the system does not tell.
+pub fn memory_free_bytes() -> Option<u64> {
+    let free = available_in(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
+    let files = ["/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory/memory.usage_in_bytes"];
+    let used = files.iter().find_map(|file| std::fs::read_to_string(file).ok());
+    let used = used.and_then(|text| text.trim().parse::<u64>().ok());
+    let left = memory_limit_bytes().zip(used).map(|(limit, used)| limit.saturating_sub(used));
+    Some(left.map_or(free, |left| left.min(free)))
+}
+
+/// A line of proc(5)'s meminfo, in KiB: `MemAvailable:   22016504 kB`.
+fn available_in(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,6 +66,9 @@ mod tests {
         assert_eq!(of("unlimited"), Some(u64::MAX));
         assert_eq!(of("?"), None);
         assert_eq!(open_files_in(""), None);
+        let meminfo = "MemTotal:       25000000 kB\nMemAvailable:   22016504 kB\n";
+        assert_eq!(available_in(meminfo), Some(22_016_504 * 1024));
+        assert_eq!(available_in("MemTotal: 1 kB"), None);
     }
 
     #[test]

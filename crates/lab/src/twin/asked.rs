@@ -107,6 +107,20 @@ pub fn ask(plan: &mut TwinPlan, asked: &Asked) {
     plan.insert("leader".to_owned(), Table::from_iter([("nodes".to_owned(), nodes.into())]).into());
 }
 
+/// How many copies the twin has once that is done.
+pub fn copies(plan: &TwinPlan) -> u64 {
+    let twin = plan.get("twin");
+    let indices = twin.and_then(|twin| twin.get("index")).and_then(Value::as_array);
+    let of = |index: &Value| -> Option<u64> {
+        let asked = |name: &str| twin?.get("replicas")?.get(name)?.as_integer();
+        let asked = index.get("name").and_then(Value::as_str).and_then(asked);
+        let replicas = asked.or_else(|| index.get("replicas")?.as_integer()).unwrap_or(0);
+        let each = u64::try_from(replicas).unwrap_or(0).saturating_add(1);
+        Some(each.saturating_mul(index.get("shard")?.as_array()?.len() as u64))
+    };
+    indices.into_iter().flatten().filter_map(of).fold(0, u64::saturating_add)
+}
+
 /// Rows of nodes that join.
 fn joining(twin: &Table, count: u32, like: Option<&str>) -> Vec<Value> {
     let rows = twin.get("node").and_then(Value::as_array);
@@ -257,6 +271,16 @@ mod tests {
         assert_eq!(joined(Some("warm")), "warm,added-1,added-2");
         assert_eq!(joined(None), "warm", "it is like the first one");
         assert_eq!(joined(Some("hot")), "warm");
+    }
+
+    #[test]
+    fn copies_are_counted_as_they_are_asked_for() {
+        let plan = "[[twin.index]]\nname = \"a\"\nreplicas = 1\nshard = [{}, {}, {}]\n\
+                    [[twin.index]]\nname = \"b\"\nreplicas = 0\nshard = [{}]\n";
+        let mut plan: TwinPlan = plan.parse().unwrap();
+        assert_eq!(copies(&plan), 7);
+        ask(&mut plan, &Asked::Replicas(BTreeMap::from([("b".to_owned(), 2)])));
+        assert_eq!(copies(&plan), 9);
     }
 
     #[test]

@@ -1,27 +1,24 @@
 //! `narrows what-if`
 
+mod asking;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Context;
 use clusters::live::inventory;
 use engine::settings::SettingError;
-use insight::what_if::{Answer, answers};
-use lab::plan::Plan;
 use lab::twin::{self, Asked, Assumption, Given, Import, TwinPlan, Within};
-use lab::{Ended, Options, Place};
 use record::units::{ParseError, parse_duration, parse_rate, parse_size};
 use serde_json::json;
 
 use crate::exit::Usage;
-use crate::interrupt;
 use crate::live::{ClusterFolder, ConnectArgs, client, greet};
-use crate::progress::Progress;
 use crate::runs;
 use crate::terminal::{self, say};
+use asking::Asking;
 
 /// The format of `--json`.
 const FORMAT: u32 = 1;
@@ -390,14 +387,13 @@ fn answer(
         }
         twin::set(&mut with_settings, &args.settings);
     }
-    let mut kept = Kept { runs: &args.runs, instead: None };
-    let (answers, page) = execute(args, &with_settings, args.draws, &mut kept)?;
-    let mut tried = Vec::new();
-    if args.settings.is_empty() {
+    let trials = args.settings.is_empty().then(|| {
         let mut trials = plan.clone();
         twin::trials(&mut trials);
-        tried = execute(args, &trials, 1, &mut kept)?.0;
-    }
+        trials
+    });
+    let asking = Asking { runs: &args.runs, seed: args.seed, draws: args.draws };
+    let ((answers, page), tried) = asking.ask(&with_settings, trials.as_ref())?;
     let assumed = twin::assumptions(&plan);
     let whole = json!({
         "format": FORMAT, "asked": asked, "until": until, "lost": lost(&plan), "answers": answers, "tried": tried,
@@ -485,68 +481,4 @@ fn replicas(plan: &TwinPlan) -> String {
 fn assumption_json(assumed: &Assumption) -> serde_json::Value {
     let Assumption { what, value, between, seen, option } = assumed;
     json!({ "parameter": what, "value": value, "between": between, "seen": seen, "option": option })
-}
-
-/// What is wrong with a twin, without its place in a text that was written for this run and that nobody has.
-fn without_places(error: lab::Error) -> anyhow::Error {
-    match error {
-        lab::Error::Plan(mistakes) => {
-            let said: Vec<&str> = mistakes.each().iter().map(|one| one.message.as_str()).collect();
-            Usage(said.join("\n")).into()
-        }
-        other => other.into(),
-    }
-}
-
-/// Where the records of an answer are: where runs are kept or, where that cannot be written, in a directory that goes
-/// with the command.
-struct Kept<'a> {
-    runs: &'a Path,
-    instead: Option<tempfile::TempDir>,
-}
-
-/// The answers, and the page of the run where it is kept.
-type Told = (Vec<Answer>, Option<PathBuf>);
-
-/// Asks the twin, so often. An answer that cannot be kept is told all the same.
-fn execute(args: &Args, plan: &TwinPlan, draws: u32, kept: &mut Kept<'_>) -> anyhow::Result<Told> {
-    if kept.instead.is_none() {
-        match execute_in(kept.runs, args, plan, draws) {
-            Err(error) if is_of_record(&error) => {
-                say!("narrows: the answer is not kept: {error:#}; --runs DIR keeps it elsewhere");
-            }
-            told => return told,
-        }
-        kept.instead = Some(tempfile::tempdir().context("make a temporary directory")?);
-    }
-    let instead = kept.instead.as_ref().map_or(kept.runs, |dir| dir.path());
-    Ok((execute_in(instead, args, plan, draws)?.0, None))
-}
-
-fn is_of_record(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref::<lab::Error>(), Some(lab::Error::Record(_)))
-}
-
-fn execute_in(runs: &Path, args: &Args, plan: &TwinPlan, draws: u32) -> anyhow::Result<Told> {
-    let plan = Plan::parse("the twin", &twin::text(plan))?;
-    let options = Options {
-        laps: Some(draws),
-        seed: args.seed,
-        watch: Rc::new(Progress::new()),
-        interrupt: || Box::pin(interrupt::told()),
-        ..Options::new(runs)
-    };
-    let executed = lab::execute(&plan, &Place::VIRTUAL, &options).map_err(without_places)?;
-    let (id, dir) = (executed.id, executed.dir.display().to_string());
-    let ended =
-        executed.ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
-    if ended == Ended::Interrupted {
-        anyhow::bail!("interrupted; what was answered until then is in {dir}");
-    }
-    let page = executed.dir.join("report.html");
-    let written = runs::write_page(&executed.run, &page);
-    if let Err(error) = &written {
-        say!("narrows: there is no report: {error:#}");
-    }
-    Ok((answers(&executed.run), written.is_ok().then_some(page)))
 }

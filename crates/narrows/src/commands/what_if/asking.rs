@@ -1,0 +1,218 @@
+//! A twin is asked: as it is, and with settings that are tried.
+
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::thread;
+
+use anyhow::Context;
+use insight::what_if::{Answer, answers};
+use lab::plan::Plan;
+use lab::twin::{self, TwinPlan};
+use lab::{Ended, Options, Place, Quiet, Watch};
+
+use crate::exit::Usage;
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::runs;
+use crate::seeds::cores;
+use crate::terminal::say;
+
+/// What a twin takes of memory: `docs/benchmarks/what_if.md` has 16 to 19 kB a copy.
+const COPY_BYTES: u64 = 24_000;
+const TWIN_BYTES: u64 = 100_000_000;
+/// Of a thread; the first one of a process has as much.
+const STACK_BYTES: usize = 8 << 20;
+
+/// How a twin is asked, whatever it is that is asked.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    /// Where runs are kept.
+    pub(super) runs: &'a Path,
+    /// Of everything random; the plan's own where there is none.
+    pub(super) seed: Option<u64>,
+    /// How often what is not known is drawn.
+    pub(super) draws: u32,
+}
+
+/// The answers, and the page of the run where it is kept.
+type Told = (Vec<Answer>, Option<PathBuf>);
+
+/// What is told of the twin, and of the settings that are tried.
+type Both = (Told, Vec<Answer>);
+
+impl<'a> Asking<'a> {
+    /// Asks the twin so often, and once with settings that are `tried`: at the same time where this machine has room
+    /// for two worlds, which have one thread each and nothing in common.
+    pub(super) fn ask(self, plan: &TwinPlan, tried: Option<&TwinPlan>) -> anyhow::Result<Both> {
+        match tried {
+            None => Ok((self.told(true).execute(plan, self.draws)?, Vec::new())),
+            Some(tried) if has_room_for_two(tried) => self.side_by_side(plan, tried),
+            Some(tried) => self.one_after_the_other(plan, tried),
+        }
+    }
+
+    fn one_after_the_other(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
+        let mut kept = self.told(true);
+        let told = kept.execute(plan, self.draws)?;
+        Ok((told, kept.execute(tried, 1)?.0))
+    }
+
+    fn side_by_side(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
+        thread::scope(|scope| {
+            // Progress of two would be written over each other, and what is wrong with one is wrong with both.
+            let tries = move || self.told(false).execute(tried, 1);
+            let thread = thread::Builder::new().stack_size(STACK_BYTES);
+            let tries = thread.spawn_scoped(scope, tries).context("start a thread")?;
+            let told = self.told(true).execute(plan, self.draws)?;
+            if !tries.is_finished() {
+                say!("narrows: settings that matter are tried ...");
+            }
+            let (answers, _) = tries.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            Ok((told, answers))
+        })
+    }
+
+    fn told(self, is_watched: bool) -> Kept<'a> {
+        Kept { asking: self, is_watched, instead: None }
+    }
+}
+
+/// Whether two cores and the memory that is free are enough for two twins. Where nobody tells, they are not.
+fn has_room_for_two(plan: &TwinPlan) -> bool {
+    let fits = |free: u64| two_fit(free, twin::copies(plan));
+    cores() > 1 && machine::memory_free_bytes().is_some_and(fits)
+}
+
+fn two_fit(free_bytes: u64, copies: u64) -> bool {
+    free_bytes / 2 >= copies.saturating_mul(COPY_BYTES).saturating_add(TWIN_BYTES)
+}
+
+/// Where the records of an answer are: where runs are kept or, where that cannot be written, in a directory that goes
+/// with the command.
+struct Kept<'a> {
+    asking: Asking<'a>,
+    is_watched: bool,
+    instead: Option<tempfile::TempDir>,
+}
+
+impl Kept<'_> {
+    /// Asks the twin, so often. An answer that cannot be kept is told all the same.
+    fn execute(&mut self, plan: &TwinPlan, draws: u32) -> anyhow::Result<Told> {
+        if self.instead.is_none() {
+            match self.execute_in(self.asking.runs, plan, draws) {
+                Err(error) if is_of_record(&error) => self.say(&format!(
+                    "the answer is not kept: {error:#}; --runs DIR keeps it elsewhere"
+                )),
+                told => return told,
+            }
+            self.instead = Some(tempfile::tempdir().context("make a temporary directory")?);
+        }
+        let instead = self.instead.as_ref().map_or(self.asking.runs, |dir| dir.path());
+        Ok((self.execute_in(instead, plan, draws)?.0, None))
+    }
+
+    fn execute_in(&self, runs: &Path, plan: &TwinPlan, draws: u32) -> anyhow::Result<Told> {
+        let plan = Plan::parse("the twin", &twin::text(plan))?;
+        let watch: Rc<dyn Watch> =
+            if self.is_watched { Rc::new(Progress::new()) } else { Rc::new(Quiet) };
+        let options = Options {
+            laps: Some(draws),
+            seed: self.asking.seed,
+            watch,
+            interrupt: || Box::pin(interrupt::told()),
+            ..Options::new(runs)
+        };
+        let executed = lab::execute(&plan, &Place::VIRTUAL, &options).map_err(without_places)?;
+        let (id, dir) = (executed.id, executed.dir.display().to_string());
+        let ended =
+            executed.ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
+        if ended == Ended::Interrupted {
+            anyhow::bail!("interrupted; what was answered until then is in {dir}");
+        }
+        let page = executed.dir.join("report.html");
+        let written = runs::write_page(&executed.run, &page);
+        if let Err(error) = &written {
+            self.say(&format!("there is no report: {error:#}"));
+        }
+        Ok((answers(&executed.run), written.is_ok().then_some(page)))
+    }
+
+    fn say(&self, what: &str) {
+        if self.is_watched {
+            say!("narrows: {what}");
+        }
+    }
+}
+
+fn is_of_record(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<lab::Error>(), Some(lab::Error::Record(_)))
+}
+
+/// What is wrong with a twin, without its place in a text that was written for this run and that nobody has.
+fn without_places(error: lab::Error) -> anyhow::Error {
+    match error {
+        lab::Error::Plan(mistakes) => {
+            let said: Vec<&str> = mistakes.each().iter().map(|one| one.message.as_str()).collect();
+            Usage(said.join("\n")).into()
+        }
+        other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use lab::twin::Asked;
+
+    use super::*;
+
+    const TWIN: &str = r#"
+name = "twin-small"
+about = "A twin of nobody."
+steps = ["start", "what_if"]
+
+[leader]
+nodes = 3
+
+[virtual]
+"disk.write_bytes_per_s" = { value = "400MB/s", source = "assumed" }
+
+[settings]
+"indices.recovery.max_bytes_per_sec" = "1mb"
+
+[twin]
+node = [{ name = "a" }, { name = "b" }]
+uncertain = [{ parameter = "disk.write_bytes_per_s", least = "200MB/s", most = "800MB/s" }]
+
+[[twin.index]]
+name = "logs"
+replicas = 0
+shard = [{ bytes = "3mb", documents = 1000, segments = 4, copies = ["a"] }]
+"#;
+
+    #[test]
+    fn what_is_asked_side_by_side_is_answered_as_one_after_the_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut plan: TwinPlan = TWIN.parse().unwrap();
+        twin::ask(&mut plan, &Asked::Replicas(BTreeMap::from([("logs".to_owned(), 1)])));
+        twin::as_it_is(&mut plan);
+        let mut tried = plan.clone();
+        twin::trials(&mut tried);
+        let asking = Asking { runs: dir.path(), seed: None, draws: 3 };
+        let ((first, _), second) = asking.one_after_the_other(&plan, &tried).unwrap();
+        let ((told, page), settings) = asking.side_by_side(&plan, &tried).unwrap();
+        assert_eq!((&told, &settings), (&first, &second));
+        assert!(page.is_some_and(|page| page.is_file()));
+        assert_eq!((told[0].draws, settings[0].draws), (3, 1));
+        assert!(settings.len() > 3, "{settings:?}");
+    }
+
+    /// 1000 nodes with 100 000 shards and their replicas take 3.2 GB.
+    #[test]
+    fn two_twins_fit_where_twice_what_one_takes_is_free() {
+        assert!(two_fit(10_000_000_000, 200_000) && !two_fit(8_000_000_000, 200_000));
+        assert!(two_fit(500_000_000, 1000) && !two_fit(500_000_000, u64::MAX));
+    }
+}
