@@ -37,6 +37,12 @@ fn persistent() -> Scope {
     Scope::Persistent
 }
 
+/// The one setting of many tests.
+#[cfg(test)]
+pub(super) fn one(value: Option<&str>) -> Values {
+    Values::from([("a".to_owned(), value.map(str::to_owned))])
+}
+
 /// Settings that are set for good, for tests.
 #[cfg(test)]
 pub(super) fn settings(before: &[(&str, Option<&str>)], set: &[(&str, Option<&str>)]) -> Change {

@@ -45,6 +45,12 @@ impl Head {
     }
 }
 
+/// The cluster of many tests, which has one host.
+#[cfg(test)]
+pub(super) fn head() -> Head {
+    Head::new("uuid".to_owned(), vec!["http://a:9200".to_owned()])
+}
+
 fn damaged(line: usize) -> io::Error {
     io::Error::other(format!(
         "line {line} is not as it was written, or one before it is missing, so that nothing of it is put back; compare \
@@ -74,8 +80,8 @@ pub struct Journal {
     bytes: u64,
     head: Head,
     changes: Vec<Change>,
-    /// What may be made yet of its changes.
-    late: LateChanges,
+    /// Which of them may be made yet, by their numbers.
+    unanswered: BTreeSet<usize>,
     /// How long ago the last change had been sent when it was opened.
     age: Duration,
 }
@@ -90,9 +96,9 @@ impl Journal {
             file: file.map_err(|source| io_error("create", path, source))?,
             hash: 0,
             bytes: 0,
-            late: LateChanges::new(&head.hosts),
             head,
             changes: Vec::new(),
+            unanswered: BTreeSet::new(),
             age: Duration::ZERO,
         };
         let line = serde_json::to_string(&journal.head).expect("a head is plain data");
@@ -128,13 +134,9 @@ impl Journal {
             return Err(io::Error::other(why));
         }
         let mut changes: Vec<Change> = Vec::new();
-        // What was answered is not written down.
-        let mut late = LateChanges::new(&head.hosts);
         for (number, line) in (2..).zip(lines) {
             hash = checked(line, hash).ok_or_else(|| damaged(number))?;
-            let change: Change = serde_json::from_str(line)?;
-            late.sent(changes.len(), &change);
-            changes.push(change);
+            changes.push(serde_json::from_str(line)?);
         }
         if hash == 0 && head.format >= FIRST_WITH_HASHES {
             return Err(damaged(1 + changes.len()));
@@ -147,7 +149,10 @@ impl Journal {
             file.write_all(b"\n")?;
         }
         let bytes = file.metadata()?.len();
-        Ok(Journal { path: path.to_owned(), file, hash, bytes, head, changes, late, age })
+        // What was answered is not written down.
+        let unanswered = (0..changes.len()).collect();
+        let path = path.to_owned();
+        Ok(Journal { path, file, hash, bytes, head, changes, unanswered, age })
     }
 
     /// The cluster on which the changes are made.
@@ -159,7 +164,7 @@ impl Journal {
     pub fn record(&mut self, change: Change) -> Result<usize> {
         self.write(serde_json::to_string(&change).expect("a change is plain data"))?;
         let number = self.changes.len();
-        self.late.sent(number, &change);
+        self.unanswered.insert(number);
         self.changes.push(change);
         Ok(number)
     }
@@ -178,17 +183,21 @@ impl Journal {
 
     /// Takes note that every host that was sent a change has said what came of it: it is not made later.
     pub(super) fn answered(&mut self, number: usize) {
-        self.late.answered(number);
+        self.unanswered.remove(&number);
     }
 
     /// What may be made yet of its changes.
-    pub(super) fn late(&self) -> &LateChanges {
-        &self.late
+    pub(super) fn late(&self) -> LateChanges<'_> {
+        LateChanges {
+            changes: &self.changes,
+            unanswered: &self.unanswered,
+            has_several_hosts: self.head.hosts.len() > 1,
+        }
     }
 
     /// How long settings may be changed yet by a run that was killed.
     pub fn may_come_for(&self) -> Duration {
-        match self.late.settings_may_come() {
+        match self.late().settings_may_come() {
             true => COMES_LATE_MAX.saturating_sub(self.age),
             false => Duration::ZERO,
         }
@@ -272,10 +281,6 @@ fn sync_parent(path: &Path) -> io::Result<()> {
 mod tests {
     use super::super::change::settings;
     use super::*;
-
-    fn head() -> Head {
-        Head::new("uuid".to_owned(), vec!["http://a:9200".to_owned()])
-    }
 
     #[test]
     fn what_was_written_is_read_and_half_a_line_is_nothing() {

@@ -1,6 +1,6 @@
 //! Changes that were sent and not answered: each may be made later, also behind what puts it back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use record::observation::Scope;
@@ -12,7 +12,7 @@ use super::change::{Change, SettingValue, Values};
 pub(super) const COMES_LATE_MAX: Duration = Duration::from_secs(30);
 
 /// Why an end takes so long where settings may be changed yet; none where they may not.
-pub fn late_wait(may_come_for: Duration) -> Option<String> {
+pub fn late_wait_sentence(may_come_for: Duration) -> Option<String> {
     let wait_s = may_come_for.as_secs_f64().ceil();
     (wait_s > 0.0).then(|| {
         format!(
@@ -23,44 +23,35 @@ pub fn late_wait(may_come_for: Duration) -> Option<String> {
 }
 
 /// The changes of a journal that may be made later, as far as is known here.
-pub(super) struct LateChanges {
-    /// By their numbers in the journal.
-    unanswered: BTreeMap<usize, Change>,
+#[derive(Clone, Copy)]
+pub(super) struct LateChanges<'a> {
+    /// All changes of the journal.
+    pub changes: &'a [Change],
+    /// Which of them were not answered by every host that was sent them.
+    pub unanswered: &'a BTreeSet<usize>,
     /// One host makes changes in the order in which it is asked for them.
-    has_several_hosts: bool,
+    pub has_several_hosts: bool,
 }
 
-impl LateChanges {
-    /// None, on a cluster that is asked through these hosts.
-    pub fn new(hosts: &[String]) -> LateChanges {
-        LateChanges { unanswered: BTreeMap::new(), has_several_hosts: hosts.len() > 1 }
-    }
-
-    /// Takes note of a change that is about to be sent.
-    pub fn sent(&mut self, number: usize, change: &Change) {
-        self.unanswered.insert(number, change.clone());
-    }
-
-    /// Takes note that every host that was sent a change has said what came of it: it is not made later.
-    pub fn answered(&mut self, number: usize) {
-        self.unanswered.remove(&number);
+impl<'a> LateChanges<'a> {
+    fn all(self) -> impl Iterator<Item = &'a Change> {
+        self.unanswered.iter().map(move |number| &self.changes[*number])
     }
 
     /// Whether settings may be changed yet behind what puts them back.
-    pub fn settings_may_come(&self) -> bool {
+    pub fn settings_may_come(self) -> bool {
         let is_of_settings = |change: &Change| matches!(change, Change::Settings { .. });
-        self.has_several_hosts && self.unanswered.values().any(is_of_settings)
+        self.has_several_hosts && self.all().any(is_of_settings)
     }
 
     /// Whether an index that is not there may be made yet.
-    pub fn may_be_made(&self, index: &str) -> bool {
-        let makes_it = |change: &Change| matches!(change, Change::Index { name } if name == index);
-        self.unanswered.values().any(makes_it)
+    pub fn may_be_made(self, index: &str) -> bool {
+        self.all().any(|change| matches!(change, Change::Index { name } if name == index))
     }
 
     /// The values to which a setting of a scope may be set yet.
-    pub fn values(&self, in_scope: Scope, name: &str) -> impl Iterator<Item = &SettingValue> {
-        self.unanswered.values().filter_map(move |change| match change {
+    pub fn values(self, in_scope: Scope, name: &str) -> impl Iterator<Item = &'a SettingValue> {
+        self.all().filter_map(move |change| match change {
             Change::Settings { scope, set, .. } if *scope == in_scope => set.get(name),
             _ => None,
         })
@@ -68,7 +59,7 @@ impl LateChanges {
 
     /// The settings of a scope that one of these changes has changed since they were as they are to stay. What somebody
     /// else has set since then is to stay from now on.
-    pub fn came(&self, scope: Scope, now: &BTreeMap<String, String>, stays: &mut Values) -> Values {
+    pub fn came(self, scope: Scope, now: &BTreeMap<String, String>, stays: &mut Values) -> Values {
         let mut came = Values::new();
         for (name, stays) in stays {
             let current = now.get(name).cloned();
@@ -87,21 +78,20 @@ impl LateChanges {
 
 #[cfg(test)]
 mod tests {
-    use super::super::change::settings;
+    use super::super::change::{one, settings};
     use super::*;
-
-    fn one(value: Option<&str>) -> Values {
-        BTreeMap::from([("a".to_owned(), value.map(str::to_owned))])
-    }
 
     /// Of the values that were tried only those may come yet that were not answered.
     #[test]
     fn what_comes_late_is_told_from_what_somebody_else_sets() {
-        let mut changes = LateChanges::new(&[]);
-        for (number, value) in ["1mb", "2mb"].into_iter().enumerate() {
-            changes.sent(number, &settings(&[("a", None)], &[("a", Some(value))]));
-        }
-        changes.answered(0);
+        let changes =
+            ["1mb", "2mb"].map(|value| settings(&[("a", None)], &[("a", Some(value))]));
+        let unanswered = BTreeSet::from([1]);
+        let changes = LateChanges {
+            changes: &changes,
+            unanswered: &unanswered,
+            has_several_hosts: true,
+        };
         let mut stays = one(None);
         let mut late = |value: &str| {
             let now = BTreeMap::from([("a".to_owned(), value.to_owned())]);

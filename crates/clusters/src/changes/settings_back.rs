@@ -74,13 +74,9 @@ fn shown(value: &SettingValue) -> String {
 mod tests {
     use record::observation::Setting;
 
-    use super::super::change::{Change, settings};
-    use super::super::journal::Head;
+    use super::super::change::{Change, one, settings};
+    use super::super::journal::head;
     use super::*;
-
-    fn head() -> Head {
-        Head::new("uuid".to_owned(), vec!["http://a:9200".to_owned()])
-    }
 
     fn back(changes: &[Change], now: &[(&str, &str)]) -> SettingsBack {
         let dir = tempfile::tempdir().unwrap();
@@ -94,10 +90,6 @@ mod tests {
 
     fn all_back(journal: &Journal, scope: Scope, now: &BTreeMap<String, String>) -> SettingsBack {
         SettingsBack::of(journal, scope, now, &Kept::new(), |_| true)
-    }
-
-    fn one(value: Option<&str>) -> Values {
-        BTreeMap::from([("a".to_owned(), value.map(str::to_owned))])
     }
 
     fn now(value: &str) -> BTreeMap<String, String> {

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use crate::changes::{LiveCluster, late_wait};
+use crate::changes::{LiveCluster, late_wait_sentence};
 use crate::clusters::Clusters;
 use crate::follow_api::FollowApi;
 use crate::http::Answer;
@@ -69,7 +69,7 @@ impl LiveClusters {
         tell: impl Fn(&str),
     ) {
         let may_come_for = self.clusters.iter().map(|cluster| cluster.may_come_for()).max();
-        if let Some(wait) = late_wait(may_come_for.unwrap_or_default()) {
+        if let Some(wait) = late_wait_sentence(may_come_for.unwrap_or_default()) {
             tell(&wait);
         }
         let clock = self.clusters.first().cloned();

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use clusters::{BorrowedSettings, Error, PutBack, SENT_TWICE, late_wait};
+use clusters::{BorrowedSettings, Error, PutBack, SENT_TWICE, late_wait_sentence};
 use world::Env;
 
 use crate::interrupt::listen;
@@ -81,7 +81,7 @@ pub(crate) async fn settle(
 
 /// Says why the end takes so long, and what ends that.
 pub(crate) fn tell_wait(may_come_for: Duration, restore: &str) {
-    if let Some(wait) = late_wait(may_come_for) {
+    if let Some(wait) = late_wait_sentence(may_come_for) {
         say!("narrows: {wait}; Ctrl-C leaves that to `{restore}`, which keeps no change");
     }
 }

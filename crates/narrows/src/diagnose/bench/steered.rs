@@ -303,7 +303,7 @@ async fn hand(stage: &Stage<'_>, marks: Marks, journal: &Path) -> anyhow::Result
     let in_force = hand.steering().in_force();
     let settings = in_force.iter().map(|(name, (was, is))| format!("{} {was} → {is}", short(name)));
     let settings = settings.collect::<Vec<_>>().join(", ");
-    changes.end().await?;
+    changes.into_settings().end().await?;
     drop(account);
     Ok(Came { rate, latencies: users.latencies(), sets, gave_way, settings })
 }

@@ -82,11 +82,6 @@ impl Changes {
         Ok(left)
     }
 
-    /// Puts everything back and removes the journal; a sentence for each setting that somebody else has changed.
-    pub(crate) async fn end(self) -> Result<Vec<String>, Error> {
-        self.settings.end().await
-    }
-
     /// Puts everything but the lease back, for good.
     pub(super) async fn put_back(&mut self) -> Result<PutBack, Error> {
         self.put_back_but(&Kept::new()).await
@@ -112,7 +107,7 @@ impl Changes {
     }
 
     /// What is left to be settled, once everything is as it is to stay.
-    pub(super) fn into_settings(self) -> BorrowedSettings {
+    pub(crate) fn into_settings(self) -> BorrowedSettings {
         self.settings
     }
 
