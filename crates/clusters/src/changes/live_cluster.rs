@@ -15,7 +15,7 @@ use super::change::{Change, Kept, SettingValue};
 use super::index_names::{INDEX_PREFIX, is_of_a_run};
 use super::journal::Journal;
 use super::settings::{
-    ClusterSettings, SETTINGS, comes_until, may_come_for, put_back, settle, text,
+    ClusterSettings, PutBack, SETTINGS, comes_until, may_come_for, put_back, settle, text,
 };
 use crate::live::{LiveClient, LiveOptions, ask_version, check_version};
 use crate::{Answer, Credentials, Error, FollowApi, Result};
@@ -86,7 +86,7 @@ impl ClusterIdentity {
 /// A live cluster that may be changed.
 pub struct LiveCluster {
     pub(crate) client: LiveClient,
-    end_client: LiveClient,
+    pub(crate) end_client: LiveClient,
     pub(crate) identity: ClusterIdentity,
     journal: RefCell<Option<Journal>>,
 }
@@ -123,14 +123,8 @@ impl LiveCluster {
         answer
     }
 
-    /// How long settings may be changed yet by what was sent.
-    pub(crate) fn may_come_for(&self) -> Duration {
-        let journal = self.journal.borrow();
-        journal.as_ref().map_or(Duration::ZERO, |journal| may_come_for(&self.client, journal))
-    }
-
-    /// Puts everything back; returns a sentence for each thing that was left. None where that was done before.
-    pub(crate) async fn end(&self) -> Option<Result<Vec<String>>> {
+    /// Puts everything back. None where that was begun before.
+    pub(crate) async fn put_back(&self) -> Option<Result<Unsettled>> {
         let journal = self.journal.take()?;
         Some(restore_until(&self.end_client, journal, comes_until(&self.client)).await)
     }
@@ -299,27 +293,50 @@ pub fn restore_command(dir: &Path, options: &LiveOptions) -> String {
     format!("narrows restore {}{on}", dir.display())
 }
 
-/// Puts back what is in the journal of a run that was killed, and removes the journal. What someone else has changed
-/// since is left; returns a sentence for each. Errors leave the journal, so that it can be tried again.
-pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Vec<String>> {
+/// What is left to be done where everything in a journal was put back. Of several clusters all are put back before one
+/// is waited for. Dropped, it leaves the journal.
+#[must_use]
+pub struct Unsettled {
+    journal: Journal,
+    done: PutBack,
+    /// Until when changes may come.
+    ends: Time,
+}
+
+impl Unsettled {
+    /// How long settings may be changed yet.
+    pub fn may_come_for(&self, client: &LiveClient) -> Duration {
+        may_come_for(client, &self.journal, self.ends)
+    }
+
+    /// Waits until no change comes any more, each of which is put back, too, and removes the journal. What someone else
+    /// has changed is left; returns a sentence for each. Errors leave the journal, so that it can be tried again.
+    pub async fn settle(mut self, client: &LiveClient) -> Result<Vec<String>> {
+        settle(client, &self.journal, self.ends, &mut self.done).await?;
+        self.journal.finish()?;
+        Ok(self.done.left)
+    }
+}
+
+/// Puts back what is in the journal of a run that was killed; [`Unsettled::settle`] ends it. Errors leave the journal,
+/// so that it can be tried again.
+pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Unsettled> {
     let ends = client.now() + journal.may_come_for();
     restore_until(client, journal, ends).await
 }
 
 /// As [`restore`], where changes may come until then.
-async fn restore_until(client: &LiveClient, journal: Journal, ends: Time) -> Result<Vec<String>> {
+async fn restore_until(client: &LiveClient, journal: Journal, ends: Time) -> Result<Unsettled> {
     let identity = ClusterIdentity::ask(client).await?;
     if identity.uuid != journal.head().cluster_uuid {
         let expected = journal.head().cluster_uuid.clone();
         return Err(Error::OtherCluster { expected, found: identity.uuid });
     }
-    let mut done = put_back(client, &journal, &Kept::new()).await?;
+    let done = put_back(client, &journal, &Kept::new()).await?;
     for index in journal.indices() {
         remove(client, &identity, index, journal.late().may_be_made(index)).await?;
     }
-    settle(client, &journal, ends, &mut done).await?;
-    journal.finish()?;
-    Ok(done.left)
+    Ok(Unsettled { journal, done, ends })
 }
 
 /// Deletes an index. One that is not there and may be made yet is waited for: the request to delete it would not stand

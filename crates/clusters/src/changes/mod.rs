@@ -28,6 +28,7 @@ pub use journal::{Head, Journal};
 pub use late::late_wait_sentence;
 pub use lease::{EXPIRES as LEASE_EXPIRES, Lease, Leased, RENEWED as LEASE_RENEWED};
 pub use live_cluster::{
-    ClusterIdentity, LiveCluster, PUT_BACK_PATIENCE, follow_api, restore, restore_command,
+    ClusterIdentity, LiveCluster, PUT_BACK_PATIENCE, Unsettled, follow_api, restore,
+    restore_command,
 };
 pub use settings::{BorrowedSettings, PutBack};

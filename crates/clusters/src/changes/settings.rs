@@ -147,10 +147,10 @@ pub(super) fn comes_until(client: &LiveClient) -> Time {
     client.unanswered().sent.map_or(client.now(), |sent| sent + COMES_LATE_MAX)
 }
 
-/// How long a change of settings may come yet that this client was not answered.
-pub(super) fn may_come_for(client: &LiveClient, journal: &Journal) -> Duration {
+/// How long a change of settings may come yet, where changes may come until `ends`.
+pub(super) fn may_come_for(client: &LiveClient, journal: &Journal, ends: Time) -> Duration {
     match journal.late().settings_may_come() {
-        true => comes_until(client) - client.now(),
+        true => ends - client.now(),
         false => Duration::ZERO,
     }
 }
@@ -275,7 +275,7 @@ impl BorrowedSettings {
 
     /// How long a change may come yet.
     pub fn may_come_for(&self) -> Duration {
-        may_come_for(&self.client, &self.journal)
+        may_come_for(&self.client, &self.journal, comes_until(&self.client))
     }
 
     /// Waits until no change comes any more, each of which is put back, too, and gives the lease back. Where that fails

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
 use crate::changes::{LiveCluster, late_wait_sentence};
@@ -58,8 +59,8 @@ impl LiveClusters {
         self.ended.take()
     }
 
-    /// As [`Clusters::stop`], for as long as somebody wants to wait; `tell` says before if changes may come late, which
-    /// are waited for. `told` ends each time that somebody says stop. The first time, `tell` says what goes on;
+    /// As [`Clusters::stop`], for as long as somebody wants to wait; `tell` says if changes may come late, which are
+    /// waited for once everything is put back. `told` ends each time that somebody says stop. The first time, `tell` says what goes on;
     /// `is_told` says that this time has passed already. The second time, which is not heard before [`SENT_TWICE`],
     /// what is not put back stays in the journals.
     pub async fn stop_until_told<F: Future<Output = io::Result<()>>>(
@@ -68,13 +69,9 @@ impl LiveClusters {
         mut told: impl FnMut() -> F,
         tell: impl Fn(&str),
     ) {
-        let may_come_for = self.clusters.iter().map(|cluster| cluster.may_come_for()).max();
-        if let Some(wait) = late_wait_sentence(may_come_for.unwrap_or_default()) {
-            tell(&wait);
-        }
         let clock = self.clusters.first().cloned();
         let is_broken_off = {
-            let mut stopping = pin!(self.stop());
+            let mut stopping = pin!(self.end(&tell));
             loop {
                 if is_told {
                     tell(PUTS_BACK);
@@ -104,6 +101,36 @@ impl LiveClusters {
         if is_broken_off {
             self.ended.get_or_insert(Err(Error::BrokenOff));
         }
+    }
+
+    /// Puts everything back, the follower first, and looks for late changes of all clusters then: what one is waited for
+    /// keeps no other from being put back, and neither does one that cannot be.
+    async fn end(&mut self, tell: impl Fn(&str)) {
+        let mut unsettled = Vec::new();
+        for cluster in self.clusters.iter().rev() {
+            match cluster.put_back().await {
+                Some(Ok(put_back)) => unsettled.push((&cluster.end_client, put_back)),
+                Some(Err(error)) => {
+                    self.ended.get_or_insert(Err(error));
+                }
+                None => return,
+            }
+        }
+        let waits = unsettled.iter().map(|(client, put_back)| put_back.may_come_for(client));
+        if let Some(sentence) = late_wait_sentence(waits.max().unwrap_or_default()) {
+            tell(&sentence);
+        }
+        let settles = unsettled.into_iter().map(|(client, put_back)| put_back.settle(client));
+        let mut left = Vec::new();
+        for settled in join_all(settles).await {
+            match settled {
+                Ok(sentences) => left.extend(sentences),
+                Err(error) => {
+                    self.ended.get_or_insert(Err(error));
+                }
+            }
+        }
+        self.ended.get_or_insert(Ok(left));
     }
 
     /// Finds the nodes that stand for the sites: the first data nodes by name, or all of a cluster each.
@@ -221,17 +248,6 @@ impl Clusters for LiveClusters {
     }
 
     async fn stop(&mut self) {
-        let mut left = Vec::new();
-        // The follower first. A cluster that cannot be put back does not keep the others from it.
-        for cluster in self.clusters.iter().rev() {
-            match cluster.end().await {
-                Some(Ok(sentences)) => left.extend(sentences),
-                Some(Err(error)) => {
-                    self.ended.get_or_insert(Err(error));
-                }
-                None => return,
-            }
-        }
-        self.ended.get_or_insert(Ok(left));
+        self.end(|_| ()).await;
     }
 }

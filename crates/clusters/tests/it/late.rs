@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
@@ -94,9 +94,9 @@ async fn serve(env: &Env, name: &str, manager: &Shared) -> Task<()> {
     })
 }
 
-fn options(credentials: Credentials) -> LiveOptions {
+fn options(hosts: &str, credentials: Credentials) -> LiveOptions {
     LiveOptions {
-        addresses: Address::parse_all(["a:9200,b:9200"]).unwrap(),
+        addresses: Address::parse_all([hosts]).unwrap(),
         credentials,
         tls: TlsOptions::default(),
         timeout: PATIENCE,
@@ -105,6 +105,7 @@ fn options(credentials: Credentials) -> LiveOptions {
 
 struct Cluster {
     env: Env,
+    hosts: String,
     manager: Shared,
     dir: tempfile::TempDir,
     _hosts: [Task<()>; 2],
@@ -112,20 +113,33 @@ struct Cluster {
 
 impl Cluster {
     async fn start(env: &Env) -> Cluster {
+        Cluster::of(env, ["a", "b"]).await
+    }
+
+    async fn of(env: &Env, [one, other]: [&'static str; 2]) -> Cluster {
         let manager = Shared::default();
-        let hosts = [serve(env, "a", &manager).await, serve(env, "b", &manager).await];
+        let tasks = [serve(env, one, &manager).await, serve(env, other, &manager).await];
+        let hosts = format!("{one}:9200,{other}:9200");
         let dir = tempfile::tempdir().unwrap();
-        Cluster { env: env.clone(), manager, dir, _hosts: hosts }
+        Cluster { env: env.clone(), hosts, manager, dir, _hosts: tasks }
     }
 
     fn client(&self) -> LiveClient {
-        LiveClient::new(&self.env, &options(Credentials::None)).unwrap()
+        LiveClient::new(&self.env, &options(&self.hosts, Credentials::None)).unwrap()
+    }
+
+    async fn live(&self) -> LiveCluster {
+        let identity = ClusterIdentity::ask(&self.client()).await.unwrap();
+        LiveCluster::new(self.client(), self.client(), identity, self.journal())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("changes.jsonl")
     }
 
     fn journal(&self) -> Journal {
         let hosts = self.client().hosts().iter().map(ToString::to_string).collect();
-        let path = self.dir.path().join("changes.jsonl");
-        Journal::create(&path, Head::new("uuid".to_owned(), hosts)).unwrap()
+        Journal::create(&self.path(), Head::new("uuid".to_owned(), hosts)).unwrap()
     }
 
     fn borrow(&self) -> BorrowedSettings {
@@ -331,7 +345,7 @@ fn restore_waits_for_what_was_sent_a_short_time_ago() {
             let scope = Scope::Persistent;
             journal.record(Change::Settings { scope, before, set }).unwrap();
             drop(journal);
-            let path = cluster.dir.path().join("changes.jsonl");
+            let path = cluster.path();
             let file = File::options().append(true).open(&path).unwrap();
             file.set_modified(SystemTime::now() - ago).unwrap();
             cluster.set("160mb");
@@ -344,8 +358,11 @@ fn restore_waits_for_what_was_sent_a_short_time_ago() {
                     cluster.set("160mb");
                 }
             };
-            let restored = restore(&client, Journal::open(&path).unwrap());
-            assert_eq!(join(restored, comes).await.0.unwrap(), Vec::<String>::new());
+            let restored = async {
+                let unsettled = restore(&client, Journal::open(&path).unwrap()).await.unwrap();
+                unsettled.settle(&client).await.unwrap()
+            };
+            assert_eq!(join(restored, comes).await.0, Vec::<String>::new());
             assert_eq!((cluster.limit(), path.exists()), ((None, 0), false));
             assert_eq!(env.now() - began < NO_TIME, !ago.is_zero());
         });
@@ -359,7 +376,7 @@ fn the_file_tells_when_a_change_was_sent_and_not_when_it_was_written() {
         let cluster = Cluster::start(&env).await;
         let mut settings = cluster.borrow();
         cluster.does(Does::Hangs);
-        let path = cluster.dir.path().join("changes.jsonl");
+        let path = cluster.path();
         let minutes_pass = async {
             env.sleep(PATIENCE / 2).await;
             let file = File::options().append(true).open(&path).unwrap();
@@ -372,35 +389,47 @@ fn the_file_tells_when_a_change_was_sent_and_not_when_it_was_written() {
     });
 }
 
+/// A run on these clusters, of each of which a change was not answered by one host.
+async fn run_on(clusters: &[Cluster]) -> LiveClusters {
+    let mut live = Vec::new();
+    for cluster in clusters {
+        live.push(cluster.live().await);
+    }
+    let mut run = LiveClusters::new(live, FollowApi::default());
+    let sites = &["leader", "follower"][..clusters.len()];
+    let site = |name: &&str| ClusterSpec {
+        name: (*name).to_owned(),
+        nodes: 1,
+        settings: BTreeMap::new(),
+        attributes: Vec::new(),
+    };
+    let specs = sites.iter().map(site).collect();
+    run.start(&TopologySpec { clusters: specs, link: None, joined: false }).await.unwrap();
+    for (cluster, site) in clusters.iter().zip(sites) {
+        cluster.does(Does::Hangs);
+        let body = Bytes::from(json!({ "persistent": { LIMIT: "160mb" } }).to_string());
+        run.request(site, "PUT", "/_cluster/settings", body).await.unwrap();
+    }
+    run
+}
+
+/// Once these were put back, the changes come.
+async fn come(env: &Env, clusters: &[&Cluster]) {
+    while clusters.iter().any(|cluster| cluster.limit().0.is_some()) {
+        env.sleep(Duration::from_millis(100)).await;
+    }
+    clusters.iter().for_each(|cluster| cluster.set("160mb"));
+}
+
 #[test]
 fn a_run_puts_back_what_comes_late() {
     virtually(|env| async move {
         let cluster = Cluster::start(&env).await;
-        let identity = ClusterIdentity::ask(&cluster.client()).await.unwrap();
-        let (client, end_client) = (cluster.client(), cluster.client());
-        let live = LiveCluster::new(client, end_client, identity, cluster.journal());
-        let mut run = LiveClusters::new(vec![live], FollowApi::default());
-        let leader = ClusterSpec {
-            name: "leader".to_owned(),
-            nodes: 1,
-            settings: BTreeMap::new(),
-            attributes: Vec::new(),
-        };
-        let topology = TopologySpec { clusters: vec![leader], link: None, joined: false };
-        run.start(&topology).await.unwrap();
-        cluster.does(Does::Hangs);
-        let body = Bytes::from(json!({ "persistent": { LIMIT: "160mb" } }).to_string());
-        run.request("leader", "PUT", "/_cluster/settings", body).await.unwrap();
-        let comes = async {
-            while cluster.limit().0.is_some() {
-                env.sleep(Duration::from_millis(100)).await;
-            }
-            cluster.set("160mb");
-        };
+        let mut run = run_on(std::slice::from_ref(&cluster)).await;
         let said = RefCell::new(Vec::new());
         let tell = |text: &str| said.borrow_mut().push(text.to_owned());
         let stops = run.stop_until_told(false, std::future::pending, tell);
-        join(stops, comes).await;
+        join(stops, come(&env, &[&cluster])).await;
         let said = said.into_inner();
         assert!(
             said.len() == 1 && said[0].contains("may be made yet: for another 28 s"),
@@ -411,9 +440,40 @@ fn a_run_puts_back_what_comes_late() {
     });
 }
 
+/// Neither the wait for one cluster nor its failure keeps the other from being put back, and from being looked at.
+#[test]
+fn both_clusters_are_put_back_before_either_is_waited_for() {
+    for fails in [false, true] {
+        virtually(move |env| async move {
+            let clusters = [Cluster::start(&env).await, Cluster::of(&env, ["c", "d"]).await];
+            let mut run = run_on(&clusters).await;
+            let [leader, follower] = &clusters;
+            if fails {
+                follower.does(Does::Says(400, "{}"));
+            }
+            let waits = if fails { vec![leader] } else { vec![leader, follower] };
+            let began = env.now();
+            let said = RefCell::new(Vec::new());
+            let tell = |text: &str| {
+                assert!(env.now() - began < NO_TIME, "nothing was waited for");
+                assert!(waits.iter().all(|cluster| cluster.limit().0.is_none()), "{text}");
+                said.borrow_mut().push(text.to_owned());
+            };
+            let stops = run.stop_until_told(false, std::future::pending, tell);
+            join(stops, come(&env, &waits)).await;
+            assert_eq!(said.borrow().len(), 1, "{said:?}");
+            assert_eq!(run.ended().unwrap().is_err(), fails);
+            assert_eq!(leader.limit(), (None, 0));
+            assert_eq!(follower.limit().0.is_some(), fails);
+            assert_eq!((leader.path().exists(), follower.path().exists()), (false, fails));
+        });
+    }
+}
+
 #[test]
 fn whoever_sent_credentials_is_told_to_name_a_host() {
-    let command = |credentials| restore_command(Path::new("runs/x"), &options(credentials));
+    let command =
+        |credentials| restore_command(Path::new("runs/x"), &options("a:9200", credentials));
     assert_eq!(command(Credentials::None), "narrows restore runs/x");
     let key = Credentials::ApiKey("key".to_owned());
     assert_eq!(command(key), "narrows restore runs/x --on URL");

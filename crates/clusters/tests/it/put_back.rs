@@ -47,6 +47,12 @@ fn everything_is_as_it_was(cluster: &Cluster, before: &BTreeMap<String, Value>) 
     assert!(!cluster.journal().exists());
 }
 
+/// What `restore` leaves.
+async fn restored(cluster: &Cluster, journal: Journal) -> Vec<String> {
+    let client = cluster.client(QUICK);
+    restore(&client, journal).await.unwrap().settle(&client).await.unwrap()
+}
+
 fn settings(value: &str) -> Value {
     json!({ "persistent": { LIMIT: value } })
 }
@@ -234,7 +240,7 @@ fn the_second_time_that_somebody_says_stop_leaves_the_rest_in_the_journal() {
             assert!(cluster.journal().exists());
             cluster.manager.borrow_mut().is_silent = false;
             let journal = Journal::open(&cluster.journal()).unwrap();
-            restore(&cluster.client(QUICK), journal).await.unwrap();
+            restored(&cluster, journal).await;
             everything_is_as_it_was(&cluster, &BTreeMap::new());
         }
     });
@@ -259,9 +265,8 @@ fn restore_puts_back_what_is_made_later() {
             journal.record(Change::Index { name: INDEX.to_owned() }).unwrap();
             drop(journal);
             cluster.manager.borrow_mut().queued.push(last);
-            let client = cluster.client(QUICK);
-            let restored = restore(&client, Journal::open(&cluster.journal()).unwrap()).await;
-            assert_eq!(restored.unwrap(), Vec::<String>::new());
+            let journal = Journal::open(&cluster.journal()).unwrap();
+            assert_eq!(restored(&cluster, journal).await, Vec::<String>::new());
             everything_is_as_it_was(&cluster, &BTreeMap::new());
         }
     });
@@ -282,7 +287,7 @@ fn a_manager_that_stays_busy_keeps_the_journal() {
         assert!(cluster.journal().exists());
         cluster.manager.borrow_mut().is_busy = false;
         let journal = Journal::open(&cluster.journal()).unwrap();
-        assert_eq!(restore(&cluster.client(QUICK), journal).await.unwrap(), Vec::<String>::new());
+        assert_eq!(restored(&cluster, journal).await, Vec::<String>::new());
         everything_is_as_it_was(&cluster, &BTreeMap::new());
     });
 }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use clusters::live::Address;
-use clusters::{Credentials, Journal, PUT_BACK_PATIENCE, restore_command};
+use clusters::live::{Address, LiveClient};
+use clusters::{Credentials, Journal, PUT_BACK_PATIENCE, Unsettled, restore_command};
+use futures_util::future::join_all;
 use world::Env;
 
 use crate::exit::Usage;
-use crate::interrupt::{Ended, until_told};
+use crate::interrupt::until_told;
 use crate::live::{ConnectArgs, broken_off, client, tell_left, tell_wait, usage};
 use crate::runs;
 use crate::terminal::{self, say};
@@ -57,16 +58,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     world::real_world::run(0, async |env| {
-        let mut failed = None;
-        // A cluster that cannot be put back does not keep the other from it.
+        let (mut restored, mut failed) = (Vec::new(), Vec::new());
+        // A cluster that cannot be put back does not keep the other from it, nor does one that is waited for.
         for path in left {
-            if let Err(error) = put_back(&env, path, args).await
-                && let Some(earlier) = failed.replace(error)
-            {
-                say!("narrows: {earlier:#}");
+            match put_back(&env, path, args).await {
+                Ok(done) => restored.push(done),
+                Err(error) => failed.push(error),
             }
         }
-        failed.map_or(Ok(()), Err)
+        let settled = join_all(restored.into_iter().map(Restored::settle)).await;
+        failed.extend(settled.into_iter().filter_map(Result::err));
+        let Some(last) = failed.pop() else { return Ok(()) };
+        for error in failed {
+            say!("narrows: {error:#}");
+        }
+        Err(last)
     })
 }
 
@@ -76,24 +82,48 @@ fn with_journals(runs: &Path) -> anyhow::Result<Vec<String>> {
     Ok(runs::list(runs)?.into_iter().filter(has_one).collect())
 }
 
+/// A cluster where everything was put back, and what to type should it not be waited for.
+struct Restored {
+    client: LiveClient,
+    hosts: Vec<String>,
+    again: String,
+    unsettled: Unsettled,
+}
+
 /// Puts back what is in one journal.
-async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<()> {
+async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<Restored> {
     let journal = Journal::open(path)?;
     let hosts = hosts(&journal, path, args)?;
     let client = client(env, &hosts, &args.connect, PUT_BACK_PATIENCE)?;
     let again = restore_command(path.parent().unwrap_or(path), client.options());
-    tell_wait(journal.may_come_for(), &again);
-    let mut left = Vec::new();
+    let unsettled = unless_told(&again, clusters::restore(&client, journal)).await?;
+    Ok(Restored { client, hosts, again, unsettled })
+}
+
+impl Restored {
+    /// Looks for changes that come late, and removes the journal.
+    async fn settle(self) -> anyhow::Result<()> {
+        let Restored { client, hosts, again, unsettled } = self;
+        tell_wait(unsettled.may_come_for(&client), &again);
+        let left = unless_told(&again, unsettled.settle(&client)).await?;
+        tell_left(&left);
+        let but = if left.is_empty() { "" } else { " but for what somebody else has changed" };
+        Ok(writeln!(terminal::out(), "{} is as it was{but}", hosts.join(","))?)
+    }
+}
+
+/// Waits for what is done, unless somebody says stop; then `again` does it later.
+async fn unless_told<T>(
+    again: &str,
+    work: impl Future<Output = Result<T, clusters::Error>>,
+) -> anyhow::Result<T> {
+    let mut done = None;
     let ended = until_told(async {
-        left = clusters::restore(&client, journal).await.map_err(|error| usage(&error))?;
+        done = Some(work.await.map_err(|error| usage(&error))?);
         Ok(())
     });
-    if matches!(ended.await?, Ended::Interrupted) {
-        return Err(broken_off(&again));
-    }
-    tell_left(&left);
-    let but = if left.is_empty() { "" } else { " but for what somebody else has changed" };
-    Ok(writeln!(terminal::out(), "{} is as it was{but}", hosts.join(","))?)
+    ended.await?;
+    done.ok_or_else(|| broken_off(again))
 }
 
 /// The hosts of a journal that are asked. The directory of a run may come from somebody else, and whoever wrote its

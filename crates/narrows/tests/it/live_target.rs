@@ -1,10 +1,12 @@
 //! `run --on URL`: a cluster that is already there is left as it was, whatever the end.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -127,6 +129,35 @@ fn a_cluster_that_cannot_be_put_back_keeps_no_other_from_it() {
     write("changes-leader.jsonl", format!("{head}\n"));
     let output = Command::new(BINARY).arg("restore").arg(run.path()).output().unwrap();
     failed(&output, 1, &["changes.jsonl"]);
+    assert!(!run.path().join("changes-leader.jsonl").exists());
+}
+
+/// A change of either may be made yet, for some seconds.
+#[test]
+fn both_clusters_of_a_run_are_put_back_before_either_is_waited_for() {
+    const ANSWER: &str =
+        r#"{"cluster_uuid":"u","version":{"number":"2.19.1"},"persistent":{},"transient":{}}"#;
+    let asked = Arc::new(Mutex::new(String::new()));
+    let run = tempfile::tempdir().unwrap();
+    std::fs::write(run.path().join("manifest.json"), "{}").unwrap();
+    for (journal, host) in [("changes.jsonl", 'F'), ("changes-leader.jsonl", 'L')] {
+        let noted = asked.clone();
+        let url = answering(move |_| {
+            noted.lock().unwrap().push(host);
+            Some(("200 OK", ANSWER))
+        });
+        let head = json!({ "format": 2, "cluster_uuid": "u", "hosts": [url, url] });
+        let change =
+            json!({ "change": "settings", "before": { "a": null }, "set": { "a": null } });
+        let path = run.path().join(journal);
+        std::fs::write(&path, format!("{head}\n{change}\n")).unwrap();
+        let file = File::options().append(true).open(&path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(26)).unwrap();
+    }
+    let output = Command::new(BINARY).arg("restore").arg(run.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let asked = asked.lock().unwrap();
+    assert!(asked.find('L') < asked.rfind('F'), "{asked}");
     assert!(!run.path().join("changes-leader.jsonl").exists());
 }
 
