@@ -84,14 +84,10 @@ mod tests {
     /// Of the values that were tried only those may come yet that were not answered.
     #[test]
     fn what_comes_late_is_told_from_what_somebody_else_sets() {
-        let changes =
-            ["1mb", "2mb"].map(|value| settings(&[("a", None)], &[("a", Some(value))]));
+        let changes = ["1mb", "2mb"].map(|value| settings(&[("a", None)], &[("a", Some(value))]));
         let unanswered = BTreeSet::from([1]);
-        let changes = LateChanges {
-            changes: &changes,
-            unanswered: &unanswered,
-            has_several_hosts: true,
-        };
+        let changes =
+            LateChanges { changes: &changes, unanswered: &unanswered, has_several_hosts: true };
         let mut stays = one(None);
         let mut late = |value: &str| {
             let now = BTreeMap::from([("a".to_owned(), value.to_owned())]);

@@ -3,14 +3,15 @@
 //! The setting is user-defined metadata, which every release of the field accepts and none obeys. Its value names the
 //! holder and counts on; a holder whose count stands still for [`EXPIRES`] has died. Nobody's clock is asked. Two that
 //! begin in the same moment both write and both read again after [`SETTLES`]: who finds the other's value stands back.
-//! [`BorrowedSettings::settle`] gives it back.
+//! The holder counts from when it sent a renewal, which is before anybody else could see it: [`Lease::set`] sends nothing
+//! once the lease has expired. [`BorrowedSettings::settle`] gives it back.
 
 use std::time::Duration;
 
 use record::observation::{Scope, Setting};
-use world::Env;
+use world::{Env, Time};
 
-use super::settings::{BorrowedSettings, LEASE};
+use super::settings::{BorrowedSettings, LEASE, SETTINGS};
 use crate::{Error, Result};
 
 /// How often the lease is renewed.
@@ -30,8 +31,11 @@ pub enum Leased {
 
 /// A lease that is held.
 pub struct Lease {
+    env: Env,
     holder: String,
     count: u64,
+    /// When the last renewal was sent that was answered.
+    renewed: Time,
 }
 
 impl Lease {
@@ -60,39 +64,73 @@ impl Lease {
                 None => {}
             }
         }
-        let mut lease = Lease { holder: holder.to_owned(), count: 0 };
-        match lease.write(settings, &not_set()).await {
-            Ok(()) => {}
-            Err(Error::Refused { status: 400, reason, .. }) => return Ok(Leased::NotKept(reason)),
-            Err(error) => return Err(error),
+        let (env, holder) = (env.clone(), holder.to_owned());
+        let mut lease = Lease { renewed: env.now(), env, holder, count: 0 };
+        match lease.renew(settings).await {
+            Ok(()) => Ok(Leased::Ours(lease, died)),
+            Err(Error::Refused { status: 400, reason, .. }) => Ok(Leased::NotKept(reason)),
+            Err(error) => Err(error),
         }
-        env.sleep(SETTLES).await;
-        lease.renew(settings).await?;
-        Ok(Leased::Ours(lease, died))
     }
 
     /// Says that the holder lives. Fails with [`Error::Leased`] if somebody else has it by now.
     pub async fn renew(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
-        let ours = match settings.now(LEASE).await? {
+        let mut found = settings.now(LEASE).await?;
+        if found.is_none() {
+            // Nobody has taken it, or somebody removed it: another one may take it in the same moment.
+            self.write(settings, &not_set()).await?;
+            self.env.sleep(SETTLES).await;
+            found = settings.now(LEASE).await?;
+        }
+        let ours = match found {
             // Of renewals that were not answered some were made, and nobody knows which.
             Some(now) if holder_of(&now.value) == self.holder => now,
             Some(_) => Setting { value: self.value(), scope: Scope::Persistent },
-            // Somebody removed it, and nobody has taken it since.
             None => not_set(),
         };
         self.count += 1;
-        self.write(settings, &ours).await
+        let sent = self.env.now();
+        self.write(settings, &ours).await?;
+        self.renewed = sent;
+        Ok(())
+    }
+
+    /// As [`Lease::renew`], where it is time for that.
+    pub async fn renew_in_time(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
+        match self.env.now() - self.renewed >= RENEWED {
+            true => self.renew(settings).await,
+            false => Ok(()),
+        }
     }
 
     /// Renews it once more, where late changes are looked for before it is given back: that takes nearly as long as it
-    /// stands. Not where somebody else has it by now.
-    pub async fn renew_for_the_wait(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
-        if settings.may_come_for().is_zero() {
-            return Ok(());
+    /// stands. Where that fails, or somebody else has it by now, they are looked for all the same.
+    pub async fn renew_for_the_wait(&mut self, settings: &mut BorrowedSettings) {
+        if !settings.may_come_for().is_zero() {
+            self.renew(settings).await.ok();
         }
-        match self.renew(settings).await {
-            Err(Error::Leased { .. }) => Ok(()),
-            renewed => renewed,
+    }
+
+    /// As [`BorrowedSettings::set`], as long as the lease is held: it is renewed before where it is time, and a change
+    /// that is not answered before it expires is given up, so that it is sent to no further host then. Fails with
+    /// [`Error::Leased`] if somebody else has it by now.
+    pub async fn set(
+        &mut self,
+        settings: &mut BorrowedSettings,
+        name: &str,
+        found: &Setting,
+        to: &str,
+    ) -> Result<()> {
+        self.renew_in_time(settings).await?;
+        let left = self.renewed + EXPIRES - self.env.now();
+        match self.env.timeout(left, settings.set(name, found, to)).await {
+            Ok(answer) => answer,
+            Err(elapsed) => Err(Error::Timeout {
+                address: "the cluster".to_owned(),
+                method: "PUT".to_owned(),
+                path: SETTINGS.to_owned(),
+                limit: elapsed.0,
+            }),
         }
     }
 

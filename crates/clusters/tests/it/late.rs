@@ -11,8 +11,8 @@ use bytes::Bytes;
 use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
 use clusters::{
     BorrowedSettings, Change, ClusterIdentity, ClusterSpec, Clusters, Credentials, Error,
-    FollowApi, Head, Journal, Kept, Lease, Leased, LiveCluster, LiveClusters, TopologySpec,
-    restore, restore_command,
+    FollowApi, Head, Journal, Kept, LEASE_EXPIRES, Lease, Leased, LiveCluster, LiveClusters,
+    TopologySpec, restore, restore_command,
 };
 use futures_util::future::join;
 use record::observation::{Scope, Setting};
@@ -156,6 +156,15 @@ impl Cluster {
         self.manager.borrow_mut().set.insert(LIMIT.to_owned(), Value::from(value));
     }
 
+    fn lease(&self) -> Option<Value> {
+        self.manager.borrow().set.get(LEASE).cloned()
+    }
+
+    /// Somebody takes the lease.
+    fn hold(&self, value: &str) {
+        self.manager.borrow_mut().set.insert(LEASE.to_owned(), Value::from(value));
+    }
+
     /// The limit, and how many settings there are.
     fn limit(&self) -> (Option<String>, usize) {
         let manager = self.manager.borrow();
@@ -170,6 +179,13 @@ fn setting(value: &str, scope: Scope) -> Setting {
 
 fn not_set() -> Setting {
     setting("40mb", Scope::Default)
+}
+
+/// The lease, which nobody else has.
+async fn taken(env: &Env, settings: &mut BorrowedSettings) -> Lease {
+    let leased = Lease::take(env, settings, "we", |_| ()).await.unwrap();
+    let Leased::Ours(lease, None) = leased else { panic!("there is no other one") };
+    lease
 }
 
 fn virtually<F: Future<Output = ()> + 'static>(main: impl FnOnce(Env) -> F) {
@@ -245,8 +261,7 @@ fn the_lease_is_held_as_long_as_changes_may_come() {
     virtually(|env| async move {
         let cluster = Cluster::start(&env).await;
         let mut settings = cluster.borrow();
-        let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
-        assert!(matches!(leased, Leased::Ours(_, None)));
+        taken(&env, &mut settings).await;
         cluster.does(Does::Hangs);
         settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
         let comes = async {
@@ -254,7 +269,7 @@ fn the_lease_is_held_as_long_as_changes_may_come() {
                 env.sleep(Duration::from_millis(100)).await;
             }
             env.sleep(Duration::from_secs(5)).await;
-            assert!(cluster.manager.borrow().set.contains_key(LEASE));
+            assert!(cluster.lease().is_some());
             cluster.set("160mb");
         };
         assert_eq!(join(settings.end(), comes).await.0.unwrap(), Vec::<String>::new());
@@ -268,8 +283,7 @@ fn nobody_takes_the_lease_for_a_dead_ones_while_late_changes_are_looked_for() {
     virtually(|env| async move {
         let cluster = Cluster::start(&env).await;
         let mut settings = cluster.borrow();
-        let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
-        let Leased::Ours(mut lease, None) = leased else { panic!("there is no other one") };
+        let mut lease = taken(&env, &mut settings).await;
         let path = cluster.dir.path().join("theirs.jsonl");
         let journal = Journal::create(&path, Head::new("uuid".to_owned(), Vec::new())).unwrap();
         let mut theirs = BorrowedSettings::new(cluster.client(), journal);
@@ -278,13 +292,88 @@ fn nobody_takes_the_lease_for_a_dead_ones_while_late_changes_are_looked_for() {
             cluster.does(Does::Hangs);
             settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
             let mut done = settings.put_back(&Kept::new()).await.unwrap();
-            lease.renew_for_the_wait(&mut settings).await.unwrap();
+            lease.renew_for_the_wait(&mut settings).await;
             settings.settle(&mut done).await.unwrap();
         };
         let takes = Lease::take(&env, &mut theirs, "they", |_| ());
         let ((), taken) = join(ends, takes).await;
         assert!(matches!(taken, Err(Error::Leased { holder }) if holder == "we"));
         assert_eq!(cluster.limit(), (None, 0), "and no lease");
+    });
+}
+
+/// It is refused, or no host answers it.
+#[test]
+fn a_renewal_that_fails_keeps_nobody_from_looking_for_late_changes() {
+    for hangs in [false, true] {
+        virtually(move |env| async move {
+            let cluster = Cluster::start(&env).await;
+            let mut settings = cluster.borrow();
+            let mut lease = taken(&env, &mut settings).await;
+            cluster.does(Does::Hangs);
+            settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
+            let mut done = settings.put_back(&Kept::new()).await.unwrap();
+            let held = cluster.lease();
+            match hangs {
+                true => [Does::Hangs, Does::Hangs].into_iter().for_each(|does| cluster.does(does)),
+                false => cluster.does(Does::Says(400, "{}")),
+            }
+            lease.renew_for_the_wait(&mut settings).await;
+            assert!(held.is_some() && cluster.lease() == held, "it was renewed");
+            let comes = async {
+                env.sleep(Duration::from_secs(20)).await;
+                assert_eq!(cluster.lease(), held, "it is given back last");
+                cluster.set("160mb");
+            };
+            join(settings.settle(&mut done), comes).await.0.unwrap();
+            assert_eq!((cluster.limit(), done.left.len()), ((None, 0), 0), "and no lease");
+        });
+    }
+}
+
+/// Others count from when they saw a renewal. A host that hangs must not keep a change until they have the lease.
+#[test]
+fn nothing_is_changed_once_the_lease_has_expired() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let options = options(&cluster.hosts, Credentials::None);
+        let patient = LiveOptions { timeout: 2 * LEASE_EXPIRES, ..options };
+        let client = LiveClient::new(&env, &patient).unwrap();
+        let mut settings = BorrowedSettings::new(client, cluster.journal());
+        let began = env.now();
+        let mut lease = taken(&env, &mut settings).await;
+        cluster.does(Does::Hangs);
+        let given_up = lease.set(&mut settings, LIMIT, &not_set(), "160mb").await;
+        assert!(matches!(given_up, Err(Error::Timeout { .. })), "{given_up:?}");
+        assert!(env.now() - began < LEASE_EXPIRES + 2 * NO_TIME);
+        env.sleep(2 * LEASE_EXPIRES).await;
+        assert_eq!(cluster.limit().0, None, "the other host was asked later");
+        cluster.hold("they 1");
+        let refused = lease.set(&mut settings, LIMIT, &not_set(), "160mb").await;
+        assert!(matches!(&refused, Err(Error::Leased { holder }) if holder == "they"));
+        assert_eq!(cluster.limit().0, None);
+        cluster.hold("we 1");
+        lease.set(&mut settings, LIMIT, &not_set(), "160mb").await.unwrap();
+        assert_eq!(cluster.limit().0.as_deref(), Some("160mb"));
+    });
+}
+
+/// Whoever removed it may take it in the same moment.
+#[test]
+fn a_lease_that_was_removed_is_read_again_once_it_is_taken_again() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = cluster.borrow();
+        let mut lease = taken(&env, &mut settings).await;
+        cluster.manager.borrow_mut().set.clear();
+        let takes = async {
+            while cluster.lease().is_none() {
+                env.sleep(Duration::from_millis(1)).await;
+            }
+            cluster.hold("they 0");
+        };
+        let (renewed, ()) = join(lease.renew(&mut settings), takes).await;
+        assert!(matches!(&renewed, Err(Error::Leased { holder }) if holder == "they"));
     });
 }
 

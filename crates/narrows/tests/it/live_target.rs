@@ -147,8 +147,7 @@ fn both_clusters_of_a_run_are_put_back_before_either_is_waited_for() {
             Some(("200 OK", ANSWER))
         });
         let head = json!({ "format": 2, "cluster_uuid": "u", "hosts": [url, url] });
-        let change =
-            json!({ "change": "settings", "before": { "a": null }, "set": { "a": null } });
+        let change = json!({ "change": "settings", "before": { "a": null }, "set": { "a": null } });
         let path = run.path().join(journal);
         std::fs::write(&path, format!("{head}\n{change}\n")).unwrap();
         let file = File::options().append(true).open(&path).unwrap();

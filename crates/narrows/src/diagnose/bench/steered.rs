@@ -275,7 +275,7 @@ async fn hand(stage: &Stage<'_>, marks: Marks, journal: &Path) -> anyhow::Result
     let uuid = ClusterIdentity::ask(&client).await?.uuid;
     let hosts = client.hosts().iter().map(ToString::to_string).collect();
     let settings = BorrowedSettings::new(client, lab::journal(journal, &uuid, hosts)?);
-    let mut changes = Changes::new(settings, env.now());
+    let mut changes = Changes::new(settings);
     changes.take_lease(env, "bench", |_| ()).await?;
     let steering = Steering::new(env.now(), Bounds::default(), marks);
     let looking = Looking::new(sampler, INTERVAL);

@@ -1,16 +1,15 @@
 //! Settings that are changed, each in the journal first, and the lease that says so to others.
 
-use clusters::{BorrowedSettings, Error, Kept, LEASE_RENEWED, Lease, Leased, PutBack};
+use clusters::{BorrowedSettings, Error, Kept, Lease, Leased, PutBack};
 use policy::steering::{Back, Proposal};
 use record::observation::{Scope, Setting};
-use world::{Env, Time};
+use world::Env;
 
 /// Changes of one cluster.
 pub(crate) struct Changes {
     settings: BorrowedSettings,
     /// None before it is taken, and where the cluster keeps none.
     lease: Option<Lease>,
-    renewed: Time,
     /// Settings that were changed, as they are now.
     ours: Kept,
 }
@@ -25,8 +24,8 @@ pub(crate) enum Taken {
 }
 
 impl Changes {
-    pub(crate) fn new(settings: BorrowedSettings, now: Time) -> Changes {
-        Changes { settings, lease: None, renewed: now, ours: Kept::new() }
+    pub(crate) fn new(settings: BorrowedSettings) -> Changes {
+        Changes { settings, lease: None, ours: Kept::new() }
     }
 
     /// Takes the lease; `tell` hears of somebody who has it.
@@ -37,7 +36,6 @@ impl Changes {
         tell: impl FnMut(&str),
     ) -> Result<Taken, Error> {
         let leased = Lease::take(env, &mut self.settings, holder, tell).await?;
-        self.renewed = env.now();
         Ok(match leased {
             Leased::Ours(lease, died) => {
                 self.lease = Some(lease);
@@ -48,22 +46,22 @@ impl Changes {
     }
 
     /// Renews the lease where it is time.
-    pub(super) async fn renew(&mut self, now: Time) -> Result<(), Error> {
+    pub(super) async fn renew(&mut self) -> Result<(), Error> {
         match &mut self.lease {
-            Some(lease) if now - self.renewed >= LEASE_RENEWED => {
-                lease.renew(&mut self.settings).await?;
-                self.renewed = now;
-                Ok(())
-            }
-            _ => Ok(()),
+            Some(lease) => lease.renew_in_time(&mut self.settings).await,
+            None => Ok(()),
         }
     }
 
-    /// Sets what is proposed, where the setting is as it was `found`, or as it was set here.
+    /// Sets what is proposed, where the setting is as it was `found`, or as it was set here, and the lease is held.
     pub(super) async fn set(&mut self, proposal: &Proposal, found: &Setting) -> Result<(), Error> {
-        let found = self.ours.get(&proposal.setting).unwrap_or(found).clone();
-        self.settings.set(&proposal.setting, &found, &proposal.to).await?;
-        self.remember(&proposal.setting, &found, &proposal.to);
+        let Proposal { setting, to, .. } = proposal;
+        let found = self.ours.get(setting).unwrap_or(found).clone();
+        match &mut self.lease {
+            Some(lease) => lease.set(&mut self.settings, setting, &found, to).await?,
+            None => self.settings.set(setting, &found, to).await?,
+        }
+        self.remember(setting, &found, to);
         Ok(())
     }
 
@@ -100,8 +98,7 @@ impl Changes {
     async fn put_back_but(&mut self, kept: &Kept) -> Result<PutBack, Error> {
         let done = self.settings.put_back(kept).await?;
         if let Some(lease) = &mut self.lease {
-            // Everything is back by now, and late changes are looked for all the same.
-            lease.renew_for_the_wait(&mut self.settings).await.ok();
+            lease.renew_for_the_wait(&mut self.settings).await;
         }
         Ok(done)
     }

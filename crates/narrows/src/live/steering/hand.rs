@@ -137,7 +137,7 @@ impl Hand {
         changes: &mut Changes,
         account: &mut Account<'_>,
     ) -> anyhow::Result<Option<Ending>> {
-        match changes.renew(self.now()).await {
+        match changes.renew().await {
             Ok(()) => {}
             Err(error @ Error::Leased { .. }) => {
                 return Ok(Some(Ending::Stopped(error.to_string())));
@@ -191,7 +191,7 @@ impl Hand {
                 }
                 let Some(changes) = changes.as_deref_mut() else { continue };
                 // A renewal that fails is tried again after the look, and told then.
-                let mut renewal = pin!(changes.renew(client.now()));
+                let mut renewal = pin!(changes.renew());
                 tokio::select! {
                     biased;
                     looked = &mut look => {
@@ -254,7 +254,7 @@ impl Hand {
                 let Some(lever) = lever else { return Ok(None) };
                 match changes.set(proposal, &lever.setting).await {
                     Ok(()) => {}
-                    Err(error @ Error::ChangedMeanwhile { .. }) => {
+                    Err(error @ (Error::ChangedMeanwhile { .. } | Error::Leased { .. })) => {
                         self.steering.withdraw();
                         ending = Some(Ending::Stopped(error.to_string()));
                     }
@@ -298,7 +298,8 @@ mod tests {
 
     use clusters::live::Sampler;
     use clusters::{BorrowedSettings, Head, Journal};
-    use policy::steering::{Bounds, Marks};
+    use policy::steering::{Bounds, Marks, Proposal};
+    use record::observation::{Scope, Setting};
     use rest::RestRequest;
     use serde_json::{Value, json};
 
@@ -308,7 +309,7 @@ mod tests {
 
     /// What is set is kept and told; everything else hangs where that is wanted.
     #[test]
-    fn the_lease_is_renewed_beside_a_look_that_hangs() {
+    fn the_lease_is_renewed_beside_a_look_that_hangs_and_nothing_is_set_without_it() {
         world::virtual_world::run(1, async |env| {
             let settings = Rc::new(RefCell::new(json!({})));
             let hangs = Rc::new(Cell::new(false));
@@ -336,13 +337,30 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let head = Head::new("uuid".to_owned(), vec![url.clone()]);
             let journal = Journal::create(&dir.path().join("changes.jsonl"), head).unwrap();
-            let mut changes = Changes::new(BorrowedSettings::new(client(), journal), env.now());
+            let mut changes = Changes::new(BorrowedSettings::new(client(), journal));
             changes.take_lease(&env, "me", |_| {}).await.unwrap();
             let taken = settings.borrow().clone();
             assert!(taken.to_string().contains("\"me "), "{taken}");
             hangs.set(true);
             assert!(hand.look_on_lease(Some(&mut changes)).await.is_err());
             assert_ne!(*settings.borrow(), taken, "nobody could tell that it lives");
+            for held in settings.borrow_mut().as_object_mut().unwrap().values_mut() {
+                *held = json!("they 1");
+            }
+            let theirs = settings.borrow().clone();
+            env.sleep(LEASE_RENEWED).await;
+            let proposal = Proposal {
+                setting: "limit".to_owned(),
+                from: "40mb".to_owned(),
+                to: "80mb".to_owned(),
+                label: "rate limit".to_owned(),
+                before_per_s: 1.0,
+                expected: None,
+            };
+            let found = Setting { value: "40mb".to_owned(), scope: Scope::Default };
+            let refused = changes.set(&proposal, &found).await;
+            assert!(matches!(refused, Err(Error::Leased { .. })), "{refused:?}");
+            assert_eq!(*settings.borrow(), theirs);
         });
     }
 }

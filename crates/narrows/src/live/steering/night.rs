@@ -107,7 +107,7 @@ async fn apply(
     let dir = recording.dir();
     let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &uuid, hosts)?;
     let restore = restore_command(&dir, client.options());
-    let mut changes = Changes::new(BorrowedSettings::new(client, journal), env.now());
+    let mut changes = Changes::new(BorrowedSettings::new(client, journal));
     let mut folder = ClusterFolder::of(runs, &uuid);
     let (began, recording) = (env.now(), RefCell::new(recording));
     let mut write_and_note = |entry: &Entry| {
