@@ -3,8 +3,8 @@
 //! The setting is user-defined metadata, which every release of the field accepts and none obeys. Its value names the
 //! holder and counts on; a holder whose count stands still for [`EXPIRES`] has died. Nobody's clock is asked. Two that
 //! begin in the same moment both write and both read again after [`SETTLES`]: who finds the other's value stands back.
-//! The holder counts from when it sent a renewal, which is before anybody else could see it: [`Lease::set`] sends nothing
-//! once the lease has expired. [`BorrowedSettings::settle`] gives it back.
+//! The holder counts from when it sent a renewal, which is before anybody else could see it: [`Lease::set`] sends
+//! nothing once the lease has expired. [`BorrowedSettings::settle`] gives it back.
 
 use std::time::Duration;
 

@@ -24,6 +24,8 @@ use crate::{Answer, Credentials, Error, FollowApi, Result};
 const REMOTES: &str = "cluster.remote.";
 /// Copies given up by hand, alone and with no more of the answer than is wanted.
 const REROUTE: [&str; 2] = ["/_cluster/reroute", "/_cluster/reroute?filter_path=acknowledged"];
+/// What makes an index of any other name, which would be in no journal.
+const MAKES_ANOTHER: [&str; 4] = ["_clone", "_rollover", "_shrink", "_split"];
 /// A request that only a cluster with cross-cluster replication answers.
 const CCR: &str = "/_ccr/stats?filter_path=follow_stats.indices.index";
 /// A request that only OpenSearch with its plugin for cross-cluster replication answers.
@@ -151,7 +153,10 @@ impl LiveCluster {
         // Whoever stands before a cluster may read dots as another path.
         let is_dots = |part: &&str| part.trim_matches('.').is_empty();
         match parts.as_slice() {
-            parts if parts.iter().any(is_dots) => {
+            parts
+                if parts.iter().any(is_dots)
+                    || parts.get(1).is_some_and(|api| MAKES_ANOTHER.contains(api)) =>
+            {
                 Err(Error::NotOurs { method: method.to_owned(), path: path.to_owned() })
             }
             // To follow creates an index, too.

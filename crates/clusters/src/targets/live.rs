@@ -60,9 +60,9 @@ impl LiveClusters {
     }
 
     /// As [`Clusters::stop`], for as long as somebody wants to wait; `tell` says if changes may come late, which are
-    /// waited for once everything is put back. `told` ends each time that somebody says stop. The first time, `tell` says what goes on;
-    /// `is_told` says that this time has passed already. The second time, which is not heard before [`SENT_TWICE`],
-    /// what is not put back stays in the journals.
+    /// waited for once everything is put back. `told` ends each time that somebody says stop. The first time, `tell`
+    /// says what goes on; `is_told` says that this time has passed already. The second time, which is not heard before
+    /// [`SENT_TWICE`], what is not put back stays in the journals.
     pub async fn stop_until_told<F: Future<Output = io::Result<()>>>(
         &mut self,
         mut is_told: bool,
@@ -103,8 +103,8 @@ impl LiveClusters {
         }
     }
 
-    /// Puts everything back, the follower first, and looks for late changes of all clusters then: what one is waited for
-    /// keeps no other from being put back, and neither does one that cannot be.
+    /// Puts everything back, the follower first. Then it looks for late changes of all clusters, and `tell` says so. A
+    /// cluster that is waited for, or that cannot be put back, does not keep another one from it.
     async fn end(&mut self, tell: impl Fn(&str)) {
         let mut unsettled = Vec::new();
         for cluster in self.clusters.iter().rev() {

@@ -137,6 +137,8 @@ fn what_names_another_index_beside_its_own_is_not_sent() {
             ("POST", "/narrows-1,-logs/_close"),
             ("DELETE", "/narrows-1%2Clogs"),
             ("DELETE", "/narrows-1/../logs"),
+            ("POST", "/narrows-1/_clone/logs"),
+            ("POST", "/narrows-1/_rollover"),
         ] {
             assert!(is_refused(method, path).await, "{method} {path}");
         }
