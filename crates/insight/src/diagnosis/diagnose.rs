@@ -145,7 +145,10 @@ fn of_recoveries<'s, 'a>(
     let (mut held, mut healthy) = (Vec::new(), Vec::new());
     for one in recovering {
         match recovery::judge(series, one, queue) {
-            Judged::Held(finding) => held.push((one.transfer.last(), *finding)),
+            Judged::Held(finding) => {
+                let last = one.transfer.last();
+                held.push((last, Finding { over: last.ended, ..*finding }));
+            }
             Judged::Healthy(sentence) => healthy.push(sentence),
         }
     }
@@ -171,7 +174,10 @@ fn joined(held: Vec<(&Recovery, Finding)>, flavour: &str) -> Vec<Finding> {
             .filter(holds)
             .max_by(|(_, a), (_, b)| a.strength.total_cmp(&b.strength));
         match strongest {
-            Some((_, known)) => known.subjects.extend(finding.subjects),
+            Some((_, known)) => {
+                known.over &= finding.over;
+                known.subjects.extend(finding.subjects);
+            }
             None => findings.push((recovery, finding)),
         }
     }
@@ -337,8 +343,10 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
         match merged.iter_mut().find(|other| finding.is_twin_of(other)) {
             Some(twin) => {
                 twin.subjects.extend(finding.subjects.iter().cloned());
+                twin.over &= finding.over;
                 if finding.strength > twin.strength {
-                    *twin = Finding { subjects: std::mem::take(&mut twin.subjects), ..finding };
+                    let (subjects, over) = (std::mem::take(&mut twin.subjects), twin.over);
+                    *twin = Finding { subjects, over, ..finding };
                 }
             }
             None => merged.push(finding),
@@ -372,7 +380,7 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
         return "one look is not enough: counters say something only by how they change".to_owned();
     }
     if let Some((first, others)) = diagnosis.leading() {
-        return format!("{}: {}{others}", first.class.label(), first.sentence);
+        return format!("{}: {}{others}", first.label(), first.sentence);
     }
     let last = series.last();
     if last.is_some_and(|look| !look.buckets.is_empty()) {

@@ -17,6 +17,8 @@ pub struct Finding {
     pub class: Class,
     /// What is held: `logs[3] to es-2`.
     pub subjects: Vec<String>,
+    /// Whether all recoveries that it held were over by the last look: it holds nothing now.
+    pub over: bool,
     /// Where it holds: a node, a remote cluster, a decider; empty where it has no place.
     pub place: String,
     /// How sure and how much, 0 to 1: the share of the time or of the ceiling that the evidence shows.
@@ -54,6 +56,7 @@ impl Finding {
         Finding {
             class: rule.class,
             subjects: Vec::new(),
+            over: false,
             place: place.into(),
             strength,
             sentence: sentence.into(),
@@ -64,6 +67,14 @@ impl Finding {
             doubt: None,
             ruled_out: Vec::new().into(),
             yielded: None,
+        }
+    }
+
+    /// The class in words, and whether it held what is over: `rate limit, now over`.
+    pub fn label(&self) -> Cow<'static, str> {
+        match self.over {
+            true => format!("{}, now over", self.class.label()).into(),
+            false => self.class.label().into(),
         }
     }
 

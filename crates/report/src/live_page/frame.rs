@@ -1,5 +1,6 @@
 //! One look at one cluster, as the page shows it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -68,7 +69,9 @@ struct Totals {
 /// Something that holds, with all that `explain` says of it.
 #[derive(Clone, Debug, Serialize)]
 struct Held {
-    class: &'static str,
+    class: Cow<'static, str>,
+    /// Whether it holds nothing now.
+    over: bool,
     /// The colour of its limit.
     tint: &'static str,
     place: String,
@@ -254,7 +257,8 @@ fn held(finding: &Finding, also: &[&str], view: &View) -> Held {
         why: one.why.clone(),
     };
     Held {
-        class: finding.class.label(),
+        class: finding.label(),
+        over: finding.over,
         tint: tint(finding.class),
         place: finding.place.clone(),
         also: also.iter().map(|place| (*place).to_owned()).collect(),

@@ -87,6 +87,8 @@ function paint() {
   show(byId("health"), el("span", { class: `mark ${frame.health}`, "aria-hidden": "true" }), frame.health);
   show(byId("headline"), ...prose(frame.headline));
   show(byId("totals"), ...drawTotals(frame.totals));
+  const isOver = frame.held.length > 0 && frame.held.every((one) => one.over);
+  show(byId("held-title"), isOver ? "What held" : "What holds");
   show(byId("held"), ...drawHeld(frame));
   show(byId("flow"), ...(frame.flows.length ? drawFlow(frame.flows, frame.flows_more, frame.held, widthOf("flow"))
     : [none("Nothing goes from node to node.")]));

@@ -15,7 +15,7 @@ pub(super) fn section(diagnosis: &Diagnosis) -> Markup {
             @if diagnosis.findings.is_empty() { p { (diagnosis.headline) "." } }
             dl.verdicts {
                 @for finding in &diagnosis.findings {
-                    dt { (finding.class.label()) }
+                    dt { (finding.label()) }
                     dd { (one(finding)) }
                 }
             }

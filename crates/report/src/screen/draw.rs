@@ -65,7 +65,11 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, trails: &Trails, color: bool) {
     self::nodes(frame, nodes, view, trails, paint);
     lines(frame, follow, "Followers", &view.followers, 0, paint);
     lines(frame, wait, "Waiting", &view.waiting, view.waiting_more, paint);
-    let title = if view.found.is_empty() { "Verdict" } else { "What holds" };
+    let title = match &view.found[..] {
+        [] => "Verdict",
+        found if found.iter().all(|one| one.over) => "What held",
+        _ => "What holds",
+    };
     frame.render_widget(Paragraph::new(held).block(block(title.to_owned(), paint)), verdict);
     if view.trouble.is_some() {
         // What is shown below is no longer current.

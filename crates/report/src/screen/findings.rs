@@ -72,7 +72,7 @@ pub(crate) fn subjects(finding: &Finding) -> String {
 
 fn one(finding: &Finding, style: Style) -> String {
     let head = wrap(
-        &format!("{}: {}", finding.class.label(), plain(&finding.sentence)),
+        &format!("{}: {}", finding.label(), plain(&finding.sentence)),
         usize::from(style.width),
         2,
     );

@@ -23,7 +23,8 @@ pub(super) fn lines(view: &View, width: u16, paint: Palette) -> Vec<Line<'static
     let mut lines = Vec::new();
     for found in view.found.iter().take(SHOWN) {
         let text = format!("{}: {}", found.class, found.sentence);
-        lines.extend(wrapped(&text, width, "  ", paint.warning().patch(bold)));
+        let style = if found.over { paint.dim() } else { paint.warning() };
+        lines.extend(wrapped(&text, width, "  ", style.patch(bold)));
         if let Some(lift) = &found.lift {
             let indent = " ".repeat(ARROW.chars().count());
             let text = wrap(&plain(lift), width - indent.len(), 0);

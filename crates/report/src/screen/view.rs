@@ -65,8 +65,10 @@ pub struct View {
 /// Something that holds, on few lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The class: `rate limit`.
+    /// The class: `rate limit`, or `rate limit, now over`.
     pub class: String,
+    /// Whether it holds nothing now.
+    pub over: bool,
     /// The verdict in one sentence.
     pub sentence: String,
     /// What lifts it, and what that brings.
@@ -141,7 +143,12 @@ fn found(finding: &Finding) -> Found {
         let next = next.map_or_else(String::new, |next| format!("; then {next}"));
         format!("{action}{gain}{next}")
     });
-    Found { class: finding.class.label().to_owned(), sentence: finding.sentence.clone(), lift }
+    Found {
+        class: finding.label().into_owned(),
+        over: finding.over,
+        sentence: finding.sentence.clone(),
+        lift,
+    }
 }
 
 /// Followers that are behind first.

@@ -57,7 +57,11 @@ fn look(s: u64) -> Observation {
 }
 
 fn view() -> View {
-    let looks: Vec<Observation> = (0..=8).map(look).collect();
+    view_of(&(0..=8).map(look).collect::<Vec<_>>())
+}
+
+/// The view after eight looks, a second apart.
+fn view_of(looks: &[Observation]) -> View {
     let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
     let place = Place { hosts: "http://paris:9200".into(), ..Place::default() };
     View::of(&series, &diagnose(&series), &place)
@@ -101,6 +105,36 @@ fn it_says_what_goes_on_what_holds_and_what_lifts_it() {
     assert_eq!(end("cpu"), end("95 %"), "{text}");
     let plain = plain_lines(&view(), 8.0).join("\n");
     assert!(plain.contains("health yellow") && plain.contains("try "), "{plain}");
+}
+
+/// Looks of before tell of a limit for as long as they are looked at.
+#[test]
+fn what_held_a_recovery_that_is_over_holds_nothing_now() {
+    let end = |looks: &mut [Observation]| {
+        let first = &mut looks[8].recoveries[0];
+        (first.ended, first.stage) = (true, "DONE".into());
+    };
+    let mut looks: Vec<Observation> = (0..=8).map(look).collect();
+    end(&mut looks);
+    let over = view_of(&looks);
+    let screen = shown(&over, 120, 30).join("\n");
+    let plain = plain_lines(&over, 8.0).join("\n");
+    assert!(screen.contains("What held") && !screen.contains("What holds"), "{screen}");
+    for text in [&screen, &plain] {
+        assert!(text.contains("rate limit, now over: the limiter of"), "{text}");
+    }
+    // The same holds another one, which goes on.
+    let mut looks: Vec<Observation> = (0..=8).map(look).collect();
+    for (s, look) in (0..).zip(&mut looks) {
+        let half = Recovery { recovered_bytes: Some(s * 20_950_000), ..look.recoveries[0].clone() };
+        look.recoveries = vec![half.clone(), Recovery { shard: 1, ..half }];
+    }
+    end(&mut looks);
+    let screen = shown(&view_of(&looks), 120, 30).join("\n");
+    assert!(
+        screen.contains("What holds") && screen.contains("rate limit: the limiter"),
+        "{screen}"
+    );
 }
 
 #[test]
