@@ -8,8 +8,9 @@ use record::{Limit, RunDir, units};
 use serde::Serialize;
 
 use crate::bounds::Bounds;
-use crate::diagnosis::{Class, Evidence, Gain, Knobs, Lift, show_rounded_up};
+use crate::diagnosis::{By, Class, Evidence, Gain, Knobs, Lift, show_rounded_up};
 use crate::elapsed::Elapsed;
+use crate::inferred::NEAR_CEILING;
 use crate::outside;
 use crate::summary::Summary;
 use crate::trace::{Trace, traces};
@@ -49,6 +50,19 @@ pub struct Advice {
     pub gain: Option<Gain>,
     /// What the run itself measured of it: variants that differ in that setting alone.
     pub measured: Vec<String>,
+    /// All other limits, and what speaks against each.
+    pub ruled_out: Vec<OtherLimit>,
+}
+
+/// A limit that did not hold, or held for less of the time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OtherLimit {
+    /// The limit.
+    pub limit: Limit,
+    /// What kind of reason speaks against it.
+    pub by: By,
+    /// The reason: the share of the time that it took, of its rate that was used, or what is not told.
+    pub why: String,
 }
 
 /// Advice on every variant that finished, in the order of the plan. Streams and loads have none.
@@ -82,6 +96,7 @@ pub fn advice(run: &RunDir, summary: &Summary<'_>) -> Vec<Advice> {
                     .unwrap_or_default(),
                 lift,
                 gain,
+                ruled_out: held.ruled_out(),
             }
         })
         .collect()
@@ -326,6 +341,37 @@ impl Held<'_> {
         evidence
     }
 
+    /// The other limits: by the time that each took or, where nothing tells that, by what it lets through.
+    fn ruled_out(&self) -> Vec<OtherLimit> {
+        let held = self.figures.verdict.limit;
+        let others = Limit::ALL.into_iter().filter(|limit| Some(*limit) != held);
+        let against = |limit| {
+            let (by, why) = self.against(limit);
+            OtherLimit { limit, by, why }
+        };
+        others.map(against).collect()
+    }
+
+    fn against(&self, limit: Limit) -> (By, String) {
+        let figures = self.figures;
+        let own = figures.limits.iter().find(|one| one.limit == limit).map(|one| one.share);
+        let is_told = match &self.account {
+            Some(_) => Elapsed::LIMITS.contains(&limit),
+            // What precedes and follows the files is charged to what it waits for.
+            None => !figures.limits.is_empty() && limit != Limit::Coordination,
+        };
+        if let Some(share) = own.or(is_told.then_some(0.0)) {
+            let by = if share < EVIDENCE { By::Figure } else { By::Weaker };
+            return (by, format!("took {} of the time", percent(share)));
+        }
+        let Some(ceiling) = self.bounds.ceiling(limit) else {
+            return (By::Untold, "this target does not tell the time that it took".to_owned());
+        };
+        let used = figures.bytes_per_s / ceiling.rate_bytes_per_s;
+        let by = if used < NEAR_CEILING { By::Figure } else { By::Weaker };
+        (by, format!("{}, of which {} was used", ceiling.text, percent(used)))
+    }
+
     fn link_evidence(&self) -> Option<Evidence> {
         let rate = self.bounds.link_bytes_per_s?;
         let rtt =
@@ -457,6 +503,38 @@ mod tests {
             "{lift:?}"
         );
         assert!((gain.unwrap().factor - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn every_other_limit_has_a_reason_why_it_did_not_hold() {
+        let (settings, bounds) = (BTreeMap::new(), slow_ocean());
+        let against = |figures: &Finished, account: Option<Elapsed>, limit: Limit| {
+            let held = Held { settings: &settings, figures, bounds: &bounds, account };
+            let others = held.ruled_out();
+            assert_eq!(others.len(), Limit::ALL.len() - 1);
+            let one = others.into_iter().find(|one| one.limit == limit).unwrap();
+            (one.by, one.why)
+        };
+        let mut figures = figures(Some(Limit::Latency), 0.7, 4e6);
+        let others = [(Limit::Throttle, 0.29), (Limit::Cpu, 0.01)];
+        figures.limits.extend(others.map(|(limit, share)| LimitShare { limit, share }));
+        let told = |limit| against(&figures, None, limit);
+        assert_eq!(told(Limit::Throttle), (By::Weaker, "took 29 % of the time".to_owned()));
+        assert_eq!(told(Limit::Cpu), (By::Figure, "took 1.0 % of the time".to_owned()));
+        assert_eq!(told(Limit::Memory), (By::Figure, "took 0 % of the time".to_owned()));
+        assert_eq!(told(Limit::Coordination).0, By::Untold);
+        // Seen from outside: disks are not.
+        let seen = |limit| against(&figures, Some(Elapsed::default()), limit);
+        assert_eq!((seen(Limit::Slots).0, seen(Limit::DiskRead).0), (By::Figure, By::Untold));
+        // Nothing is charged: what settings and link let through tells.
+        figures.limits.clear();
+        let (by, why) = against(&figures, None, Limit::LinkRate);
+        assert_eq!(
+            (by, why.as_str()),
+            (By::Figure, "the link at 125 MB/s, of which 3.2 % was used")
+        );
+        assert_eq!(against(&figures, None, Limit::Throttle).0, By::Weaker);
+        assert_eq!(against(&figures, None, Limit::Cpu).0, By::Untold);
     }
 
     #[test]

@@ -49,6 +49,16 @@ pub(crate) struct Elapsed {
 }
 
 impl Elapsed {
+    /// The limits that are seen from outside.
+    pub(crate) const LIMITS: [Limit; 6] = [
+        Limit::LinkRate,
+        Limit::Throttle,
+        Limit::Latency,
+        Limit::Cpu,
+        Limit::Slots,
+        Limit::Coordination,
+    ];
+
     /// Accounts for the `seconds` of a recovery. None without samples, or where a link does not say when it was busy.
     pub(crate) fn of(trace: &Trace<'_>, seconds: f64) -> Option<Elapsed> {
         if trace.recovery.is_empty() || trace.link.iter().any(|(_, link)| link.carrying_s.is_none())

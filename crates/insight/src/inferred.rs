@@ -15,7 +15,7 @@ const THROTTLED: f64 = 0.2;
 /// Throttled for less than this share, it was not what held.
 const HARDLY_THROTTLED: f64 = 0.1;
 /// From this share of a ceiling on, the ceiling explains the rate.
-const NEAR_CEILING: f64 = 0.65;
+pub(crate) const NEAR_CEILING: f64 = 0.65;
 /// From this share of the link's rate on, the link is full: TCP and the engine's own words take the rest.
 const FULL_LINK: f64 = 0.85;
 /// Fewer samples than this show no rate.

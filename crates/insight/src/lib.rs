@@ -30,7 +30,7 @@ mod verdict;
 pub mod what_if;
 pub mod words;
 
-pub use advice::{Advice, advice};
+pub use advice::{Advice, OtherLimit, advice};
 pub use bounds::{Bounds, Ceiling};
 pub use curves::{Curves, LINK_POINTS, NODE_POINTS, NodeCurve, POINTS, Point, curves};
 pub use headline::Headline;

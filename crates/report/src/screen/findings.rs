@@ -88,7 +88,9 @@ fn one(finding: &Finding, style: Style) -> String {
     if let Some(doubt) = &finding.doubt {
         text.push_str(&row("doubt", doubt, style));
     }
-    text.push_str(&ruled_out(finding, style));
+    let others = finding.ruled_out.iter();
+    let others = others.map(|one| (one.by, one.class.label(), one.why.as_str()));
+    text.push_str(&ruled_out(others, style));
     text
 }
 
@@ -101,6 +103,9 @@ pub fn advice(advice: &Advice, style: Style) -> String {
     for (index, sentence) in advice.measured.iter().enumerate() {
         text.push_str(&row(if index == 0 { "measured" } else { "" }, sentence, style));
     }
+    let others = advice.ruled_out.iter();
+    let others = others.map(|one| (one.by, one.limit.label(), one.why.as_str()));
+    text.push_str(&ruled_out(others, style));
     text
 }
 
@@ -174,22 +179,21 @@ pub fn changes(changes: &Changes, since: &str, style: Style) -> String {
 }
 
 /// The other causes, by what kind of reason speaks against them; those with the same reason together.
-fn ruled_out(finding: &Finding, style: Style) -> String {
+fn ruled_out<'a>(others: impl Iterator<Item = (By, &'a str, &'a str)>, style: Style) -> String {
     let mut all: Vec<(By, &str, Vec<&str>)> = Vec::new();
-    for one in finding.ruled_out.iter() {
-        let class = one.class.label();
-        match all.iter_mut().find(|(by, why, _)| (*by, *why) == (one.by, one.why.as_str())) {
-            Some((.., classes)) => classes.push(class),
-            None => all.push((one.by, one.why.as_str(), vec![class])),
+    for (by, name, why) in others {
+        match all.iter_mut().find(|(one_by, one_why, _)| (*one_by, *one_why) == (by, why)) {
+            Some((.., names)) => names.push(name),
+            None => all.push((by, why, vec![name])),
         }
     }
     all.sort_by_key(|(by, ..)| *by);
     let mut text = String::new();
     let mut said = None;
-    for (by, why, classes) in all {
+    for (by, why, names) in all {
         let label = if said == Some(by) { "" } else { by.label() };
         said = Some(by);
-        text.push_str(&row(label, &format!("{}: {why}", classes.join(", ")), style));
+        text.push_str(&row(label, &format!("{}: {why}", names.join(", ")), style));
     }
     text
 }
