@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::grid::grid;
 use crate::style::{Paint, Style};
+use crate::svg::cut;
 
 /// A run, as a list shows it.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,14 +59,6 @@ pub fn listed(runs: &[Listed], style: Style, width: Option<u16>) -> String {
     shown.collect()
 }
 
-/// At most so many characters; the last one says that there are more.
-fn cut(line: &str, width: usize) -> String {
-    match line.chars().count() > width {
-        true => line.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
-        false => line.to_owned(),
-    }
-}
-
 /// One object with `runs`, the oldest first.
 pub fn listed_json(runs: &[Listed]) -> Value {
     let one = |run: &Listed| {
@@ -83,6 +76,8 @@ pub fn listed_json(runs: &[Listed]) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use unicode_width::UnicodeWidthStr;
+
     use super::*;
 
     #[test]
@@ -93,13 +88,13 @@ mod tests {
             target: "virtual".to_owned(),
             status: Some(Status::Failed),
             started: String::new(),
-            headline: "größer ".repeat(20),
+            headline: "größer 長い ".repeat(20),
         };
         let style = Style { color: false, width: 60 };
         let text = listed(std::slice::from_ref(&run), style, Some(60));
-        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        assert!(text.lines().all(|line| line.width() <= 60), "{text}");
         assert!(text.ends_with("…\n") && text.contains("failed"), "{text}");
         let whole = listed(&[run], style, None);
-        assert!(whole.trim_end().ends_with("größer"), "{whole}");
+        assert!(whole.trim_end().ends_with("長い"), "{whole}");
     }
 }

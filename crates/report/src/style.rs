@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 
 use record::text::{visible, visible_line};
+use unicode_width::UnicodeWidthStr;
 
 /// Colour and width of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,15 +101,15 @@ pub(crate) fn headline(text: &str, details: &[String], style: Style) -> Vec<Stri
     lines
 }
 
-/// Breaks `text` at spaces into lines of at most `width` characters; those after the first are
+/// Breaks `text` at spaces into lines of at most `width` columns; those after the first are
 /// indented. A longer word keeps its line.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     // A count has spaces that no line is broken at.
     for word in text.split_ascii_whitespace() {
         let line = lines.last_mut().expect("there is always a line");
-        let used = line.chars().count();
-        if used > 0 && !line.trim().is_empty() && used + 1 + word.chars().count() > width {
+        let used = line.width();
+        if used > 0 && !line.trim().is_empty() && used + 1 + word.width() > width {
             lines.push(format!("{}{word}", " ".repeat(indent)));
         } else {
             if !line.trim().is_empty() {
@@ -146,6 +147,7 @@ mod tests {
         assert_eq!(wrap("one two three four", 9, 2), "one two\n  three\n  four");
         assert_eq!(wrap("incomprehensibilities so", 5, 0), "incomprehensibilities\nso");
         assert_eq!(wrap("25\u{202f}000 ops", 5, 0), "25\u{202f}000\nops");
+        assert_eq!(wrap("長い 名 a", 7, 0), "長い 名\na");
     }
 
     #[test]

@@ -287,17 +287,15 @@ fn changed(
             };
             let default = |is_set: bool| if is_set { "" } else { " (default)" };
             Some(format!(
-                "a user {did} {name} from {}{} to {}{}",
+                "{name} was {did} from {}{} to {}{}",
                 was.value,
                 default(was_set),
                 is.value,
                 default(is_set)
             ))
         }
-        (None, Some(is)) if is_set(&is) => Some(format!("a user set {name} to {}", is.value)),
-        (Some(was), None) if is_set(&was) => {
-            Some(format!("a user reset {name}, which was {}", was.value))
-        }
+        (None, Some(is)) if is_set(&is) => Some(format!("{name} was set to {}", is.value)),
+        (Some(was), None) if is_set(&was) => Some(format!("{name} was reset from {}", was.value)),
         _ => None,
     }
 }

@@ -184,7 +184,7 @@ fn nodes_that_come_and_go_are_told() {
 }
 
 #[test]
-fn settings_that_a_user_changes_are_told_with_both_values() {
+fn settings_that_somebody_changes_are_told_with_both_values() {
     const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
     let of = |value: &str, scope| Observation {
         settings: Some([(LIMIT.to_owned(), Setting { value: value.into(), scope })].into()),
@@ -193,11 +193,11 @@ fn settings_that_a_user_changes_are_told_with_both_values() {
     let (default, set) = (Scope::Default, Scope::Persistent);
     let told = |before: &Observation, now: &Observation| happened(before, now).join("");
     let raised = told(&of("40mb", default), &of("80mb", set));
-    assert_eq!(raised, format!("a user raised {LIMIT} from 40mb (default) to 80mb"));
+    assert_eq!(raised, format!("{LIMIT} was raised from 40mb (default) to 80mb"));
     let lowered = told(&of("-1", set), &of("80mb", set));
-    assert_eq!(lowered, format!("a user lowered {LIMIT} from -1 to 80mb"));
+    assert_eq!(lowered, format!("{LIMIT} was lowered from -1 to 80mb"));
     let reset = told(&of("80mb", set), &of("40mb", default));
-    assert_eq!(reset, format!("a user reset {LIMIT} from 80mb to 40mb (default)"));
+    assert_eq!(reset, format!("{LIMIT} was reset from 80mb to 40mb (default)"));
     assert_eq!(told(&of("80mb", set), &of("80mb", set)), "");
     let other = Observation { settings: settings(&[("a", "x")]), ..Observation::default() };
     assert_eq!(told(&other, &Observation::default()), "");

@@ -205,7 +205,7 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
     take_pictures(&mut browser, name);
 
     limit("600kb").await;
-    let raised = format!("a user raised {LIMIT} from 500kb to 600kb");
+    let raised = format!("{LIMIT} was raised from 500kb to 600kb");
     let has = format!("document.querySelector('#events').innerText.includes('{raised}')");
     browser.until("the change is told", &has);
     // The reader's own clock: half an hour off that of everybody else.

@@ -17,7 +17,7 @@ use super::trail::Trails;
 use super::verdict;
 use super::view::{RecoveryCells, View, recovery_cells};
 use crate::style::{plain, wrap};
-use crate::svg::{short, within};
+use crate::svg::{cut, short};
 
 /// Rows of the parts that have less to say.
 const SIDE_ROWS_MAX: usize = 6;
@@ -488,10 +488,7 @@ fn fitting(line: &str, width: usize) -> String {
         Some((name, said)) => format!("{}: {said}", short_shard(name, width / 2)),
         None => line.to_owned(),
     };
-    match line.width() > width {
-        true => within(width.saturating_sub(1), line.chars()).into_iter().chain(['…']).collect(),
-        false => line,
-    }
+    cut(&line, width)
 }
 
 fn bar(done: Option<f64>, blocks: usize) -> String {

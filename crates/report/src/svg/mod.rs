@@ -43,6 +43,14 @@ pub(crate) fn within(room: usize, characters: impl Iterator<Item = char>) -> Vec
     characters.take_while(has_room).collect()
 }
 
+/// A line that is at most so wide; the last character says that there is more.
+pub(crate) fn cut(line: &str, width: usize) -> String {
+    match line.width() > width {
+        true => within(width.saturating_sub(1), line.chars()).into_iter().chain(['…']).collect(),
+        false => line.to_owned(),
+    }
+}
+
 /// A label that fits into `width`, cut in the middle where it is longer.
 fn fitting(label: &str, width: f64) -> String {
     short(label, (width / CHARACTER).max(3.0) as usize)
