@@ -106,16 +106,20 @@ async fn put_back_these(
         return Ok(done);
     }
     let there = ClusterSettings::ask(client).await?;
+    let mut refused = Ok(());
     for ((scope, rank), stays) in SCOPES.into_iter().zip(&mut done.stays) {
         let back = SettingsBack::of(journal, scope, there.at(scope), kept, which);
-        set(client, rank, &back.set).await?;
+        match set(client, rank, &back.set).await {
+            Err(error) if error.is_of_a_value() => refused = Err(error),
+            answer => answer?,
+        }
         for (name, value) in back.again {
             set_again(client, rank, &name, &value).await?;
         }
         done.left.extend(back.left);
         *stays = back.stays;
     }
-    Ok(done)
+    refused.map(|()| done)
 }
 
 /// Waits, behind [`put_back`], until nothing comes any more, and gives the lease back. A change that one host was sent
@@ -155,11 +159,25 @@ pub(super) fn may_come_for(client: &LiveClient, journal: &Journal, ends: Time) -
     }
 }
 
+/// Sets values. Where the cluster refuses one of them it has set none: each is then sent alone, so that it keeps no other
+/// one from being set.
 async fn set(client: &LiveClient, rank: &str, values: &Values) -> Result<()> {
     if values.is_empty() {
         return Ok(());
     }
-    client.ask("PUT", SETTINGS, &json!({ rank: values })).await.map(drop)
+    match client.ask("PUT", SETTINGS, &json!({ rank: values })).await {
+        Err(error) if error.is_of_a_value() && values.len() > 1 => {}
+        answer => return answer.map(drop),
+    }
+    let mut refused = Ok(());
+    for (name, value) in values {
+        let body = json!({ rank: BTreeMap::from([(name, value)]) });
+        match client.ask("PUT", SETTINGS, &body).await {
+            Err(error) if error.is_of_a_value() => refused = Err(error),
+            answer => drop(answer?),
+        }
+    }
+    refused
 }
 
 /// Sets a setting to the value that it has, behind a change that may be made yet. Each alone: of several that are sent
@@ -173,7 +191,7 @@ async fn set_again(
     let body = json!({ rank: BTreeMap::from([(name, original)]) });
     match client.ask("PUT", SETTINGS, &body).await {
         // A setting that the cluster does not know: it has refused the change, too.
-        Err(Error::Refused { status: 400, .. }) if original.is_none() => Ok(()),
+        Err(error) if error.is_of_a_value() && original.is_none() => Ok(()),
         answer => answer.map(drop),
     }
 }

@@ -274,6 +274,34 @@ fn restore_puts_back_what_is_made_later() {
     });
 }
 
+/// What the cluster does not take back, as of a plugin that is gone, keeps nothing else from being put back.
+#[test]
+fn a_setting_that_cannot_be_put_back_keeps_the_journal_and_nothing_else() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut journal = cluster.begin_journal();
+        let of = |value: &str| {
+            let of = |name: &str| (name.to_owned(), Some(value.to_owned()));
+            BTreeMap::from([of(UNKNOWN), of(LIMIT)])
+        };
+        let (scope, before, set) = (Scope::Persistent, of("1mb"), of("2mb"));
+        journal.record(Change::Settings { scope, before, set }).unwrap();
+        journal.record(Change::Index { name: INDEX.to_owned() }).unwrap();
+        drop(journal);
+        let found = |limit: &str| {
+            [(UNKNOWN, "2mb"), (LIMIT, limit)].map(|(name, value)| (name.to_owned(), json!(value)))
+        };
+        cluster.manager.borrow_mut().set = BTreeMap::from(found("2mb"));
+        cluster.manager.borrow_mut().indices.insert(INDEX.to_owned());
+        let journal = Journal::open(&cluster.journal()).unwrap();
+        let error = restore(&cluster.client(QUICK), journal).await.err().unwrap();
+        assert!(matches!(error, Error::Refused { status: 400, .. }), "{error}");
+        assert_eq!(cluster.settings(), BTreeMap::from(found("1mb")));
+        assert_eq!(cluster.manager.borrow().indices, BTreeSet::new());
+        assert!(cluster.journal().exists());
+    });
+}
+
 /// Where nobody can tell whether an index will be made, the journal stays.
 #[test]
 fn a_manager_that_stays_busy_keeps_the_journal() {
