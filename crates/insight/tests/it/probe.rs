@@ -289,6 +289,18 @@ fn a_lull_tells_the_recovery_from_its_neighbour() {
     }
 }
 
+/// Cores that others take more of, just while a limit of four times the rate is lowered by a fifth.
+#[test]
+fn a_limit_that_was_far_away_is_not_blamed_for_what_slows_beside_it() {
+    let rate = |now: &Now| if now.limit < f64::from(40 << 20) { now.limit.min(7e6) } else { 1e7 };
+    let mut model = Model::new("opensearch", rate);
+    model.cpu = |_| 95;
+    let found = model.explain();
+    let brake = reading(&found, Kind::Brake);
+    assert!(matches!(&brake.reading, Reading::Open(why) if why.contains("far below")), "{brake:?}");
+    assert_eq!(found.findings[0].class, Class::NoisyNeighbour, "{found:#?}");
+}
+
 /// A disk whose use falls by a third where the rate falls by half: neither the recovery's own nor somebody else's.
 #[test]
 fn what_follows_in_part_overturns_nothing() {

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use record::units::show_seconds;
+use record::units::{parse_size, show_seconds};
 
 use super::meter::{Meter, Span};
 use super::result::{Elasticity, Kind, Probe, ProbeResult, Reading};
 use crate::diagnosis::series::{MS_PER_S, Series};
-use crate::diagnosis::threshold::{Threshold, at};
+use crate::diagnosis::threshold::{LIMIT_USED, Threshold, at};
 use crate::stats::{MIN_LAPS, mean, mean_ratio_interval};
 
 /// Nothing is measured for so long after a change, which has to reach every node; longer where chunks in flight take
@@ -269,6 +269,10 @@ impl Active {
                 Reading::Open("the rate did not obey the limit".to_owned())
             }
             None => Reading::Open(NOTHING_GOES_ON.to_owned()),
+            Some(found) if found.low > HALF.value && self.is_far_below(before) => Reading::Open(
+                "the rate was far below the lower limit before, so that something else slowed it"
+                    .to_owned(),
+            ),
             Some(found) if found.low > HALF.value => Reading::Follows,
             // What is seen by looking is overturned only by what is clear: a rate that follows in part tells neither,
             // and one that rises where it is braked varies for another reason.
@@ -285,6 +289,12 @@ impl Active {
             Some(_) => Reading::Open("the rate varies too much by itself".to_owned()),
         };
         ProbeResult { probe: self.probe.clone(), before, during, elasticity, reading }
+    }
+
+    /// Whether the rate was far below the limit that a brake sets, before it was set.
+    fn is_far_below(&self, before: Option<f64>) -> bool {
+        let brake = parse_size(&self.probe.to).ok().filter(|_| self.probe.kind == Kind::Brake);
+        before.zip(brake).is_some_and(|(rate, limit)| rate < limit as f64 * LIMIT_USED.value)
     }
 
     fn elasticity(&self) -> Option<Elasticity> {
