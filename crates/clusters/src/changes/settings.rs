@@ -159,8 +159,8 @@ pub(super) fn may_come_for(client: &LiveClient, journal: &Journal, ends: Time) -
     }
 }
 
-/// Sets values. Where the cluster refuses one of them it has set none: each is then sent alone, so that it keeps no other
-/// one from being set.
+/// Sets values. Where the cluster refuses one of them it has set none: each is then sent alone, so that it keeps no
+/// other one from being set.
 async fn set(client: &LiveClient, rank: &str, values: &Values) -> Result<()> {
     if values.is_empty() {
         return Ok(());

@@ -23,6 +23,8 @@ pub(super) struct Now {
 /// A cluster with one recovery after another, each of `bytes`.
 pub(super) struct Model {
     flavour: &'static str,
+    /// The setting of the limiter.
+    limit: &'static str,
     bytes: f64,
     /// Bytes a second.
     rate: Box<dyn FnMut(&Now) -> f64>,
@@ -42,9 +44,18 @@ pub(super) struct Model {
 
 impl Model {
     pub(super) fn new(flavour: &'static str, rate: impl FnMut(&Now) -> f64 + 'static) -> Model {
-        let now = Now { limit: f64::from(40 << 20), chunks: 2.0, slots: 2.0 };
+        Model::limited(flavour, "40mb", rate)
+    }
+
+    fn limited(
+        flavour: &'static str,
+        limit: &'static str,
+        rate: impl FnMut(&Now) -> f64 + 'static,
+    ) -> Model {
+        let now = Now { limit: parse_size(limit).unwrap() as f64, chunks: 2.0, slots: 2.0 };
         Model {
             flavour,
+            limit,
             bytes: 1e12,
             rate: Box::new(rate),
             cpu: |_| 10,
@@ -71,7 +82,7 @@ impl Model {
         let s = (t_ms / 1e3) as u64;
         let mut look = case(s, MB);
         look.cluster.flavour = self.flavour.to_owned();
-        look.settings = settings(&[(LIMIT, "40mb"), (CHUNKS, "2"), (SLOTS, "2")]);
+        look.settings = settings(&[(LIMIT, self.limit), (CHUNKS, "2"), (SLOTS, "2")]);
         for node in &mut look.nodes {
             node.os_cpu_percent = Some((self.cpu)(rate));
             node.timestamp_ms = Some(t_ms as u64);
@@ -131,7 +142,7 @@ impl Model {
                 }
                 Step::Set(probe) => {
                     assert!(before.is_none(), "one change at a time");
-                    assert_eq!(probe.found.value, ["40mb", "2", "2"][index(&probe.setting)]);
+                    assert_eq!(probe.found.value, [self.limit, "2", "2"][index(&probe.setting)]);
                     before = Some(self.now.clone());
                     self.set(&probe.setting, &probe.to);
                 }
@@ -182,19 +193,19 @@ fn a_limit_that_holds_is_followed_and_nothing_else_is_tried() {
 /// 1 MB in flight at 210 kB/s: what was sent at the old rate arrives for five seconds more.
 #[test]
 fn a_probe_waits_until_what_was_in_flight_has_passed() {
-    let limit = f64::from(40 << 20);
+    let limit = f64::from(205 << 10);
     let (mut before, mut is, mut age_ms) = (limit, limit, f64::INFINITY);
     let lagging = move |now: &Now| {
         if now.limit != is {
             (before, is, age_ms) = (is, now.limit, 0.0);
         }
         age_ms += LOOK_MS;
-        (if age_ms <= 5000.0 { before } else { is }) / 200.0
+        if age_ms <= 5000.0 { before } else { is }
     };
-    let found = Model::new("opensearch", lagging).explain();
+    let found = Model::limited("opensearch", "205kb", lagging).explain();
     let brake = reading(&found, Kind::Brake);
     assert_eq!(brake.reading, Reading::Follows, "{brake:?}");
-    let slow = Model::new("opensearch", |now| now.limit / 1000.0).explain();
+    let slow = Model::limited("opensearch", "41kb", |now| now.limit).explain();
     let Reading::Open(why) = &reading(&slow, Kind::Brake).reading else { panic!("{slow:#?}") };
     assert!(why.contains("in flight takes 25.0 s to pass"), "{why}");
 }

@@ -9,8 +9,8 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `stream.rs` | the state of both sides |
-//! | `mod.rs` | the flow, its pieces, and the events of the network |
+//! | `stream.rs` | the state of both sides, and the pieces between them |
+//! | `mod.rs` | the flow, and the events of the network |
 //! | `piece.rs` | a piece on its way, and where it is lost |
 //! | `sending.rs` | the sender: windows, acknowledgements, what is sent again |
 //! | `receiving.rs` | the receiver: the order of what arrived, until it is taken |
@@ -32,7 +32,8 @@ use crate::simulation::host::HostState;
 use crate::simulation::trace::Kind;
 use crate::simulation::waiters::Waiters;
 use crate::tcp_window::TcpWindow;
-use stream::{End, Incoming, Outgoing, Range};
+pub(in crate::simulation) use stream::Piece;
+use stream::{End, Incoming, Outgoing};
 
 /// The window of a connection within a site: the usual bound of the kernel's buffers. Its slow start takes less
 /// than a millisecond there, and is not modelled.
@@ -62,18 +63,6 @@ pub(in crate::simulation) struct Flow {
     pub(in crate::simulation) writable: Waiters,
     /// Tasks that wait for a message.
     pub(in crate::simulation) readable: Waiters,
-}
-
-/// A part of a message in flight.
-pub(in crate::simulation) struct Piece {
-    range: Range,
-    /// Whether its bytes were sent before, and lost.
-    retransmit: bool,
-    /// The next pipe of its path.
-    hop: usize,
-    /// How much later its last byte arrives than its first.
-    spread: Duration,
-    sent_at: Time,
 }
 
 /// Something that is to happen in the network.

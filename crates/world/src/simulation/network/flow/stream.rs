@@ -1,4 +1,4 @@
-//! What both sides of a flow know of its bytes.
+//! What both sides of a flow know of its bytes, and what is on its way between them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,6 +18,18 @@ pub(super) struct Range {
     pub(super) from: u64,
     pub(super) bytes: u64,
     pub(super) end: Option<End>,
+}
+
+/// A part of a message in flight.
+pub(in crate::simulation) struct Piece {
+    pub(super) range: Range,
+    /// Whether its bytes were sent before, and lost.
+    pub(super) retransmit: bool,
+    /// The next pipe of its path.
+    pub(super) hop: usize,
+    /// How much later its last byte arrives than its first.
+    pub(super) spread: Duration,
+    pub(super) sent_at: Time,
 }
 
 /// The part of a message that is still to be sent.
