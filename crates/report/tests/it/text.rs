@@ -63,6 +63,28 @@ fn the_table_of_a_whole_run() {
     "#);
 }
 
+#[test]
+fn advice_says_why_no_other_limit_held_under_keys_that_are_documented() {
+    let run = crate::common::made_up(100.0, false);
+    let advice = insight::advice(&run, &Summary::of(&run)).remove(0);
+    let text = report::screen::advice(&advice, plain(100));
+    assert!(
+        text.contains("\n  not told  coordination: this target does not tell the time"),
+        "{text}"
+    );
+    assert!(text.contains("\n  ruled out ") && text.contains(" of the time\n"), "{text}");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/diagnosis/json.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (of_runs, of_findings) = page.split_once("\n| key |").unwrap();
+    let advice = serde_json::to_value(advice).unwrap();
+    for key in advice.as_object().unwrap().keys() {
+        assert!(of_runs.contains(&format!("`{key}`")), "{key}");
+    }
+    for key in advice["ruled_out"][0].as_object().unwrap().keys().filter(|key| *key != "limit") {
+        assert!(of_findings.contains(&format!("`findings[].ruled_out[].{key}`")), "{key}");
+    }
+}
+
 /// Where as much moved, times compare: both are written alike, and the difference is told.
 #[test]
 fn a_published_time_of_as_much_data_is_compared() {
