@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 pub struct Style {
     /// Whether to use colours (ANSI escapes).
     pub color: bool,
-    /// Characters in a line. Columns are left out where they do not fit.
+    /// Columns of a line. Those of a table are left out where they do not fit.
     pub width: u16,
 }
 

@@ -159,7 +159,7 @@ impl Frame {
             flows,
             recoveries: rows.collect(),
             recoveries_more: view.recoveries.len().saturating_sub(RECOVERIES_MAX),
-            waiting: view.waiting.clone(),
+            waiting: view.waiting.iter().map(|line| line.text.clone()).collect(),
             waiting_more: view.waiting_more,
             followers: view.followers.iter().take(WAITING_MAX).cloned().collect(),
         }

@@ -63,8 +63,10 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, trails: &Trails, color: bool) {
     self::head(frame, head, view, &trouble, paint);
     self::recoveries(frame, recoveries, view, &fit, paint);
     self::nodes(frame, nodes, view, trails, paint);
-    lines(frame, follow, "Followers", &view.followers, 0, paint);
-    lines(frame, wait, "Waiting", &view.waiting, view.waiting_more, paint);
+    let followed: Vec<_> = view.followers.iter().map(|line| (line.as_str(), 1)).collect();
+    lines(frame, follow, "Followers", &followed, 0, paint);
+    let waits: Vec<_> = view.waiting.iter().map(|line| (line.text.as_str(), line.copies)).collect();
+    lines(frame, wait, "Waiting", &waits, view.waiting_more, paint);
     let title = match &view.found[..] {
         [] => "Verdict",
         found if found.iter().all(|one| one.over) => "What held",
@@ -456,11 +458,12 @@ fn table<'a>(
         .block(block(title, paint))
 }
 
+/// Lines, each with how many it tells of; `besides` have none.
 fn lines(
     frame: &mut Frame<'_>,
     area: Rect,
     title: &'static str,
-    all: &[String],
+    all: &[(&str, usize)],
     besides: usize,
     paint: Palette,
 ) {
@@ -468,13 +471,14 @@ fn lines(
         return;
     }
     let room = usize::from(area.height).saturating_sub(1);
-    let hidden = all.len().saturating_sub(room) + besides;
-    let shown = if hidden > 0 { room.saturating_sub(1) } else { room };
+    let is_whole = all.len() <= room && besides == 0;
+    let shown = if is_whole { room } else { room.saturating_sub(1) };
     let width = area.width.into();
-    let mut text: Vec<Line<'_>> =
-        all.iter().take(shown).map(|line| Line::from(fitting(&plain(line), width))).collect();
-    if hidden > 0 {
-        text.push(Line::styled(format!("and {} more", all.len() + besides - shown), paint.dim()));
+    let fit = |(line, _): &(&str, usize)| Line::from(fitting(&plain(line), width));
+    let mut text: Vec<Line<'_>> = all.iter().take(shown).map(fit).collect();
+    if !is_whole {
+        let hidden: usize = all.iter().skip(shown).map(|(_, count)| count).sum();
+        text.push(Line::styled(format!("and {} more", hidden + besides), paint.dim()));
     }
     frame.render_widget(Paragraph::new(text).block(block(title.to_owned(), paint)), area);
 }

@@ -27,5 +27,5 @@ pub use nodes::Nodes;
 pub(crate) use nodes::node_cells;
 pub use plain::plain_lines;
 pub use trail::Trails;
-pub use view::{Found, Place, View};
+pub use view::{Found, Place, View, WaitingLine};
 pub(crate) use view::{RecoveryCells, WAITING_MAX, recovery_cells};

@@ -4,7 +4,7 @@ use insight::diagnosis::TimeToGreen;
 use insight::words;
 
 use super::nodes::node_cells;
-use super::view::{View, recovery_cells};
+use super::view::{View, WaitingLine, recovery_cells};
 use crate::style::plain;
 
 /// Rows of a kind in one view. A log of a large cluster would have a thousand lines a second; `explain --json` has all.
@@ -43,7 +43,7 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
         )
     }));
     lines.extend(first(&view.followers, 0, "followers", |line| format!("  follower {line}")));
-    let waits = |line: &String| format!("  waits: {line}");
+    let waits = |line: &WaitingLine| format!("  waits: {}", line.text);
     lines.extend(first(&view.waiting, view.waiting_more, "copies wait", waits));
     if view.green != TimeToGreen::Now {
         lines.push(format!("  green {}: {}", view.green.words(), view.green.note()));

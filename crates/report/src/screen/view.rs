@@ -1,5 +1,7 @@
 //! What is shown of a live cluster.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use insight::diagnosis::{
@@ -13,8 +15,10 @@ use serde::Serialize;
 use super::findings::promised;
 use super::nodes::Nodes;
 
-/// The most waiting copies that have a line; the others are counted.
+/// The most lines of copies that wait; the other copies are counted.
 pub(crate) const WAITING_MAX: usize = 20;
+/// Shards that a line of copies that wait names; the others are counted.
+const NAMED_MAX: usize = 3;
 
 /// Where and how one looks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,14 +56,23 @@ pub struct View {
     pub nodes: Arc<Nodes>,
     /// A line for each follower.
     pub followers: Vec<String>,
-    /// A line for each of the first copies that wait.
-    pub waiting: Vec<String>,
-    /// How many wait besides.
+    /// Lines of copies that wait, those whose reason is told first.
+    pub waiting: Vec<WaitingLine>,
+    /// How many copies wait besides.
     pub waiting_more: usize,
     /// The verdict in a sentence.
     pub verdict: String,
     /// What is found, strongest first.
     pub found: Vec<Found>,
+}
+
+/// Copies of which the same is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WaitingLine {
+    /// Which they are, and why they wait.
+    pub text: String,
+    /// How many they are.
+    pub copies: usize,
 }
 
 /// Something that holds, on few lines.
@@ -172,29 +185,63 @@ fn followers(all: &[Follower]) -> Vec<String> {
     sorted.iter().map(line).collect()
 }
 
-/// Why each copy waits, on one line, and how many have none.
-fn waiting(all: &[WaitingCopy]) -> (Vec<String>, usize) {
-    let mut unassigned = all.iter().filter(|copy| copy.state == "UNASSIGNED");
-    let line = |copy: &WaitingCopy| {
-        let kind = if copy.primary { "primary" } else { "replica" };
-        // A node that already holds a copy always refuses another: that explains nothing.
-        let telling = copy.decisions.iter().find(|decision| decision.decider != "same_shard");
-        let delay = copy.delay_left_ms.map(|ms| {
-            let left = show_seconds((ms as f64 / 1e3).ceil());
-            format!("waits for its node to come back, {left} left")
-        });
-        let named = telling
-            .or(copy.decisions.first())
-            .map(|decision| format!("{}: {}", decision.decider, decision.explanation));
-        let why = delay
-            .or(named)
-            .or_else(|| copy.explanation.clone())
-            .or_else(|| Some(format!("{}; why it waits was not asked", copy.reason.as_deref()?)))
-            .unwrap_or_else(|| "why it waits was not asked".to_owned());
-        format!("{kind} of {}[{}]: {why}", copy.index, copy.shard)
+/// Why copies wait: a line for all of which the same is told, and how many copies have none. Of many copies a look asks
+/// for the reason of a few: the others share a line for each way in which they came to wait.
+fn waiting(all: &[WaitingCopy]) -> (Vec<WaitingLine>, usize) {
+    let mut alike: BTreeMap<(bool, bool, Cow<'_, str>), Vec<&WaitingCopy>> = BTreeMap::new();
+    for copy in all.iter().filter(|copy| copy.state == "UNASSIGNED") {
+        let told = told(copy);
+        let is_untold = told.is_none();
+        let why = told.unwrap_or_else(|| copy.reason.as_deref().unwrap_or_default().into());
+        alike.entry((is_untold, !copy.primary, why)).or_default().push(copy);
+    }
+    let hidden = alike.values().skip(WAITING_MAX).map(Vec::len).sum();
+    let line =
+        |((is_untold, _, why), copies): (&(bool, bool, Cow<'_, str>), &Vec<&WaitingCopy>)| {
+            let why = match (*is_untold, &**why) {
+                (false, told) => told.to_owned(),
+                (true, "") => "the cluster was not asked why".to_owned(),
+                (true, came_by) => format!("{came_by}; the cluster was not asked why"),
+            };
+            WaitingLine { text: format!("{}: {why}", waiting_names(copies)), copies: copies.len() }
+        };
+    (alike.iter().take(WAITING_MAX).map(line).collect(), hidden)
+}
+
+/// Why a copy waits, where the cluster said it. The words suit one copy and several.
+fn told(copy: &WaitingCopy) -> Option<Cow<'_, str>> {
+    // A node that already holds a copy always refuses another: that explains nothing.
+    let telling = copy.decisions.iter().find(|decision| decision.decider != "same_shard");
+    let delay = copy.delay_left_ms.map(|ms| {
+        let left = show_seconds((ms as f64 / 1e3).ceil());
+        format!("waiting for a node to come back, {left} left")
+    });
+    let named = telling
+        .or(copy.decisions.first())
+        .map(|decision| format!("{}: {}", decision.decider, decision.explanation));
+    delay.or(named).map(Cow::Owned).or_else(|| copy.explanation.as_deref().map(Cow::Borrowed))
+}
+
+/// `replica of logs[3]`, or `7 replicas of logs[3], logs[4], logs[5] and 4 more shards`; all are of one kind.
+fn waiting_names(copies: &[&WaitingCopy]) -> String {
+    let is_primary = copies.iter().any(|copy| copy.primary);
+    let who = match (copies.len(), is_primary) {
+        (1, true) => "primary".to_owned(),
+        (1, false) => "replica".to_owned(),
+        (several, true) => format!("{several} primaries"),
+        (several, false) => format!("{several} replicas"),
     };
-    let lines = unassigned.by_ref().take(WAITING_MAX).map(line).collect();
-    (lines, unassigned.count())
+    // Copies of one shard stand together.
+    let shards: Vec<_> =
+        copies.chunk_by(|a, b| (&a.index, a.shard) == (&b.index, b.shard)).collect();
+    let name = |shard: &&[&WaitingCopy]| format!("{}[{}]", shard[0].index, shard[0].shard);
+    let named: Vec<String> = shards.iter().take(NAMED_MAX).map(name).collect();
+    let more = match shards.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        1 => " and 1 more shard".to_owned(),
+        more => format!(" and {more} more shards"),
+    };
+    format!("{who} of {}{more}", named.join(", "))
 }
 
 /// What stands on the line of a recovery, by column.

@@ -12,7 +12,7 @@ use record::observation::{
 use record::{FORMAT, Line, Manifest, RunDir, Status};
 use report::Style;
 use report::live_page::Frame;
-use report::screen::{Place, Trails, View, draw, findings, plain_lines};
+use report::screen::{Place, Trails, View, WaitingLine, draw, findings, plain_lines};
 
 /// A recovery of 1 GB that its limiter holds at 40 MB/s, seen every second.
 fn look(s: u64) -> Observation {
@@ -153,15 +153,44 @@ fn of_many_copies_that_wait_the_first_are_shown_and_the_others_counted() {
         index: "logs".into(),
         shard,
         state: "UNASSIGNED".into(),
+        explanation: Some(format!("of {shard}")),
         ..WaitingCopy::default()
     };
-    let waiting: Arc<[WaitingCopy]> = (0..30).map(copy).collect();
-    let looks = [0, 1].map(|s| Observation { waiting: waiting.clone(), ..look(s) });
-    let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
-    let view = View::of(&series, &diagnose(&series), &Place::default());
+    let view = view_while((0..30).map(copy));
     let plain = plain_lines(&view, 8.0).join("\n");
     assert_eq!(plain.matches("waits:").count(), 20, "{plain}");
     assert!(plain.contains("and 10 more copies wait"), "{plain}");
+    let screen = shown(&view, 100, 40);
+    assert!(screen.iter().any(|line| line.starts_with("and 25 more")), "{}", screen.join("\n"));
+}
+
+/// The view while copies wait.
+fn view_while(waiting: impl Iterator<Item = WaitingCopy>) -> View {
+    let waiting: Arc<[WaitingCopy]> = waiting.collect();
+    let looks = [0, 1].map(|s| Observation { waiting: waiting.clone(), ..look(s) });
+    let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
+    View::of(&series, &diagnose(&series), &Place::default())
+}
+
+#[test]
+fn copies_that_nobody_asked_about_share_a_line_after_those_whose_reason_is_told() {
+    let asked = |shard: u32| (24..30).contains(&shard).then(|| format!("of {shard}"));
+    let copy = |shard| WaitingCopy {
+        index: "logs".into(),
+        shard,
+        state: "UNASSIGNED".into(),
+        reason: Some("NODE_LEFT".into()),
+        explanation: asked(shard),
+        ..WaitingCopy::default()
+    };
+    let view = view_while((0..30).map(copy));
+    let plain = plain_lines(&view, 8.0).join("\n");
+    let (first, last) =
+        (plain.find("waits: replica of logs[24]: of 24"), plain.find("24 replicas"));
+    assert!(first.is_some() && first < last, "{plain}");
+    let line = "waits: 24 replicas of logs[0], logs[1], logs[2] and 21 more shards: NODE_LEFT; the cluster was";
+    assert!(plain.contains(line) && plain.matches("waits:").count() == 7, "{plain}");
+    // What a line that has no room tells of is counted by copies.
     let screen = shown(&view, 100, 40);
     assert!(screen.iter().any(|line| line.starts_with("and 25 more")), "{}", screen.join("\n"));
 }
@@ -353,9 +382,10 @@ fn a_wide_terminal_has_no_holes() {
 fn a_copy_that_waits_says_why_on_a_narrow_terminal() {
     let mut view = view();
     let name = "replica of logs-application-production-europe-west-2026.11.25[17]";
+    let waits = |text: String| WaitingLine { text, copies: 1 };
     view.waiting = vec![
-        format!("{name}: throttling: [es-3] has the primary and sends 2 recoveries already"),
-        "replica of a[0]: soon".to_owned(),
+        waits(format!("{name}: throttling: [es-3] has the primary and sends 2 recoveries already")),
+        waits("replica of a[0]: soon".to_owned()),
     ];
     let line = |width: u16, holds: &str| {
         let screen = shown(&view, width, 24);
