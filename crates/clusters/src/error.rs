@@ -193,11 +193,6 @@ impl Error {
         }
     }
 
-    /// Whether the cluster does not take a value, or does not know the setting.
-    pub(crate) fn is_of_a_value(&self) -> bool {
-        matches!(self, Error::Refused { status: 400, .. })
-    }
-
     /// Whether what was asked for cannot be done as it was asked: nothing was started or changed.
     pub fn is_usage(&self) -> bool {
         matches!(

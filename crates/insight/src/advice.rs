@@ -356,7 +356,7 @@ impl Held<'_> {
         let figures = self.figures;
         let own = figures.limits.iter().find(|one| one.limit == limit).map(|one| one.share);
         let is_told = match &self.account {
-            Some(_) => Elapsed::LIMITS.contains(&limit),
+            Some(account) => account.tells(limit),
             // What precedes and follows the files is charged to what it waits for.
             None => !figures.limits.is_empty() && limit != Limit::Coordination,
         };

@@ -46,18 +46,20 @@ pub(crate) struct Elapsed {
     pub machine_cpu: Option<f64>,
     /// Mean cores that all nodes together used.
     pub nodes_cores: f64,
+    /// Whether there is a link that says when it carried anything.
+    pub sees_link: bool,
 }
 
 impl Elapsed {
-    /// The limits that are seen from outside.
-    pub(crate) const LIMITS: [Limit; 6] = [
-        Limit::LinkRate,
-        Limit::Throttle,
-        Limit::Latency,
-        Limit::Cpu,
-        Limit::Slots,
-        Limit::Coordination,
-    ];
+    /// Whether the time that a limit took is seen from outside.
+    pub(crate) fn tells(&self, limit: Limit) -> bool {
+        match limit {
+            Limit::LinkRate | Limit::Latency => self.sees_link,
+            Limit::Cpu => self.machine_cpu.is_some(),
+            Limit::Throttle | Limit::Slots | Limit::Coordination => true,
+            _ => false,
+        }
+    }
 
     /// Accounts for the `seconds` of a recovery. None without samples, or where a link does not say when it was busy.
     pub(crate) fn of(trace: &Trace<'_>, seconds: f64) -> Option<Elapsed> {
@@ -65,7 +67,7 @@ impl Elapsed {
         {
             return None;
         }
-        let mut elapsed = Elapsed::default();
+        let mut elapsed = Elapsed { sees_link: !trace.link.is_empty(), ..Elapsed::default() };
         let (mut cpu_s, mut cpu_known_s, mut cores_s) = (0.0, 0.0, 0.0);
         for interval in intervals(trace) {
             let left_s = seconds - elapsed.total_s;

@@ -172,6 +172,7 @@ mod tests {
     fn account(charged: &[(Limit, f64, f64)], unexplained_s: f64) -> Elapsed {
         let stages = [(Stage::Start, 2.5), (Stage::Files, 6.0), (Stage::Finish, 1.5)];
         Elapsed {
+            sees_link: true,
             total_s: 10.0,
             stages: stages.into(),
             limits: charged.iter().map(|(limit, all, _)| (*limit, *all)).collect(),

@@ -337,15 +337,11 @@ async fn restore_until(client: &LiveClient, journal: Journal, ends: Time) -> Res
         let expected = journal.head().cluster_uuid.clone();
         return Err(Error::OtherCluster { expected, found: identity.uuid });
     }
-    let done = match put_back(client, &journal, &Kept::new()).await {
-        // A setting that cannot be put back keeps no index.
-        Err(error) if !error.is_of_a_value() => return Err(error),
-        done => done,
-    };
+    let done = put_back(client, &journal, &Kept::new()).await?;
     for index in journal.indices() {
         remove(client, &identity, index, journal.late().may_be_made(index)).await?;
     }
-    Ok(Unsettled { journal, done: done?, ends })
+    Ok(Unsettled { journal, done, ends })
 }
 
 /// Deletes an index. One that is not there and may be made yet is waited for: the request to delete it would not stand

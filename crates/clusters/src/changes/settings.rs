@@ -83,6 +83,15 @@ pub struct PutBack {
     stays: [Values; SCOPES.len()],
     /// When the cluster was last asked for them.
     looked: Time,
+    /// What the cluster says of a value that it does not take back. It kept nothing else from being put back.
+    refused: Option<Error>,
+}
+
+impl PutBack {
+    /// Fails where the cluster did not take something back.
+    fn whole(mut self) -> Result<PutBack> {
+        self.refused.take().map_or(Ok(self), Err)
+    }
 }
 
 /// Puts back the settings in a journal, but for the lease; those that are `kept` to what they are there. The journal
@@ -106,20 +115,16 @@ async fn put_back_these(
         return Ok(done);
     }
     let there = ClusterSettings::ask(client).await?;
-    let mut refused = Ok(());
     for ((scope, rank), stays) in SCOPES.into_iter().zip(&mut done.stays) {
         let back = SettingsBack::of(journal, scope, there.at(scope), kept, which);
-        match set(client, rank, &back.set).await {
-            Err(error) if error.is_of_a_value() => refused = Err(error),
-            answer => answer?,
-        }
+        done.refused = set(client, rank, &back.set).await?.or(done.refused);
         for (name, value) in back.again {
-            set_again(client, rank, &name, &value).await?;
+            done.refused = set_again(client, rank, &name, &value).await?.or(done.refused);
         }
         done.left.extend(back.left);
         *stays = back.stays;
     }
-    refused.map(|()| done)
+    Ok(done)
 }
 
 /// Waits, behind [`put_back`], until nothing comes any more, and gives the lease back. A change that one host was sent
@@ -137,13 +142,13 @@ pub(super) async fn settle(
         let there = ClusterSettings::ask(client).await?;
         for ((scope, rank), stays) in SCOPES.into_iter().zip(&mut done.stays) {
             let came = journal.late().came(scope, there.at(scope), stays);
-            set(client, rank, &came).await?;
+            done.refused = set(client, rank, &came).await?.or(done.refused.take());
         }
         done.looked = looked;
     }
     let lease = put_back_these(client, journal, &Kept::new(), |name| name == LEASE).await?;
     done.left.extend(lease.left);
-    Ok(())
+    done.refused.take().or(lease.refused).map_or(Ok(()), Err)
 }
 
 /// Until when changes may come that this client was not answered.
@@ -159,25 +164,33 @@ pub(super) fn may_come_for(client: &LiveClient, journal: &Journal, ends: Time) -
     }
 }
 
-/// Sets values. Where the cluster refuses one of them it has set none: each is then sent alone, so that it keeps no
-/// other one from being set.
-async fn set(client: &LiveClient, rank: &str, values: &Values) -> Result<()> {
+/// Sets values; what the cluster says where it does not take one. It has set none of them then: each is sent alone, so
+/// that it keeps no other one from being set, and again while that brings another one, as some depend on others.
+async fn set(client: &LiveClient, rank: &str, values: &Values) -> Result<Option<Error>> {
     if values.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
-    match client.ask("PUT", SETTINGS, &json!({ rank: values })).await {
-        Err(error) if error.is_of_a_value() && values.len() > 1 => {}
-        answer => return answer.map(drop),
-    }
-    let mut refused = Ok(());
-    for (name, value) in values {
-        let body = json!({ rank: BTreeMap::from([(name, value)]) });
-        match client.ask("PUT", SETTINGS, &body).await {
-            Err(error) if error.is_of_a_value() => refused = Err(error),
-            answer => drop(answer?),
+    let mut refused = refusal(client.ask("PUT", SETTINGS, &json!({ rank: values })).await)?;
+    let (mut left, mut before): (Vec<_>, usize) = (values.iter().collect(), usize::MAX);
+    while refused.is_some() && values.len() > 1 && left.len() < before {
+        (before, refused) = (left.len(), None);
+        for (name, value) in std::mem::take(&mut left) {
+            let body = json!({ rank: BTreeMap::from([(name, value)]) });
+            if let Some(error) = refusal(client.ask("PUT", SETTINGS, &body).await)? {
+                left.push((name, value));
+                refused = Some(error);
+            }
         }
     }
-    refused
+    Ok(refused)
+}
+
+/// What the cluster says where it does not take a value, or does not know the setting.
+fn refusal<T>(answer: Result<T>) -> Result<Option<Error>> {
+    match answer {
+        Err(error @ Error::Refused { status: 400, .. }) => Ok(Some(error)),
+        answer => answer.map(|_| None),
+    }
 }
 
 /// Sets a setting to the value that it has, behind a change that may be made yet. Each alone: of several that are sent
@@ -187,13 +200,11 @@ async fn set_again(
     rank: &str,
     name: &str,
     original: &SettingValue,
-) -> Result<()> {
+) -> Result<Option<Error>> {
     let body = json!({ rank: BTreeMap::from([(name, original)]) });
-    match client.ask("PUT", SETTINGS, &body).await {
-        // A setting that the cluster does not know: it has refused the change, too.
-        Err(error) if error.is_of_a_value() && original.is_none() => Ok(()),
-        answer => answer.map(drop),
-    }
+    let refused = refusal(client.ask("PUT", SETTINGS, &body).await)?;
+    // A setting that the cluster does not know: it has refused the change, too.
+    Ok(refused.filter(|_| original.is_some()))
 }
 
 /// The name of a scope in the API; what nobody set is set for good.
@@ -288,7 +299,7 @@ impl BorrowedSettings {
     /// Puts everything but the lease back, and what is `kept` to what it is there. Settings may be changed again
     /// afterwards; where they are not, [`BorrowedSettings::settle`] comes next.
     pub async fn put_back(&self, kept: &Kept) -> Result<PutBack> {
-        put_back(&self.client, &self.journal, kept).await
+        put_back(&self.client, &self.journal, kept).await?.whole()
     }
 
     /// How long a change may come yet.

@@ -294,7 +294,8 @@ fn a_setting_that_cannot_be_put_back_keeps_the_journal_and_nothing_else() {
         cluster.manager.borrow_mut().set = BTreeMap::from(found("2mb"));
         cluster.manager.borrow_mut().indices.insert(INDEX.to_owned());
         let journal = Journal::open(&cluster.journal()).unwrap();
-        let error = restore(&cluster.client(QUICK), journal).await.err().unwrap();
+        let client = cluster.client(QUICK);
+        let error = restore(&client, journal).await.unwrap().settle(&client).await.unwrap_err();
         assert!(matches!(error, Error::Refused { status: 400, .. }), "{error}");
         assert_eq!(cluster.settings(), BTreeMap::from(found("1mb")));
         assert_eq!(cluster.manager.borrow().indices, BTreeSet::new());

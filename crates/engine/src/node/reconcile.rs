@@ -41,10 +41,14 @@ impl Unremoved {
         now >= again || core.env.timeout(again - now, changed).await.is_err()
     }
 
+    /// Takes note of a try that failed, unless the next one is awaited already.
     fn note_failure(&mut self, core: &Core) {
+        if self.again.is_some() {
+            return;
+        }
         self.tries = self.tries.saturating_add(1);
         let wait = AGAIN.delay(self.tries, core.env.random_u64()).max(AGAIN_MIN);
-        self.again = self.again.or(Some(core.env.now() + wait));
+        self.again = Some(core.env.now() + wait);
     }
 }
 

@@ -38,14 +38,16 @@ pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
         let mut nodes = [&last.source, &last.target].into_iter().flatten();
         other.knobs == found.knobs && nodes.any(|node| *node == found.node)
     };
+    // What else passes the limiter says nothing of how much it has in flight.
     let in_flight: Option<f64> =
         all.iter().filter(shares).map(|copying| copying.in_flight_bytes).sum();
+    let rate: f64 = all.iter().filter(shares).map(|copying| copying.rate_bytes_per_s).sum();
     Some(Busiest {
         node: found.node.clone(),
         node_bytes_per_s: found.node_bytes_per_s,
         limit_bytes_per_s: found.limit_bytes_per_s,
         knobs: found.knobs,
-        passes_in_ms: in_flight.map(|bytes| bytes / found.node_bytes_per_s * MS_PER_S),
+        passes_in_ms: in_flight.filter(|_| rate > 0.0).map(|bytes| bytes / rate * MS_PER_S),
     })
 }
 

@@ -1,6 +1,6 @@
 //! The diagnosis of a series of looks: every judge is asked, and the findings are put in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::observation::{Observation, Recovery};
 use record::{Line, RunDir};
@@ -18,7 +18,7 @@ use super::knobs::Knobs;
 use super::moving::moves;
 use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
-use super::series::Series;
+use super::series::{Series, Transfer};
 use super::snapshots::written;
 use super::streaming::{Streaming, streamings};
 use super::threshold::FAST_BYTES_PER_S;
@@ -50,8 +50,10 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// The finding that the headline names, the strongest whose cause is known, and how many there are besides.
     pub(crate) fn leading(&self) -> Option<(&Finding, String)> {
-        let known = self.findings.iter().find(|finding| finding.class != Class::Unknown);
-        let first = known.or(self.findings.first())?;
+        let known = |over: bool| {
+            self.findings.iter().find(|one| one.class != Class::Unknown && one.over == over)
+        };
+        let first = known(false).or_else(|| known(true)).or(self.findings.first())?;
         let others = match self.findings.len() - 1 {
             0 => String::new(),
             1 => "; 1 more finding".to_owned(),
@@ -89,11 +91,12 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
     healthy.extend(goes_on_beside(series));
     healthy.extend(replica_routing::avoided(series));
     let mut findings = merged(held);
+    mark_over(&mut findings, series);
     // More slots help only where the recoveries that have one leave room.
-    let held_by = findings
-        .iter()
-        .find(|f| !matches!(f.class, Class::Unknown | Class::Latency | Class::OperationReplay))
-        .map(|finding| finding.class.label());
+    let leaves_none =
+        |f: &&Finding| !matches!(f.class, Class::Unknown | Class::Latency | Class::OperationReplay);
+    let held_by = |over: bool| findings.iter().filter(leaves_none).find(|one| one.over == over);
+    let held_by = held_by(false).or_else(|| held_by(true)).map(|finding| finding.class.label());
     let mut waiting = of_waiting(series, held_by, &recovering);
     join_slots(&mut waiting, &mut findings);
     findings.extend(waiting);
@@ -145,10 +148,7 @@ fn of_recoveries<'s, 'a>(
     let (mut held, mut healthy) = (Vec::new(), Vec::new());
     for one in recovering {
         match recovery::judge(series, one, queue) {
-            Judged::Held(finding) => {
-                let last = one.transfer.last();
-                held.push((last, Finding { over: last.ended, ..*finding }));
-            }
+            Judged::Held(finding) => held.push((one.transfer.last(), *finding)),
             Judged::Healthy(sentence) => healthy.push(sentence),
         }
     }
@@ -174,10 +174,7 @@ fn joined(held: Vec<(&Recovery, Finding)>, flavour: &str) -> Vec<Finding> {
             .filter(holds)
             .max_by(|(_, a), (_, b)| a.strength.total_cmp(&b.strength));
         match strongest {
-            Some((_, known)) => {
-                known.over &= finding.over;
-                known.subjects.extend(finding.subjects);
-            }
+            Some((_, known)) => known.subjects.extend(finding.subjects),
             None => findings.push((recovery, finding)),
         }
     }
@@ -308,6 +305,18 @@ impl OfNodes {
     }
 }
 
+/// Marks findings of which all recoveries are over by the last look.
+pub(super) fn mark_over(findings: &mut [Finding], series: &Series<'_>) {
+    let (ended, going): (Vec<_>, Vec<_>) =
+        series.transfers().iter().partition(|transfer| transfer.last().ended);
+    let names = |all: Vec<&Transfer<'_>>| all.into_iter().map(Transfer::name).collect();
+    let (ended, going): (BTreeSet<String>, BTreeSet<String>) = (names(ended), names(going));
+    for finding in findings {
+        let is_over = |subject: &String| ended.contains(subject) && !going.contains(subject);
+        finding.over = !finding.subjects.is_empty() && finding.subjects.iter().all(is_over);
+    }
+}
+
 /// Strongest first; unknown causes come last. Of two that propose values for one setting, the first has its way.
 pub(super) fn sort(findings: &mut [Finding]) {
     let rank = |finding: &Finding| (finding.class == Class::Unknown, -finding.strength);
@@ -343,10 +352,8 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
         match merged.iter_mut().find(|other| finding.is_twin_of(other)) {
             Some(twin) => {
                 twin.subjects.extend(finding.subjects.iter().cloned());
-                twin.over &= finding.over;
                 if finding.strength > twin.strength {
-                    let (subjects, over) = (std::mem::take(&mut twin.subjects), twin.over);
-                    *twin = Finding { subjects, over, ..finding };
+                    *twin = Finding { subjects: std::mem::take(&mut twin.subjects), ..finding };
                 }
             }
             None => merged.push(finding),
@@ -405,5 +412,32 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
         (0, None) => format!("healthy: what recovered is done (health {status})"),
         (1, _) => "healthy: 1 recovery goes on and nothing holds it".to_owned(),
         (n, _) => format!("healthy: {n} recoveries go on and nothing holds them"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_now_leads_before_what_held_what_is_over() {
+        let of = |class: Class, over| Finding { over, ..Finding::of(class.rule(), "a", 0.9, "s") };
+        let leads = |findings: Vec<Finding>| {
+            let diagnosis = Diagnosis {
+                looked_ms: 5e3,
+                looks: 5,
+                findings,
+                healthy: Vec::new(),
+                notes: Vec::new(),
+                gaps: Vec::new(),
+                headline: String::new(),
+                probes: Vec::new(),
+            };
+            diagnosis.leading().map(|(first, _)| first.class)
+        };
+        let limit = of(Class::RateLimit, true);
+        assert_eq!(leads(vec![limit.clone(), of(Class::Cpu, false)]), Some(Class::Cpu));
+        assert_eq!(leads(vec![limit.clone(), of(Class::Unknown, false)]), Some(Class::RateLimit));
+        assert_eq!(leads(vec![limit]), Some(Class::RateLimit));
     }
 }

@@ -3,7 +3,7 @@
 use super::result::{Kind, ProbeResult, Reading};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::standstills;
-use crate::diagnosis::diagnose::{Diagnosis, headline, sort, unsettle};
+use crate::diagnosis::diagnose::{Diagnosis, headline, mark_over, sort, unsettle};
 use crate::diagnosis::finding::{Evidence, Finding, Lift, Next};
 use crate::diagnosis::rivals::{By, RuledOut};
 use crate::diagnosis::series::Series;
@@ -34,6 +34,7 @@ pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Seri
         }
     }
     diagnosis.probes = results;
+    mark_over(&mut diagnosis.findings, series);
     sort(&mut diagnosis.findings);
     diagnosis.headline = headline(diagnosis, series);
 }

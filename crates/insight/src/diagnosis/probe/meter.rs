@@ -14,7 +14,7 @@ pub(super) const RATE_MS: Threshold = at("ms of a recovery whose own rate counts
 /// What is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Meter {
-    /// Bytes a second of all recoveries of a kind in which a node takes part, or of all recoveries if no node is named.
+    /// Bytes a second of all recoveries that pass the same limiter of a node, or of all recoveries if no node is named.
     /// `steady` leaves out the steps in which one of them began or ended.
     Together { node: Option<String>, knobs: Option<Knobs>, steady: bool },
     /// Bytes a second of each recovery by itself.
@@ -41,7 +41,8 @@ impl Meter {
                 let counts = |recovery: &Recovery| {
                     let ends = [&recovery.source, &recovery.target];
                     node.as_ref().is_none_or(|node| ends.contains(&&Some(node.clone())))
-                        && knobs.is_none_or(|k| Knobs::of(recovery, series.flavour()) == k)
+                        && knobs
+                            .is_none_or(|k| Knobs::of(recovery, series.flavour()).rate == k.rate)
                 };
                 looks.windows(2).filter_map(|pair| together(pair, &counts, *steady)).collect()
             }

@@ -252,7 +252,17 @@ impl Hand {
             (Decision::Set(proposal), Some(changes)) => {
                 let lever = look.levers.iter().find(|lever| lever.name == proposal.setting);
                 let Some(lever) = lever else { return Ok(None) };
-                match changes.set(proposal, &lever.setting).await {
+                let set = match changes.renew().await {
+                    Ok(()) => changes.set(proposal, &lever.setting).await,
+                    error @ Err(Error::Leased { .. }) => error,
+                    // Nothing was sent.
+                    Err(error) => {
+                        self.steering.withdraw();
+                        self.trouble(error, account)?;
+                        return Ok(None);
+                    }
+                };
+                match set {
                     Ok(()) => {}
                     Err(error @ (Error::ChangedMeanwhile { .. } | Error::Leased { .. })) => {
                         self.steering.withdraw();
