@@ -190,6 +190,22 @@ fn a_limit_that_holds_is_followed_and_nothing_else_is_tried() {
     assert!(found.headline.starts_with("rate limit"), "{}", found.headline);
 }
 
+/// A recovery that ends while probes are made is over when they are told.
+#[test]
+fn what_ended_while_probes_were_made_is_over() {
+    let mut model = Model::new("narrows", |now| now.limit.min(9e7));
+    model.bytes = 45e7;
+    (0..=12).for_each(|_| model.look());
+    let mut diagnosis = diagnose(&model.series());
+    assert!(!diagnosis.findings[0].over, "{diagnosis:#?}");
+    while !model.looks[model.looks.len() - 1].1.recoveries[0].ended {
+        model.look();
+    }
+    apply(&mut diagnosis, Vec::new(), &model.series());
+    assert!(diagnosis.findings[0].over, "{diagnosis:#?}");
+    assert!(diagnosis.headline.contains(", now over: "), "{}", diagnosis.headline);
+}
+
 /// 1 MB in flight at 210 kB/s: what was sent at the old rate arrives for five seconds more.
 #[test]
 fn a_probe_waits_until_what_was_in_flight_has_passed() {

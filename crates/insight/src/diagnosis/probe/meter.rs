@@ -143,4 +143,26 @@ mod tests {
         let span = Span { from_ms: 0.0, to_ms: f64::INFINITY };
         assert_eq!(meter.samples(&series, span, false), [1e7, 1e7]);
     }
+
+    /// A restore and a recovery, each 10 MB/s, pass one limiter.
+    #[test]
+    fn all_that_pass_a_limiter_are_measured_together() {
+        let look = |s: u64| {
+            let peer = Recovery {
+                stage: "INDEX".into(),
+                target: Some("b".into()),
+                recovered_bytes: Some(s * 10_000_000),
+                ..Recovery::default()
+            };
+            let restore = Recovery { repository: Some("backup".into()), shard: 1, ..peer.clone() };
+            let elsewhere = Recovery { target: Some("c".into()), shard: 2, ..peer.clone() };
+            Observation { recoveries: vec![peer, restore, elsewhere], ..Observation::default() }
+        };
+        let looks = [look(1), look(2)];
+        let series = Series::new([1e3, 2e3].into_iter().zip(&looks));
+        let knobs = Some(Knobs::of_peers(series.flavour()));
+        let meter = Meter::Together { node: Some("b".to_owned()), knobs, steady: true };
+        let span = Span { from_ms: 0.0, to_ms: f64::INFINITY };
+        assert_eq!(meter.samples(&series, span, false), [2e7]);
+    }
 }
