@@ -207,7 +207,7 @@ impl Execution<'_> {
             Collectors::new(&request.aggregations, resolver, self.limits.max_buckets, matching)?;
         let order = (request, keys, group.as_ref());
         if searcher.segment_readers().is_empty() {
-            top::check(order, self.mapping, now_ms)?;
+            Top::new(order, (self.mapping, now_ms), (None, self.findings.as_ref()), 0)?;
         }
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
@@ -215,7 +215,7 @@ impl Execution<'_> {
                 break;
             }
             collectors.enter(segment, reader, self.findings)?;
-            let of = (reader, self.findings.as_ref());
+            let of = (Some(reader), self.findings.as_ref());
             let mut top = Top::new(order, (self.mapping, now_ms), of, base)?;
             base += u64::from(reader.max_doc());
             if let Some(bounds) = top.bounds().filter(|_| sorts_only) {

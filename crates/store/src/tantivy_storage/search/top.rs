@@ -73,23 +73,25 @@ pub(super) struct Top<'a> {
 }
 
 impl<'a> Top<'a> {
-    /// For a segment whose first document is number `base` of the view. The request's order is that of `keys`.
+    /// For a segment whose first document is number `base` of the view. The request's order is that of `keys`. Fails
+    /// where an index cannot be sorted so: one without segments is asked as others are.
     pub(super) fn new(
         (request, keys, group): (&SearchRequest, &'a [SortKey], Option<&'a SortKey>),
         (mapping, now_ms): (&Mapping, i64),
-        (segment, findings): (&SegmentReader, &Findings),
+        (segment, findings): (Option<&SegmentReader>, &Findings),
         base: u64,
     ) -> Result<Self> {
-        let key = |of| key(of, mapping, Some(segment), base, now_ms);
+        let key = |of| key(of, mapping, segment, base, now_ms);
         let keys: Vec<Key<'a>> = keys.iter().map(key).collect::<Result<_>>()?;
-        let after = after(&keys, request, mapping, now_ms)?;
+        let after: Option<Result<Vec<Bits>>> = request.search_after.as_ref().map(|values| {
+            let pairs = keys.iter().zip(values);
+            pairs.map(|(key, value)| key.bits_after(value, mapping, now_ms)).collect()
+        });
+        let after = after.transpose()?;
         let group = group.map(key).transpose()?;
-        let bounds = match keys
-            .first()
-            .filter(|_| group.is_none())
-            .map(|first| (&first.key.target, &first.source))
-        {
-            Some((SortTarget::Field(path), Source::Field(column))) => {
+        let first = keys.first().filter(|_| group.is_none());
+        let bounds = match (first.map(|first| (&first.key.target, &first.source)), segment) {
+            (Some((SortTarget::Field(path), Source::Field(column))), Some(segment)) => {
                 findings.bounds(segment, path, column)?
             }
             _ => None,
@@ -229,31 +231,6 @@ impl<'a> Top<'a> {
     }
 }
 
-/// Whether an index can be sorted so, and go on behind such values: a view without segments is asked as others are.
-pub(super) fn check(
-    (request, keys, group): (&SearchRequest, &[SortKey], Option<&SortKey>),
-    mapping: &Mapping,
-    now_ms: i64,
-) -> Result<()> {
-    let key = |of| key(of, mapping, None, 0, now_ms);
-    let keys: Vec<Key<'_>> = keys.iter().map(key).collect::<Result<_>>()?;
-    group.map(key).transpose()?;
-    after(&keys, request, mapping, now_ms).map(drop)
-}
-
-fn after(
-    keys: &[Key<'_>],
-    request: &SearchRequest,
-    mapping: &Mapping,
-    now_ms: i64,
-) -> Result<Option<Vec<Bits>>> {
-    let after = request.search_after.as_ref().map(|values| {
-        let pairs = keys.iter().zip(values);
-        pairs.map(|(key, value)| key.bits_after(value, mapping, now_ms)).collect()
-    });
-    after.transpose()
-}
-
 /// The field that an index without it is sorted as if it had. Nothing tells those apart that differ in how exact their
 /// values are: there are none.
 fn unmapped(name: &str) -> Result<Field> {
@@ -315,7 +292,7 @@ fn key<'a>(
         _ => {}
     }
     if let SortMissing::Value(literal) = &key.key.missing {
-        key.missing = key.bits_of(literal, path, mapping, now_ms)?;
+        key.missing = key.bits_of(literal, mapping, now_ms)?;
     }
     Ok(key)
 }
@@ -412,14 +389,11 @@ impl Key<'_> {
     }
 
     /// The bits of a value that was given in a request.
-    fn bits_of(
-        &self,
-        literal: &Literal,
-        path: &str,
-        mapping: &Mapping,
-        now_ms: i64,
-    ) -> Result<Bits> {
-        let Source::Field(column) = &self.source else { return Ok(self.missing) };
+    fn bits_of(&self, literal: &Literal, mapping: &Mapping, now_ms: i64) -> Result<Bits> {
+        let (SortTarget::Field(path), Source::Field(column)) = (&self.key.target, &self.source)
+        else {
+            return Ok(self.missing);
+        };
         let unmapped = self.key.unmapped_type.as_deref().and_then(|name| unmapped(name).ok());
         let Some(mapped) = mapping.field(path).or(unmapped.as_ref()) else {
             return Ok(self.missing);
@@ -443,16 +417,14 @@ impl Key<'_> {
             Literal::Integer(number) => *number as f64,
             other => other.text().parse().unwrap_or(f64::NAN),
         };
-        let path = match &self.key.target {
-            SortTarget::Field(path) => path,
+        let kind = match &self.source {
+            Source::Field(column) => column.kind(),
             _ if number.is_nan() => {
                 let reason = format!("Failed to parse search_after value [{}]", literal.text());
                 return Err(illegal(reason).into());
             }
-            SortTarget::Score | SortTarget::Distance(_) => {
-                return Ok(self.directed(double_bits(number)));
-            }
-            SortTarget::Doc => return Ok(self.directed(number.max(0.0) as u64)),
+            Source::Score | Source::Distance(..) => return Ok(self.directed(double_bits(number))),
+            Source::Doc(_) => return Ok(self.directed(number.max(0.0) as u64)),
         };
         match literal {
             // What stands for a number that is missing comes back as it went.
@@ -460,21 +432,13 @@ impl Key<'_> {
                 Ok(self.missing)
             }
             // A scroll goes on behind the number itself, a client behind what a hit shows of it.
-            _ if self.is_double() && number.is_infinite() => Ok(self.directed(double_bits(number))),
+            _ if kind.is_float() && number.is_infinite() => Ok(self.directed(double_bits(number))),
             // Dates and booleans come back as the numbers that hits show.
-            Literal::Integer(number) if self.is_whole() => Ok(self.directed(long_bits(*number))),
-            literal => self.bits_of(literal, path, mapping, now_ms),
+            Literal::Integer(number) if !kind.is_float() && !kind.is_set() => {
+                Ok(self.directed(long_bits(*number)))
+            }
+            literal => self.bits_of(literal, mapping, now_ms),
         }
-    }
-
-    fn is_double(&self) -> bool {
-        let Source::Field(column) = &self.source else { return false };
-        column.kind().is_float()
-    }
-
-    fn is_whole(&self) -> bool {
-        let Source::Field(column) = &self.source else { return false };
-        !self.is_double() && !matches!(column.kind(), FieldType::Keyword | FieldType::Ip)
     }
 
     /// What a hit shows where it has no value.
