@@ -67,7 +67,6 @@ use query::{
 
 use self::aggregate::Collectors;
 pub use self::aggregated::Aggregated;
-use self::aggregated::Found;
 pub(crate) use self::bounds::Findings;
 use self::bounds::{BLOCK, Bounds};
 pub(crate) use self::failed::Failed;
@@ -77,7 +76,7 @@ use self::matching::Matching;
 use self::resolve::Resolver;
 use self::shown::show_columns;
 use self::top::Top;
-use self::top_hits::{Best, BestSearch};
+use self::top_hits::BestSearch;
 use self::value::check_collapsible;
 use crate::tantivy_storage::schema::{ID, ROUTING, SEQ_NO, SOURCE, VERSION};
 use crate::tantivy_storage::stored::{STORE_CACHE_BLOCKS, Stored, StoredFields};
@@ -119,20 +118,19 @@ impl Execution<'_> {
             return Ok(hits);
         };
         // The hits of some, and the aggregations of all.
-        let (must, filter) = (vec![self.request.query.clone()], vec![filter.clone()]);
-        let query = BoolQuery { must, filter, ..BoolQuery::default() };
-        let plain = SearchRequest { post_filter: None, ..self.request.clone() };
+        let whole = self.request;
         let request = SearchRequest {
-            query: Query::of(QueryKind::Bool(Box::new(query))),
+            query: narrowed(&whole.query, vec![filter.clone()]),
+            post_filter: None,
             aggregations: Vec::new(),
-            ..plain.clone()
+            ..whole.clone()
         };
         let mut hits = Execution { request: &request, ..*self }.run(searcher)?;
-        if !plain.aggregations.is_empty() {
+        if !whole.aggregations.is_empty() {
             let request = SearchRequest {
-                query: plain.query,
-                aggregations: plain.aggregations,
-                min_score: plain.min_score,
+                query: whole.query.clone(),
+                aggregations: whole.aggregations.clone(),
+                min_score: whole.min_score,
                 size: 0,
                 ..SearchRequest::default()
             };
@@ -247,27 +245,11 @@ impl Execution<'_> {
         let mut aggregations = Bytes::new();
         if !request.aggregations.is_empty() {
             let mut found = collectors.finish()?;
-            found.hits = self.top_hits(searcher, &found)?;
+            let best = BestSearch { execution: self, searcher, ranges: &found.ranges };
+            found.hits = best.all(&found.results)?;
             aggregations = found.encode()?;
         }
         Ok(ShardHits { total, more, max_score, hits, aggregations, timed_out: false })
-    }
-
-    /// The best documents of the buckets that were found, where they are asked for.
-    fn top_hits(&self, searcher: &Searcher, found: &Found) -> Result<BTreeMap<String, Best>> {
-        let search = |request: &SearchRequest| -> Result<(ShardHits, Vec<FetchedHit>)> {
-            let hits = Execution { request, ..*self }.run(searcher)?;
-            let places: Vec<(u32, u32)> =
-                hits.hits.iter().map(|hit| (hit.segment, hit.doc)).collect();
-            let mut documents = fetch(searcher, &places, request.source.enabled)?;
-            for document in &mut documents {
-                document.source =
-                    document.source.take().and_then(|source| request.source.apply(&source));
-            }
-            Ok((hits, documents))
-        };
-        let Execution { request, mapping, .. } = *self;
-        BestSearch { request, mapping, ranges: &found.ranges, search: &search }.all(&found.results)
     }
 
     /// Looks at the blocks of a segment that may hold the best hits first, in rounds of ever more blocks, until no
@@ -320,6 +302,12 @@ impl Execution<'_> {
         all.truncate(self.wanted());
         all
     }
+}
+
+/// What a query matches and filters let pass, with the scores of the query.
+fn narrowed(query: &Query, filter: Vec<Query>) -> Query {
+    let of = BoolQuery { must: vec![query.clone()], filter, ..BoolQuery::default() };
+    Query::of(QueryKind::Bool(Box::new(of)))
 }
 
 /// Reads the documents of hits.

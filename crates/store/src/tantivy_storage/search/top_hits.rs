@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tantivy::Searcher;
 use tantivy::aggregation::intermediate_agg_result::IntermediateAggregationResults as Results;
 
 use query::aggregation::{Aggregation, AggregationKind, Filters, RangeBucket};
 use query::{
-    BoolQuery, DateFormat, FetchedHit, FieldQuery, FieldType, Literal, Mapping, Query, QueryKind,
-    RangeEnd, RangeQuery, SearchRequest, ShardHit, ShardHits, ShownHit, Text, TopHits,
-    TrackTotalHits, compare_hits, illegal, mapping,
+    BoolQuery, DateFormat, FetchedHit, FieldQuery, FieldType, Literal, Query, QueryKind, RangeEnd,
+    RangeQuery, SearchRequest, ShardHit, ShardHits, ShownHit, Text, TopHits, TrackTotalHits,
+    compare_hits, illegal, mapping,
 };
 
 use super::failed::Result;
 use super::rows::{ranges_key, rows};
+use super::{Execution, fetch, narrowed};
 
 /// The best documents of a bucket.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -77,24 +79,21 @@ impl Best {
     }
 }
 
-/// Finds hits of the shard, and reads their documents.
-pub(super) type Search<'a> = dyn Fn(&SearchRequest) -> Result<(ShardHits, Vec<FetchedHit>)> + 'a;
-
 /// Finds the best documents of the buckets of a shard.
 pub(super) struct BestSearch<'a> {
     /// The whole search.
-    pub(super) request: &'a SearchRequest,
-    pub(super) mapping: &'a Mapping,
+    pub(super) execution: &'a Execution<'a>,
+    pub(super) searcher: &'a Searcher,
     /// Of dates, as the shard read them.
     pub(super) ranges: &'a BTreeMap<String, Vec<RangeBucket>>,
-    pub(super) search: &'a Search<'a>,
 }
 
 impl BestSearch<'_> {
     /// Of all buckets that the shard found, by the path to them.
     pub(super) fn all(&self, results: &Results) -> Result<BTreeMap<String, Best>> {
         let mut found = BTreeMap::new();
-        self.below(&self.request.aggregations, Some(results), ("", &[]), &mut found)?;
+        let asked = &self.execution.request.aggregations;
+        self.below(asked, Some(results), ("", &[]), &mut found)?;
         Ok(found)
     }
 
@@ -121,20 +120,24 @@ impl BestSearch<'_> {
     }
 
     fn best(&self, asked: &TopHits, within: &[Query]) -> Result<Best> {
-        let (must, filter) = (vec![self.request.query.clone()], within.to_vec());
-        let query = BoolQuery { must, filter, ..BoolQuery::default() };
+        let whole = self.execution.request;
         let request = SearchRequest {
-            query: Query::of(QueryKind::Bool(Box::new(query))),
+            query: narrowed(&whole.query, within.to_vec()),
             size: asked.from + asked.size,
             sort: asked.sort.clone(),
             source: asked.source.clone(),
             column_fields: asked.column_fields.clone(),
-            min_score: self.request.min_score,
+            min_score: whole.min_score,
             track_total_hits: TrackTotalHits::All,
             ..SearchRequest::default()
         };
-        let (ShardHits { total, hits, .. }, documents) = (self.search)(&request)?;
-        let hits = hits.into_iter().zip(documents).map(|(mut found, document)| {
+        let found = Execution { request: &request, ..*self.execution }.run(self.searcher)?;
+        let ShardHits { total, hits, .. } = found;
+        let places: Vec<(u32, u32)> = hits.iter().map(|hit| (hit.segment, hit.doc)).collect();
+        let documents = fetch(self.searcher, &places, asked.source.enabled)?;
+        let hits = hits.into_iter().zip(documents).map(|(mut found, mut document)| {
+            let source = document.source.take();
+            document.source = source.and_then(|source| asked.source.apply(&source));
             // As in the field: not where they are sorted by anything else, even if scores are a part of that.
             found.score = found.score.filter(|_| asked.sort.is_empty());
             BestHit { index: String::new(), found, document }
@@ -144,36 +147,29 @@ impl BestSearch<'_> {
 
     /// What the documents of a bucket match.
     fn bucket(&self, of: &Aggregation, key: &Literal) -> Result<Query> {
-        let kind = self.mapping.field(&of.field).map(|field| field.kind);
+        let kind = self.execution.mapping.field(&of.field).map(|field| field.kind);
         let is_date = kind == Some(FieldType::Date);
-        let place = key.number() as usize;
-        let ends = |range: Option<&RangeBucket>| {
-            range.map_or((None, None), |range| (range.from, range.to))
+        let (number, place) = (key.number(), key.number() as usize);
+        let within = |ranges: Option<&[RangeBucket]>| {
+            let range = ranges.and_then(|ranges| ranges.get(place));
+            between(range.map_or((None, None), |range| (range.from, range.to)), (is_date, false))
         };
         let asked = match &of.kind {
             AggregationKind::Filters(filters) => return Ok(of_filters(filters, place)),
             // All documents of a shard are of its index.
             _ if of.field == mapping::INDEX => return Ok(Query::of(QueryKind::MatchAll)),
             AggregationKind::Terms { .. } => match (kind, key) {
-                (Some(FieldType::Date), key) => {
-                    let moment = Some(key.number());
-                    between((moment, moment), (is_date, true))
-                }
-                (Some(FieldType::Boolean), key) => {
-                    FieldQuery::Term(Literal::Boolean(key.number() == 1.0))
-                }
+                (Some(FieldType::Date), _) => between((Some(number), Some(number)), (true, true)),
+                (Some(FieldType::Boolean), _) => FieldQuery::Term(Literal::Boolean(number == 1.0)),
                 (_, Literal::Address(_)) => FieldQuery::Term(Literal::Text(key.text())),
                 (_, key) => FieldQuery::Term(key.clone()),
             },
             AggregationKind::Histogram(histogram) => {
-                let start = key.number();
-                between((Some(start), Some(histogram.next(start))), (is_date, false))
+                between((Some(number), Some(histogram.next(number))), (is_date, false))
             }
-            AggregationKind::Range(ranges) => between(ends(ranges.get(place)), (is_date, false)),
+            AggregationKind::Range(ranges) => within(Some(ranges)),
             AggregationKind::DateRange(_) => {
-                let ranges = self.ranges.get(&ranges_key(of));
-                let range = ranges.and_then(|ranges| ranges.get(place));
-                between(ends(range), (is_date, false))
+                within(self.ranges.get(&ranges_key(of)).map(Vec::as_slice))
             }
             _ => return Err(illegal("[top_hits] is not supported within these buckets").into()),
         };
@@ -183,14 +179,12 @@ impl BestSearch<'_> {
 
 /// The documents of one of the buckets of `filters`, behind the last of which is the one of those that match none.
 fn of_filters(filters: &Filters, place: usize) -> Query {
-    filters.filters.get(place).map_or_else(
-        || {
-            let must_not = filters.filters.iter().map(|(_, query)| query.clone()).collect();
-            let none = BoolQuery { must_not, ..BoolQuery::default() };
-            Query::of(QueryKind::Bool(Box::new(none)))
-        },
-        |(_, query)| query.clone(),
-    )
+    if let Some((_, query)) = filters.filters.get(place) {
+        return query.clone();
+    }
+    let must_not = filters.filters.iter().map(|(_, query)| query.clone()).collect();
+    let none = BoolQuery { must_not, ..BoolQuery::default() };
+    Query::of(QueryKind::Bool(Box::new(none)))
 }
 
 /// A range of numbers, or of milliseconds, with its last value or without it.
