@@ -2,7 +2,7 @@
 
 use tantivy::collector::{Collector, TopDocs};
 use tantivy::query::{AllQuery, ConstScoreQuery, Weight};
-use tantivy::{COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, SegmentReader, TERMINATED};
+use tantivy::{COLLECT_BLOCK_BUFFER_LEN, DocSet, SegmentReader, TERMINATED};
 
 use query::{DEFAULT_TRACK_TOTAL_HITS, ShardHit, ShardHits, TrackTotalHits};
 
@@ -79,11 +79,10 @@ impl Execution<'_> {
         before: usize,
     ) -> Result<Vec<ShardHit>> {
         let (mut hits, wanted) = (Vec::new(), self.wanted().saturating_sub(before));
-        let alive = reader.alive_bitset();
         let mut scorer = weight.scorer(reader, 1.0)?;
         let mut doc = scorer.doc();
         while doc != TERMINATED && hits.len() < wanted {
-            if alive.is_none_or(|alive| alive.is_alive(doc)) {
+            if !reader.is_deleted(doc) {
                 let score = scorer.score();
                 let (sort, score) = (self.shown_sort(score), Some(score));
                 hits.push(ShardHit { segment, doc, score, sort, ..ShardHit::default() });
@@ -104,12 +103,11 @@ fn count_in(
     if limit == u64::MAX || search.query.is::<AllQuery>() {
         return weight.count(segment).map(u64::from);
     }
-    let (mut scorer, alive, mut count) = (weight.scorer(segment, 1.0)?, segment.alive_bitset(), 0);
+    let (mut scorer, mut count) = (weight.scorer(segment, 1.0)?, 0);
     let mut docs = [0; COLLECT_BLOCK_BUFFER_LEN];
     while count < limit {
         let found = scorer.fill_buffer(&mut docs);
-        let lives = |doc: &&DocId| alive.is_none_or(|alive| alive.is_alive(**doc));
-        count += docs[..found].iter().filter(lives).count() as u64;
+        count += docs[..found].iter().filter(|doc| !segment.is_deleted(**doc)).count() as u64;
         if found < docs.len() {
             break;
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tantivy::aggregation::{ValueSource, ValueSourceProvider};
 use tantivy::columnar::{Cardinality, ColumnType};
 use tantivy::query::Weight;
-use tantivy::{DocId, SegmentReader};
+use tantivy::{BitSet, DocId, SegmentReader};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use query::aggregation::{Distances, RangeBucket};
@@ -52,25 +52,24 @@ impl fmt::Debug for Matches {
 }
 
 impl Matches {
-    /// For each query a bit for each document of a segment that matches.
-    pub(super) fn open(&self, segment: &SegmentReader) -> tantivy::Result<Vec<Vec<u64>>> {
+    /// For each query the documents of a segment that match.
+    pub(super) fn open(&self, segment: &SegmentReader) -> tantivy::Result<Vec<BitSet>> {
         let open = |weight: &dyn Weight| {
-            let mut bits = vec![0u64; segment.max_doc() as usize / 64 + 1];
+            let mut found = BitSet::with_max_value(segment.max_doc());
             weight.for_each_no_score(segment, &mut |docs| {
-                docs.iter().for_each(|doc| bits[*doc as usize / 64] |= 1 << (doc % 64));
+                docs.iter().for_each(|doc| _ = found.insert(*doc));
             })?;
-            Ok(bits)
+            Ok(found)
         };
         self.weights.iter().map(|weight| open(weight.as_ref())).collect()
     }
 
-    fn put(&self, bits: &[Vec<u64>], doc: DocId, values: &mut Vec<u64>) {
+    fn put(&self, found: &[BitSet], doc: DocId, values: &mut Vec<u64>) {
         let before = values.len();
-        let fits = bits.iter().map(|bits| bits[doc as usize / 64] >> (doc % 64) & 1 == 1);
-        let places = (0u32..).zip(fits).filter(|(_, fits)| *fits).map(|(place, _)| place);
-        values.extend(places.map(|place| double_bits(place.into())));
+        let fits = (0u32..).zip(found).filter(|(_, found)| found.contains(doc));
+        values.extend(fits.map(|(place, _)| double_bits(place.into())));
         if self.other && values.len() == before {
-            values.push(double_bits(bits.len() as f64));
+            values.push(double_bits(found.len() as f64));
         }
     }
 }
@@ -138,7 +137,7 @@ pub(super) struct Source {
     /// Of texts by ordinal; 0 where it was not needed yet.
     hashes: Vec<u64>,
     /// Of queries the documents that match.
-    matched: Vec<Vec<u64>>,
+    matched: Vec<BitSet>,
     /// The bits of a sample that are kept.
     mask: u64,
     bits: Vec<u64>,

@@ -38,11 +38,9 @@ impl Matching<'_> {
         segment: &SegmentReader,
         see: &mut dyn FnMut(DocId, Score),
     ) -> tantivy::Result<()> {
-        let alive = segment.alive_bitset();
         self.weight.for_each(segment, &mut |doc, score| {
-            let lives = alive.is_none_or(|alive| alive.is_alive(doc));
             let is_low = self.min_score.is_some_and(|least| score < least);
-            if lives && !is_low && !self.is_over() {
+            if !segment.is_deleted(doc) && !is_low && !self.is_over() {
                 see(doc, score);
             }
         })

@@ -261,7 +261,7 @@ impl Execution<'_> {
         bounds: &Bounds,
         top: &mut Top<'_>,
     ) -> tantivy::Result<()> {
-        let (alive, mut docs) = (segment.alive_bitset(), Vec::with_capacity(BLOCK as usize));
+        let mut docs = Vec::with_capacity(BLOCK as usize);
         let mut blocks: Vec<u32> = (0..bounds.blocks()).collect();
         blocks.sort_by_cached_key(|block| top.promise(bounds, *block));
         let (mut left, mut round) = (&mut blocks[..], FIRST_ROUND_BLOCKS);
@@ -281,7 +281,7 @@ impl Execution<'_> {
                 }
                 docs.clear();
                 while doc < within.end {
-                    if alive.is_none_or(|alive| alive.is_alive(doc)) {
+                    if !segment.is_deleted(doc) {
                         docs.push(doc);
                     }
                     doc = scorer.advance();

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use tantivy::aggregation::{ValueSource, ValueSourceProvider};
 use tantivy::columnar::{Cardinality, ColumnType};
 use tantivy::index::SegmentId;
-use tantivy::{DocId, Searcher, SegmentReader};
+use tantivy::{BitSet, DocId, Searcher, SegmentReader};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use query::aggregation::Aggregation;
@@ -154,7 +154,7 @@ impl Tuples {
     fn least(
         &mut self,
         (segment, matching): (&SegmentReader, Matching<'_>),
-        around: &[Vec<u64>],
+        around: &[BitSet],
         size: usize,
         is_new: &dyn Fn(&Vec<Literal>) -> bool,
     ) -> Result<Vec<(Bits, Vec<Literal>)>> {
@@ -163,8 +163,7 @@ impl Tuples {
         let (mut least, mut old, mut new) = (BTreeSet::<Bits>::new(), None::<Bits>, None::<Bits>);
         let mut has_too_many = false;
         matching.each(segment, |doc| {
-            let is_within = |bits: &Vec<u64>| bits[doc as usize / 64] >> (doc % 64) & 1 == 1;
-            if has_too_many || !around.iter().all(is_within) {
+            if has_too_many || !around.iter().all(|found| found.contains(doc)) {
                 return;
             }
             let may_have = self.each(doc, |columns, tuple| {
