@@ -7,7 +7,7 @@ use tantivy::columnar::{Column as Library, ColumnIndex, ColumnType, StrColumn};
 use tantivy::{DocId, SegmentReader, f64_to_u64};
 pub(super) use tantivy::{i64_to_u64 as long_bits, u64_to_f64 as double_of, u64_to_i64 as long_of};
 
-use query::FieldType;
+use query::{FieldType, Literal};
 
 /// Nanoseconds of a millisecond. Copies of earlier builds keep dates in nanoseconds, everybody else in milliseconds.
 const NANOS: i64 = 1_000_000;
@@ -128,6 +128,26 @@ impl Column {
                 true => call(double_of(bits as u64)),
                 false => call(long_of(bits as u64) as f64),
             });
+        }
+    }
+
+    /// Reads the bits of the values of a document; of a set each once, in order.
+    pub(super) fn read_bits(&self, doc: DocId, found: &mut Vec<u128>) {
+        found.clear();
+        self.each_bits(doc, |bits| found.push(bits));
+        if self.kind.is_set() {
+            found.sort_unstable();
+            found.dedup();
+        }
+    }
+
+    /// The value with such bits: dates are milliseconds since 1970, booleans 0 and 1.
+    pub(super) fn literal(&self, bits: u128) -> Literal {
+        match self.texts() {
+            Some(texts) => Literal::Text(text_of(texts, bits as u64)),
+            None if self.kind == FieldType::Ip => Literal::Address(Ipv6Addr::from_bits(bits)),
+            None if self.kind.is_float() => Literal::Float(double_of(bits as u64)),
+            None => Literal::Integer(long_of(bits as u64)),
         }
     }
 

@@ -2,7 +2,6 @@
 //! months, by ranges that overlap, or by milliseconds.
 
 use std::fmt;
-use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use tantivy::aggregation::{ValueSource, ValueSourceProvider};
@@ -205,13 +204,11 @@ impl Source {
 
     /// The value with such bits.
     pub(super) fn literal(&self, bits: u128) -> Literal {
-        let is_start = matches!(self.computed.reading, Reading::Start(_));
-        match (self.column.texts(), &self.computed.missing, self.column.kind()) {
-            (Some(texts), ..) => Literal::Text(text_of(texts, bits as u64)),
-            (None, Some((_, text)), FieldType::Keyword) => Literal::Text(text.clone()),
-            (.., FieldType::Ip) => Literal::Address(Ipv6Addr::from_bits(bits)),
-            (.., kind) if kind.is_float() || is_start => Literal::Float(double_of(bits as u64)),
-            _ => Literal::Integer(long_of(bits as u64)),
+        let is_text = self.column.kind() == FieldType::Keyword;
+        match (&self.computed.reading, &self.computed.missing, self.column.texts()) {
+            (Reading::Start(_), ..) => Literal::Float(double_of(bits as u64)),
+            (_, Some((_, text)), None) if is_text => Literal::Text(text.clone()),
+            _ => self.column.literal(bits),
         }
     }
 
@@ -290,12 +287,7 @@ impl ValueSource for Source {
                     }
                 }
                 _ => {
-                    found.clear();
-                    self.column.each_bits(*doc, |bits| found.push(bits));
-                    if self.column.kind().is_set() {
-                        found.sort_unstable();
-                        found.dedup();
-                    }
+                    self.column.read_bits(*doc, &mut found);
                     found.iter().for_each(|bits| self.put(*bits, values));
                     if found.is_empty() {
                         self.put_missing(values);

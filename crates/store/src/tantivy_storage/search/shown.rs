@@ -1,7 +1,5 @@
 //! What hits show of their columns (`docvalue_fields`, and the field that they are collapsed by).
 
-use std::net::Ipv6Addr;
-
 use record::names::matches;
 use tantivy::{DocId, Searcher, SegmentReader};
 
@@ -10,7 +8,7 @@ use query::{
     illegal,
 };
 
-use super::column::{Column, double_of, long_of, pair, text_of};
+use super::column::{Column, pair};
 use super::failed::Result;
 use super::value::{check_sortable, show_double};
 
@@ -72,22 +70,16 @@ fn values(
         return Ok(points.into_iter().map(Literal::Text).collect());
     }
     let column = Column::open(segment, path, field.kind)?;
-    let mut values = Vec::new();
-    column.each_bits(doc, |bits| {
-        values.push(match (field.kind, column.texts()) {
-            (_, Some(texts)) => Literal::Text(text_of(texts, bits as u64)),
-            (FieldType::Ip, _) => Literal::Text(Literal::Address(Ipv6Addr::from_bits(bits)).text()),
-            (FieldType::Boolean, _) => Literal::Boolean(long_of(bits as u64) == 1),
-            (FieldType::Date, _) => {
-                Literal::Text(format.unwrap_or(&field.dates).show(long_of(bits as u64)))
-            }
-            (kind, _) if kind.is_float() => Literal::Float(double_of(bits as u64)),
-            _ => Literal::Integer(long_of(bits as u64)),
-        });
-    });
+    let dates = format.unwrap_or(&field.dates);
+    let mut found = Vec::new();
+    column.read_bits(doc, &mut found);
+    let value = |bits: u128| match (field.kind, column.literal(bits)) {
+        (FieldType::Boolean, Literal::Integer(yes)) => Literal::Boolean(yes == 1),
+        (FieldType::Date, Literal::Integer(ms)) => Literal::Text(dates.show(ms)),
+        (FieldType::Ip, address) => Literal::Text(address.text()),
+        (_, value) => value,
+    };
+    let mut values: Vec<Literal> = found.into_iter().map(value).collect();
     values.sort_by(Literal::order);
-    if field.kind.is_set() {
-        values.dedup();
-    }
     Ok(values)
 }

@@ -110,10 +110,7 @@ fn count(
 fn once(column: &Column, max_doc: u32) -> u32 {
     let (mut found, mut values) = (Vec::new(), 0);
     for doc in 0..max_doc {
-        found.clear();
-        column.each_bits(doc, |bits| found.push(bits));
-        found.sort_unstable();
-        found.dedup();
+        column.read_bits(doc, &mut found);
         values += found.len() as u32;
     }
     values

@@ -2,7 +2,6 @@
 
 use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry;
-use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -15,7 +14,7 @@ use query::{
 };
 
 use super::bounds::{Bounds, Findings};
-use super::column::{Column, Pair, double_bits, double_of, long_bits, long_of, pair, text_of};
+use super::column::{Column, Pair, double_bits, double_of, long_bits, pair, text_of};
 use super::failed::{Failed, Result};
 use super::value::{self, Value, check_sortable};
 
@@ -472,9 +471,8 @@ impl Key<'_> {
                 None => Literal::Text(text_of(texts, plain / 2)),
             },
             (FieldType::Keyword, None, given) => Literal::Text(given?.text()),
-            (FieldType::Ip, ..) => Literal::Address(Ipv6Addr::from_bits(self.address(bits))),
-            (kind, ..) if kind.is_float() => Literal::Float(double_of(plain)),
-            _ => Literal::Integer(long_of(plain)),
+            (FieldType::Ip, ..) => column.literal(self.address(bits)),
+            _ => column.literal(plain.into()),
         })
     }
 }
