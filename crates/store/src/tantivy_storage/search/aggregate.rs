@@ -27,7 +27,7 @@ use query::aggregation::{
     Aggregation, AggregationKind, BucketOrder, DateRanges, OrderBy, RangeBucket, Statistic, Tuples,
 };
 use query::date::DateContext;
-use query::{Field, FieldType, Literal, Mapping, Query, SearchError, illegal, mapping, unfit};
+use query::{Field, FieldType, Literal, Query, SearchError, illegal, mapping, unfit};
 
 use super::aggregated::{Found, buckets, too_many};
 use super::bounds::Findings;
@@ -72,11 +72,9 @@ impl<'a> Collectors<'a> {
         max_buckets: usize,
         matching: Matching<'_>,
     ) -> Result<Self> {
-        let Resolver { searcher, mapping, now_ms, .. } = *resolver;
-        let (sources, found) = (Vec::new(), Found::default());
-        let around = Vec::new();
-        let mut translator =
-            Translator { resolver, mapping, now_ms, matching, around, max_buckets, sources, found };
+        let searcher = resolver.searcher;
+        let (around, sources, found) = (Vec::new(), Vec::new(), Found::default());
+        let mut translator = Translator { resolver, matching, around, max_buckets, sources, found };
         for of in of {
             let AggregationKind::AutoHistogram(auto) = &of.kind else { continue };
             // Only a column of dates has a span.
@@ -245,8 +243,6 @@ fn target(of: &Aggregation, of_shard: bool) -> Option<OrderTarget> {
 /// Makes the library's aggregations of ours.
 struct Translator<'a> {
     resolver: &'a Resolver<'a>,
-    mapping: &'a Mapping,
-    now_ms: i64,
     matching: Matching<'a>,
     /// The filters around the aggregation at hand: all that stands around a page.
     around: Vec<Arc<Matches>>,
@@ -258,7 +254,7 @@ struct Translator<'a> {
 
 impl Translator<'_> {
     fn one(&mut self, of: &Aggregation) -> Result<agg_req::Aggregation> {
-        let kind = self.mapping.field(&of.field).map(|mapped| mapped.kind);
+        let kind = self.resolver.mapping.field(&of.field).map(|mapped| mapped.kind);
         if let AggregationKind::Tuples(tuples) = &of.kind {
             return match &tuples.paged {
                 Some(after) => self.page(of, tuples, after.clone()),
@@ -294,10 +290,9 @@ impl Translator<'_> {
                 Some(Reading::Places(read.into()))
             }
             AggregationKind::Filters(filters) => {
+                let scoring = EnableScoring::disabled_from_searcher(self.resolver.searcher);
                 let weight = |(_, query): &(String, Query)| {
-                    let query = self.resolver.resolve(query)?;
-                    Ok(query
-                        .weight(EnableScoring::disabled_from_searcher(self.resolver.searcher))?)
+                    Ok(self.resolver.resolve(query)?.weight(scoring)?)
                 };
                 let weights = filters.filters.iter().map(weight).collect::<Result<_>>()?;
                 let other = filters.other.is_some();
@@ -322,12 +317,8 @@ impl Translator<'_> {
         let (field, missing) = (terms.field.clone(), None);
         let agg = match of.kind {
             AggregationKind::Stats(Statistic::Extended { sigma }) => {
-                let sigma = Some(sigma);
-                AggregationVariants::ExtendedStats(ExtendedStatsAggregation {
-                    field,
-                    missing,
-                    sigma,
-                })
+                let asked = ExtendedStatsAggregation { field, missing, sigma: Some(sigma) };
+                AggregationVariants::ExtendedStats(asked)
             }
             AggregationKind::Stats(_) => {
                 AggregationVariants::Stats(StatsAggregation { field, missing })
@@ -402,10 +393,10 @@ impl Translator<'_> {
 
     /// Ranges of dates as ranges of milliseconds, in their order.
     fn date_ranges(&self, of: &Aggregation, ranges: &DateRanges) -> Result<Vec<RangeBucket>> {
-        let mapped = self.mapping.field(&of.field);
+        let mapped = self.resolver.mapping.field(&of.field);
         let own = mapped.map(|mapped| mapped.dates.clone()).unwrap_or_default();
         let (format, zone) = (ranges.format.as_ref().unwrap_or(&own), &ranges.zone);
-        let context = DateContext { format, now_ms: self.now_ms, zone };
+        let context = DateContext { format, now_ms: self.resolver.now_ms, zone };
         let end = |end: &Option<Literal>| match end {
             None => Ok(None),
             Some(Literal::Integer(ms)) => Ok(Some(*ms as f64)),
@@ -424,8 +415,9 @@ impl Translator<'_> {
 
     /// The column that an aggregation reads, if it is to be computed. Fails where it cannot read the field.
     fn computed(&mut self, of: &Aggregation, reading: Reading) -> Result<Computed> {
+        let Resolver { mapping, now_ms, .. } = *self.resolver;
         let path = of.field.clone();
-        let Some(mapped) = self.mapping.field(&path) else { return self.unmapped(of, reading) };
+        let Some(mapped) = mapping.field(&path) else { return self.unmapped(of, reading) };
         check(of, mapped)?;
         let shown = match mapped.kind {
             FieldType::Date => Some(Shown::Date(mapped.dates.clone())),
@@ -441,7 +433,7 @@ impl Translator<'_> {
             None => None,
             Some(literal) => {
                 let text = literal.text();
-                let value = value::exact(&path, mapped, literal, (None, None, self.now_ms))?;
+                let value = value::exact(&path, mapped, literal, (None, None, now_ms))?;
                 let (value, _) = value
                     .ok_or_else(|| unfit(format!("[missing] [{text}] is no value of [{path}]")))?;
                 Some((value.bits(), text))

@@ -18,7 +18,7 @@ use query::{Literal, illegal};
 use super::computed::{Computed, Matches, Source};
 use super::failed::Result;
 use super::matching::Matching;
-use super::rows::{compare_tuples, is_descending};
+use super::rows::{compare_tuples, is_descending, same_key};
 
 /// A page that is looked for.
 pub(super) struct Sought<'a> {
@@ -91,14 +91,8 @@ impl Page {
 }
 
 fn name_of(seed: u64, values: &[Literal]) -> u64 {
-    // Indices may map a field differently: a whole number is the same, however it is kept.
-    let same = values.iter().map(|value| match value {
-        Literal::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
-            Literal::Integer(*number as i64)
-        }
-        value => value.clone(),
-    });
-    xxh3_64_with_seed(format!("{:?}", same.collect::<Vec<_>>()).as_bytes(), seed)
+    let values: Vec<Literal> = values.iter().map(same_key).collect();
+    xxh3_64_with_seed(format!("{values:?}").as_bytes(), seed)
 }
 
 /// The tuples of the documents of a segment.

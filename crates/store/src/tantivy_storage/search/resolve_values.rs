@@ -232,8 +232,7 @@ fn pairs(
 /// Bounds as the least and the greatest value, in the bits of columns; none where these are no such numbers, or where
 /// nothing lies between.
 fn ends_of(kind: FieldType, (low, high): &Bounds) -> Option<(u64, u64)> {
-    let has_bits = !matches!(kind, FieldType::Keyword | FieldType::Ip | FieldType::GeoPoint);
-    if kind.has_words() || !has_bits {
+    if kind.is_of_texts() || matches!(kind, FieldType::Ip | FieldType::GeoPoint) {
         return None;
     }
     let bits = |value: &Value| u64::try_from(value.bits()).ok();

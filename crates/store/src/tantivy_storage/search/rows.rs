@@ -24,6 +24,16 @@ pub(super) fn ranges_key(of: &Aggregation) -> String {
     format!("{} {:?}", of.field, of.kind)
 }
 
+/// A key as all indices name it: they may map a field differently, and a whole number is the same however it is kept.
+pub(super) fn same_key(key: &Literal) -> Literal {
+    match key {
+        Literal::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
+            Literal::Integer(*number as i64)
+        }
+        key => key.clone(),
+    }
+}
+
 /// The buckets of an aggregation, in no order.
 pub(super) fn rows(found: Option<&One>) -> Vec<Row<'_>> {
     match found {

@@ -16,7 +16,7 @@ use query::{
 };
 
 use super::failed::Result;
-use super::rows::{ranges_key, rows};
+use super::rows::{ranges_key, rows, same_key};
 use super::{Execution, fetch, narrowed};
 
 /// The best documents of a bucket.
@@ -36,15 +36,9 @@ struct BestHit {
     document: FetchedHit,
 }
 
-/// The step of a path to `top_hits` through a bucket; a key is the same there, however its number is kept.
+/// The step of a path to `top_hits` through a bucket.
 pub(super) fn step_of(of: &Aggregation, key: &Literal) -> String {
-    let key = match key {
-        Literal::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
-            (*number as i64).to_string()
-        }
-        key => key.text(),
-    };
-    format!("{}\0{key}\0", of.name)
+    format!("{}\0{}\0", of.name, same_key(key).text())
 }
 
 impl Best {
