@@ -43,7 +43,9 @@ pub(super) fn choose(
             service.selector.borrow_mut().choose(policy, service.core.env.now(), question)
         }
         ReplicaSelection::Oracle => match service.core.env.virtual_shared::<Truth>() {
-            Some(truth) => truth.order(&service.core.env, copies, service.pool.size(), random),
+            Some(truth) => {
+                truth.order(&service.core.env, copies, service.pool.stats().size, random)
+            }
             // Refused before it comes here.
             None => Choice::Ask((0..copies.len()).collect()),
         },

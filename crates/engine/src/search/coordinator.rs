@@ -18,6 +18,7 @@ use super::point_in_time::PointInTime;
 use super::preference::{Preference, Rule};
 use super::replica_selection::ReplicaSelection;
 use super::service::SearchService;
+use super::views::ask;
 use crate::planted;
 use crate::transport::{
     Class, Failure, HeldView, Hit, Request, Response, Result, SearchOutcome, ShardFailure,
@@ -351,10 +352,8 @@ async fn fetch_best(
         let (context, request) = (answered.searched.context, fetch.clone());
         let budget = budget.clone();
         let task = service.core.env.spawn("fetches hits", async move {
-            let address = service2.core.address_of(&name).ok_or_else(|| left(&name))?;
             let context = context.ok_or_else(unexpected)?;
-            let ask = Request::Fetch { context, hits, request };
-            match service2.core.call(&address, Class::Search, ask, SHARD_TIMEOUT).await? {
+            match ask(&service2, &name, Request::Fetch { context, hits, request }).await? {
                 Response::Fetched(found) => budget.take(found),
                 _ => Err(unexpected()),
             }

@@ -13,7 +13,7 @@ use world::{Task, Time};
 use super::answer_budget::AnswerBudget;
 use super::contexts::KEEP_ALIVE;
 use super::service::SearchService;
-use super::thread_pool::ThreadPool;
+use super::thread_pool::{PoolStats, ThreadPool};
 use crate::planted;
 use crate::replication::follow_mapping;
 use crate::settings::IndexSettings;
@@ -129,11 +129,12 @@ fn stop_after(service: &SearchService, limit_ms: u64, stop: &Arc<AtomicBool>) ->
 
 /// What the coordinator learns of this node.
 fn feedback(pool: &ThreadPool, took: Duration) -> NodeFeedback {
+    let PoolStats { size, queue, .. } = pool.stats();
     NodeFeedback {
-        queue: pool.queue() as u64,
+        queue: queue as u64,
         service_time: pool.service_time(),
         in_flight: pool.in_flight(),
-        threads: pool.size() as u64,
+        threads: size as u64,
         took,
     }
 }

@@ -133,20 +133,10 @@ impl ThreadPool {
         (&mut waiting.place).await.map_err(|_| gone())
     }
 
-    /// Searches that wait.
-    pub(crate) fn queue(&self) -> usize {
-        self.0.counts.get().queue
-    }
-
     /// Searches that run or wait.
     pub(crate) fn in_flight(&self) -> u64 {
-        let PoolStats { active, queue, .. } = self.0.counts.get();
+        let PoolStats { active, queue, .. } = self.stats();
         (active + queue) as u64
-    }
-
-    /// Searches that may run at once.
-    pub(crate) fn size(&self) -> usize {
-        self.0.counts.get().size
     }
 
     /// So many may run from now on. Who waits already begins when one of those that run has ended.
