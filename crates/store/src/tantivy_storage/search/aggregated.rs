@@ -530,11 +530,14 @@ impl<'a> Writer<'a> {
         let place = |key: &Literal| key.number() as usize;
         if asked.paged.is_some() {
             rows.truncate(asked.size);
-            if let Some(last) = rows.last() {
-                let key = self.named(sources, &values[place(&last.key)]);
-                self.to.member("after_key", &key);
+            let named = |of: &Vec<Literal>| -> Value {
+                let pairs = sources.iter().zip(of);
+                pairs.map(|(of, value)| (of.name.clone(), self.shown_value(of, value))).collect()
+            };
+            let keys: Vec<Value> = values.iter().take(rows.len()).map(named).collect();
+            if let Some(last) = keys.last() {
+                self.to.member("after_key", last);
             }
-            let keys: Vec<Value> = values.iter().map(|of| self.named(sources, of)).collect();
             let own = |to: &mut Text<'_>, key: &Literal| to.member("key", &keys[place(key)]);
             return self.buckets(of, &rows, (&|_: &Literal| String::new(), &own));
         }
@@ -563,13 +566,6 @@ impl<'a> Writer<'a> {
             to.member("key_as_string", &name(key));
         };
         self.buckets(of, &rows, (&name, &own))
-    }
-
-    fn named(&self, sources: &[Aggregation], values: &[Literal]) -> Value {
-        let pairs = sources.iter().zip(values);
-        pairs
-            .map(|(source, value)| (source.name.clone(), self.shown_value(source, value)))
-            .collect()
     }
 
     /// A value of a tuple as the field shows it.

@@ -25,11 +25,10 @@ impl Execution<'_> {
                 return Ok(None);
             }
         }
-        let unscored = search.weight(false)?;
+        let total = self.count(search)?;
         let top = TopDocs::with_limit(self.wanted().max(1)).order_by_score();
-        let (mut total, mut all, mut best) = (0, Vec::new(), Vec::new());
+        let (mut all, mut best) = (Vec::new(), Vec::new());
         for (segment, reader) in (0..).zip(search.searcher.segment_readers()) {
-            total += count_in(search, unscored.as_ref(), reader, self.left_to_count(total))?;
             match is_constant {
                 _ if self.wanted() == 0 => {}
                 true => all.extend(self.first_of(scored.as_ref(), segment, reader, all.len())?),

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use query::score::{Combine, Modifier, ScoreKind, Shape};
 use query::value::point;
-use query::{FieldType, Literal, Mapping, SearchError, date, geo, illegal, unfit};
+use query::{Field, FieldType, Literal, Mapping, SearchError, date, geo, illegal, unfit};
 
 use super::column::{Column, Pair, pair, text_of};
 use super::value::{Value, check_sortable, exact};
@@ -226,15 +226,15 @@ impl Kind {
             let mapped = mapping.field(path);
             mapped.ok_or_else(|| unfit(format!("unknown field [{path}] in [function_score]")))
         };
+        let sortable = |path: &str, mapped: &Field| {
+            check_sortable(path, mapped).map(|()| (path.to_owned(), mapped.kind))
+        };
         Ok(match kind {
             ScoreKind::Constant => Kind::Constant,
             ScoreKind::FieldValue { field: path, factor, modifier, missing } => {
-                let kind = match mapping.field(path) {
-                    Some(mapped) => {
-                        check_sortable(path, mapped)?;
-                        mapped.kind
-                    }
-                    None if missing.is_some() => FieldType::Long,
+                let field = match mapping.field(path) {
+                    Some(mapped) => sortable(path, mapped)?,
+                    None if missing.is_some() => (path.clone(), FieldType::Long),
                     None => {
                         let reason = format!(
                             "Unable to find a field mapper for field [{path}]. No 'missing' value defined."
@@ -243,14 +243,10 @@ impl Kind {
                     }
                 };
                 let (factor, modifier, missing) = (*factor, *modifier, *missing);
-                Kind::FieldValue { field: (path.clone(), kind), factor, modifier, missing }
+                Kind::FieldValue { field, factor, modifier, missing }
             }
             ScoreKind::Random { seed, field: path } => {
-                let field = path.as_deref().map(|path| {
-                    let mapped = field(path)?;
-                    check_sortable(path, mapped)?;
-                    Ok::<_, SearchError>((path.to_owned(), mapped.kind))
-                });
+                let field = path.as_deref().map(|path| sortable(path, field(path)?));
                 let seed = seed.unwrap_or(now_ms) as u64;
                 Kind::Random { seed, field: field.transpose()? }
             }
