@@ -69,12 +69,11 @@ impl<'a> Collectors<'a> {
     pub(super) fn new(
         of: &'a [Aggregation],
         resolver: &Resolver<'_>,
-        max_buckets: usize,
         matching: Matching<'_>,
     ) -> Result<Self> {
-        let searcher = resolver.searcher;
+        let (searcher, max_buckets) = (resolver.searcher, resolver.limits.max_buckets);
         let (around, sources, found) = (Vec::new(), Vec::new(), Found::default());
-        let mut translator = Translator { resolver, matching, around, max_buckets, sources, found };
+        let mut translator = Translator { resolver, matching, around, sources, found };
         for of in of {
             let AggregationKind::AutoHistogram(auto) = &of.kind else { continue };
             // Only a column of dates has a span.
@@ -246,7 +245,6 @@ struct Translator<'a> {
     matching: Matching<'a>,
     /// The filters around the aggregation at hand: all that stands around a page.
     around: Vec<Arc<Matches>>,
-    max_buckets: usize,
     sources: Vec<(String, Arc<dyn ValueSourceProvider>)>,
     /// How what will be found is shown.
     found: Found,
@@ -369,7 +367,7 @@ impl Translator<'_> {
             self.found.keep(sources, after);
         }
         // With more than a search may have there will be no answer.
-        let size = asked.size.min(self.max_buckets.saturating_add(1));
+        let size = asked.size.min(self.resolver.limits.max_buckets.saturating_add(1));
         let sought = Sought { sources, columns, after, size, around: &self.around };
         let (page, named) = Page::find(sought, self.resolver.searcher, self.matching)?;
         self.found.tuples.extend(named);
@@ -396,7 +394,7 @@ impl Translator<'_> {
         let mapped = self.resolver.mapping.field(&of.field);
         let own = mapped.map(|mapped| mapped.dates.clone()).unwrap_or_default();
         let (format, zone) = (ranges.format.as_ref().unwrap_or(&own), &ranges.zone);
-        let context = DateContext { format, now_ms: self.resolver.now_ms, zone };
+        let context = DateContext { format, now_ms: self.resolver.limits.now_ms, zone };
         let end = |end: &Option<Literal>| match end {
             None => Ok(None),
             Some(Literal::Integer(ms)) => Ok(Some(*ms as f64)),
@@ -415,7 +413,7 @@ impl Translator<'_> {
 
     /// The column that an aggregation reads, if it is to be computed. Fails where it cannot read the field.
     fn computed(&mut self, of: &Aggregation, reading: Reading) -> Result<Computed> {
-        let Resolver { mapping, now_ms, .. } = *self.resolver;
+        let Resolver { mapping, limits, .. } = *self.resolver;
         let path = of.field.clone();
         let Some(mapped) = mapping.field(&path) else { return self.unmapped(of, reading) };
         check(of, mapped)?;
@@ -433,7 +431,7 @@ impl Translator<'_> {
             None => None,
             Some(literal) => {
                 let text = literal.text();
-                let value = value::exact(&path, mapped, literal, (None, None, now_ms))?;
+                let value = value::exact(&path, mapped, literal, (None, None, limits.now_ms))?;
                 let (value, _) = value
                     .ok_or_else(|| unfit(format!("[missing] [{text}] is no value of [{path}]")))?;
                 Some((value.bits(), text))
@@ -445,7 +443,7 @@ impl Translator<'_> {
     /// What a document without a value counts as. None has a value of `_index`, and all are of the same.
     fn missing(&self, of: &Aggregation) -> Option<Literal> {
         match of.field == mapping::INDEX {
-            true => Some(Literal::Text(self.resolver.index.to_owned())),
+            true => Some(Literal::Text(self.resolver.limits.index.clone())),
             false => of.missing.clone(),
         }
     }

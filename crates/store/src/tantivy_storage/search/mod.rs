@@ -201,8 +201,7 @@ impl Execution<'_> {
         let group = request.collapse.as_deref().map(|field| SortKey::of(field, None));
         let stop = &self.limits.stop;
         let matching = Matching { weight: weight.as_ref(), min_score: request.min_score, stop };
-        let mut collectors =
-            Collectors::new(&request.aggregations, resolver, self.limits.max_buckets, matching)?;
+        let mut collectors = Collectors::new(&request.aggregations, resolver, matching)?;
         let order = (request, keys, group.as_ref());
         if searcher.segment_readers().is_empty() {
             Top::new(order, (self.mapping, now_ms), (None, self.findings.as_ref()), 0)?;

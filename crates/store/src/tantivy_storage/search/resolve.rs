@@ -39,14 +39,10 @@ pub(super) type Resolved = Box<dyn Library>;
 
 /// Resolves queries against one view of a shard.
 pub(super) struct Resolver<'a> {
-    /// The name of the index.
-    pub(super) index: &'a str,
     pub(super) searcher: &'a Searcher,
     pub(super) mapping: &'a Mapping,
     pub(super) findings: &'a Arc<Findings>,
-    pub(super) now_ms: i64,
-    /// The fields that a query asks which names none.
-    pub(super) default_fields: &'a [(String, f32)],
+    pub(super) limits: &'a SearchLimits,
     /// Regular expressions so far, by their text: fields share them.
     pub(super) regexps: RefCell<BTreeMap<String, Arc<Regex>>>,
     /// Bytes of what was made so far.
@@ -99,17 +95,8 @@ impl<'a> Resolver<'a> {
         findings: &'a Arc<Findings>,
         limits: &'a SearchLimits,
     ) -> Self {
-        Resolver {
-            index: &limits.index,
-            searcher,
-            mapping,
-            findings,
-            now_ms: limits.now_ms,
-            default_fields: &limits.default_fields,
-            regexps: RefCell::default(),
-            spent: Cell::default(),
-            failed: Arc::default(),
-        }
+        let (regexps, spent, failed) = Default::default();
+        Resolver { searcher, mapping, findings, limits, regexps, spent, failed }
     }
 }
 
@@ -210,7 +197,7 @@ impl Resolver<'_> {
     }
 
     fn default_is_all(&self) -> bool {
-        self.default_fields.iter().any(|(pattern, _)| pattern == "*")
+        self.limits.default_fields.iter().any(|(pattern, _)| pattern == "*")
     }
 
     /// The fields that are asked, each with what its score is multiplied by; and whether what does not fit the type of
@@ -220,7 +207,7 @@ impl Resolver<'_> {
         asked: &'b FieldsQuery,
     ) -> (BTreeMap<&'b str, f32>, bool) {
         let is_default = asked.fields.is_empty();
-        let fields = if is_default { self.default_fields } else { asked.fields.as_slice() };
+        let fields = if is_default { &self.limits.default_fields } else { &asked.fields };
         let mut boosts: BTreeMap<&str, f32> = BTreeMap::new();
         for (pattern, boost) in fields {
             let mut add = |path| *boosts.entry(path).or_insert(1.0) *= boost;
@@ -387,7 +374,7 @@ impl Resolver<'_> {
             Ok(Function {
                 filter,
                 weight: function.weight,
-                kind: Kind::of(&function.kind, self.mapping, self.now_ms)?,
+                kind: Kind::of(&function.kind, self.mapping, self.limits.now_ms)?,
             })
         });
         let by = Functions {

@@ -73,7 +73,7 @@ impl Resolver<'_> {
     /// The least and the greatest value that equal a literal; none if nothing can.
     fn ends(&self, indexed: &IndexedField, value: &Literal) -> Result<Option<(Value, Value)>> {
         check_room(indexed.path, indexed.mapped, value)?;
-        Ok(exact(indexed.path, indexed.mapped, value, (None, None, self.now_ms))?)
+        Ok(exact(indexed.path, indexed.mapped, value, (None, None, self.limits.now_ms))?)
     }
 
     fn exactly(&self, indexed: &IndexedField, low: Value, high: Value) -> Resolved {
@@ -88,7 +88,7 @@ impl Resolver<'_> {
             return Err(unfit(reason).into());
         }
         let RangeQuery { lower, upper, format, zone, relation } = asked;
-        let dates = (format.as_ref(), Some(zone), self.now_ms);
+        let dates = (format.as_ref(), Some(zone), self.limits.now_ms);
         match range(path, indexed.mapped, (lower.as_ref(), upper.as_ref()), dates)? {
             bounds if indexed.mapped.kind == FieldType::DoubleRange => {
                 Ok(ranges(path, bounds, *relation))
