@@ -43,8 +43,7 @@ impl Resolver<'_> {
     }
 
     pub(super) fn counts(&self, indexed: &IndexedField) -> tantivy::Result<FieldCounts> {
-        let IndexedField { field, path, mapped } = *indexed;
-        self.findings.counts.of(self.searcher, field, path, mapped.kind)
+        self.findings.counts.of(self.searcher, indexed)
     }
 
     /// The words of a text, each with its position.

@@ -14,6 +14,7 @@ use tantivy::{DocSet, Searcher, SegmentReader, Term};
 
 use super::by_segment::BySegment;
 use super::column::Column;
+use super::resolve::IndexedField;
 use query::FieldType;
 
 /// Documents that have a field, and words of it in all of them.
@@ -31,14 +32,12 @@ impl CountsCache {
     pub(super) fn of(
         &self,
         searcher: &Searcher,
-        field: Field,
-        path: &str,
-        kind: FieldType,
+        indexed: &IndexedField,
     ) -> tantivy::Result<FieldCounts> {
         let mut sum = FieldCounts::default();
         for segment in searcher.segment_readers() {
-            let key = (segment.segment_id(), field.field_id());
-            let counts = self.get_or_find(key, || count(segment, field, path, kind))?;
+            let key = (segment.segment_id(), indexed.field.field_id());
+            let counts = self.get_or_find(key, || count(segment, indexed))?;
             sum.documents += counts.documents;
             sum.words += counts.words;
         }
@@ -79,14 +78,10 @@ impl Booleans {
     }
 }
 
-fn count(
-    segment: &SegmentReader,
-    field: Field,
-    path: &str,
-    kind: FieldType,
-) -> tantivy::Result<FieldCounts> {
+fn count(segment: &SegmentReader, indexed: &IndexedField) -> tantivy::Result<FieldCounts> {
+    let (field, kind) = (indexed.field, indexed.mapped.kind);
     if !kind.has_words() {
-        let column = Column::open(segment, path, kind)?;
+        let column = Column::open(segment, indexed.path, kind)?;
         let documents = column.documents(segment.max_doc());
         let words = match column.values() {
             values if kind.is_set() && values > documents => once(&column, segment.max_doc()),
