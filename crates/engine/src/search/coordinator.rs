@@ -310,12 +310,6 @@ fn is_requests_fault(failure: &Failure) -> bool {
     action(Component::Search, failure.error_kind()) == Action::Answer
 }
 
-/// A hit that is wanted: which answer it is in, and where there.
-struct Wanted {
-    answer: usize,
-    place: usize,
-}
-
 /// The best hits of all shards, with their documents. A shard that fails here is listed among the failures, and its
 /// hits are left out.
 async fn fetch_best(
@@ -327,8 +321,8 @@ async fn fetch_best(
 ) -> Vec<Continued> {
     let wanted = wanted(request, &answers);
     let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for wanted in &wanted {
-        places.entry(wanted.answer).or_default().push(wanted.place);
+    for (answer, place) in &wanted {
+        places.entry(*answer).or_default().push(*place);
     }
     if views == Views::LetGo {
         free(service, &answers, &places);
@@ -343,11 +337,8 @@ async fn fetch_best(
             fetches.push((*answer, Ok(fetched)));
             continue;
         }
-        let hits: Vec<(u32, u32)> = places
-            .iter()
-            .map(|place| &answered.searched.hits.hits[*place])
-            .map(|hit| (hit.segment, hit.doc))
-            .collect();
+        let found = places.iter().map(|place| &answered.searched.hits.hits[*place]);
+        let hits: Vec<(u32, u32)> = found.map(|hit| (hit.segment, hit.doc)).collect();
         let (service2, name) = (service.clone(), answered.node.clone());
         let (context, request) = (answered.searched.context, fetch.clone());
         let budget = budget.clone();
@@ -373,7 +364,7 @@ async fn fetch_best(
         }
     }
     let mut last = BTreeMap::new();
-    for Wanted { answer, place } in wanted {
+    for (answer, place) in wanted {
         let Some(document) = documents.get_mut(&answer).and_then(Iterator::next) else { continue };
         let answered = &answers[answer];
         last.insert(answer, place);
@@ -393,13 +384,13 @@ async fn fetch_best(
     answers.into_iter().enumerate().filter_map(go_on).collect()
 }
 
-/// The hits that are wanted, best first. Ties are in the order of the shards.
-fn wanted(request: &SearchRequest, answers: &[Answered]) -> Vec<Wanted> {
-    let mut all: Vec<Wanted> = Vec::new();
+/// The hits that are wanted, best first: which answer each is in, and where there. Ties are in the order of the shards.
+fn wanted(request: &SearchRequest, answers: &[Answered]) -> Vec<(usize, usize)> {
+    let mut all: Vec<(usize, usize)> = Vec::new();
     for (answer, answered) in answers.iter().enumerate() {
-        all.extend((0..answered.searched.hits.hits.len()).map(|place| Wanted { answer, place }));
+        all.extend((0..answered.searched.hits.hits.len()).map(|place| (answer, place)));
     }
-    let hit = |wanted: &Wanted| &answers[wanted.answer].searched.hits.hits[wanted.place];
+    let hit = |wanted: &(usize, usize)| &answers[wanted.0].searched.hits.hits[wanted.1];
     all.sort_by(|a, b| compare_hits(&request.sort, hit(a), hit(b)));
     if request.collapse.is_some() {
         keep_first_of_group(&mut all, |wanted| hit(wanted).group.clone());

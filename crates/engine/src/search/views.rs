@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use query::SearchRequest;
 
-use super::asked_shards::{AskedShard, ViewOfShard};
+use super::asked_shards::ViewOfShard;
 use super::coordinator::{Answered, Continued, Gathered, SHARD_TIMEOUT, Views, left};
 use super::service::SearchService;
 use crate::transport::{
@@ -49,7 +49,7 @@ pub(super) async fn search_views(
             }
         };
         let (context, keep_alive) = (Some(view.context), search.keep_alive);
-        let ask = ShardSearch {
+        let of_shard = ShardSearch {
             index: view.asked.index.clone(),
             shard: view.asked.shard,
             request,
@@ -62,7 +62,11 @@ pub(super) async fn search_views(
         let unanswered = asked.failed(Some(&node), unexpected());
         let asker = service.clone();
         let task = service.core.env.spawn("searches a view that is held", async move {
-            ask_view(&asker, asked, node, ask).await
+            match ask(&asker, &node, Request::Search(Box::new(of_shard))).await {
+                Ok(Response::Searched(found)) => Ok(Answered { asked, node, searched: *found }),
+                Ok(_) => Err(asked.failed(Some(&node), unexpected())),
+                Err(failure) => Err(asked.failed(Some(&node), failure)),
+            }
         });
         (unanswered, task)
     });
@@ -71,19 +75,6 @@ pub(super) async fn search_views(
         gathered.merge(service, search.request, search.allow_partial, Views::Held).await?;
     outcome.took = service.core.env.now() - began;
     Ok((outcome, continued))
-}
-
-async fn ask_view(
-    service: &Rc<SearchService>,
-    asked: AskedShard,
-    node: String,
-    ask_it: ShardSearch,
-) -> Result<Answered, ShardFailure> {
-    match ask(service, &node, Request::Search(Box::new(ask_it))).await {
-        Ok(Response::Searched(searched)) => Ok(Answered { asked, node, searched: *searched }),
-        Ok(_) => Err(asked.failed(Some(&node), unexpected())),
-        Err(failure) => Err(asked.failed(Some(&node), failure)),
-    }
 }
 
 /// Asks a node about what it holds.
