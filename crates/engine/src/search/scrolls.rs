@@ -201,15 +201,4 @@ mod tests {
             assert_eq!(parse(wrong).unwrap_err().status, 400, "{wrong}");
         }
     }
-
-    #[test]
-    fn equal_hits_are_told_apart_by_their_place() {
-        let names = |request: &SearchRequest| -> Vec<SortTarget> {
-            searched(request).sort.into_iter().map(|key| key.target).collect()
-        };
-        let mut request = SearchRequest::default();
-        assert_eq!(names(&request), [SortTarget::Score, SortTarget::Doc]);
-        request.sort = vec![SortKey::of("_doc", None)];
-        assert_eq!(names(&request), [SortTarget::Doc]);
-    }
 }
