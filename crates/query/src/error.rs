@@ -83,6 +83,11 @@ pub fn parsing(at: Spot, reason: impl Into<String>) -> SearchError {
     SearchError { kind: SearchErrorKind::Parsing, reason: reason.into(), at: Some(at) }
 }
 
+/// Refuses what stands there unless this holds.
+pub(crate) fn ensure(holds: bool, at: Spot, reason: impl std::fmt::Display) -> Result<()> {
+    if holds { Ok(()) } else { Err(parsing(at, reason.to_string())) }
+}
+
 /// A parameter is out of its bounds.
 pub fn illegal(reason: impl Into<String>) -> SearchError {
     SearchError { kind: SearchErrorKind::IllegalArgument, reason: reason.into(), at: None }

@@ -14,7 +14,7 @@ use serde::de::value::{Error as NoSuchName, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
-use super::error::{SearchError, Spot, parsing};
+use super::error::{SearchError, Spot, ensure, parsing};
 use super::refused::{OPTIONS, said};
 use super::value::Literal;
 
@@ -377,9 +377,8 @@ impl<'b> Node<'b> {
     /// A whole number of at least 0.
     pub(crate) fn count(&self, what: &str) -> Result<u64, SearchError> {
         let number = self.integer(what)?;
-        u64::try_from(number).map_err(|_| {
-            parsing(self.at, format!("[{what}] parameter cannot be negative, found [{number}]"))
-        })
+        let reason = format_args!("[{what}] parameter cannot be negative, found [{number}]");
+        ensure(number >= 0, self.at, reason).map(|()| number.unsigned_abs())
     }
 
     /// True or false, or one of them in a string.
@@ -481,6 +480,11 @@ impl<'a> Options<'a> {
 
     pub(crate) fn need(&self, name: &str) -> Result<&'a Node<'a>, SearchError> {
         self.get(name).ok_or_else(|| self.missing(name))
+    }
+
+    /// Refuses the option of a name.
+    pub(crate) fn without(&self, name: &str, reason: &str) -> Result<(), SearchError> {
+        self.get(name).map_or(Ok(()), |node| Err(parsing(node.at, reason)))
     }
 
     /// The one field.

@@ -13,7 +13,7 @@ use crate::aggregation::{
     OrderBy, RangeBucket, Statistic, Tuples,
 };
 use crate::date::{self, CalendarUnit, DateContext};
-use crate::error::{Result, illegal, parsing};
+use crate::error::{Result, ensure, illegal, parsing};
 use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
 use crate::json::{Member, Node, Options, Value};
 use crate::pipeline::PipelineKind;
@@ -139,56 +139,43 @@ fn level(node: &Node, depth: usize, parent: Option<&Aggregation>) -> Result<Vec<
 
 fn aggregation(member: &Member, depth: usize) -> Result<Aggregation> {
     let name = member.name.to_string();
-    if name.is_empty() || name.contains(['[', ']', '>']) {
-        let reason = format!("invalid aggregation name [{name}]: names cannot have [, ] or >");
-        return Err(parsing(member.at, reason));
-    }
+    let is_name = !name.is_empty() && !name.contains(['[', ']', '>']);
+    let reason = format_args!("invalid aggregation name [{name}]: names cannot have [, ] or >");
+    ensure(is_name, member.at, reason)?;
     let (mut kind, mut subs, mut meta) = (None, None, None);
     for part in member.node.object(&name)? {
-        match part.name.as_ref() {
-            "aggs" | "aggregations" if subs.is_some() => {
-                let reason = format!("Found two sub aggregation definitions under [{name}]");
-                return Err(parsing(part.at, reason));
+        let (before, twice) = match part.name.as_ref() {
+            "aggs" | "aggregations" => {
+                (subs.replace(part), "Found two sub aggregation definitions under")
             }
-            "aggs" | "aggregations" => subs = Some(part),
-            "meta" => meta = Some(part.node.plain().to_string()),
-            _ if kind.is_some() => {
-                let reason = format!("found two aggregation type definitions in [{name}]");
-                return Err(parsing(part.at, reason));
-            }
-            _ => kind = Some(part),
-        }
+            "meta" => (meta.replace(part).and(None), ""),
+            _ => (kind.replace(part), "found two aggregation type definitions in"),
+        };
+        ensure(before.is_none(), part.at, format_args!("{twice} [{name}]"))?;
     }
     let kind = kind.ok_or_else(|| {
         parsing(member.node.at, format!("Missing definition for aggregation [{name}]"))
     })?;
     let mut aggregation = of_kind(kind)?;
-    if depth > 0 && matches!(aggregation.kind, AggregationKind::AutoHistogram(_)) {
-        let reason = "[auto_date_histogram] within another aggregation is not supported by this engine; send \
-                      [date_histogram], or a search for each part";
-        return Err(parsing(kind.at, reason));
-    }
+    let may_be_within = !matches!(aggregation.kind, AggregationKind::AutoHistogram(_));
+    let reason = "[auto_date_histogram] within another aggregation is not supported by this engine; send \
+                  [date_histogram], or a search for each part";
+    ensure(depth == 0 || may_be_within, kind.at, reason)?;
     if let Some(part) = subs {
         aggregation.subs = level(&part.node, depth + 1, Some(&aggregation))?;
-        if aggregation.kind.is_metric() && !aggregation.subs.is_empty() {
-            let reason =
-                format!("aggregator [{name}] is a metric, which cannot accept sub-aggregations");
-            return Err(parsing(part.at, reason));
-        }
+        let may_have = !aggregation.kind.is_metric() || aggregation.subs.is_empty();
+        let what = format_args!("aggregator [{name}] is a metric");
+        ensure(may_have, part.at, format_args!("{what}, which cannot accept sub-aggregations"))?;
     }
     check_order(&aggregation, member)?;
-    if kind.name != "filter" && aggregation.subs.iter().any(Aggregation::has_pages) {
-        let reason = "[composite] aggregation cannot be used with a parent aggregation of type";
-        return Err(parsing(kind.at, format!("{reason}: [{}]", kind.name)));
-    }
-    if aggregation.subs.iter().any(Aggregation::has_top_hits) && !are_queries(&aggregation) {
-        let reason = format!(
-            "[top_hits] within [{}], or within [missing] values, is not supported by this engine; send a search for \
-             each bucket",
-            kind.name
-        );
-        return Err(parsing(kind.at, reason));
-    }
+    let (subs, of) = (&aggregation.subs, &kind.name);
+    let has_no_pages = kind.name == "filter" || !subs.iter().any(Aggregation::has_pages);
+    let reason = "[composite] aggregation cannot be used with a parent aggregation of type";
+    ensure(has_no_pages, kind.at, format_args!("{reason}: [{of}]"))?;
+    let has_no_hits = are_queries(&aggregation) || !subs.iter().any(Aggregation::has_top_hits);
+    let reason = "or within [missing] values, is not supported by this engine; send a search for each bucket";
+    ensure(has_no_hits, kind.at, format_args!("[top_hits] within [{of}], {reason}"))?;
+    let meta = meta.map(|part| part.node.plain().to_string());
     Ok(Aggregation { name, meta, ..aggregation })
 }
 
@@ -205,14 +192,13 @@ fn check_order(aggregation: &Aggregation, member: &Member) -> Result<()> {
     for order in &aggregation.order {
         let OrderBy::Metric(name, part) = &order.by else { continue };
         let sub = aggregation.subs.iter().find(|sub| sub.name == *name && !sub.is_pipeline());
-        if !sub.is_some_and(|sub| sub.kind.has_number(part.as_deref())) {
-            let reason = format!(
-                "Invalid aggregation order path [{name}{}]: [{}] needs a sub-aggregation of this name with one number",
-                part.as_ref().map(|part| format!(".{part}")).unwrap_or_default(),
-                member.name
-            );
-            return Err(parsing(member.at, reason));
-        }
+        let has_it = sub.is_some_and(|sub| sub.kind.has_number(part.as_deref()));
+        let path = part.as_ref().map_or_else(|| name.clone(), |part| format!("{name}.{part}"));
+        let of = &member.name;
+        let reason = format_args!(
+            "Invalid aggregation order path [{path}]: [{of}] needs a sub-aggregation of this name with one number"
+        );
+        ensure(has_it, member.at, reason)?;
     }
     Ok(())
 }
@@ -230,21 +216,17 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
     options.one_of("show_term_doc_count_error", &["false"])?;
     let is_histogram = kind.ends_with("histogram");
     let mut order = options.read("order", orders)?.unwrap_or_default();
-    if is_histogram && order.len() > 1 {
-        return Err(parsing(node.at, format!("[{kind}] is sorted by one [order] alone")));
-    }
+    let reason = format_args!("[{kind}] is sorted by one [order] alone");
+    ensure(!is_histogram || order.len() < 2, node.at, reason)?;
     if order.is_empty() {
         let by = if is_histogram { OrderBy::Key } else { OrderBy::Count };
         order.push(BucketOrder { by, descending: !is_histogram });
     }
     let min_doc_count = options.read("min_doc_count", Node::count)?;
-    if kind.ends_with("terms") && min_doc_count == Some(0) {
-        let reason = format!(
-            "[{kind}] with min_doc_count 0 is not supported by this engine; send 1, \
-             which leaves out what no document of the search has"
-        );
-        return Err(parsing(node.at, reason));
-    }
+    let reason = "with min_doc_count 0 is not supported by this engine; send 1, which leaves out what no document of \
+                  the search has";
+    let has_buckets = min_doc_count != Some(0) || !kind.ends_with("terms");
+    ensure(has_buckets, node.at, format_args!("[{kind}] {reason}"))?;
     let kind_of = read(&options)?;
     let by_name =
         matches!(&kind_of, AggregationKind::Filters(of) if of.shape == FiltersShape::ByName);
@@ -271,11 +253,11 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
 
 /// How many buckets are shown.
 fn size(options: &Options<'_>, name: &str) -> Result<Option<usize>> {
-    let positive = |node: &Node, name: &str| match node.count(name)? {
-        0 => Err(parsing(node.at, format!("[{name}] must be greater than 0 in [terms]"))),
-        count => Ok(count.min(MAX_TERMS_SIZE) as usize),
-    };
-    options.read(name, positive)
+    options.read(name, |node, name| {
+        let count = node.count(name)?;
+        ensure(count > 0, node.at, format_args!("[{name}] must be greater than 0 in [terms]"))?;
+        Ok(count.min(MAX_TERMS_SIZE) as usize)
+    })
 }
 
 fn terms(options: &Options<'_>) -> Result<AggregationKind> {
@@ -299,9 +281,7 @@ fn filters(options: &Options<'_>) -> Result<AggregationKind> {
     // As in the field: named buckets are in the order of their names.
     filters.sort_by(|a, b| a.0.cmp(&b.0));
     few(node.at, filters.len(), FILTERS)?;
-    if filters.is_empty() {
-        return Err(parsing(node.at, "[filters] cannot be empty"));
-    }
+    ensure(!filters.is_empty(), node.at, "[filters] cannot be empty")?;
     let key = options.read("other_bucket_key", Node::text)?;
     let has_other = options.read("other_bucket", Node::bool)?.unwrap_or(key.is_some());
     let other = has_other.then(|| key.unwrap_or_else(|| "_other_".to_owned()));
@@ -329,9 +309,7 @@ fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
         node.options("multi_terms", "field missing", 0)?;
         sources.push(Aggregation { name: at.to_string(), ..source(of) });
     }
-    if sources.len() < 2 {
-        return Err(parsing(node.at, "[terms] of [multi_terms] has at least two fields"));
-    }
+    ensure(sources.len() > 1, node.at, "[terms] of [multi_terms] has at least two fields")?;
     let shown = size(options, "size")?.unwrap_or(10);
     // Every shard sends all of its buckets: none is missing.
     size(options, "shard_size")?;
@@ -374,17 +352,12 @@ fn composite(options: &Options<'_>) -> Result<AggregationKind> {
         let node = Node { at: kind.node.at, value: Value::Object(rest.cloned().collect()) };
         let of = of_kind(&Member { at: kind.at, name: kind.name.clone(), node })?;
         let order = vec![BucketOrder { by: OrderBy::Key, descending }];
-        if sources.iter().any(|source| source.name == *name) {
-            return Err(parsing(
-                kind.at,
-                format!("Composite source names must be unique: [{name}]"),
-            ));
-        }
+        let is_new = sources.iter().all(|source| source.name != *name);
+        let reason = format_args!("Composite source names must be unique: [{name}]");
+        ensure(is_new, kind.at, reason)?;
         sources.push(Aggregation { name: name.to_string(), order, ..source(of) });
     }
-    if sources.is_empty() {
-        return Err(parsing(node.at, "Composite [sources] cannot be null or empty"));
-    }
+    ensure(!sources.is_empty(), node.at, "Composite [sources] cannot be null or empty")?;
     let after = options.read("after", |node, name| {
         let values = node.options(
             name,
@@ -433,9 +406,8 @@ fn percents(node: &Node, name: &str) -> Result<Vec<f64>> {
     let read = node.list(name)?.iter().map(|item| item.float(name));
     let percents = read.collect::<Result<Vec<f64>>>()?;
     few(node.at, percents.len(), PERCENTS)?;
-    if percents.is_empty() || percents.iter().any(|p| !(0.0..=100.0).contains(p)) {
-        return Err(parsing(node.at, "[percents] must be numbers from 0 to 100, at least one"));
-    }
+    let are_percents = !percents.is_empty() && percents.iter().all(|p| (0.0..=100.0).contains(p));
+    ensure(are_percents, node.at, "[percents] must be numbers from 0 to 100, at least one")?;
     Ok(percents)
 }
 
@@ -456,9 +428,7 @@ fn each_range<'a, E, T>(
     };
     let ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
     few(node.at, ranges.len(), RANGES)?;
-    if ranges.is_empty() {
-        return Err(parsing(node.at, "[ranges] has at least one"));
-    }
+    ensure(!ranges.is_empty(), node.at, "[ranges] has at least one")?;
     Ok(ranges)
 }
 
@@ -479,9 +449,8 @@ fn histogram(options: &Options<'_>, of_dates: bool) -> Result<AggregationKind> {
         false => {
             let node = options.need("interval")?;
             let width = node.float("interval")?;
-            if width < f64::MIN_POSITIVE {
-                return Err(parsing(node.at, "[interval] must be >0 for histogram aggregation"));
-            }
+            let reason = "[interval] must be >0 for histogram aggregation";
+            ensure(width >= f64::MIN_POSITIVE, node.at, reason)?;
             (Interval::Fixed(width), options.read("offset", Node::float)?)
         }
     };
@@ -501,12 +470,8 @@ fn histogram(options: &Options<'_>, of_dates: bool) -> Result<AggregationKind> {
             false => given.need(name)?.float(name),
         };
         let (min, max) = (end("min")?, end("max")?);
-        if min > max {
-            let reason = format!(
-                "[extended_bounds.min][{min}] cannot be greater than [extended_bounds.max][{max}]"
-            );
-            return Err(parsing(node.at, reason));
-        }
+        let beyond = format_args!("cannot be greater than [extended_bounds.max][{max}]");
+        ensure(min <= max, node.at, format_args!("[extended_bounds.min][{min}] {beyond}"))?;
         extended_bounds = Some((min, max));
     }
     let offset = offset.unwrap_or(0.0);
@@ -520,15 +485,13 @@ fn auto_histogram(options: &Options<'_>) -> Result<AggregationKind> {
         AutoHistogram::level_of_unit(&unit)
             .ok_or_else(|| node.wrong(name, "year, month, day, hour, minute or second"))
     };
-    let buckets = |node: &Node, name: &str| match node.count(name)? {
-        0 => Err(parsing(
-            node.at,
-            format!("[{name}] must be greater than 0 in [auto_date_histogram]"),
-        )),
-        count if count > MAX_BUCKETS as u64 => {
-            Err(parsing(node.at, format!("[{name}] must be less than {MAX_BUCKETS}")))
-        }
-        count => Ok(count as usize),
+    let buckets = |node: &Node, name: &str| {
+        let count = node.count(name)?;
+        let reason = format_args!("[{name}] must be greater than 0 in [auto_date_histogram]");
+        ensure(count > 0, node.at, reason)?;
+        let reason = format_args!("[{name}] must be less than {MAX_BUCKETS}");
+        ensure(count <= MAX_BUCKETS as u64, node.at, reason)?;
+        Ok(count as usize)
     };
     Ok(AggregationKind::AutoHistogram(AutoHistogram {
         buckets: options.read("buckets", buckets)?.unwrap_or(10),
@@ -543,9 +506,9 @@ fn date_interval(options: &Options<'_>) -> Result<Interval> {
     let mut given = names.into_iter().filter_map(|name| Some((name, options.get(name)?)));
     let (name, node) =
         given.next().ok_or_else(|| options.missing("calendar_interval] or [fixed_interval"))?;
-    if let Some((_, second)) = given.next() {
-        return Err(parsing(second.at, "[date_histogram] has more than one interval"));
-    }
+    let second = given.next().map(|(_, second)| second.at);
+    let reason = "[date_histogram] has more than one interval";
+    ensure(second.is_none(), second.unwrap_or_default(), reason)?;
     let text = node.text(name)?;
     let calendar = || CalendarUnit::of_interval(&text).map(Interval::Calendar);
     let fixed = || date::fixed_interval_ms(&text).map(|ms| Interval::Fixed(ms as f64));
@@ -582,10 +545,8 @@ fn moment(node: &Node, context: &DateContext<'_>) -> Result<f64> {
     }
     // Bounds are read here and once, where no clock is; `now` would differ by shard.
     let text = node.text("extended_bounds")?;
-    if text.starts_with("now") {
-        let reason = "[extended_bounds] by now is not supported by this engine; send dates";
-        return Err(parsing(node.at, reason));
-    }
+    let reason = "[extended_bounds] by now is not supported by this engine; send dates";
+    ensure(!text.starts_with("now"), node.at, reason)?;
     let ms = context.resolve(&text, false).map_err(|reason| parsing(node.at, reason))?;
     Ok(ms as f64)
 }

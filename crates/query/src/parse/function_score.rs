@@ -1,7 +1,7 @@
 //! `function_score` from JSON.
 
 use super::query::{Reader, boosted};
-use crate::error::{Result, parsing};
+use crate::error::{Result, ensure};
 use crate::json::{Node, Options};
 use crate::query::{FunctionScore, Query, QueryKind, ScoreFunction};
 use crate::score::{ScoreKind, Shape};
@@ -39,14 +39,10 @@ impl Reader {
             let function = function(&options)?.ok_or_else(|| options.missing("a function"))?;
             functions.push(ScoreFunction { filter, ..function });
         }
-        if let Some(function) = function(&options)? {
-            if options.get("functions").is_some() {
-                let reason =
-                    "[function_score] has [functions] or one function beside [query], not both";
-                return Err(parsing(node.at, reason));
-            }
-            functions.push(function);
-        }
+        let own = function(&options)?;
+        let reason = "[function_score] has [functions] or one function beside [query], not both";
+        ensure(own.is_none() || options.get("functions").is_none(), node.at, reason)?;
+        functions.extend(own);
         const SCORE_MODES: [&str; 6] = ["multiply", "sum", "avg", "first", "max", "min"];
         const BOOST_MODES: [&str; 6] = ["multiply", "replace", "sum", "avg", "max", "min"];
         let score = FunctionScore {
@@ -63,24 +59,23 @@ impl Reader {
 
 /// The one function among options, if there is any.
 fn function(options: &Options<'_>) -> Result<Option<ScoreFunction>> {
-    if let Some(node) = options.get("script_score") {
-        let reason = "[script_score] is not supported by this engine; there are no scripts; index what the script \
-                      computes, and send [field_value_factor]";
-        return Err(parsing(node.at, reason));
-    }
-    let weight = options.read("weight", Node::float)?;
-    if let Some(node) = options.get("weight").filter(|_| weight.is_some_and(|weight| weight < 0.0))
-    {
-        return Err(parsing(node.at, "[weight] cannot be negative for a filtering function"));
-    }
+    options.without(
+        "script_score",
+        "[script_score] is not supported by this engine; there are no scripts; index what the script computes, and \
+         send [field_value_factor]",
+    )?;
+    let weight = options.read("weight", |node, name| {
+        let weight = node.float(name)?;
+        let reason = "[weight] cannot be negative for a filtering function";
+        ensure(weight >= 0.0, node.at, reason).map(|()| weight)
+    })?;
     let mut kind = weight.map(|_| ScoreKind::Constant);
     let mut named = None;
     for (name, read) in FUNCTIONS {
         let Some(node) = options.get(name) else { continue };
-        if let Some(other) = named.replace(name) {
-            let reason = format!("[function_score] has [{other}] and [{name}] in one function");
-            return Err(parsing(node.at, reason));
-        }
+        let other = named.replace(name).unwrap_or_default();
+        let reason = format_args!("[function_score] has [{other}] and [{name}] in one function");
+        ensure(other.is_empty(), node.at, reason)?;
         kind = Some(read(node)?);
     }
     Ok(kind.map(|kind| ScoreFunction { filter: None, weight, kind }))
@@ -123,9 +118,7 @@ fn decay(node: &Node, shape: Shape) -> Result<ScoreKind> {
         }
     })?;
     let decay = options.read("decay", Node::float)?.unwrap_or(0.5);
-    if decay <= 0.0 || decay >= 1.0 {
-        return Err(parsing(node.at, "[decay] must be between 0 and 1"));
-    }
+    ensure(decay > 0.0 && decay < 1.0, node.at, "[decay] must be between 0 and 1")?;
     Ok(ScoreKind::Decay {
         shape,
         field: field.to_owned(),

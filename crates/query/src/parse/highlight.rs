@@ -2,7 +2,7 @@
 
 use super::limits::{MAX_HIGHLIGHT_FIELDS, MAX_TAG_BYTES};
 use super::query;
-use crate::error::{Result, illegal, parsing};
+use crate::error::{Result, ensure, illegal, parsing};
 use crate::highlight::{Highlight, HighlightField};
 use crate::json::{Node, Options, Value};
 use crate::refused;
@@ -81,10 +81,8 @@ fn read(options: &Options<'_>, field: &mut HighlightField) -> Result<()> {
             _ => {}
         }
     }
-    if options.get("pre_tags").is_some() && options.get("post_tags").is_none() {
-        return Err(parsing(options.node.at, "pre_tags are set but post_tags are not set"));
-    }
-    Ok(())
+    let are_pairs = options.get("pre_tags").is_none() || options.get("post_tags").is_some();
+    ensure(are_pairs, options.node.at, "pre_tags are set but post_tags are not set")
 }
 
 /// The first of some tags: the others are of the type `fvh`, in the field as here.
@@ -98,10 +96,9 @@ fn tag(node: &Node, name: &str) -> Result<String> {
 }
 
 fn size(node: &Node, name: &str) -> Result<usize> {
-    match node.count(name)? {
-        size if size <= MAX_SIZE => Ok(size as usize),
-        size => Err(parsing(node.at, format!("[{name}] is {MAX_SIZE} at most, found [{size}]"))),
-    }
+    let size = node.count(name)?;
+    let reason = format_args!("[{name}] is {MAX_SIZE} at most, found [{size}]");
+    ensure(size <= MAX_SIZE, node.at, reason).map(|()| size as usize)
 }
 
 #[cfg(test)]

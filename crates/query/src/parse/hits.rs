@@ -3,7 +3,7 @@
 use super::limits::{MAX_COLUMN_FIELDS, MAX_INNER_WINDOW, SOURCE_PATTERNS, few};
 use super::{query, sort};
 use crate::aggregation::AggregationKind;
-use crate::error::{Result, illegal, parsing};
+use crate::error::{Result, ensure, illegal};
 use crate::hits::{ColumnField, SortKey, TopHits};
 use crate::json::{Node, Options, Value};
 use crate::mapping::is_metadata;
@@ -13,15 +13,11 @@ pub(super) fn top_hits(options: &Options<'_>) -> Result<AggregationKind> {
     let from = options.read("from", Node::count)?.unwrap_or(0) as usize;
     let size = options.read("size", Node::count)?.unwrap_or(3) as usize;
     let reach = from.saturating_add(size);
-    if reach > MAX_INNER_WINDOW {
-        return Err(parsing(
-            options.node.at,
-            format!(
-                "Top hits result window is too large, from + size must be less than or equal to: [{MAX_INNER_WINDOW}] but \
-                 was [{reach}]"
-            ),
-        ));
-    }
+    let reason = format_args!(
+        "Top hits result window is too large, from + size must be less than or equal to: [{MAX_INNER_WINDOW}] but was \
+         [{reach}]"
+    );
+    ensure(reach <= MAX_INNER_WINDOW, options.node.at, reason)?;
     let mut sort = options.read("sort", |node, _| sort::keys(node))?.unwrap_or_default();
     // That is the order where none is given, and hits show their scores then.
     if sort == [SortKey::of("_score", None)] {
@@ -84,13 +80,11 @@ pub(super) fn column_fields(node: &Node) -> Result<Vec<ColumnField>> {
 
 fn column_pattern(node: &Node, name: &str) -> Result<String> {
     let pattern = node.text(name)?;
-    if is_metadata(&pattern) {
-        let reason = format!(
-            "[docvalue_fields] of the metadata field [{pattern}] is not supported by this engine; hits show [_id] and \
-             [_index] in any case, and the others with [version] and [seq_no_primary_term]"
-        );
-        return Err(parsing(node.at, reason));
-    }
+    let reason = format_args!(
+        "[docvalue_fields] of the metadata field [{pattern}] is not supported by this engine; hits show [_id] and \
+         [_index] in any case, and the others with [version] and [seq_no_primary_term]"
+    );
+    ensure(!is_metadata(&pattern), node.at, reason)?;
     Ok(pattern)
 }
 

@@ -20,7 +20,7 @@ pub use query_string::QueryString;
 pub use sort::of_path as parse_sort;
 
 use super::Query;
-use super::error::{Result, parsing};
+use super::error::{Result, ensure, parsing};
 use super::json::{Member, Node, read};
 use super::request::{
     AskedPointInTime, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, TrackTotalHits,
@@ -80,10 +80,8 @@ fn search(node: &Node) -> Result<SearchRequest> {
     }
     if let Some(after) = options.get("search_after") {
         request.search_after = Some(sort::after(after, &request)?);
-        if request.collapse.is_some() {
-            let reason = "cannot use `collapse` in conjunction with `search_after`";
-            return Err(parsing(after.at, reason));
-        }
+        let reason = "cannot use `collapse` in conjunction with `search_after`";
+        ensure(request.collapse.is_none(), after.at, reason)?;
     }
     Ok(request)
 }

@@ -4,7 +4,7 @@ use super::limits::{MAX_PIPELINES, few};
 use super::sort;
 use crate::aggregation::{Aggregation, AggregationKind, FiltersShape};
 use crate::date::{CalendarUnit, fixed_interval_ms};
-use crate::error::{Result, SearchError, Spot, illegal, parsing};
+use crate::error::{Result, SearchError, Spot, ensure, illegal, parsing};
 use crate::hits::{SortKey, SortTarget};
 use crate::json::{Member, Node, Options};
 use crate::pipeline::{Pipeline, PipelineKind};
@@ -46,16 +46,15 @@ pub(super) fn bucket_sort(options: &Options<'_>) -> Result<AggregationKind> {
         descending.push(key.descending);
     }
     few(at, paths.len(), (MAX_PIPELINES, "keys of one [bucket_sort]"))?;
-    let size = options.read("size", |node, name| match node.count(name)? {
-        0 => Err(parsing(node.at, "[size] must be a positive integer: [0]")),
-        count => Ok(count as usize),
+    let size = options.read("size", |node, name| {
+        let count = node.count(name)?;
+        ensure(count > 0, node.at, "[size] must be a positive integer: [0]")?;
+        Ok(count as usize)
     })?;
     let from = options.read("from", Node::count)?.unwrap_or(0) as usize;
-    if descending.is_empty() && size.is_none() && from == 0 {
-        let reason =
-            "[bucket_sort] is configured to perform nothing: set one of [sort, size, from]";
-        return Err(parsing(at, reason));
-    }
+    let does_any = !descending.is_empty() || size.is_some() || from > 0;
+    let reason = "[bucket_sort] is configured to perform nothing: set one of [sort, size, from]";
+    ensure(does_any, at, reason)?;
     let kind = PipelineKind::BucketSort { descending, from, size: size.unwrap_or(usize::MAX) };
     let zeros = counts_zeros(options)?;
     Ok(AggregationKind::Pipeline(Pipeline { kind, paths, zeros }))
@@ -71,9 +70,7 @@ fn path(text: &str, at: Spot) -> Result<Vec<String>> {
     };
     names.push(number.map_or(last, |(name, _)| name));
     names.extend(number.map(|(_, number)| number));
-    if names.contains(&"") {
-        return Err(parsing(at, format!("Invalid path element in path [{text}]")));
-    }
+    ensure(!names.contains(&""), at, format_args!("Invalid path element in path [{text}]"))?;
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 

@@ -1,7 +1,7 @@
 //! Points, boxes and areas of the Earth, from JSON.
 
 use super::limits::{POLYGON_POINTS, few};
-use crate::error::{Result, parsing};
+use crate::error::{Result, ensure, parsing};
 use crate::geo::{self, Polygon};
 use crate::json::{Node, Options, Value};
 use crate::query::FieldQuery;
@@ -55,11 +55,9 @@ pub(super) fn sides(node: &Node) -> Result<[f64; 4]> {
     let [Some(top), Some(left), Some(bottom), Some(right)] = sides else {
         return Err(options.missing("all of top, left, bottom and right"));
     };
-    if !is_point(top, left) || !is_point(bottom, right) || top < bottom {
-        let reason =
-            format!("top [{top}], left [{left}], bottom [{bottom}], right [{right}] is no box");
-        return Err(parsing(node.at, reason));
-    }
+    let is_box = is_point(top, left) && is_point(bottom, right) && top >= bottom;
+    let is_none = format_args!("bottom [{bottom}], right [{right}] is no box");
+    ensure(is_box, node.at, format_args!("top [{top}], left [{left}], {is_none}"))?;
     Ok([top, left, bottom, right])
 }
 
@@ -68,19 +66,18 @@ pub(super) fn shape(node: &Node, ignore_unmapped: bool) -> Result<FieldQuery> {
     let options = node.options("geo_shape", "shape relation", 0)?;
     // As in OpenSearch 2; Elasticsearch answers the others of points from 8 on.
     let relation = options.read("relation", Node::text)?.unwrap_or_default().to_lowercase();
-    if !["", "intersects"].contains(&relation.as_str()) {
-        let reason = format!(
-            "the relation [{relation}] to points is not supported by this engine; send [intersects], and [bool] with \
-             [must_not] for what is disjoint"
-        );
-        return Err(parsing(options.need("relation")?.at, reason));
-    }
+    let is_there = ["", "intersects"].contains(&relation.as_str());
+    let reason = format_args!(
+        "the relation [{relation}] to points is not supported by this engine; send [intersects], and [bool] with \
+         [must_not] for what is disjoint"
+    );
+    ensure(is_there, options.get("relation").unwrap_or(node).at, reason)?;
     let node = options.need("shape")?;
     let options = node.options("shape", "type coordinates orientation radius", 0)?;
     let kind = options.need("type")?.text("type")?.to_lowercase();
     let coordinates = options.need("coordinates")?;
-    if let Some(radius) = options.get("radius").filter(|_| kind != "circle") {
-        return Err(parsing(radius.at, format!("a [{kind}] has no [radius]")));
+    if let Some(radius) = options.get("radius") {
+        ensure(kind == "circle", radius.at, format_args!("a [{kind}] has no [radius]"))?;
     }
     let polygons = match kind.as_str() {
         "envelope" | "bbox" => {
@@ -89,10 +86,8 @@ pub(super) fn shape(node: &Node, ignore_unmapped: bool) -> Result<FieldQuery> {
             };
             let (top, left) = point(top_left, "coordinates")?;
             let (bottom, right) = point(bottom_right, "coordinates")?;
-            if top < bottom {
-                let reason = format!("top [{top}] is below bottom [{bottom}]");
-                return Err(parsing(coordinates.at, reason));
-            }
+            let reason = format_args!("top [{top}] is below bottom [{bottom}]");
+            ensure(top >= bottom, coordinates.at, reason)?;
             return Ok(FieldQuery::GeoBoundingBox { top, left, bottom, right, ignore_unmapped });
         }
         "circle" if !ignore_unmapped => {
@@ -126,10 +121,9 @@ fn polygon(node: &Node) -> Result<Polygon> {
     for ring in node.list("coordinates")? {
         let points = ring.list("coordinates")?.iter().map(|at| point(at, "coordinates"));
         let points = points.collect::<Result<Vec<_>>>()?;
-        if points.len() < 4 || points.first() != points.last() {
-            let reason = "a ring of a polygon has 4 points at least, and the last is the first";
-            return Err(parsing(ring.at, reason.to_owned()));
-        }
+        let is_closed = points.len() >= 4 && points.first() == points.last();
+        let reason = "a ring of a polygon has 4 points at least, and the last is the first";
+        ensure(is_closed, ring.at, reason)?;
         rings.push(points);
     }
     if rings.is_empty() {
@@ -147,9 +141,7 @@ pub(super) fn corners(node: &Node) -> Result<Polygon> {
     if points.first() != points.last() {
         points.extend(points.first().copied());
     }
-    if points.len() < 4 {
-        return Err(parsing(node.at, "too few points defined for [geo_polygon] query".to_owned()));
-    }
+    ensure(points.len() >= 4, node.at, "too few points defined for [geo_polygon] query")?;
     few(node.at, points.len(), POLYGON_POINTS)?;
     area(node, vec![points])
 }
@@ -158,7 +150,7 @@ fn area(node: &Node, rings: Vec<Vec<(f64, f64)>>) -> Result<Polygon> {
     Polygon::new(rings).ok_or_else(|| {
         let reason = "a polygon that is wider than 180 degrees, or crosses the date line, is not supported by this \
                       engine; send its parts";
-        parsing(node.at, reason.to_owned())
+        parsing(node.at, reason)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::limits::{SORT_KEYS, SORT_POINTS, few};
 use super::places::{point, unit_m};
-use crate::error::{Result, illegal, parsing};
+use crate::error::{Result, ensure, illegal, parsing};
 use crate::hits::{SortDistance, SortKey, SortMissing, SortTarget, SortValue};
 use crate::json::{Member, Node, Options, Value};
 use crate::refused::{self, SORTS};
@@ -128,17 +128,12 @@ fn distance(node: &Node) -> Result<SortKey> {
 /// The values that hits must lie behind: one for each key of the order.
 pub(super) fn after(node: &Node, request: &SearchRequest) -> Result<Vec<SortValue>> {
     let items = node.list("search_after")?;
-    let refused = |reason: &str| Err(parsing(node.at, reason));
-    match (items.len(), request.sort.len()) {
-        (_, 0) => return refused("sort must contain at least one field when using search_after"),
-        (values, keys) if values != keys => {
-            return refused(&format!("search_after has {values} value(s) but sort has {keys}"));
-        }
-        _ if request.from > 0 => {
-            return refused("`from` parameter must be set to 0 when `search_after` is used");
-        }
-        _ => {}
-    }
+    let (values, keys) = (items.len(), request.sort.len());
+    ensure(keys > 0, node.at, "sort must contain at least one field when using search_after")?;
+    let reason = format_args!("search_after has {values} value(s) but sort has {keys}");
+    ensure(values == keys, node.at, reason)?;
+    let reason = "`from` parameter must be set to 0 when `search_after` is used";
+    ensure(request.from == 0, node.at, reason)?;
     let value = |item: &Node| match &item.value {
         Value::Null => Ok(None),
         Value::Bool(yes) => Ok(Some(Literal::Integer(i64::from(*yes)))),
