@@ -15,7 +15,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::Number;
 
 use super::error::{SearchError, Spot, ensure, parsing};
-use super::refused::{OPTIONS, said};
+use super::refused::{OPTIONS, refusal, said};
 use super::value::Literal;
 
 /// A value and its place.
@@ -409,6 +409,19 @@ impl<'b> Node<'b> {
         let Value::Number(number) = &self.value else { return false };
         let may_be = |value: f64| value.abs() >= 9e18 || value == 0.0 && value.is_sign_negative();
         number.is_f64() && number.as_f64().is_some_and(may_be)
+    }
+
+    /// Refuses the first name of an object that is one of some words of [`super::refused`]; `what` names it.
+    pub(crate) fn refuse_names(
+        &self,
+        words: &'static str,
+        what: impl Fn(&str) -> String,
+    ) -> Result<(), SearchError> {
+        let Value::Object(members) = &self.value else { return Ok(()) };
+        members.iter().try_for_each(|Member { at, name, .. }| {
+            let refusal = refusal(words, &what(name), name);
+            refusal.map_or(Ok(()), |reason| Err(parsing(*at, reason)))
+        })
     }
 
     /// Without places.

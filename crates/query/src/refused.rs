@@ -104,10 +104,13 @@ pub fn all(words: Words) -> impl Iterator<Item = (&'static str, &'static str)> {
     lines.flat_map(|(names, instead)| names.split(' ').map(move |name| (name, instead)))
 }
 
-/// The sentence for a word that is refused, or for one that nobody knows.
+/// The sentence for a word that is refused; none for one that nobody knows.
+pub(crate) fn refusal(words: Words, what: &str, word: &str) -> Option<String> {
+    let instead = instead_of(words, word)?;
+    Some(format!("{what} is not supported by this engine; {instead}"))
+}
+
+/// The same, or what is said of a word that nobody knows.
 pub(crate) fn said(words: Words, what: &str, word: &str, unknown: String) -> String {
-    match instead_of(words, word) {
-        Some(instead) => format!("{what} is not supported by this engine; {instead}"),
-        None => unknown,
-    }
+    refusal(words, what, word).unwrap_or(unknown)
 }

@@ -2,7 +2,7 @@
 
 use super::limits::{MAX_HIGHLIGHT_FIELDS, MAX_TAG_BYTES};
 use super::query;
-use crate::error::{Result, ensure, illegal, parsing};
+use crate::error::{Result, ensure, illegal};
 use crate::highlight::{Highlight, HighlightField};
 use crate::json::{Node, Options, Value};
 use crate::refused;
@@ -51,14 +51,7 @@ pub(super) fn highlight(node: &Node) -> Result<Highlight> {
 
 /// The options of an object, none of which is refused.
 fn known<'a>(node: &'a Node<'a>, known: &str) -> Result<Options<'a>> {
-    for member in node.object("highlight")? {
-        let name = member.name.as_ref();
-        if refused::instead_of(refused::HIGHLIGHT, name).is_some() {
-            let what = format!("the option [{name}] of [highlight]");
-            let reason = refused::said(refused::HIGHLIGHT, &what, name, String::new());
-            return Err(parsing(member.at, reason));
-        }
-    }
+    node.refuse_names(refused::HIGHLIGHT, |name| format!("the option [{name}] of [highlight]"))?;
     node.options("highlight", known, 0)
 }
 

@@ -21,7 +21,7 @@ pub use sort::of_path as parse_sort;
 
 use super::Query;
 use super::error::{Result, ensure, parsing};
-use super::json::{Member, Node, read};
+use super::json::{Node, read};
 use super::request::{
     AskedPointInTime, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, TrackTotalHits,
 };
@@ -43,12 +43,7 @@ pub fn parse_search(body: &[u8]) -> Result<SearchRequest> {
 
 fn search(node: &Node) -> Result<SearchRequest> {
     let mut request = SearchRequest::default();
-    for Member { at, name, .. } in node.object("search")? {
-        if refused::instead_of(refused::SEARCH, name).is_some() {
-            let what = format!("the option [{name}] of a search");
-            return Err(parsing(*at, refused::said(refused::SEARCH, &what, name, String::new())));
-        }
-    }
+    node.refuse_names(refused::SEARCH, |name| format!("the option [{name}] of a search"))?;
     let options = node.options("search", KNOWN, 0)?;
     for (name, value) in options.iter() {
         match name {

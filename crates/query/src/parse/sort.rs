@@ -4,8 +4,8 @@ use super::limits::{SORT_KEYS, SORT_POINTS, few};
 use super::places::{point, unit_m};
 use crate::error::{Result, ensure, illegal, parsing};
 use crate::hits::{SortDistance, SortKey, SortMissing, SortTarget, SortValue};
-use crate::json::{Member, Node, Options, Value};
-use crate::refused::{self, SORTS};
+use crate::json::{Node, Options, Value};
+use crate::refused::{SORTS, refusal};
 use crate::request::SearchRequest;
 use crate::value::Literal;
 
@@ -54,21 +54,11 @@ pub(super) fn is_descending(node: &Node) -> Result<bool> {
 }
 
 fn options(name: &str, node: &Node) -> Result<SortKey> {
-    let refuse = |at, name: &str| match refused::instead_of(SORTS, name) {
-        Some(instead) => {
-            let reason = format!("[{name}] in sort is not supported by this engine; {instead}");
-            Err(parsing(at, reason))
-        }
-        None => Ok(()),
-    };
-    let is_distance = name == "_geo_distance";
-    if name.starts_with('_') && !is_distance {
-        refuse(node.at, name)?;
-    }
-    if let Value::Object(members) = &node.value {
-        members.iter().try_for_each(|Member { at, name, .. }| refuse(*at, name))?;
-    }
-    if is_distance {
+    let what = |name: &str| format!("[{name}] in sort");
+    let refusal = refusal(SORTS, &what(name), name).filter(|_| name.starts_with('_'));
+    ensure(refusal.is_none(), node.at, refusal.unwrap_or_default())?;
+    node.refuse_names(SORTS, what)?;
+    if name == "_geo_distance" {
         return distance(node);
     }
     if !matches!(node.value, Value::Object(_)) {
