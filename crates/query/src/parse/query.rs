@@ -6,8 +6,7 @@ use super::clauses::Clauses;
 use super::limits::{MAX_BOOL_DEPTH, MAX_TERMS};
 use super::places::{corners, point, shape, sides};
 use super::query_string::QueryString;
-use super::simple_query_string::SimpleQueryString;
-use crate::error::{Result, SearchError, illegal, parsing};
+use crate::error::{Result, SearchError, ensure, illegal, parsing};
 use crate::geo;
 use crate::json::{Node, Options, Value};
 use crate::query::{
@@ -66,16 +65,14 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn query(&mut self, node: &Node, depth: usize) -> Result<Query> {
-        let members = node.object("query")?;
-        let [member] = members else {
-            let reason = match members.get(1) {
-                None => "query malformed, empty clause found".to_owned(),
-                Some(second) => format!(
-                    "[{}] malformed query, expected [END_OBJECT] but found [{}]",
-                    members[0].name, second.name
-                ),
-            };
-            return Err(parsing(members.get(1).map_or(node.at, |second| second.at), reason));
+        let member = match node.object("query")? {
+            [member] => member,
+            [] => return Err(parsing(node.at, "query malformed, empty clause found")),
+            [first, second, ..] => {
+                let (of, found) = (&first.name, &second.name);
+                let wanted = format_args!("[{of}] malformed query, expected [END_OBJECT]");
+                return Err(parsing(second.at, format!("{wanted} but found [{found}]")));
+            }
         };
         if depth > MAX_BOOL_DEPTH {
             return Err(illegal(format!(
@@ -103,7 +100,7 @@ impl Reader {
         let options = node.options("dis_max", "queries tie_breaker boost _name", 0)?;
         let queries = options.need("queries")?.items().iter();
         let queries = queries.map(|query| self.query(query, depth + 1));
-        let tie_breaker = options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32;
+        let tie_breaker = tie_breaker(&options)?;
         boosted(&options, QueryKind::DisMax(queries.collect::<Result<_>>()?, tie_breaker))
     }
 
@@ -142,16 +139,16 @@ pub(super) fn boosted(options: &Options<'_>, kind: QueryKind) -> Result<Query> {
 
 /// The same, with the boost that it has where its options give it none.
 fn boosted_from(options: &Options<'_>, kind: QueryKind, default: f64) -> Result<Query> {
-    if let Some(node) = options.get("_name") {
-        let reason = "[_name] is not supported by this engine: hits do not show their [matched_queries]; send a search \
-                      for each of the queries";
-        return Err(parsing(node.at, reason));
-    }
-    let boost = options.read("boost", Node::float)?.unwrap_or(default);
-    if let Some(node) = options.get("boost").filter(|_| boost < 0.0) {
-        return Err(parsing(node.at, format!("boost [{boost}] is negative")));
-    }
-    Ok(Query { kind, boost: boost as f32 })
+    options.without(
+        "_name",
+        "[_name] is not supported by this engine: hits do not show their [matched_queries]; send a search for each of \
+         the queries",
+    )?;
+    let boost = options.read("boost", |node, name| {
+        let boost = node.float(name)?;
+        ensure(boost >= 0.0, node.at, format_args!("boost [{boost}] is negative")).map(|()| boost)
+    })?;
+    Ok(Query { kind, boost: boost.unwrap_or(default) as f32 })
 }
 
 /// A query of one field.
@@ -210,26 +207,30 @@ fn match_words(node: &Node) -> Result<Query> {
         all: options.one_of("operator", &["or", "and"])? == "and",
         minimum: options.read("minimum_should_match", minimum)?,
         lenient: options.read("lenient", Node::bool)?.unwrap_or(false),
-        fuzziness: fuzziness(&options, "fuzzy_transpositions")?,
+        fuzziness: fuzziness_if_given(&options)?,
     };
     asked(&options, field, query)
 }
 
-/// How far words may be from those asked for; none where that is not said.
-fn fuzziness(options: &Options<'_>, transpositions: &str) -> Result<Option<Fuzziness>> {
+/// How far the words of a match may be from those asked for; none where that is not said.
+fn fuzziness_if_given(options: &Options<'_>) -> Result<Option<Fuzziness>> {
+    let fuzziness = fuzziness(options, "fuzzy_transpositions")?;
+    Ok(options.get("fuzziness").map(|_| fuzziness))
+}
+
+fn fuzziness(options: &Options<'_>, transpositions: &str) -> Result<Fuzziness> {
     let given = options.read("fuzziness", |node, name| {
         let edits_from = Fuzziness::edits_from(&node.text(name)?);
         edits_from.ok_or_else(|| node.wrong(name, "0, 1, 2, AUTO or AUTO:3,6"))
     })?;
     let count =
         |name, default| Ok(options.read(name, Node::count)?.map_or(default, |n| n as usize));
-    let of = Fuzziness {
+    Ok(Fuzziness {
         edits_from: given.unwrap_or((3, 6)),
         prefix_chars: count("prefix_length", 0)?,
         words_max: count("max_expansions", 50)?,
         transpositions: options.read(transpositions, Node::bool)?.unwrap_or(true),
-    };
-    Ok((given.is_some() || transpositions == "transpositions").then_some(of))
+    })
 }
 
 fn fuzzy(node: &Node) -> Result<Query> {
@@ -237,9 +238,7 @@ fn fuzzy(node: &Node) -> Result<Query> {
         "value fuzziness prefix_length max_expansions transpositions rewrite boost _name";
     let (field, value, options) = valued("fuzzy", node, KNOWN)?;
     options.one_of("rewrite", &["top_terms_blended_freqs_50"])?;
-    let edits_from = (3, 6);
-    let auto = Fuzziness { edits_from, prefix_chars: 0, words_max: 50, transpositions: true };
-    let fuzziness = fuzziness(&options, "transpositions")?.unwrap_or(auto);
+    let fuzziness = fuzziness(&options, "transpositions")?;
     asked(&options, field, FieldQuery::Fuzzy(value.text(), fuzziness))
 }
 
@@ -305,6 +304,19 @@ fn lenient(options: &Options<'_>, fields: &[(String, f32)]) -> Result<Option<boo
     Ok(said.or((!fields.is_empty()).then_some(of_all)))
 }
 
+fn tie_breaker(options: &Options<'_>) -> Result<f32> {
+    Ok(options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32)
+}
+
+/// What a text that has a language of its own is read with.
+fn of_text(options: &Options<'_>, fields: Vec<(String, f32)>) -> Result<QueryString> {
+    options.one_of("analyze_wildcard", &["false"])?;
+    let lenient = lenient(options, &fields)?;
+    let tie_breaker = tie_breaker(options)?;
+    let all = options.one_of("default_operator", &["or", "and"])? == "and";
+    Ok(QueryString { fields, all, lenient, tie_breaker })
+}
+
 fn multi_match(reader: &mut Reader, node: &Node) -> Result<Query> {
     const KNOWN: &str = "query fields type operator minimum_should_match tie_breaker lenient slop zero_terms_query \
                          fuzziness prefix_length max_expansions fuzzy_transpositions boost _name";
@@ -312,8 +324,8 @@ fn multi_match(reader: &mut Reader, node: &Node) -> Result<Query> {
     options.one_of("zero_terms_query", &["none"])?;
     options.one_of("slop", &["0"])?;
     let kind = options.one_of("type", &["best_fields", "most_fields", "phrase"])?;
-    if let ("phrase", Some(node)) = (kind, options.get("fuzziness")) {
-        return Err(parsing(node.at, "Fuzziness not allowed for type [phrase]"));
+    if kind == "phrase" {
+        options.without("fuzziness", "Fuzziness not allowed for type [phrase]")?;
     }
     let fields = fields(&options)?;
     reader.clauses.of_fields(&fields)?;
@@ -326,11 +338,11 @@ fn multi_match(reader: &mut Reader, node: &Node) -> Result<Query> {
             all: options.one_of("operator", &["or", "and"])? == "and",
             minimum: options.read("minimum_should_match", minimum)?,
             lenient: false,
-            fuzziness: fuzziness(&options, "fuzzy_transpositions")?,
+            fuzziness: fuzziness_if_given(&options)?,
         },
     };
     let sums = kind == "most_fields";
-    let tie_breaker = options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32;
+    let tie_breaker = tie_breaker(&options)?;
     let query = FieldsQuery { fields, query, lenient, tie_breaker, sums, drops: false };
     boosted(&options, QueryKind::Fields(Box::new(query)))
 }
@@ -340,22 +352,15 @@ fn query_string(reader: &mut Reader, node: &Node) -> Result<Query> {
                          phrase_slop boost _name";
     let options = node.options("query_string", KNOWN, 0)?;
     options.one_of("type", &["best_fields"])?;
-    options.one_of("analyze_wildcard", &["false"])?;
     options.one_of("phrase_slop", &["0"])?;
     let mut fields = fields(&options)?;
     if let Some(field) = options.read("default_field", Node::text)? {
-        if !fields.is_empty() {
-            let reason =
-                "addition of [fields] to the query when [default_field] is set is not allowed";
-            return Err(parsing(node.at, reason.to_owned()));
-        }
+        let reason = "addition of [fields] to the query when [default_field] is set is not allowed";
+        ensure(fields.is_empty(), node.at, reason)?;
         fields.push((field, 1.0));
     }
-    let lenient = lenient(&options, &fields)?;
-    let tie_breaker = options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32;
-    let all = options.one_of("default_operator", &["or", "and"])? == "and";
+    let of = of_text(&options, fields)?;
     let node = options.need("query")?;
-    let of = QueryString { fields, all, lenient, tie_breaker };
     let read = of.read(&node.text("query")?, &mut reader.clauses);
     let query = read.map_err(|error| SearchError { at: Some(node.at), ..error })?;
     let boost = boosted(&options, QueryKind::MatchNone)?.boost;
@@ -367,14 +372,9 @@ fn simple_query_string(reader: &mut Reader, node: &Node) -> Result<Query> {
                          _name";
     let options = node.options("simple_query_string", KNOWN, 0)?;
     options.one_of("flags", &["all", "-1"])?;
-    options.one_of("analyze_wildcard", &["false"])?;
-    let fields = fields(&options)?;
-    let simple = SimpleQueryString {
-        lenient: lenient(&options, &fields)?,
-        all: options.one_of("default_operator", &["or", "and"])? == "and",
-        fields,
-    };
-    let mut query = simple.parse(&options.need("query")?.text("query")?, &mut reader.clauses)?;
+    let of = of_text(&options, fields(&options)?)?;
+    let text = options.need("query")?.text("query")?;
+    let mut query = of.read_simple(&text, &mut reader.clauses)?;
     if let QueryKind::Bool(clauses) = &mut query.kind {
         clauses.minimum = options.read("minimum_should_match", minimum)?;
     }
@@ -396,11 +396,9 @@ fn items<'a>(query: &str, node: &'a Node<'a>) -> Result<&'a [Node<'a>]> {
 fn terms(node: &Node) -> Result<Query> {
     let options = node.options("terms", COMMON, 1)?;
     let (field, values) = options.field()?;
-    if let Value::Object(_) = values.value {
-        let reason = "[terms] with the values of another document is not supported by this engine; get that document, \
-                      and send its values";
-        return Err(parsing(values.at, reason));
-    }
+    let reason = "[terms] with the values of another document is not supported by this engine; get that document, and \
+                  send its values";
+    ensure(!matches!(values.value, Value::Object(_)), values.at, reason)?;
     let values = values.list(field).and_then(|_| items("terms", values))?;
     let values = values.iter().map(|item| item.literal("terms")).collect::<Result<Vec<_>>>()?;
     match field {

@@ -28,6 +28,20 @@ impl QueryString {
         self.read(text, &mut Clauses::default())
     }
 
+    /// Asks it of some fields; each of them is a clause.
+    pub(super) fn ask(
+        &self,
+        fields: Vec<(String, f32)>,
+        query: FieldQuery,
+        sums: bool,
+        clauses: &mut Clauses,
+    ) -> Result<Query> {
+        clauses.of_fields(&fields)?;
+        let QueryString { lenient, tie_breaker, .. } = *self;
+        let asked = FieldsQuery { fields, query, lenient, tie_breaker, sums, drops: true };
+        Ok(Query::of(QueryKind::Fields(Box::new(asked))))
+    }
+
     /// Reads a text of a body that has these clauses besides.
     pub(super) fn read(&self, text: &str, clauses: &mut Clauses) -> Result<Query> {
         let tokens = tokens(text)?;
@@ -416,11 +430,7 @@ impl Reader<'_> {
             Some(field) => vec![(field.to_owned(), 1.0)],
             None => self.of.fields.clone(),
         };
-        self.clauses.of_fields(&fields)?;
-        let QueryString { lenient, tie_breaker, .. } = *self.of;
-        let (sums, drops) = (false, true);
-        let asked = FieldsQuery { fields, query, lenient, tie_breaker, sums, drops };
-        Ok(Query::of(QueryKind::Fields(Box::new(asked))))
+        self.of.ask(fields, query, false, self.clauses)
     }
 }
 

@@ -3,31 +3,25 @@
 
 use super::clauses::Clauses;
 use super::limits::MAX_PARENTHESES;
+use super::query_string::QueryString;
 use crate::error::{Result, illegal};
-use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind};
+use crate::query::{BoolQuery, FieldQuery, Query, QueryKind};
 use crate::value::Literal;
 
 /// Clauses within each other, at most: parentheses are, a `-`, and what stands before each change between `+` and `|`.
 const MAX_NESTED: usize = 64;
 
-/// What a text of this language is read with.
-pub(super) struct SimpleQueryString {
-    pub(super) fields: Vec<(String, f32)>,
-    /// `default_operator` is `AND`.
-    pub(super) all: bool,
-    pub(super) lenient: Option<bool>,
-}
-
-impl SimpleQueryString {
-    /// Reads a text of a body that has these clauses besides. Fails where it asks for what this engine does not have.
-    pub(super) fn parse(&self, text: &str, clauses: &mut Clauses) -> Result<Query> {
+impl QueryString {
+    /// Reads a text of this language, of a body that has these clauses besides. Fails where it asks for what this
+    /// engine does not have.
+    pub(super) fn read_simple(&self, text: &str, clauses: &mut Clauses) -> Result<Query> {
         let mut reader = Reader { of: self, rest: text, clauses };
         Ok(reader.query(0)?.unwrap_or_else(|| Query::of(QueryKind::MatchNone)))
     }
 }
 
 struct Reader<'a> {
-    of: &'a SimpleQueryString,
+    of: &'a QueryString,
     rest: &'a str,
     clauses: &'a mut Clauses,
 }
@@ -101,23 +95,15 @@ impl Reader<'_> {
         while let Some(sign) = self.rest.chars().next() {
             let after = &self.rest[sign.len_utf8()..];
             let found = match sign {
-                '+' | '|' => {
+                ')' if depth > 0 => break,
+                _ if "+|-)".contains(sign) || sign.is_whitespace() => {
+                    self.rest = after;
+                    not ^= sign == '-';
                     // The first of several operators counts, and none before the first clause.
-                    if !joined.queries.is_empty() {
+                    if "+|".contains(sign) && !joined.queries.is_empty() {
                         operator = operator.or(Some(sign == '+'));
                     }
-                    self.rest = after;
-                    continue;
-                }
-                '-' => {
-                    not = !not;
-                    self.rest = after;
-                    continue;
-                }
-                ')' if depth > 0 => break,
-                // One that closes nothing is passed over.
-                _ if sign == ')' || sign.is_whitespace() => {
-                    self.rest = after;
+                    // A parenthesis that closes nothing is passed over.
                     continue;
                 }
                 '(' => {
@@ -139,12 +125,8 @@ impl Reader<'_> {
     }
 
     fn asked(&mut self, query: FieldQuery) -> Result<Option<Query>> {
-        let (fields, lenient) = (self.of.fields.clone(), self.of.lenient);
-        self.clauses.of_fields(&fields)?;
         // As in the field: every field counts, not the best alone.
-        let asked =
-            FieldsQuery { fields, query, lenient, tie_breaker: 0.0, sums: true, drops: true };
-        Ok(Some(Query::of(QueryKind::Fields(Box::new(asked)))))
+        self.of.ask(self.of.fields.clone(), query, true, self.clauses).map(Some)
     }
 
     /// Takes what stands before one of `ends` that no backslash escapes; without the backslashes.
@@ -250,20 +232,19 @@ mod tests {
             ("", "none", "none"),
         ] {
             let read = |all| {
-                let of =
-                    SimpleQueryString { fields: vec![("f".to_owned(), 1.0)], all, lenient: None };
-                shown(&of.parse(text, &mut Clauses::default()).unwrap())
+                let fields = vec![("f".to_owned(), 1.0)];
+                let of = QueryString { fields, all, ..QueryString::default() };
+                shown(&of.read_simple(text, &mut Clauses::default()).unwrap())
             };
             assert_eq!((read(false), read(true)), (any.to_owned(), all.to_owned()), "{text}");
         }
-        let of = SimpleQueryString { fields: Vec::new(), all: false, lenient: None };
         for (text, why) in [
             ("roam~1", "[~]"),
             (&"(".repeat(50), "too deep"),
             (&"a ".repeat(1025), "1024 clauses"),
             (&"(a b) ".repeat(513), "1024 clauses"),
         ] {
-            let read = of.parse(text, &mut Clauses::default());
+            let read = QueryString::default().read_simple(text, &mut Clauses::default());
             assert!(read.unwrap_err().reason.contains(why), "{text}");
         }
     }
@@ -271,8 +252,8 @@ mod tests {
     /// What is made of a text is walked by functions that call themselves, its end of life included.
     #[test]
     fn clauses_are_nested_no_deeper_than_the_bound() {
-        let of = SimpleQueryString { fields: Vec::new(), all: false, lenient: None };
-        let read = |text: &str| of.parse(text, &mut Clauses::default());
+        let of = QueryString::default();
+        let read = |text: &str| of.read_simple(text, &mut Clauses::default());
         let groups = |times: usize| format!("{}a{}", "b|-(c+".repeat(times), ")".repeat(times));
         let (long, mut deepest) = ("a+b|".repeat(40), 0);
         for words in 1..80 {
