@@ -87,20 +87,15 @@ impl<F: FnMut(&str, &str) -> bool> Walk<'_, F> {
             }
             Value::Array(items) => {
                 let kept = items.into_iter().filter_map(|item| match item {
-                    Value::Object(_) | Value::Array(_) => self.below(item, all),
+                    // What is left empty is left out, whatever left it so.
+                    Value::Object(_) | Value::Array(_) => self.below(item, all).filter(holds_any),
                     leaf => all.then_some(leaf),
                 });
-                // What is left empty is left out, whatever left it so.
-                let kept = kept.filter(|item| is_leaf(item) || holds_any(item));
                 Some(Value::Array(kept.collect()))
             }
             leaf => Some(leaf),
         }
     }
-}
-
-fn is_leaf(value: &Value) -> bool {
-    !matches!(value, Value::Object(_) | Value::Array(_))
 }
 
 /// Whether an object or an array has anything in it.
@@ -118,16 +113,10 @@ mod tests {
 
     use super::*;
 
-    fn shown(includes: &[&str], excludes: &[&str]) -> Value {
+    fn of(source: &Value, includes: &[&str], excludes: &[&str]) -> Value {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let filter =
             SourceFilter { enabled: true, includes: texts(includes), excludes: texts(excludes) };
-        let source = json!({
-            "name": "x", "tags": ["a", "b"],
-            "user": {"id": 7, "mail": {"home": "h", "work": "w"}},
-            "items": [{"id": 1, "price": 2}, {"price": 3}],
-            "places": [[[1, 2], [3, 4]], [{"x": 5}]],
-        });
         serde_json::from_slice(&filter.apply(&Bytes::from(source.to_string())).unwrap()).unwrap()
     }
 
@@ -147,14 +136,8 @@ mod tests {
 
     #[test]
     fn a_dot_in_a_name_stands_for_an_object() {
-        let shown = |includes: &[&str], excludes: &[&str]| {
-            let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-            let (includes, excludes) = (texts(includes), texts(excludes));
-            let source = json!({"user.id": 7, "http": {"request.body.bytes": 1, "version": 2}});
-            let filter = SourceFilter { enabled: true, includes, excludes };
-            let shown = filter.apply(&Bytes::from(source.to_string())).unwrap();
-            serde_json::from_slice::<Value>(&shown).unwrap()
-        };
+        let source = json!({"user.id": 7, "http": {"request.body.bytes": 1, "version": 2}});
+        let shown = |includes: &[&str], excludes: &[&str]| of(&source, includes, excludes);
         assert_eq!(shown(&["user"], &[]), json!({"user.id": 7}));
         assert_eq!(shown(&["user.id"], &["http"]), json!({"user.id": 7}));
         let bytes = json!({"http": {"request.body.bytes": 1}});
@@ -168,6 +151,13 @@ mod tests {
 
     #[test]
     fn keeps_and_leaves_out_as_the_field_does() {
+        let source = json!({
+            "name": "x", "tags": ["a", "b"],
+            "user": {"id": 7, "mail": {"home": "h", "work": "w"}},
+            "items": [{"id": 1, "price": 2}, {"price": 3}],
+            "places": [[[1, 2], [3, 4]], [{"x": 5}]],
+        });
+        let shown = |includes: &[&str], excludes: &[&str]| of(&source, includes, excludes);
         assert_eq!(
             shown(&["user"], &[]),
             json!({"user": {"id": 7, "mail": {"home": "h", "work": "w"}}})
