@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::BTreeSet;
+
 use std::fmt;
 
 use record::names::did_you_mean;
@@ -126,22 +126,14 @@ impl<'a> Written<'a> {
         let text = self.tokens.json.get(start..self.tokens.at)?;
         Some(String::from_utf8_lossy(text).into_owned())
     }
-}
 
-/// Digits of the least whole number that has no room in 64 bits.
-const DIGITS_OF_64_BITS: usize = 19;
-
-/// The numbers of the values that are written as whole numbers and read as fractions: `-0`, and what may have more than
-/// 64 bits.
-pub(crate) fn whole_numbers(json: &[u8]) -> BTreeSet<u32> {
-    let is_whole = |(_, start): &(u32, usize)| {
-        let written = &json[*start..];
-        let sign = usize::from(written.starts_with(b"-"));
-        let digits = written[sign..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let is_asked = digits >= DIGITS_OF_64_BITS || written.starts_with(b"-0");
-        is_asked && !written.get(sign + digits).is_some_and(|next| b".eE".contains(next))
-    };
-    (0..).zip(Tokens { json, at: 0 }).filter(is_whole).map(|(token, _)| token).collect()
+    /// Whether a value is written as a whole number and read as a fraction: `-0`, and what has more than 64 bits.
+    pub(crate) fn is_whole(&mut self, node: &Node<'_>) -> bool {
+        let Value::Number(number) = &node.value else { return false };
+        let may_be = |value: f64| value.abs() >= 9e18 || value == 0.0 && value.is_sign_negative();
+        let is_asked = number.is_f64() && number.as_f64().is_some_and(may_be);
+        is_asked && self.of(node).is_some_and(|text| !text.contains(['.', 'e', 'E']))
+    }
 }
 
 /// Where names and values begin in JSON, in the order in which they are numbered.
@@ -404,13 +396,6 @@ impl<'b> Node<'b> {
         })
     }
 
-    /// Whether it is read as a fraction and may be among [`whole_numbers`].
-    pub(crate) fn may_be_whole(&self) -> bool {
-        let Value::Number(number) = &self.value else { return false };
-        let may_be = |value: f64| value.abs() >= 9e18 || value == 0.0 && value.is_sign_negative();
-        number.is_f64() && number.as_f64().is_some_and(may_be)
-    }
-
     /// Refuses the first name of an object that is one of some words of [`super::refused`]; `what` names it.
     pub(crate) fn refuse_names(
         &self,
@@ -582,13 +567,6 @@ mod tests {
         }
         let deep = "[".repeat(100_000);
         assert!(plain(&deep).unwrap_err().reason.contains("recursion"));
-    }
-
-    #[test]
-    fn whole_numbers_are_told_from_fractions() {
-        let text = b"{\"a\": -0, \"-0\": [-0.0, -0e1,\n-0], \"b\":\"-0\", \"c\": 0, \
-            \"d\": -100000000000000000000, \"e\": 100000000000000000000.5}";
-        assert_eq!(whole_numbers(text).into_iter().collect::<Vec<_>>(), [2, 7, 13]);
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! The fields that documents bring, mapped by their first values.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -95,8 +95,8 @@ impl<'a> NewFields<'a> {
         }
         let document = json::document(source, None).map_err(Refusal::parsing)?;
         let mapping = self.grown.get_or_insert_with(|| self.mapping.clone());
-        let (added, put, wholes) = (Map::new(), BTreeMap::new(), None);
-        let mut growing = Growing { mapping, added, put, wholes, source };
+        let (added, put, written) = (Map::new(), BTreeMap::new(), json::Written::new(source));
+        let mut growing = Growing { mapping, added, put, written };
         let taken = match &document {
             Value::Object(members) => growing.members("", members),
             _ => Ok(()),
@@ -118,10 +118,7 @@ struct Growing<'a> {
     added: Map<String, Json>,
     /// How it mapped each path of that.
     put: BTreeMap<String, Json>,
-    /// The places of whole numbers that are read as fractions, once they are needed.
-    wholes: Option<BTreeSet<u32>>,
-    /// The document.
-    source: &'a [u8],
+    written: json::Written<'a>,
 }
 
 impl Growing<'_> {
@@ -151,10 +148,7 @@ impl Growing<'_> {
             }
             // `-0` and what has more than 64 bits are whole numbers in the field, and not as they are read here.
             let whole = Value::Number(0.into());
-            let wholes = || json::whole_numbers(self.source);
-            let is_whole = node.may_be_whole()
-                && self.wholes.get_or_insert_with(wholes).contains(&node.at.column);
-            let first = if is_whole { &whole } else { value };
+            let first = if self.written.is_whole(node) { &whole } else { value };
             self.put(path, self.mapping.type_of(path, first))?;
         }
         match value {
@@ -248,6 +242,8 @@ mod tests {
             ("-0", long.clone()),
             ("[ -0, 2]", long.clone()),
             ("[0.5, 1.0, null]", json!({"type": "float"})),
+            ("[-0.0, 1.5, -0e1, \n-1e19]", json!({"type": "float"})),
+            ("[-0, -0 ,\n-0]", long.clone()),
             ("-0.0", json!({"type": "float"})),
             ("-0e0", json!({"type": "float"})),
             ("1.0", json!({"type": "float"})),
