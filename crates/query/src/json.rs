@@ -168,6 +168,11 @@ impl Iterator for Tokens<'_> {
     }
 }
 
+/// The path of what has a name, within an object of a path.
+pub(crate) fn join(above: &str, name: &str) -> String {
+    if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") }
+}
+
 /// Reads a value; counts names and values.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
@@ -199,7 +204,7 @@ impl Reader<'_> {
         map: &mut A,
     ) -> Result<Node<'de>, A::Error> {
         let Some((part, above)) = self.skipping else { return map.next_value_seed(self) };
-        let path = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
+        let path = join(above, name);
         let skipping = match part(&path) {
             Part::Whole => None,
             Part::Members => Some((part, path.as_str())),
@@ -269,7 +274,13 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 }
 
-impl Value<'_> {
+impl<'a> Value<'a> {
+    /// What stands under a name of an object.
+    pub(crate) fn member(&self, name: &str) -> Option<&Node<'a>> {
+        let Value::Object(members) = self else { return None };
+        members.iter().find(|member| member.name == name).map(|member| &member.node)
+    }
+
     /// Without places.
     pub fn plain(&self) -> serde_json::Value {
         match self {

@@ -55,14 +55,12 @@ const GEOHASH: &str = "0123456789bcdefghjkmnpqrstuvwxyz";
 /// moved onto the Earth.
 pub(super) fn is_other_form(json: &Value, is_point: bool) -> bool {
     match json {
-        Value::Object(members) if is_point => {
-            let find =
-                |name: &str| members.iter().find(|of| of.name == name).map(|of| &of.node.value);
-            let is_number = |name: &str| match find(name) {
+        Value::Object(_) if is_point => {
+            let is_number = |name: &str| match json.member(name).map(|node| &node.value) {
                 Some(Value::Text(text)) => text.trim().parse::<f64>().is_ok(),
                 other => matches!(other, Some(Value::Number(_))),
             };
-            let has = |name: &str| find(name).is_some();
+            let has = |name: &str| json.member(name).is_some();
             let has_coordinates = is_number("lat") && is_number("lon");
             has_coordinates || has("geohash") || (has("type") && has("coordinates"))
         }
@@ -83,8 +81,7 @@ pub(super) fn place(json: &Value) -> Option<(f64, f64)> {
             _ => None,
         },
         Value::Object(members) => {
-            let find = |name| members.iter().find(|of| of.name == name).map(|of| &of.node);
-            let point = (number(find("lat")?)?, number(find("lon")?)?);
+            let point = (number(json.member("lat")?)?, number(json.member("lon")?)?);
             (members.len() == 2).then_some(point)
         }
         _ => None,

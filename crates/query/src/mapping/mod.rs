@@ -16,6 +16,7 @@ pub use new_fields::NewFields;
 use dynamic::{Dynamic, Template};
 
 use crate::MappingError;
+use crate::json::join;
 use crate::refused::{self, said};
 
 type Result<T> = std::result::Result<T, MappingError>;
@@ -119,7 +120,7 @@ impl Mapping {
         let object =
             json.as_object().ok_or_else(|| refuse(above, "\"properties\" is an object"))?;
         for (name, json) in object {
-            let path = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
+            let path = join(above, name);
             check_name(&path, name, is_new)?;
             let object = json.as_object().ok_or_else(|| refuse(&path, "a field is an object"))?;
             let kind = object.get("type").and_then(Value::as_str);
@@ -247,33 +248,25 @@ pub fn requires_routing(mappings: &Value) -> bool {
 }
 
 fn check_name(path: &str, name: &str, is_new: bool) -> Result<()> {
-    if name.is_empty() || name.contains('.') {
-        return Err(refuse(
-            path,
-            "a field name is not empty and has no dot; write objects with \"properties\"",
-        ));
-    }
-    // The index library panics at such a field, in every copy.
-    if path.starts_with('-') {
-        return Err(refuse(path, "the name of a field of the document does not begin with \"-\""));
-    }
-    if is_new && name.contains(char::is_control) {
-        return Err(refuse(path, "a field name has no control characters"));
-    }
-    if is_new && depth(path) > DEPTH_MAX {
-        let why = format!("Limit of mapping depth [{DEPTH_MAX}] has been exceeded");
-        return Err(refuse(path, why));
-    }
-    if is_new && path.len() > PATH_BYTES_MAX {
-        let name = &path[..path.floor_char_boundary(40)];
+    let why = if name.is_empty() || name.contains('.') {
+        "a field name is not empty and has no dot; write objects with \"properties\"".to_owned()
+    } else if path.starts_with('-') {
+        // The index library panics at such a field, in every copy.
+        "the name of a field of the document does not begin with \"-\"".to_owned()
+    } else if is_new && name.contains(char::is_control) {
+        "a field name has no control characters".to_owned()
+    } else if is_new && depth(path) > DEPTH_MAX {
+        format!("Limit of mapping depth [{DEPTH_MAX}] has been exceeded")
+    } else if is_new && path.len() > PATH_BYTES_MAX {
+        let shown = format!("{}...", &path[..path.floor_char_boundary(40)]);
         let why = format!("the path of a field has at most {PATH_BYTES_MAX} bytes");
-        return Err(refuse(&format!("{name}..."), why));
-    }
-    if is_metadata(path) {
-        let why = format!("[{path}] is a metadata field and cannot be added inside a document");
-        return Err(refuse(path, why));
-    }
-    Ok(())
+        return Err(refuse(&shown, why));
+    } else if is_metadata(path) {
+        format!("[{path}] is a metadata field and cannot be added inside a document")
+    } else {
+        return Ok(());
+    };
+    Err(refuse(path, why))
 }
 
 /// `index.mapping.depth.limit` of the field. A deeper mapping is JSON that nobody could read again.

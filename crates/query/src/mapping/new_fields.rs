@@ -124,7 +124,7 @@ struct Growing<'a> {
 impl Growing<'_> {
     fn members(&mut self, above: &str, members: &[Member<'_>]) -> std::result::Result<(), Refusal> {
         members.iter().try_for_each(|Member { name, node, .. }| {
-            let path = join(above, name);
+            let path = json::join(above, name);
             self.value(&path, node)
         })
     }
@@ -211,10 +211,6 @@ fn other_type(path: &str, first: &Json, json: &Json) -> Refusal {
         "mapper [{path}] cannot be changed {change}; map the field first, or send values of one type"
     );
     Refusal { status: 400, kind: "illegal_argument_exception".to_owned(), reason }
-}
-
-fn join(above: &str, name: &str) -> String {
-    if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") }
 }
 
 #[cfg(test)]
