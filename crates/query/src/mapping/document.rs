@@ -207,10 +207,9 @@ impl Walk<'_> {
             false => self.dynamic,
         };
         match dynamic {
-            Dynamic::False => {}
             Dynamic::Strict => return Err(Refusal::strict(name, &self.path[..above])),
             Dynamic::True if adds(value) => self.extent = Extent::NewFields,
-            Dynamic::True => {}
+            _ => {}
         }
         Ok(())
     }

@@ -23,11 +23,9 @@ impl Dynamic {
     pub(super) fn read(given: Option<&Json>, around: Dynamic) -> Result<Dynamic, String> {
         match given {
             None => Ok(around),
-            Some(Json::Bool(true)) => Ok(Dynamic::True),
-            Some(Json::Bool(false)) => Ok(Dynamic::False),
-            Some(Json::String(given)) if given == "true" => Ok(Dynamic::True),
-            Some(Json::String(given)) if given == "false" => Ok(Dynamic::False),
-            Some(Json::String(given)) if given == "strict" => Ok(Dynamic::Strict),
+            Some(given) if *given == true || given == "true" => Ok(Dynamic::True),
+            Some(given) if *given == false || given == "false" => Ok(Dynamic::False),
+            Some(given) if given == "strict" => Ok(Dynamic::Strict),
             Some(given) => Err(format!("\"dynamic\" is true, false or \"strict\", not {given}")),
         }
     }

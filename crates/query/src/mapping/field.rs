@@ -253,15 +253,13 @@ impl Field {
     }
 
     pub(super) fn parse(object: &Map<String, Value>, is_new: bool) -> Result<Self, String> {
-        let names = || TYPES.iter().map(|(name, ..)| *name);
-        let name = object.get("type").and_then(Value::as_str).ok_or_else(|| {
-            format!("no \"type\" (known: {})", names().collect::<Vec<_>>().join(", "))
-        })?;
+        let all = || FieldType::names().collect::<Vec<_>>().join(", ");
+        let name = object.get("type").and_then(Value::as_str);
+        let name = name.ok_or_else(|| format!("no \"type\" (known: {})", all()))?;
         let known = TYPES.iter().find(|(known, ..)| *known == name);
         let (_, kind, own) = *known.ok_or_else(|| {
-            let near = record::names::did_you_mean(name, names());
-            let all = names().collect::<Vec<_>>().join(", ");
-            let unknown = format!("unknown type \"{name}\"{near} (known: {all})");
+            let near = record::names::did_you_mean(name, FieldType::names());
+            let unknown = format!("unknown type \"{name}\"{near} (known: {})", all());
             refused::said(refused::TYPES, &format!("type \"{name}\""), name, unknown)
         })?;
         if is_new {
@@ -274,13 +272,11 @@ impl Field {
         let fielddata = kind == FieldType::Text && given.flag("fielddata", false)?;
         let has_column = fielddata || (given.flag("doc_values", true)? && !kind.has_words());
         given.flag("eager_global_ordinals", false)?;
-        let ignore_above = match object.get("ignore_above").map(|value| (value, value.as_u64())) {
-            None => None,
-            Some((_, Some(most))) => Some(most as usize),
-            Some((other, None)) => {
-                return Err(format!("\"ignore_above\" is a number, not {other}"));
-            }
+        let most = |value: &Value| {
+            let why = || format!("\"ignore_above\" is a number, not {value}");
+            value.as_u64().map(|most| most as usize).ok_or_else(why)
         };
+        let ignore_above = object.get("ignore_above").map(most).transpose()?;
         let dates = match object.get("format").and_then(Value::as_str) {
             Some(format) if is_new => DateFormat::parse(format)?,
             Some(format) => DateFormat::stored(format),
