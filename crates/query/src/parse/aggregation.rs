@@ -5,6 +5,7 @@ use record::names::did_you_mean;
 use super::limits::{
     AGGREGATIONS, FILTERS, MAX_AGGREGATION_DEPTH, MAX_PARTS, MAX_TERMS_SIZE, PERCENTS, RANGES, few,
 };
+use super::pipeline::over_path;
 use super::places::{point, unit_m};
 use super::query::{date_format, query, time_zone};
 use super::{hits, pipeline};
@@ -16,7 +17,9 @@ use crate::date::{self, CalendarUnit, DateContext};
 use crate::error::{Result, ensure, illegal, parsing};
 use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
 use crate::json::{Member, Node, Options, Value};
-use crate::pipeline::PipelineKind;
+use crate::pipeline::PipelineKind::{
+    AvgBucket, CumulativeSum, MaxBucket, MinBucket, StatsBucket, SumBucket,
+};
 use crate::query::{BoolQuery, Query, QueryKind};
 use crate::refused;
 
@@ -36,16 +39,14 @@ const OVER_BUCKETS: &str = "buckets_path gap_policy";
 const KINDS: [(&str, &str, Read); 30] = [
     ("auto_date_histogram", "field buckets format time_zone minimum_interval", auto_histogram),
     ("avg", "field missing", |_| statistic(Statistic::Avg)),
-    ("avg_bucket", OVER_BUCKETS, |options| pipeline::over_path(options, PipelineKind::AvgBucket)),
+    ("avg_bucket", OVER_BUCKETS, |options| over_path(options, AvgBucket)),
     ("bucket_sort", "sort from size gap_policy", pipeline::bucket_sort),
     ("cardinality", "field missing precision_threshold", |options| {
         let threshold = options.read("precision_threshold", Node::count)?.unwrap_or(3000);
         Ok(AggregationKind::Cardinality { threshold: threshold.min(40_000) as usize })
     }),
     ("composite", "sources size after", composite),
-    ("cumulative_sum", "buckets_path", |options| {
-        pipeline::over_path(options, PipelineKind::CumulativeSum)
-    }),
+    ("cumulative_sum", "buckets_path", |options| over_path(options, CumulativeSum)),
     (
         "date_histogram",
         "field missing calendar_interval fixed_interval interval offset time_zone format min_doc_count order \
@@ -64,9 +65,9 @@ const KINDS: [(&str, &str, Read); 30] = [
     ("geo_distance", "field origin ranges unit distance_type keyed", distances),
     ("histogram", OF_HISTOGRAM, |options| histogram(options, false)),
     ("max", "field missing", |_| statistic(Statistic::Max)),
-    ("max_bucket", OVER_BUCKETS, |options| pipeline::over_path(options, PipelineKind::MaxBucket)),
+    ("max_bucket", OVER_BUCKETS, |options| over_path(options, MaxBucket)),
     ("min", "field missing", |_| statistic(Statistic::Min)),
-    ("min_bucket", OVER_BUCKETS, |options| pipeline::over_path(options, PipelineKind::MinBucket)),
+    ("min_bucket", OVER_BUCKETS, |options| over_path(options, MinBucket)),
     ("missing", "field", |options| {
         let exists = Query::of(QueryKind::Exists(options.need("field")?.text("field")?));
         let none = BoolQuery { must_not: vec![exists], ..BoolQuery::default() };
@@ -86,11 +87,9 @@ const KINDS: [(&str, &str, Read); 30] = [
         Ok(AggregationKind::Range(ranges))
     }),
     ("stats", "field missing", |_| statistic(Statistic::Stats)),
-    ("stats_bucket", OVER_BUCKETS, |options| {
-        pipeline::over_path(options, PipelineKind::StatsBucket)
-    }),
+    ("stats_bucket", OVER_BUCKETS, |options| over_path(options, StatsBucket)),
     ("sum", "field missing", |_| statistic(Statistic::Sum)),
-    ("sum_bucket", OVER_BUCKETS, |options| pipeline::over_path(options, PipelineKind::SumBucket)),
+    ("sum_bucket", OVER_BUCKETS, |options| over_path(options, SumBucket)),
     (
         "terms",
         "field missing size shard_size min_doc_count order execution_hint collect_mode show_term_doc_count_error",
@@ -289,22 +288,19 @@ fn filters(options: &Options<'_>) -> Result<AggregationKind> {
 }
 
 /// All buckets of a field, as one of the sources of tuples.
-fn source(of: Aggregation) -> Aggregation {
-    let kind = match of.kind {
-        AggregationKind::Terms { .. } => {
-            AggregationKind::Terms { size: usize::MAX, shard_size: usize::MAX }
-        }
-        kind => kind,
-    };
-    Aggregation { kind, ..of }
+fn source(mut of: Aggregation) -> Aggregation {
+    if let AggregationKind::Terms { size, shard_size } = &mut of.kind {
+        (*size, *shard_size) = (usize::MAX, usize::MAX);
+    }
+    of
 }
 
 fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("terms")?;
     let mut sources = Vec::new();
-    node.list("terms")?;
-    few(node.at, node.items().len(), (MAX_PARTS, "fields of one [multi_terms]"))?;
-    for (at, node) in node.items().iter().enumerate() {
+    let fields = node.list("terms")?;
+    few(node.at, fields.len(), (MAX_PARTS, "fields of one [multi_terms]"))?;
+    for (at, node) in fields.iter().enumerate() {
         let of = of_kind(&Member { at: node.at, name: "terms".into(), node: node.clone() })?;
         node.options("multi_terms", "field missing", 0)?;
         sources.push(Aggregation { name: at.to_string(), ..source(of) });
@@ -315,6 +311,16 @@ fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
     size(options, "shard_size")?;
     Ok(AggregationKind::Tuples(Tuples { sources, size: shown, paged: None }))
 }
+
+/// The sources of `composite`, and what each may have.
+const SOURCES: [(&str, &str); 3] = [
+    ("terms", "field order missing_bucket"),
+    ("histogram", "field order missing_bucket interval"),
+    (
+        "date_histogram",
+        "field order missing_bucket calendar_interval fixed_interval interval time_zone format offset",
+    ),
+];
 
 fn composite(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("sources")?;
@@ -327,21 +333,12 @@ fn composite(options: &Options<'_>) -> Result<AggregationKind> {
         let [kind] = node.object(name)? else {
             return Err(node.wrong(name, "an object with one kind of source"));
         };
-        let (known, may_have) = match kind.name.as_ref() {
-            "terms" => ("terms", "field order missing_bucket"),
-            "histogram" => ("histogram", "field order missing_bucket interval"),
-            "date_histogram" => (
-                "date_histogram",
-                "field order missing_bucket calendar_interval fixed_interval interval time_zone format offset",
-            ),
-            other => {
-                let reason = format!(
-                    "a source of [composite] is [terms], [histogram] or [date_histogram], [{other}] is not supported \
-                     by this engine"
-                );
-                return Err(parsing(kind.at, reason));
-            }
-        };
+        let of = &kind.name;
+        let (known, may_have) =
+            *SOURCES.iter().find(|(known, _)| known == of).ok_or_else(|| {
+                let reason = "a source of [composite] is [terms], [histogram] or [date_histogram]";
+                parsing(kind.at, format!("{reason}, [{of}] is not supported by this engine"))
+            })?;
         let own = kind.node.options(known, may_have, 0)?;
         own.one_of("missing_bucket", &["false"])?;
         let descending = own.one_of("order", &["asc", "desc"])? == "desc";
@@ -358,12 +355,9 @@ fn composite(options: &Options<'_>) -> Result<AggregationKind> {
         sources.push(Aggregation { name: name.to_string(), order, ..source(of) });
     }
     ensure(!sources.is_empty(), node.at, "Composite [sources] cannot be null or empty")?;
-    let after = options.read("after", |node, name| {
-        let values = node.options(
-            name,
-            &sources.iter().map(|of| of.name.as_str()).collect::<Vec<_>>().join(" "),
-            0,
-        )?;
+    let after = options.read("after", |node, _| {
+        let names: Vec<&str> = sources.iter().map(|of| of.name.as_str()).collect();
+        let values = node.options("after", &names.join(" "), 0)?;
         sources.iter().map(|of| values.need(&of.name)?.literal(&of.name)).collect()
     })?;
     let size = size(options, "size")?.unwrap_or(10);
