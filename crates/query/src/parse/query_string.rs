@@ -131,12 +131,13 @@ fn tokens(text: &str) -> Result<Vec<Token>> {
             }
             '"' => {
                 let end =
-                    closing(after, '"').ok_or_else(|| failed(text, "a quote is not closed"))?;
+                    plain_at(after, &['"']).ok_or_else(|| failed(text, "a quote is not closed"))?;
                 tokens.push(Token::Quoted(unescaped(&after[..end])));
                 used += end + 1;
             }
             '/' => {
-                let end = closing(after, '/').ok_or_else(|| failed(text, "[/] is not closed"))?;
+                let end =
+                    plain_at(after, &['/']).ok_or_else(|| failed(text, "[/] is not closed"))?;
                 tokens.push(Token::Regexp(after[..end].replace("\\/", "/")));
                 used += end + 1;
             }
@@ -155,7 +156,9 @@ fn tokens(text: &str) -> Result<Vec<Token>> {
                     "AND" | "&&" => Token::And,
                     "OR" | "||" => Token::Or,
                     "NOT" => Token::Not,
-                    word if has_wildcard(word) => Token::Pattern(word.to_owned()),
+                    word if plain_at(word, &['*', '?']).is_some() => {
+                        Token::Pattern(word.to_owned())
+                    }
                     word => Token::Word(word.to_owned()),
                 });
             }
@@ -165,13 +168,13 @@ fn tokens(text: &str) -> Result<Vec<Token>> {
     Ok(tokens)
 }
 
-/// Where a text is closed: an escaped sign does not close it.
-fn closing(text: &str, sign: char) -> Option<usize> {
+/// Where the first of some signs stands that is not escaped.
+fn plain_at(text: &str, signs: &[char]) -> Option<usize> {
     let mut escaped = false;
     text.char_indices().find_map(|(at, char)| {
-        let closes = char == sign && !escaped;
+        let is_plain = signs.contains(&char) && !escaped;
         escaped = char == '\\' && !escaped;
-        closes.then_some(at)
+        is_plain.then_some(at)
     })
 }
 
@@ -190,18 +193,10 @@ fn word_bytes(text: &str) -> usize {
     text.len()
 }
 
-fn has_wildcard(word: &str) -> bool {
-    let mut escaped = false;
-    word.chars().any(|char| {
-        let is_one = matches!(char, '*' | '?') && !escaped;
-        escaped = char == '\\' && !escaped;
-        is_one
-    })
-}
-
 /// A range behind its opening bracket, and the bytes that it takes.
 fn range(text: &str, after: &str, includes_low: bool) -> Result<(Token, usize)> {
-    let mut ends = Vec::new();
+    let mut ends: Vec<(String, bool)> = Vec::new();
+    let is_to = |(word, quoted): &(String, bool)| word == "TO" && !quoted;
     let mut at = 0;
     loop {
         let rest = &after[at..];
@@ -211,21 +206,16 @@ fn range(text: &str, after: &str, includes_low: bool) -> Result<(Token, usize)> 
         match first {
             ' ' => at += 1,
             ']' | '}' => {
-                let words: Vec<&str> =
-                    ends.iter().map(|(word, _): &(String, bool)| &**word).collect();
-                let is_to =
-                    |at: usize| ends.get(at).is_some_and(|(word, quoted)| word == "TO" && !quoted);
-                let (low, high) = match words.as_slice() {
-                    [low, _, high] if is_to(1) => (*low, *high),
-                    [low, high] if !is_to(0) && !is_to(1) => (*low, *high),
+                let (low, high) = match ends.as_slice() {
+                    [low, to, high] if is_to(to) => (low.0.clone(), high.0.clone()),
+                    [low, high] if !is_to(low) && !is_to(high) => (low.0.clone(), high.0.clone()),
                     _ => return Err(failed(text, "a range is like [1 TO 2]")),
                 };
-                let (low, high) = (low.to_owned(), high.to_owned());
                 let includes = (includes_low, first == ']');
                 return Ok((Token::Range { low, high, includes }, at + 1));
             }
             '"' => {
-                let end = closing(&rest[1..], '"');
+                let end = plain_at(&rest[1..], &['"']);
                 let end = end.ok_or_else(|| failed(text, "a quote is not closed"))?;
                 ends.push((unescaped(&rest[1..=end]), true));
                 at += end + 2;
