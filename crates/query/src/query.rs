@@ -26,20 +26,13 @@ impl MinimumShouldMatch {
     pub fn of(&self, clauses: usize) -> Option<usize> {
         let plain = |text: &str| -> Option<usize> {
             let clauses = i64::try_from(clauses).ok()?;
-            let needed = match text.strip_suffix('%') {
-                Some(percent) => {
-                    let percent: i64 =
-                        percent.trim().parse().ok().filter(|p: &i64| p.abs() <= 10_000)?;
-                    // Rounded towards zero, on both sides of it.
-                    let share = clauses * percent / 100;
-                    if percent < 0 { clauses + share } else { share }
-                }
-                None => {
-                    let count: i64 =
-                        text.trim().parse().ok().filter(|c: &i64| c.abs() < 1 << 32)?;
-                    if count < 0 { clauses + count } else { count }
-                }
-            };
+            let percent = text.strip_suffix('%');
+            let most = if percent.is_some() { 10_000 } else { u64::from(u32::MAX) };
+            let given = percent.unwrap_or(text).trim().parse().ok();
+            let given = given.filter(|given: &i64| given.unsigned_abs() <= most)?;
+            // Rounded towards zero, on both sides of it.
+            let share = if percent.is_some() { clauses * given / 100 } else { given };
+            let needed = if given < 0 { clauses + share } else { share };
             usize::try_from(needed.max(0)).ok()
         };
         if !self.0.contains('<') {
@@ -366,6 +359,8 @@ mod tests {
             ("2<-25% 9<-3", 12, Some(9)),
             ("two", 3, None),
             ("3<", 4, None),
+            ("10001%", 4, None),
+            ("-9223372036854775808", 4, None),
         ] {
             assert_eq!(MinimumShouldMatch(text.to_owned()).of(clauses), needed, "{text} {clauses}");
         }
