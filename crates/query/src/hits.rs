@@ -30,16 +30,6 @@ pub struct SortDistance {
     pub ignore_unmapped: bool,
 }
 
-impl SortTarget {
-    fn of(name: &str) -> Self {
-        match name {
-            "_score" => SortTarget::Score,
-            "_doc" => SortTarget::Doc,
-            field => SortTarget::Field(field.to_owned()),
-        }
-    }
-}
-
 /// Where documents without the field stand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SortMissing {
@@ -69,7 +59,12 @@ pub struct SortKey {
 impl SortKey {
     /// The key of a name; `_score` alone begins with the greatest where nothing else is said.
     pub fn of(name: &str, descending: Option<bool>) -> Self {
-        Self::by(SortTarget::of(name), descending)
+        let target = match name {
+            "_score" => SortTarget::Score,
+            "_doc" => SortTarget::Doc,
+            field => SortTarget::Field(field.to_owned()),
+        };
+        Self::by(target, descending)
     }
 
     /// The key of a target.

@@ -52,11 +52,8 @@ fn fixed_ms(text: &str) -> Option<i64> {
     if matches!(text, "Z" | "UTC" | "GMT" | "Etc/UTC" | "utc") {
         return Some(0);
     }
-    let (sign, rest) = match text.as_bytes().first()? {
-        b'+' => (1, &text[1..]),
-        b'-' => (-1, &text[1..]),
-        _ => return None,
-    };
+    let rest = text.strip_prefix(['+', '-'])?;
+    let sign = if text.starts_with('-') { -1 } else { 1 };
     let (hours, minutes) = match rest.split_once(':') {
         Some((hours, minutes)) => (hours, minutes),
         None if rest.len() == 4 && rest.is_ascii() => rest.split_at(2),
