@@ -39,8 +39,7 @@ impl Aggregation {
     /// Whether it or one within its buckets is `composite`. A page is found before documents are collected, of all that
     /// match: it stands within filters alone.
     pub fn has_pages(&self) -> bool {
-        matches!(&self.kind, AggregationKind::Tuples(tuples) if tuples.paged.is_some())
-            || self.subs.iter().any(Aggregation::has_pages)
+        self.kind.is_composite() || self.subs.iter().any(Aggregation::has_pages)
     }
 
     /// Whether it is computed of the others once these are merged: no shard is asked for it.
@@ -110,6 +109,11 @@ pub enum AggregationKind {
 }
 
 impl AggregationKind {
+    /// Whether it is `composite`.
+    pub(crate) fn is_composite(&self) -> bool {
+        matches!(self, AggregationKind::Tuples(tuples) if tuples.paged.is_some())
+    }
+
     /// Whether it makes no buckets.
     pub fn is_metric(&self) -> bool {
         use AggregationKind::*;

@@ -122,27 +122,22 @@ fn check(
     let kind = asked.kind.name();
     if asked.kind.is_sibling() {
         let path = asked.paths[0].as_slice();
-        let Some(of) = list.iter().find(|of| asked.summarises(&of.name)) else {
-            let path = whole(path);
+        let shown = whole(path);
+        let of = list.iter().find(|of| asked.summarises(&of.name)).ok_or_else(|| {
+            format!("buckets_path aggregation does not exist for aggregation [{name}]: {shown}")
+        })?;
+        if of.kind.is_composite() || !of.kind.has_buckets() {
             return Err(format!(
-                "buckets_path aggregation does not exist for aggregation [{name}]: {path}"
-            ));
-        };
-        let is_composite = matches!(&of.kind, AggregationKind::Tuples(of) if of.paged.is_some());
-        if is_composite || !of.kind.has_buckets() {
-            return Err(format!(
-                "The first aggregation in buckets_path must be a multi-bucket aggregation for aggregation [{name}]: {}",
-                whole(path)
+                "The first aggregation in buckets_path must be a multi-bucket aggregation for aggregation [{name}]: \
+                 {shown}"
             ));
         }
         let found = leads_to_number(&path[1..], &of.subs);
-        return found.map_err(|reason| format!("{reason} for path [{}]", whole(path)));
+        return found.map_err(|reason| format!("{reason} for path [{shown}]"));
     }
-    let Some(parent) = parent else {
-        return Err(format!(
-            "{kind} aggregation [{name}] must be declared inside of another aggregation"
-        ));
-    };
+    let parent = parent.ok_or_else(|| {
+        format!("{kind} aggregation [{name}] must be declared inside of another aggregation")
+    })?;
     let is_sort = matches!(asked.kind, PipelineKind::BucketSort { .. });
     let wanted = match &parent.kind {
         of if is_sort && of.has_buckets() => "",
@@ -157,11 +152,11 @@ fn check(
     }
     let has_plain_keys = matches!(parent.kind, Terms { .. } | Histogram(_) | AutoHistogram(_));
     for path in &asked.paths {
-        if is_sort && has_plain_keys && whole(path) == "_key" {
-            continue;
+        let shown = whole(path);
+        if !(is_sort && has_plain_keys && shown == "_key") {
+            let found = leads_to_number(path, list);
+            found.map_err(|reason| format!("{reason} for path [{shown}]"))?;
         }
-        leads_to_number(path, list)
-            .map_err(|reason| format!("{reason} for path [{}]", whole(path)))?;
     }
     Ok(())
 }
