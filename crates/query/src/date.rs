@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::value::iso;
 
-    fn at(text: &str) -> i64 {
+    pub(super) fn at(text: &str) -> i64 {
         iso(text).unwrap().ms
     }
 

@@ -341,10 +341,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn at(text: &str) -> i64 {
-        iso(text).unwrap().ms
-    }
+    use crate::date::tests::at;
 
     #[test]
     fn formats_read_and_write() {

@@ -309,27 +309,20 @@ mod tests {
 
     #[test]
     fn bounds_are_named_by_their_settings() {
-        let nested = |depth: usize| {
-            format!(
-                "{}{{\"match_all\":{{}}}}{}",
-                "{\"bool\":{\"must\":".repeat(depth),
-                "}}".repeat(depth)
-            )
-        };
         let parse = |query: String| parse_count(format!("{{\"query\":{query}}}").as_bytes());
-        assert!(parse(nested(20)).is_ok());
-        let error = parse(nested(21)).unwrap_err();
-        assert_eq!(error.kind, SearchErrorKind::IllegalArgument);
-        assert!(error.reason.contains("indices.query.bool.max_nested_depth"));
+        for open in ["{\"bool\":{\"must\":", "{\"constant_score\":{\"filter\":"] {
+            let nested = |depth: usize| {
+                parse(open.repeat(depth) + "{\"match_all\":{}}" + &"}}".repeat(depth))
+            };
+            assert!(nested(20).is_ok());
+            let error = nested(21).unwrap_err();
+            assert_eq!(error.kind, SearchErrorKind::IllegalArgument);
+            assert!(error.reason.contains("indices.query.bool.max_nested_depth"));
+        }
         let clauses = vec!["{\"match_all\":{}}"; 1024].join(",");
         let error = parse(format!("{{\"bool\":{{\"should\":[{clauses}]}}}}")).unwrap_err();
         assert!(error.reason.contains("indices.query.bool.max_clause_count"));
-        let filters = |depth: usize| {
-            let (open, close) = ("{\"constant_score\":{\"filter\":", "}}");
-            format!("{}{{\"match_all\":{{}}}}{}", open.repeat(depth), close.repeat(depth))
-        };
-        assert!(parse(filters(20)).is_ok());
-        assert!(parse(filters(21)).unwrap_err().reason.contains("max_nested_depth"));
+
         // Of several texts all clauses count, each once for each field.
         let text = |kind: &str, fields: usize, words: usize| {
             let fields = vec!["\"f\""; fields].join(",");
