@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use std::fmt;
+use std::str::FromStr;
 
 use record::names::did_you_mean;
 use serde::Deserialize;
@@ -357,24 +358,24 @@ impl<'b> Node<'b> {
         }
     }
 
-    /// A finite number, or a string that holds one.
-    pub fn float(&self, what: &str) -> Result<f64, SearchError> {
-        let number = match &self.value {
-            Value::Number(number) => number.as_f64(),
+    /// What `of` says of a number; or a number that a string holds.
+    fn number<T: FromStr>(&self, of: fn(&Number) -> Option<T>) -> Option<T> {
+        match &self.value {
+            Value::Number(number) => of(number),
             Value::Text(text) => text.trim().parse().ok(),
             _ => None,
-        };
+        }
+    }
+
+    /// A finite number, or a string that holds one.
+    pub fn float(&self, what: &str) -> Result<f64, SearchError> {
+        let number = self.number(Number::as_f64);
         number.filter(|n: &f64| n.is_finite()).ok_or_else(|| self.wrong(what, "a number"))
     }
 
     /// A whole number, or a string that holds one.
     pub(crate) fn integer(&self, what: &str) -> Result<i64, SearchError> {
-        let number = match &self.value {
-            Value::Number(number) => number.as_i64(),
-            Value::Text(text) => text.trim().parse().ok(),
-            _ => None,
-        };
-        number.ok_or_else(|| self.wrong(what, "a whole number"))
+        self.number(Number::as_i64).ok_or_else(|| self.wrong(what, "a whole number"))
     }
 
     /// A whole number of at least 0.

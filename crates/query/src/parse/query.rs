@@ -202,22 +202,21 @@ fn match_words(node: &Node) -> Result<Query> {
     let (field, value, options) = valued("match", node, KNOWN)?;
     // [all] is not offered: a query whose words are all dropped, as stop words are, matches nothing.
     options.one_of("zero_terms_query", &["none"])?;
-    let query = FieldQuery::Match {
-        value,
-        all: options.one_of("operator", &["or", "and"])? == "and",
-        minimum: options.read("minimum_should_match", minimum)?,
-        lenient: options.read("lenient", Node::bool)?.unwrap_or(false),
-        fuzziness: fuzziness_if_given(&options)?,
-    };
+    let lenient = options.read("lenient", Node::bool)?.unwrap_or(false);
+    let query = words(&options, value, lenient)?;
     asked(&options, field, query)
 }
 
-/// How far the words of a match may be from those asked for; none where that is not said.
-fn fuzziness_if_given(options: &Options<'_>) -> Result<Option<Fuzziness>> {
+/// The words of a value, and how the options ask for them.
+fn words(options: &Options<'_>, value: Literal, lenient: bool) -> Result<FieldQuery> {
+    let all = options.one_of("operator", &["or", "and"])? == "and";
+    let minimum = options.read("minimum_should_match", minimum)?;
     let fuzziness = fuzziness(options, "fuzzy_transpositions")?;
-    Ok(options.get("fuzziness").map(|_| fuzziness))
+    let fuzziness = options.get("fuzziness").map(|_| fuzziness);
+    Ok(FieldQuery::Match { value, all, minimum, lenient, fuzziness })
 }
 
+/// How far words may be from those asked for.
 fn fuzziness(options: &Options<'_>, transpositions: &str) -> Result<Fuzziness> {
     let given = options.read("fuzziness", |node, name| {
         let edits_from = Fuzziness::edits_from(&node.text(name)?);
@@ -333,13 +332,7 @@ fn multi_match(reader: &mut Reader, node: &Node) -> Result<Query> {
     let value = options.need("query")?.literal("query")?;
     let query = match kind {
         "phrase" => FieldQuery::MatchPhrase(value),
-        _ => FieldQuery::Match {
-            value,
-            all: options.one_of("operator", &["or", "and"])? == "and",
-            minimum: options.read("minimum_should_match", minimum)?,
-            lenient: false,
-            fuzziness: fuzziness_if_given(&options)?,
-        },
+        _ => words(&options, value, false)?,
     };
     let sums = kind == "most_fields";
     let tie_breaker = tie_breaker(&options)?;
