@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-
 use std::fmt;
 use std::str::FromStr;
 
