@@ -18,7 +18,6 @@ use super::point_in_time::PointInTime;
 use super::preference::{Preference, Rule};
 use super::replica_selection::ReplicaSelection;
 use super::service::SearchService;
-use super::views::ask;
 use crate::planted;
 use crate::transport::{
     Class, Failure, HeldView, Hit, Request, Response, Result, SearchOutcome, ShardFailure,
@@ -26,7 +25,7 @@ use crate::transport::{
 };
 
 /// How long a node waits for a shard's answer, where the request does not say.
-pub(super) const SHARD_TIMEOUT: Duration = Duration::from_secs(120);
+const SHARD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A search over some indices.
 #[derive(Clone)]
@@ -258,7 +257,17 @@ async fn ask_copies(
     })
 }
 
-pub(super) fn left(name: &str) -> Failure {
+/// Asks a node about what it holds.
+pub(super) async fn ask(
+    service: &Rc<SearchService>,
+    node: &str,
+    request: Request,
+) -> Result<Response> {
+    let address = service.core.address_of(node).ok_or_else(|| left(node))?;
+    Ok(service.core.call(&address, Class::Search, request, SHARD_TIMEOUT).await?)
+}
+
+fn left(name: &str) -> Failure {
     let reason = format!("node [{name}] has left the cluster");
     Failure::new(503, "node_not_connected_exception", reason)
 }

@@ -12,11 +12,11 @@ use query::{SearchRequest, TrackTotalHits};
 use world::LocalFuture;
 
 use super::asked_shards::{AskedShard, ViewOfShard};
-use super::coordinator::{SearchJob, search_shards};
+use super::coordinator::{SearchJob, ask, search_shards};
 use super::point_in_time::{PointInTime, View, id_of};
 use super::preference::Preference;
 use super::service::SearchService;
-use super::views::{Search, ask, search_views};
+use super::views::{Search, search_views};
 use crate::transport::{
     HeldView, OpenPointInTime, Request, Response, SearchOutcome, ShardFailure, ViewHolder,
 };

@@ -14,10 +14,10 @@ use world::LocalFuture;
 
 use super::asked_shards::ViewOfShard;
 use super::contexts::missing;
-use super::coordinator::{Continued, SearchJob, free_view, search_shards};
+use super::coordinator::{Continued, SearchJob, ask, free_view, search_shards};
 use super::open_scrolls::{Open, Scroll};
 use super::service::SearchService;
-use super::views::{Search, ask, search_views};
+use super::views::{Search, search_views};
 use crate::transport::{
     Failure, HeldView, Request, Response, Result, ScrollPage, SearchOutcome, ShardFailure,
     ViewHolder, unexpected,

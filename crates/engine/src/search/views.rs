@@ -7,11 +7,10 @@ use std::time::Duration;
 use query::SearchRequest;
 
 use super::asked_shards::ViewOfShard;
-use super::coordinator::{Answered, Continued, Gathered, SHARD_TIMEOUT, Views, left};
+use super::coordinator::{Answered, Continued, Gathered, Views, ask};
 use super::service::SearchService;
 use crate::transport::{
-    Class, HeldView, Request, Response, Result, SearchOutcome, ShardFailure, ShardSearch,
-    ViewHolder, unexpected,
+    HeldView, Request, Response, SearchOutcome, ShardFailure, ShardSearch, ViewHolder, unexpected,
 };
 
 impl From<Continued> for ViewOfShard {
@@ -75,14 +74,4 @@ pub(super) async fn search_views(
         gathered.merge(service, search.request, search.allow_partial, Views::Held).await?;
     outcome.took = service.core.env.now() - began;
     Ok((outcome, continued))
-}
-
-/// Asks a node about what it holds.
-pub(super) async fn ask(
-    service: &Rc<SearchService>,
-    node: &str,
-    request: Request,
-) -> Result<Response> {
-    let address = service.core.address_of(node).ok_or_else(|| left(node))?;
-    Ok(service.core.call(&address, Class::Search, request, SHARD_TIMEOUT).await?)
 }

@@ -3,7 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `mod.rs` | what a search does: resolve, collect, merge the segments; and fetching |
-//! | `resolve.rs`, `value.rs` | queries, in the types of their fields |
+//! | `resolve.rs`, `value.rs`, `indexed_field.rs` | queries, in the types of their fields |
 //! | `resolve_words.rs`, `resolve_values.rs` | those about the words of a field, and about its values |
 //! | `pattern.rs`, `wildcard.rs`, `fuzzy.rs` | words by a pattern, or near another |
 //! | `functions.rs` | scores that functions change |
@@ -18,7 +18,7 @@
 //! | `matching.rs` | the documents that match, before they are collected |
 //! | `aggregated.rs`, `rows.rs` | their answers, merged and written |
 //! | `metrics.rs`, `pipelines.rs` | numbers, and what is computed of the buckets that are written |
-//! | `top_hits.rs` | the best documents of each bucket |
+//! | `by_bucket.rs`, `top_hits.rs` | the best documents of each bucket: found, merged and written |
 //! | `shown.rs` | what hits show of their columns |
 //! | `highlight/` | what they show of their texts |
 //! | `failed.rs` | why a search failed |
@@ -27,6 +27,7 @@ mod aggregate;
 mod aggregated;
 mod between;
 mod bounds;
+mod by_bucket;
 mod by_score;
 mod by_segment;
 mod column;
@@ -36,6 +37,7 @@ mod failed;
 mod functions;
 mod fuzzy;
 mod highlight;
+mod indexed_field;
 mod matching;
 mod metrics;
 mod pages;
@@ -76,7 +78,6 @@ use self::matching::Matching;
 use self::resolve::Resolver;
 use self::shown::show_columns;
 use self::top::Top;
-use self::top_hits::BestSearch;
 use self::value::check_collapsible;
 use crate::tantivy_storage::schema::{ID, ROUTING, SEQ_NO, SOURCE, VERSION};
 use crate::tantivy_storage::stored::{STORE_CACHE_BLOCKS, Stored, StoredFields};
@@ -244,8 +245,7 @@ impl Execution<'_> {
         let mut aggregations = Bytes::new();
         if !request.aggregations.is_empty() {
             let mut found = collectors.finish()?;
-            let best = BestSearch { execution: self, searcher, ranges: &found.ranges };
-            found.hits = best.all(&found.results)?;
+            found.hits = self.best_by_bucket(searcher, &found.results, &found.ranges)?;
             aggregations = found.encode()?;
         }
         Ok(ShardHits { total, more, max_score, hits, aggregations, timed_out: false })

@@ -11,7 +11,7 @@ use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, EmptyQuery,
     EnableScoring, ExistsQuery, Occur, Query as Library, Scorer, TermQuery, TermSetQuery,
 };
-use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, Searcher, SegmentReader, Term};
 use tantivy_fst::Regex;
 
@@ -25,6 +25,7 @@ use record::names::matches;
 use super::bounds::Findings;
 use super::failed::Result;
 use super::functions::{Function, FunctionScored, Functions, Kind};
+use super::indexed_field::IndexedField;
 use super::statistics::any_word;
 use crate::tantivy_storage::schema::{ID, WORDLESS, first_column};
 
@@ -49,19 +50,6 @@ pub(super) struct Resolver<'a> {
     pub(super) spent: Cell<usize>,
     /// Why a document has no score.
     pub(super) failed: Arc<OnceLock<SearchError>>,
-}
-
-/// A mapped field that this copy indexes.
-pub(super) struct IndexedField<'a> {
-    pub(super) field: Field,
-    pub(super) path: &'a str,
-    pub(super) mapped: &'a mapping::Field,
-}
-
-impl IndexedField<'_> {
-    pub(super) fn is_text(&self) -> bool {
-        self.mapped.kind.is_of_texts()
-    }
 }
 
 pub(super) fn constant(query: Resolved, score: f32) -> Resolved {

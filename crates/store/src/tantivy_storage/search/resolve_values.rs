@@ -14,7 +14,8 @@ use query::{FieldType, Literal, RangeQuery, Relation, unfit};
 use super::between::Between;
 use super::column::{Column, long_bits, pair};
 use super::failed::Result;
-use super::resolve::{IndexedField, Resolved, Resolver, constant, nothing, predicate, set};
+use super::indexed_field::IndexedField;
+use super::resolve::{Resolved, Resolver, constant, nothing, predicate, set};
 use super::value::{Value, check_room, exact, range};
 use crate::tantivy_storage::analyzer::NO_WORDS;
 

@@ -15,8 +15,9 @@ use query::{FieldType, Fuzziness, Literal, MinimumShouldMatch, illegal, unfit};
 
 use super::failed::Result;
 use super::fuzzy::near_words;
+use super::indexed_field::IndexedField;
 use super::pattern;
-use super::resolve::{CLAUSE_BYTES, IndexedField, Resolved, Resolver, boosted, constant, nothing};
+use super::resolve::{CLAUSE_BYTES, Resolved, Resolver, boosted, constant, nothing};
 use super::statistics::{FieldCounts, Scored};
 use super::wildcard::{self, MAX_SIGNS};
 use crate::tantivy_storage::analyzer::{each_word, in_lower_case};

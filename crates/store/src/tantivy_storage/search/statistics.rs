@@ -14,7 +14,7 @@ use tantivy::{DocSet, Searcher, SegmentReader, Term};
 
 use super::by_segment::BySegment;
 use super::column::Column;
-use super::resolve::IndexedField;
+use super::indexed_field::IndexedField;
 use query::FieldType;
 
 /// Documents that have a field, and words of it in all of them.

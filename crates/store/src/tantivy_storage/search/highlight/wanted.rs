@@ -9,7 +9,8 @@ use tantivy::query::FuzzyTermQuery;
 use query::{FieldQuery, Fuzziness, Literal, Query, QueryKind, RangeEnd, RangeQuery};
 
 use crate::tantivy_storage::search::failed::Result;
-use crate::tantivy_storage::search::resolve::{IndexedField, Resolver};
+use crate::tantivy_storage::search::indexed_field::IndexedField;
+use crate::tantivy_storage::search::resolve::Resolver;
 use crate::tantivy_storage::search::resolve_words::in_its_letters;
 use crate::tantivy_storage::search::wildcard::{Fits, accepts, fits};
 
