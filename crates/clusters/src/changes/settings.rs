@@ -83,15 +83,9 @@ pub struct PutBack {
     stays: [Values; SCOPES.len()],
     /// When the cluster was last asked for them.
     looked: Time,
-    /// What the cluster says of a value that it does not take back. It kept nothing else from being put back.
-    refused: Option<Error>,
-}
-
-impl PutBack {
-    /// Fails where the cluster did not take something back.
-    fn whole(mut self) -> Result<PutBack> {
-        self.refused.take().map_or(Ok(self), Err)
-    }
+    /// What the cluster says of a value that it does not take back. It keeps nothing else from being put back:
+    /// [`BorrowedSettings::settle`] fails with it once all else is done.
+    pub refused: Option<Error>,
 }
 
 /// Puts back the settings in a journal, but for the lease; those that are `kept` to what they are there. The journal
@@ -293,13 +287,13 @@ impl BorrowedSettings {
     pub async fn give_back(&self, name: &str) -> Result<Option<String>> {
         let which = |one: &str| one == name;
         let done = put_back_these(&self.client, &self.journal, &Kept::new(), which).await?;
-        Ok(done.left.into_iter().next())
+        done.refused.map_or(Ok(done.left.into_iter().next()), Err)
     }
 
     /// Puts everything but the lease back, and what is `kept` to what it is there. Settings may be changed again
     /// afterwards; where they are not, [`BorrowedSettings::settle`] comes next.
     pub async fn put_back(&self, kept: &Kept) -> Result<PutBack> {
-        put_back(&self.client, &self.journal, kept).await?.whole()
+        put_back(&self.client, &self.journal, kept).await
     }
 
     /// How long a change may come yet.
@@ -307,8 +301,8 @@ impl BorrowedSettings {
         may_come_for(&self.client, &self.journal, comes_until(&self.client))
     }
 
-    /// Waits until no change comes any more, each of which is put back, too, and gives the lease back. Where that fails
-    /// or is broken off, the journal stays.
+    /// Waits until no change comes any more, each of which is put back, too, and gives the lease back. Then it fails
+    /// where the cluster has refused a value. Where that fails or is broken off, the journal stays.
     pub async fn settle(&self, done: &mut PutBack) -> Result<()> {
         settle(&self.client, &self.journal, comes_until(&self.client), done).await
     }

@@ -1,5 +1,7 @@
 //! A change that a host did not answer is made after it was put back, on a cluster of two hosts in virtual time.
 
+mod lease;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;

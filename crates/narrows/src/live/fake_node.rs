@@ -10,7 +10,7 @@ pub(super) const CALM: &str = r#"{"cluster_name":"c","status":"green","initializ
     "relocating_shards":0,"unassigned_shards":0,"number_of_nodes":0,
     "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
 
-/// Its address. Where `answer` has none, the request is never answered.
+/// Its address. Where `answer` has none, the request is never answered; one that begins with `error` refuses it.
 pub(super) async fn serve(
     env: &Env,
     answer: impl Fn(&RestRequest) -> Option<String> + 'static,
@@ -26,8 +26,9 @@ pub(super) async fn serve(
             let speak = async move {
                 while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
                     let Some(body) = answer(&asked) else { return std::future::pending().await };
+                    let status = if body.starts_with("{\"error\"") { 400 } else { 200 };
                     let content_type = "application/json".to_owned();
-                    let response = RestResponse { status: 200, content_type, body: body.into() };
+                    let response = RestResponse { status, content_type, body: body.into() };
                     if connection.sender.send(RestMessage::Response(response)).await.is_err() {
                         return;
                     }

@@ -146,10 +146,13 @@ async fn work(
                 }
             }
             Step::PutBack => {
-                let done = borrowed.put_back(&Kept::new()).await.map_err(|error| usage(&error))?;
-                match done.left.is_empty() {
+                let done = borrowed.put_back(&Kept::new()).await;
+                // A value that is refused now is refused at the end again, which tells it as well.
+                let left = done.and_then(|done| done.refused.map_or(Ok(done.left), Err));
+                let left = left.map_err(|error| usage(&error))?;
+                match left.is_empty() {
                     true => tell("put back".to_owned()),
-                    false => prober.give_up(&done.left.join("; ")),
+                    false => prober.give_up(&left.join("; ")),
                 }
             }
         }

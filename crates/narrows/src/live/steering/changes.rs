@@ -87,12 +87,19 @@ impl Changes {
 
     /// Leaves the settings as they are but for what is on trial.
     pub(super) async fn keep(&mut self, on_trial: Option<&Back>) -> Result<PutBack, Error> {
+        let mut refused = None;
         if let Some(back) = on_trial {
-            // What somebody else has changed is told of below.
-            self.back(back).await?;
+            match self.back(back).await {
+                // It keeps nothing else from its end.
+                Err(error @ Error::Refused { status: 400, .. }) => refused = Some(error),
+                // What somebody else has changed is told of below.
+                answer => drop(answer?),
+            }
         }
         let ours = self.ours.clone();
-        self.put_back_but(&ours).await
+        let mut done = self.put_back_but(&ours).await?;
+        done.refused = done.refused.or(refused);
+        Ok(done)
     }
 
     async fn put_back_but(&mut self, kept: &Kept) -> Result<PutBack, Error> {
@@ -115,5 +122,78 @@ impl Changes {
             Scope::Default | Scope::Persistent => Scope::Persistent,
         };
         self.ours.insert(name.to_owned(), Setting { value: to.to_owned(), scope });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::rc::Rc;
+    use std::time::Duration;
+
+    use clusters::live::LiveClient;
+    use clusters::{Head, Journal};
+    use rest::RestRequest;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::live::fake_node::serve;
+    use crate::live::{ConnectArgs, options};
+
+    /// As of a plugin that is gone.
+    #[test]
+    fn what_cannot_be_taken_back_keeps_neither_what_is_kept_nor_the_lease_from_its_end() {
+        world::virtual_world::run(1, async |env| {
+            let settings = Rc::new(RefCell::new(json!({})));
+            let refuses = Rc::new(Cell::new(false));
+            let (kept, is_refusing) = (settings.clone(), refuses.clone());
+            let answer = move |asked: &RestRequest| {
+                if asked.method == "PUT" {
+                    let body: Value = serde_json::from_slice(&asked.body).unwrap();
+                    for (name, value) in body["persistent"].as_object().unwrap() {
+                        if name == "limit" && is_refusing.get() {
+                            return Some(json!({ "error": "unknown setting" }).to_string());
+                        }
+                        kept.borrow_mut()[name] = value.clone();
+                    }
+                }
+                Some(json!({ "persistent": *kept.borrow(), "transient": {} }).to_string())
+            };
+            let (url, _node) = serve(&env, answer).await;
+            let urls = std::slice::from_ref(&url);
+            let options = options(urls, &ConnectArgs::default(), Duration::from_secs(10)).unwrap();
+            let client = LiveClient::new(&env, &options).unwrap();
+            let dir = tempfile::tempdir().unwrap();
+            let head = Head::new("uuid".to_owned(), vec![url.clone()]);
+            let journal = Journal::create(&dir.path().join("changes.jsonl"), head).unwrap();
+            let mut changes = Changes::new(BorrowedSettings::new(client, journal));
+            changes.take_lease(&env, "me", |_| {}).await.unwrap();
+            let found = Setting { value: "40mb".to_owned(), scope: Scope::Default };
+            for (from, to) in [("40mb", "80mb"), ("80mb", "160mb")] {
+                let proposal = Proposal {
+                    setting: "limit".to_owned(),
+                    from: from.to_owned(),
+                    to: to.to_owned(),
+                    label: "rate limit".to_owned(),
+                    before_per_s: 1.0,
+                    expected: None,
+                };
+                changes.set(&proposal, &found).await.unwrap();
+            }
+            assert_eq!(settings.borrow().as_object().unwrap().len(), 2, "and the lease");
+            refuses.set(true);
+            let back = Back {
+                setting: "limit".to_owned(),
+                from: "160mb".to_owned(),
+                to: "80mb".to_owned(),
+                is_as_found: false,
+            };
+            let mut done = changes.keep(Some(&back)).await.unwrap();
+            let settled = changes.into_settings().settle(&mut done).await;
+            assert!(matches!(&settled, Err(Error::Refused { status: 400, .. })), "{settled:?}");
+            let settings = settings.borrow();
+            let left = settings.as_object().unwrap().iter().filter(|(_, value)| !value.is_null());
+            assert_eq!(left.collect::<Vec<_>>(), [(&"limit".to_owned(), &json!("160mb"))]);
+        });
     }
 }
