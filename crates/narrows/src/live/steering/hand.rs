@@ -308,7 +308,7 @@ mod tests {
 
     use clusters::live::Sampler;
     use clusters::{BorrowedSettings, Head, Journal};
-    use policy::steering::{Bounds, Marks, Proposal};
+    use policy::steering::{Bounds, Lever, Marks, Proposal, Role};
     use record::observation::{Scope, Setting};
     use rest::RestRequest;
     use serde_json::{Value, json};
@@ -322,13 +322,17 @@ mod tests {
     fn the_lease_is_renewed_beside_a_look_that_hangs_and_nothing_is_set_without_it() {
         world::virtual_world::run(1, async |env| {
             let settings = Rc::new(RefCell::new(json!({})));
-            let hangs = Rc::new(Cell::new(false));
+            let (hangs, renewal_hangs) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
             let (kept, is_hanging) = (settings.clone(), hangs.clone());
+            let change_hangs = renewal_hangs.clone();
             let answer = move |asked: &RestRequest| {
                 if !asked.path.starts_with("/_cluster/settings") {
                     return (!is_hanging.get()).then(|| CALM.to_owned());
                 }
                 if asked.method == "PUT" {
+                    if change_hangs.take() {
+                        return None;
+                    }
                     let body: Value = serde_json::from_slice(&asked.body).unwrap();
                     for (name, value) in body["persistent"].as_object().unwrap() {
                         kept.borrow_mut()[name] = value.clone();
@@ -354,11 +358,6 @@ mod tests {
             hangs.set(true);
             assert!(hand.look_on_lease(Some(&mut changes)).await.is_err());
             assert_ne!(*settings.borrow(), taken, "nobody could tell that it lives");
-            for held in settings.borrow_mut().as_object_mut().unwrap().values_mut() {
-                *held = json!("they 1");
-            }
-            let theirs = settings.borrow().clone();
-            env.sleep(LEASE_RENEWED).await;
             let proposal = Proposal {
                 setting: "limit".to_owned(),
                 from: "40mb".to_owned(),
@@ -368,6 +367,46 @@ mod tests {
                 expected: None,
             };
             let found = Setting { value: "40mb".to_owned(), scope: Scope::Default };
+            let lever = Lever {
+                name: "limit".to_owned(),
+                role: Role::Rate,
+                setting: found.clone(),
+                most: None,
+                later_only: false,
+            };
+            let look = Look {
+                at: env.now(),
+                moved_bytes: 0,
+                replayed_ops: 0,
+                active: Vec::new(),
+                waiting: 0,
+                targets: 0,
+                passes_in: Duration::ZERO,
+                verdicts: Vec::new(),
+                levers: vec![lever],
+                resting: Vec::new(),
+                settings_are_new: true,
+                foreground: Foreground::default(),
+            };
+            // A renewal that is not answered: the change that it comes before would be.
+            env.sleep(LEASE_RENEWED).await;
+            renewal_hangs.set(true);
+            let held = settings.borrow().clone();
+            let mut said = Vec::new();
+            let mut write = |entry: &Entry| {
+                said.push(entry.text());
+                Ok(())
+            };
+            let mut account = Account::new(&mut write);
+            let set = Decision::Set(proposal.clone());
+            let ending = hand.carry_out(&look, set, Some(&mut changes), &mut account).await;
+            assert_eq!((ending.unwrap(), &*settings.borrow()), (None, &held));
+            assert!(said.len() == 1 && said[0].contains("does not answer"), "{said:?}");
+            for held in settings.borrow_mut().as_object_mut().unwrap().values_mut() {
+                *held = json!("they 1");
+            }
+            let theirs = settings.borrow().clone();
+            env.sleep(LEASE_RENEWED).await;
             let refused = changes.set(&proposal, &found).await;
             assert!(matches!(refused, Err(Error::Leased { .. })), "{refused:?}");
             assert_eq!(*settings.borrow(), theirs);
