@@ -32,7 +32,8 @@ pub struct Diagnosis {
     pub looked_ms: f64,
     /// How many looks there were.
     pub looks: usize,
-    /// Everything that holds something, strongest first; unknown causes come last.
+    /// Everything that holds something: what holds now before what held recoveries that are over, each the strongest
+    /// first; unknown causes come last.
     pub findings: Vec<Finding>,
     /// What goes on without being held by anything, a sentence each: recoveries, copies that move, nodes that are
     /// waited for.
@@ -48,12 +49,9 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// The finding that the headline names, the strongest whose cause is known, and how many there are besides.
+    /// The finding that the headline names, and how many there are besides.
     pub(crate) fn leading(&self) -> Option<(&Finding, String)> {
-        let known = |over: bool| {
-            self.findings.iter().find(|one| one.class != Class::Unknown && one.over == over)
-        };
-        let first = known(false).or_else(|| known(true)).or(self.findings.first())?;
+        let first = self.findings.first()?;
         let others = match self.findings.len() - 1 {
             0 => String::new(),
             1 => "; 1 more finding".to_owned(),
@@ -95,8 +93,8 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
     // More slots help only where the recoveries that have one leave room.
     let leaves_none =
         |f: &&Finding| !matches!(f.class, Class::Unknown | Class::Latency | Class::OperationReplay);
-    let held_by = |over: bool| findings.iter().filter(leaves_none).find(|one| one.over == over);
-    let held_by = held_by(false).or_else(|| held_by(true)).map(|finding| finding.class.label());
+    let held_by = findings.iter().filter(leaves_none).min_by_key(|one| one.over);
+    let held_by = held_by.map(|finding| finding.class.label());
     let mut waiting = of_waiting(series, held_by, &recovering);
     join_slots(&mut waiting, &mut findings);
     findings.extend(waiting);
@@ -317,9 +315,10 @@ pub(super) fn mark_over(findings: &mut [Finding], series: &Series<'_>) {
     }
 }
 
-/// Strongest first; unknown causes come last. Of two that propose values for one setting, the first has its way.
+/// What holds now comes before what held recoveries that are over, each the strongest first; unknown causes come last.
+/// Of two that propose values for one setting, the first has its way.
 pub(super) fn sort(findings: &mut [Finding]) {
-    let rank = |finding: &Finding| (finding.class == Class::Unknown, -finding.strength);
+    let rank = |one: &Finding| (one.class == Class::Unknown, one.over, -one.strength);
     findings.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
     let mut proposed: BTreeMap<String, String> = BTreeMap::new();
     for finding in findings {
@@ -420,9 +419,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_now_leads_before_what_held_what_is_over() {
-        let of = |class: Class, over| Finding { over, ..Finding::of(class.rule(), "a", 0.9, "s") };
-        let leads = |findings: Vec<Finding>| {
+    fn what_holds_now_comes_before_what_held_what_is_over() {
+        let of = |class: Class, over, strength| Finding {
+            over,
+            ..Finding::of(class.rule(), "a", strength, "s")
+        };
+        let leads = |mut findings: Vec<Finding>| {
+            sort(&mut findings);
             let diagnosis = Diagnosis {
                 looked_ms: 5e3,
                 looks: 5,
@@ -435,9 +438,10 @@ mod tests {
             };
             diagnosis.leading().map(|(first, _)| first.class)
         };
-        let limit = of(Class::RateLimit, true);
-        assert_eq!(leads(vec![limit.clone(), of(Class::Cpu, false)]), Some(Class::Cpu));
-        assert_eq!(leads(vec![limit.clone(), of(Class::Unknown, false)]), Some(Class::RateLimit));
+        let limit = of(Class::RateLimit, true, 0.9);
+        assert_eq!(leads(vec![limit.clone(), of(Class::Cpu, false, 0.5)]), Some(Class::Cpu));
+        let unknown = of(Class::Unknown, false, 1.0);
+        assert_eq!(leads(vec![unknown, limit.clone()]), Some(Class::RateLimit));
         assert_eq!(leads(vec![limit]), Some(Class::RateLimit));
     }
 }

@@ -62,7 +62,7 @@ pub struct View {
     pub waiting_more: usize,
     /// The verdict in a sentence.
     pub verdict: String,
-    /// What is found, strongest first.
+    /// What is found, in the order of the diagnosis.
     pub found: Vec<Found>,
 }
 
