@@ -210,7 +210,7 @@ fn outcome(work: &Work, job: &Job, runs: &Path, kept: bool) -> anyhow::Result<Ou
         seed: Some(seed),
         variants: work.variants.clone(),
         watch: Rc::new(Quiet),
-        interrupt: || Box::pin(interrupt::told()),
+        interrupt: Rc::new(|| Box::pin(interrupt::told())),
         ..Options::new(runs)
     };
     let done = lab::execute(&Plan::open(&work.plan)?, &Place::VIRTUAL, &options)?;

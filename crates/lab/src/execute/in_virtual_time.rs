@@ -17,13 +17,14 @@ pub(super) fn run(
     planted: &'static [&'static str],
     mut writer: Writer,
 ) -> Result<(Result<Ended>, Trace)> {
-    let (plan, watch, interrupt) = (plan.clone(), options.watch.clone(), options.interrupt);
+    let (plan, watch) = (plan.clone(), options.watch.clone());
+    let interrupt = options.interrupt.clone();
     Ok(world::virtual_world::run_traced(plan.seed, async move |env: Env| {
         planted.iter().for_each(|fault| env.plant(fault));
         let mut clusters = VirtualClusters::boxed(&env);
         let watch = VirtualTime::new(&env, watch);
         let work = work(&env, &plan, &mut *clusters, &mut writer, &watch);
-        let ended = until_interrupted(interrupt, work).await;
+        let ended = until_interrupted(&interrupt, work).await;
         watch.clear();
         // Nodes that are told to stop end what they do; nobody waits for that in the middle of a run.
         if !matches!(ended, Ok(Ended::Interrupted)) {

@@ -44,7 +44,7 @@ pub(super) fn run(
         let watch = &*options.watch;
         let work = work(&env, plan, &mut clusters, writer, watch);
         let work = async { caught(work).await? };
-        let ended = until_interrupted(options.interrupt, work).await;
+        let ended = until_interrupted(&options.interrupt, work).await;
         watch.clear();
         let nodes = [LEADER, FOLLOWER].into_iter().flat_map(|site| {
             let name = |node: NodeHandle| NodeInfo { cluster: site.to_owned(), name: node.name };
@@ -52,7 +52,8 @@ pub(super) fn run(
         });
         manifest.nodes = nodes.collect();
         let is_told = matches!(ended, Ok(Ended::Interrupted));
-        clusters.stop_until_told(is_told, options.interrupt, |text| watch.note(text)).await;
+        let told = || (options.interrupt)();
+        clusters.stop_until_told(is_told, told, |text| watch.note(text)).await;
         match clusters.ended() {
             Some(Err(source)) => {
                 let restore = restore_command(dir, &live.follower);

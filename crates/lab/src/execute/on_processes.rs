@@ -28,7 +28,7 @@ pub(super) fn run(
         let work = work(&env, plan, &mut *clusters, writer, watch);
         let ended = tokio::select! {
             biased;
-            ended = until_interrupted(options.interrupt, work) => ended,
+            ended = until_interrupted(&options.interrupt, work) => ended,
             () = node_ended => Err(Error::NodeEnded),
         };
         watch.clear();

@@ -65,7 +65,7 @@ fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<
             }
             Ok(())
         };
-        let ended = until_interrupted(options.interrupt, working).await;
+        let ended = until_interrupted(&options.interrupt, working).await;
         watch.clear();
         ended
     })
@@ -76,7 +76,7 @@ fn in_virtual_time(plan: &Resolved, options: &Options, mut writer: Writer) -> Re
     let mut before_ms = 0.0;
     for turn in turns(plan) {
         let (plan, variant, lap) = (plan.clone(), turn.variant.clone(), turn.lap);
-        let (watch, interrupt) = (options.watch.clone(), options.interrupt);
+        let (watch, interrupt) = (options.watch.clone(), options.interrupt.clone());
         let (came, _trace) = world::virtual_world::run_traced(plan.seed, async move |env| {
             let env = &env.host(MANAGER);
             let watch = VirtualTime::new(env, watch);
@@ -84,7 +84,7 @@ fn in_virtual_time(plan: &Resolved, options: &Options, mut writer: Writer) -> Re
             let turn = &Turn::of(&variant, lap);
             let dir = Path::new(VIRTUAL_DIR);
             let stage = Stage { env, plan: &plan, turn, dir, journal: &journal, watch: &watch };
-            let ended = until_interrupted(interrupt, StreamBuckets::run(&stage)).await;
+            let ended = until_interrupted(&interrupt, StreamBuckets::run(&stage)).await;
             watch.clear();
             let t_ms = journal.t_ms();
             drop(journal);

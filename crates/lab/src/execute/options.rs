@@ -9,7 +9,7 @@ use futures_util::future::LocalBoxFuture;
 use crate::runner::{Quiet, Watch};
 
 /// Waits until somebody wants the run to end; an error if nobody can say so.
-pub type Interrupt = fn() -> LocalBoxFuture<'static, std::io::Result<()>>;
+pub type Interrupt = Rc<dyn Fn() -> LocalBoxFuture<'static, std::io::Result<()>>>;
 
 /// How a plan is executed. Without changes it is as its file says.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ impl Options {
             seed: None,
             runs: runs.into(),
             watch: Rc::new(Quiet),
-            interrupt: || Box::pin(std::future::pending()),
+            interrupt: Rc::new(|| Box::pin(std::future::pending())),
         }
     }
 }

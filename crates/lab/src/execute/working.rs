@@ -43,7 +43,7 @@ pub(super) async fn work(
 
 /// Works until it is done, or until somebody wants it to end.
 pub(super) async fn until_interrupted<T>(
-    interrupt: Interrupt,
+    interrupt: &Interrupt,
     work: impl Future<Output = Result<T>>,
 ) -> Result<Ended> {
     tokio::select! {

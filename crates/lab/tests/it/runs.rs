@@ -1,6 +1,7 @@
 //! The runner on the virtual world: the same steps, record and checker as on real processes.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use lab::load::Extent;
@@ -75,7 +76,7 @@ fn what_is_interrupted_in_virtual_time_says_so() {
     for name in ["remote-recovery", "dcp-rebalance"] {
         let ended = common::on_a_large_stack(move || {
             let dir = tempfile::tempdir().unwrap();
-            let interrupt: lab::Interrupt = || Box::pin(async { Ok(()) });
+            let interrupt: lab::Interrupt = Rc::new(|| Box::pin(async { Ok(()) }));
             let options = Options { scale: 0.01, interrupt, ..Options::new(dir.path()) };
             let plan = Plan::open(name).unwrap();
             let executed = lab::execute(&plan, &Place::VIRTUAL, &options).unwrap();

@@ -53,7 +53,7 @@ impl Overrides {
             rate_bytes_per_s: self.rate,
             seed: self.seed,
             watch: Rc::new(Progress::new()),
-            interrupt: || Box::pin(interrupt::told()),
+            interrupt: Rc::new(|| Box::pin(interrupt::told())),
             ..Options::new(runs)
         }
     }

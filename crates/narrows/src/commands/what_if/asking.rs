@@ -1,15 +1,19 @@
 //! A twin is asked: as it is, and with settings that are tried.
 
+use std::io;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::mpsc;
 use std::thread;
 
 use anyhow::Context;
 use insight::what_if::{Answer, answers};
 use lab::plan::Plan;
 use lab::twin::{self, TwinPlan};
-use lab::{Ended, Options, Place, Quiet, Watch};
+use lab::{Ended, Options, Place, Watch};
+use record::Row;
+use tokio::sync::watch;
 
 use crate::exit::Usage;
 use crate::interrupt;
@@ -43,39 +47,81 @@ type Both = (Told, Vec<Answer>);
 
 impl<'a> Asking<'a> {
     /// Asks the twin so often, and once with settings that are `tried`: at the same time where this machine has room
-    /// for two worlds, which have one thread each and nothing in common.
+    /// for two worlds, which have one thread each and nothing in common. Of the two runs that of the draws is begun
+    /// last, so that `last` names it.
     pub(super) fn ask(self, plan: &TwinPlan, tried: Option<&TwinPlan>) -> anyhow::Result<Both> {
         match tried {
-            None => Ok((self.told(true).execute(plan, self.draws)?, Vec::new())),
+            None => Ok((self.told().execute(plan, self.draws)?, Vec::new())),
             Some(tried) if has_room_for_two(tried) => self.side_by_side(plan, tried),
             Some(tried) => self.one_after_the_other(plan, tried),
         }
     }
 
     fn one_after_the_other(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
-        let mut kept = self.told(true);
-        let told = kept.execute(plan, self.draws)?;
-        Ok((told, kept.execute(tried, 1)?.0))
+        let mut kept = self.told();
+        let (answers, _) = kept.execute(tried, 1)?;
+        Ok((kept.execute(plan, self.draws)?, answers))
     }
 
     fn side_by_side(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
+        // Whether each has failed, which ends the other.
+        let (told_failed, tries_failed) = &(watch::Sender::new(false), watch::Sender::new(false));
+        let (begins, begun) = mpsc::channel();
         thread::scope(|scope| {
             // Progress of two would be written over each other, and what is wrong with one is wrong with both.
-            let tries = move || self.told(false).execute(tried, 1);
+            let tries = move || {
+                let watch: Option<Rc<dyn Watch>> = Some(Rc::new(Begins(begins)));
+                let beside = Some(told_failed.subscribe());
+                let answers = Kept { watch, beside, ..self.told() }.execute(tried, 1);
+                tries_failed.send_replace(answers.is_err());
+                answers
+            };
             let thread = thread::Builder::new().stack_size(STACK_BYTES);
             let tries = thread.spawn_scoped(scope, tries).context("start a thread")?;
-            let told = self.told(true).execute(plan, self.draws)?;
-            if !tries.is_finished() {
+            // An error says that it has ended already.
+            let _ = begun.recv();
+            let mut kept = Kept { beside: Some(tries_failed.subscribe()), ..self.told() };
+            let told = kept.execute(plan, self.draws);
+            let is_ended = *tries_failed.borrow() && !interrupt::is_told();
+            told_failed.send_replace(told.is_err());
+            if told.is_ok() && !tries.is_finished() {
                 say!("narrows: settings that matter are tried ...");
             }
-            let (answers, _) = tries.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-            Ok((told, answers))
+            let tries = tries.join().unwrap_or_else(|panic| resume_unwind(panic));
+            match (told, tries) {
+                (Err(_), Err(error)) if is_ended => Err(error),
+                (told, tries) => Ok((told?, tries?.0)),
+            }
         })
     }
 
-    fn told(self, is_watched: bool) -> Kept<'a> {
-        Kept { asking: self, is_watched, instead: None }
+    fn told(self) -> Kept<'a> {
+        Kept { asking: self, watch: None, beside: None, instead: None }
     }
+}
+
+/// Waits until somebody says stop, or until what goes on beside has failed.
+async fn until_ended(beside: Option<watch::Receiver<bool>>) -> io::Result<()> {
+    let Some(mut has_failed) = beside else { return interrupt::told().await };
+    tokio::select! {
+        biased;
+        told = interrupt::told() => told,
+        failed = has_failed.wait_for(|failed| *failed) => failed.map(drop).map_err(io::Error::other),
+    }
+}
+
+/// Shows nothing, and says when the record of a run is there.
+struct Begins(mpsc::Sender<()>);
+
+impl Watch for Begins {
+    fn begin(&self, _: &str, _: Option<&str>, _: Option<u64>, _: &str) {
+        // It is heard once.
+        let _ = self.0.send(());
+    }
+    fn progress(&self, _: u64, _: Option<u64>) {}
+    fn end(&self) {}
+    fn row(&self, _: &Row) {}
+    fn note(&self, _: &str) {}
 }
 
 /// Whether two cores and the memory that is free are enough for two twins. Where nobody tells, they are not.
@@ -92,7 +138,10 @@ fn two_fit(free_bytes: u64, copies: u64) -> bool {
 /// with the command.
 struct Kept<'a> {
     asking: Asking<'a>,
-    is_watched: bool,
+    /// Who watches; people where there is none.
+    watch: Option<Rc<dyn Watch>>,
+    /// Whether what goes on beside has failed.
+    beside: Option<watch::Receiver<bool>>,
     instead: Option<tempfile::TempDir>,
 }
 
@@ -114,13 +163,13 @@ impl Kept<'_> {
 
     fn execute_in(&self, runs: &Path, plan: &TwinPlan, draws: u32) -> anyhow::Result<Told> {
         let plan = Plan::parse("the twin", &twin::text(plan))?;
-        let watch: Rc<dyn Watch> =
-            if self.is_watched { Rc::new(Progress::new()) } else { Rc::new(Quiet) };
+        let watch = self.watch.clone().unwrap_or_else(|| Rc::new(Progress::new()));
+        let beside = self.beside.clone();
         let options = Options {
             laps: Some(draws),
             seed: self.asking.seed,
             watch,
-            interrupt: || Box::pin(interrupt::told()),
+            interrupt: Rc::new(move || Box::pin(until_ended(beside.clone()))),
             ..Options::new(runs)
         };
         let executed = lab::execute(&plan, &Place::VIRTUAL, &options).map_err(without_places)?;
@@ -139,7 +188,7 @@ impl Kept<'_> {
     }
 
     fn say(&self, what: &str) {
-        if self.is_watched {
+        if self.watch.is_none() {
             say!("narrows: {what}");
         }
     }
@@ -165,6 +214,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use lab::twin::Asked;
+    use record::{RunDir, Status};
 
     use super::*;
 
@@ -192,21 +242,44 @@ replicas = 0
 shard = [{ bytes = "3mb", documents = 1000, segments = 4, copies = ["a"] }]
 "#;
 
-    #[test]
-    fn what_is_asked_side_by_side_is_answered_as_one_after_the_other() {
-        let dir = tempfile::tempdir().unwrap();
+    /// What is asked, and with settings that are tried.
+    fn asked() -> (TwinPlan, TwinPlan) {
         let mut plan: TwinPlan = TWIN.parse().unwrap();
         twin::ask(&mut plan, &Asked::Replicas(BTreeMap::from([("logs".to_owned(), 1)])));
         twin::as_it_is(&mut plan);
         let mut tried = plan.clone();
         twin::trials(&mut tried);
+        (plan, tried)
+    }
+
+    #[test]
+    fn what_is_asked_side_by_side_is_answered_as_one_after_the_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let (plan, tried) = asked();
         let asking = Asking { runs: dir.path(), seed: None, draws: 3 };
         let ((first, _), second) = asking.one_after_the_other(&plan, &tried).unwrap();
+        let last = || runs::find(dir.path(), "last").unwrap();
+        assert_eq!(answers(&RunDir::open(&last()).unwrap()), first);
         let ((told, page), settings) = asking.side_by_side(&plan, &tried).unwrap();
         assert_eq!((&told, &settings), (&first, &second));
-        assert!(page.is_some_and(|page| page.is_file()));
+        assert!(page.as_ref().is_some_and(|page| page.is_file()));
+        assert_eq!(page.unwrap().parent(), Some(&*last()));
         assert_eq!((told[0].draws, settings[0].draws), (3, 1));
         assert!(settings.len() > 3, "{settings:?}");
+    }
+
+    #[test]
+    fn a_failure_of_what_is_tried_ends_the_draws_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (plan, mut tried) = asked();
+        tried.insert("nonsense".to_owned(), true.into());
+        let asking = Asking { runs: dir.path(), seed: None, draws: 1000 };
+        let error = asking.side_by_side(&plan, &tried).unwrap_err().to_string();
+        assert!(error.contains("nonsense"), "{error}");
+        let ids = runs::list(dir.path()).unwrap();
+        assert_eq!(ids.len(), 1, "{ids:?}");
+        let drawn = RunDir::open(&dir.path().join(&ids[0])).unwrap();
+        assert_eq!(drawn.manifest.status, Status::Interrupted);
     }
 
     /// 1000 nodes with 100 000 shards and their replicas take 3.2 GB.
