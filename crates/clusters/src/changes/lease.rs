@@ -4,12 +4,16 @@
 //! holder and counts on; a holder whose count stands still for [`EXPIRES`] has died. Nobody's clock is asked. Two that
 //! begin in the same moment both write and both read again after [`SETTLES`]: who finds the other's value stands back.
 //! The holder counts from when it sent a renewal, which is before anybody else could see it: [`Lease::set`] sends
-//! nothing once the lease has expired. [`BorrowedSettings::settle`] gives it back.
+//! nothing once the lease has expired, and a renewal is given up then. [`BorrowedSettings::settle`] gives it back.
+//!
+//! What remains, as no request of the field sets a cluster setting on a condition: a host that holds a renewal up may
+//! make it after it was given up, over another one's value. That one finds it at its next renewal, after [`RENEWED`] at
+//! most, and stands back; until then either may change a setting.
 
 use std::time::Duration;
 
 use record::observation::{Scope, Setting};
-use world::{Env, Time};
+use world::{Elapsed, Env, Time};
 
 use super::settings::{BorrowedSettings, LEASE, SETTINGS};
 use crate::{Error, Result};
@@ -73,8 +77,16 @@ impl Lease {
         }
     }
 
-    /// Says that the holder lives. Fails with [`Error::Leased`] if somebody else has it by now.
+    /// Says that the holder lives. Fails with [`Error::Leased`] if somebody else has it by now. It is given up where it
+    /// is not answered before the lease expires: sent to one more host then, it might come over another one's.
     pub async fn renew(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
+        let (env, left) = (self.env.clone(), self.left());
+        // One that has expired is read first, and nobody may have taken it.
+        let limit = if left.is_zero() { EXPIRES - RENEWED } else { left };
+        in_time(env.timeout(limit, self.count_on(settings)).await)
+    }
+
+    async fn count_on(&mut self, settings: &mut BorrowedSettings) -> Result<()> {
         let mut found = settings.now(LEASE).await?;
         if found.is_none() {
             // Nobody has taken it, or somebody removed it: another one may take it in the same moment.
@@ -122,16 +134,12 @@ impl Lease {
         to: &str,
     ) -> Result<()> {
         self.renew_in_time(settings).await?;
-        let left = self.renewed + EXPIRES - self.env.now();
-        match self.env.timeout(left, settings.set(name, found, to)).await {
-            Ok(answer) => answer,
-            Err(elapsed) => Err(Error::Timeout {
-                address: "the cluster".to_owned(),
-                method: "PUT".to_owned(),
-                path: SETTINGS.to_owned(),
-                limit: elapsed.0,
-            }),
-        }
+        in_time(self.env.timeout(self.left(), settings.set(name, found, to)).await)
+    }
+
+    /// How long nobody else can have taken it.
+    fn left(&self) -> Duration {
+        self.renewed + EXPIRES - self.env.now()
     }
 
     async fn write(&self, settings: &mut BorrowedSettings, found: &Setting) -> Result<()> {
@@ -146,6 +154,18 @@ impl Lease {
     fn value(&self) -> String {
         format!("{} {}", self.holder, self.count)
     }
+}
+
+/// What was answered to a change, unless that took too long.
+fn in_time(answer: std::result::Result<Result<()>, Elapsed>) -> Result<()> {
+    answer.unwrap_or_else(|elapsed| {
+        Err(Error::Timeout {
+            address: "the cluster".to_owned(),
+            method: "PUT".to_owned(),
+            path: SETTINGS.to_owned(),
+            limit: elapsed.0,
+        })
+    })
 }
 
 fn not_set() -> Setting {

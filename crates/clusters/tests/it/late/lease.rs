@@ -24,3 +24,44 @@ fn a_value_that_is_refused_at_the_end_keeps_the_journal_and_nothing_else() {
         assert!(cluster.path().exists());
     });
 }
+
+/// A host that hangs must not keep a renewal until another one has the lease.
+#[test]
+fn a_renewal_is_given_up_once_the_lease_has_expired() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let patient = LiveOptions {
+            timeout: 2 * LEASE_EXPIRES,
+            ..options(&cluster.hosts, Credentials::None)
+        };
+        let client = LiveClient::new(&env, &patient).unwrap();
+        let mut settings = BorrowedSettings::new(client, cluster.journal());
+        let mut lease = taken(&env, &mut settings).await;
+        // The second time it has expired already.
+        for _ in 0..2 {
+            cluster.does(Does::Hangs);
+            let began = env.now();
+            let given_up = lease.renew(&mut settings).await;
+            assert!(matches!(&given_up, Err(Error::Timeout { .. })), "{given_up:?}");
+            assert!(env.now() - began < LEASE_EXPIRES + NO_TIME);
+        }
+        cluster.hold("they 1");
+        env.sleep(4 * LEASE_EXPIRES).await;
+        assert_eq!(cluster.lease(), Some(json!("they 1")), "the other host was asked later");
+    });
+}
+
+#[test]
+fn nothing_is_changed_where_the_lease_cannot_be_renewed_before() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = cluster.borrow();
+        let mut lease = taken(&env, &mut settings).await;
+        env.sleep(LEASE_RENEWED).await;
+        // Neither host answers the renewal; both would make the change.
+        [Does::Hangs, Does::Hangs].into_iter().for_each(|does| cluster.does(does));
+        let refused = lease.set(&mut settings, LIMIT, &not_set(), "160mb").await;
+        assert!(matches!(&refused, Err(Error::NoHost { .. })), "{refused:?}");
+        assert_eq!(cluster.limit().0, None);
+    });
+}
