@@ -24,6 +24,11 @@ use world::{Env, Task};
 pub const QUICK: Duration = Duration::from_secs(3);
 /// A setting that this cluster does not know.
 pub const UNKNOWN: &str = "indices.recovery.unknown";
+/// Two that depend on each other: the first may not lie below the second.
+pub const WATERMARKS: [&str; 2] = [
+    "cluster.routing.allocation.disk.watermark.high",
+    "cluster.routing.allocation.disk.watermark.low",
+];
 const UUID: &str = "uuid";
 const SETTINGS: &str = "/_cluster/settings";
 
@@ -51,6 +56,14 @@ pub struct Manager {
 }
 
 impl Manager {
+    /// Whether the values that are asked for do not go with each other, or with what is set.
+    fn refuses(&self, asked: &Value) -> bool {
+        let asked = &asked["persistent"];
+        let of = |name: &str| asked.get(name).or_else(|| self.set.get(name)).and_then(Value::as_str);
+        let [high, low] = WATERMARKS.map(of);
+        asked.get(UNKNOWN).is_some() || (high.is_some() && high < low)
+    }
+
     pub fn make(&mut self) {
         for asked in std::mem::take(&mut self.queued) {
             let body = match asked {
@@ -115,7 +128,7 @@ async fn answer(manager: Shared, request: Request<Incoming>) -> (u16, Value) {
         }
         ("PUT", SETTINGS) => {
             let body: Value = serde_json::from_slice(&body).expect("JSON");
-            if body["persistent"].get(UNKNOWN).is_some() {
+            if manager.borrow().refuses(&body) {
                 return (400, json!({}));
             }
             Asked::Settings(body)

@@ -12,7 +12,7 @@ use clusters::{
 use record::observation::Scope;
 use serde_json::{Value, json};
 
-use crate::manager::{Asked, Cluster, QUICK, UNKNOWN};
+use crate::manager::{Asked, Cluster, QUICK, UNKNOWN, WATERMARKS};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const INDEX: &str = "narrows-1";
@@ -299,6 +299,35 @@ fn a_setting_that_cannot_be_put_back_keeps_the_journal_and_nothing_else() {
         assert!(matches!(error, Error::Refused { status: 400, .. }), "{error}");
         assert_eq!(cluster.settings(), BTreeMap::from(found("1mb")));
         assert_eq!(cluster.manager.borrow().indices, BTreeSet::new());
+        assert!(cluster.journal().exists());
+    });
+}
+
+/// Beside one that is refused each is sent alone, and the high watermark cannot go below the low one of now.
+#[test]
+fn values_that_depend_on_each_other_go_back_one_by_one() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut journal = cluster.begin_journal();
+        let [high, low] = WATERMARKS;
+        let of = |values: [&'static str; 3]| {
+            BTreeMap::from_iter([high, low, UNKNOWN].map(str::to_owned).into_iter().zip(values))
+        };
+        let changed = |values| -> BTreeMap<String, Option<String>> {
+            of(values).into_iter().map(|(name, value)| (name, Some(value.to_owned()))).collect()
+        };
+        let (before, set) = (changed(["85%", "80%", "1mb"]), changed(["95%", "90%", "2mb"]));
+        journal.record(Change::Settings { scope: Scope::Persistent, before, set }).unwrap();
+        drop(journal);
+        let there = |values| -> BTreeMap<String, Value> {
+            of(values).into_iter().map(|(name, value)| (name, value.into())).collect()
+        };
+        cluster.manager.borrow_mut().set = there(["95%", "90%", "2mb"]);
+        let journal = Journal::open(&cluster.journal()).unwrap();
+        let client = cluster.client(QUICK);
+        let error = restore(&client, journal).await.unwrap().settle(&client).await.unwrap_err();
+        assert!(matches!(error, Error::Refused { status: 400, .. }), "{error}");
+        assert_eq!(cluster.settings(), there(["85%", "80%", "2mb"]));
         assert!(cluster.journal().exists());
     });
 }
