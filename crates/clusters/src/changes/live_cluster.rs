@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::join;
 use record::observation::{Identity, Scope};
 use serde_json::{Map, Value, json};
 use world::Time;
@@ -125,7 +126,7 @@ impl LiveCluster {
         answer
     }
 
-    /// Puts everything back. None where that was begun before.
+    /// Puts all settings back; [`Unsettled::settle`] does the rest. None where that was begun before.
     pub(crate) async fn put_back(&self) -> Option<Result<Unsettled>> {
         let journal = self.journal.take()?;
         Some(restore_until(&self.end_client, journal, comes_until(&self.client)).await)
@@ -298,11 +299,12 @@ pub fn restore_command(dir: &Path, options: &LiveOptions) -> String {
     format!("narrows restore {}{on}", dir.display())
 }
 
-/// What is left to be done where everything in a journal was put back. Of several clusters all are put back before one
-/// is waited for. Dropped, it leaves the journal.
+/// What is left to be done where the settings in a journal were put back. Of several clusters those of all are put back
+/// before one is waited for. Dropped, it leaves the journal.
 #[must_use]
 pub struct Unsettled {
     journal: Journal,
+    identity: ClusterIdentity,
     done: PutBack,
     /// Until when changes may come.
     ends: Time,
@@ -314,17 +316,22 @@ impl Unsettled {
         may_come_for(client, &self.journal, self.ends)
     }
 
-    /// Waits until no change comes any more, each of which is put back, too, and removes the journal. What someone else
-    /// has changed is left; returns a sentence for each. Errors leave the journal, so that it can be tried again.
-    pub async fn settle(mut self, client: &LiveClient) -> Result<Vec<String>> {
-        settle(client, &self.journal, self.ends, &mut self.done).await?;
-        self.journal.finish()?;
-        Ok(self.done.left)
+    /// Removes indices, of which one that may be made yet is waited for, and waits meanwhile until no change comes any
+    /// more, each of which is put back, too. Then it removes the journal. What someone else has changed is left; returns
+    /// a sentence for each. Errors leave the journal, so that it can be tried again.
+    pub async fn settle(self, client: &LiveClient) -> Result<Vec<String>> {
+        let Unsettled { journal, identity, mut done, ends } = self;
+        let settles = settle(client, &journal, ends, &mut done);
+        // Neither a wait nor a failure of one keeps the other from being done.
+        let (removed, settled) = join(remove_all(client, &identity, &journal), settles).await;
+        settled.and(removed)?;
+        journal.finish()?;
+        Ok(done.left)
     }
 }
 
-/// Puts back what is in the journal of a run that was killed; [`Unsettled::settle`] ends it. Errors leave the journal,
-/// so that it can be tried again.
+/// Puts back the settings in the journal of a run that was killed; [`Unsettled::settle`] does the rest. Errors leave the
+/// journal, so that it can be tried again.
 pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Unsettled> {
     let ends = client.now() + journal.may_come_for();
     restore_until(client, journal, ends).await
@@ -338,10 +345,19 @@ async fn restore_until(client: &LiveClient, journal: Journal, ends: Time) -> Res
         return Err(Error::OtherCluster { expected, found: identity.uuid });
     }
     let done = put_back(client, &journal, &Kept::new()).await?;
+    Ok(Unsettled { journal, identity, done, ends })
+}
+
+/// Deletes the indices of a journal.
+async fn remove_all(
+    client: &LiveClient,
+    identity: &ClusterIdentity,
+    journal: &Journal,
+) -> Result<()> {
     for index in journal.indices() {
-        remove(client, &identity, index, journal.late().may_be_made(index)).await?;
+        remove(client, identity, index, journal.late().may_be_made(index)).await?;
     }
-    Ok(Unsettled { journal, done, ends })
+    Ok(())
 }
 
 /// Deletes an index. One that is not there and may be made yet is waited for: the request to delete it would not stand

@@ -103,8 +103,9 @@ impl LiveClusters {
         }
     }
 
-    /// Puts everything back, the follower first. Then it looks for late changes of all clusters, and `tell` says so. A
-    /// cluster that is waited for, or that cannot be put back, does not keep another one from it.
+    /// Puts all settings back, the follower's first. Then it removes the indices of all clusters, and looks for their
+    /// late changes, which `tell` says. A cluster that is waited for, or that cannot be put back, does not keep another
+    /// one from it.
     async fn end(&mut self, tell: impl Fn(&str)) {
         let mut unsettled = Vec::new();
         for cluster in self.clusters.iter().rev() {

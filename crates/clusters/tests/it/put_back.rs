@@ -9,6 +9,7 @@ use clusters::{
     Change, ClusterIdentity, ClusterSpec, Clusters, Error, FollowApi, Journal, LiveCluster,
     LiveClusters, SENT_TWICE, TopologySpec, restore,
 };
+use futures_util::future::join;
 use record::observation::Scope;
 use serde_json::{Value, json};
 
@@ -19,18 +20,27 @@ const INDEX: &str = "narrows-1";
 
 /// A run on a cluster, which is waited for so long.
 async fn begin(cluster: &Cluster, patience: Duration) -> LiveClusters {
-    let client = cluster.client(patience);
-    let identity = ClusterIdentity::ask(&client).await.unwrap();
-    let journal = cluster.begin_journal();
-    let live = LiveCluster::new(client, cluster.client(QUICK), identity, journal);
-    let mut run = LiveClusters::new(vec![live], FollowApi::default());
-    let site = ClusterSpec {
-        name: "leader".to_owned(),
+    begin_on(&[cluster], patience).await
+}
+
+/// A run on a leader, or on a follower as well.
+async fn begin_on(clusters: &[&Cluster], patience: Duration) -> LiveClusters {
+    let mut live = Vec::new();
+    for cluster in clusters {
+        let client = cluster.client(patience);
+        let identity = ClusterIdentity::ask(&client).await.unwrap();
+        let journal = cluster.begin_journal();
+        live.push(LiveCluster::new(client, cluster.client(QUICK), identity, journal));
+    }
+    let mut run = LiveClusters::new(live, FollowApi::default());
+    let site = |name: &&str| ClusterSpec {
+        name: (*name).to_owned(),
         nodes: 1,
         settings: BTreeMap::new(),
         attributes: Vec::new(),
     };
-    run.start(&TopologySpec { clusters: vec![site], link: None, joined: false }).await.unwrap();
+    let sites = ["leader", "follower"][..clusters.len()].iter().map(site).collect();
+    run.start(&TopologySpec { clusters: sites, link: None, joined: false }).await.unwrap();
     run
 }
 
@@ -208,6 +218,30 @@ fn a_follower_that_is_still_being_begun_is_put_back() {
         assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
         assert_eq!(cluster.manager.borrow().follows, None);
         everything_is_as_it_was(&cluster, &BTreeMap::new());
+    });
+}
+
+/// The follower comes first, and an index that follows is still being begun there.
+#[test]
+fn settings_of_both_clusters_are_put_back_before_an_index_is_waited_for() {
+    world::real_world::run(1, async |env| {
+        let (leader, follower) = (Cluster::start(&env).await, Cluster::start(&env).await);
+        let mut run = begin_on(&[&leader, &follower], QUICK).await;
+        put(&run, "/_cluster/settings", &settings("1mb")).await.unwrap();
+        run.will_make("follower", INDEX).unwrap();
+        follower.manager.borrow_mut().follows = Some((2, INDEX.to_owned()));
+        let is_waited_for = async {
+            while matches!(follower.manager.borrow().follows, Some((2, _))) {
+                env.sleep(Duration::from_millis(1)).await;
+            }
+            leader.settings()
+        };
+        let ((), there) = join(run.stop(), is_waited_for).await;
+        assert_eq!(there, BTreeMap::new());
+        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        for cluster in [&leader, &follower] {
+            everything_is_as_it_was(cluster, &BTreeMap::new());
+        }
     });
 }
 

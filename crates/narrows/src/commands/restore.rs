@@ -82,7 +82,7 @@ fn with_journals(runs: &Path) -> anyhow::Result<Vec<String>> {
     Ok(runs::list(runs)?.into_iter().filter(has_one).collect())
 }
 
-/// A cluster where everything was put back, and what to type should it not be waited for.
+/// A cluster whose settings were put back, and what to type should it not be waited for.
 struct Restored {
     client: LiveClient,
     hosts: Vec<String>,
@@ -90,7 +90,7 @@ struct Restored {
     unsettled: Unsettled,
 }
 
-/// Puts back what is in one journal.
+/// Puts back the settings in one journal.
 async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<Restored> {
     let journal = Journal::open(path)?;
     let hosts = hosts(&journal, path, args)?;
@@ -101,7 +101,7 @@ async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<Restore
 }
 
 impl Restored {
-    /// Looks for changes that come late, and removes the journal.
+    /// Removes indices, looks for changes that come late, and removes the journal.
     async fn settle(self) -> anyhow::Result<()> {
         let Restored { client, hosts, again, unsettled } = self;
         tell_wait(unsettled.may_come_for(&client), &again);
