@@ -13,8 +13,8 @@ use bytes::Bytes;
 use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
 use clusters::{
     BorrowedSettings, Change, ClusterIdentity, ClusterSpec, Clusters, Credentials, Error,
-    FollowApi, Head, Journal, Kept, LEASE_EXPIRES, LEASE_RENEWED, Lease, Leased, LiveCluster, LiveClusters,
-    TopologySpec, restore, restore_command,
+    FollowApi, Head, Journal, Kept, LEASE_EXPIRES, LEASE_RENEWED, Lease, Leased, LiveCluster,
+    LiveClusters, TopologySpec, restore, restore_command,
 };
 use futures_util::future::join;
 use record::observation::{Scope, Setting};

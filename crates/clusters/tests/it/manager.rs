@@ -59,7 +59,8 @@ impl Manager {
     /// Whether the values that are asked for do not go with each other, or with what is set.
     fn refuses(&self, asked: &Value) -> bool {
         let asked = &asked["persistent"];
-        let of = |name: &str| asked.get(name).or_else(|| self.set.get(name)).and_then(Value::as_str);
+        let of =
+            |name: &str| asked.get(name).or_else(|| self.set.get(name)).and_then(Value::as_str);
         let [high, low] = WATERMARKS.map(of);
         asked.get(UNKNOWN).is_some() || (high.is_some() && high < low)
     }
