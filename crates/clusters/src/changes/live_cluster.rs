@@ -299,8 +299,8 @@ pub fn restore_command(dir: &Path, options: &LiveOptions) -> String {
     format!("narrows restore {}{on}", dir.display())
 }
 
-/// What is left to be done where the settings in a journal were put back. Of several clusters those of all are put back
-/// before one is waited for. Dropped, it leaves the journal.
+/// What is left to be done where the settings in a journal were put back. Of several clusters those of all are put
+/// back before one is waited for. Dropped, it leaves the journal.
 #[must_use]
 pub struct Unsettled {
     journal: Journal,
@@ -330,8 +330,8 @@ impl Unsettled {
     }
 }
 
-/// Puts back the settings in the journal of a run that was killed; [`Unsettled::settle`] does the rest. Errors leave the
-/// journal, so that it can be tried again.
+/// Puts back the settings in the journal of a run that was killed; [`Unsettled::settle`] does the rest. Errors leave
+/// the journal, so that it can be tried again.
 pub async fn restore(client: &LiveClient, journal: Journal) -> Result<Unsettled> {
     let ends = client.now() + journal.may_come_for();
     restore_until(client, journal, ends).await
