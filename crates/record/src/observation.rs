@@ -205,8 +205,10 @@ pub struct Node {
     pub read_kib: Option<u64>,
     /// What its disks wrote, in KiB.
     pub write_kib: Option<u64>,
-    /// Time that its disks were busy.
+    /// Time that its disks were busy, summed over them.
     pub io_time_ms: Option<u64>,
+    /// The same of each of them, where that is told.
+    pub io_times_ms: Vec<u64>,
     /// Size of its disks.
     pub disk_total_bytes: Option<u64>,
     /// Room on its disks.

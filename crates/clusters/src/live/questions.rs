@@ -11,9 +11,14 @@ pub(super) const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.sta
 /// The state first: of a copy that is started and stays, nearly every one, nothing else is read.
 pub(super) const SHARD_COLUMNS: &str = "state,index,shard,prirep,node,unassigned.reason";
 /// Parts of paths as they were asked for before, in recordings that are kept, and as they are today.
-pub(super) const EARLIER: [(&str, &str); 3] = [
+pub(super) const EARLIER: [(&str, &str); 5] = [
     ("index,shard,prirep,state,node,unassigned.reason", SHARD_COLUMNS),
     ("nodes.*.jvm.mem.heap_used_percent,", "nodes.*.jvm.mem.heap_used_*,"),
+    (
+        "io_stats.total.io_time_in_millis,nodes.*.jvm",
+        "io_stats.total.io_time_in_millis,nodes.*.fs.io_stats.devices.io_time_in_millis,nodes.*.jvm",
+    ),
+    ("?filter_path=nodes.*.name,", "?timeout=3s&filter_path=_nodes.failed,nodes.*.name,"),
     (
         "translog.recovered,*.shards.narrows.charged_ns",
         "translog.recovered,*.shards.narrows.failure,*.shards.narrows.charged_ns",
@@ -22,6 +27,7 @@ pub(super) const EARLIER: [(&str, &str); 3] = [
 pub(super) const HEALTH: &str = "/_cluster/health?filter_path=status,number_of_nodes,initializing_shards,\
     relocating_shards,unassigned_shards,delayed_unassigned_shards,number_of_pending_tasks&timeout=5s";
 pub(super) const REMOTES: &str = "/_remote/info";
+pub(super) const NODES_STATS: &str = "/_nodes/stats";
 /// What the questions below are called in gaps.
 pub(super) const CCR_STATS: &str = "/_ccr/stats";
 pub(super) const PLUGIN: &str = "/_plugins/_replication";
@@ -42,7 +48,7 @@ pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_proc
 
 /// What an observation lacks without an answer, by path.
 pub(super) const LOST: [(&str, &str); 15] = [
-    ("/_nodes/stats", "throttle, disk, network, CPU and memory of nodes"),
+    (NODES_STATS, "throttle, disk, network, CPU and memory of nodes"),
     ("/_cluster/health", "whether copies wait"),
     ("/_recovery", "recoveries themselves"),
     ("/_cluster/settings", "today's settings; defaults are assumed"),

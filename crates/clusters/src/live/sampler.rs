@@ -21,13 +21,16 @@ use world::Time;
 
 use super::pacing::{Pacing, Question};
 use super::questions::{
-    CCR, CCR_INFO, CCR_STATS, CORES, HEALTH, PLUGIN, RECOVERY_FILTER, REMOTES, REPLICATED_FILTER,
-    REPLICATION, SNAPSHOT_STATUS, SNAPSHOTS, escape,
+    CCR, CCR_INFO, CCR_STATS, CORES, HEALTH, NODES_STATS, PLUGIN, RECOVERY_FILTER, REMOTES,
+    REPLICATED_FILTER, REPLICATION, SNAPSHOT_STATUS, SNAPSHOTS, escape, lost_without,
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
 use presence::Presence;
 
+/// How long a node may take to tell its statistics, in seconds. Without a limit, one that hangs would keep those of all
+/// others from whoever asks.
+const NODE_S: u64 = 3;
 /// Waiting copies that are explained in one observation.
 const EXPLAINED_MAX: usize = 3;
 /// Followers that do not run and are asked why, in one observation.
@@ -59,6 +62,8 @@ pub struct Sampler {
     cores: BTreeMap<String, u64>,
     /// Who was there when statistics of nodes were last asked, and who is missed.
     presence: Presence,
+    /// Nodes that did not answer when they were last asked.
+    silent: u64,
     /// The last health that was asked.
     health: Option<Health>,
     /// The last settings that were asked, defaults included.
@@ -116,6 +121,7 @@ impl Sampler {
             metrics: parse::METRICS.to_vec(),
             cores: BTreeMap::new(),
             presence: Presence::default(),
+            silent: 0,
             health: None,
             settings: None,
             measured: BTreeSet::new(),
@@ -160,7 +166,7 @@ impl Sampler {
         }
         seen.health = self.health_if_due(depth, began).await?;
         seen.nodes = self.nodes_if_due(depth, began, seen.health.as_ref()).await?;
-        self.presence.take(&seen.nodes, began);
+        self.presence.take(&seen.nodes, self.silent, began);
         seen.gone = self.presence.gone().to_vec();
         (seen.recoveries, seen.unseen_bytes) =
             self.recoveries(&seen.nodes, seen.health.as_ref()).await?;
@@ -312,18 +318,26 @@ impl Sampler {
                 metrics = format!("adaptive_selection,{metrics}");
             }
             let path = format!(
-                "/_nodes/stats/{metrics}/{}?filter_path={}",
+                "{NODES_STATS}/{metrics}/{}?timeout={NODE_S}s&filter_path={}",
                 parse::INDEX_METRICS,
                 parse::FILTER
             );
             match self.client.read::<parse::Nodes>(&path).await {
                 Ok(answer) => {
-                    self.gaps.remove("/_nodes/stats");
+                    self.silent = answer.all.failed;
+                    let found =
+                        format!("nodes without an answer within {NODE_S} s: {}", self.silent);
+                    let lost = lost_without(NODES_STATS).to_owned();
+                    let gap = Gap { path: NODES_STATS.to_owned(), found, lost };
+                    match self.silent {
+                        0 => self.gaps.remove(NODES_STATS),
+                        _ => self.gaps.insert(NODES_STATS.to_owned(), gap),
+                    };
                     return Ok(self.with_cores(answer.nodes));
                 }
                 Err(Error::Refused { status: 400, reason, .. }) if self.drop_metric(&reason) => {}
                 Err(error) => {
-                    self.lose("/_nodes/stats", error).await?;
+                    self.lose(NODES_STATS, error).await?;
                     return Ok(Vec::new());
                 }
             }

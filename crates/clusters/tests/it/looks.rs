@@ -203,6 +203,34 @@ fn a_node_that_joins_later_has_cores_too() {
     });
 }
 
+/// A node that hangs keeps its figures from nobody else, and has not left.
+#[test]
+fn a_node_without_an_answer_is_a_gap_and_has_not_left() {
+    const BOTH: &str = r#"{"_nodes":{"failed":0},"nodes":{"1":{"name":"n1"},"2":{"name":"n2"}}}"#;
+    const SILENT: &str = r#"{"_nodes":{"failed":1},"nodes":{"1":{"name":"n1"}}}"#;
+    const LEFT: &str = r#"{"_nodes":{"failed":0},"nodes":{"1":{"name":"n1"}}}"#;
+    world::virtual_world::run(1, async |env| {
+        let nodes = Rc::new(Cell::new(BOTH));
+        let there = nodes.clone();
+        let answer = move |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, CALM)),
+            _ if path.starts_with("/_nodes/stats") => Some((200, there.get())),
+            _ => Some((404, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        for (told, are_silent, gone) in
+            [(BOTH, false, vec![]), (SILENT, true, vec![]), (LEFT, false, vec!["n2"])]
+        {
+            nodes.set(told);
+            env.sleep(Duration::from_secs(1)).await;
+            let look = sampler.look(Depth::Full).await.unwrap();
+            assert_eq!(gaps(&look).contains(&"/_nodes/stats"), are_silent, "{:?}", look.gaps);
+            assert_eq!(look.gone, gone, "{told}");
+        }
+    });
+}
+
 /// What could not be asked once is no gap for ever.
 #[test]
 fn why_copies_wait_is_no_gap_once_it_is_told_or_none_waits() {

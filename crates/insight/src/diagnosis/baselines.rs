@@ -46,7 +46,7 @@ pub fn highest_utilisation(series: &Series<'_>) -> Option<Class> {
     let little =
         all.iter().filter_map(|one| Some(one.rate_bytes_per_s / one.little_bytes_per_s()?));
     let cpu = series.nodes().filter_map(|node| Some(node.cpu()?.0));
-    let disk = series.nodes().filter_map(|node| node.share(|node| node.io_time_ms));
+    let disk = series.nodes().filter_map(|node| node.disk_busy());
     let used = [
         (Class::RateLimit, limit.reduce(f64::max), DISK_BUSY.value),
         (Class::Latency, little.reduce(f64::max), DISK_BUSY.value),

@@ -86,7 +86,7 @@ impl BusyDisk {
 
     /// However busy it is; none where that is not told.
     pub(crate) fn seen(end: &End<'_>) -> Option<BusyDisk> {
-        let share = end.span.share(|node| node.io_time_ms)?;
+        let share = end.span.disk_busy()?;
         let read = end.span.bytes_per_s(|node| node.read_kib);
         let written = end.span.bytes_per_s(|node| node.write_kib);
         let is_told = read.is_some() || written.is_some();
@@ -144,7 +144,7 @@ pub(crate) fn of_node(span: &NodeSpan<'_>) -> Vec<(Class, Against)> {
         Some((share, _)) => used(name, cores_of, share, CPU_BUSY),
         None => no_cores(name),
     };
-    let disk = match span.share(|node| node.io_time_ms) {
+    let disk = match span.disk_busy() {
         Some(share) => used(name, disk_of, share, DISK_BUSY),
         None => no_disk(name),
     };

@@ -460,7 +460,7 @@ impl<'s, 'a> Copying<'s, 'a> {
     pub(crate) fn is_idle(&self) -> bool {
         let cpu = self.ends.iter().filter_map(|end| self.cores_in_use(end));
         let cpu = cpu.reduce(f64::max).unwrap_or(0.0);
-        let disk = self.busiest(|span| span.share(|node| node.io_time_ms)).unwrap_or(0.0);
+        let disk = self.busiest(|span| span.disk_busy()).unwrap_or(0.0);
         cpu < IDLE.value && disk < IDLE.value
     }
 
@@ -505,7 +505,7 @@ impl<'s, 'a> Copying<'s, 'a> {
                 let value = format!("{whose}: {}", words::percent(share));
                 all.push(Evidence::new(NODES_STATS, field, value));
             }
-            if let Some(share) = end.span.share(|node| node.io_time_ms) {
+            if let Some(share) = end.span.disk_busy() {
                 let value = format!("{whose}: busy {} of the time", words::percent(share));
                 all.push(Evidence::new(NODES_STATS, "fs.io_stats.total.io_time_in_millis", value));
             }

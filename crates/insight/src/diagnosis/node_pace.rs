@@ -77,7 +77,7 @@ fn one(node: &Node, span: Option<&NodeSpan<'_>>) -> NodePace {
         cpu_of_all: os.is_some(),
         read_bytes_per_s: per_s(|node: &Node| node.read_kib, 1024.0),
         write_bytes_per_s: per_s(|node: &Node| node.write_kib, 1024.0),
-        disk_busy: share(|node: &Node| node.io_time_ms),
+        disk_busy: span.and_then(NodeSpan::disk_busy_lately),
         disk_free: free.filter(|(_, all)| *all > 0).map(|(free, all)| free as f64 / all as f64),
         rx_bytes_per_s: per_s(|node: &Node| node.transport_rx_bytes, 1.0),
         tx_bytes_per_s: per_s(|node: &Node| node.transport_tx_bytes, 1.0),

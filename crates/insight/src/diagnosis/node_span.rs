@@ -131,10 +131,31 @@ impl NodeSpan<'_> {
         Some(used_cores / self.last().cores?.max(1) as f64)
     }
 
-    /// Time that the node's control group kept it from running, over wall time. It is summed over cores, so that it
-    /// may exceed 1.
+    /// The share of the time for which the busiest of its disks was busy. What is told of all of them is a sum.
+    pub fn disk_busy(&self) -> Option<f64> {
+        self.busiest_disk(|counter| self.over(counter))
+    }
+
+    /// The same over the last two looks that tell of it.
+    pub fn disk_busy_lately(&self) -> Option<f64> {
+        self.busiest_disk(|counter| self.lately(counter))
+    }
+
+    fn busiest_disk(
+        &self,
+        rise: impl Fn(&dyn Fn(&Node) -> Option<u64>) -> Option<Rise>,
+    ) -> Option<f64> {
+        let disks = 0..self.last().io_times_ms.len();
+        let shares = disks.filter_map(|disk| rise(&|node| node.io_times_ms.get(disk).copied()));
+        let busiest = shares.map(|rise| rise.share()).reduce(f64::max);
+        busiest.or_else(|| Some(rise(&|node| node.io_time_ms)?.share()))
+    }
+
+    /// The share of the time, 0 to 1, for which the node's control group kept it from running. The kernel counts it for
+    /// each of the machine's cores, at most those that the node may use at once, and sums that.
     pub fn cgroup_throttled(&self) -> Option<f64> {
-        Some(self.share(|node| node.cgroup_throttled_ns)? / 1e6)
+        let summed = self.share(|node| node.cgroup_throttled_ns)? / 1e6;
+        Some((summed / self.last().cores?.max(1) as f64).min(1.0))
     }
 
     /// Bytes a second of a counter in KiB.

@@ -15,7 +15,7 @@ use world::{Env, Time};
 
 use crate::exit::Usage;
 use crate::interrupt::until_told;
-use crate::live::{ConnectArgs, Seen, Watching};
+use crate::live::{ConnectArgs, Seen, Watching, rest_after};
 use crate::terminal;
 use screen::Screen;
 
@@ -105,6 +105,7 @@ impl Watch {
                 *late.borrow_mut() = Some(seen.view);
                 Ok(())
             };
+            let looks = self.env.now();
             // A look may be long: a cluster that hangs is waited for, and whoever watches it need not wait as well.
             let seen = tokio::select! {
                 biased;
@@ -114,7 +115,8 @@ impl Watch {
             *late.borrow_mut() = None;
             let t_s = (self.env.now() - began).as_secs_f64();
             self.out.show(&seen, t_s)?;
-            next = (next + args.interval).max(self.env.now() + args.interval / 4);
+            let (now, took) = (self.env.now(), self.env.now() - looks);
+            next = (next + args.interval).max(now + rest_after(took, args.interval));
             let until = ends.map_or(next, |ends| next.min(ends));
             if self.wait(until).await? || ends.is_some_and(|ends| self.env.now() >= ends) {
                 return Ok(());

@@ -12,7 +12,7 @@ const RECENT: usize = 15;
 /// They span this time at least, in milliseconds: what is asked for rarely was asked twice by then.
 const RECENT_MS: f64 = 12_000.0;
 
-/// Looks in order of time, the oldest forgotten first.
+/// Looks in order of time, the oldest forgotten first; of what does not speak of now alone, the oldest but the first.
 #[derive(Default)]
 pub(crate) struct History {
     looks: VecDeque<(f64, Observation)>,
@@ -40,7 +40,8 @@ impl History {
             look.remotes = last.unwrap_or_default();
         }
         if self.looks.len() == LOOKS_MAX {
-            self.looks.pop_front();
+            // What the first asked for alone is asked for once, and counters are taken from it on.
+            self.looks.remove(usize::from(!self.is_of_now));
         }
         self.looks.push_back((t_ms, look));
         while self.is_of_now && self.looks.len() > self.recent_looks() {
@@ -75,5 +76,24 @@ impl History {
 
     pub(crate) fn last(&self) -> Option<&(f64, Observation)> {
         self.looks.back()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_look_keeps_its_first_which_alone_asked_for_everything() {
+        let seen = |mut history: History| {
+            for s in 0..300 {
+                let look = Observation { unseen_bytes: Some(s), ..Observation::default() };
+                history.push(s as f64 * 1e3, look);
+            }
+            let first = history.looks.front().and_then(|(_, look)| look.unseen_bytes);
+            (history.looks.len(), first)
+        };
+        assert_eq!(seen(History::default()), (LOOKS_MAX, Some(0)));
+        assert_eq!(seen(History::of_now()), (RECENT, Some(285)));
     }
 }

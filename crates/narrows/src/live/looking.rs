@@ -17,7 +17,17 @@ const LONGER_MAX: u32 = 4;
 /// A look is up to this part of the interval late, by steps that meet every part of it equally often. With half of it,
 /// a node that stands still for half of each interval may never be asked while it does.
 const LATE_MAX: f64 = 1.0;
+/// A pause is so many times as long as the look before it: what is asked goes to every node and each of its copies, so
+/// that large clusters are slow to answer because it costs them much.
+const REST: u32 = 2;
+/// And no longer: one node that hangs makes a look slow, too.
+const REST_MAX: Duration = Duration::from_secs(5);
 const GOLDEN: f64 = 0.618_033_988_749_895;
+
+/// How long a cluster is left in peace after a look that took so long.
+pub(crate) fn rest_after(took: Duration, interval: Duration) -> Duration {
+    (took * REST).min(REST_MAX).max(interval / 4)
+}
 
 /// Looks at one cluster, one after another.
 pub(crate) struct Looking {
@@ -83,10 +93,12 @@ impl Looking {
     }
 
     /// Waits until the next look is due, give or take: looks that keep an even beat would always miss, or always meet,
-    /// what comes and goes in the same beat. A slow answer is followed by a pause all the same: the cluster has better
-    /// things to do.
+    /// what comes and goes in the same beat. A slow answer is followed by a longer pause: the cluster has better things
+    /// to do.
     pub(crate) async fn pause(&mut self) {
-        self.next = (self.next + self.interval).max(self.now() + self.interval / 4);
+        let took = self.history.last().map_or(0.0, |(_, look)| look.cost.took_ms);
+        let rest = rest_after(Duration::from_secs_f64(took / 1e3), self.interval);
+        self.next = (self.next + self.interval).max(self.now() + rest);
         self.waited += 1;
         let late = (f64::from(self.waited) * GOLDEN).fract() * LATE_MAX;
         let until = self.next + self.interval.mul_f64(late);
@@ -132,6 +144,13 @@ mod tests {
     use super::*;
     use crate::live::fake_node::{CALM, serve};
     use crate::live::{ConnectArgs, connect};
+
+    #[test]
+    fn a_cluster_that_is_slow_to_answer_is_left_in_peace_for_longer() {
+        let rest =
+            |took| rest_after(Duration::from_millis(took), Duration::from_secs(1)).as_millis();
+        assert_eq!([50, 400, 2000, 60_000].map(rest), [250, 800, 4000, 5000]);
+    }
 
     #[test]
     fn the_longest_time_can_be_asked_for() {

@@ -20,11 +20,11 @@ pub(crate) const METRICS: [&str; 8] =
 pub(crate) const INDEX_METRICS: &str = "recovery,indexing,search,merge";
 
 /// The fields of them that the cluster is to send.
-pub(crate) const FILTER: &str = "nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.percent,\
+pub(crate) const FILTER: &str = "_nodes.failed,nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.percent,\
     nodes.*.os.cgroup.cpu.stat.time_throttled_nanos,nodes.*.process.cpu.total_in_millis,\
     nodes.*.process.mem.resident_in_bytes,nodes.*.fs.total.total_in_bytes,\
     nodes.*.fs.total.available_in_bytes,nodes.*.fs.io_stats.total.*_kilobytes,\
-    nodes.*.fs.io_stats.total.io_time_in_millis,nodes.*.jvm.uptime_in_millis,\
+    nodes.*.fs.io_stats.total.io_time_in_millis,nodes.*.fs.io_stats.devices.io_time_in_millis,nodes.*.jvm.uptime_in_millis,\
     nodes.*.jvm.mem.heap_used_*,nodes.*.jvm.gc.collectors.*.collection_time_in_millis,\
     nodes.*.transport.*x_size_in_bytes,nodes.*.breakers.*.tripped,\
     nodes.*.indexing_pressure.memory.total.*_rejections,nodes.*.indices.recovery,\
@@ -39,6 +39,17 @@ pub(crate) const FILTER: &str = "nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.p
 pub(crate) struct Nodes {
     #[serde(deserialize_with = "one_by_one")]
     pub(crate) nodes: Vec<Node>,
+    /// What is said of all of them.
+    #[serde(rename = "_nodes")]
+    pub(crate) all: Counted,
+}
+
+/// Of the nodes that the cluster has asked.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Counted {
+    /// Those that did not answer in time.
+    pub(crate) failed: u64,
 }
 
 fn one_by_one<'de, D: Deserializer<'de>>(nodes: D) -> Result<Vec<Node>, D::Error> {
@@ -113,6 +124,10 @@ impl Take for Node {
             "/indices/indexing/index_total" => &mut self.indexed_ops,
             "/indices/search/query_total" => &mut self.searches,
             "/indices/merges/total_throttled_time_in_millis" => &mut self.merge_throttled_ms,
+            "/fs/io_stats/devices/io_time_in_millis" => {
+                self.io_times_ms.extend(leaf.count());
+                return;
+            }
             "/indices/indexing/is_throttled" => {
                 self.indexing_throttled = leaf.flag();
                 return;
@@ -137,8 +152,11 @@ fn one_of_many(node: &mut Node, path: &str, leaf: &Leaf<'_>) {
     };
     if let Some(name) = named("/breakers/", "/tripped") {
         node.breakers_tripped.extend(leaf.count().map(|count| (name.to_owned(), count)));
-    } else if named("/jvm/gc/collectors/", "/collection_time_in_millis").is_some() {
-        add(&mut node.gc_ms);
+    } else if let Some(name) = named("/jvm/gc/collectors/", "/collection_time_in_millis") {
+        // Collectors that work beside the node count their pauses apart ("ZGC Pauses"), and their work as "ZGC Cycles".
+        if !name.ends_with("Cycles") {
+            add(&mut node.gc_ms);
+        }
     } else if named("/indexing_pressure/memory/total/", "_rejections").is_some() {
         add(&mut node.pressure_rejections);
     } else if let Some((id, key)) =
@@ -171,6 +189,7 @@ mod tests {
             ("es-1", Some(100), Some(17))
         );
         assert_eq!((node.io_time_ms, node.throttle_ms), (Some(300), Some(1200)));
+        assert_eq!(node.io_times_ms, [200, 100]);
         assert_eq!((node.heap_used_percent, node.heap_used_bytes), (Some(41), Some(440_401_920)));
         assert_eq!((node.pressure_rejections, node.breakers_tripped["request"]), (Some(5), 2));
         assert_eq!(node.adaptive_selection["bbb"].rank, Some(41.2));

@@ -21,16 +21,20 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    /// Takes in who answered; nothing where nobody was asked.
-    pub(super) fn take(&mut self, nodes: &[Node], now: Time) {
+    /// Takes in who answered, and how many others are there and did not; nothing where nobody was asked.
+    pub(super) fn take(&mut self, nodes: &[Node], silent: u64, now: Time) {
         if nodes.is_empty() {
             return;
         }
         self.answered.extend(nodes.iter().map(|node| (node.name.clone(), now)));
         self.answered.retain(|_, last| now - *last <= MISSED_FOR);
-        let gone = self.answered.iter().filter(|(_, last)| **last < now);
-        self.gone = gone.map(|(name, _)| name.clone()).collect();
-        self.present = (self.answered.len() - self.gone.len()) as u64;
+        let missing = self.answered.iter().filter(|(_, last)| **last < now);
+        self.gone = missing.map(|(name, _)| name.clone()).collect();
+        self.present = (self.answered.len() - self.gone.len()) as u64 + silent;
+        // Which of them are silent, and which have left, nobody says.
+        if self.gone.len() as u64 <= silent {
+            self.gone.clear();
+        }
     }
 
     /// How many answered the last time.
@@ -56,15 +60,17 @@ mod tests {
         };
         let at = |s: u64| Time::default() + Duration::from_secs(s);
         let mut presence = Presence::default();
-        presence.take(&nodes(&["a", "b"]), at(0));
-        presence.take(&nodes(&["a"]), at(5));
-        presence.take(&[], at(9));
+        presence.take(&nodes(&["a", "b"]), 0, at(0));
+        presence.take(&nodes(&["a"]), 1, at(3));
+        assert_eq!((presence.present(), presence.gone().len()), (2, 0), "it is silent");
+        presence.take(&nodes(&["a"]), 0, at(5));
+        presence.take(&[], 0, at(9));
         assert_eq!((presence.present(), presence.gone()), (1, &["b".to_owned()][..]));
-        presence.take(&nodes(&["a"]), at(3600));
+        presence.take(&nodes(&["a"]), 0, at(3600));
         assert_eq!(presence.gone(), ["b"]);
-        presence.take(&nodes(&["a"]), at(3605));
+        presence.take(&nodes(&["a"]), 0, at(3605));
         assert!(presence.gone().is_empty());
-        presence.take(&nodes(&["a", "b"]), at(3610));
+        presence.take(&nodes(&["a", "b"]), 0, at(3610));
         assert_eq!((presence.present(), presence.gone().len()), (2, 0));
     }
 }

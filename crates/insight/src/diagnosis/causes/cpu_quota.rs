@@ -33,20 +33,17 @@ pub(super) static CAUSE: Cause = Cause {
 fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let name = end.node();
     let untold = || Against::untold_at(name, "a control group");
-    let summed = end.span.cgroup_throttled().ok_or_else(untold)?;
-    if summed < THROTTLED.value {
+    let share = end.span.cgroup_throttled().ok_or_else(untold)?;
+    if share < THROTTLED.value {
         let what = |name: &str| format!("the control group of {name} kept it from running for");
-        return Err(Against::below_at(name, what, summed, THROTTLED));
+        return Err(Against::below_at(name, what, share, THROTTLED));
     }
-    // A node with threads on several cores is kept from each of them.
-    let share = summed.min(1.0);
     let percent = words::percent(share);
     let sentence = format!(
         "the control group of {name} ({}) kept it from running for {percent} of the time",
         end.side()
     );
-    let cores = if summed > 1.0 { ", summed over its cores" } else { "" };
-    let value = format!("{name}: rose by {} of the time{cores}", words::percent(summed));
+    let value = format!("{name}: rose by {percent} of the time of each of its cores");
     Ok(Finding {
         evidence: vec![
             recovery.rate_evidence(),

@@ -63,11 +63,7 @@ impl Meter {
                 let used = |pair: &[(f64, &Observation)]| {
                     let pair = Series::new(pair.iter().copied());
                     let span = pair.node(node)?;
-                    if *disk {
-                        span.share(|node| node.io_time_ms)
-                    } else {
-                        span.cpu().map(|(share, _)| share)
-                    }
+                    if *disk { span.disk_busy() } else { span.cpu().map(|(share, _)| share) }
                 };
                 looks.windows(2).filter_map(used).collect()
             }

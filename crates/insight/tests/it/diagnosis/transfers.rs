@@ -194,7 +194,10 @@ fn nodes_hold_transfers_in_their_own_ways() {
         }),
         // The process itself hardly runs.
         (Class::NoisyNeighbour, "b", |look, _| look.nodes[1].os_cpu_percent = Some(98)),
-        (Class::CpuQuota, "a", |look, s| look.nodes[0].cgroup_throttled_ns = Some(s * 700_000_000)),
+        // 70 % of the time of each of eight cores.
+        (Class::CpuQuota, "a", |look, s| {
+            look.nodes[0].cgroup_throttled_ns = Some(s * 5_600_000_000);
+        }),
         (Class::Gc, "b", |look, s| look.nodes[1].gc_ms = Some(s * 400)),
         (Class::Disk, "b", |look, s| {
             look.nodes[1].io_time_ms = Some(s * 970);
@@ -221,6 +224,21 @@ fn nodes_hold_transfers_in_their_own_ways() {
         let first = &diagnosis.findings[0];
         assert_eq!((first.class, first.place.as_str()), (class, place), "{diagnosis:#?}");
         assert!(!first.evidence.is_empty() && first.lift.is_some());
+    }
+}
+
+/// Four disks that are each busy for a quarter of the time are not one that is busy for all of it.
+#[test]
+fn a_node_of_several_disks_is_as_busy_as_the_busiest_of_them() {
+    for (busiest, holds) in [(240, false), (970, true)] {
+        let diagnosis = judge(&looks_at(9 * MB, |look, s| {
+            let disks = vec![s * 240, s * busiest, s * 240, s * 240];
+            look.nodes[1].io_time_ms = Some(disks.iter().sum());
+            look.nodes[1].io_times_ms = disks;
+            (look.nodes[1].read_kib, look.nodes[1].write_kib) = (Some(0), Some(s * 10_000));
+        }));
+        let is_disk = diagnosis.findings.iter().any(|finding| finding.class == Class::Disk);
+        assert_eq!(is_disk, holds, "{diagnosis:#?}");
     }
 }
 
