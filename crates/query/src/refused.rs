@@ -46,7 +46,7 @@ pub const PARAMETERS: Words = r#"
 script: send the value in each document
 normalizer position_increment_gap similarity split_queries_on_whitespace: texts are read by the analyzers that there are; a keyword field keeps them whole
 fielddata_frequency_filter index_phrases index_prefixes term_vector: leave it out: it would change only how fast searches are
-enabled include_in_parent include_in_root: "dynamic" of the object around it says whether fields are added
+include_in_parent include_in_root: "dynamic" of the object around it says whether fields are added
 ignore_z_value on_script_error: use geo_point with latitudes and longitudes in their bounds
 locale: dates are read in English, as in the root locale
 dynamic_date_formats numeric_detection runtime: name the fields in "properties"; others are mapped by their first value

@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 use super::StateError;
 
 /// Parameters that say how a field is stored: what is on disk cannot follow a change of these.
-const FIXED: [&str; 8] = [
-    "type", "index", "analyzer", "normalizer", "doc_values", "store", "fielddata", "scaling_factor",
+const FIXED: [&str; 9] = [
+    "type", "index", "analyzer", "normalizer", "doc_values", "store", "fielddata",
+    "scaling_factor", "enabled",
 ];
 
 /// The mappings `current` with `added` merged in. Null is no mappings.
@@ -21,7 +22,7 @@ pub fn merge(current: &Value, added: &Value) -> Result<Value, StateError> {
     };
     match added {
         Value::Null => {}
-        Value::Object(added) => merge_object("", &mut merged, added, true)?,
+        Value::Object(added) => merge_object("", &mut merged, added, current.is_null())?,
         _ => return Err(StateError::Mapping(format!("mappings are an object, not {added}"))),
     }
     let merged = Value::Object(merged);
@@ -46,7 +47,11 @@ fn merge_object(
             // What a field leaves out has a default that depends on its type, so what is fixed may
             // only be repeated. The type was compared already: an object may say it later.
             if !fresh && key != "type" && FIXED.contains(&key.as_str()) {
-                let default = if key == "fielddata" { "false" } else { "default" };
+                let default = match key.as_str() {
+                    "fielddata" => "false",
+                    "enabled" => "true",
+                    _ => "default",
+                };
                 let before = current.get(key);
                 let is_same = before.is_some_and(|before| is_same_number(before, value));
                 let before = before.map_or(default.to_owned(), shown);
@@ -105,11 +110,12 @@ fn merge_field(
     }
 }
 
-/// The type of a field; one that has `properties` and no type is an object.
+/// The type of a field; one that has `properties` and no type is an object, as one that says `enabled` alone.
 fn type_of(field: &Map<String, Value>) -> Option<&str> {
     match field.get("type") {
         Some(Value::String(name)) => Some(name),
         None if field.contains_key("properties") => Some("object"),
+        None if field.len() == 1 && field.contains_key("enabled") => Some("object"),
         _ => None,
     }
 }
@@ -212,6 +218,7 @@ mod tests {
             (json!({"b": {"properties": {"c": {"type": "text", "analyzer": "german"}}}}), "[b.c]"),
             (json!({"s": {"type": "scaled_float", "scaling_factor": 10}}), "[s]"),
             (json!({"t": {"type": "text", "fielddata": true}}), "[t]"),
+            (json!({"b": {"enabled": false}}), "[b]"),
         ] {
             let said = said(&current, &json!({"properties": added}));
             assert!(said.starts_with(&format!("mapper {path} cannot be changed")), "{said}");
@@ -223,7 +230,11 @@ mod tests {
             "s": {"type": "scaled_float", "scaling_factor": "100.0"},
         }});
         assert!(merge(&current, &looser).is_ok());
-        let object = json!({"properties": {"b": {"type": "object", "properties": {}}}});
+        let whole = json!({"enabled": false});
+        assert!(merge(&Value::Null, &whole).is_ok());
+        assert!(said(&current, &whole).contains("[enabled] is [true] and would be [false]"));
+        let object =
+            json!({"properties": {"b": {"type": "object", "enabled": true, "properties": {}}}});
         assert!(merge(&current, &object).is_ok());
     }
 

@@ -75,7 +75,9 @@ impl Mapping {
     ) -> Result<Extent, Refusal> {
         let part = |path: &str| match self.field(path) {
             Some(field) if self.kept_ways(path, field).next().is_some() => Part::Whole,
-            None if self.objects.contains_key(path) => Part::Members,
+            None if self.objects.get(path).is_some_and(|of| *of != Dynamic::Disabled) => {
+                Part::Members
+            }
             _ => Part::Nothing,
         };
         let document = json::document(source, if is_new { None } else { Some(&part) });
@@ -122,6 +124,7 @@ impl Walk<'_> {
     /// Reads an object of the document; also an array of such objects, whose fields then have many values.
     fn object(&mut self, json: &Value) -> Result<(), Refusal> {
         let members = match json {
+            _ if self.dynamic == Dynamic::Disabled => return Ok(()),
             Value::Null => return Ok(()),
             Value::List(items) => {
                 return items.iter().try_for_each(|item| self.object(&item.value));

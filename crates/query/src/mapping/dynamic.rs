@@ -2,7 +2,7 @@
 //! mapped by its first value, kept in `_source` alone, or refused with its document.
 
 use record::names::matches;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::json::Value;
 
@@ -16,11 +16,25 @@ pub(super) enum Dynamic {
     False,
     /// Its document is refused.
     Strict,
+    /// `enabled: false`: nothing below the object is looked at, nor whether it is one.
+    Disabled,
 }
 
 impl Dynamic {
+    /// Of an object that is mapped so. The error says what is wrong with it.
+    pub(super) fn of(object: &Map<String, Json>, around: Dynamic) -> Result<Dynamic, String> {
+        match object.get("enabled") {
+            _ if around == Dynamic::Disabled => Ok(around),
+            Some(given) if *given == false || given == "false" => Ok(Dynamic::Disabled),
+            Some(given) if *given != true && given != "true" => {
+                Err(format!("\"enabled\" is true or false, not {given}"))
+            }
+            _ => Dynamic::read(object.get("dynamic"), around),
+        }
+    }
+
     /// The error says what it may be.
-    pub(super) fn read(given: Option<&Json>, around: Dynamic) -> Result<Dynamic, String> {
+    fn read(given: Option<&Json>, around: Dynamic) -> Result<Dynamic, String> {
         match given {
             None => Ok(around),
             Some(given) if *given == true || given == "true" => Ok(Dynamic::True),

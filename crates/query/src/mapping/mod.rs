@@ -53,7 +53,8 @@ impl Mapping {
             Value::Object(object) => object,
             _ => return Err(refuse("", "it must be an object like {\"properties\": {...}}")),
         };
-        let known = "properties dynamic dynamic_templates date_detection _source _routing _meta";
+        let known =
+            "properties dynamic enabled dynamic_templates date_detection _source _routing _meta";
         field::known_keys(object, known).map_err(|why| {
             // Before Elasticsearch 7 a mapping stood under the name of a type.
             let mut of_types = object.iter().filter(|(_, of)| of["properties"].is_object());
@@ -72,8 +73,7 @@ impl Mapping {
         if is_new && let Some(routing) = object.get(ROUTING) {
             check_routing(routing).map_err(|why| refuse(ROUTING, why))?;
         }
-        mapping.dynamic =
-            Dynamic::read(object.get("dynamic"), Dynamic::True).map_err(|why| refuse("", why))?;
+        mapping.dynamic = Dynamic::of(object, Dynamic::True).map_err(|why| refuse("", why))?;
         mapping.ignores_dates = match object.get("date_detection") {
             None => false,
             Some(Value::Bool(detects)) => !detects,
@@ -124,15 +124,17 @@ impl Mapping {
             check_name(&path, name, is_new)?;
             let object = json.as_object().ok_or_else(|| refuse(&path, "a field is an object"))?;
             let kind = object.get("type").and_then(Value::as_str);
-            if object.contains_key("properties") || kind == Some("object") {
+            // As in the field what says no more than this is an object.
+            let is_enabled_alone = object.len() == 1 && object.contains_key("enabled");
+            if object.contains_key("properties") || kind == Some("object") || is_enabled_alone {
                 if let Some(kind) = kind.filter(|kind| *kind != "object") {
                     let what = format!("type \"{kind}\"");
                     let unknown = format!("{what} cannot have properties");
                     return Err(refuse(&path, said(refused::TYPES, &what, kind, unknown)));
                 }
-                field::known_keys(object, "properties dynamic type")
+                field::known_keys(object, "properties dynamic enabled type")
                     .map_err(|why| refuse(&path, why))?;
-                let dynamic = Dynamic::read(object.get("dynamic"), self.dynamic_within(above))
+                let dynamic = Dynamic::of(object, self.dynamic_within(above))
                     .map_err(|why| refuse(&path, why))?;
                 self.objects.insert(path.clone(), dynamic);
                 self.add(&path, object.get("properties"), is_new)?;

@@ -425,11 +425,7 @@ mod tests {
         for (template, why) in [
             (json!({"path_match": "*", "mapping": {"type": "nested"}}), "objects are flattened"),
             (json!({"match": "a", "mapping": {"type": "keywrd"}}), "did you mean \"keyword\""),
-            (
-                json!({"match": "*", "mapping": {"type": "object", "enabled": false}}),
-                "whether fields are added",
-            ),
-            (json!({"match": "*", "mapping": {"enabled": false}}), "enabled"),
+            (json!({"match": "*", "mapping": {"type": "object", "enabled": 0}}), "enabled"),
             (json!({"unmatch": "a", "mapping": {}}), "it must have [match], [path_match] or"),
             (json!({"match_mapping_type": "text", "mapping": {"type": "long"}}), "called [text]"),
             (json!({"match_mapping_type": "object", "mapping": {"index": false}}), "index"),
@@ -447,12 +443,33 @@ mod tests {
         }
         for template in [
             json!({"match": "*", "mapping": {"index": false}}),
+            json!({"match": "*", "mapping": {"type": "object", "enabled": false}}),
             json!({"match": "*", "mapping": {"type": "{dynamic_type}", "copy_to": "{name}_too"}}),
             json!({"match_mapping_type": "*", "mapping": {"type": "scaled_float", "scaling_factor": 10}}),
         ] {
             let json = json!({"dynamic_templates": [{"t": template}]});
             assert!(Mapping::parse(&json).is_ok(), "{template}");
         }
+    }
+
+    #[test]
+    fn nothing_below_an_object_that_is_not_enabled_is_looked_at() {
+        let off = json!({"type": "object", "enabled": false});
+        let mapping = json!({"properties": {
+            "a": {"enabled": false},
+            "b": {"enabled": "false", "properties": {"n": {"type": "long"}, "c": {"dynamic": true, "properties": {}}}},
+        }});
+        let source = r#"{"a":{"x":1},"b":[{"n":"none","c":{"x":1}},"text"],"d":1}"#;
+        let expected = json!({"properties": {"d": {"type": "long"}}});
+        assert_eq!(brings(mapping.clone(), source), expected);
+        let read = Mapping::parse(&mapping).unwrap().read(source.as_bytes(), false, &mut Nowhere);
+        assert_eq!(read, Ok(Extent::Whole));
+        let said = Mapping::parse(&json!({"properties": {"a": {"type": "object", "enabled": 1}}}));
+        assert!(said.unwrap_err().to_string().contains("\"enabled\" is true or false, not 1"));
+        assert_eq!(brings(json!({"enabled": false}), source), Json::Null);
+        let template = json!({"match_mapping_type": "object", "mapping": off});
+        let all = brings(json!({"dynamic_templates": [{"t": template}]}), r#"{"o":{"x":1}}"#);
+        assert_eq!(all, json!({"properties": {"o": off}}));
     }
 
     #[test]
