@@ -66,7 +66,9 @@ impl Query {
     pub fn compiled(&self) -> usize {
         let all = |queries: &[Query]| queries.iter().map(Query::compiled).sum();
         let of = |query: &FieldQuery| match query {
-            FieldQuery::Regexp(_) | FieldQuery::Fuzzy(..) => 1,
+            FieldQuery::Regexp { .. } | FieldQuery::Fuzzy(..) | FieldQuery::PhrasePrefix { .. } => {
+                1
+            }
             FieldQuery::Match { fuzziness, .. } => usize::from(fuzziness.is_some()),
             _ => 0,
         };
@@ -116,10 +118,12 @@ pub enum QueryKind {
 #[expect(missing_docs, reason = "the names are those of the field's requests")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FieldQuery {
-    /// `all`: every word must be there. `lenient`: what does not fit the field's type matches nothing.
+    /// `all`: every word must be there. `prefix`: the last is the beginning of one. `lenient`: what does not fit the
+    /// field's type matches nothing.
     Match {
         value: Literal,
         all: bool,
+        prefix: bool,
         minimum: Option<MinimumShouldMatch>,
         lenient: bool,
         fuzziness: Option<Fuzziness>,
@@ -127,17 +131,27 @@ pub enum FieldQuery {
     /// `fuzzy`
     Fuzzy(String, Fuzziness),
     MatchPhrase(Literal),
+    /// A phrase whose last word is the beginning of one: of the first so many.
+    PhrasePrefix {
+        value: Literal,
+        words_max: usize,
+    },
     Term(Literal),
     Terms(Vec<Literal>),
     Range(RangeQuery),
     Prefix(String),
     /// `*` and `?` stand for others, unless behind a backslash. `analyzed`: its letters become those of the field's
-    /// words.
+    /// words. `any_case`: those of ASCII count as one in either case, as in Lucene.
     Wildcard {
         pattern: String,
         analyzed: bool,
+        any_case: bool,
     },
-    Regexp(String),
+    /// `any_case`: as of a wildcard.
+    Regexp {
+        pattern: String,
+        any_case: bool,
+    },
     /// `center`: latitude and longitude.
     GeoDistance {
         center: (f64, f64),
@@ -163,7 +177,8 @@ impl FieldQuery {
     /// The words of a text; `all`: every one must be there.
     pub(crate) fn words(text: &str, all: bool) -> Self {
         let value = Literal::Text(text.to_owned());
-        FieldQuery::Match { value, all, minimum: None, lenient: false, fuzziness: None }
+        let (prefix, lenient) = (false, false);
+        FieldQuery::Match { value, all, prefix, minimum: None, lenient, fuzziness: None }
     }
 }
 

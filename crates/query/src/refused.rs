@@ -7,7 +7,7 @@ type Words = &'static str;
 pub const QUERIES: Words = r#"
 combined_fields: send [multi_match]
 wrapper: send [wildcard], [match] or [terms]
-common intervals match_bool_prefix match_phrase_prefix span_containing span_field_masking span_first span_multi span_near span_not span_or span_term span_within field_masking_span: send [match] or [match_phrase]
+common intervals span_containing span_field_masking span_first span_multi span_near span_not span_or span_term span_within field_masking_span: send [match] or [match_phrase]
 has_child has_parent nested parent_id: objects are flattened: index each as a document of its own
 boosting distance_feature pinned rank_feature: send [function_score], or [boost] in the clauses of [bool]
 script script_score terms_set: there are no scripts; index what the script computes

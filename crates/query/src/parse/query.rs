@@ -5,7 +5,7 @@ use record::names::did_you_mean;
 use super::clauses::Clauses;
 use super::limits::{MAX_BOOL_DEPTH, MAX_TERMS};
 use super::places::{corners, point, shape, sides};
-use super::query_string::QueryString;
+use super::query_string::{QueryString, escaped};
 use crate::error::{Result, SearchError, ensure, illegal, parsing};
 use crate::geo;
 use crate::json::{Node, Options, Value};
@@ -20,7 +20,7 @@ use crate::{DateFormat, Zone, refused};
 type Read = fn(&mut Reader, &Node, usize) -> Result<Query>;
 
 /// The queries that there are, and what reads them.
-const KINDS: [(&str, Read); 24] = [
+const KINDS: [(&str, Read); 26] = [
     ("bool", Reader::bool),
     ("constant_score", Reader::constant_score),
     ("dis_max", Reader::dis_max),
@@ -34,19 +34,21 @@ const KINDS: [(&str, Read); 24] = [
     ("ids", |_, node, _| ids(node)),
     ("match", |_, node, _| match_words(node)),
     ("match_all", |_, node, _| plain("match_all", node, QueryKind::MatchAll)),
+    ("match_bool_prefix", |_, node, _| match_bool_prefix(node)),
     ("match_none", |_, node, _| plain("match_none", node, QueryKind::MatchNone)),
     ("match_phrase", |_, node, _| match_phrase(node)),
+    ("match_phrase_prefix", |_, node, _| match_phrase_prefix(node)),
     ("multi_match", |reader, node, _| multi_match(reader, node)),
     ("prefix", |_, node, _| prefix(node)),
     ("query_string", |reader, node, _| query_string(reader, node)),
     ("range", |_, node, _| range(node)),
-    ("regexp", |_, node, _| pattern("regexp", node, FieldQuery::Regexp)),
+    ("regexp", |_, node, _| {
+        pattern("regexp", node, |pattern, any_case| FieldQuery::Regexp { pattern, any_case })
+    }),
     ("simple_query_string", |reader, node, _| simple_query_string(reader, node)),
     ("term", |_, node, _| term(node)),
     ("terms", |_, node, _| terms(node)),
-    ("wildcard", |_, node, _| {
-        pattern("wildcard", node, |pattern| FieldQuery::Wildcard { pattern, analyzed: false })
-    }),
+    ("wildcard", |_, node, _| pattern("wildcard", node, wildcard)),
 ];
 
 /// The queries that there are.
@@ -184,7 +186,6 @@ fn valued<'a>(
     let options = body.options(query, known, 0)?;
     let name = known.split(' ').next().unwrap_or_default();
     let value = options.need(name)?.literal(name)?;
-    options.one_of("case_insensitive", &["false"])?;
     Ok((field, value, options))
 }
 
@@ -203,17 +204,29 @@ fn match_words(node: &Node) -> Result<Query> {
     // [all] is not offered: a query whose words are all dropped, as stop words are, matches nothing.
     options.one_of("zero_terms_query", &["none"])?;
     let lenient = options.read("lenient", Node::bool)?.unwrap_or(false);
-    let query = words(&options, value, lenient)?;
+    let query = words(&options, value, (lenient, false))?;
+    asked(&options, field, query)
+}
+
+fn match_bool_prefix(node: &Node) -> Result<Query> {
+    const KNOWN: &str = "query operator minimum_should_match fuzziness prefix_length max_expansions \
+                         fuzzy_transpositions boost _name";
+    let (field, value, options) = valued("match_bool_prefix", node, KNOWN)?;
+    let query = words(&options, value, (false, true))?;
     asked(&options, field, query)
 }
 
 /// The words of a value, and how the options ask for them.
-fn words(options: &Options<'_>, value: Literal, lenient: bool) -> Result<FieldQuery> {
+fn words(
+    options: &Options<'_>,
+    value: Literal,
+    (lenient, prefix): (bool, bool),
+) -> Result<FieldQuery> {
     let all = options.one_of("operator", &["or", "and"])? == "and";
     let minimum = options.read("minimum_should_match", minimum)?;
     let fuzziness = fuzziness(options, "fuzzy_transpositions")?;
     let fuzziness = options.get("fuzziness").map(|_| fuzziness);
-    Ok(FieldQuery::Match { value, all, minimum, lenient, fuzziness })
+    Ok(FieldQuery::Match { value, all, prefix, minimum, lenient, fuzziness })
 }
 
 /// How far words may be from those asked for.
@@ -247,9 +260,32 @@ fn match_phrase(node: &Node) -> Result<Query> {
     asked(&options, field, FieldQuery::MatchPhrase(value))
 }
 
+fn match_phrase_prefix(node: &Node) -> Result<Query> {
+    const KNOWN: &str = "query slop max_expansions zero_terms_query boost _name";
+    let (field, value, options) = valued("match_phrase_prefix", node, KNOWN)?;
+    options.one_of("slop", &["0"])?;
+    options.one_of("zero_terms_query", &["none"])?;
+    let words_max = options.read("max_expansions", |node, name| {
+        let count = node.count(name)?;
+        ensure(count > 0, node.at, "[max_expansions] must be positive").map(|()| count as usize)
+    })?;
+    let words_max = words_max.unwrap_or(50);
+    asked(&options, field, FieldQuery::PhrasePrefix { value, words_max })
+}
+
+/// Whether letters count as one in either case.
+fn any_case(options: &Options<'_>) -> Result<bool> {
+    Ok(options.read("case_insensitive", Node::bool)?.unwrap_or(false))
+}
+
+fn wildcard(pattern: String, any_case: bool) -> FieldQuery {
+    FieldQuery::Wildcard { pattern, analyzed: false, any_case }
+}
+
 fn term(node: &Node) -> Result<Query> {
     let (field, value, options) = valued("term", node, "value case_insensitive boost _name")?;
     match field {
+        _ if any_case(&options)? => asked(&options, field, wildcard(escaped(&value.text()), true)),
         "_id" => boosted(&options, QueryKind::Ids(vec![value.text()])),
         _ => asked(&options, field, FieldQuery::Term(value)),
     }
@@ -263,21 +299,24 @@ fn prefix(node: &Node) -> Result<Query> {
     const KNOWN: &str = "value case_insensitive rewrite boost _name";
     let (field, value, options) = valued("prefix", node, KNOWN)?;
     options.one_of("rewrite", &OF_PATTERNS)?;
-    asked(&options, field, FieldQuery::Prefix(value.text()))
+    let query = match any_case(&options)? {
+        true => wildcard(escaped(&value.text()) + "*", true),
+        false => FieldQuery::Prefix(value.text()),
+    };
+    asked(&options, field, query)
 }
 
-fn pattern(name: &str, node: &Node, of: fn(String) -> FieldQuery) -> Result<Query> {
+fn pattern(name: &str, node: &Node, of: fn(String, bool) -> FieldQuery) -> Result<Query> {
     const KNOWN: &str = "value wildcard flags case_insensitive rewrite boost _name";
     let (field, body) = field(name, node)?;
     let Value::Object(_) = body.value else {
-        return Ok(Query::of(QueryKind::Field(field.to_owned(), of(body.text(name)?))));
+        return Ok(Query::of(QueryKind::Field(field.to_owned(), of(body.text(name)?, false))));
     };
     let options = body.options(name, KNOWN, 0)?;
-    options.one_of("case_insensitive", &["false"])?;
     options.one_of("flags", &["all"])?;
     options.one_of("rewrite", &OF_PATTERNS)?;
     let value = options.get("wildcard").map_or_else(|| options.need("value"), Ok)?;
-    asked(&options, field, of(value.text("value")?))
+    asked(&options, field, of(value.text("value")?, any_case(&options)?))
 }
 
 /// Fields with their boosts: `a^2`; none where they are not named: those of the index then.
@@ -332,7 +371,7 @@ fn multi_match(reader: &mut Reader, node: &Node) -> Result<Query> {
     let value = options.need("query")?.literal("query")?;
     let query = match kind {
         "phrase" => FieldQuery::MatchPhrase(value),
-        _ => words(&options, value, false)?,
+        _ => words(&options, value, (false, false))?,
     };
     let sums = kind == "most_fields";
     let tie_breaker = tie_breaker(&options)?;

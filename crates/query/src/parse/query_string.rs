@@ -92,6 +92,18 @@ fn failed(text: &str, why: &str) -> SearchError {
     illegal(format!("Failed to parse query [{text}]: {why}"))
 }
 
+/// A pattern of a text alone.
+pub(super) fn escaped(text: &str) -> String {
+    let mut pattern = String::new();
+    for char in text.chars() {
+        if matches!(char, '*' | '?' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(char);
+    }
+    pattern
+}
+
 /// Takes `\x` for x.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -387,7 +399,9 @@ impl Reader<'_> {
                 }
             }
             Some(Token::Pattern(pattern)) => self.wildcard(field, pattern)?,
-            Some(Token::Regexp(regexp)) => self.asked(field, FieldQuery::Regexp(regexp))?,
+            Some(Token::Regexp(regexp)) => {
+                self.asked(field, FieldQuery::Regexp { pattern: regexp, any_case: false })?
+            }
             Some(Token::Range { low, high, includes }) => {
                 let end = |text: String, included| {
                     let value = Literal::Text(text);
@@ -402,7 +416,7 @@ impl Reader<'_> {
     }
 
     fn wildcard(&mut self, field: Option<&str>, pattern: String) -> Result<Query> {
-        self.asked(field, FieldQuery::Wildcard { pattern, analyzed: true })
+        self.asked(field, FieldQuery::Wildcard { pattern, analyzed: true, any_case: false })
     }
 
     fn matched(&mut self, field: Option<&str>, text: &str) -> Result<Query> {
@@ -460,7 +474,7 @@ pub(super) mod tests {
                     }
                     FieldQuery::MatchPhrase(value) => format!("{:?}", value.text()),
                     FieldQuery::Wildcard { pattern, .. } => format!("~{pattern}"),
-                    FieldQuery::Regexp(regexp) => format!("/{regexp}/"),
+                    FieldQuery::Regexp { pattern, .. } => format!("/{pattern}/"),
                     FieldQuery::Range(RangeQuery { lower, upper, .. }) => {
                         let end = |end: &Option<RangeEnd>, closed: char, open: char| match end {
                             None => "*".to_owned(),

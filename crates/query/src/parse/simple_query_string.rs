@@ -3,7 +3,7 @@
 
 use super::clauses::Clauses;
 use super::limits::MAX_PARENTHESES;
-use super::query_string::QueryString;
+use super::query_string::{QueryString, escaped};
 use crate::error::{Result, illegal};
 use crate::query::{BoolQuery, FieldQuery, Query, QueryKind};
 use crate::value::Literal;
@@ -184,23 +184,14 @@ impl Reader<'_> {
         let prefix = text.strip_suffix('*').filter(|_| !written.ends_with("\\*"));
         let all = self.of.all;
         self.asked(match prefix {
-            Some(prefix) => FieldQuery::Wildcard { pattern: escaped(prefix), analyzed: true },
+            Some(prefix) => FieldQuery::Wildcard {
+                pattern: escaped(prefix) + "*",
+                analyzed: true,
+                any_case: false,
+            },
             None => FieldQuery::words(&text, all),
         })
     }
-}
-
-/// A pattern of what begins with a text.
-fn escaped(text: &str) -> String {
-    let mut pattern = String::new();
-    for char in text.chars() {
-        if matches!(char, '*' | '?' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(char);
-    }
-    pattern.push('*');
-    pattern
 }
 
 #[cfg(test)]

@@ -158,6 +158,10 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
          `.tasks`. What is wrong with a request is said at once, and not in the result",
     ),
     ("`stored_fields` of `_none_`", "hits show their `_id` all the same"),
+    (
+        "`max_expansions` of `match_phrase_prefix`",
+        "of all words of a shard that begin so the first count, in OpenSearch those of its first segments",
+    ),
     ("`random_score`", "documents of two shards may have the same score for one seed"),
     (
         "`_close`",

@@ -125,6 +125,22 @@ async fn bodies_ask_several_fields(env: Env) {
         (json!({"wildcard": {"t": "QUI*"}}), ""),
         (json!({"regexp": {"k": "[A-Z].*"}}), "02"),
         (json!({"regexp": {"k": "ro"}}), ""),
+        (json!({"term": {"k": {"value": "QUICK fox", "case_insensitive": true}}}), "0"),
+        (json!({"term": {"k": {"value": "FO*X", "case_insensitive": true}}}), "4"),
+        (json!({"prefix": {"k": {"value": "l", "case_insensitive": true}}}), "2"),
+        (json!({"wildcard": {"t": {"value": "QUI*", "case_insensitive": true}}}), "01"),
+        (json!({"regexp": {"k": {"value": "qUI[c]K .*", "case_insensitive": true}}}), "0"),
+        (json!({"regexp": {"k": {"value": "[a-m]azy", "case_insensitive": true}}}), ""),
+        (json!({"match_bool_prefix": {"t": "dog bro"}}), "0123"),
+        (json!({"match_bool_prefix": {"t": {"query": "quick bro", "operator": "and"}}}), "01"),
+        (json!({"match_bool_prefix": {"k": "Qui"}}), "0"),
+        (json!({"match_bool_prefix": {"n": 2}}), "1"),
+        (json!({"match_phrase_prefix": {"t": "quick bro"}}), "0"),
+        (json!({"match_phrase_prefix": {"t": "quick"}}), "01"),
+        (json!({"match_phrase_prefix": {"t": "quick brown d"}}), ""),
+        (json!({"match_phrase_prefix": {"t": {"query": "and b", "max_expansions": 1}}}), "1"),
+        (json!({"match_phrase_prefix": {"t": {"query": "quick", "max_expansions": 1}}}), "01"),
+        (json!({"match_phrase_prefix": {"m": "images lo"}}), "0"),
     ] {
         let answer = c.must("POST", "/a/_search", json!({ "query": query })).await;
         assert_eq!(ids(&answer), found, "{query}");
@@ -159,6 +175,14 @@ async fn bodies_ask_several_fields(env: Env) {
         assert!((score(both).await - expected).abs() < 1e-4, "{share}");
     }
     assert_eq!(score(json!({"match_all": {}})).await, 1.0, "beside a filter");
+    // The words of one place count together: where there is but one, as in a phrase.
+    let phrase = json!({"match_phrase": {"t": "quick dog"}});
+    let begun = json!({"match_phrase_prefix": {"t": "quick do"}});
+    assert!((score(begun).await - score(phrase).await).abs() < 1e-4);
+    let one_more = json!({"constant_score": {"filter": {"match_all": {}}}});
+    let two = json!({"bool": {"should": [{"match": {"t": "quick"}}, one_more]}});
+    let begun = json!({"match_bool_prefix": {"t": "quick do"}});
+    assert!((score(begun).await - score(two).await).abs() < 1e-4);
     let boosted = json!({"multi_match": {"query": "quick", "fields": ["t^3"]}});
     assert!((score(boosted).await - 3.0 * a).abs() < 1e-4);
     c.stop().await;

@@ -1,4 +1,4 @@
-//! The words of an index that are near one.
+//! The words of an index that are near one, and those that begin as one does.
 
 use std::collections::BTreeSet;
 
@@ -39,6 +39,26 @@ pub(super) fn near_words(
         }
     }
     Ok(found.into_iter().take(of.words_max.clamp(1, 1024)).collect())
+}
+
+/// The first words that begin so.
+pub(super) fn begun_words(
+    searcher: &Searcher,
+    field: Field,
+    start: &str,
+    most: usize,
+) -> tantivy::Result<Vec<String>> {
+    let mut found = BTreeSet::new();
+    for segment in searcher.segment_readers() {
+        let index = segment.inverted_index(field)?;
+        let mut words = index.terms().range().ge(start).into_stream()?;
+        let mut left = most;
+        while left > 0 && words.advance() && words.key().starts_with(start.as_bytes()) {
+            found.insert(String::from_utf8_lossy(words.key()).into_owned());
+            left -= 1;
+        }
+    }
+    Ok(found.into_iter().take(most).collect())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! | `mod.rs` | what a search does: resolve, collect, merge the segments; and fetching |
 //! | `resolve.rs`, `value.rs`, `indexed_field.rs` | queries, in the types of their fields |
 //! | `resolve_words.rs`, `resolve_values.rs` | those about the words of a field, and about its values |
-//! | `pattern.rs`, `wildcard.rs`, `fuzzy.rs` | words by a pattern, or near another |
+//! | `pattern.rs`, `wildcard.rs`, `fuzzy.rs` | words by a pattern, near another, or by their beginnings |
 //! | `functions.rs` | scores that functions change |
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `column.rs` | the values of a field in a segment |

@@ -44,8 +44,8 @@ pub(super) struct Resolver<'a> {
     pub(super) mapping: &'a Mapping,
     pub(super) findings: &'a Arc<Findings>,
     pub(super) limits: &'a SearchLimits,
-    /// Regular expressions so far, by their text: fields share them.
-    pub(super) regexps: RefCell<BTreeMap<String, Arc<Regex>>>,
+    /// Regular expressions so far, by their text and whether they are of any case: fields share them.
+    pub(super) regexps: RefCell<BTreeMap<(String, bool), Arc<Regex>>>,
     /// Bytes of what was made so far.
     pub(super) spent: Cell<usize>,
     /// Why a document has no score.
@@ -125,6 +125,7 @@ impl Resolver<'_> {
                 let scores = match query {
                     FieldQuery::Match { .. }
                     | FieldQuery::MatchPhrase(_)
+                    | FieldQuery::PhrasePrefix { .. }
                     | FieldQuery::Term(_)
                     | FieldQuery::Fuzzy(..) => true,
                     // They may come to one value, which scores as a term does.
@@ -258,14 +259,17 @@ impl Resolver<'_> {
         let Some(indexed) = self.indexed(path) else { return Ok(nothing()) };
         self.spend(CLAUSE_BYTES)?;
         match query {
-            FieldQuery::Match { value, all, minimum, lenient, fuzziness } => {
-                let words = (*all, minimum.as_ref(), fuzziness.as_ref());
+            FieldQuery::Match { value, all, prefix, minimum, lenient, fuzziness } => {
+                let words = (*all, *prefix, minimum.as_ref(), fuzziness.as_ref());
                 match self.match_words(&indexed, value, words) {
                     Err(failed) if *lenient && failed.is_unfit() => Ok(nothing()),
                     found => found,
                 }
             }
             FieldQuery::MatchPhrase(value) => self.match_phrase(&indexed, value),
+            FieldQuery::PhrasePrefix { value, words_max } => {
+                self.phrase_prefix(&indexed, value, *words_max)
+            }
             FieldQuery::Term(value) => self.term(&indexed, value),
             FieldQuery::Terms(values) => self.terms(&indexed, values),
             FieldQuery::Fuzzy(value, fuzziness) => {
@@ -274,10 +278,10 @@ impl Resolver<'_> {
             }
             FieldQuery::Range(range) => self.range(&indexed, range),
             FieldQuery::Prefix(value) => self.prefix(&indexed, value),
-            FieldQuery::Wildcard { pattern, analyzed } => {
-                self.wildcard(&indexed, pattern, *analyzed)
+            FieldQuery::Wildcard { pattern, analyzed, any_case } => {
+                self.wildcard(&indexed, pattern, (*analyzed, *any_case))
             }
-            FieldQuery::Regexp(pattern) => self.regexp(&indexed, pattern),
+            FieldQuery::Regexp { pattern, any_case } => self.regexp(&indexed, pattern, *any_case),
             FieldQuery::GeoDistance { center, distance_m } => {
                 Ok(self.within_distance(path, *center, *distance_m))
             }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tantivy::Term;
 use tantivy::query::{
-    BooleanQuery, InvertedIndexRangeQuery, Occur, PhraseQuery, RegexQuery, TermQuery,
+    BooleanQuery, InvertedIndexRangeQuery, Occur, PhraseQuery, RegexPhraseQuery, RegexQuery,
+    TermQuery,
 };
 use tantivy::schema::IndexRecordOption;
 use tantivy_fst::Regex;
@@ -14,7 +15,7 @@ use tantivy_fst::Regex;
 use query::{FieldType, Fuzziness, Literal, MinimumShouldMatch, illegal, unfit};
 
 use super::failed::Result;
-use super::fuzzy::near_words;
+use super::fuzzy::{begun_words, near_words};
 use super::indexed_field::IndexedField;
 use super::pattern;
 use super::resolve::{CLAUSE_BYTES, Resolved, Resolver, boosted, constant, nothing};
@@ -27,6 +28,12 @@ const MAX_REGEXPS: usize = 16;
 /// What finds words near a word takes room for each of its letters, and time: 8 KB of them take about a second.
 const FUZZY_BYTES_MAX: usize = 1024;
 const BYTES_OF_FUZZY_BYTE: usize = 32 << 10;
+/// What a letter of a regular expression is compiled to.
+const BYTES_OF_PATTERN_BYTE: usize = 2 << 10;
+
+/// Of a phrase whose last word is only begun: the words before it, with their places; its place and the beginning; and
+/// the first words that begin so.
+type Begun = (Vec<(usize, String)>, (usize, String), Vec<String>);
 
 impl Resolver<'_> {
     /// `found_in`: the documents that a word counts as found in, if not in its own.
@@ -67,7 +74,12 @@ impl Resolver<'_> {
         &self,
         indexed: &IndexedField,
         value: &Literal,
-        (all, minimum, fuzziness): (bool, Option<&MinimumShouldMatch>, Option<&Fuzziness>),
+        (all, prefix, minimum, fuzziness): (
+            bool,
+            bool,
+            Option<&MinimumShouldMatch>,
+            Option<&Fuzziness>,
+        ),
     ) -> Result<Resolved> {
         if !indexed.is_text() {
             if fuzziness.is_some() {
@@ -78,8 +90,11 @@ impl Resolver<'_> {
         let words = self.words(indexed, &value.text())?;
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
         let occur = if all { Occur::Must } else { Occur::Should };
+        let count = words.len();
         for (_, word) in words {
+            let is_begun = prefix && clauses.len() + 1 == count;
             let word = match (fuzziness, word.value().as_str()) {
+                (_, Some(start)) if is_begun => constant(self.prefix(indexed, start)?, 1.0),
                 (Some(fuzziness), Some(text)) => self.fuzzy(indexed, text, fuzziness)?,
                 _ => self.word(indexed, word, None)?,
             };
@@ -143,7 +158,7 @@ impl Resolver<'_> {
 
     pub(super) fn match_phrase(&self, indexed: &IndexedField, value: &Literal) -> Result<Resolved> {
         if !indexed.mapped.kind.has_words() {
-            return self.match_words(indexed, value, (true, None, None));
+            return self.match_words(indexed, value, (true, false, None, None));
         }
         let mut words = self.words(indexed, &value.text())?;
         match words.len() {
@@ -151,6 +166,77 @@ impl Resolver<'_> {
             1 => self.word(indexed, words.remove(0).1, None),
             _ => self.scored(indexed, Box::new(PhraseQuery::new_with_offset(words)), None),
         }
+    }
+
+    /// None where the text has no words, or nothing begins as the last does.
+    pub(super) fn begun(
+        &self,
+        indexed: &IndexedField,
+        value: &Literal,
+        most: usize,
+    ) -> Result<Option<Begun>> {
+        if !indexed.mapped.kind.has_words() {
+            let (path, kind) = (indexed.path, indexed.mapped.kind.name());
+            let reason = "Can only use phrase prefix queries on text fields - not on";
+            return Err(unfit(format!("{reason} [{path}] which is of type [{kind}]")).into());
+        }
+        let words = self.words(indexed, &value.text())?.into_iter();
+        let text = |(place, word): (usize, Term)| Some((place, word.value().as_str()?.to_owned()));
+        let mut words: Vec<(usize, String)> = words.filter_map(text).collect();
+        let Some(last) = words.pop() else { return Ok(None) };
+        let ends = begun_words(self.searcher, indexed.field, &last.1, most)?;
+        self.spend(ends.len() * CLAUSE_BYTES)?;
+        Ok((!ends.is_empty()).then_some((words, last, ends)))
+    }
+
+    /// A phrase whose last word may be any of some. The library finds it; its score is made that of all these words
+    /// together, as that of Lucene's `MultiPhraseQuery` is.
+    pub(super) fn phrase_prefix(
+        &self,
+        indexed: &IndexedField,
+        value: &Literal,
+        most: usize,
+    ) -> Result<Resolved> {
+        let Some((words, (place, start), ends)) = self.begun(indexed, value, most)? else {
+            return Ok(nothing());
+        };
+        let term = |word: &str| Term::from_field_text(indexed.field, word);
+        let found: Resolved = if words.is_empty() {
+            let one = |word: &String| Ok((Occur::Should, self.word(indexed, term(word), None)?));
+            Box::new(BooleanQuery::new(ends.iter().map(one).collect::<Result<_>>()?))
+        } else {
+            let counts = self.counts(indexed)?;
+            let mut idf = 0.0;
+            for word in words.iter().map(|(_, word)| word).chain(&ends) {
+                idf += counts.idf(self.searcher.doc_freq(&term(word))?);
+            }
+            let mut parts = Vec::new();
+            let patterns = words.iter().map(|(place, word)| (*place, pattern::of_word(word)));
+            let any_end = match ends.len() < most {
+                true => format!("(?s){}.*", pattern::of_word(&start)),
+                false => ends.iter().map(|end| pattern::of_word(end)).collect::<Vec<_>>().join("|"),
+            };
+            for (place, pattern) in patterns.chain([(place, any_end)]) {
+                self.spend(pattern.len() * BYTES_OF_PATTERN_BYTE)?;
+                let too_long = |error| {
+                    let instead = "send more letters of the last word, or less [max_expansions]";
+                    illegal(format!("[match_phrase_prefix] has too many words: {error}; {instead}"))
+                };
+                parts.push((
+                    place,
+                    pattern.clone(),
+                    Arc::new(Regex::new(&pattern).map_err(too_long)?),
+                ));
+            }
+            let per_word = counts.idf(1) * parts.len() as f32;
+            let mut query = RegexPhraseQuery::from_regexes(indexed.field, parts, 0);
+            query.set_max_expansions(u32::MAX);
+            boosted(self.scored(indexed, Box::new(query), Some(1))?, idf / per_word)
+        };
+        Ok(match indexed.mapped.kind {
+            FieldType::MatchOnlyText => constant(found, 1.0),
+            _ => found,
+        })
     }
 
     pub(super) fn only_texts(&self, indexed: &IndexedField, query: &str) -> Result<()> {
@@ -168,7 +254,7 @@ impl Resolver<'_> {
         &self,
         indexed: &IndexedField,
         pattern: &str,
-        analyzed: bool,
+        (analyzed, any_case): (bool, bool),
     ) -> Result<Resolved> {
         self.only_texts(indexed, "wildcard")?;
         if analyzed && pattern == "*" {
@@ -176,22 +262,32 @@ impl Resolver<'_> {
         }
         let letters = in_its_letters(indexed, pattern, analyzed);
         let pattern: &str = &letters;
-        match pattern.strip_suffix('*').filter(|start| !start.contains(['*', '?', '\\'])) {
+        let is_plain = |start: &&str| {
+            let has_case = any_case && start.contains(|char: char| char.is_ascii_alphabetic());
+            !has_case && !start.contains(['*', '?', '\\'])
+        };
+        match pattern.strip_suffix('*').filter(is_plain) {
             Some(start) => self.prefix(indexed, start),
             None => {
                 self.spend(wildcard::bytes(pattern))?;
-                wildcard::of(pattern, indexed.field)
+                wildcard::of(pattern, any_case, indexed.field)
             }
         }
     }
 
-    pub(super) fn regexp(&self, indexed: &IndexedField, pattern: &str) -> Result<Resolved> {
+    pub(super) fn regexp(
+        &self,
+        indexed: &IndexedField,
+        pattern: &str,
+        any_case: bool,
+    ) -> Result<Resolved> {
         self.only_texts(indexed, "regexp")?;
-        Ok(Box::new(RegexQuery::from_regex(self.compiled(pattern)?, indexed.field)))
+        let regex = self.compiled(pattern, any_case)?;
+        Ok(Box::new(RegexQuery::from_regex(regex, indexed.field)))
     }
 
     /// A regular expression, which is compiled once.
-    pub(super) fn compiled(&self, pattern: &str) -> Result<Arc<Regex>> {
+    pub(super) fn compiled(&self, pattern: &str, any_case: bool) -> Result<Arc<Regex>> {
         if pattern.chars().count() > MAX_SIGNS {
             let reason = format!(
                 "[regexp] has more than {MAX_SIGNS} signs (index.max_regex_length); send [wildcard] or [terms]"
@@ -199,7 +295,8 @@ impl Resolver<'_> {
             return Err(illegal(reason).into());
         }
         let mut regexps = self.regexps.borrow_mut();
-        match regexps.get(pattern) {
+        let key = (pattern.to_owned(), any_case);
+        match regexps.get(&key) {
             Some(regex) => Ok(regex.clone()),
             None if regexps.len() == MAX_REGEXPS => {
                 let reason = format!(
@@ -208,10 +305,10 @@ impl Resolver<'_> {
                 Err(illegal(reason).into())
             }
             None => {
-                let regex = Regex::new(&pattern::of_regexp(pattern)?);
+                let regex = Regex::new(&pattern::of_regexp(pattern, any_case)?);
                 let refused = |error| unfit(format!("[regexp] cannot be read: {error}"));
                 let regex = Arc::new(regex.map_err(refused)?);
-                regexps.insert(pattern.to_owned(), regex.clone());
+                regexps.insert(key, regex.clone());
                 Ok(regex)
             }
         }

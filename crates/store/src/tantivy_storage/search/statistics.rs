@@ -24,6 +24,14 @@ pub(crate) struct FieldCounts {
     words: u64,
 }
 
+impl FieldCounts {
+    /// How much a word says that so many documents have: of one that stands once in a field without lengths the score.
+    pub(super) fn idf(self, found: u64) -> f32 {
+        let (all, found) = (self.documents as f32, found.min(self.documents) as f32);
+        (1.0 + (all - found + 0.5) / (found + 0.5)).ln()
+    }
+}
+
 /// Counts of fields by segment and number of the field.
 pub(super) type CountsCache = BySegment<u32, FieldCounts>;
 
@@ -73,8 +81,7 @@ impl Booleans {
             let counts = self.0.get_or_find((segment.segment_id(), path.to_owned()), count)?;
             found += counts[usize::from(yes)];
         }
-        let (all, found) = (there.documents as f32, found as f32);
-        Ok((1.0 + (all - found + 0.5) / (found + 0.5)).ln())
+        Ok(there.idf(found))
     }
 }
 

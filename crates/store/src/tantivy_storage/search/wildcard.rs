@@ -17,13 +17,14 @@ const SHORT: usize = 1;
 const LONG: usize = 64;
 
 /// Terms that match a pattern: `*` is any text, `?` any character, and a backslash takes the sign behind it as it is.
-pub(super) fn of(pattern: &str, field: Field) -> Result<Box<dyn Library>> {
+/// `any_case`: letters of ASCII count as one in either case.
+pub(super) fn of(pattern: &str, any_case: bool, field: Field) -> Result<Box<dyn Library>> {
     check(pattern)?;
     // The place at the end has a bit, too.
     Ok(if is_short(pattern) {
-        Box::new(Wildcard::<SHORT>::of(pattern, field))
+        Box::new(Wildcard::<SHORT>::of(pattern, any_case, field))
     } else {
-        Box::new(Wildcard::<LONG>::of(pattern, field))
+        Box::new(Wildcard::<LONG>::of(pattern, any_case, field))
     })
 }
 
@@ -31,13 +32,13 @@ pub(super) fn of(pattern: &str, field: Field) -> Result<Box<dyn Library>> {
 pub(super) type Fits = Box<dyn Fn(&str) -> bool>;
 
 /// Whether a term matches a pattern.
-pub(super) fn fits(pattern: &str) -> Result<Fits> {
+pub(super) fn fits(pattern: &str, any_case: bool) -> Result<Fits> {
     check(pattern)?;
     Ok(if is_short(pattern) {
-        let matcher = Matcher::<SHORT>::of(pattern);
+        let matcher = Matcher::<SHORT>::of(pattern, any_case);
         Box::new(move |term: &str| accepts(&matcher, term))
     } else {
-        let matcher = Matcher::<LONG>::of(pattern);
+        let matcher = Matcher::<LONG>::of(pattern, any_case);
         Box::new(move |term: &str| accepts(&matcher, term))
     })
 }
@@ -91,13 +92,13 @@ struct Matcher<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> Wildcard<WORDS> {
-    fn of(pattern: &str, field: Field) -> Self {
-        Wildcard { field, matcher: Arc::new(Matcher::of(pattern)) }
+    fn of(pattern: &str, any_case: bool, field: Field) -> Self {
+        Wildcard { field, matcher: Arc::new(Matcher::of(pattern, any_case)) }
     }
 }
 
 impl<const WORDS: usize> Matcher<WORDS> {
-    fn of(pattern: &str) -> Self {
+    fn of(pattern: &str, any_case: bool) -> Self {
         let nowhere = [0; WORDS];
         let mut on = vec![nowhere; 256];
         let (mut any_text, mut within, mut at) = (nowhere, nowhere, 0);
@@ -115,6 +116,10 @@ impl<const WORDS: usize> Matcher<WORDS> {
                     let literal = if char == '\\' { chars.next().unwrap_or('\\') } else { char };
                     for byte in literal.encode_utf8(&mut [0; 4]).bytes() {
                         set(&mut on[usize::from(byte)], at);
+                        if any_case {
+                            set(&mut on[usize::from(byte.to_ascii_lowercase())], at);
+                            set(&mut on[usize::from(byte.to_ascii_uppercase())], at);
+                        }
                         at += 1;
                     }
                 }
@@ -184,7 +189,7 @@ mod tests {
     use super::*;
 
     fn is_match<const WORDS: usize>(pattern: &str, term: &str) -> bool {
-        accepts(&Matcher::<WORDS>::of(pattern), term)
+        accepts(&Matcher::<WORDS>::of(pattern, false), term)
     }
 
     /// As it is meant: the first sign of the pattern, then the rest.
@@ -207,6 +212,8 @@ mod tests {
             let wanted = expected(&signs, &letters);
             prop_assert_eq!(is_match::<SHORT>(&pattern, &term), wanted);
             prop_assert_eq!(is_match::<LONG>(&pattern, &term), wanted);
+            let any_case = Matcher::<SHORT>::of(&pattern.to_uppercase().replace('É', "é"), true);
+            prop_assert_eq!(accepts(&any_case, &term), wanted);
         }
     }
 
@@ -216,7 +223,7 @@ mod tests {
             assert!(is_match::<LONG>(&pattern, &"€".repeat(1000)) != pattern.contains('a'));
             assert_eq!(is_match::<LONG>(&pattern, &"a".repeat(900)), !pattern.contains('€'));
         }
-        assert!(of(&"€".repeat(MAX_SIGNS), Field::from_field_id(0)).is_ok());
-        assert!(of(&"a".repeat(MAX_SIGNS + 1), Field::from_field_id(0)).is_err());
+        assert!(of(&"€".repeat(MAX_SIGNS), false, Field::from_field_id(0)).is_ok());
+        assert!(of(&"a".repeat(MAX_SIGNS + 1), false, Field::from_field_id(0)).is_err());
     }
 }

@@ -32,6 +32,10 @@ pub(super) struct Clause {
     pub(super) wanted: Wanted,
 }
 
+fn begins(start: String) -> Wanted {
+    Wanted::Fitting(Box::new(move |word: &str| word.starts_with(&start)))
+}
+
 impl Resolver<'_> {
     /// What a query looks for, apart from what it excludes.
     pub(super) fn clauses(&self, query: &Query) -> Result<Vec<Clause>> {
@@ -88,9 +92,12 @@ impl Resolver<'_> {
     /// What is looked for among the words of a field.
     fn of_words(&self, indexed: &IndexedField, asked: &FieldQuery) -> Result<Vec<Wanted>> {
         let one = match asked {
-            FieldQuery::Match { value, fuzziness, .. } => {
-                let words = self.texts(indexed, value)?.into_iter();
-                let wanted = words.map(|(_, word)| match fuzziness {
+            FieldQuery::Match { value, prefix, fuzziness, .. } => {
+                let words = self.texts(indexed, value)?;
+                let last = words.len().saturating_sub(1);
+                let words = words.into_iter().enumerate();
+                let wanted = words.map(|(at, (_, word))| match fuzziness {
+                    _ if *prefix && at == last => Ok(begins(word)),
                     Some(fuzziness) => self.near(indexed, word, fuzziness),
                     None => Ok(Wanted::Word(word)),
                 });
@@ -104,25 +111,33 @@ impl Resolver<'_> {
                 }
                 Wanted::Phrase(words)
             }
+            FieldQuery::PhrasePrefix { value, words_max } => {
+                let Some((words, (place, _), ends)) = self.begun(indexed, value, *words_max)?
+                else {
+                    return Ok(Vec::new());
+                };
+                let phrase = |end: String| match words.is_empty() {
+                    true => Wanted::Word(end),
+                    false => Wanted::Phrase(words.iter().cloned().chain([(place, end)]).collect()),
+                };
+                return Ok(ends.into_iter().map(phrase).collect());
+            }
             FieldQuery::Fuzzy(word, fuzziness) => self.near(indexed, word.clone(), fuzziness)?,
             FieldQuery::Term(value) => Wanted::Word(value.text()),
             FieldQuery::Terms(values) => {
                 let words: BTreeSet<String> = values.iter().map(Literal::text).collect();
                 Wanted::Fitting(Box::new(move |word: &str| words.contains(word)))
             }
-            FieldQuery::Prefix(start) => {
-                let start = start.clone();
-                Wanted::Fitting(Box::new(move |word: &str| word.starts_with(&start)))
-            }
+            FieldQuery::Prefix(start) => begins(start.clone()),
             // That is every document with the field.
-            FieldQuery::Wildcard { pattern, analyzed: true } if pattern == "*" => {
+            FieldQuery::Wildcard { pattern, analyzed: true, .. } if pattern == "*" => {
                 return Ok(Vec::new());
             }
-            FieldQuery::Wildcard { pattern, analyzed } => {
-                Wanted::Fitting(fits(&in_its_letters(indexed, pattern, *analyzed))?)
+            FieldQuery::Wildcard { pattern, analyzed, any_case } => {
+                Wanted::Fitting(fits(&in_its_letters(indexed, pattern, *analyzed), *any_case)?)
             }
-            FieldQuery::Regexp(pattern) => {
-                let regex = self.compiled(pattern)?;
+            FieldQuery::Regexp { pattern, any_case } => {
+                let regex = self.compiled(pattern, *any_case)?;
                 Wanted::Fitting(Box::new(move |word: &str| accepts(&*regex, word)))
             }
             FieldQuery::Range(RangeQuery { lower: None, upper: None, .. })
