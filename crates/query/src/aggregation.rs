@@ -20,7 +20,7 @@ pub struct Aggregation {
     pub kind: AggregationKind,
     /// Field.
     pub field: String,
-    /// The value of documents without the field; they are left out otherwise.
+    /// The value of documents without the field; they are left out otherwise. Null alone is one of sources of tuples.
     pub missing: Option<Literal>,
     /// Fewest documents of a bucket that is shown; 0 shows the empty ones in between, too.
     pub min_doc_count: u64,
@@ -78,10 +78,12 @@ impl Aggregation {
 #[expect(missing_docs, reason = "the names are those of the field's requests")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum AggregationKind {
-    /// Buckets that are shown, and buckets that each shard sends.
+    /// Buckets that are shown, and buckets that each shard sends; the values that make some, and those that make none.
     Terms {
         size: usize,
         shard_size: usize,
+        include: Option<Chosen>,
+        exclude: Option<Chosen>,
     },
     /// `histogram` and `date_histogram`
     Histogram(Histogram),
@@ -144,6 +146,14 @@ impl AggregationKind {
             _ => false,
         }
     }
+}
+
+/// Some of the values of a field.
+#[expect(missing_docs, reason = "the names say it")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Chosen {
+    Regexp(String),
+    Values(Vec<Literal>),
 }
 
 /// Which statistics of a field are shown.

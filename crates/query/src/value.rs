@@ -19,6 +19,8 @@ pub enum Literal {
     Boolean(bool),
     /// An address that a hit is sorted by; IPv4 is mapped into IPv6. Requests have texts in its place.
     Address(Ipv6Addr),
+    /// What a document without a value has in a tuple (`missing_bucket`).
+    Null,
 }
 
 impl Literal {
@@ -34,6 +36,7 @@ impl Literal {
             },
             Literal::Boolean(yes) => yes.to_string(),
             Literal::Address(address) => show_ip(address),
+            Literal::Null => "null".to_owned(),
         }
     }
 
@@ -47,11 +50,12 @@ impl Literal {
     }
 
     /// The order of hits and of buckets. Indices may map a field differently: numbers come before addresses, and these
-    /// before texts.
+    /// before texts. Null comes before all.
     pub fn order(&self, other: &Self) -> Ordering {
         let rank = |value: &Literal| match value {
             Literal::Text(_) => 2,
             Literal::Address(_) => 1,
+            Literal::Null => -1,
             _ => 0,
         };
         match (self, other) {
@@ -81,6 +85,7 @@ impl Literal {
             Literal::Float(number) => (*number).into(),
             Literal::Boolean(yes) => (*yes).into(),
             Literal::Address(address) => show_ip(address).into(),
+            Literal::Null => serde_json::Value::Null,
         }
     }
 }

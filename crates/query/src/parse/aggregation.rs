@@ -3,15 +3,16 @@
 use record::names::did_you_mean;
 
 use super::limits::{
-    AGGREGATIONS, FILTERS, MAX_AGGREGATION_DEPTH, MAX_PARTS, MAX_TERMS_SIZE, PERCENTS, RANGES, few,
+    AGGREGATIONS, FILTERS, MAX_AGGREGATION_DEPTH, MAX_PARTS, MAX_TERMS, MAX_TERMS_SIZE, PERCENTS,
+    RANGES, few,
 };
 use super::pipeline::over_path;
 use super::places::{point, unit_m};
 use super::query::{date_format, query, time_zone};
 use super::{hits, pipeline};
 use crate::aggregation::{
-    Aggregation, AggregationKind, BucketOrder, DateRanges, Distances, Filters, FiltersShape,
-    OrderBy, RangeBucket, Statistic, Tuples,
+    Aggregation, AggregationKind, BucketOrder, Chosen, DateRanges, Distances, Filters,
+    FiltersShape, OrderBy, RangeBucket, Statistic, Tuples,
 };
 use crate::date::{self, CalendarUnit, DateContext};
 use crate::error::{Result, ensure, illegal, parsing};
@@ -22,6 +23,7 @@ use crate::pipeline::PipelineKind::{
 };
 use crate::query::{BoolQuery, Query, QueryKind};
 use crate::refused;
+use crate::value::Literal;
 
 /// Milliseconds beyond which nothing lies that a date could be.
 const MAX_MS: i64 = 1 << 50;
@@ -92,7 +94,8 @@ const KINDS: [(&str, &str, Read); 30] = [
     ("sum_bucket", OVER_BUCKETS, |options| over_path(options, SumBucket)),
     (
         "terms",
-        "field missing size shard_size min_doc_count order execution_hint collect_mode show_term_doc_count_error",
+        "field missing size shard_size include exclude min_doc_count order execution_hint collect_mode \
+         show_term_doc_count_error",
         terms,
     ),
     ("top_hits", "from size sort _source docvalue_fields stored_fields", hits::top_hits),
@@ -263,7 +266,28 @@ fn terms(options: &Options<'_>) -> Result<AggregationKind> {
     let shown = size(options, "size")?.unwrap_or(10);
     // As `BucketUtils.suggestShardSideQueueSize`.
     let shard_size = size(options, "shard_size")?.unwrap_or(shown + shown / 2 + 10);
-    Ok(AggregationKind::Terms { size: shown, shard_size: shard_size.max(shown) })
+    let (include, exclude) = (options.read("include", chosen)?, options.read("exclude", chosen)?);
+    if include.is_some() || exclude.is_some() {
+        let is_of_index =
+            options.get("field").is_some_and(|of| of.value == Value::Text("_index".into()));
+        let reason = "[include] and [exclude] with [missing], or of [_index], are not supported by this engine; leave \
+                      buckets of the answer out";
+        ensure(options.get("missing").is_none() && !is_of_index, options.node.at, reason)?;
+    }
+    Ok(AggregationKind::Terms { size: shown, shard_size: shard_size.max(shown), include, exclude })
+}
+
+/// A regular expression, or values.
+fn chosen(node: &Node, name: &str) -> Result<Chosen> {
+    match &node.value {
+        Value::Text(text) => Ok(Chosen::Regexp(text.to_string())),
+        Value::List(items) => {
+            few(node.at, items.len(), (MAX_TERMS, "values of [include] or [exclude]"))?;
+            let values = items.iter().map(|item| item.literal(name));
+            Ok(Chosen::Values(values.collect::<Result<_>>()?))
+        }
+        _ => Err(node.wrong(name, "a regular expression, or an array of values")),
+    }
 }
 
 fn filters(options: &Options<'_>) -> Result<AggregationKind> {
@@ -289,7 +313,7 @@ fn filters(options: &Options<'_>) -> Result<AggregationKind> {
 
 /// All buckets of a field, as one of the sources of tuples.
 fn source(mut of: Aggregation) -> Aggregation {
-    if let AggregationKind::Terms { size, shard_size } = &mut of.kind {
+    if let AggregationKind::Terms { size, shard_size, .. } = &mut of.kind {
         (*size, *shard_size) = (usize::MAX, usize::MAX);
     }
     of
@@ -340,7 +364,7 @@ fn composite(options: &Options<'_>) -> Result<AggregationKind> {
                 parsing(kind.at, format!("{reason}, [{of}] is not supported by this engine"))
             })?;
         let own = kind.node.options(known, may_have, 0)?;
-        own.one_of("missing_bucket", &["false"])?;
+        let has_null = own.read("missing_bucket", Node::bool)?.unwrap_or(false);
         let descending = own.one_of("order", &["asc", "desc"])? == "desc";
         // The order is one of keys: it is no object here, as it is elsewhere.
         let Value::Object(members) = &kind.node.value else { continue };
@@ -352,13 +376,22 @@ fn composite(options: &Options<'_>) -> Result<AggregationKind> {
         let is_new = sources.iter().all(|source| source.name != *name);
         let reason = format_args!("Composite source names must be unique: [{name}]");
         ensure(is_new, kind.at, reason)?;
-        sources.push(Aggregation { name: name.to_string(), order, ..source(of) });
+        let missing = has_null.then_some(Literal::Null);
+        sources.push(Aggregation { name: name.to_string(), order, missing, ..source(of) });
     }
     ensure(!sources.is_empty(), node.at, "Composite [sources] cannot be null or empty")?;
     let after = options.read("after", |node, _| {
         let names: Vec<&str> = sources.iter().map(|of| of.name.as_str()).collect();
         let values = node.options("after", &names.join(" "), 0)?;
-        sources.iter().map(|of| values.need(&of.name)?.literal(&of.name)).collect()
+        let value = |of: &Aggregation| {
+            let is_null =
+                |(name, node): (&str, &Node)| name == of.name && node.value == Value::Null;
+            match &of.missing {
+                Some(null) if values.iter().any(is_null) => Ok(null.clone()),
+                _ => values.need(&of.name)?.literal(&of.name),
+            }
+        };
+        sources.iter().map(value).collect()
     })?;
     let size = size(options, "size")?.unwrap_or(10);
     Ok(AggregationKind::Tuples(Tuples { sources, size, paged: Some(after) }))

@@ -246,7 +246,11 @@ mod tests {
             {"sort":[{"_geo_distance":{"p":[],"order":"asc"}}]} => a point, or some
             {"sort":[{"_geo_distance":{"order":"asc"}}]} => [a field]
             {"query":{"terms":{"a":{"index":"b","id":"1","path":"c"}}}} => get that document
-            {"aggs":{"a":{"terms":{"field":"x","include":"a.*"}}}} => [terms] [include] is not supported
+            {"aggs":{"a":{"terms":{"field":"x","include":{"partition":0}}}}} => [include] is a regular expression, or an array
+            {"aggs":{"a":{"terms":{"field":"x","exclude":"a.*","missing":"b"}}}} => with [missing]
+            {"aggs":{"a":{"multi_terms":{"terms":[{"field":"x","include":"a"}]}}}} => [include] is not supported
+            {"query":{"match_phrase_prefix":{"a":{"query":"x","slop":1}}}} => slop
+            {"query":{"match_phrase_prefix":{"a":{"query":"x","max_expansions":0}}}} => must be positive
             {"sort":[{"a":{"order":"asc","nested":{"path":"b"}}}]} => objects are flattened
             {"search_after":[1]} => sort
             {"sort":["a"],"search_after":[1,2]} => 2 value(s)

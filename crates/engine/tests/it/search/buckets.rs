@@ -6,7 +6,11 @@ use world::Env;
 use super::{filled, ids};
 use crate::common::Cluster;
 
-testbed::real_world!(pipelines_read_what_all_shards_found, the_best_documents_of_each_bucket);
+testbed::real_world!(
+    pipelines_read_what_all_shards_found,
+    the_best_documents_of_each_bucket,
+    values_are_chosen_and_may_be_missing,
+);
 
 async fn pipelines_read_what_all_shards_found(env: Env) {
     let c = Cluster::start(&env, "c", 2).await;
@@ -138,5 +142,77 @@ async fn the_best_documents_of_each_bucket(env: Env) {
     );
     let none = json!({"total": {"value": 0, "relation": "eq"}, "max_score": null, "hits": []});
     assert_eq!(*last(2), none);
+    c.stop().await;
+}
+
+async fn values_are_chosen_and_may_be_missing(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    filled(&c, 3, 0, 20).await;
+    c.must("PUT", "/a/_doc/none?refresh", json!({"n": 20})).await;
+    let aggregated = async |agg: Value| {
+        let body = json!({"size": 0, "aggs": {"x": agg}});
+        c.must("POST", "/a/_search", body).await["aggregations"]["x"].clone()
+    };
+    let keys = |found: &Value| -> Vec<Value> {
+        found["buckets"].as_array().unwrap().iter().map(|bucket| bucket["key"].clone()).collect()
+    };
+    for (terms, expected) in [
+        (json!({"field": "word", "include": "r.*|blu."}), json!(["red", "blue"])),
+        (json!({"field": "word", "include": ["green", "none"]}), json!(["green"])),
+        (
+            json!({"field": "word", "include": ".*e.*", "exclude": ["red"]}),
+            json!(["blue", "green"]),
+        ),
+        (json!({"field": "word", "exclude": "[rb].*"}), json!(["green"])),
+        (json!({"field": "n", "include": [3, "7", 99]}), json!([3, 7])),
+        (
+            json!({"field": "n", "exclude": [1, 2], "include": [1, 4], "order": {"_key": "desc"}}),
+            json!([4]),
+        ),
+        (json!({"field": "o.x", "include": [0.5, 2]}), json!([0.5, 2.0])),
+        (json!({"field": "at", "include": ["2020-01-03"]}), json!([1_578_009_600_000u64])),
+        (json!({"field": "nowhere", "include": ["a"]}), json!([])),
+    ] {
+        let found = aggregated(json!({ "terms": terms })).await;
+        assert_eq!(json!(keys(&found)), expected, "{terms}");
+        assert_eq!(found["sum_other_doc_count"], 0, "{terms}");
+    }
+    for terms in [
+        json!({"field": "n", "include": "1.*"}),
+        json!({"field": "n", "include": ["many"]}),
+        json!({"field": "word", "include": "a@"}),
+    ] {
+        let body = json!({"aggs": {"x": {"terms": terms}}});
+        assert_eq!(c.ask("POST", "/a/_search", body).await.0, 400, "{terms}");
+    }
+
+    let page = async |order: &str, after: Option<Value>| {
+        let word =
+            json!({"word": {"terms": {"field": "word", "order": order, "missing_bucket": true}}});
+        let none = json!({"none": {"terms": {"field": "nowhere", "missing_bucket": true}}});
+        let mut of = json!({"size": 2, "sources": [word, none]});
+        of.as_object_mut().unwrap().extend(after.map(|after| ("after".to_owned(), after)));
+        aggregated(json!({"composite": of})).await
+    };
+    for (order, expected) in [
+        ("asc", [Value::Null, json!("blue"), json!("green"), json!("red")]),
+        ("desc", [json!("red"), json!("green"), json!("blue"), Value::Null]),
+    ] {
+        let (mut after, mut seen) = (None, Vec::new());
+        loop {
+            let found = page(order, after).await;
+            seen.extend(keys(&found));
+            after = found.get("after_key").cloned();
+            if after.is_none() {
+                break;
+            }
+        }
+        let tuples = expected.map(|word| json!({"word": word, "none": null}));
+        assert_eq!(seen, tuples, "{order}");
+    }
+    let widths =
+        json!({"w": {"histogram": {"field": "o.y", "interval": 2, "missing_bucket": true}}});
+    let found = aggregated(json!({"composite": {"sources": [widths]}})).await;
+    assert_eq!(keys(&found), [json!({"w": null}), json!({"w": 0.0})]);
     c.stop().await;
 }

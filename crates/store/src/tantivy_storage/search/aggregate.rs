@@ -8,11 +8,13 @@
 //! Histograms with nothing within are counted in `counted.rs`; `cargo bench -p store --bench aggregations` measures
 //! that beside the library. Of `composite` the page is found first (`pages.rs`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tantivy::aggregation::agg_req::{self, AggregationVariants, Aggregations};
-use tantivy::aggregation::bucket::{CustomOrder, Order, OrderTarget, TermsAggregation};
+use tantivy::aggregation::bucket::{
+    CustomOrder, IncludeExcludeParam, Order, OrderTarget, TermsAggregation,
+};
 use tantivy::aggregation::intermediate_agg_result::PruneMode;
 use tantivy::aggregation::metric::{ExtendedStatsAggregation, StatsAggregation};
 use tantivy::aggregation::{
@@ -24,7 +26,8 @@ use tantivy::query::{EnableScoring, Query as _};
 use tantivy::{DocId, Searcher, SegmentReader, TantivyError};
 
 use query::aggregation::{
-    Aggregation, AggregationKind, BucketOrder, DateRanges, OrderBy, RangeBucket, Statistic, Tuples,
+    Aggregation, AggregationKind, BucketOrder, Chosen, DateRanges, OrderBy, RangeBucket, Statistic,
+    Tuples,
 };
 use query::date::DateContext;
 use query::{Field, FieldType, Literal, Query, SearchError, illegal, mapping, unfit};
@@ -32,12 +35,13 @@ use query::{Field, FieldType, Literal, Query, SearchError, illegal, mapping, unf
 use super::aggregated::{Found, buckets, too_many};
 use super::bounds::Findings;
 use super::column::{Column, double_bits, long_bits};
-use super::computed::{Computed, Matches, Reading};
+use super::computed::{Computed, Kept, Matches, Reading};
 use super::counted::Counted;
 use super::failed::{Failed, Result};
 use super::matching::Matching;
 use super::metrics::Shown;
 use super::pages::{Page, Sought};
+use super::pattern::of_regexp;
 use super::resolve::Resolver;
 use super::rows::{distinct_kept, ranges_key, statistic_name};
 use super::value::{self, check_sortable};
@@ -269,9 +273,21 @@ impl Translator<'_> {
             );
         let mut terms = all_terms();
         let reading = match &of.kind {
-            AggregationKind::Terms { .. } if has_texts => {
+            AggregationKind::Terms { include, exclude, .. } if has_texts => {
                 terms.missing = missing.map(|missing| Key::Str(missing.text()));
+                let chosen = |chosen: &Option<Chosen>| match chosen {
+                    Some(chosen) => self.texts(of, chosen).map(Some),
+                    None => Ok(None),
+                };
+                (terms.include, terms.exclude) = (chosen(include)?, chosen(exclude)?);
                 None
+            }
+            AggregationKind::Terms { include, exclude, .. }
+                if include.is_some() || exclude.is_some() =>
+            {
+                let include = self.bits(of, include.as_ref())?;
+                let exclude = self.bits(of, exclude.as_ref())?;
+                Some(Reading::Kept(Arc::new(Kept { include, exclude })))
             }
             AggregationKind::Terms { .. } | AggregationKind::Stats(_) => {
                 (!has_numbers || is_text).then_some(Reading::Value)
@@ -338,6 +354,46 @@ impl Translator<'_> {
             within.insert(sub.name.clone(), self.one(sub)?);
         }
         Ok(within)
+    }
+
+    /// What the library takes for texts that are chosen.
+    fn texts(&self, of: &Aggregation, chosen: &Chosen) -> Result<IncludeExcludeParam> {
+        let field = &of.field;
+        if self.resolver.mapping.field(field).is_some_and(|mapped| mapped.kind == FieldType::Ip) {
+            let reason = "[include] and [exclude] of a field of the type [ip] are not supported by this engine; send \
+                          [filters]";
+            return Err(illegal(format!("[{field}]: {reason}")).into());
+        }
+        Ok(match chosen {
+            Chosen::Values(values) => {
+                IncludeExcludeParam::Values(values.iter().map(Literal::text).collect())
+            }
+            Chosen::Regexp(text) => {
+                // The library compiles it anew; here it is bounded.
+                self.resolver.compiled(text, false)?;
+                IncludeExcludeParam::Regex(of_regexp(text, false)?)
+            }
+        })
+    }
+
+    /// Values of columns that are chosen; none where nothing is said, or the field is not mapped.
+    fn bits(&self, of: &Aggregation, chosen: Option<&Chosen>) -> Result<Option<BTreeSet<u128>>> {
+        let (name, path) = (&of.name, &of.field);
+        let (Some(mapped), Some(chosen)) = (self.resolver.mapping.field(path), chosen) else {
+            return Ok(None);
+        };
+        let Chosen::Values(values) = chosen else {
+            let reason = "cannot support regular expression style include/exclude settings as they can only be \
+                          applied to string fields. Use an array of values";
+            return Err(illegal(format!("Aggregation [{name}] {reason}")).into());
+        };
+        let bits = |literal: &Literal| {
+            let value =
+                value::exact(path, mapped, literal, (None, None, self.resolver.limits.now_ms))?;
+            let reason = || unfit(format!("[{}] is no value of [{path}]", literal.text()));
+            Ok(value.ok_or_else(reason)?.0.bits())
+        };
+        values.iter().map(bits).collect::<Result<_>>().map(Some)
     }
 
     /// Names a column that is computed.
@@ -428,7 +484,7 @@ impl Translator<'_> {
             self.found.shown.insert(path.clone(), shown);
         }
         let missing = match &of.missing {
-            None => None,
+            None | Some(Literal::Null) => None,
             Some(literal) => {
                 let text = literal.text();
                 let value = value::exact(&path, mapped, literal, (None, None, limits.now_ms))?;
@@ -437,7 +493,8 @@ impl Translator<'_> {
                 Some((value.bits(), text))
             }
         };
-        Ok(Computed { path, kind: Some(mapped.kind), reading, missing })
+        let has_null = of.missing == Some(Literal::Null);
+        Ok(Computed { path, kind: Some(mapped.kind), reading, missing, has_null })
     }
 
     /// What a document without a value counts as. None has a value of `_index`, and all are of the same.
@@ -466,8 +523,9 @@ impl Translator<'_> {
         }
         // No column has an empty path. One may have the field's: the latitudes of a point are no field.
         let path = String::new();
-        let Some(missing) = self.missing(of) else {
-            return Ok(Computed { path, kind: None, reading, missing: None });
+        let has_null = of.missing == Some(Literal::Null);
+        let Some(missing) = self.missing(of).filter(|missing| *missing != Literal::Null) else {
+            return Ok(Computed { path, kind: None, reading, missing: None, has_null });
         };
         let (kind, bits) = match missing {
             Literal::Integer(number) => (FieldType::Long, long_bits(number)),
@@ -482,7 +540,7 @@ impl Translator<'_> {
             }
         };
         let missing = Some((bits.into(), missing.text()));
-        Ok(Computed { path, kind: Some(kind), reading, missing })
+        Ok(Computed { path, kind: Some(kind), reading, missing, has_null })
     }
 }
 

@@ -83,7 +83,7 @@ impl Found {
                 Literal::Boolean(yes) => Literal::Integer(yes.into()),
                 value => value,
             };
-            if is_number && !matches!(value, Literal::Text(_)) {
+            if is_number && !matches!(value, Literal::Text(_) | Literal::Null) {
                 *value = Literal::Float(value.number());
             }
         }
@@ -571,6 +571,7 @@ impl<'a> Writer<'a> {
     /// A value of a tuple as the field shows it.
     fn shown_value(&self, source: &Aggregation, value: &Literal) -> Value {
         match (&source.kind, self.found.shown.get(&source.field), value) {
+            (_, _, Literal::Null) => Value::Null,
             (AggregationKind::Histogram(histogram), _, value) if histogram.of_dates => {
                 let ms = value.number() as i64;
                 let format = histogram.format.as_ref();

@@ -1,6 +1,7 @@
 //! Columns that are computed for aggregations: what the index library gathers by values, it gathers so by the starts of
 //! months, by ranges that overlap, or by milliseconds.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ use super::column::{Column, Pair, double_bits, double_of, long_of, pair, text_of
 pub(super) enum Reading {
     /// The value itself; dates in milliseconds, booleans as 0 and 1.
     Value,
+    /// The same of some values alone.
+    Kept(Arc<Kept>),
     /// The start of its bucket.
     Start(Histogram),
     /// The places of the ranges that it lies in.
@@ -35,6 +38,20 @@ pub(super) enum Reading {
     /// A number of which [`Computed::precision`] bits are kept. Equal values of a document differ in their last bits,
     /// so that they count as several.
     Sample,
+}
+
+/// Values by their bits: those that count, if not all do, and those that do not.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) include: Option<BTreeSet<u128>>,
+    pub(super) exclude: Option<BTreeSet<u128>>,
+}
+
+impl Kept {
+    fn holds(&self, bits: u128) -> bool {
+        self.include.as_ref().is_none_or(|of| of.contains(&bits))
+            && self.exclude.as_ref().is_none_or(|of| !of.contains(&bits))
+    }
 }
 
 /// Queries, by which documents get places.
@@ -87,6 +104,8 @@ pub(super) struct Computed {
     pub(super) reading: Reading,
     /// The bits and the text that documents without the field count as.
     pub(super) missing: Option<(u128, String)>,
+    /// Whether documents without the field have a null in its place, as sources of tuples may have.
+    pub(super) has_null: bool,
 }
 
 impl Computed {
@@ -160,7 +179,8 @@ impl Source {
             _ => long_of(bits as u64) as f64,
         };
         values.push(match &self.computed.reading {
-            Reading::Value => bits as u64,
+            Reading::Kept(kept) if !kept.holds(bits) => return,
+            Reading::Value | Reading::Kept(_) => bits as u64,
             Reading::Start(histogram) => double_bits(histogram.start(number())),
             Reading::Places(ranges) => return put_places(ranges, number(), values),
             Reading::Distance(_) | Reading::Matches(_) => return,
@@ -198,12 +218,22 @@ impl Source {
         if found.is_empty() {
             found.extend(self.computed.missing.as_ref().map(|(bits, _)| *bits));
         }
+        if self.computed.has_null {
+            // Null comes before all. Only an address fills all bits, and the last two of these are nobody's.
+            found.iter_mut().for_each(|bits| *bits = bits.saturating_add(1));
+            if found.is_empty() {
+                found.push(0);
+            }
+        }
         found.sort_unstable();
         found.dedup();
     }
 
     /// The value with such bits.
     pub(super) fn literal(&self, bits: u128) -> Literal {
+        let Some(bits) = bits.checked_sub(u128::from(self.computed.has_null)) else {
+            return Literal::Null;
+        };
         let is_text = self.column.kind() == FieldType::Keyword;
         match (&self.computed.reading, &self.computed.missing, self.column.texts()) {
             (Reading::Start(_), ..) => Literal::Float(double_of(bits as u64)),
@@ -243,8 +273,10 @@ impl ValueSource for Source {
     fn column_type(&self) -> ColumnType {
         match (&self.computed.reading, self.computed.kind) {
             (Reading::Hash, _) => ColumnType::U64,
-            (Reading::Value, _) if self.column.kind().is_float() => ColumnType::F64,
-            (Reading::Value, _) => ColumnType::I64,
+            (Reading::Value | Reading::Kept(_), _) if self.column.kind().is_float() => {
+                ColumnType::F64
+            }
+            (Reading::Value | Reading::Kept(_), _) => ColumnType::I64,
             _ => ColumnType::F64,
         }
     }
@@ -265,13 +297,13 @@ impl ValueSource for Source {
             self.column.block_bits(docs, &mut bits);
             for (doc, bits) in docs.iter().zip(&bits) {
                 self.put(u128::from(*bits), values);
-                if let Reading::Places(_) = self.computed.reading {
+                if let Reading::Places(_) | Reading::Kept(_) = self.computed.reading {
                     docids.resize(values.len(), *doc);
                 }
             }
             self.bits = bits;
             return match self.computed.reading {
-                Reading::Places(_) => Cardinality::Multivalued,
+                Reading::Places(_) | Reading::Kept(_) => Cardinality::Multivalued,
                 _ => Cardinality::Full,
             };
         }

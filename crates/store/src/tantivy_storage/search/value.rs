@@ -99,7 +99,7 @@ fn double(path: &str, literal: &Literal) -> Result<f64, SearchError> {
         Literal::Integer(number) => Some(*number as f64),
         Literal::Float(number) => Some(*number),
         Literal::Text(text) => text.trim().parse().ok(),
-        Literal::Boolean(_) | Literal::Address(_) => None,
+        Literal::Boolean(_) | Literal::Address(_) | Literal::Null => None,
     };
     number.filter(|n: &f64| n.is_finite()).ok_or_else(|| {
         let text = literal.text();
