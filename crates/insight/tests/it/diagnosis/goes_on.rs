@@ -65,6 +65,30 @@ fn copies_that_move_say_from_where_to_where_and_why() {
     assert!(full(200).contains("no API tells which"), "{}", full(200));
 }
 
+/// The trap: Elasticsearch since 8.5 bounds by a second setting what a watermark keeps free of a large disk.
+#[test]
+fn a_large_disk_is_past_a_watermark_only_where_less_than_its_headroom_is_free() {
+    const HIGH: &str = "cluster.routing.allocation.disk.watermark.high";
+    const GIB: u64 = 1 << 30;
+    let bound = format!("{HIGH}.max_headroom");
+    let moves_of = |free_gib: u64, headroom: &str| {
+        moves(|look| {
+            look.settings = settings(&[(bound.as_str(), headroom)]);
+            look.nodes[0].disk_total_bytes = Some(10_000 * GIB);
+            look.nodes[0].disk_available_bytes = Some(free_gib * GIB);
+        })
+    };
+    let roomy = moves_of(800, "150GB");
+    assert!(roomy.contains("no API tells which"), "{roomy}");
+    let full = moves_of(140, "150GB");
+    assert!(full.contains(&format!("99 % full, past {bound} = 150GB")), "{full}");
+    // What somebody set the watermark to is bounded by nothing, nor is a share of a small disk.
+    for headroom in ["-1", "2000gb"] {
+        let full = moves_of(800, headroom);
+        assert!(full.contains(&format!("92 % full, past {HIGH} = 90 %")), "{full}");
+    }
+}
+
 #[test]
 fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
     let taken = |written_bytes: u64, limit: Option<&str>| {
