@@ -35,6 +35,9 @@ pub struct Observation {
     /// Copies that are on no node or coming up. Of a large cluster they are many, and one look after another has the
     /// same until they are asked for again.
     pub waiting: Arc<[WaitingCopy]>,
+    /// How long before this look these were asked for; none where it is not known, or nothing waits or moves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_age_ms: Option<u64>,
     /// Copies that move from one node to another; one look after another has the same until they are asked for again.
     pub moves: Arc<[Move]>,
     /// Snapshots that are being taken, as the last look that asked found them.
@@ -65,6 +68,12 @@ impl Observation {
             Ok(at) => Some(&self.nodes[at]),
             Err(_) => self.nodes.iter().find(|node| node.name == name),
         }
+    }
+
+    /// How long one of the copies that wait still waits for its node, by this look.
+    pub fn delay_left_ms(&self, copy: &WaitingCopy) -> Option<u64> {
+        let age_ms = self.waiting_age_ms.unwrap_or(0);
+        copy.delay_left_ms.map(|left_ms| left_ms.saturating_sub(age_ms))
     }
 }
 
@@ -316,7 +325,7 @@ pub struct WaitingCopy {
     pub can_allocate: Option<String>,
     /// How long it waits for its node to come back before it is placed elsewhere.
     pub delay_ms: Option<u64>,
-    /// What is left of that.
+    /// What was left of that when it was asked for.
     pub delay_left_ms: Option<u64>,
     /// The id of the node that left with it, where the cluster says so.
     pub left: Option<String>,

@@ -7,6 +7,7 @@
 
 mod asking;
 mod presence;
+mod turns;
 mod unsettled;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,12 +28,11 @@ use super::questions::{
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
 use presence::Presence;
+use turns::Turns;
 
 /// How long a node may take to tell its statistics, in seconds. Without a limit, one that hangs would keep those of all
 /// others from whoever asks.
 const NODE_S: u64 = 3;
-/// Waiting copies that are explained in one observation.
-const EXPLAINED_MAX: usize = 3;
 /// Followers that do not run and are asked why, in one observation.
 const STOPPED_MAX: usize = 5;
 /// Followers that are asked for that, at a time, and repositories that are asked for their settings, in all.
@@ -76,6 +76,9 @@ pub struct Sampler {
     told_to_ms: Option<u64>,
     waiting: Arc<[WaitingCopy]>,
     moves: Arc<[Move]>,
+    /// When these were asked for; none where no copy waits or moves.
+    unsettled_at: Option<Time>,
+    turns: Turns,
     /// The counts of copies that wait, come up or move for which these were asked.
     counted: Option<[Option<u64>; 3]>,
     /// Copies that the cluster listed when these were last asked.
@@ -129,6 +132,8 @@ impl Sampler {
             told_to_ms: None,
             waiting: Arc::default(),
             moves: Arc::default(),
+            unsettled_at: None,
+            turns: Turns::default(),
             counted: None,
             rows: 0,
             snapshots: Vec::new(),
@@ -173,6 +178,7 @@ impl Sampler {
         seen.restore_limits = self.restore_limits(&seen.recoveries).await?;
         self.unsettled(seen.health.as_ref(), slow, began).await?;
         (seen.waiting, seen.moves) = (self.waiting.clone(), self.moves.clone());
+        seen.waiting_age_ms = self.unsettled_at.map(|at| (began - at).as_millis() as u64);
         if slow {
             self.slow_parts(&mut seen, depth, began).await?;
         } else if depth != Depth::Light && self.pacing.take(Question::Settings, began, false) {

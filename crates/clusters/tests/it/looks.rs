@@ -257,6 +257,64 @@ fn why_copies_wait_is_no_gap_once_it_is_told_or_none_waits() {
     });
 }
 
+/// Three requests a look explain six copies in turn, and the two replicas of one shard by one request. The one that was
+/// explained is explained again, so that what was found stays known.
+#[test]
+fn copies_that_wait_are_explained_in_turn() {
+    const ROWS: &str = r#"[{"state":"UNASSIGNED","index":"a","shard":"0","prirep":"r"},
+        {"state":"UNASSIGNED","index":"a","shard":"0","prirep":"r"},
+        {"state":"UNASSIGNED","index":"b","shard":"0","prirep":"r"},
+        {"state":"UNASSIGNED","index":"b","shard":"1","prirep":"r"},
+        {"state":"UNASSIGNED","index":"b","shard":"2","prirep":"r"},
+        {"state":"UNASSIGNED","index":"c","shard":"0","prirep":"r"}]"#;
+    world::virtual_world::run(1, async |env| {
+        let asked = Rc::new(Cell::new(0));
+        let counted = asked.clone();
+        let answer = move |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, WAITS)),
+            "/_cat/shards" => Some((200, ROWS)),
+            "/_cluster/allocation/explain" => {
+                counted.set(counted.get() + 1);
+                Some((200, r#"{"can_allocate":"throttled"}"#))
+            }
+            _ => Some((200, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        for expected in [["a0", "a0", "b0", "c0"], ["a0", "a0", "b1", "b2"]] {
+            asked.set(0);
+            let look = sampler.look(Depth::Deep).await.unwrap();
+            let told = look.waiting.iter().filter(|copy| copy.can_allocate.is_some());
+            let told: Vec<String> =
+                told.map(|copy| format!("{}{}", copy.index, copy.shard)).collect();
+            assert_eq!((&told[..], asked.get()), (&expected.map(String::from)[..], 3));
+        }
+    });
+}
+
+#[test]
+fn a_look_says_how_old_its_list_of_copies_is() {
+    world::virtual_world::run(1, async |env| {
+        let health = Rc::new(Cell::new(WAITS));
+        let told = health.clone();
+        let answer = move |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, told.get())),
+            "/_cat/shards" => Some((200, SHARDS)),
+            _ => Some((200, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        let look = sampler.look(Depth::Light).await.unwrap();
+        assert_eq!(look.waiting_age_ms, Some(0));
+        env.sleep(Duration::from_secs(4)).await;
+        let look = sampler.look(Depth::Light).await.unwrap();
+        let age_ms = look.waiting_age_ms.unwrap();
+        assert!((4000..5000).contains(&age_ms), "{age_ms}");
+        health.set(CALM);
+        assert_eq!(sampler.look(Depth::Full).await.unwrap().waiting_age_ms, None);
+    });
+}
+
 /// Of two recoveries that began after the first was seen, one was over before the next look; the other goes on, and one
 /// was over long before. The short one is counted once.
 #[test]

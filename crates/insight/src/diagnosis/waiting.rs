@@ -228,7 +228,7 @@ pub(crate) fn allocation_off(series: &Series<'_>) -> Option<String> {
 
 /// How long copies still wait for their nodes at most, where the cluster says so.
 pub(crate) fn delay_left_ms(last: &Observation) -> Option<u64> {
-    delayed(last).into_iter().filter_map(|copy| copy.delay_left_ms).max()
+    delayed(last).into_iter().filter_map(|copy| last.delay_left_ms(copy)).max()
 }
 
 fn delayed(last: &Observation) -> Vec<&WaitingCopy> {

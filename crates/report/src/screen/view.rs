@@ -8,7 +8,7 @@ use insight::diagnosis::{
     Diagnosis, Finding, Pace, Series, TimeToGreen, node_paces, paces, time_to_green,
 };
 use insight::words;
-use record::observation::{Follower, WaitingCopy};
+use record::observation::{Follower, Observation, WaitingCopy};
 use record::units::{show_bytes, show_interval, show_seconds};
 use serde::Serialize;
 
@@ -120,7 +120,7 @@ impl View {
             let since = show_seconds(place.answered_s_ago.round());
             format!("no answer for {since}, what is shown is as old: {why}")
         });
-        let (waiting, waiting_more) = last.map(|look| waiting(&look.waiting)).unwrap_or_default();
+        let (waiting, waiting_more) = last.map(waiting).unwrap_or_default();
         View {
             title,
             health: health.map_or("unknown", |health| health.status.as_str()).to_owned(),
@@ -187,10 +187,10 @@ fn followers(all: &[Follower]) -> Vec<String> {
 
 /// Why copies wait: a line for all of which the same is told, and how many copies have none. Of many copies a look asks
 /// for the reason of a few: the others share a line for each way in which they came to wait.
-fn waiting(all: &[WaitingCopy]) -> (Vec<WaitingLine>, usize) {
+fn waiting(look: &Observation) -> (Vec<WaitingLine>, usize) {
     let mut alike: BTreeMap<(bool, bool, Cow<'_, str>), Vec<&WaitingCopy>> = BTreeMap::new();
-    for copy in all.iter().filter(|copy| copy.state == "UNASSIGNED") {
-        let told = told(copy);
+    for copy in look.waiting.iter().filter(|copy| copy.state == "UNASSIGNED") {
+        let told = told(look, copy);
         let is_untold = told.is_none();
         let why = told.unwrap_or_else(|| copy.reason.as_deref().unwrap_or_default().into());
         alike.entry((is_untold, !copy.primary, why)).or_default().push(copy);
@@ -209,10 +209,10 @@ fn waiting(all: &[WaitingCopy]) -> (Vec<WaitingLine>, usize) {
 }
 
 /// Why a copy waits, where the cluster said it. The words suit one copy and several.
-fn told(copy: &WaitingCopy) -> Option<Cow<'_, str>> {
+fn told<'c>(look: &Observation, copy: &'c WaitingCopy) -> Option<Cow<'c, str>> {
     // A node that already holds a copy always refuses another: that explains nothing.
     let telling = copy.decisions.iter().find(|decision| decision.decider != "same_shard");
-    let delay = copy.delay_left_ms.map(|ms| {
+    let delay = look.delay_left_ms(copy).map(|ms| {
         let left = show_seconds((ms as f64 / 1e3).ceil());
         format!("waiting for a node to come back, {left} left")
     });

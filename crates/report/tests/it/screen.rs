@@ -164,10 +164,14 @@ fn of_many_copies_that_wait_the_first_are_shown_and_the_others_counted() {
     assert!(screen.iter().any(|line| line.starts_with("and 25 more")), "{}", screen.join("\n"));
 }
 
-/// The view while copies wait.
+/// The view while copies wait, of which the cluster was last asked in the look before.
 fn view_while(waiting: impl Iterator<Item = WaitingCopy>) -> View {
     let waiting: Arc<[WaitingCopy]> = waiting.collect();
-    let looks = [0, 1].map(|s| Observation { waiting: waiting.clone(), ..look(s) });
+    let looks = [0, 1].map(|s| Observation {
+        waiting: waiting.clone(),
+        waiting_age_ms: Some(s * 1000),
+        ..look(s)
+    });
     let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
     View::of(&series, &diagnose(&series), &Place::default())
 }
@@ -193,6 +197,20 @@ fn copies_that_nobody_asked_about_share_a_line_after_those_whose_reason_is_told(
     // What a line that has no room tells of is counted by copies.
     let screen = shown(&view, 100, 40);
     assert!(screen.iter().any(|line| line.starts_with("and 25 more")), "{}", screen.join("\n"));
+}
+
+#[test]
+fn what_is_left_of_the_wait_for_a_node_is_counted_down_between_answers() {
+    let copy = WaitingCopy {
+        index: "logs".into(),
+        state: "UNASSIGNED".into(),
+        can_allocate: Some("allocation_delayed".into()),
+        delay_left_ms: Some(42_000),
+        ..WaitingCopy::default()
+    };
+    let plain = plain_lines(&view_while([copy].into_iter()), 8.0).join("\n");
+    let line = "waits: replica of logs[0]: waiting for a node to come back, 41.0 s left";
+    assert!(plain.contains(line), "{plain}");
 }
 
 /// Where there is no room for all nodes, the one that is gone and those that recover are not those that are hidden.

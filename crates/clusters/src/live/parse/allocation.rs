@@ -24,8 +24,10 @@ pub(crate) struct Unsettled {
 impl<'de> Deserialize<'de> for Unsettled {
     fn deserialize<D: Deserializer<'de>>(answer: D) -> Result<Self, D::Error> {
         let mut all = answer.deserialize_seq(Rows)?;
-        all.waiting
-            .sort_by(|a, b| (&a.index, a.shard, !a.primary).cmp(&(&b.index, b.shard, !b.primary)));
+        all.waiting.sort_by(|a, b| {
+            let key = |copy: &WaitingCopy| (copy.shard, !copy.primary);
+            (&a.index, key(a), &a.state).cmp(&(&b.index, key(b), &b.state))
+        });
         all.moves.sort_by(|a, b| (&a.from, &a.index, a.shard).cmp(&(&b.from, &b.index, b.shard)));
         Ok(all)
     }
@@ -207,8 +209,16 @@ impl<'de> Visitor<'de> for CellVisitor {
     }
 }
 
-/// Adds an explanation to the copy that it explains. A decider that says yes is left out.
+/// Adds an explanation to the copy that it explains. A decider that says yes is left out. A recording of a version that
+/// asked in another order answers for another copy.
 pub(crate) fn explain_into(copy: &mut WaitingCopy, answer: &Value) {
+    let names = |key: &str, own: Value| answer.get(key).is_none_or(|told| *told == own);
+    if !names("index", copy.index.as_str().into())
+        || !names("shard", copy.shard.into())
+        || !names("primary", copy.primary.into())
+    {
+        return;
+    }
     copy.can_allocate = text_at(answer, "/can_allocate");
     copy.explanation = text_at(answer, "/allocate_explanation");
     copy.delay_ms = answer.get("configured_delay_in_millis").and_then(Value::as_u64);
@@ -312,6 +322,13 @@ mod tests {
         let said: Vec<(&str, &str)> =
             found[0].decisions.iter().map(|d| (d.node.as_str(), d.decider.as_str())).collect();
         assert_eq!(said, [("es-1", "same_shard"), ("es-2", "disk_threshold")]);
+        for another in [
+            json!({"index": "logs-2"}),
+            json!({"shard": 1}),
+            json!({"primary": true, "index": "logs-1"}),
+        ] {
+            explain_into(&mut found[0], &another);
+        }
         assert_eq!((found[0].can_allocate.as_deref(), found[0].delay_left_ms), (Some("no"), None));
         // As the sources of Elasticsearch and OpenSearch write it.
         let delayed = json!({"can_allocate": "allocation_delayed", "configured_delay_in_millis": 60_000,

@@ -7,7 +7,7 @@ use record::observation::{Health, Lack, Move, WaitingCopy};
 use serde_json::json;
 use world::Time;
 
-use super::{ENDED_MAX, EXPLAINED_MAX, Sampler};
+use super::{ENDED_MAX, Sampler};
 use crate::live::pacing::{Question, rest_after};
 use crate::live::parse;
 use crate::live::questions::{FILTERS_FILTER, LEASES_FILTER, SHARD_COLUMNS, escape};
@@ -31,6 +31,7 @@ impl Sampler {
         let counts = [health.unassigned, health.initializing, health.relocating];
         if counts == [Some(0); 3] {
             (self.waiting, self.moves, self.counted) = (Arc::default(), Arc::default(), None);
+            self.unsettled_at = None;
             self.gaps.remove("/_cat/shards");
             self.gaps.remove(EXPLAIN);
             return Ok(());
@@ -48,17 +49,18 @@ impl Sampler {
                 return Ok(());
             };
             self.rows = rows;
-            let mut unassigned: Vec<&mut WaitingCopy> =
-                waiting.iter_mut().filter(|copy| copy.state == "UNASSIGNED").collect();
-            // Primaries first: replicas mostly wait for theirs.
-            unassigned.sort_by_key(|copy| !copy.primary);
             self.gaps.remove(EXPLAIN);
-            for copy in unassigned.into_iter().take(EXPLAINED_MAX) {
+            for copies in self.turns.choose(&mut waiting, &self.waiting) {
+                let [copy, same @ ..] = copies else { continue };
                 self.explain(copy).await?;
                 copy.lacks = self.lack(copy).await?;
+                for other in same {
+                    *other = WaitingCopy { reason: other.reason.take(), ..copy.clone() };
+                }
             }
             self.filters(&mut moves).await?;
             (self.waiting, self.moves) = (waiting.into(), moves.into());
+            self.unsettled_at = Some(now);
         }
         Ok(())
     }

@@ -228,7 +228,7 @@ fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
 /// A node that left may come back: nothing is to be done, and how long that lasts is said.
 #[test]
 fn copies_that_wait_for_their_node_say_how_long() {
-    let judged = |copies: u32, told: u64| {
+    let judged = |copies: u32, told: u64, age_ms: Option<u64>| {
         let copy = |shard: u32| WaitingCopy {
             shard,
             delay_left_ms: Some(42_300),
@@ -239,6 +239,7 @@ fn copies_that_wait_for_their_node_say_how_long() {
             look.recoveries.clear();
             look.health.as_mut().unwrap().delayed = Some(told);
             look.waiting = (0..copies).map(copy).collect();
+            look.waiting_age_ms = age_ms;
             look
         });
         let diagnosis = judge(&looks);
@@ -246,11 +247,17 @@ fn copies_that_wait_for_their_node_say_how_long() {
         assert!(diagnosis.headline.contains(&diagnosis.healthy[0]));
         diagnosis.healthy[0].clone()
     };
-    let one = judged(1, 1);
+    let one = judged(1, 1, None);
     assert!(one.starts_with("replica of w[0] waits for a node to come back"), "{one}");
     assert!(one.contains("delayed_timeout") && one.contains("43.0 s left"), "{one}");
-    assert!(judged(2, 2).starts_with("replica of w[0], replica of w[1] wait for"));
-    assert!(judged(2, 700).starts_with("700 copies wait for"), "a cluster explains only some");
+    // Time goes on while the cluster is not asked again.
+    let later = judged(1, 1, Some(30_000));
+    assert!(later.contains("13.0 s left"), "{later}");
+    assert!(judged(2, 2, None).starts_with("replica of w[0], replica of w[1] wait for"));
+    assert!(
+        judged(2, 700, None).starts_with("700 copies wait for"),
+        "a cluster explains only some"
+    );
 }
 
 #[test]
