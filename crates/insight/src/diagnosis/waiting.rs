@@ -14,6 +14,9 @@ const EXPLAIN: &str = "_cluster/allocation/explain";
 /// What `can_allocate` says of a copy that waits for its node to come back.
 const DELAYED: &str = "allocation_delayed";
 
+/// The decider of nodes that hold a copy of the shard.
+const SAME_SHARD: &str = "same_shard";
+
 /// The setting that turns allocation off, and its default.
 pub(crate) const ENABLE: (&str, &str) = ("cluster.routing.allocation.enable", "all");
 
@@ -35,7 +38,7 @@ impl Decider {
     }
 }
 
-/// Deciders, most telling first: a copy that is refused for several reasons is named by the first of these.
+/// Deciders, most telling first: of several that keep a copy from nodes alike, the first of these names the block.
 pub(crate) const DECIDERS: &[Decider] = &[
     Decider::new(
         "max_retry",
@@ -86,7 +89,7 @@ pub(crate) const DECIDERS: &[Decider] = &[
         None,
     ),
     Decider::new(
-        "same_shard",
+        SAME_SHARD,
         "every node holds a copy already: add a node, or lower index.number_of_replicas",
         None,
     ),
@@ -187,21 +190,31 @@ fn stated_need(copy: &WaitingCopy) -> Need {
         };
         return Need::Decider(named.to_owned());
     }
-    let says = |name: &str| copy.decisions.iter().any(|decision| decision.decider == name);
-    let no = copy.decisions.iter().filter(|decision| decision.decision == "NO");
-    let throttled = copy.decisions.iter().any(|decision| decision.decision == "THROTTLE");
+    // By node, the deciders that say no.
+    let mut refusals: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for decision in copy.decisions.iter().filter(|decision| decision.decision == "NO") {
+        refusals.entry(&decision.node).or_default().push(&decision.decider);
+    }
     // A node whose deciders only throttle takes the copy once a slot is free, whatever other nodes answer.
-    let blocked: Vec<&str> = no.map(|decision| decision.node.as_str()).collect();
-    let waits = copy
-        .decisions
-        .iter()
-        .any(|d| d.decision == "THROTTLE" && !blocked.contains(&d.node.as_str()));
-    if throttled && waits {
+    let takes = |node: &str| !refusals.contains_key(node);
+    if copy.decisions.iter().any(|one| one.decision == "THROTTLE" && takes(&one.node)) {
         return Need::Slot;
     }
-    let first = DECIDERS.iter().map(|decider| decider.name).find(|name| says(name));
-    let other = || copy.decisions.first().map_or("", |decision| decision.decider.as_str());
-    Need::Decider(first.unwrap_or_else(other).to_owned())
+    // A node that holds a copy always refuses another: that explains something only where all nodes do.
+    let holds = |said: &Vec<&str>| said.contains(&SAME_SHARD);
+    if !refusals.values().all(holds) {
+        refusals.retain(|_, said| !holds(said));
+    }
+    // Every decider answers for every node. One that alone refuses a node keeps the copy from it, and one that refuses
+    // all nodes has to be lifted whatever is done about the others.
+    let alone = |name: &str| refusals.values().any(|said| *said == [name]);
+    let everywhere = |name: &str| refusals.values().all(|said| said.contains(&name));
+    let is_said = |name: &&str| refusals.values().flatten().any(|said| said == name);
+    let known = DECIDERS.iter().map(|decider| decider.name).filter(is_said);
+    let names: Vec<&str> = known.chain(refusals.values().flatten().copied()).collect();
+    let named = names.iter().find(|name| alone(name));
+    let named = named.or_else(|| names.iter().find(|name| everywhere(name))).or(names.first());
+    Need::Decider(named.copied().unwrap_or_default().to_owned())
 }
 
 /// That allocation is turned off though no copy waits: forgotten, it shows when the next node is lost.

@@ -123,6 +123,39 @@ fn a_block_names_its_decider_and_what_to_do() {
         (&[("a", "max_retry", "NO"), ("b", "max_retry", "NO")], "max_retry", "retry_failed"),
         (&[("a", "same_shard", "NO"), ("b", "same_shard", "NO")], "same_shard", "add a node"),
         (&[("a", "of_tomorrow", "NO")], "of_tomorrow", "read what the cluster says"),
+        // Every decider answers for every node: room on the disk of b alone would not place the copy, nor would it help
+        // that a, which holds one, is refused by nothing else.
+        (
+            &[("a", "enable", "NO"), ("b", "enable", "NO"), ("b", "disk_threshold", "NO")],
+            "enable",
+            "turn it on",
+        ),
+        (
+            &[("a", "same_shard", "NO"), ("b", "awareness", "NO"), ("b", "disk_threshold", "NO")],
+            "disk_threshold",
+            "watermark",
+        ),
+        (
+            &[
+                ("a", "disk_threshold", "NO"),
+                ("a", "filter", "NO"),
+                ("b", "awareness", "NO"),
+                ("b", "filter", "NO"),
+            ],
+            "filter",
+            "filters",
+        ),
+        (
+            &[
+                ("a", "filter", "NO"),
+                ("a", "enable", "NO"),
+                ("b", "filter", "NO"),
+                ("b", "enable", "NO"),
+                ("b", "disk_threshold", "NO"),
+            ],
+            "enable",
+            "turn it on",
+        ),
     ] {
         let finding = only(&while_waiting(&[waiting("no", decisions)]));
         assert_eq!((finding.class, finding.place.as_str()), (Class::AllocationBlock, decider));
