@@ -23,7 +23,7 @@ use super::snapshots::written;
 use super::streaming::{Streaming, streamings};
 use super::threshold::FAST_BYTES_PER_S;
 use super::unanswered::{RECOVERY, SHARDS, lacks, tells_of_recoveries};
-use super::waiting::{allocation_off, waiting, waits_for_nodes};
+use super::waiting::{Waiting, allocation_off, waiting, waits_for_nodes};
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -90,12 +90,7 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
     healthy.extend(replica_routing::avoided(series));
     let mut findings = merged(held);
     mark_over(&mut findings, series);
-    // More slots help only where the recoveries that have one leave room.
-    let leaves_none =
-        |f: &&Finding| !matches!(f.class, Class::Unknown | Class::Latency | Class::OperationReplay);
-    let held_by = findings.iter().filter(leaves_none).min_by_key(|one| one.over);
-    let held_by = held_by.map(|finding| finding.class.label());
-    let mut waiting = of_waiting(series, held_by, &recovering);
+    let mut waiting = of_waiting(series, &findings, &recovering);
     join_slots(&mut waiting, &mut findings);
     findings.extend(waiting);
     findings.extend(merged(of_followers(series)));
@@ -209,24 +204,42 @@ fn join_slots(waiting: &mut [Finding], findings: &mut Vec<Finding>) {
     }
 }
 
+/// What holds copies that wait. `held` is what holds recoveries: more slots share what those at the same nodes have.
 fn of_waiting<'s, 'a>(
     series: &'s Series<'a>,
-    held_by: Option<&'s str>,
+    held: &[Finding],
     recovering: &[Recovering<'s, 'a>],
 ) -> Vec<Finding> {
-    let first = |waiting| {
+    let first = |mut waiting: Waiting<'s, 'a>| {
+        let nodes = waiting.throttled();
+        let there: Vec<_> = recovering.iter().filter(|one| is_at(one.transfer, &nodes)).collect();
+        waiting.held_by = holder(held, &there);
         let answers = Answers::new(judges().filter_map(|(class, judge)| match judge {
             Judge::Waiting(judge) => Some((class, judge(&waiting))),
             _ => None,
         }));
-        answers.first().ok()
+        let mut finding = answers.first().ok()?;
+        ceilings::cap(&mut finding, there.into_iter().filter_map(|one| one.copying(series)));
+        Some(finding)
     };
-    let mut findings: Vec<Finding> =
-        waiting(series, held_by).into_iter().filter_map(first).collect();
-    for finding in &mut findings {
-        ceilings::cap(finding, recovering.iter().filter_map(|one| one.copying(series)));
-    }
-    findings
+    waiting(series).into_iter().filter_map(first).collect()
+}
+
+/// Whether a recovery is from or to one of these nodes; where none is told, it may be.
+fn is_at(transfer: &Transfer<'_>, nodes: &BTreeSet<&str>) -> bool {
+    let ends = [&transfer.last().source, &transfer.last().target];
+    nodes.is_empty() || ends.into_iter().flatten().any(|node| nodes.contains(node.as_str()))
+}
+
+/// The cause that holds one of these recoveries. More slots help only where those that have one leave room.
+fn holder(held: &[Finding], there: &[&Recovering<'_, '_>]) -> Option<&'static str> {
+    let names: BTreeSet<String> = there.iter().map(|one| one.transfer.name()).collect();
+    let leaves_none = |f: &&Finding| {
+        !matches!(f.class, Class::Unknown | Class::Latency | Class::OperationReplay)
+            && f.subjects.iter().any(|subject| names.contains(subject))
+    };
+    let first = held.iter().filter(leaves_none).min_by_key(|one| one.over);
+    first.map(|finding| finding.class.label())
 }
 
 fn of_followers(series: &Series<'_>) -> Vec<Finding> {

@@ -1,6 +1,6 @@
 //! Copies that wait, by what they wait for, for the judges of their causes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use record::observation::{Lack, Observation, Scope, Setting, WaitingCopy};
@@ -115,15 +115,21 @@ pub(crate) struct Waiting<'s, 'a> {
     pub(crate) unassigned: usize,
     /// How many of these wait for something else. Of many copies the cluster explains only some.
     pub(crate) elsewhere: usize,
-    /// What holds the recoveries that have a slot, where something does.
-    pub(crate) held_by: Option<&'s str>,
+    /// What holds the recoveries that have the slots which these wait for, where something does.
+    pub(crate) held_by: Option<&'static str>,
 }
 
-/// Everything that waits, by what it waits for. `held_by` is what holds the recoveries that have a slot.
-pub(crate) fn waiting<'s, 'a>(
-    series: &'s Series<'a>,
-    held_by: Option<&'s str>,
-) -> Vec<Waiting<'s, 'a>> {
+impl<'a> Waiting<'_, 'a> {
+    /// The nodes that would take one of the copies once a slot is free, as far as the cluster names them.
+    pub(crate) fn throttled(&self) -> BTreeSet<&'a str> {
+        let decisions = self.copies.iter().copied().flat_map(|copy| &copy.decisions);
+        let throttles = decisions.filter(|decision| decision.decision == "THROTTLE");
+        throttles.map(|decision| decision.node.as_str()).collect()
+    }
+}
+
+/// Everything that waits, by what it waits for. What holds other recoveries is not known yet.
+pub(crate) fn waiting<'s, 'a>(series: &'s Series<'a>) -> Vec<Waiting<'s, 'a>> {
     let Some(((_, last), earlier)) = series.looks().split_last() else { return Vec::new() };
     // A copy that waits only in the last look has hardly begun to: it counts once it was seen twice.
     let unassigned = || last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED");
@@ -146,7 +152,7 @@ pub(crate) fn waiting<'s, 'a>(
     let explained: usize = groups.values().map(Vec::len).sum();
     let waiting = |(need, copies): (Need, Vec<&'a WaitingCopy>)| {
         let elsewhere = explained - copies.len();
-        Waiting { series, need, copies, unassigned, elsewhere, held_by }
+        Waiting { series, need, copies, unassigned, elsewhere, held_by: None }
     };
     groups.into_iter().map(waiting).collect()
 }

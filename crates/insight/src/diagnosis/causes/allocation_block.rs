@@ -1,7 +1,5 @@
 //! No node may hold a copy, or a primary waits for something that comes by itself.
 
-use std::collections::BTreeSet;
-
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -33,9 +31,7 @@ pub(super) static CAUSE: Cause = Cause {
 fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     match &waiting.need {
         Need::Slot => {
-            let decisions = waiting.copies.iter().flat_map(|copy| &copy.decisions);
-            let throttles = decisions.filter(|decision| decision.decision == "THROTTLE");
-            let nodes: BTreeSet<&str> = throttles.map(|one| one.node.as_str()).collect();
+            let nodes = waiting.throttled();
             // Of a large cluster nobody reads every name.
             let more = match nodes.len().saturating_sub(LINES_SHOWN) {
                 0 => String::new(),

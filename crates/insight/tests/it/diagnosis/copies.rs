@@ -72,6 +72,28 @@ fn slots_count_those_alone_that_may_wait_for_one() {
     assert!(of_slots[0].starts_with("2 copies wait for a recovery slot"), "{of_slots:?}");
 }
 
+/// The trap: what holds recoveries of other nodes leaves room at those that throttle.
+#[test]
+fn slots_are_held_by_what_holds_at_the_nodes_that_throttle() {
+    let throttled_by = |node: &str| {
+        let found = judge(&looks_at(LIMIT, |look, s| {
+            look.recoveries[0].target_throttle_ms = Some(s * 900);
+            look.waiting = [waiting("throttled", &[(node, "throttling", "THROTTLE")])].into();
+        }));
+        let slots = found.findings.into_iter().find(|one| one.class == Class::AllocationSlots);
+        let slots = slots.unwrap();
+        (slots.sentence, slots.gain.map(|gain| gain.factor))
+    };
+    for end in ["a", "b"] {
+        let (sentence, gain) = throttled_by(end);
+        assert!(sentence.contains("what rate limit lets through"), "{sentence}");
+        assert_eq!(gain, None);
+    }
+    let (sentence, gain) = throttled_by("c");
+    assert!(sentence.ends_with("the recoveries that have one leave room"), "{sentence}");
+    assert_eq!(gain, Some(2.0), "nor does the limiter of another node bound it");
+}
+
 /// The trap: the decider names the setting of one side also where nobody set it, and then it takes the value of the
 /// one for both sides.
 #[test]
