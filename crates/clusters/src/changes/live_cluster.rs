@@ -317,8 +317,8 @@ impl Unsettled {
     }
 
     /// Removes indices, of which one that may be made yet is waited for, and waits meanwhile until no change comes any
-    /// more, each of which is put back, too. Then it removes the journal. What someone else has changed is left; returns
-    /// a sentence for each. Errors leave the journal, so that it can be tried again.
+    /// more, each of which is put back, too. Then it removes the journal. What someone else has changed is left; it
+    /// returns a sentence for each. Errors leave the journal, so that it can be tried again.
     pub async fn settle(self, client: &LiveClient) -> Result<Vec<String>> {
         let Unsettled { journal, identity, mut done, ends } = self;
         let settles = settle(client, &journal, ends, &mut done);
