@@ -46,7 +46,13 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     let (then, now) = (lagging.then, following.now);
     let rise = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
     let times = rise(now.read_ms, then.read_ms).zip(rise(now.read_remote_ms, then.read_remote_ms));
-    let Some((read_ms, leader_ms)) = times else { return by_operations(following, lagging) };
+    let Some((read_ms, leader_ms)) = times else {
+        // A shard is Elasticsearch's, whose counters begin anew where its task moves.
+        return match now.shard {
+            None => by_operations(following, lagging),
+            Some(_) => Err(untold()),
+        };
+    };
     if read_ms == 0 {
         return Err(Against::figure("no read was answered meanwhile"));
     }
@@ -103,9 +109,12 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     })
 }
 
+fn untold() -> Against {
+    Against::untold("the time that its reads take is not told")
+}
+
 /// OpenSearch's plugin tells operations that were read and written, and no time of reads.
 fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer {
-    let untold = || Against::untold("the time that its reads take is not told");
     let (was, is) = following.unwritten(lagging.then).ok_or_else(untold)?;
     if is as f64 >= LAG_OPS.value {
         let why = format!("{is} operations were read and wait to be written");

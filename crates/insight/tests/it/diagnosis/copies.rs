@@ -386,6 +386,12 @@ fn followers_read_or_write_too_slowly_or_stop() {
     assert!(well.findings.is_empty(), "{well:#?}");
     let unknown = only(&with(|f, _| f.read_ms = None));
     assert_eq!(unknown.class, Class::Unknown);
+    // Its task has moved, and its counters began anew: it is not judged as OpenSearch's plugin is.
+    let moved = only(&with(|f, s| {
+        f.read_ms = Some((20 - s) * 12_000);
+        (f.ops_read, f.ops_written) = (Some(s * 2000), Some(s * 2000));
+    }));
+    assert_eq!(moved.class, Class::Unknown, "{moved:#?}");
 }
 
 /// A recovery from remote that says why it cannot begin is not held by something unknown.
