@@ -15,6 +15,19 @@ pub(super) async fn serve(
     env: &Env,
     answer: impl Fn(&RestRequest) -> Option<String> + 'static,
 ) -> (String, Task<()>) {
+    let with_status = move |asked: &RestRequest| {
+        let body = answer(asked)?;
+        let status = if body.starts_with("{\"error\"") { 400 } else { 200 };
+        Some((status, body))
+    };
+    serve_refusing(env, with_status).await
+}
+
+/// The same with a status before each answer.
+pub(super) async fn serve_refusing(
+    env: &Env,
+    answer: impl Fn(&RestRequest) -> Option<(u16, String)> + 'static,
+) -> (String, Task<()>) {
     let host = env.host("a");
     let mut listener = host.listen::<RestMessage>("a:9200").await.unwrap();
     let address = listener.address().to_owned();
@@ -25,8 +38,9 @@ pub(super) async fn serve(
             let answer = answer.clone();
             let speak = async move {
                 while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
-                    let Some(body) = answer(&asked) else { return std::future::pending().await };
-                    let status = if body.starts_with("{\"error\"") { 400 } else { 200 };
+                    let Some((status, body)) = answer(&asked) else {
+                        return std::future::pending().await;
+                    };
                     let content_type = "application/json".to_owned();
                     let response = RestResponse { status, content_type, body: body.into() };
                     if connection.sender.send(RestMessage::Response(response)).await.is_err() {

@@ -139,9 +139,13 @@ async fn work(
                 tell(format!("{}: {} for some seconds", probe.setting, probe.to));
                 match borrowed.set(&probe.setting, &probe.found, &probe.to).await {
                     Ok(()) => {}
-                    Err(error @ Error::ChangedMeanwhile { .. }) => {
-                        prober.give_up(&error.to_string());
-                    }
+                    // What looking showed is told all the same.
+                    Err(
+                        error @ (Error::ChangedMeanwhile { .. }
+                        | Error::Refused { .. }
+                        | Error::Unauthorized { .. }
+                        | Error::Forbidden { .. }),
+                    ) => prober.give_up(&error.to_string()),
                     Err(error) => return Err(usage(&error)),
                 }
             }
@@ -155,6 +159,75 @@ async fn work(
                     false => prober.give_up(&left.join("; ")),
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use insight::diagnosis::diagnose;
+    use insight::diagnosis::probe::Reading;
+    use rest::RestRequest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::live::connect;
+    use crate::live::fake_node::serve_refusing;
+
+    #[test]
+    fn where_a_change_is_refused_what_looking_showed_stays() {
+        for (status, word) in [(400, "must be <= 5"), (403, "forbidden")] {
+            world::virtual_world::run(1, async move |env| {
+                let (clock, began) = (env.clone(), env.now());
+                // A recovery at 9 MB/s.
+                let answer = move |asked: &RestRequest| {
+                    let ms = (clock.now() - began).as_millis() as u64 + 1000;
+                    let size = json!({ "total_in_bytes": 50_000_000_000_u64, "recovered_in_bytes": ms * 9000 });
+                    let recovery = json!({
+                        "id": 0, "type": "PEER", "stage": "INDEX", "start_time_in_millis": 1,
+                        "total_time_in_millis": ms, "source": { "name": "a" }, "target": { "name": "b" },
+                        "index": { "size": size },
+                    });
+                    let body = match asked.path.split('?').next() {
+                        Some("/_recovery") => json!({ "logs": { "shards": [recovery] } }),
+                        Some("/_cluster/settings") => json!({ "persistent": {}, "transient": {} }),
+                        _ => json!({
+                            "cluster_name": "c", "cluster_uuid": "u", "status": "yellow", "number_of_nodes": 0,
+                            "initializing_shards": 1, "relocating_shards": 0, "unassigned_shards": 0,
+                            "version": { "number": "2.19.1", "distribution": "opensearch" },
+                        }),
+                    };
+                    let refused =
+                        json!({ "error": { "type": "refused", "reason": "must be <= 5" } });
+                    Some(match asked.method == "PUT" {
+                        true => (status, refused.to_string()),
+                        false => (200, body.to_string()),
+                    })
+                };
+                let (url, _node) = serve_refusing(&env, answer).await;
+                let (urls, args) = ([url], ConnectArgs::default());
+                let sampler = connect(&env, &urls, &args).await.unwrap();
+                let mut looking = Looking::new(sampler, Duration::from_secs(1));
+                looking.look_for(Duration::from_secs(10)).await.unwrap();
+                let mut found = diagnose(&looking.series());
+                let before = found.findings.clone();
+                let dir = tempfile::tempdir().unwrap();
+                let journal = dir.path().join("changes.jsonl");
+                probe_unrecorded(&env, &mut looking, &mut found, &urls, &args, &journal)
+                    .await
+                    .unwrap();
+                assert!(!before.is_empty() && found.findings == before, "{found:#?}");
+                let given_up = |reading: &Reading| matches!(reading, Reading::GivenUp(why) if why.contains(word));
+                assert!(!found.probes.is_empty(), "{found:#?}");
+                assert!(
+                    found.probes.iter().all(|one| given_up(&one.reading)),
+                    "{:#?}",
+                    found.probes
+                );
+                assert!(!journal.exists(), "nothing is left to put back");
+            });
         }
     }
 }
