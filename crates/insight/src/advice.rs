@@ -231,7 +231,7 @@ impl Held<'_> {
         } else if has("repository.") {
             Knobs::RESTORE
         } else {
-            Knobs::of_peers("opensearch")
+            Knobs::PEERS
         }
     }
 
@@ -281,10 +281,11 @@ impl Held<'_> {
             let formula = format!("{most} chunks / {chunks}");
             return Some((lift, f64::from(most) / f64::from(chunks), formula));
         }
-        let to = units::show_size_setting((chunk as f64 * RAISE_CHUNK) as u64);
+        let larger = knobs.larger_chunk(chunk as f64, RAISE_CHUNK)?;
+        let to = units::show_size_setting(larger);
         let formula = format!("{to} / {}", units::show_size_setting(chunk));
         let lift = self.setting(knobs.chunk.0?, knobs.chunk.1, to, "move larger chunks");
-        Some((lift, RAISE_CHUNK, formula))
+        Some((lift, larger as f64 / chunk as f64, formula))
     }
 
     fn more_slots(&self) -> (Lift, f64, String) {

@@ -102,6 +102,14 @@ pub struct Identity {
     pub version: String,
 }
 
+impl Identity {
+    /// Its major and minor version; none where it does not say them.
+    pub fn release(&self) -> Option<(u32, u32)> {
+        let mut parts = self.version.split('.').map_while(|part| part.parse().ok());
+        parts.next().zip(parts.next())
+    }
+}
+
 /// The flavour of a cluster that does not say what it is.
 pub const UNKNOWN_FLAVOUR: &str = "unknown";
 
@@ -169,6 +177,12 @@ impl Recovery {
     /// Whether it copies files from another node or a repository, rather than opening what is on its own disk.
     pub fn copies_files(&self) -> bool {
         !matches!(self.kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE")
+    }
+
+    /// Whether its files take the way of another one's: from the same node or repository to the same node.
+    pub fn is_on_path_of(&self, other: &Recovery) -> bool {
+        (&self.source, &self.repository, &self.target)
+            == (&other.source, &other.repository, &other.target)
     }
 
     /// The repository whose snapshot is restored; none of a recovery from remote, which has one in name alone.

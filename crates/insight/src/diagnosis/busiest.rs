@@ -1,5 +1,7 @@
 //! The limiter that lets most through: where a probe has most to see.
 
+use record::observation::Recovery;
+
 use super::copying::Copying;
 use super::knobs::Knobs;
 use super::series::{MS_PER_S, Series, Transfer};
@@ -9,7 +11,9 @@ const LATEST: usize = 5;
 
 /// A node, and what its recoveries of one kind do together.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Busiest {
+pub(crate) struct Busiest<'a> {
+    /// One of them.
+    pub(crate) recovery: &'a Recovery,
     pub(crate) node: String,
     pub(crate) node_bytes_per_s: f64,
     pub(crate) limit_bytes_per_s: Option<f64>,
@@ -20,7 +24,7 @@ pub(crate) struct Busiest {
 
 /// Of the recoveries that copy files in the latest looks, the busiest; none where nothing moves: then there is no rate
 /// that a probe could change.
-pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
+pub(crate) fn busiest<'a>(series: &Series<'a>) -> Option<Busiest<'a>> {
     let latest = series.tail(LATEST);
     let transfers = latest.transfers();
     let is_copying = |transfer: &&Transfer<'_>| transfer.share_in("INDEX") > 0.0;
@@ -43,6 +47,7 @@ pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
         all.iter().filter(shares).map(|copying| copying.in_flight_bytes).sum();
     let rate: f64 = all.iter().filter(shares).map(|copying| copying.rate_bytes_per_s).sum();
     Some(Busiest {
+        recovery: found.transfer.last(),
         node: found.node.clone(),
         node_bytes_per_s: found.node_bytes_per_s,
         limit_bytes_per_s: found.limit_bytes_per_s,
@@ -53,7 +58,7 @@ pub(crate) fn busiest(series: &Series<'_>) -> Option<Busiest> {
 
 #[cfg(test)]
 mod tests {
-    use record::observation::{Observation, Recovery};
+    use record::observation::Observation;
 
     use super::*;
 

@@ -179,7 +179,7 @@ impl<'s, 'a> Among<'s, '_, 'a> {
         let same = self.all.iter().filter(|other| {
             let other = other.last();
             [SOURCE, TARGET].iter().any(|end| end(other) == Some(node))
-                && Knobs::of(other, self.series.flavour()).rate == self.knobs.rate
+                && Knobs::of(other, self.series).rate == self.knobs.rate
         });
         same.filter_map(what).sum()
     }
@@ -264,7 +264,7 @@ impl<'s, 'a> Copying<'s, 'a> {
         all: &[Transfer<'a>],
     ) -> Option<Self> {
         let rate_bytes_per_s = transfer.bytes_per_s()?;
-        let knobs = Knobs::of(transfer.last(), series.flavour());
+        let knobs = Knobs::of(transfer.last(), series);
         let among = Among { series, transfer, all, knobs };
         let (node, node_bytes_per_s) = among.busier_end(rate_bytes_per_s);
         let (chunk_bytes, chunk_count) = (knobs.chunk_bytes(series), knobs.chunk_count(series));

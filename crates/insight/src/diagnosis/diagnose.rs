@@ -145,7 +145,7 @@ fn of_recoveries<'s, 'a>(
             Judged::Healthy(sentence) => healthy.push(sentence),
         }
     }
-    let mut findings = joined(held, series.flavour());
+    let mut findings = joined(held, series);
     if findings.is_empty() && healthy.is_empty() {
         findings.extend(recovery::just_begun(series));
     }
@@ -154,13 +154,13 @@ fn of_recoveries<'s, 'a>(
 
 /// What holds recoveries on a path holds the others between the same nodes as well, and what a node's limiter holds are
 /// all that pass it: those without a cause of their own become its subjects. A replay is a copy's own.
-fn joined(held: Vec<(&Recovery, Finding)>, flavour: &str) -> Vec<Finding> {
+fn joined(held: Vec<(&Recovery, Finding)>, series: &Series<'_>) -> Vec<Finding> {
     let (without, mut findings): (Vec<_>, Vec<_>) =
         held.into_iter().partition(|(_, finding)| finding.is_without_a_cause());
     for (recovery, finding) in without {
         let holds = |(other, known): &&mut (&Recovery, Finding)| {
-            (is_on_path_of(recovery, other) && is_of_path(known.class))
-                || passes_limiter(recovery, known, flavour)
+            (recovery.is_on_path_of(other) && is_of_path(known.class))
+                || passes_limiter(recovery, known, series)
         };
         let strongest = findings
             .iter_mut()
@@ -174,18 +174,14 @@ fn joined(held: Vec<(&Recovery, Finding)>, flavour: &str) -> Vec<Finding> {
     findings.into_iter().map(|(_, finding)| finding).collect()
 }
 
-fn is_on_path_of(one: &Recovery, other: &Recovery) -> bool {
-    (&one.source, &one.repository, &one.target) == (&other.source, &other.repository, &other.target)
-}
-
 fn is_of_path(class: Class) -> bool {
     !matches!(class, Class::Unknown | Class::OperationReplay | Class::MergeThrottle)
 }
 
 /// Whether a recovery passes the limiter that was found to hold another one.
-fn passes_limiter(recovery: &Recovery, known: &Finding, flavour: &str) -> bool {
+fn passes_limiter(recovery: &Recovery, known: &Finding, series: &Series<'_>) -> bool {
     let setting = known.lift.as_ref().and_then(|lift| lift.setting.as_deref());
-    let own = Knobs::of(recovery, flavour).rate.map(|(name, _)| name);
+    let own = Knobs::of(recovery, series).rate.map(|(name, _)| name);
     let ends = [&recovery.source, &recovery.target];
     known.class == Class::RateLimit
         && setting.is_some()

@@ -1,6 +1,7 @@
 //! A finding: what holds, the evidence for it, what lifts it, and what that would bring.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use record::observation::{Scope, Setting};
 use record::units::parse_size;
@@ -86,6 +87,11 @@ impl Finding {
     /// Whether it says only that a recovery goes slowly, and nothing of why.
     pub(super) fn is_without_a_cause(&self) -> bool {
         self.class == Class::Unknown && !self.is_of_a_standstill()
+    }
+
+    /// Whether all that it holds is among the recoveries of these names.
+    pub(super) fn is_of(&self, names: &BTreeSet<String>) -> bool {
+        !self.subjects.is_empty() && self.subjects.iter().all(|subject| names.contains(subject))
     }
 
     /// Whether another finding has the same cause in the same place.

@@ -5,13 +5,16 @@ use record::units;
 
 use super::series::Series;
 
+/// The first release of Elasticsearch that is known to take 8 chunks in flight; 7.10 takes 5.
+const MORE_CHUNKS_FROM: (u32, u32) = (7, 16);
+
 /// Settings of one kind of recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Knobs {
     /// The limiter, and its default.
     pub rate: Option<(&'static str, &'static str)>,
-    /// Chunk size: its setting, where it can be set, and its default.
-    pub chunk: (Option<&'static str>, &'static str),
+    /// Chunk size: its setting, where it can be set, its default, and how many bytes it may be.
+    pub chunk: (Option<&'static str>, &'static str, u64),
     /// Chunks in flight, their default, and how many there may be; none where no setting rules them.
     pub chunks: Option<(&'static str, &'static str, u32)>,
 }
@@ -20,14 +23,14 @@ impl Knobs {
     /// The settings of a recovery from remote through cross-cluster replication.
     pub const REMOTE: Knobs = Knobs {
         rate: Some(("ccr.indices.recovery.max_bytes_per_sec", "40mb")),
-        chunk: (Some("ccr.indices.recovery.chunk_size"), "1mb"),
+        chunk: (Some("ccr.indices.recovery.chunk_size"), "1mb", 1 << 30),
         chunks: Some(("ccr.indices.recovery.max_concurrent_file_chunks", "5", 10)),
     };
 
     /// The same through OpenSearch's plugin.
     pub const PLUGIN: Knobs = Knobs {
         rate: None,
-        chunk: (Some("plugins.replication.follower.index.recovery.chunk_size"), "10mb"),
+        chunk: (Some("plugins.replication.follower.index.recovery.chunk_size"), "10mb", 1 << 30),
         chunks: Some((
             "plugins.replication.follower.index.recovery.max_concurrent_file_chunks",
             "5",
@@ -39,12 +42,19 @@ impl Knobs {
     /// and then that of the repository.
     pub const RESTORE: Knobs = Knobs {
         rate: Some(("indices.recovery.max_bytes_per_sec", "40mb")),
-        chunk: (None, ""),
+        chunk: (None, "", 0),
         chunks: None,
     };
 
+    /// The settings of a recovery from another copy of the same cluster, where nothing is known of the release.
+    pub const PEERS: Knobs = Knobs {
+        rate: Some(("indices.recovery.max_bytes_per_sec", "40mb")),
+        chunk: (Some("indices.recovery.chunk_size"), "512kb", 100 << 20),
+        chunks: Some(("indices.recovery.max_concurrent_file_chunks", "2", 5)),
+    };
+
     /// The settings that rule a recovery.
-    pub fn of(recovery: &Recovery, flavour: &str) -> Knobs {
+    pub fn of(recovery: &Recovery, series: &Series<'_>) -> Knobs {
         let repository = recovery.repository.as_deref().unwrap_or_default();
         if repository.starts_with("_ccr_") {
             return Knobs::REMOTE;
@@ -53,23 +63,25 @@ impl Knobs {
             return Knobs::PLUGIN;
         }
         match repository {
-            "" => Knobs::of_peers(flavour),
+            "" => Knobs::of_peers(series),
             _ => Knobs::RESTORE,
         }
     }
 
     /// The settings of a recovery from another copy of the same cluster.
-    pub fn of_peers(flavour: &str) -> Knobs {
-        let is_elasticsearch = flavour == "elasticsearch";
-        Knobs {
-            rate: Some(("indices.recovery.max_bytes_per_sec", "40mb")),
-            chunk: ((!is_elasticsearch).then_some("indices.recovery.chunk_size"), "512kb"),
-            chunks: Some((
-                "indices.recovery.max_concurrent_file_chunks",
-                "2",
-                if flavour == "opensearch" { 5 } else { 8 },
-            )),
+    fn of_peers(series: &Series<'_>) -> Knobs {
+        let mut knobs = Knobs::PEERS;
+        let Some(cluster) = series.last().map(|look| &look.cluster) else { return knobs };
+        let is_elasticsearch = cluster.flavour == "elasticsearch";
+        if is_elasticsearch {
+            knobs.chunk.0 = None;
         }
+        if cluster.flavour == "narrows"
+            || (is_elasticsearch && cluster.release() >= Some(MORE_CHUNKS_FROM))
+        {
+            knobs.chunks = knobs.chunks.map(|(name, default, _)| (name, default, 8));
+        }
+        knobs
     }
 
     /// Bytes a second that the limiter of a node lets through; none without a limit.
@@ -84,7 +96,7 @@ impl Knobs {
         if scheduler(series) == Some("adaptive") {
             return None;
         }
-        let (name, default) = self.chunk;
+        let (name, default, _) = self.chunk;
         let value = name.map_or(default, |name| series.value_or_default(name, default));
         Some(units::parse_size(value).ok().filter(|bytes| *bytes > 0)? as f64)
     }
@@ -93,6 +105,12 @@ impl Knobs {
     pub fn chunk_setting(&self, series: &Series<'_>) -> Option<&'static str> {
         let is_there = |name: &&str| series.setting(name).is_some() || !series.tells_defaults();
         self.chunk.0.filter(is_there)
+    }
+
+    /// Bytes of a chunk so many times as large, or of the largest that the setting takes; none where it is no larger.
+    pub fn larger_chunk(&self, bytes: f64, times: f64) -> Option<u64> {
+        let to = ((bytes * times) as u64).min(self.chunk.2);
+        (to as f64 > bytes).then_some(to)
     }
 
     /// The setting of chunks in flight, its default, and how many there may be; none where a scheduler chooses them, or

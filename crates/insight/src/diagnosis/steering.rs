@@ -202,7 +202,7 @@ fn levers(series: &Series<'_>, last: &Observation) -> Vec<Lever> {
     };
     let goes_on = |recovery: &&Recovery| !recovery.ended && recovery.copies_files();
     for recovery in last.recoveries.iter().filter(goes_on) {
-        let knobs = Knobs::of(recovery, flavour);
+        let knobs = Knobs::of(recovery, series);
         if let Some(rate) = knobs.rate {
             add(rate, Role::Rate, None, false);
         }

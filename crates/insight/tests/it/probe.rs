@@ -4,7 +4,7 @@
 use crate::common::{MB, case, recovery, rtt, settings};
 use insight::diagnosis::probe::{Kind, ProbeResult, Prober, Reading, Step, apply, plan};
 use insight::diagnosis::{Class, Diagnosis, Finding, Series, diagnose};
-use record::observation::{AnswerTime, Decision, Observation, RoundTrip, WaitingCopy};
+use record::observation::{AnswerTime, Decision, Observation, Recovery, RoundTrip, WaitingCopy};
 use record::units::parse_size;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -421,6 +421,95 @@ fn one_more_slot_brings_more_or_is_shared() {
         let slots = found.findings.iter().find(|f| f.class == Class::AllocationSlots).unwrap();
         assert_eq!(slots.strength, strength, "{slots:#?}");
     }
+}
+
+/// Ten looks, a second apart.
+fn looks(at: impl Fn(u64) -> Observation) -> Vec<(f64, Observation)> {
+    (0..=10).map(|s| (s as f64 * 1e3, at(s))).collect()
+}
+
+/// The diagnosis after a probe of a kind that showed nothing to follow.
+fn stays(looks: &[(f64, Observation)], kind: Kind) -> Diagnosis {
+    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let mut diagnosis = diagnose(&series);
+    let probe = plan(&series, &diagnosis).into_iter().find(|probe| probe.kind == kind);
+    let probe = probe.unwrap_or_else(|| panic!("{kind:?} is not planned: {diagnosis:#?}"));
+    let (before, during, elasticity, reading) = (None, None, None, Reading::Stays);
+    let result = ProbeResult { probe, before, during, elasticity, reading };
+    apply(&mut diagnosis, vec![result], &series);
+    diagnosis
+}
+
+/// The class of what holds an index, and whether a probe said so.
+#[track_caller]
+fn held(diagnosis: &Diagnosis, index: &str) -> (Class, bool) {
+    let found = diagnosis.findings.iter().find(|f| f.subjects[0].starts_with(index));
+    let found = found.unwrap_or_else(|| panic!("nothing holds {index}: {diagnosis:#?}"));
+    (found.class, found.evidence.iter().any(|line| line.api == "probe"))
+}
+
+#[test]
+fn a_brake_says_nothing_of_what_other_limiters_hold() {
+    let limited = |index, s: u64, source: Option<&str>, target: &str| {
+        let one = recovery(index, s, 39 * MB);
+        let (source, target) = (source.map(str::to_owned), Some(target.to_owned()));
+        Recovery { source, target, target_throttle_ms: Some(s * 900), ..one }
+    };
+    let others = looks(|s| {
+        let mut look = case(s, 30 * MB);
+        let restore = recovery("restored", s, 10 << 20);
+        let (kind, target) = ("SNAPSHOT".to_owned(), Some("b".to_owned()));
+        let repository = Some("backup".to_owned());
+        look.recoveries.push(Recovery { kind, source: None, repository, target, ..restore });
+        look.restore_limits = [("backup".to_owned(), "10mb".to_owned())].into();
+        let remote = limited("remote", s, None, "d");
+        look.recoveries.push(Recovery { repository: Some("_ccr_eu".into()), ..remote });
+        look.recoveries.push(limited("elsewhere", s, Some("e"), "f"));
+        look
+    });
+    let found = stays(&others, Kind::Brake);
+    for index in ["restored", "remote", "elsewhere"] {
+        assert_eq!(held(&found, index), (Class::RateLimit, false), "{index}: {found:#?}");
+    }
+    assert!(held(&found, "i[").1, "{found:#?}");
+    let own = looks(|s| {
+        let recoveries = vec![limited("i", s, Some("a"), "b")];
+        Observation { recoveries, ..case(s, 0) }
+    });
+    assert_eq!(held(&stays(&own, Kind::Brake), "i["), (Class::Unknown, true));
+}
+
+/// Near nodes and far ones beside each other: those near gain nothing by more in flight.
+#[test]
+fn chunks_on_one_path_say_nothing_of_another_one() {
+    let both = looks(|s| {
+        let mut look = case(s, 20 * MB);
+        let far = recovery("far", s, 3 * MB);
+        look.recoveries.push(Recovery { target: Some("z".into()), ..far });
+        let trip = |to: &str, rtt_ms| RoundTrip { from: "a".into(), to: to.into(), rtt_ms };
+        look.round_trips = vec![trip("b", 0.2), trip("z", 340.0)];
+        look
+    });
+    let found = stays(&both, Kind::Chunks);
+    assert_eq!(held(&found, "far"), (Class::Latency, false), "{found:#?}");
+    assert!(held(&found, "i[").1, "{found:#?}");
+}
+
+#[test]
+fn chunks_grow_no_further_than_they_may() {
+    let step = |size: &str| {
+        let looks = looks(|s| {
+            let settings = settings(&[(CHUNKS, "5"), ("indices.recovery.chunk_size", size)]);
+            Observation { settings, ..case(s, 9 * MB) }
+        });
+        let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+        let probes = plan(&series, &diagnose(&series));
+        let probe = probes.into_iter().find(|probe| probe.kind == Kind::Chunks);
+        probe.map(|probe| (probe.to, probe.factor))
+    };
+    assert_eq!(step("32mb"), Some(("64mb".to_owned(), 2.0)));
+    assert_eq!(step("64mb"), Some(("100mb".to_owned(), 1.5625)));
+    assert_eq!(step("100mb"), None);
 }
 
 #[test]

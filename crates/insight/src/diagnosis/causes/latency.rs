@@ -171,18 +171,19 @@ fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
         return Some((lift, f64::from(most) / count, format!("{most} chunks / {count:.0}")));
     }
     let chunk_bytes = knobs.chunk_bytes(series)?;
-    let Some(name) = knobs.chunk_setting(series) else {
-        let action = "chunks are at their most and their size is fixed: recover more shards side by side \
+    let larger = knobs.larger_chunk(chunk_bytes, RAISE_CHUNK.value);
+    let Some((name, larger)) = knobs.chunk_setting(series).zip(larger) else {
+        let action = "chunks are at their most and no larger ones are to be had: recover more shards side by side \
                       (cluster.routing.allocation.node_concurrent_recoveries)";
         let formula = "twice the shards side by side / 1".to_owned();
         return Some((Lift::action(action), RAISE_SHARDS.value, formula));
     };
     let found = series.setting_or_default(name, knobs.chunk.1);
-    let to = show_size_setting((chunk_bytes * RAISE_CHUNK.value) as u64);
+    let to = show_size_setting(larger);
     let formula = format!("{to} / {}", show_size_setting(chunk_bytes as u64));
     let lift = Lift::setting(name, found, Some(to), "move larger chunks");
     let lift = lift.with_default(Some(knobs.chunk.1));
-    Some((lift, RAISE_CHUNK.value, formula))
+    Some((lift, larger as f64 / chunk_bytes, formula))
 }
 
 /// What binds once latency does not.

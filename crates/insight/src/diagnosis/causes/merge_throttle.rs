@@ -18,7 +18,7 @@ use crate::diagnosis::threshold::{STAGE, Threshold, VERDICT, at};
 /// Merges hold indexing back for this share of the time.
 const MERGES: Threshold = at("merge throttle time over wall time", 0.2);
 /// The first release of Elasticsearch that is known to let a replay pass.
-const PASSES_FROM: &str = "7.10";
+const PASSES_FROM: (u32, u32) = (7, 10);
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -36,12 +36,8 @@ pub(super) static CAUSE: Cause = Cause {
 
 /// Whether a replay is known to go on however much merges hold indexing back.
 fn passes(cluster: &Identity) -> bool {
-    let release = |version: &str| {
-        let mut parts = version.split('.').map_while(|part| part.parse::<u32>().ok());
-        parts.next().zip(parts.next())
-    };
     match cluster.flavour.as_str() {
-        "elasticsearch" => release(&cluster.version) >= release(PASSES_FROM),
+        "elasticsearch" => cluster.release() >= Some(PASSES_FROM),
         flavour => flavour != UNKNOWN_FLAVOUR,
     }
 }

@@ -77,7 +77,8 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let action = "spread the work over more threads; look at transport.compress";
     let of_setting = |(setting, default, most): (&str, &str, u32)| {
         let found = recovery.series.setting_or_default(setting, default);
-        let to = (found.value != most.to_string()).then(|| most.to_string());
+        let is_below = recovery.chunk_count.is_none_or(|count| count < f64::from(most));
+        let to = is_below.then(|| most.to_string());
         Lift::setting(setting, found, to, action).with_default(Some(default))
     };
     let chunks = recovery.knobs.chunks_setting(recovery.series);

@@ -1,5 +1,7 @@
 //! How the results of probes change a diagnosis that was made from looks alone.
 
+use std::collections::BTreeSet;
+
 use super::result::{Kind, ProbeResult, Reading};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::standstills;
@@ -25,12 +27,17 @@ pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Seri
             .extend(finding.subjects.iter().find_map(|subject| standstills.get(subject)).cloned());
     }
     for result in &results {
-        match (result.probe.kind, &result.reading) {
-            (_, Reading::Open(_) | Reading::GivenUp(_)) => {}
-            (Kind::Brake, reading) => brake(diagnosis, result, *reading == Reading::Follows),
-            (Kind::Lull, reading) => lull(diagnosis, result, *reading == Reading::Follows),
-            (Kind::Chunks, reading) => chunks(diagnosis, result, *reading == Reading::Follows),
-            (Kind::Slots, reading) => slots(diagnosis, result, *reading == Reading::Follows),
+        let follows = match result.reading {
+            Reading::Open(_) | Reading::GivenUp(_) => continue,
+            Reading::Follows => true,
+            Reading::Stays => false,
+        };
+        let measured = result.probe.meter.measured(series);
+        match result.probe.kind {
+            Kind::Brake => brake(diagnosis, result, &measured, follows),
+            Kind::Lull => lull(diagnosis, result, follows),
+            Kind::Chunks => chunks(diagnosis, result, &measured, follows),
+            Kind::Slots => slots(diagnosis, result, follows),
         }
     }
     diagnosis.probes = results;
@@ -47,6 +54,21 @@ fn confirm(finding: &mut Finding, result: &ProbeResult) {
     finding.strength = finding.strength.max(CONFIRMED.value);
     finding.evidence.push(evidence(result));
     finding.doubt = None;
+}
+
+/// Findings on nothing but what was measured, by class.
+fn of_measured<'d>(
+    diagnosis: &'d mut Diagnosis,
+    measured: &'d BTreeSet<String>,
+    classes: &'static [Class],
+) -> impl Iterator<Item = &'d mut Finding> {
+    of_class(diagnosis, classes).filter(move |finding| finding.is_of(measured))
+}
+
+/// Whether the setting that was changed is the one that lifts it: another limiter, or a repository's, is another limit.
+fn is_lifted_by(finding: &Finding, result: &ProbeResult) -> bool {
+    let setting = finding.lift.as_ref().and_then(|lift| lift.setting.as_ref());
+    setting == Some(&result.probe.setting)
 }
 
 fn of_class<'d>(
@@ -75,17 +97,25 @@ fn reclassify(finding: &mut Finding, class: Class, sentence: String, result: &Pr
     finding.evidence.push(evidence(result));
 }
 
-fn brake(diagnosis: &mut Diagnosis, result: &ProbeResult, holds: bool) {
+fn brake(
+    diagnosis: &mut Diagnosis,
+    result: &ProbeResult,
+    measured: &BTreeSet<String>,
+    holds: bool,
+) {
     let setting = &result.probe.setting;
+    let limits = of_measured(diagnosis, measured, &[Class::RateLimit]);
+    let limits = limits.filter(|finding| is_lifted_by(finding, result));
     if !holds {
-        for finding in of_class(diagnosis, &[Class::RateLimit]) {
+        for finding in limits {
             let sentence = format!(
                 "{} pauses for its limiter, but a lower limit changes nothing, so the bottleneck is unknown",
                 finding.subjects.join(", ")
             );
             reclassify(finding, Class::Unknown, sentence, result);
         }
-        for finding in of_class(diagnosis, &[Class::Latency, Class::Bandwidth, Class::Unknown]) {
+        let others = &[Class::Latency, Class::Bandwidth, Class::Unknown];
+        for finding in of_measured(diagnosis, measured, others) {
             if finding.evidence.last().is_none_or(|line| line.api != "probe") {
                 finding.evidence.push(evidence(result));
             }
@@ -93,7 +123,7 @@ fn brake(diagnosis: &mut Diagnosis, result: &ProbeResult, holds: bool) {
         return;
     }
     let mut any = false;
-    for finding in of_class(diagnosis, &[Class::RateLimit]) {
+    for finding in limits {
         confirm(finding, result);
         any = true;
     }
@@ -109,7 +139,7 @@ fn brake(diagnosis: &mut Diagnosis, result: &ProbeResult, holds: bool) {
         Class::Disk,
         Class::NoisyNeighbour,
     ];
-    for finding in of_class(diagnosis, OTHERS) {
+    for finding in of_measured(diagnosis, measured, OTHERS) {
         let sentence =
             format!("the limiter of {} is the bottleneck: {setting}", result.probe.place);
         reclassify(finding, Class::RateLimit, sentence, result);
@@ -150,8 +180,13 @@ fn lull(diagnosis: &mut Diagnosis, result: &ProbeResult, own: bool) {
     }
 }
 
-fn chunks(diagnosis: &mut Diagnosis, result: &ProbeResult, gains: bool) {
-    for finding in of_class(diagnosis, &[Class::Latency, Class::ThreadCpu]) {
+fn chunks(
+    diagnosis: &mut Diagnosis,
+    result: &ProbeResult,
+    measured: &BTreeSet<String>,
+    gains: bool,
+) {
+    for finding in of_measured(diagnosis, measured, &[Class::Latency, Class::ThreadCpu]) {
         if gains {
             confirm(finding, result);
         } else {
@@ -162,7 +197,7 @@ fn chunks(diagnosis: &mut Diagnosis, result: &ProbeResult, gains: bool) {
             reclassify(finding, Class::Unknown, sentence, result);
         }
     }
-    for finding in of_class(diagnosis, &[Class::Unknown, Class::Bandwidth]) {
+    for finding in of_measured(diagnosis, measured, &[Class::Unknown, Class::Bandwidth]) {
         if finding.evidence.last().is_some_and(|line| line.field == result.probe.setting) {
             continue;
         }
@@ -184,7 +219,8 @@ fn chunks(diagnosis: &mut Diagnosis, result: &ProbeResult, gains: bool) {
 }
 
 fn slots(diagnosis: &mut Diagnosis, result: &ProbeResult, rises: bool) {
-    for finding in of_class(diagnosis, &[Class::AllocationSlots]) {
+    let of_slots = of_class(diagnosis, &[Class::AllocationSlots]);
+    for finding in of_slots.filter(|finding| is_lifted_by(finding, result)) {
         if rises {
             confirm(finding, result);
         } else {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use record::observation::{Observation, Recovery};
 
 use crate::diagnosis::knobs::Knobs;
-use crate::diagnosis::series::Series;
+use crate::diagnosis::series::{Series, Transfer};
 use crate::diagnosis::threshold::{Threshold, at};
 use crate::diagnosis::unanswered::tells_of_recoveries;
 
@@ -14,13 +14,39 @@ pub(super) const RATE_MS: Threshold = at("ms of a recovery whose own rate counts
 /// What is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Meter {
-    /// Bytes a second of all recoveries that pass the same limiter of a node, or of all recoveries if no node is named.
-    /// `steady` leaves out the steps in which one of them began or ended.
-    Together { node: Option<String>, knobs: Option<Knobs>, steady: bool },
+    /// Bytes a second of recoveries together. `steady` leaves out the steps in which one of them began or ended.
+    Together { whose: Whose, steady: bool },
     /// Bytes a second of each recovery by itself.
-    Each { knobs: Knobs },
+    Each { whose: Whose },
     /// Use of a node's disk or cores.
     Busy { node: String, disk: bool },
+}
+
+/// Which recoveries are measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Whose {
+    All,
+    /// Those that read from a node or write to it.
+    Node(String),
+    /// Those of them that pass the same limiter there.
+    Limiter(String, Knobs),
+    /// Those on the path of this one, which share its round trip.
+    Path(Box<Recovery>),
+}
+
+impl Whose {
+    fn counts(&self, recovery: &Recovery, series: &Series<'_>) -> bool {
+        let ends = || [&recovery.source, &recovery.target].into_iter().flatten();
+        let is_at = |node: &String| ends().any(|end| end == node);
+        match self {
+            Whose::All => true,
+            Whose::Node(node) => is_at(node),
+            Whose::Limiter(node, knobs) => {
+                is_at(node) && Knobs::of(recovery, series).rate == knobs.rate
+            }
+            Whose::Path(one) => recovery.is_on_path_of(one),
+        }
+    }
 }
 
 /// A span of time, in milliseconds of the series.
@@ -31,29 +57,33 @@ pub(super) struct Span {
 }
 
 impl Meter {
+    /// Names of the recoveries whose rates are measured: of others a result says nothing.
+    pub(super) fn measured(&self, series: &Series<'_>) -> BTreeSet<String> {
+        let (Meter::Together { whose, .. } | Meter::Each { whose }) = self else {
+            return BTreeSet::new();
+        };
+        let all = series.transfers().iter();
+        all.filter(|one| whose.counts(one.last(), series)).map(Transfer::name).collect()
+    }
+
     /// What was measured within a span. `born` leaves out recoveries that began before the span.
     pub(super) fn samples(&self, series: &Series<'_>, span: Span, born: bool) -> Vec<f64> {
         let within = |t_ms: f64| t_ms >= span.from_ms && t_ms <= span.to_ms;
         let looks: Vec<_> =
             series.looks().iter().copied().filter(|(t_ms, _)| within(*t_ms)).collect();
         match self {
-            Meter::Together { node, knobs, steady } => {
-                let counts = |recovery: &Recovery| {
-                    let ends = [&recovery.source, &recovery.target];
-                    node.as_ref().is_none_or(|node| ends.contains(&&Some(node.clone())))
-                        && knobs
-                            .is_none_or(|k| Knobs::of(recovery, series.flavour()).rate == k.rate)
-                };
+            Meter::Together { whose, steady } => {
+                let counts = |recovery: &Recovery| whose.counts(recovery, series);
                 looks.windows(2).filter_map(|pair| together(pair, &counts, *steady)).collect()
             }
-            Meter::Each { knobs } => {
+            Meter::Each { whose } => {
                 let before = series.looks().iter().filter(|(t_ms, _)| *t_ms < span.from_ms);
                 let known: BTreeSet<_> =
                     before.flat_map(|(_, look)| &look.recoveries).map(Recovery::key).collect();
                 let mut last: std::collections::BTreeMap<_, &Recovery> = Default::default();
                 for recovery in looks.iter().flat_map(|(_, look)| &look.recoveries) {
-                    let counts = Knobs::of(recovery, series.flavour()) == *knobs;
-                    if counts && !(born && known.contains(&recovery.key())) {
+                    if whose.counts(recovery, series) && !(born && known.contains(&recovery.key()))
+                    {
                         last.insert(recovery.key(), recovery);
                     }
                 }
@@ -135,7 +165,7 @@ mod tests {
         let told = [true, true, false, true, true].into_iter().zip(100_u64..);
         let looks: Vec<_> = told.map(|(told, s)| (s as f64 * 1e3, look(s, told))).collect();
         let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
-        let meter = Meter::Together { node: None, knobs: None, steady: false };
+        let meter = Meter::Together { whose: Whose::All, steady: false };
         let span = Span { from_ms: 0.0, to_ms: f64::INFINITY };
         assert_eq!(meter.samples(&series, span, false), [1e7, 1e7]);
     }
@@ -156,9 +186,12 @@ mod tests {
         };
         let looks = [look(1), look(2)];
         let series = Series::new([1e3, 2e3].into_iter().zip(&looks));
-        let knobs = Some(Knobs::of_peers(series.flavour()));
-        let meter = Meter::Together { node: Some("b".to_owned()), knobs, steady: true };
+        let whose = Whose::Limiter("b".to_owned(), Knobs::PEERS);
+        let meter = Meter::Together { whose, steady: true };
         let span = Span { from_ms: 0.0, to_ms: f64::INFINITY };
         assert_eq!(meter.samples(&series, span, false), [2e7]);
+        let whose = Whose::Path(Box::new(looks[0].recoveries[0].clone()));
+        let of_path = Meter::Together { whose, steady: true };
+        assert_eq!(of_path.samples(&series, span, false), [1e7]);
     }
 }

@@ -2,7 +2,7 @@
 
 use record::units::{parse_size, show_size_setting};
 
-use super::meter::Meter;
+use super::meter::{Meter, Whose};
 use super::result::{Kind, Probe};
 use crate::diagnosis::busiest::{Busiest, busiest};
 use crate::diagnosis::class::Class;
@@ -17,8 +17,6 @@ pub(super) const LULL: Threshold = at("share of the rate that a lull leaves", 0.
 /// recovers, or what recovers stands still: then there is no rate to measure.
 pub fn plan(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Probe> {
     let Some(busiest) = busiest(series) else { return Vec::new() };
-    let is_found =
-        |classes: &[Class]| diagnosis.findings.iter().any(|f| classes.contains(&f.class));
     let mut probes = Vec::new();
     probes.extend(brake(series, &busiest));
     let busy = diagnosis
@@ -30,21 +28,17 @@ pub fn plan(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Probe> {
         probes.extend(lull(series, &busiest, &finding.place, disk));
     }
     let path = [Class::Latency, Class::Bandwidth, Class::Unknown, Class::ThreadCpu];
-    if is_found(&path) {
-        probes.extend(chunks(series, &busiest));
-    }
-    if is_found(&[Class::AllocationSlots]) {
-        probes.extend(slots(series, diagnosis));
-    }
+    // Of what holds recoveries on other paths it would tell nothing.
+    let tells = |probe: &Probe| {
+        let measured = probe.meter.measured(series);
+        diagnosis.findings.iter().any(|f| path.contains(&f.class) && f.is_of(&measured))
+    };
+    probes.extend(chunks(series, &busiest).filter(tells));
+    probes.extend(slots(series, diagnosis));
     probes
 }
 
-/// The rate of a node while the same recoveries go on.
-fn steady(busiest: &Busiest) -> Meter {
-    Meter::Together { node: Some(busiest.node.clone()), knobs: Some(busiest.knobs), steady: true }
-}
-
-fn brake(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
+fn brake(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<Probe> {
     let (name, default) = busiest.knobs.rate?;
     let found = series.setting_or_default(name, default);
     // Whole kilobytes: a limit is written as a size.
@@ -60,11 +54,14 @@ fn brake(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
         later_only: false,
         place: busiest.node.clone(),
         passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),
-        meter: steady(busiest),
+        meter: Meter::Together {
+            whose: Whose::Limiter(busiest.node.clone(), busiest.knobs),
+            steady: true,
+        },
     })
 }
 
-fn lull(series: &Series<'_>, busiest: &Busiest, place: &str, disk: bool) -> Option<Probe> {
+fn lull(series: &Series<'_>, busiest: &Busiest<'_>, place: &str, disk: bool) -> Option<Probe> {
     let (name, default) = busiest.knobs.rate?;
     let kib = (busiest.node_bytes_per_s * LULL.value / 1024.0).ceil().max(1.0);
     Some(Probe {
@@ -80,13 +77,17 @@ fn lull(series: &Series<'_>, busiest: &Busiest, place: &str, disk: bool) -> Opti
     })
 }
 
-/// Twice the chunks in flight; where their number is at its maximum, chunks of twice the size.
-fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
+/// Twice the chunks in flight; where their number is at its maximum, chunks of twice the size, as far as that goes.
+fn chunks(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<Probe> {
     // A scheduler that chooses the number of chunks leaves nothing to probe.
     let count = busiest.knobs.chunk_count(series)?;
     // The field's engines read both when a recovery begins; the embedded one at each chunk.
     let later_only = series.flavour() != "narrows";
-    let meter = if later_only { Meter::Each { knobs: busiest.knobs } } else { steady(busiest) };
+    let whose = Whose::Path(Box::new(busiest.recovery.clone()));
+    let meter = match later_only {
+        true => Meter::Each { whose },
+        false => Meter::Together { whose, steady: true },
+    };
     let place = busiest.node.clone();
     let probe = |setting: &str, found, to, factor| Probe {
         kind: Kind::Chunks,
@@ -108,7 +109,8 @@ fn chunks(series: &Series<'_>, busiest: &Busiest) -> Option<Probe> {
     let (name, default) = (busiest.knobs.chunk_setting(series)?, busiest.knobs.chunk.1);
     let found = series.setting_or_default(name, default);
     let bytes = parse_size(&found.value).ok().filter(|bytes| *bytes > 0)?;
-    Some(probe(name, found, show_size_setting(bytes * 2), 2.0))
+    let to = busiest.knobs.larger_chunk(bytes as f64, 2.0)?;
+    Some(probe(name, found, show_size_setting(to), to as f64 / bytes as f64))
 }
 
 fn slots(series: &Series<'_>, diagnosis: &Diagnosis) -> Option<Probe> {
@@ -126,6 +128,6 @@ fn slots(series: &Series<'_>, diagnosis: &Diagnosis) -> Option<Probe> {
         place: String::new(),
         passes_in_ms: 0.0,
         // A further slot also fills the gaps between one recovery and the next, so steps with those count.
-        meter: Meter::Together { node: None, knobs: None, steady: false },
+        meter: Meter::Together { whose: Whose::All, steady: false },
     })
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use record::units::{parse_size, show_seconds};
 
-use super::meter::{Meter, Span};
+use super::meter::{Meter, Span, Whose};
 use super::result::{Elasticity, Kind, Probe, ProbeResult, Reading};
 use crate::diagnosis::series::{MS_PER_S, Series};
 use crate::diagnosis::threshold::{LIMIT_USED, Threshold, at};
@@ -245,8 +245,8 @@ impl Active {
             return Measured::NotYet;
         }
         if self.probe.kind == Kind::Lull {
-            let node = Some(self.probe.place.clone());
-            let rate = Meter::Together { node, knobs: None, steady: true };
+            let whose = Whose::Node(self.probe.place.clone());
+            let rate = Meter::Together { whose, steady: true };
             let rates = rate.samples(series, span, false);
             let kept = if during { &mut self.rates.1 } else { &mut self.rates.0 };
             kept.extend(rates);

@@ -63,6 +63,46 @@ fn chunks_at_their_most_leave_larger_ones_and_elasticsearch_has_none() {
     );
 }
 
+/// Elasticsearch takes 8 since 7.16; who does not say what it is may take no more than 5.
+#[test]
+fn no_more_chunks_are_advised_than_the_release_takes() {
+    for (flavour, version, most) in [
+        ("elasticsearch", "7.10.2", "5"),
+        ("elasticsearch", "7.17.0", "8"),
+        ("elasticsearch", "8.11.1", "8"),
+        ("elasticsearch", "", "5"),
+        ("opensearch", "2.19.1", "5"),
+        ("unknown", "", "5"),
+        ("narrows", "0.1.0", "8"),
+    ] {
+        let finding = only(&looks_at(9 * MB, |look, _| {
+            (look.cluster.flavour, look.cluster.version) = (flavour.into(), version.into());
+            look.round_trips = rtt(100.0);
+        }));
+        assert_eq!(finding.class, Class::Latency, "{flavour} {version}");
+        assert_eq!(finding.lift.unwrap().to.as_deref(), Some(most), "{flavour} {version}");
+    }
+}
+
+/// The setting takes no more than 100mb.
+#[test]
+fn chunks_are_advised_as_large_as_they_may_be() {
+    let at = |size: &str, rtt_ms: f64| {
+        only(&looks_at(9 * MB, |look, _| {
+            look.settings = settings(&[
+                ("indices.recovery.max_concurrent_file_chunks", "5"),
+                ("indices.recovery.chunk_size", size),
+            ]);
+            look.round_trips = rtt(rtt_ms);
+        }))
+    };
+    let larger = at("32mb", 18_000.0);
+    assert_eq!(larger.lift.unwrap().to.as_deref(), Some("100mb"));
+    assert_eq!(larger.gain.unwrap().factor, 100.0 / 32.0);
+    let lift = at("100mb", 56_000.0).lift.unwrap();
+    assert!(lift.setting.is_none() && lift.to.is_none(), "{lift:?}");
+}
+
 #[test]
 fn a_level_rate_that_the_round_trip_does_not_explain_is_the_path() {
     let looks = looks_at(12 * MB, |look, _| {
