@@ -60,7 +60,7 @@ pub fn read(path: &std::path::Path) -> Result<TwinPlan> {
     if !table.get("twin").is_some_and(toml::Value::is_table) {
         let path = path.display();
         let why = format!(
-            "{path} is no twin: it has no [twin]; `narrows what-if URL --save {path}` writes one"
+            "{path} is no twin: it has no [twin]; `narrows what-if URL --save twin.toml` writes one"
         );
         return Err(Error::Usage { why });
     }

@@ -97,7 +97,7 @@ pub(crate) struct Args {
     /// What the first copies of a node take besides that has just started; measured likewise.
     #[arg(long, value_name = "TIME", value_parser = parse_within)]
     first_copy: Option<Within>,
-    /// Writes the twin into this file: a plan, which can be changed, and asked where the cluster cannot be reached.
+    /// Writes the twin into FILE.toml: a plan, which can be changed, and asked where the cluster cannot be reached.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Hashes the names of nodes, zones and indices in what is saved; nothing is asked.
@@ -224,6 +224,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         return Err(Usage(text.to_owned()).into());
     }
     check_set_once(&args.settings)?;
+    args.save.as_deref().map_or(Ok(()), check_save)?;
     let (Import { mut plan, mut left_out, voters }, folder) = twin_of(args)?;
     check_filters(&plan, &args.settings)?;
     let written = twin::documents_per_s(&plan);
@@ -319,6 +320,19 @@ fn check_set_once(settings: &[(String, String)]) -> Result<(), Usage> {
         }
         None => Ok(()),
     }
+}
+
+/// A twin is saved as a plan, and takes the place of nothing but another twin.
+fn check_save(path: &Path) -> Result<(), Usage> {
+    let why = if path.extension().is_none_or(|ending| ending != "toml") {
+        "a twin is a plan, whose name ends in .toml"
+    } else if path.exists() && twin::read(path).is_err() {
+        "what is there is no twin, and would be lost"
+    } else {
+        return Ok(());
+    };
+    let path = path.display();
+    Err(Usage(format!("--save {path}: {why}; give another name, for example --save twin.toml")))
 }
 
 /// The file of a twin, where one is given and no cluster.

@@ -32,4 +32,5 @@ mod tracks;
 mod version;
 mod web;
 mod what_if;
+mod what_if_refused;
 mod what_if_waits;

@@ -57,7 +57,7 @@ pub(crate) fn twin() -> (tempfile::TempDir, PathBuf) {
     (dir, file)
 }
 
-fn asked(dir: &Path, args: &[&str]) -> Output {
+pub(crate) fn asked(dir: &Path, args: &[&str]) -> Output {
     let runs = dir.join("runs");
     let runs = runs.to_str().unwrap();
     narrows(&[&["what-if"], args, &["--runs", runs]].concat())
@@ -516,58 +516,4 @@ fn a_cluster_is_imported_read_only_and_asked_without_it() {
     assert!(nodes(&text).is_disjoint(&others), "no name is hashed twice alike: {others:?}");
     let run = narrows(&["run", hidden, "--on", "virtual", "--runs", dir.path().to_str().unwrap()]);
     assert_eq!(run.status.code(), Some(0), "{}", said(&run));
-}
-
-#[test]
-fn what_is_not_there_is_refused_by_name() {
-    let dir = tempfile::tempdir().unwrap();
-    for (args, says) in [
-        (&["http://127.0.0.1:1"][..], "--lose NODE"),
-        (&["http://127.0.0.1:1", "--drain", "a", "--down", "1m"], "--rolling-restart"),
-        (&["http://127.0.0.1:1", "--drain", "a", "--flush"], "--rolling-restart"),
-        (&["http://127.0.0.1:1", "--drain", "a", "--indexing", "5"], "--rolling-restart"),
-        (&["http://127.0.0.1:1", "--restart", "a", "--indexing", "much"], "0 to 10000000"),
-        (&["http://127.0.0.1:1", "--drain", "a", "--add", "1"], "cannot be used"),
-        (&["mine.toml", "--lose", "a"], "`narrows what-if URL --save mine.toml` writes a twin"),
-        (&["mine.toml", "--save", "hidden.toml", "--anonymous"], "give the cluster's URL"),
-        (&["http://127.0.0.1:1", "--lose", "a", "--draws", "0"], "1..=1000"),
-        (&["http://127.0.0.1:1", "--lose", "a", "--rtt", "5s"], "is 4 s at most"),
-        (
-            &["http://127.0.0.1:1", "--lose", "a", "--set", "index.number_of_replicas=2"],
-            "--replicas INDEX=N",
-        ),
-        (
-            &["http://127.0.0.1:1", "--lose", "a", "--set", "index.codec=best_compression"],
-            "a twin does not model index.codec",
-        ),
-        (
-            &["http://127.0.0.1:1", "--lose", "a", "--set", "cluster.routing.mine=9"],
-            "a twin has no setting cluster.routing.mine",
-        ),
-        (
-            &[
-                "http://127.0.0.1:1",
-                "--lose",
-                "a",
-                "--set",
-                "indices.recovery.max_bytes_per_sec=20mb",
-                "--set",
-                "indices.recovery.max_bytes_per_sec=40mb",
-            ],
-            "is given twice",
-        ),
-        (
-            &["http://127.0.0.1:1", "--lose", "a", "--set", "indices.recovery.max_byte=1mb"],
-            "did you mean",
-        ),
-        (&["http://127.0.0.1:1", "--lose", "a", "--link", "fast"], "12.5MB/s"),
-        (&["http://127.0.0.1:1", "--lose", "a", "--link", "400mb"], "\"400mb\" is not a rate"),
-        (&["http://127.0.0.1:1", "--lose", "a", "--disk-read", "fast"], "400mb"),
-        (&["http://127.0.0.1:1", "--lose", "a", "--replicas", "logs=2"], "cannot be used"),
-    ] {
-        let output = asked(dir.path(), args);
-        let answer = said(&output);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {answer}");
-        assert!(answer.contains(says), "{args:?}: {answer}");
-    }
 }
