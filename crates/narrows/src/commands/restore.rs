@@ -46,16 +46,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let but = match elsewhere.is_empty() {
             true => String::new(),
             false => format!(
-                "; there is one of {}: where that was killed and does not run, write `narrows restore RUN`",
-                elsewhere.join(", ")
+                "; there is one of {}: where that was killed and does not run, write `narrows restore {}`",
+                elsewhere.join(", "),
+                args.runs.join(&elsewhere[elsewhere.len() - 1]).display()
             ),
         };
         let dir = dir.display();
-        writeln!(
-            terminal::out(),
+        let nothing = format!(
             "nothing to put back: {dir} has no journal of changes, which goes once all is put back or kept as asked{but}"
-        )?;
-        return Ok(());
+        );
+        // Whoever names no run means the one that was killed, and nothing is put back of that.
+        if args.run == "last" && !elsewhere.is_empty() {
+            anyhow::bail!(nothing);
+        }
+        return Ok(writeln!(terminal::out(), "{nothing}")?);
     }
     world::real_world::run(0, async |env| {
         let (mut restored, mut failed) = (Vec::new(), Vec::new());

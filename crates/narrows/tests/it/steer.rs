@@ -99,7 +99,8 @@ fn after_kill_9_restore_puts_everything_back_and_another_one_may_steer() {
     let later = dir.path().join("99991231-235959-steer");
     std::fs::create_dir(&later).unwrap();
     std::fs::copy(left[0].with_file_name("manifest.json"), later.join("manifest.json")).unwrap();
-    failed(&restore("last", dir.path()), 0, &["nothing to put back", killed]);
+    let command = format!("`narrows restore {}`", dir.path().join(killed).display());
+    failed(&restore("last", dir.path()), 1, &["nothing to put back", &command]);
     assert_ne!(cluster.settings()[LIMIT], FOUND);
     let output = restore(killed, dir.path());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
