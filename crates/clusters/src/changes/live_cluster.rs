@@ -316,6 +316,11 @@ impl Unsettled {
         may_come_for(client, &self.journal, self.ends)
     }
 
+    /// A sentence for each setting that is what it was again.
+    pub fn again(&self) -> &[String] {
+        &self.done.again
+    }
+
     /// Removes indices, of which one that may be made yet is waited for, and waits meanwhile until no change comes any
     /// more, each of which is put back, too. Then it removes the journal. What someone else has changed is left; it
     /// returns a sentence for each. Errors leave the journal, so that it can be tried again.

@@ -77,6 +77,8 @@ impl ClusterSettings {
 /// What came of putting settings back.
 #[derive(Debug, Default)]
 pub struct PutBack {
+    /// A sentence for each setting that is what it was again.
+    pub again: Vec<String>,
     /// A sentence for each setting that someone else has changed since, which is left.
     pub left: Vec<String>,
     /// What the settings of each scope are to stay.
@@ -112,6 +114,7 @@ async fn put_back_these(
     for ((scope, rank), stays) in SCOPES.into_iter().zip(&mut done.stays) {
         let back = SettingsBack::of(journal, scope, there.at(scope), kept, which);
         done.refused = set(client, rank, &back.set).await?.or(done.refused);
+        done.again.extend(back.sentences());
         for (name, value) in back.again {
             done.refused = set_again(client, rank, &name, &value).await?.or(done.refused);
         }

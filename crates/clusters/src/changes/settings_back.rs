@@ -64,6 +64,12 @@ impl SettingsBack {
         }
         back
     }
+
+    /// A sentence for each setting that goes back, once that is done.
+    pub fn sentences(&self) -> impl Iterator<Item = String> {
+        let all = self.set.iter().chain(&self.again);
+        all.map(|(name, value)| format!("{name} is {} again", shown(value)))
+    }
 }
 
 fn shown(value: &SettingValue) -> String {
@@ -105,6 +111,8 @@ mod tests {
         let found = back(&changes, &[("a", "2mb"), ("b", "5")]);
         let set: Values = BTreeMap::from([("a".into(), Some("40mb".into())), ("b".into(), None)]);
         let (stays, again) = (set.clone(), Values::new());
+        let said: Vec<String> = found.sentences().collect();
+        assert_eq!(said, ["a is \"40mb\" again", "b is not set again"]);
         assert_eq!(found, SettingsBack { set: set.clone(), again, left: Vec::new(), stays });
         // Journal first, request second: killed after that, it may be made yet.
         let again = back(&changes, &[("a", "40mb")]);

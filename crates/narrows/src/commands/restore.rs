@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clusters::live::{Address, LiveClient};
-use clusters::{Credentials, Journal, PUT_BACK_PATIENCE, Unsettled, restore_command};
+use clusters::{Credentials, Journal, Unsettled, restore_command};
 use futures_util::future::join_all;
+use record::units::show_seconds;
 use world::Env;
 
 use crate::exit::Usage;
@@ -13,7 +14,9 @@ use crate::live::{ConnectArgs, broken_off, client, tell_left, tell_wait, usage};
 use crate::runs;
 use crate::terminal::{self, say};
 
+// The removal of an index takes its time: an answer is waited for as long as at the end of a run, unless told otherwise.
 #[derive(clap::Args)]
+#[command(mut_arg("timeout", |timeout| timeout.default_value("60s")))]
 pub(crate) struct Args {
     /// The run that was killed: its id, its directory, or "last".
     #[arg(default_value = "last")]
@@ -98,7 +101,13 @@ struct Restored {
 async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<Restored> {
     let journal = Journal::open(path)?;
     let hosts = hosts(&journal, path, args)?;
-    let client = client(env, &hosts, &args.connect, PUT_BACK_PATIENCE)?;
+    let timeout = args.connect.timeout();
+    let client = client(env, &hosts, &args.connect, timeout)?;
+    say!(
+        "narrows: {} is put back; each answer is waited for, {} at most",
+        hosts.join(","),
+        show_seconds(timeout.as_secs_f64())
+    );
     let again = restore_command(path.parent().unwrap_or(path), client.options());
     let unsettled = unless_told(&again, clusters::restore(&client, journal)).await?;
     Ok(Restored { client, hosts, again, unsettled })
@@ -109,10 +118,15 @@ impl Restored {
     async fn settle(self) -> anyhow::Result<()> {
         let Restored { client, hosts, again, unsettled } = self;
         tell_wait(unsettled.may_come_for(&client), &again);
+        let sentences = unsettled.again().to_vec();
         let left = unless_told(&again, unsettled.settle(&client)).await?;
         tell_left(&left);
+        let mut out = terminal::out();
+        for sentence in sentences {
+            writeln!(out, "{sentence}")?;
+        }
         let but = if left.is_empty() { "" } else { " but for what somebody else has changed" };
-        Ok(writeln!(terminal::out(), "{} is as it was{but}", hosts.join(","))?)
+        Ok(writeln!(out, "{} is as it was{but}", hosts.join(","))?)
     }
 }
 

@@ -160,6 +160,18 @@ fn both_clusters_of_a_run_are_put_back_before_either_is_waited_for() {
     assert!(!run.path().join("changes-leader.jsonl").exists());
 }
 
+#[test]
+fn a_cluster_that_is_silent_is_waited_for_as_long_as_is_said() {
+    let url = answering(|_| None);
+    let run = tempfile::tempdir().unwrap();
+    std::fs::write(run.path().join("manifest.json"), "{}").unwrap();
+    let head = json!({ "format": 2, "cluster_uuid": "u", "hosts": [url] });
+    std::fs::write(run.path().join("changes.jsonl"), format!("{head}\n")).unwrap();
+    let mut command = Command::new(BINARY);
+    let output = command.arg("restore").arg(run.path()).args(["--timeout", "1500ms"]).output();
+    failed(&output.unwrap(), 2, &["1.50 s at most", "within 1.5s"]);
+}
+
 /// A run's directory may come from somebody else, whose host would be handed the credentials.
 #[test]
 fn credentials_go_to_no_host_that_only_a_journal_names() {
