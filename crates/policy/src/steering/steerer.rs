@@ -195,7 +195,6 @@ impl Steering {
     }
 
     fn give_way(&mut self, at: Time, why: String) -> Decision {
-        self.guard.forgive();
         self.memory.suffered(at);
         let made = match std::mem::replace(&mut self.phase, Phase::Watching(at + SETTLE)) {
             Phase::Trying(trial) => Some(trial.made),
@@ -204,6 +203,7 @@ impl Steering {
         let Some(made) = made else {
             return Decision::Wait(format!("users suffer, and every setting is as it was: {why}"));
         };
+        self.guard.forgive();
         self.memory.suffered_with(at, &made);
         Decision::GiveWay(self.back(&made), why)
     }
@@ -346,7 +346,13 @@ impl Steering {
             && (look.foreground.is_idle() || self.guard.has_room(&look.foreground, STRIDE));
         let times = if is_bold { STRIDE } else { STEP };
         let to = raised(lever.role, now, times, most)
-            .ok_or_else(|| format!("{name} = {value} is as far as it may rise"))?;
+            .ok_or_else(|| match now > most {
+                true => {
+                    let most = text(lever.role, most);
+                    format!("{name} = {value} is above {most} already, as far as --max lets it rise")
+                }
+                false => format!("{name} = {value} is as far as it may rise"),
+            })?;
         let Some(hurt) = self.memory.hurt(name, to, look.at) else { return Ok(to) };
         let half = hurt.half_step(now);
         let to = half.and_then(|half| raised(lever.role, now, half, most.min(hurt.amount - 1)));

@@ -4,6 +4,9 @@ use insight::words;
 use policy::steering::{Back, Decision, Outcome, Proposal};
 use serde_json::{Value, json};
 
+/// How a line begins that tells of a cluster which does not answer. What its hosts say of that comes behind a colon.
+pub(super) const SILENT: &str = "the cluster does not answer";
+
 /// Something worth a line.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "there is one at a time, for a moment")]
@@ -135,12 +138,24 @@ impl<'a> Account<'a> {
 }
 
 impl Entry {
+    /// What it says of a cluster that does not answer, apart from what each host says; none where it is of anything
+    /// else.
+    fn silence(&self) -> Option<&str> {
+        match self {
+            Entry::Said { text, .. } if text.starts_with(SILENT) => text.split(':').next(),
+            _ => None,
+        }
+    }
+
     /// Whether it says nothing new after this one.
     fn is_again(&self, next: &Entry) -> bool {
         let decided = |entry: &Entry| match entry {
             Entry::Decided { decision, is_done } => Some((decision.clone(), *is_done)),
             Entry::Said { .. } => None,
         };
+        if let (Some(one), Some(other)) = (self.silence(), next.silence()) {
+            return one == other;
+        }
         match (decided(self), decided(next)) {
             // What would be set is the same while only the rate before is another.
             (Some((Decision::Set(one), false)), Some((Decision::Set(other), false))) => {

@@ -12,7 +12,7 @@ use record::observation::Observation;
 use record::units::show_seconds;
 use world::Time;
 
-use super::account::{Account, Entry};
+use super::account::{Account, Entry, SILENT};
 use super::changes::Changes;
 use super::guard::GuardQuery;
 use crate::live::{Looking, is_hopeless, usage};
@@ -170,7 +170,11 @@ impl Hand {
         if is_hopeless(&error) {
             return Err(usage(&error));
         }
-        account.tell(Entry::said("wait", format!("the cluster does not answer: {error}")))
+        // Nothing can be changed on a cluster that does not answer.
+        let goes_back = self.owed.as_ref().map_or_else(String::new, |(back, _)| {
+            format!(", and {} goes back to {} as soon as it does", back.setting, back.to)
+        });
+        account.tell(Entry::said("wait", format!("{SILENT}{goes_back}: {error}")))
     }
 
     /// Looks, and renews the lease where that takes long. None where users were unseen for too long, or where nobody
@@ -402,6 +406,28 @@ mod tests {
             let ending = hand.carry_out(&look, set, Some(&mut changes), &mut account).await;
             assert_eq!((ending.unwrap(), &*settings.borrow()), (None, &held));
             assert!(said.len() == 1 && said[0].contains("does not answer"), "{said:?}");
+            // What goes back once it answers is told once, whatever its hosts say meanwhile.
+            said.clear();
+            let mut write = |entry: &Entry| {
+                said.push(entry.text());
+                Ok(())
+            };
+            let mut account = Account::new(&mut write);
+            let silent = |reason: &str| Error::NotJson { path: "/".into(), reason: reason.into() };
+            hand.trouble(silent("one"), &mut account).unwrap();
+            let back = Back {
+                setting: "limit".to_owned(),
+                from: "80mb".to_owned(),
+                to: "40mb".to_owned(),
+                is_as_found: true,
+            };
+            let decision = Decision::GiveWay(back.clone(), "it is silent".to_owned());
+            hand.owed = Some((back, decision));
+            for reason in ["one", "another", "one"] {
+                hand.trouble(silent(reason), &mut account).unwrap();
+            }
+            let expected = "wait: the cluster does not answer, and limit goes back to 40mb as soon as it does: ";
+            assert!(said.len() == 2 && said[1].starts_with(expected), "{said:?}");
             for held in settings.borrow_mut().as_object_mut().unwrap().values_mut() {
                 *held = json!("they 1");
             }

@@ -122,7 +122,7 @@ async fn apply(
     let mut account = Account::new(&mut write_and_note);
     let mut ending = None;
     let ended = until_told(async {
-        lease(env, &mut changes, &holder(&dir), &mut account).await?;
+        lease(env, &mut changes, &holder(&dir), asked.span, &mut account).await?;
         let ends = asked.span.map(|span| env.now() + span);
         let mut last_ms: Option<f64> = None;
         let mut seen = |series: &Series<'_>, t_ms: f64| {
@@ -190,11 +190,13 @@ async fn lease(
     env: &Env,
     changes: &mut Changes,
     holder: &str,
+    span: Option<Duration>,
     account: &mut Account<'_>,
 ) -> anyhow::Result<()> {
     let mut waits = None;
     let taken = {
-        let tell = |other: &str| waits = Some(account.tell(Entry::said("wait", waiting(other))));
+        let mut said = |text: String| account.tell(Entry::said("wait", text));
+        let tell = |other: &str| waits = Some(said(waiting(other, span)));
         changes.take_lease(env, holder, tell).await
     };
     waits.unwrap_or(Ok(()))?;
@@ -212,9 +214,10 @@ async fn lease(
     account.tell(Entry::said("lease", text))
 }
 
-fn waiting(other: &str) -> String {
+fn waiting(other: &str, span: Option<Duration>) -> String {
     let expires = show_seconds(LEASE_EXPIRES.as_secs_f64());
-    format!("{other} steers this cluster; whether it lives will show within {expires}")
+    let counts = if span.is_some() { "; --for counts from then" } else { "" };
+    format!("{other} steers this cluster; whether it lives will show within {expires}{counts}")
 }
 
 /// A name unlike any other: the run, and a number that was drawn.
@@ -224,4 +227,15 @@ fn holder(dir: &Path) -> String {
     // Without it the name of the run and the process will do.
     let _ = getrandom::fill(&mut drawn);
     format!("{run}-{}-{:08x}", std::process::id(), u32::from_ne_bytes(drawn))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_that_begins_after_the_wait_for_another_one_is_said_to() {
+        assert!(waiting("they", Some(Duration::from_secs(3))).ends_with("; --for counts from then"));
+        assert!(!waiting("they", None).contains("--for"));
+    }
 }

@@ -51,6 +51,7 @@ fn never_above_what_the_user_says() {
     // A bound below what was found lowers nothing.
     let (mut sim, mut steering) = (Sim::new("40mb", "2"), within(LIMIT, "20mb"));
     assert_eq!(sim.steer(&mut steering, 60), []);
+    assert!(sim.waits(&mut steering).contains("= 40mb is above 20mb already, as far as --max"));
 }
 
 #[test]
