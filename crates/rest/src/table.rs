@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Reply, object_of};
 use super::error::bad_request;
-use super::names::matches;
+use super::names::{is_pattern, matches};
 use super::parameters::Query;
 use super::time_text::{size, span};
 use engine::transport::Result;
@@ -125,13 +125,19 @@ impl Table {
         }
     }
 
-    /// The columns that are shown, in the order asked for. Unknown ones are passed over, as in the field.
-    fn shown(&self, asked: Option<&str>) -> Vec<usize> {
+    /// The columns that are shown, in the order and under the names asked for; a pattern gives full names. Unknown
+    /// ones are passed over, as in the field.
+    fn shown<'a>(&self, asked: Option<&'a str>) -> Vec<(usize, &'a str)> {
         let all = || self.columns.iter().enumerate();
         let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
-            return all().filter(|(_, column)| column.is_default).map(|(at, _)| at).collect();
+            let default = all().filter(|(_, column)| column.is_default);
+            return default.map(|(at, column)| (at, column.name)).collect();
         };
-        let of = |pattern| all().filter(move |(_, column)| column.is(pattern)).map(|(at, _)| at);
+        let of = |pattern: &'a str| {
+            let name = move |column: &Column| if is_pattern(pattern) { column.name } else { pattern };
+            let found = all().filter(move |(_, column)| column.is(pattern));
+            found.map(move |(at, column)| (at, name(column)))
+        };
         asked.split(',').map(str::trim).flat_map(of).collect()
     }
 
@@ -161,22 +167,21 @@ impl Table {
         Ok(())
     }
 
-    fn text(&self, shown: &[usize], units: &Units, header: bool) -> String {
-        let name = |at: &usize| self.columns[*at].name.to_owned();
-        let head = header.then(|| shown.iter().map(name).collect());
-        let cells = |row: &Vec<Cell>| shown.iter().map(|at| units.text(&row[*at])).collect();
+    fn text(&self, shown: &[(usize, &str)], units: &Units, header: bool) -> String {
+        let head = header.then(|| shown.iter().map(|(_, name)| (*name).to_owned()).collect());
+        let cells = |row: &Vec<Cell>| shown.iter().map(|(at, _)| units.text(&row[*at])).collect();
         let lines: Vec<Vec<String>> = head.into_iter().chain(self.rows.iter().map(cells)).collect();
-        let right: Vec<bool> = shown.iter().map(|at| self.columns[*at].is_number).collect();
+        let right: Vec<bool> = shown.iter().map(|(at, _)| self.columns[*at].is_number).collect();
         align(&lines, &right)
     }
 
-    fn json(&self, shown: &[usize], units: &Units) -> Value {
+    fn json(&self, shown: &[(usize, &str)], units: &Units) -> Value {
         let cell = |row: &[Cell], at: usize| match &row[at] {
             Cell::Empty => Value::Null,
             cell => json!(units.text(cell)),
         };
         let object = |row: &Vec<Cell>| {
-            object_of(shown.iter().map(|at| (self.columns[*at].name.to_owned(), cell(row, *at))))
+            object_of(shown.iter().map(|(at, name)| ((*name).to_owned(), cell(row, *at))))
         };
         Value::Array(self.rows.iter().map(object).collect())
     }
@@ -301,8 +306,9 @@ mod tests {
         assert_eq!(text(""), "b     9 4.1kb\nlong 10      \n");
         assert_eq!(
             text("v&h=docs.count,i,took"),
-            "docs.count index took\n         9 b     1.5s\n        10 long  20ms\n"
+            "docs.count i    took\n         9 b    1.5s\n        10 long 20ms\n"
         );
+        assert!(text("v&h=doc*").starts_with("docs.count\n"));
         assert_eq!(text("h=idx&s=dc:desc"), "long\nb\n");
         assert_eq!(text("h=ss,t&bytes=b&time=ms&s=t"), "     20\n4300 1500\n");
         assert_eq!(text("h=docs.*,zzz"), " 9\n10\n");
@@ -311,10 +317,10 @@ mod tests {
 
     #[test]
     fn writes_json_of_texts() {
-        let Body::Json(json) = answer("format=json&h=index,ss&s=index:desc") else { panic!() };
+        let Body::Json(json) = answer("format=json&h=i,store*&s=index:desc") else { panic!() };
         assert_eq!(
             json,
-            json!([{"index": "long", "store.size": null}, {"index": "b", "store.size": "4.1kb"}])
+            json!([{"i": "long", "store.size": null}, {"i": "b", "store.size": "4.1kb"}])
         );
     }
 

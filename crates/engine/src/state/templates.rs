@@ -141,6 +141,9 @@ impl ClusterState {
             legacy.sort_by_key(|template| template.order());
             legacy.into_iter().for_each(|template| made.add_template(template, laid_over));
         }
+        // Those of a request are names as they stand.
+        let named = made.aliases.into_iter().map(|(alias, of)| (alias.replace("{index}", index), of));
+        made.aliases = named.collect();
         made.add(asked, laid_over);
         made
     }
@@ -367,6 +370,21 @@ mod tests {
         assert_eq!(made.settings["index.number_of_shards"], None);
         assert_eq!(made.mappings["properties"]["a"]["type"], "text");
         assert_eq!(made.mappings["properties"]["c"]["type"], "ip");
+    }
+
+    #[test]
+    fn aliases_of_templates_may_hold_the_name_of_the_index() {
+        let mut lab = Lab::new(1);
+        for (kind, pattern) in [(TemplateKind::Legacy, "q*"), (TemplateKind::Index, "r*")] {
+            let mut of = template(&[pattern], 1, "1", Value::Null);
+            of.aliases.insert("{index}-x".to_owned(), Alias::default());
+            put(&mut lab, kind, "t", of).unwrap();
+        }
+        for index in ["q1", "r1"] {
+            create(&mut lab, index);
+            let aliases: Vec<&String> = lab.state.indices[index].aliases.keys().collect();
+            assert_eq!(aliases, [&format!("{index}-x")]);
+        }
     }
 
     #[test]
