@@ -24,7 +24,7 @@ use crate::{Error, Result};
 pub(super) const NOT_HASHED: u64 = 0;
 
 /// The library's own list of segments; every commit has one.
-const META: &str = "meta.json";
+pub(super) const META: &str = "meta.json";
 /// The files that the library may delete, as it wants them listed.
 const MANAGED: &str = ".managed.json";
 const INDEX: &str = "index";

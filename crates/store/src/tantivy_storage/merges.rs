@@ -6,22 +6,30 @@ use tantivy::index::SegmentId;
 use tantivy::indexer::{LogMergePolicy, MergeCandidate, MergePolicy};
 use tantivy::{Index, SegmentMeta};
 
+use super::work_directory::WorkDirectory;
+
 /// The library's policy, and the segments of each merge that may go on.
 #[derive(Clone, Debug)]
 pub(super) struct Merges {
     policy: LogMergePolicy,
+    directory: WorkDirectory,
     begun: Arc<Mutex<Vec<Vec<SegmentId>>>>,
 }
 
 impl Merges {
-    pub(super) fn new() -> Merges {
+    pub(super) fn new(directory: WorkDirectory) -> Merges {
         let mut policy = LogMergePolicy::default();
         policy.set_del_docs_ratio_before_merge(0.5);
-        Merges { policy, begun: Arc::default() }
+        Merges { policy, directory, begun: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Vec<SegmentId>>> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// In the order in which their documents were indexed: a merge keeps that in which it is given them.
+    pub(super) fn sort(&self, segments: &mut [SegmentId]) {
+        segments.sort_by_cached_key(|segment| self.directory.first_seq_no(*segment));
     }
 
     /// A merge that was asked for begins.
@@ -69,7 +77,8 @@ impl MergePolicy for Merges {
         let mut begun = self.lock();
         // The library offers only segments that no merge holds: an earlier merge of them was given up.
         begun.retain(|merge| !segments.iter().any(|segment| merge.contains(&segment.id())));
-        let candidates = self.policy.compute_merge_candidates(segments);
+        let mut candidates = self.policy.compute_merge_candidates(segments);
+        candidates.iter_mut().for_each(|candidate| self.sort(&mut candidate.0));
         begun.extend(candidates.iter().map(|candidate| candidate.0.clone()));
         candidates
     }

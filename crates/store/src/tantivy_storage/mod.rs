@@ -6,7 +6,7 @@
 //! | `shared.rs` | what those closures share between threads |
 //! | `documents.rs` | parsing and indexing |
 //! | `queue.rs` | how much waits to be indexed |
-//! | `merges.rs`, `work_directory.rs` | how many merges go on; how they are ended |
+//! | `merges.rs`, `work_directory.rs` | how many merges go on; how they are ended, and the order of segments |
 //! | `lookup.rs` | looking up, getting, counting, digesting |
 //! | `search/` | searching |
 //! | `analyzer.rs`, `english.rs` | words of texts; their stems |

@@ -117,7 +117,7 @@ impl Handles {
             reason: "its schema lacks the fields that every copy has".to_owned(),
         })?;
         let writer = open_writer(&index).map_err(refused("open a writer"))?;
-        let merges = Merges::new();
+        let merges = Merges::new(directory.clone());
         writer.set_merge_policy(Box::new(merges.clone()));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let reader = reader.map_err(refused("open a reader"))?;
@@ -343,9 +343,10 @@ impl Shared {
         if metas.len() <= max_num_segments && !expunges {
             return Ok(Merge::Done);
         }
-        metas.sort_by_key(|meta| (meta.num_docs(), meta.id()));
+        metas.sort_by_key(|meta| meta.num_docs());
         let count = metas.len() - max_num_segments + 1;
-        let ids: Vec<_> = metas.iter().take(count).map(|meta| meta.id()).collect();
+        let mut ids: Vec<_> = metas.iter().take(count).map(|meta| meta.id()).collect();
+        handles.merges.sort(&mut ids);
         handles.merges.begin(&ids);
         let merge = handles.write(|writer| Ok(writer.merge(&ids)));
         let merged = merge.and_then(|merge| merge.wait());
@@ -443,6 +444,42 @@ mod tests {
             ids.iter().map(|id| &**id).collect::<Vec<_>>(),
             ["0", "1", "2", "3", "4", "5", "a", "b", "c", "d", "x", "y", "z"]
         );
+    }
+
+    fn seq_nos(shared: &Shared) -> Vec<u64> {
+        let searcher = shared.searcher();
+        let of = |segment: &tantivy::SegmentReader| {
+            let column = segment.fast_fields().u64(schema::SEQ_NO).unwrap();
+            (0..segment.max_doc()).filter_map(|doc| column.first(doc)).collect::<Vec<_>>()
+        };
+        searcher.segment_readers().iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn documents_are_searched_in_the_order_in_which_they_were_indexed_merged_or_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
+        commits::create(&copy, &mapping, "history").unwrap();
+        let (in_use, stored) = commits::prepare(&copy).unwrap();
+        let (shared, _) = Shared::open(copy, in_use, stored, &mapping).unwrap();
+        let mut seq_no = 0;
+        for ids in [&["a", "b"][..], &["c"], &["d", "e", "f"], &["g"], &["h"], &["i"], &["j"]] {
+            let ids: Vec<(&str, bool)> = ids.iter().map(|id| (*id, false)).collect();
+            index(&shared, &mut seq_no, &ids);
+            assert_eq!(seq_nos(&shared), (0..seq_no).collect::<Vec<_>>());
+        }
+        assert_eq!(shared.counts().segments, 7);
+        // With the eighth the library's policy merges them.
+        index(&shared, &mut seq_no, &[("k", false)]);
+        while shared.merging() > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        shared.refresh().unwrap();
+        assert_eq!((shared.counts().segments, seq_nos(&shared)), (1, (0..11).collect()));
+        index(&shared, &mut seq_no, &[("l", false)]);
+        while !matches!(shared.merge_towards(1).unwrap(), Merge::Done) {}
+        shared.refresh().unwrap();
+        assert_eq!((shared.counts().segments, seq_nos(&shared)), (1, (0..12).collect()));
     }
 
     /// Whoever asked for an earlier refresh may be gone, and its thread stands still between the list of segments and

@@ -1,23 +1,33 @@
 //! The directory that the index library works in. It can be told to refuse writes, which is the only way to end a
-//! merge: the library waits for one, however long that takes.
+//! merge: the library waits for one, however long that takes. It puts the library's list of segments in the order in
+//! which their documents were indexed, in which they are searched then: the library knows none.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
 use tantivy::Directory;
+use tantivy::columnar::ColumnarReader;
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
     AntiCallToken, DirectoryLock, FileHandle, Lock, MmapDirectory, TerminatingWrite, WatchCallback,
-    WatchHandle, WritePtr,
+    WatchHandle, WritePtr, footer::Footer,
 };
+use tantivy::index::SegmentId;
+
+use super::commits::META;
+use super::schema::SEQ_NO;
 
 /// A directory. Clones are the same one.
 #[derive(Clone, Debug)]
 pub(super) struct WorkDirectory {
     files: MmapDirectory,
     gate: Gate,
+    /// Of segments, by the files of their columns.
+    first_seq_nos: Arc<Mutex<BTreeMap<PathBuf, u64>>>,
 }
 
 /// Whether files may be written.
@@ -35,7 +45,41 @@ impl Gate {
 
 impl WorkDirectory {
     pub(super) fn open(dir: &Path) -> tantivy::Result<Self> {
-        Ok(WorkDirectory { files: MmapDirectory::open(dir)?, gate: Gate::default() })
+        let files = MmapDirectory::open(dir)?;
+        Ok(WorkDirectory { files, gate: Gate::default(), first_seq_nos: Arc::default() })
+    }
+
+    /// The least sequence number of a segment. One that cannot be read is the last; whoever opens it tells why.
+    pub(super) fn first_seq_no(&self, segment: SegmentId) -> u64 {
+        let path = PathBuf::from(format!("{}.fast", segment.uuid_string()));
+        if let Some(known) = self.known().get(&path).copied() {
+            return known;
+        }
+        let Some(found) = self.read_first_seq_no(&path) else { return u64::MAX };
+        self.known().insert(path, found);
+        found
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<PathBuf, u64>> {
+        self.first_seq_nos.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_first_seq_no(&self, path: &Path) -> Option<u64> {
+        let (_, columns) = Footer::extract_footer(self.files.open_read(path).ok()?).ok()?;
+        let columns = ColumnarReader::open(columns).ok()?.read_columns(SEQ_NO).ok()?;
+        Some(columns.first()?.open_u64_lenient().ok()??.min_value())
+    }
+
+    /// The library's list of segments, those first whose documents were indexed first.
+    fn in_order(&self, list: &[u8]) -> io::Result<Vec<u8>> {
+        let mut list: Value = serde_json::from_slice(list)?;
+        if let Some(segments) = list.get_mut("segments").and_then(Value::as_array_mut) {
+            segments.sort_by_cached_key(|segment| {
+                let id = segment["segment_id"].as_str().unwrap_or_default();
+                SegmentId::from_uuid_string(id).map_or(u64::MAX, |id| self.first_seq_no(id))
+            });
+        }
+        Ok(serde_json::to_vec(&list)?)
     }
 
     /// From now on merges fail, those that go on and those that would begin: their segments stay as they are. What is
@@ -55,6 +99,7 @@ impl Directory for WorkDirectory {
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        self.known().remove(path);
         self.files.delete(path)
     }
 
@@ -75,6 +120,9 @@ impl Directory for WorkDirectory {
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        if path == Path::new(META) {
+            return self.files.atomic_write(path, &self.in_order(data)?);
+        }
         self.files.atomic_write(path, data)
     }
 
