@@ -207,8 +207,11 @@ fn prune(
         let Some(asked) = asked.get_mut(&of.name) else { continue };
         if let (AggregationKind::Terms { shard_size, .. }, AggregationVariants::Terms(terms)) =
             (&of.kind, &mut asked.agg)
-            // Of doubles with the same count it takes whole numbers first.
-            && !matches!(shown.get(&of.field), Some(Shown::Double))
+            // Of doubles with the same count it takes whole numbers first, and a missing address is a text to it.
+            && !matches!(
+                (shown.get(&of.field), &of.missing),
+                (Some(Shown::Double), _) | (Some(Shown::Address), Some(_))
+            )
             && let Some(target) = target(of, of_shard)
         {
             let is_exact = of_shard || target == OrderTarget::Key;

@@ -17,14 +17,14 @@ use query::date::DateContext;
 use query::histogram::{AutoHistogram, Histogram};
 use query::pipeline::Answer;
 use query::value::ip;
-use query::{DateFormat, Literal, SearchError, SearchErrorKind, Text, Zone, illegal};
+use query::{DateFormat, Literal, SearchError, SearchErrorKind, Text, Zone};
 use serde_json::Value;
 
 use super::metrics::{Shown, write_percentiles, write_statistics};
 use super::pages::Named;
 use super::pipelines::{self, Numbers, Written};
 use super::rows::{
-    Row, compare_tuples, distinct, numbered, placed, ranges_key, rows, sort, tuples,
+    Row, compare_tuples, distinct, merged, numbered, placed, ranges_key, rows, sort, tuples,
 };
 use super::top_hits::{Best, step_of};
 use super::value::show_double;
@@ -326,8 +326,24 @@ impl<'a> Writer<'a> {
             };
         }
         let shown = self.found.shown.get(&of.field).cloned();
+        let of_missing;
+        let mut all = rows(found);
+        if let (Some(Shown::Address), Some(missing)) = (&shown, &of.missing)
+            && let Some(address) = ip(&missing.text())
+        {
+            // The library knows what stands for a missing address by its text, beside the address itself.
+            let (key, text) = (Literal::Address(address), Literal::Text(missing.text()));
+            let is_it = |row: &Row<'_>| row.key == key || row.key == text;
+            let (one, others): (Vec<Row<'_>>, Vec<Row<'_>>) = all.into_iter().partition(is_it);
+            all = others;
+            of_missing = merged(one.iter().filter_map(|row| row.subs))?;
+            let doc_count = one.iter().map(|row| row.doc_count).sum();
+            if !one.is_empty() {
+                all.push(Row { key, doc_count, subs: of_missing.as_ref() });
+            }
+        }
         let (mut rows, hidden): (Vec<Row<'_>>, Vec<Row<'_>>) =
-            rows(found).into_iter().partition(|row| row.doc_count >= of.min_doc_count);
+            all.into_iter().partition(|row| row.doc_count >= of.min_doc_count);
         if let Some(Shown::Double) = shown {
             rows.iter_mut().for_each(|row| row.key = Literal::Float(row.key.number()));
         }
@@ -378,16 +394,10 @@ impl<'a> Writer<'a> {
         let starts: Vec<f64> = gathered.iter().map(|row| row.key.number()).collect();
         let level = self.found.levels.get(&of.name).copied().unwrap_or(auto.least);
         let (buckets, width) = auto.settle(&starts, level);
-        let merged = buckets.iter().map(|(_, places)| {
-            let mut subs = places.iter().filter_map(|place| gathered[*place].subs.cloned());
-            let mut whole = subs.next();
-            if let Some(whole) = &mut whole {
-                subs.try_for_each(|more| whole.merge_fruits(more))?;
-            }
-            Ok(whole)
-        });
-        let merged = merged.collect::<tantivy::Result<Vec<Option<Results>>>>();
-        let merged = merged.map_err(|error| illegal(error.to_string()))?;
+        let merged = buckets
+            .iter()
+            .map(|(_, places)| merged(places.iter().filter_map(|place| gathered[*place].subs)));
+        let merged = merged.collect::<Result<Vec<Option<Results>>>>()?;
         let rows = buckets.iter().zip(&merged).map(|((start, places), subs)| Row {
             key: Literal::Float(*start),
             doc_count: places.iter().map(|place| gathered[*place].doc_count).sum(),

@@ -8,8 +8,8 @@ use tantivy::aggregation::intermediate_agg_result::{
 };
 use tantivy::aggregation::metric::{ExtendedStats, Stats};
 
-use query::Literal;
 use query::aggregation::{Aggregation, AggregationKind, BucketOrder, OrderBy, Statistic};
+use query::{Literal, SearchError, illegal};
 
 /// A bucket. Dates are milliseconds since 1970, booleans 0 and 1.
 #[derive(Clone)]
@@ -97,6 +97,19 @@ pub(super) fn tuples<'a>(
         }
     };
     rows(found).into_iter().flat_map(of).collect()
+}
+
+/// What is within several buckets that are one.
+pub(super) fn merged<'r>(
+    subs: impl Iterator<Item = &'r Results>,
+) -> Result<Option<Results>, SearchError> {
+    let mut subs = subs.cloned();
+    let mut whole = subs.next();
+    if let Some(whole) = &mut whole {
+        let merged = subs.try_for_each(|more| whole.merge_fruits(more));
+        merged.map_err(|error| illegal(error.to_string()))?;
+    }
+    Ok(whole)
 }
 
 /// The order of tuples: by each source in its own.

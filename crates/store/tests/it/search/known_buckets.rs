@@ -20,6 +20,41 @@ async fn answered(shard: &Shard, body: Value) -> Value {
 }
 
 #[test]
+fn an_address_that_stands_for_missing_ones_is_one_among_others() {
+    run("addresses", 1, async |env, dir, _| {
+        let properties = json!({"i": {"type": "ip"}, "n": {"type": "long"}});
+        let documents = [
+            json!({"i": "fe80::1", "n": 1}),
+            json!({"i": "10.0.0.1", "n": 2}),
+            json!({"i": "2.2.2.2", "n": 4}),
+            json!({"n": 8}),
+            json!({"i": "9.9.9.9", "n": 16}),
+        ];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let found = async |missing: &str, order: Value, size: u64| {
+            let terms = json!({"field": "i", "missing": missing, "order": order, "size": size});
+            let sum = json!({"s": {"sum": {"field": "n"}}});
+            let answer = aggregated(&shard, json!({"t": {"terms": terms, "aggs": sum}})).await;
+            let of = |bucket: &Value| {
+                let key = bucket["key"].as_str().unwrap().to_owned();
+                (key, bucket["doc_count"].as_u64().unwrap(), bucket["s"]["value"].as_f64().unwrap())
+            };
+            answer["t"]["buckets"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+        };
+        let keys = |found: Vec<(String, u64, f64)>| -> Vec<String> {
+            found.into_iter().map(|(key, ..)| key).collect()
+        };
+        let all = ["fe80::1", "10.0.0.1", "9.9.9.9", "2.2.2.2", "1.1.1.1"];
+        assert_eq!(keys(found("1.1.1.1", json!({"_key": "desc"}), 9).await), all);
+        let ties = ["1.1.1.1", "2.2.2.2"];
+        assert_eq!(keys(found("1.1.1.1", json!({"_count": "desc"}), 2).await), ties);
+        assert_eq!(keys(found("a::1", json!({"_key": "asc"}), 2).await), ["2.2.2.2", "9.9.9.9"]);
+        let both = ("9.9.9.9".to_owned(), 2, 24.0);
+        assert_eq!(found("9.9.9.9", json!({"_count": "desc"}), 1).await, [both]);
+    });
+}
+
+#[test]
 fn buckets_of_dates_and_of_pages() {
     run("dates", 1, async |env, dir, _| {
         let properties = json!({
