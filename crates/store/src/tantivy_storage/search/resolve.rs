@@ -121,8 +121,11 @@ impl Resolver<'_> {
             }
             QueryKind::FunctionScore(of) => (self.function_score(of)?, true),
             QueryKind::Field(path, query) => {
-                let kind = self.mapping.field(path).map(|mapped| mapped.kind);
+                let mapped = self.mapping.field(path);
+                let kind = mapped.map(|mapped| mapped.kind);
                 let scores = match query {
+                    // What is found by a column scores 1, as in the field.
+                    _ if mapped.is_some_and(|mapped| !mapped.indexed) => false,
                     FieldQuery::Match { .. }
                     | FieldQuery::MatchPhrase(_)
                     | FieldQuery::PhrasePrefix { .. }
@@ -206,7 +209,7 @@ impl Resolver<'_> {
             }
             let fields = self.mapping.fields().iter();
             let fields =
-                fields.filter(|(_, field)| field.indexed && field.kind != FieldType::GeoPoint);
+                fields.filter(|(_, field)| field.is_searched() && field.kind != FieldType::GeoPoint);
             fields.filter(|(path, _)| matches(pattern, path)).for_each(|(path, _)| add(path));
         }
         (boosts, asked.lenient.unwrap_or_else(|| self.default_is_all()))
@@ -252,7 +255,7 @@ impl Resolver<'_> {
             // Who is lenient about values is told of a field that would match nothing. In the field [_id] does.
             return Err(if path == ID { unfit(reason) } else { illegal(reason) }.into());
         }
-        if self.mapping.field(path).is_some_and(|mapped| !mapped.indexed) {
+        if self.mapping.field(path).is_some_and(|mapped| !mapped.is_searched()) {
             let reason = format!("Cannot search on field [{path}] since it is not indexed.");
             return Err(unfit(reason).into());
         }
