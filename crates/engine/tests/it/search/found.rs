@@ -424,7 +424,8 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
             json!({"query_string": {"query": "s"}}),
             json!({"multi_match": {"query": "s", "fields": ["*"], "lenient": true}}),
         ] {
-            let hits = c.must("POST", "/a/_search", json!({ "query": by_column })).await["hits"].clone();
+            let hits =
+                c.must("POST", "/a/_search", json!({ "query": by_column })).await["hits"].clone();
             assert_eq!(hits["total"]["value"], 20, "{by_column} {when}");
             assert_eq!(hits["max_score"], 1.0, "{by_column} {when}");
         }

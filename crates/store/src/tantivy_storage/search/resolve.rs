@@ -208,8 +208,8 @@ impl Resolver<'_> {
                 continue;
             }
             let fields = self.mapping.fields().iter();
-            let fields =
-                fields.filter(|(_, field)| field.is_searched() && field.kind != FieldType::GeoPoint);
+            let fields = fields
+                .filter(|(_, field)| field.is_searched() && field.kind != FieldType::GeoPoint);
             fields.filter(|(path, _)| matches(pattern, path)).for_each(|(path, _)| add(path));
         }
         (boosts, asked.lenient.unwrap_or_else(|| self.default_is_all()))

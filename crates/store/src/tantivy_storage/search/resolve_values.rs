@@ -32,7 +32,7 @@ impl Resolver<'_> {
             // Kept as words in the field, and scored as such.
             Value::Boolean(yes) => {
                 let there = self.counts(indexed)?;
-                self.findings.booleans.idf(self.searcher, indexed.path, yes, there)?
+                self.findings.booleans.score(self.searcher, indexed.path, yes, there)?
             }
             _ => 1.0,
         };

@@ -59,14 +59,15 @@ pub(super) struct Booleans(pub(super) BySegment<String, [u64; 2]>);
 
 impl Booleans {
     /// What a boolean scores where `there` have the field: BM25 of a word that stands once in a field without lengths.
-    pub(super) fn idf(
+    /// To Lucene each such field has one word, also where documents with both values make the average greater.
+    pub(super) fn score(
         &self,
         searcher: &Searcher,
         path: &str,
         yes: bool,
         there: FieldCounts,
     ) -> tantivy::Result<f32> {
-        let mut found = 0;
+        let (mut found, mut words) = (0, 0);
         for segment in searcher.segment_readers() {
             let count = || {
                 let (column, mut counts) =
@@ -80,8 +81,11 @@ impl Booleans {
             };
             let counts = self.0.get_or_find((segment.segment_id(), path.to_owned()), count)?;
             found += counts[usize::from(yes)];
+            words += counts[0] + counts[1];
         }
-        Ok(there.idf(found))
+        let average = words.max(1) as f32 / there.documents.max(1) as f32;
+        // By Lucene's k1 of 1.2 and b of 0.75.
+        Ok(there.idf(found) * (2.2 / (1.0 + 1.2 * (0.25 + 0.75 / average))))
     }
 }
 

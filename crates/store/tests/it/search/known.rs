@@ -120,6 +120,20 @@ fn nothing_matches_more_clauses_than_there_are() {
 }
 
 #[test]
+fn a_boolean_scores_more_where_documents_have_both_values() {
+    run("booleans", 1, async |env, dir, _| {
+        let values =
+            [json!(true), json!([true, false, true]), json!(true), json!(false), json!(false)];
+        let documents = values.map(|b| json!({ "b": b }));
+        let shard = shard(&env, &dir, json!({"b": {"type": "boolean"}}), &documents).await;
+        let (_, hits, _) = search(&shard, &json!({"query": {"term": {"b": true}}})).await;
+        let score = bm25(5.0, 3.0, 1.0, 1.0, 6.0 / 5.0);
+        assert!((f64::from(hits.max_score.unwrap()) - 0.578).abs() < 1e-3, "{score}");
+        assert!((f64::from(hits.max_score.unwrap()) - score).abs() < 1e-5, "{score}");
+    });
+}
+
+#[test]
 fn functions_change_scores() {
     run("functions", 1, async |env, dir, _| {
         let properties =
