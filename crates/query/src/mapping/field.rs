@@ -367,7 +367,7 @@ impl Field {
         self.indexed || self.has_column
     }
 
-    /// Whether queries find its values: of a field that is not indexed by its column, as in the field. Texts, ranges and
+    /// Whether queries find its values: of one that is not indexed by its column. Texts, ranges and
     /// points are found by an index alone.
     pub fn is_searched(&self) -> bool {
         let has_values = self.has_column && !self.kind.has_words() && self.kind.columns().is_none();
