@@ -53,6 +53,9 @@ pub use params::Params;
 /// Where templates of indices are put: the older ones, those of today, and what these are made of.
 const TEMPLATES: [&str; 3] = ["/_template/", "/_index_template/", "/_component_template/"];
 
+/// What a cluster's health may be, the worst first.
+const STATUSES: [&str; 3] = ["red", "yellow", "green"];
+
 /// What of a track is run, and how.
 #[derive(Clone, Debug, Default)]
 pub struct TrackOptions {
@@ -269,8 +272,7 @@ impl Condition {
         match self {
             Condition::Is { path, value } => Self::found(path, answer) == Some(value),
             Condition::Health { status, none_relocating } => {
-                let rank =
-                    |status: &str| ["red", "yellow", "green"].iter().position(|s| *s == status);
+                let rank = |status: &str| STATUSES.iter().position(|s| *s == status);
                 let found = answer["status"].as_str().and_then(rank);
                 let relocating = answer["relocating_shards"].as_u64().unwrap_or(0);
                 found >= rank(status) && found.is_some() && (!none_relocating || relocating == 0)

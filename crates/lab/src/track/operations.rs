@@ -13,7 +13,7 @@ use super::live;
 use super::reader::{Object, Refusal};
 use super::template_steps;
 use super::templates::kind_of;
-use super::{Action, Condition, Request, Step};
+use super::{Action, Condition, Request, STATUSES, Step};
 use crate::load::{Check, Content, Operation};
 
 /// How long an answer to a request of a load may take, as in Rally.
@@ -391,7 +391,17 @@ fn cluster_health(context: &Context<'_>, object: &Object<'_>) -> Request {
     let none_relocating =
         matches!(&params["wait_for_no_relocating_shards"], Value::Bool(true) | Value::String(_))
             && params["wait_for_no_relocating_shards"] != "false";
-    let status = params["wait_for_status"].as_str().unwrap_or("red").to_owned();
+    let status = match &params["wait_for_status"] {
+        Value::Null => "red".to_owned(),
+        Value::String(text) => text.to_lowercase(),
+        other => other.to_string(),
+    };
+    if !STATUSES.contains(&status.as_str()) {
+        let near = record::names::did_you_mean(&status, STATUSES);
+        let said = format!("wait_for_status is green, yellow or red, found \"{status}\"{near}");
+        let node = object.get("request-params").unwrap_or(object.node);
+        context.reader.wrong(node, "wait_for_status", said);
+    }
     let condition = Some(Condition::Health { status, none_relocating });
     Request { condition, ..request("GET", path, None) }
 }

@@ -224,6 +224,10 @@ async fn sent(through: &Through<'_>, request: &Request) -> Result<u64, Lost> {
                 _ if is_counted && !is_unreachable(&error) => {
                     return Err(Lost::Request(failure_of(&error)));
                 }
+                // What is wrong about a request stays so.
+                Some((400..=403 | 405..=407 | 409..=428 | 430..=499, _)) => {
+                    return ends(error.to_string());
+                }
                 _ => error.to_string(),
             },
         };

@@ -326,6 +326,21 @@ fn what_a_task_says_of_its_requests_is_obeyed() {
 }
 
 #[test]
+fn a_status_that_no_cluster_has_is_not_waited_for() {
+    let health = |status: &str| {
+        let kind = r#""operation-type": "cluster-health", "retry-until-success": true"#;
+        task(&format!(r#"{{ {kind}, "request-params": {{ "wait_for_status": "{status}" }} }}"#))
+    };
+    for options in [embedded(), live()] {
+        let words = ["track.json:7:", "green, yellow or red, found \"purple\""];
+        says(opened(&health("purple"), &options), &words);
+    }
+    let track = opened(&health("GREEN"), &embedded()).unwrap();
+    let condition = requests(&track)[0].condition.clone().unwrap();
+    assert!(!condition.holds(&json!({ "status": "yellow" })), "{condition:?}");
+}
+
+#[test]
 fn a_share_of_what_is_not_counted_or_more_than_all_of_a_file_is_refused() {
     let half = r#"{ "operation-type": "bulk", "bulk-size": 1, "ingest-percentage": 50 }"#;
     let words = ["track.json:7:", "documents.json has no document-count"];

@@ -117,6 +117,17 @@ fn a_health_that_cannot_come_ends_the_run_at_once_and_says_what_is_lacking() {
     }
 }
 
+#[test]
+fn a_request_that_stays_wrong_is_not_sent_again_and_its_reason_ends_the_run() {
+    let (ended, run) = ran(&task(
+        r#"{ "operation-type": "cluster-health", "retry-until-success": true,
+            "request-params": { "wait_for_nodes": "many" } }"#,
+    ));
+    let said = ended.unwrap_err().to_string();
+    assert!(said.contains("x: GET /_cluster/health") && said.contains("[many]"), "{said}");
+    assert!(last_ms(&run) < 20_000.0, "{}", last_ms(&run));
+}
+
 /// What is deleted at the end is the index, not its alias.
 #[test]
 fn a_track_may_write_to_an_alias() {
