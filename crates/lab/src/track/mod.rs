@@ -275,7 +275,11 @@ impl Condition {
                 let rank = |status: &str| STATUSES.iter().position(|s| *s == status);
                 let found = answer["status"].as_str().and_then(rank);
                 let relocating = answer["relocating_shards"].as_u64().unwrap_or(0);
-                found >= rank(status) && found.is_some() && (!none_relocating || relocating == 0)
+                // What was waited for beside these two may not have come either.
+                answer["timed_out"] != true
+                    && found >= rank(status)
+                    && found.is_some()
+                    && (!none_relocating || relocating == 0)
             }
         }
     }
@@ -306,5 +310,7 @@ mod tests {
         );
         assert!(!health(true).holds(&answer("red", 0)) && !health(true).holds(&answer("green", 1)));
         assert!(health(false).holds(&answer("green", 1)) && !health(false).holds(&json!({})));
+        let late = |timed_out: bool| json!({ "status": "green", "timed_out": timed_out });
+        assert!(health(false).holds(&late(false)) && !health(false).holds(&late(true)));
     }
 }

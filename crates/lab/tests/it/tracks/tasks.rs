@@ -128,6 +128,16 @@ fn a_request_that_stays_wrong_is_not_sent_again_and_its_reason_ends_the_run() {
     assert!(last_ms(&run) < 20_000.0, "{}", last_ms(&run));
 }
 
+#[test]
+fn a_health_that_timed_out_is_none_that_was_waited_for() {
+    let (ended, _) = ran(&task(
+        r#"{ "operation-type": "cluster-health",
+            "request-params": { "wait_for_nodes": "5", "timeout": "1s" } }"#,
+    ));
+    let said = ended.unwrap_err().to_string();
+    assert!(said.contains("x: GET /_cluster/health") && said.contains("nodes: 1"), "{said}");
+}
+
 /// What is deleted at the end is the index, not its alias.
 #[test]
 fn a_track_may_write_to_an_alias() {
