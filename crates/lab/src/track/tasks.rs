@@ -279,7 +279,9 @@ fn scheduled(
         }
         (None, None) => Extent::Requests(clients),
     };
-    let arrival = if test_mode { Some(Arrival::Closed) } else { arrival(context, object, &known) };
+    // What is wrong about a rate is told in test mode too.
+    let arrival = arrival(context, object, &known);
+    let arrival = arrival.map(|own| if test_mode { Arrival::Closed } else { own });
     let reported = reader.bool(object, "include-in-reporting").unwrap_or(known.reported);
     Some(Task {
         name,
