@@ -24,6 +24,8 @@ const KNOWN: [&str; 20] = [
     "challenge", "schedule", "test_procedures", "test_procedure", "test-procedures",
     "test-procedure", "dependencies", "data-url",
 ];
+/// The latest version of the form of tracks, in Rally as in OpenSearch Benchmark.
+const VERSION_MAX: u64 = 2;
 /// Members under which challenges stand: of Rally, and of OpenSearch Benchmark.
 const CHALLENGES: [&str; 6] = [
     "challenges", "challenge", "test_procedures", "test_procedure", "test-procedures",
@@ -50,6 +52,7 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
     let reader = Reader::new(&files, &rendered);
     let top = reader.object(&root, "a track");
     reader.only(&top, "a track", &KNOWN);
+    reader.whole(&top, "version", 1, VERSION_MAX);
     let indices = indices(&files, &reader, &top, options)?;
     let corpora = top.get("corpora").map_or(&[][..], |node| reader.list(node, "corpora"));
     let corpora = corpora.iter().map(|node| corpus(&reader, &reader.object(node, "a corpus")));

@@ -211,6 +211,15 @@ impl Files {
             }
         });
         jinja.add_filter("days_ago", days_ago);
+        // Jinja of Python divides by zero no more than Python does.
+        jinja.set_formatter(|out, state, value| {
+            let number = f64::try_from(value.clone());
+            if value.is_number() && number.is_ok_and(|number| !number.is_finite()) {
+                let said = format!("{value} is no number of JSON; was it divided by zero?");
+                return Err(minijinja::Error::new(ErrorKind::InvalidOperation, said));
+            }
+            minijinja::escape_formatter(out, state, value)
+        });
         let mut context = self.params.values().clone();
         let globals = [
             ("build_flavor", "default".into()),

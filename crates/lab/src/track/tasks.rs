@@ -233,11 +233,11 @@ fn scheduled(
     };
     let whole = |member: &str, most: u64| {
         let own = reader.whole(object, member, 0, most);
-        own.or_else(|| reader.whole(parallel.filter(|_| member != "clients")?, member, 0, most))
+        own.or_else(|| reader.whole(parallel?, member, 0, most))
     };
     let as_time = |seconds: f64| Duration::from_secs_f64(seconds.min(1e7));
     let seconds = |member: &str| number(member, 0.0).map(as_time);
-    let clients = whole("clients", CLIENTS_MAX).unwrap_or(1).max(1);
+    let clients = reader.whole(object, "clients", 1, CLIENTS_MAX).unwrap_or(1);
     let (warm_up_time, time) = (seconds("warmup-time-period"), seconds("time-period"));
     let (warm_up, iterations) = (
         whole("warmup-iterations", u64::MAX / 1_000_000),
@@ -341,16 +341,26 @@ const RATE_MIN_PER_S: f64 = 1e-7;
 fn arrival(context: &Context<'_>, object: &Object<'_>, known: &Known) -> Option<Arrival> {
     let reader = context.reader;
     let rate_per_s = match (object.get("target-throughput"), object.get("target-interval")) {
-        (Some(node), _) => match rate(node, known) {
+        (Some(node), Some(_)) => {
+            let said = "a task has a target-throughput or a target-interval, not both";
+            reader.wrong(node, "target-throughput", said);
+            return None;
+        }
+        (Some(node), None) => match rate(node, known) {
             Ok(rate) => rate,
             Err(why) => {
                 reader.wrong(node, "target-throughput", why);
                 return None;
             }
         },
-        (None, Some(_)) => {
+        (None, Some(node)) => {
             let seconds = reader.number(object, "target-interval", 0.0)?;
-            (seconds > 0.0).then(|| (1.0 / seconds).max(RATE_MIN_PER_S))
+            if seconds <= 0.0 {
+                let said = "target-interval is a number of seconds above 0; without one, requests follow at once";
+                reader.wrong(node, "target-interval", said);
+                return None;
+            }
+            Some((1.0 / seconds).max(RATE_MIN_PER_S))
         }
         (None, None) => None,
     };

@@ -341,6 +341,39 @@ fn a_status_that_no_cluster_has_is_not_waited_for() {
 }
 
 #[test]
+fn a_schedule_that_rally_refuses_is_refused_in_test_mode_too() {
+    for (own, said) in [
+        (r#""target-throughput": "twenty""#, "found \"twenty\""),
+        (r#""target-throughput": "20 docs/s""#, "docs/s for bulk requests"),
+        (r#""target-throughput": -2"#, "found \"-2\""),
+        (r#""target-throughput": 2, "target-interval": 2"#, "not both"),
+        (r#""target-interval": 0"#, "above 0"),
+        (r#""clients": 0"#, "clients is a number of at least 1, found 0"),
+    ] {
+        for test_mode in [false, true] {
+            let options = TrackOptions { test_mode, ..embedded() };
+            let tasks = format!(r#"{{ "name": "x", "operation": {HEALTH}, {own} }}"#);
+            says(opened(&tasks, &options), &["track.json:6:", said]);
+        }
+    }
+}
+
+#[test]
+fn a_later_version_and_a_division_by_zero_are_refused_with_their_lines() {
+    let text = |version: &str, about: &str| {
+        format!(
+            "{{\n\"version\": {version},\n\"description\": \"{about}\",\n\
+             \"schedule\": [ {{ \"operation\": \"refresh\" }} ] }}"
+        )
+    };
+    opened_beside(&[], &text("2", "{{ 1/2 }}"), &embedded()).unwrap();
+    let later = opened_beside(&[], &text("3", ""), &embedded());
+    says(later, &["track.json:2:", "version is a whole number from 1 to 2, found 3"]);
+    let divided = opened_beside(&[], &text("2", "{{ 1/0 }}"), &embedded());
+    says(divided, &["track.json:3:", "divided by zero"]);
+}
+
+#[test]
 fn a_share_of_what_is_not_counted_or_more_than_all_of_a_file_is_refused() {
     let half = r#"{ "operation-type": "bulk", "bulk-size": 1, "ingest-percentage": 50 }"#;
     let words = ["track.json:7:", "documents.json has no document-count"];
