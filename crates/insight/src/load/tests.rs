@@ -201,5 +201,6 @@ fn a_driver_at_its_end_says_so() {
     one.busy_starts = 500;
     assert!(warnings(&[one.clone()]).is_empty(), "clients of a closed loop are always busy");
     one.rate_per_s = Some(100.0);
-    assert!(warnings(&[one])[0].contains("all 100 clients"));
+    let said = &warnings(&[one])[0];
+    assert!(said.contains("all 100 clients") && said.contains("a track's task"), "{said}");
 }
