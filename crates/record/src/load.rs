@@ -45,9 +45,9 @@ pub struct Throughput {
     pub mean_per_s: f64,
     /// Median of the windows; the mean where there is no whole window.
     pub median_per_s: f64,
-    /// The least of the windows.
+    /// The least of the windows and the mean, which also counts what is behind the last whole window.
     pub min_per_s: f64,
-    /// The most of the windows.
+    /// The most of the windows and the mean.
     pub max_per_s: f64,
     /// Length of a window.
     pub window_s: f64,

@@ -365,8 +365,9 @@ impl Recorder {
         Throughput {
             mean_per_s,
             median_per_s,
-            min_per_s: at(0),
-            max_per_s: at(count.wrapping_sub(1)),
+            // The mean also counts what is behind the last whole window.
+            min_per_s: at(0).min(mean_per_s),
+            max_per_s: at(count.wrapping_sub(1)).max(mean_per_s),
             window_s,
             windows: self.windows.iter().map(|window| window.answers).collect(),
             latency_ms: self.windows.iter().map(Window::mean_ms).collect(),
@@ -527,6 +528,7 @@ mod tests {
         assert_eq!(figures.requests, 7);
         assert!((throughput.mean_per_s - 7.0 / 2.5).abs() < 1e-9, "{throughput:?}");
         assert_eq!((throughput.min_per_s, throughput.median_per_s), (2.0, 2.0));
+        assert_eq!(throughput.max_per_s, throughput.mean_per_s, "no figure is beyond the largest");
     }
 
     #[test]
