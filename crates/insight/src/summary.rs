@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{FollowFigures, Limit, LimitShare, Manifest, Row, RunDir};
+use record::{FollowFigures, Limit, LimitShare, Line, Manifest, Row, RunDir};
 
 use crate::bounds::Bounds;
 use crate::diagnosis::{self, Diagnosis, diagnose};
@@ -10,6 +10,9 @@ use crate::headline::Headline;
 use crate::trace::{Trace, Traces, traces};
 use crate::variant::{Finished, Progress, Variant, VariantFollow, VariantLoad};
 use crate::{accounted, follow, gaps, load, outside, recoveries, stats, threads};
+
+/// What runs of `narrows steer` are called.
+const STEER: &str = "steer";
 
 /// What a run amounts to.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +78,7 @@ impl<'a> Summary<'a> {
             diagnosis
         });
         let Headline { text, details } = match &watched {
+            Some(_) if run.manifest.plan == STEER => of_steered(&run.lines),
             Some(diagnosis) => of_watched(diagnosis),
             None if !loads.is_empty() => match &run.manifest.challenge {
                 Some(challenge) => load::headline_of_track(challenge, &loads),
@@ -121,6 +125,20 @@ impl<'a> Summary<'a> {
     pub fn slowest_and_fastest(&self) -> Option<(&Variant, &Variant)> {
         recoveries::slowest_and_fastest(&self.variants)
     }
+}
+
+/// What was done to a cluster that was steered, by the steps that its notes tell.
+fn of_steered(lines: &[Line]) -> Headline {
+    let count = |step: &str| {
+        let is_it =
+            |line: &&Line| matches!(line, Line::Note { text, .. } if text.starts_with(step));
+        lines.iter().filter(is_it).count()
+    };
+    Headline::from(match (count("set "), count("keep ")) {
+        (0, _) => "nothing to change".to_owned(),
+        (1, kept) => format!("1 change, {kept} kept"),
+        (made, kept) => format!("{made} changes, {kept} kept"),
+    })
 }
 
 /// What a watched cluster showed: the sentence of its diagnosis where that is short, otherwise the name of what was
@@ -300,5 +318,18 @@ fn add_gains(variants: &mut [Variant], baseline: usize, seed: u64) {
                     stats::ratio_interval(&base.laps_s, &finished.laps_s, seed);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steer_is_summed_up_by_what_it_set_and_kept() {
+        let note = |text: &str| Line::Note { t_ms: 0.0, variant: None, text: text.to_owned() };
+        let told = ["set a 1 -> 2: ..", "keep a 1 -> 2: ..", "wait: ..", "set a 2 -> 4: .."];
+        assert_eq!(of_steered(&told.map(note)).text, "2 changes, 1 kept");
+        assert_eq!(of_steered(&[note("wait: nothing recovers")]).text, "nothing to change");
     }
 }

@@ -159,9 +159,16 @@ fn verdict(finding: &Finding) -> Option<Verdict> {
         holds,
         label: finding.class.label().to_owned(),
         setting: setting.filter(|_| is_steered),
-        gain: finding.gain.as_ref().map(|gain| gain.factor),
+        gain: gain_of(holds, finding.gain.as_ref().map(|gain| gain.factor), finding.next.factor),
         then: finding.next.class.and_then(limit_of),
     })
+}
+
+/// What lifting a limit brings at most. A finding promises what the value that it advises brings; a step of a limiter
+/// may go further, up to the next limit.
+fn gain_of(holds: Holds, advised: Option<f64>, next: Option<f64>) -> Option<f64> {
+    let next = next.filter(|_| holds == Holds::Rate);
+    advised.map(|gain| next.map_or(gain, |next| next.max(gain)))
 }
 
 /// Where the limit of a class lies; none where that is no recovery that goes on.
@@ -327,6 +334,13 @@ mod tests {
         let users = Foreground::default();
         let later = onlooker.look(Time(2_000_000_000), &series, true, &diagnosis, users);
         assert_eq!(resting(&later), Some(set), "with its value of now");
+    }
+
+    #[test]
+    fn a_higher_limit_promises_what_lies_below_the_next_one_and_not_what_one_value_brings() {
+        assert_eq!(gain_of(Holds::Rate, Some(2.0), Some(30.0)), Some(30.0));
+        assert_eq!(gain_of(Holds::Rate, Some(2.0), None), Some(2.0));
+        assert_eq!(gain_of(Holds::InFlight, Some(2.0), Some(30.0)), Some(2.0));
     }
 
     #[test]

@@ -201,7 +201,11 @@ pub(super) fn raise(plan: &mut TwinPlan, seen: &[SeenRate]) {
             RateOf::DiskRead => DISK_READ,
             RateOf::DiskWrite => DISK_WRITE,
         };
-        let at_least = format!("{}MB/s", bytes_per_s / 1_000_000);
+        // Two digits of a rate of few megabytes; rounded down, for it is a bound.
+        let at_least = match *bytes_per_s {
+            ..10_000_000 => format!("{:.1}MB/s", (bytes_per_s / 100_000) as f64 / 10.0),
+            _ => format!("{}MB/s", bytes_per_s / 1_000_000),
+        };
         let raise = |value: &mut Value| {
             if value.as_str().and_then(rate_of).is_some_and(|rate| rate < *bytes_per_s) {
                 *value = at_least.as_str().into();

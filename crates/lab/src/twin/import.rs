@@ -440,6 +440,9 @@ pub(super) mod tests {
         assert_eq!(of(&given, "disk.write_bytes_per_s"), (slower, Some((3e8, 1.5e9))));
         let unseen = Some(("500MB/s".to_owned(), None));
         assert_eq!(of(&given, "disk.read_bytes_per_s"), (unseen, Some((1.5e8, 2e9))));
+        seen.seen_rates = vec![SeenRate { bytes_per_s: 1_640_000, ..rate(RateOf::DiskRead, 0) }];
+        let (plan, _) = asked(&seen, &Given::default(), "a");
+        assert!(twin::text(&plan).contains("at least 1.6MB/s, in a recovery"));
     }
 
     #[test]

@@ -345,14 +345,13 @@ impl Steering {
             && !self.memory.is_timid(name)
             && (look.foreground.is_idle() || self.guard.has_room(&look.foreground, STRIDE));
         let times = if is_bold { STRIDE } else { STEP };
-        let to = raised(lever.role, now, times, most)
-            .ok_or_else(|| match now > most {
-                true => {
-                    let most = text(lever.role, most);
-                    format!("{name} = {value} is above {most} already, as far as --max lets it rise")
-                }
-                false => format!("{name} = {value} is as far as it may rise"),
-            })?;
+        let to = raised(lever.role, now, times, most).ok_or_else(|| match now > most {
+            true => {
+                let most = text(lever.role, most);
+                format!("{name} = {value} is above {most} already, as far as --max lets it rise")
+            }
+            false => format!("{name} = {value} is as far as it may rise"),
+        })?;
         let Some(hurt) = self.memory.hurt(name, to, look.at) else { return Ok(to) };
         let half = hurt.half_step(now);
         let to = half.and_then(|half| raised(lever.role, now, half, most.min(hurt.amount - 1)));

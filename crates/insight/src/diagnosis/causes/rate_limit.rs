@@ -412,16 +412,26 @@ fn node_pauses(recovery: &Copying<'_, '_>) -> Option<Evidence> {
     Some(Evidence::new(NODES_STATS, "indices.recovery.throttle_time_in_millis", value))
 }
 
+/// By how many times the ceiling of all recoveries of a node is that of one; nothing where there is one.
+fn for_all(ceiling: f64, of_one: Option<f64>, node: &str) -> String {
+    let times = of_one.map_or(1.0, |one| ceiling / one);
+    match times > ROOM.value {
+        true => format!(", {} for all that {node} moves", words::times(times)),
+        false => String::new(),
+    }
+}
+
 fn next_limit(recovery: &Copying<'_, '_>, ceiling: Option<f64>, today_bytes_per_s: f64) -> Next {
     match (ceiling, recovery.rtt_ms) {
         (Some(ceiling), rtt_ms) => Next::at(
             ceiling / today_bytes_per_s,
             Class::Latency,
             format!(
-                "latency at {} ({} over {})",
+                "latency at {} ({} over {}{})",
                 words::rate(ceiling),
                 recovery.in_flight().unwrap_or_default(),
-                words::rtt_tenths(rtt_ms.unwrap_or_default())
+                words::rtt_tenths(rtt_ms.unwrap_or_default()),
+                for_all(ceiling, recovery.little_bytes_per_s(), &recovery.node)
             ),
         ),
         (None, Some(rtt_ms)) if rtt_ms < NEAR_MS.value => {
@@ -430,5 +440,16 @@ fn next_limit(recovery: &Copying<'_, '_>, ceiling: Option<f64>, today_bytes_per_
         (None, _) => {
             Next::words("latency, disks, cores or the network; the round trip is not known")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ceiling_of_several_recoveries_says_so() {
+        assert_eq!(for_all(838e6, Some(388e6), "b"), ", 2.2 times for all that b moves");
+        assert_eq!(for_all(388e6, Some(388e6), "b"), "");
     }
 }

@@ -235,7 +235,9 @@ mod tests {
 
     #[test]
     fn a_span_that_begins_after_the_wait_for_another_one_is_said_to() {
-        assert!(waiting("they", Some(Duration::from_secs(3))).ends_with("; --for counts from then"));
+        assert!(
+            waiting("they", Some(Duration::from_secs(3))).ends_with("; --for counts from then")
+        );
         assert!(!waiting("they", None).contains("--for"));
     }
 }
