@@ -14,7 +14,7 @@ use crate::live::{ConnectArgs, broken_off, client, tell_left, tell_wait, usage};
 use crate::runs;
 use crate::terminal::{self, say};
 
-// The removal of an index takes its time: an answer is waited for as long as at the end of a run, unless told otherwise.
+// The removal of an index takes its time: by default an answer is waited for as long as at the end of a run.
 #[derive(clap::Args)]
 #[command(mut_arg("timeout", |timeout| timeout.default_value("60s")))]
 pub(crate) struct Args {
