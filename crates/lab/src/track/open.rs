@@ -138,7 +138,13 @@ fn parsed<'r>(files: &Files, rendered: &'r Rendered) -> Result<Node<'r>> {
         let said = error.to_string();
         let what = said.split(" at line ").next().unwrap_or(&said).to_owned();
         let place = rendered.place(error.line());
-        let message = format!("once rendered, this is no JSON: {what}");
+        let given = files.params().values().iter().map(|(name, value)| {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            format!("{name} = {value}")
+        });
+        let given = given.collect::<Vec<_>>().join(", ");
+        let with = if given.is_empty() { given } else { format!(" (with {given})") };
+        let message = format!("once rendered, this is no JSON: {what}{with}");
         Error::Plan(Mistakes::from(files.mistake(place, "", message)))
     })?;
     Ok(Node { at: Default::default(), value })

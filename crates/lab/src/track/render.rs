@@ -87,6 +87,11 @@ impl Files {
         &self.dir
     }
 
+    /// The parameters that were given.
+    pub(super) fn params(&self) -> &Params {
+        &self.params
+    }
+
     /// Renders a file, with all that it collects and includes.
     pub(super) fn render(&self, path: &Path) -> Result<Rendered> {
         let file = self.sources.borrow().len();
@@ -178,12 +183,14 @@ impl Files {
             let (before, after) = (rest[..found.from].to_owned(), rest[found.to..].to_owned());
             whole.push_str(&before);
             for (number, part) in matching(&dir, &found.pattern).into_iter().enumerate() {
-                if number > 0 {
-                    whole.push_str(",\n");
-                }
+                // A line has one place: a part has lines of its own.
+                whole.push_str(if number > 0 { ",\n" } else { "\n" });
                 whole.push_str(&self.expanded(&part, depth + 1)?);
             }
-            rest = after;
+            // What follows stands where the call does.
+            let mark = before.rfind(MARK.0).zip(before.rfind(MARK.1));
+            let mark = mark.and_then(|(from, to)| before.get(from..=to)).unwrap_or_default();
+            rest = format!("\n{mark}{after}");
         }
         whole.push_str(&rest);
         Ok(whole)

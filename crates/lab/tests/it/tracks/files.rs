@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lab::load::{Check, Content};
-use lab::track::{Action, Request, Step, Task, Track, TrackOptions};
+use lab::track::{Action, Params, Request, Step, Task, Track, TrackOptions};
 use lab::{Error, Options, Place};
 use serde_json::{Value, json};
 
@@ -371,6 +371,34 @@ fn a_later_version_and_a_division_by_zero_are_refused_with_their_lines() {
     says(later, &["track.json:2:", "version is a whole number from 1 to 2, found 3"]);
     let divided = opened_beside(&[], &text("2", "{{ 1/0 }}"), &embedded());
     says(divided, &["track.json:3:", "divided by zero"]);
+}
+
+#[test]
+fn a_mistake_in_the_first_line_of_a_part_or_behind_it_is_told_there() {
+    let track = |more: &str| {
+        format!(
+            "{{ \"version\": 2,\n\"operations\": [ {{{{ rally.collect(parts=\"o*.json\") }}}} ]{more},\n\
+             \"schedule\": [ {{ \"operation\": \"rest\" }} ] }}"
+        )
+    };
+    let part = r#"{ "name": "rest", "operation-type": "sleep", "duration": 0, "wrong": 1 }"#;
+    for part in [part.to_owned(), format!("{part}\n")] {
+        let files = [("o.json", part.as_str())];
+        says(opened_beside(&files, &track(""), &embedded()), &["o.json:1:", "\"wrong\""]);
+        let right = part.replace(", \"wrong\": 1", "");
+        let files = [("o.json", right.as_str())];
+        let more = track(", \"odd\": 1");
+        says(opened_beside(&files, &more, &embedded()), &["track.json:2:", "\"odd\""]);
+        opened_beside(&files, &track(""), &embedded()).unwrap();
+    }
+}
+
+#[test]
+fn a_given_parameter_that_breaks_the_json_is_named() {
+    let params = Params::read("bulk_size:abc").unwrap();
+    let text = "{\n\"version\": {{ bulk_size }} }";
+    let opened = opened_beside(&[], text, &TrackOptions { params, ..embedded() });
+    says(opened, &["track.json:2:", "no JSON", "(with bulk_size = abc)"]);
 }
 
 #[test]
