@@ -96,7 +96,9 @@ impl Files {
     pub(super) fn render(&self, path: &Path) -> Result<Rendered> {
         let file = self.sources.borrow().len();
         let marked = self.expanded(path, 0)?;
-        let plain = self.jinja(path, &without_marks(&marked).0)?;
+        let plain = without_marks(&marked).0;
+        let plain =
+            self.jinja(path, &plain).map_err(|error| self.jinja_error(path, &marked, &error))?;
         let marked = self.jinja(path, &marked).ok().map(|text| without_marks(&text));
         let same = |text: &str| -> bool {
             let read = |text: &str| serde_json::from_str::<serde_json::Value>(text);
@@ -196,7 +198,7 @@ impl Files {
         Ok(whole)
     }
 
-    fn jinja(&self, path: &Path, text: &str) -> Result<String> {
+    fn jinja(&self, path: &Path, text: &str) -> Result<String, minijinja::Error> {
         let mut jinja = Environment::new();
         jinja.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         jinja.set_recursion_limit(200);
@@ -237,17 +239,20 @@ impl Files {
             context.entry(name.to_owned()).or_insert(value);
         }
         let name = path.display().to_string();
-        let rendered = jinja.render_named_str(&name, text, Value::from_serialize(&context));
-        rendered.map_err(|error| self.jinja_error(path, text, &error))
+        jinja.render_named_str(&name, text, Value::from_serialize(&context))
     }
 
     /// Jinja counts the lines of the whole text; they are looked up in the files that it was made of.
-    fn jinja_error(&self, path: &Path, text: &str, error: &minijinja::Error) -> Error {
-        let (clean, mut places) = without_marks(text);
-        if places.is_empty() {
-            // Without marks nothing is known of parts: the text of the file itself has its lines.
-            places = (1..=clean.lines().count()).map(|line| Place { file: 0, line }).collect();
-        }
+    fn jinja_error(&self, path: &Path, marked: &str, error: &minijinja::Error) -> Error {
+        // Every line begins with its mark, but for those within a tag.
+        let mut last = Place::default();
+        let place = |line: &str| {
+            let own = line.strip_prefix(MARK.0).and_then(|line| line.split_once(MARK.1));
+            let own = own.and_then(|(mark, _)| place_of(mark));
+            last = own.unwrap_or(Place { line: last.line + 1, ..last });
+            last
+        };
+        let places: Vec<Place> = marked.lines().map(place).collect();
         let said = error.detail().map_or_else(
             || error.kind().to_string(),
             |detail| format!("{}: {detail}", error.kind()),
@@ -317,6 +322,12 @@ fn marked(text: &str, file: usize) -> String {
     out
 }
 
+/// What a mark says, without its ends.
+fn place_of(mark: &str) -> Option<Place> {
+    let (file, line) = mark.split_once(':')?;
+    Some(Place { file: file.parse().ok()?, line: line.parse().ok()? })
+}
+
 /// The text without its marks, and the place of each of its lines.
 fn without_marks(text: &str) -> (String, Vec<Place>) {
     let mut out = String::with_capacity(text.len());
@@ -336,9 +347,7 @@ fn without_marks(text: &str) -> (String, Vec<Place>) {
         add(&rest[..at], here);
         let Some(end) = rest[at..].find(MARK.1) else { break };
         let mark = &rest[at + 1..at + end];
-        here = mark.split_once(':').and_then(|(file, line)| {
-            Some(Place { file: file.parse().ok()?, line: line.parse().ok()? })
-        });
+        here = place_of(mark);
         rest = &rest[at + end + 1..];
     }
     add(rest, here);

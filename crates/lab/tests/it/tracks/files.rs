@@ -391,6 +391,8 @@ fn a_mistake_in_the_first_line_of_a_part_or_behind_it_is_told_there() {
         says(opened_beside(&files, &more, &embedded()), &["track.json:2:", "\"odd\""]);
         opened_beside(&files, &track(""), &embedded()).unwrap();
     }
+    let files = [("o.json", "{\n\"name\": \"{{ 1/0 }}\" }")];
+    says(opened_beside(&files, &track(""), &embedded()), &["o.json:2:", "Jinja"]);
 }
 
 #[test]
