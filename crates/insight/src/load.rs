@@ -272,8 +272,8 @@ pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
     add((open && busy > LATE).then(|| {
         format!(
             "{:.0} % of the starts found all {} clients busy and waited; the latency counts that. The cluster is slower \
-             than the rate, or needs more clients (`narrows load --clients`, or clients in a plan's [load] or a track's \
-             task).",
+             than the rate, or needs more clients (`narrows load --clients`, or clients in a plan's [load] or in a \
+             track's task).",
             busy * 100.0,
             laps.first().map_or(0, |lap| lap.clients)
         )

@@ -71,6 +71,16 @@ pub enum Error {
         line: u64,
         source: std::io::Error,
     },
+    /// A file of a track has other documents than the track says.
+    #[error(
+        "{path}: the track's document-count is {said}, and the file has {found}; mend the one that is wrong"
+    )]
+    CorpusCount {
+        path: PathBuf,
+        said: u64,
+        /// How many, or `more`.
+        found: String,
+    },
     #[error("{path} line {line}: {why}; a corpus has one JSON object on each line")]
     CorpusLine {
         path: PathBuf,

@@ -202,5 +202,5 @@ fn a_driver_at_its_end_says_so() {
     assert!(warnings(&[one.clone()]).is_empty(), "clients of a closed loop are always busy");
     one.rate_per_s = Some(100.0);
     let said = &warnings(&[one])[0];
-    assert!(said.contains("all 100 clients") && said.contains("a track's task"), "{said}");
+    assert!(said.contains("all 100 clients") && said.contains("track's task"), "{said}");
 }

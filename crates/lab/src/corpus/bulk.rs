@@ -1,6 +1,7 @@
 //! Bodies for `_bulk` requests.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use super::file::FileDocuments;
 use super::generated::DocumentWriter;
 use super::mapped::Mapped;
 use super::source::Source;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The action: index under an automatic id. The index stands in the request's path.
 const ACTION: &[u8] = b"{\"index\":{}}\n";
@@ -42,6 +43,8 @@ pub struct BulkBody {
 pub(crate) struct DocumentReader {
     documents: Documents,
     left: Range<u64>,
+    /// The file, and how many documents it is to have, until that is known to be so.
+    said: Option<(PathBuf, u64)>,
 }
 
 enum Documents {
@@ -100,18 +103,33 @@ impl DocumentReader {
 
     fn written(source: &Source, seed: u64, range: Range<u64>, written: &Written) -> Result<Self> {
         let documents = Documents::open(source, seed, written, range.start)?;
-        Ok(DocumentReader { documents, left: range })
+        Ok(DocumentReader { documents, left: range, said: None })
     }
 
     /// Appends the next document, without a newline, and answers with its number; none at the end. After an error there
     /// is nothing more.
     pub(crate) fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<u64>> {
-        let Some(n) = self.left.next() else { return Ok(None) };
+        let Some(n) = self.left.next() else {
+            // Only who reads the last of them sees whether one follows.
+            let last = self.said.take().filter(|(_, said)| *said == self.left.end);
+            return match last {
+                Some((path, said)) if self.documents.read(said, &mut Vec::new())? => {
+                    Err(Error::CorpusCount { path, said, found: "more".to_owned() })
+                }
+                _ => Ok(None),
+            };
+        };
         let read = self.documents.read(n, out);
-        if !matches!(read, Ok(true)) {
-            self.left = 0..0;
+        if matches!(read, Ok(true)) {
+            return Ok(Some(n));
         }
-        read.map(|is_there| is_there.then_some(n))
+        self.left = 0..0;
+        match (read?, self.said.take()) {
+            (false, Some((path, said))) => {
+                Err(Error::CorpusCount { path, said, found: n.to_string() })
+            }
+            _ => Ok(None),
+        }
     }
 }
 
@@ -159,6 +177,13 @@ impl BulkBodies {
             Written::AsSaid => Actions::AsSaid,
         };
         Ok(BulkBodies { reader, actions, bulk_documents: bulk_documents.max(1), capacity: 0 })
+    }
+
+    /// As far as it is read, the file at `path` is to have `said` documents: what comes after the last of them, or an
+    /// end before, is an error.
+    pub(crate) fn of_exactly(mut self, path: PathBuf, said: u64) -> Self {
+        self.reader.said = Some((path, said));
+        self
     }
 
     /// The next body, which a client sends; none at the end.
@@ -306,6 +331,20 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].body, "{\"index\":{}}\n{\"a\":1}\n{\"index\":{}}\n{\"a\":2}\n");
         assert!(bodies(&source, 3..10, 5).is_empty());
+        let of = |said: u64, bulk: u64| {
+            let bodies = BulkBodies::new(&source, 42, 0..said, bulk).unwrap();
+            let read: Result<Vec<BulkBody>> = bodies.of_exactly(path.clone(), said).collect();
+            read.map(|bodies| bodies.len()).map_err(|error| error.to_string())
+        };
+        for bulk in [1, 2, 5] {
+            assert_eq!(of(3, bulk).unwrap() as u64, 3_u64.div_ceil(bulk));
+            assert!(
+                of(10, bulk).unwrap_err().contains("document-count is 10, and the file has 3;")
+            );
+            assert!(
+                of(2, bulk).unwrap_err().contains("document-count is 2, and the file has more;")
+            );
+        }
 
         std::fs::write(&path, "{\"a\":0}\nhello\n{\"a\":2}\n").unwrap();
         let mut damaged = BulkBodies::new(&source, 42, 0..3, 1).unwrap();

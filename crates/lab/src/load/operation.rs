@@ -130,6 +130,8 @@ pub struct BulkPart {
     pub query: String,
     /// How documents are written.
     pub written: Written,
+    /// How many documents a file is to have: another number is an error as soon as it is seen.
+    pub said: Option<u64>,
 }
 
 impl BulkPart {
@@ -143,11 +145,12 @@ impl BulkPart {
         let below = if self.index.is_empty() { "" } else { "/" };
         let path = format!("{below}{}/_bulk?filter_path=errors,took{more}", self.index);
         let (source, documents) = (&self.source, self.bulk_documents);
-        Ok(Bulk {
-            method: "POST".into(),
-            path: path.into(),
-            bodies: BulkBodies::written(source, seed, range, documents, &self.written)?,
-        })
+        let bodies = BulkBodies::written(source, seed, range, documents, &self.written)?;
+        let bodies = match (source, self.said) {
+            (Source::File(path), Some(said)) => bodies.of_exactly(path.clone(), said),
+            _ => bodies,
+        };
+        Ok(Bulk { method: "POST".into(), path: path.into(), bodies })
     }
 }
 
@@ -245,6 +248,7 @@ impl Operation {
                     bulk_documents: *bulk_documents,
                     query: String::new(),
                     written: Written::New,
+                    said: None,
                 };
                 Ok(Box::new(part.requests(seed, first, step)?))
             }

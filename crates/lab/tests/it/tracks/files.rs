@@ -414,7 +414,11 @@ fn a_share_of_what_is_not_counted_or_more_than_all_of_a_file_is_refused() {
     };
     let track = counted(1.0).unwrap();
     let Content::Corpora(parts) = content(&track) else { panic!("{track:?}") };
-    assert_eq!(parts[0].documents, 0..2);
+    assert_eq!((parts[0].documents.clone(), parts[0].said), (0..2, Some(3)));
+    let options = TrackOptions { test_mode: true, ..embedded() };
+    let short = opened_with(", \"document-count\": 3", &task(half), &options).unwrap();
+    let Content::Corpora(parts) = content(&short) else { panic!("{short:?}") };
+    assert_eq!(parts[0].said, None, "another file may be read");
     says(counted(5.0), &["documents.json is sent once", "--scale", "found 5"]);
     for percentage in ["0", "101"] {
         let words = ["track.json:7:", "ingest-percentage is a number above 0 and up to 100"];
