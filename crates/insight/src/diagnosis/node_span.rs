@@ -151,11 +151,12 @@ impl NodeSpan<'_> {
         busiest.or_else(|| Some(rise(&|node| node.io_time_ms)?.share()))
     }
 
-    /// The share of the time, 0 to 1, for which the node's control group kept it from running. The kernel counts it for
-    /// each of the machine's cores, at most those that the node may use at once, and sums that.
+    /// The share of the time, 0 to 1, for which the node's control group kept a thread of it from running. The kernel
+    /// sums it over the cores on which threads stood still: as many as ran or stood still in the mean, one at least.
     pub fn cgroup_throttled(&self) -> Option<f64> {
         let summed = self.share(|node| node.cgroup_throttled_ns)? / 1e6;
-        Some((summed / self.last().cores?.max(1) as f64).min(1.0))
+        let ran = self.share(|node| node.process_cpu_ms).unwrap_or(0.0);
+        Some(summed / (summed + ran).max(1.0))
     }
 
     /// Bytes a second of a counter in KiB.

@@ -43,7 +43,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
         "the control group of {name} ({}) kept it from running for {percent} of the time",
         end.side()
     );
-    let value = format!("{name}: rose by {percent} of the time of each of its cores");
+    let value = format!("{name}: {percent} of the time, for each core that it used");
     Ok(Finding {
         evidence: vec![
             recovery.rate_evidence(),

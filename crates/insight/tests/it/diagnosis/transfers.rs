@@ -234,10 +234,7 @@ fn nodes_hold_transfers_in_their_own_ways() {
         }),
         // The process itself hardly runs.
         (Class::NoisyNeighbour, "b", |look, _| look.nodes[1].os_cpu_percent = Some(98)),
-        // 70 % of the time of each of eight cores.
-        (Class::CpuQuota, "a", |look, s| {
-            look.nodes[0].cgroup_throttled_ns = Some(s * 5_600_000_000);
-        }),
+        (Class::CpuQuota, "a", |look, s| look.nodes[0].cgroup_throttled_ns = Some(s * 700_000_000)),
         (Class::Gc, "b", |look, s| look.nodes[1].gc_ms = Some(s * 400)),
         (Class::Disk, "b", |look, s| {
             look.nodes[1].io_time_ms = Some(s * 970);
