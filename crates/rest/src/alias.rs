@@ -86,7 +86,7 @@ pub(super) async fn change(call: Call) -> Result<Reply> {
     for one in list {
         actions.extend(read_action(&call, &state, one)?);
     }
-    if actions.is_empty() {
+    if list.is_empty() {
         return Err(bad_request("no aliases action specified"));
     }
     call.acknowledged(vec![Event::ChangeAliases { actions }]).await

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
+use super::document::check_id;
 use super::error::bad_request;
 use super::unchanged::Unchanged;
 use engine::transport::{Failure, Result};
@@ -116,7 +117,12 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
                 body.slice(from..to)
             }
         };
-        let id = meta.id.map(|id| Arc::from(id.0));
+        let id: Option<Arc<str>> = meta.id.map(|id| Arc::from(id.0));
+        // As in the field an empty one, and one of a delete, fails alone.
+        let checked = id.as_deref().filter(|id| !id.is_empty() && op != Op::Delete).map(check_id);
+        if let Some(Err(failure)) = checked {
+            return Err(validation(actions.len() + 1, &failure.reason));
+        }
         let routing = meta.routing.filter(|routing| !routing.0.is_empty());
         let routing = routing.map(|routing| Arc::from(routing.0));
         if id.is_none() && matches!(op, Op::Update | Op::Delete) {
@@ -410,6 +416,9 @@ mod tests {
         }
         let missing = read("{\"index\":{}}\n{}\n", None).unwrap_err();
         assert_eq!(missing, "Validation Failed: 1: index is missing;");
+        let of = |op: &str| format!("{{\"{op}\":{{\"_id\":\"{}\"}}}}\n{{}}\n", "x".repeat(513));
+        let long = parse(&Bytes::from(of("index")), Some("a")).unwrap_err().reason;
+        assert!(long.ends_with("no longer than 512 bytes but was: 513;"), "{long}");
     }
 
     #[test]

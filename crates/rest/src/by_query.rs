@@ -431,11 +431,12 @@ impl Done {
             left -= count as u64;
             self.write(node, asked, hits).await;
             wanted.task.set_status(self.status(wanted));
-            if self.status != 200 || left == 0 {
+            // As in the field no page follows one that was the last by [max_docs], but one follows any other.
+            if self.status != 200 || (left == 0 && self.total == asked.max_docs) {
                 break;
             }
             self.throttled += pause(node, (began, count), pace, wanted).await;
-            if wanted.is_over() {
+            if left == 0 || wanted.is_over() {
                 break;
             }
             pace = wanted.task.pace();

@@ -134,7 +134,8 @@ impl Table {
             return default.map(|(at, column)| (at, column.name)).collect();
         };
         let of = |pattern: &'a str| {
-            let name = move |column: &Column| if is_pattern(pattern) { column.name } else { pattern };
+            let name =
+                move |column: &Column| if is_pattern(pattern) { column.name } else { pattern };
             let found = all().filter(move |(_, column)| column.is(pattern));
             found.map(move |(at, column)| (at, name(column)))
         };

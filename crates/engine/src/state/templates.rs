@@ -142,7 +142,8 @@ impl ClusterState {
             legacy.into_iter().for_each(|template| made.add_template(template, laid_over));
         }
         // Those of a request are names as they stand.
-        let named = made.aliases.into_iter().map(|(alias, of)| (alias.replace("{index}", index), of));
+        let named =
+            made.aliases.into_iter().map(|(alias, of)| (alias.replace("{index}", index), of));
         made.aliases = named.collect();
         made.add(asked, laid_over);
         made

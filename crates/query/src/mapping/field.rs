@@ -109,6 +109,8 @@ pub struct Field {
     pub analyzers: (Analyzer, Analyzer),
     /// Whether long texts score less (`norms`).
     pub has_norms: bool,
+    /// Whether phrases find it (`index_options`).
+    pub has_positions: bool,
     /// Whether numbers may stand in strings, and lose their fractions (`coerce`).
     pub coerce: bool,
     /// What its dates are read and written by: `format`, or what every date field has without one.
@@ -324,6 +326,7 @@ impl Field {
             scaling_factor,
             analyzers: (indexed_by, searched_by),
             has_norms: given.flag("norms", true)?,
+            has_positions: object.get("index_options").is_none_or(|options| options != "freqs"),
             indexed,
             has_column,
             ignore_above,

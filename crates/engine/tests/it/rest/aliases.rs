@@ -184,6 +184,8 @@ async fn wrong_aliases_are_refused(env: Env) {
     }
     assert_eq!(c.ask("PUT", "/c", json!({"aliases": {"b": {}}})).await.0, 400);
     assert_eq!(c.ask("HEAD", "/c", Value::Null).await.0, 404, "refused whole");
+    let absent = json!({"remove": {"index": "a", "alias": "x", "must_exist": false}});
+    c.must("POST", "/_aliases", json!({"actions": [absent]})).await;
     // An index gives its name to an alias in one step.
     let swap = json!({"actions": [
         {"remove_index": {"index": "b"}}, {"add": {"index": "a", "alias": "b"}},

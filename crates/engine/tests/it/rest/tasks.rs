@@ -206,6 +206,8 @@ async fn pages_are_gone_through_in_a_task(env: Env) {
     let counts =
         ["total", "created", "updated", "batches"].map(|name| response[name].as_u64().unwrap());
     assert_eq!(counts, [60, 60, 0, 3], "{ended}");
+    // Four seconds after each page, the last one, too.
+    assert!(response["throttled_millis"].as_u64() > Some(8000), "{ended}");
     assert_eq!((&response["failures"], response.get("canceled")), (&json!([]), None));
     assert_eq!(ended["task"]["status"]["created"], 60);
     assert_eq!(c.counted("b").await["count"], 60);

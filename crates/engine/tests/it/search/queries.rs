@@ -179,6 +179,13 @@ async fn bodies_ask_several_fields(env: Env) {
     let phrase = json!({"match_phrase": {"t": "quick dog"}});
     let begun = json!({"match_phrase_prefix": {"t": "quick do"}});
     assert!((score(begun).await - score(phrase).await).abs() < 1e-4);
+    let unplaced = json!({"properties": {"unplaced": {"type": "text", "index_options": "freqs"}}});
+    c.must("PUT", "/unplaced", json!({"mappings": unplaced})).await;
+    c.must("PUT", "/unplaced/_doc/1?refresh", json!({"unplaced": "quick dog"})).await;
+    for (kind, status) in [("match", 200), ("match_phrase", 400), ("match_phrase_prefix", 400)] {
+        let body = json!({"query": {kind: {"unplaced": "quick dog"}}});
+        assert_eq!(c.ask("POST", "/unplaced/_search", body).await.0, status, "{kind}");
+    }
     let one_more = json!({"constant_score": {"filter": {"match_all": {}}}});
     let two = json!({"bool": {"should": [{"match": {"t": "quick"}}, one_more]}});
     let begun = json!({"match_bool_prefix": {"t": "quick do"}});

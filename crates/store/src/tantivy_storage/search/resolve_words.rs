@@ -164,7 +164,10 @@ impl Resolver<'_> {
         match words.len() {
             0 => Ok(nothing()),
             1 => self.word(indexed, words.remove(0).1, None),
-            _ => self.scored(indexed, Box::new(PhraseQuery::new_with_offset(words)), None),
+            _ => {
+                has_positions(indexed)?;
+                self.scored(indexed, Box::new(PhraseQuery::new_with_offset(words)), None)
+            }
         }
     }
 
@@ -205,6 +208,7 @@ impl Resolver<'_> {
             let one = |word: &String| Ok((Occur::Should, self.word(indexed, term(word), None)?));
             Box::new(BooleanQuery::new(ends.iter().map(one).collect::<Result<_>>()?))
         } else {
+            has_positions(indexed)?;
             let counts = self.counts(indexed)?;
             let mut idf = 0.0;
             for word in words.iter().map(|(_, word)| word).chain(&ends) {
@@ -326,6 +330,17 @@ impl Resolver<'_> {
         };
         Ok(Box::new(InvertedIndexRangeQuery::new(Bound::Included(term(value)), upper)))
     }
+}
+
+/// Refuses a phrase where the mapping has no places of words.
+fn has_positions(indexed: &IndexedField) -> Result<()> {
+    if indexed.mapped.has_positions {
+        return Ok(());
+    }
+    let path = indexed.path;
+    let reason =
+        format!("field:[{path}] was indexed without position data; cannot run PhraseQuery");
+    Err(unfit(reason).into())
 }
 
 /// A pattern in the letters of a field's words: those of a text are in lower case.
