@@ -89,10 +89,12 @@ impl Experiment for WhatIf {
         if let Question::Add(nodes) = &twin.question {
             settings.insert(EXCLUDE, and_these(&excluded, nodes));
         }
+        // Copies that were unassigned are made from here on, some before this is answered.
+        let counted_since_epoch_ms = run.env.epoch_ms();
         put(run, &settings).await?;
         let began = (run.env.now(), run.env.epoch_ms());
         let (copies, bytes) = twin.outstanding();
-        let mut outlook = Outlook::new(began.1, (copies, bytes), twin.nodes.len() + 1);
+        let mut outlook = Outlook::new(counted_since_epoch_ms, (copies, bytes), twin.nodes.len() + 1);
         let writing = match &twin.question {
             Question::Restart { .. } => Some(Writing::begin(run, twin)?),
             _ => None,

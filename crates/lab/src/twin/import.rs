@@ -70,6 +70,15 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
              minute after the last write none lags"
         ));
     }
+    let under_way = |copy: &&InventoryCopy| !copy.primary && copy.state == "INITIALIZING";
+    let begin_anew = seen.copies.iter().filter(under_way).count();
+    if begin_anew > 0 {
+        let copies = counted(begin_anew, "copy that is", "copies that are");
+        left_out.push(format!(
+            "what there is of {copies} under way: they are taken to begin anew, on nodes that the twin chooses, so that \
+             bytes and times are upper bounds"
+        ));
+    }
     let takes_copies =
         |node: &&&InventoryNode| node.holds_data.is_none() && !holders.contains(node.name.as_str());
     let untold = nodes.iter().filter(takes_copies).count();
@@ -553,6 +562,18 @@ pub(super) mod tests {
             .collect();
         names.sort();
         assert!(names.is_sorted_by_key(|(_, name)| name), "{names:?}");
+    }
+
+    #[test]
+    fn copies_that_are_under_way_are_said_to_begin_anew() {
+        let told = |seen: &Inventory| {
+            let left_out = import(seen, &Given::default()).unwrap().left_out;
+            left_out.into_iter().find(|one| one.contains("begin anew")).unwrap_or_default()
+        };
+        let mut seen = seen();
+        assert_eq!(told(&seen), "", "what moves, and what has no place, is not being made");
+        (seen.copies[3].state, seen.copies[3].node) = ("INITIALIZING".into(), Some("a".into()));
+        assert!(told(&seen).starts_with("what there is of 1 copy that is under way"));
     }
 
     #[test]

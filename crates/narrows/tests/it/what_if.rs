@@ -151,6 +151,19 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     failed(&asked(dir.path(), &[file, "--replicas", "logs=1"]), 2, &["nothing would be copied"]);
 }
 
+/// A replica that was missing is made as soon as the twin may do so, some milliseconds before it is asked for more.
+#[test]
+fn a_copy_that_was_missing_is_copied_with_those_that_are_asked_for() {
+    let (dir, file) = twin();
+    std::fs::write(&file, TWIN.replacen("[\"a\", \"b\"]", "[\"a\"]", 1)).unwrap();
+    let more = ["--replicas", "logs=2", "--rtt", "20ms", "--draws", "1"];
+    let found = answer(dir.path(), &[&[file.to_str().unwrap()], &more[..]].concat());
+    let first = &found["answers"][0];
+    assert_eq!(mb(first), 4 * 30, "{first}");
+    let phases = first["phases"].as_array().unwrap();
+    assert!(phases.iter().all(|phase| phase["what"] != "allocating"), "{phases:?}");
+}
+
 /// The twin's manager stands for no node: a cluster of these three nodes gives each of them one replica, so that each
 /// sends 30 MB and receives 30 MB. Three copies that share one node's 10 MB/s would take nine seconds.
 #[test]
