@@ -66,7 +66,10 @@ pub(crate) async fn recover(
         Recovery { service: service.clone(), shard: shard.clone(), progress: progress.clone() };
     let result = match &from {
         RecoverySource::EmptyStore => recovery.recover_from_nothing().await,
-        RecoverySource::ExistingStore => recovery.recover_from_disk().await,
+        RecoverySource::ExistingStore => {
+            recovery.pass(|costs| costs.open_copy).await;
+            recovery.recover_from_disk().await
+        }
         RecoverySource::Peer { from_node } => {
             let is_first = !service.has_copied.get();
             let first =

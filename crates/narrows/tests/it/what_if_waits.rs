@@ -42,3 +42,20 @@ fn the_first_copies_of_a_node_that_has_just_started_wait_once_and_together() {
     let longer_s = longer_by(&["--lose", "c"]);
     assert!((-0.1..0.1).contains(&longer_s), "the others have run for long: {longer_s} s");
 }
+
+/// c is away for 10 s, and opens its only copy of a shard that nobody else has.
+#[test]
+fn a_primary_that_comes_back_to_its_files_takes_what_a_copy_takes_apart_from_its_bytes() {
+    let (dir, file) = twin();
+    let alone = TWIN.replacen("replicas = 1", "replicas = 0", 1);
+    let alone = alone.replacen("[\"a\", \"b\"]", "[\"a\"]", 1);
+    let alone = alone.replacen("[\"b\", \"c\"]", "[\"b\"]", 1);
+    std::fs::write(&file, alone.replacen("[\"c\", \"a\"]", "[\"c\"]", 1)).unwrap();
+    let green_with = |open_copy: &str| {
+        let restart = ["--restart", "c", "--down", "10s", "--open-copy", open_copy, "--draws", "1"];
+        let found = answer(dir.path(), &[&[file.to_str().unwrap()], &restart[..]].concat());
+        green_s(&found["answers"][0])
+    };
+    let (short, long) = (green_with("100ms"), green_with("3s"));
+    assert!((2.8..3.0).contains(&(long - short)), "{short} s, {long} s");
+}

@@ -138,8 +138,8 @@ static TABLE: [Parameter; 48] = [
          meanwhile."),
     row!("recovery.open_copy", "time", (0.0, 3600.0), Time(host.costs.open_copy),
         "none: it is what the steps of a recovery take",
-        "What a copy that recovers from another takes apart from its bytes and operations: updates of the cluster \
-         state, opening, the next round of the allocator."),
+        "What a copy that recovers from another, or from its own files, takes apart from its bytes and operations: \
+         updates of the cluster state, opening, the next round of the allocator."),
     row!("recovery.new_copy", "time", (0.0, 3600.0), Time(host.costs.new_copy),
         "none: it is what the steps of a recovery take",
         "What a copy takes besides where it begins without files: none is there to come back to."),
