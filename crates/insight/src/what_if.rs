@@ -38,7 +38,8 @@ pub struct Answer {
     /// Seconds until green with every value as it is known or assumed.
     pub green_s: f64,
     /// The least and the most over all draws of what is not known, lowered and raised by [`NOT_MODELLED`] or
-    /// [`NOT_MODELLED_S`], whichever is more; never less than nodes are away in any draw, and never below 0.
+    /// [`NOT_MODELLED_S`], whichever is more; never less than nodes are away in any draw or copies are delayed, and
+    /// never below 0.
     pub between_s: (f64, f64),
     /// Seconds for which nodes are away that restart, one after another: they are asked for, and pass in any case. The
     /// least over all draws.
@@ -151,6 +152,11 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
                 .fold(0.0, |sum, (from_s, to_s)| sum + to_s - from_s)
         };
         let away_s = laps.keys().map(|lap| seconds_away(*lap)).fold(f64::INFINITY, f64::min);
+        // Where nodes restart, copies wait for them while they are away.
+        let certain_s = match away_s > 0.0 {
+            true => away_s,
+            false => delayed_until(&samples),
+        };
         let away = away(run, &variant.name, shown);
         let differs = |(name, value): &(&String, &String)| first.settings.get(*name) != Some(value);
         Some(Answer {
@@ -162,7 +168,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
             green_s,
-            between_s: between(min, max, away_s),
+            between_s: between(min, max, certain_s),
             away_s,
             draws: laps.len(),
             gain: base.get(&shown).map_or(1.0, |base| base / green_s),
@@ -177,12 +183,19 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
     run.manifest.variants.iter().filter_map(answer).collect()
 }
 
-/// The interval over draws that took from `min` to `max` seconds, where nodes are away for some of them: that much is
-/// certain, whatever is not modelled.
-fn between(min: f64, max: f64, away_s: f64) -> (f64, f64) {
-    let certain = away_s.min(min);
+/// The interval over draws that took from `min` to `max` seconds, where nodes are away or copies are delayed for some of
+/// them: that much is certain, whatever is not modelled.
+fn between(min: f64, max: f64, certain_s: f64) -> (f64, f64) {
+    let certain = certain_s.min(min);
     let not_modelled = |seconds: f64| (seconds * NOT_MODELLED).max(NOT_MODELLED_S);
     ((min - not_modelled(min)).max(certain), max + not_modelled(max))
+}
+
+/// When copies still waited for their node, at the last look that saw some: not one of them is made before. The delay is
+/// a setting, and the same in every draw.
+fn delayed_until(samples: &[(f64, &RecoverySample)]) -> f64 {
+    let last = samples.iter().rfind(|(_, sample)| count(sample, DELAYED) > 0);
+    last.map_or(0.0, |(t_s, _)| *t_s)
 }
 
 /// From when to when nodes of a variant's lap were away that came back, in seconds since the lap began.
@@ -434,162 +447,4 @@ fn peak(used: &[Used], bytes: u64) -> (f64, f64, f64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sample(stages: &[(&str, u32)], recovered: u64, throttle_s: f64) -> RecoverySample {
-        RecoverySample {
-            recovered_bytes: recovered,
-            total_bytes: 100,
-            stages: stages.iter().map(|(stage, count)| ((*stage).to_owned(), *count)).collect(),
-            charged_s: BTreeMap::from([(Limit::Throttle, throttle_s)]),
-            ..RecoverySample::default()
-        }
-    }
-
-    #[test]
-    fn phases_follow_one_another_until_green() {
-        let all = [
-            sample(&[(UNASSIGNED, 2), (DELAYED, 2)], 0, 0.0),
-            sample(&[(UNASSIGNED, 1), ("INDEX", 1)], 10, 1.0),
-            sample(&[("INDEX", 1), (DONE, 1)], 60, 5.0),
-            sample(&[(DONE, 2)], 100, 9.0),
-        ];
-        let times = [1.0, 61.0, 65.0, 70.0];
-        let samples: Vec<(f64, &RecoverySample)> = times.into_iter().zip(&all).collect();
-        let phases = phases(&samples, &[], 70.0);
-        let seen: Vec<_> = phases
-            .iter()
-            .map(|phase| (phase.what, phase.from_s, phase.to_s, phase.copies))
-            .collect();
-        let expected = [
-            (Held::NotNoticed, 0.0, 1.0, 0),
-            (Held::Delayed, 1.0, 61.0, 2),
-            (Held::Copying, 61.0, 70.0, 2),
-        ];
-        assert_eq!(seen, expected);
-        assert_eq!(phases[2].limits, [(Limit::Throttle, 1.0)]);
-        let curve = curve(&samples);
-        assert_eq!((curve[1].copies, curve[1].bytes), (2, 90));
-        assert_eq!((curve[3].copies, curve[3].bytes), (0, 0));
-    }
-
-    #[test]
-    fn what_was_estimated_to_be_moved_is_no_more_than_what_was_moved() {
-        let estimated = |recovered| RecoverySample {
-            total_bytes: 150,
-            ..sample(&[("INDEX", 1), (WAITING, 0)], recovered, 1.0)
-        };
-        let all = [estimated(0), estimated(70), sample(&[(DONE, 1)], 100, 2.0)];
-        let samples: Vec<(f64, &RecoverySample)> = [1.0, 2.0, 3.0].into_iter().zip(&all).collect();
-        let left: Vec<u64> = curve(&samples).iter().map(|point| point.bytes).collect();
-        assert_eq!(left, [100, 30, 0]);
-    }
-
-    /// No replica: the primary of a node has no place meanwhile, and is opened when it is back. Its copy of another
-    /// shard is made elsewhere, and then all is green without it.
-    #[test]
-    fn what_nothing_but_a_restart_holds_is_held_by_the_node_that_is_away() {
-        let seen = |all: &[RecoverySample], times: &[f64], away: &[(f64, f64)]| -> Vec<_> {
-            let samples: Vec<(f64, &RecoverySample)> = times.iter().copied().zip(all).collect();
-            let phases = phases(&samples, away, 31.0);
-            phases.iter().map(|phase| (phase.what, phase.from_s, phase.to_s)).collect()
-        };
-        let alone = [sample(&[(UNASSIGNED, 1)], 0, 0.0), sample(&[], 0, 0.0)];
-        let away = [(0.0, 30.0)];
-        let expected = [(Held::Away, 0.0, 30.5), (Held::NotNoticed, 30.5, 31.0)];
-        assert_eq!(seen(&alone, &[2.0, 30.5], &away), expected);
-        let expected = [(Held::NotNoticed, 0.0, 2.0), (Held::Allocating, 2.0, 30.5)];
-        assert_eq!(seen(&alone, &[2.0, 30.5], &[])[..2], expected, "nobody is away");
-        let made = [sample(&[("INDEX", 1)], 50, 1.0), sample(&[(DONE, 1)], 100, 2.0)];
-        let expected = [(Held::Away, 0.0, 2.0), (Held::Copying, 2.0, 9.0), (Held::Away, 9.0, 31.0)];
-        assert_eq!(seen(&made, &[2.0, 9.0], &away), expected);
-        let waits = [sample(&[(UNASSIGNED, 1), (DELAYED, 1)], 0, 0.0)];
-        let expected = [(Held::Away, 0.0, 2.0), (Held::Delayed, 2.0, 31.0)];
-        assert_eq!(seen(&waits, &[2.0], &away), expected);
-    }
-
-    #[test]
-    fn an_interval_does_not_go_below_the_time_for_which_nodes_are_away() {
-        assert_eq!(between(90.5, 100.0, 90.0), (90.0, 120.0));
-        assert_eq!(between(200.0, 200.0, 90.0), (160.0, 240.0));
-        assert_eq!(between(90.0, 90.0, 90.001).0, 90.0, "no more than what came out");
-    }
-
-    #[test]
-    fn an_interval_of_a_short_time_is_no_narrower_than_half_a_second_each_way() {
-        assert_eq!(between(1.0, 2.0, 0.0), (0.5, 2.5));
-        assert_eq!(between(0.25, 0.25, 0.0), (0.0, 0.75), "nothing is done before it begins");
-        assert_eq!(between(2.0, 10.0, 1.75), (1.75, 12.0), "each end by itself");
-    }
-
-    #[test]
-    fn nodes_are_away_from_the_beginning_of_that_phase_to_its_end() {
-        let line = |t_ms: f64, lap: u32, name: &str, begins: bool| {
-            let phase = record::Phase { name: name.to_owned(), begins };
-            Line::Phase { t_ms, variant: Some("a".to_owned()), lap, phase }
-        };
-        let lines = vec![
-            line(1000.0, 1, "recover", true),
-            line(1500.0, 1, record::Phase::AWAY, true),
-            line(31_500.0, 1, record::Phase::AWAY, false),
-            line(40_000.0, 1, record::Phase::AWAY, true),
-            line(70_000.0, 1, record::Phase::AWAY, false),
-            line(99_000.0, 2, record::Phase::AWAY, true),
-        ];
-        let manifest = record::Manifest::unknown("twin", record::FORMAT);
-        let run = RunDir { manifest, lines, rows: Vec::new(), damage: Vec::new() };
-        assert_eq!(away(&run, "a", 1), [(0.5, 30.5), (39.0, 69.0)]);
-        assert!(away(&run, "b", 1).is_empty());
-    }
-
-    /// A node receives 40 MB/s in chunks of 32 MB, of which two come at once, and looks ten times a second.
-    #[test]
-    fn large_chunks_make_no_larger_peak() {
-        const CHUNK: u64 = 32_000_000;
-        let sample = |tenth: u32| NodeSample {
-            transport_rx_bytes: u64::from(tenth / 16) * 2 * CHUNK,
-            cpu_cores: if tenth.is_multiple_of(16) { 3.2 } else { 0.0 },
-            ..NodeSample::default()
-        };
-        let all: Vec<NodeSample> = (0..2000).map(sample).collect();
-        let timed: Vec<(f64, &NodeSample)> =
-            (0u32..).map(|tenth| f64::from(tenth) / 10.0).zip(&all).collect();
-        let peak_with = |bytes: u64| peak(&used(&timed), bytes);
-        assert!(peak_with(0).0 > 600e6, "between two samples two chunks came");
-        let (rx, tx, cores) = peak_with(CHUNKS_OF_A_WINDOW * CHUNK);
-        assert!((39e6..42e6).contains(&rx), "{rx}");
-        assert!((0.19..0.22).contains(&cores), "{cores}");
-        assert_eq!(tx, 0.0);
-    }
-
-    #[test]
-    fn the_manager_of_a_twin_is_no_node_of_it() {
-        let mut manifest = record::Manifest::unknown("twin", record::FORMAT);
-        let name = |number: u64| format!("leader-{number}");
-        let node = |number| record::NodeInfo { cluster: "leader".to_owned(), name: name(number) };
-        manifest.nodes = (0..3).map(node).collect();
-        let line = |s: u64, number: u64| {
-            let (node, transport_rx_bytes) = (name(number), s * 1000);
-            let sample = NodeSample { node, transport_rx_bytes, ..NodeSample::default() };
-            Line::Node { t_ms: s as f64 * 1e3, variant: Some(String::new()), lap: 1, sample }
-        };
-        let lines = (0..5).flat_map(|s| (0..3).map(move |number| (s, number)));
-        let lines = lines.map(|(s, number)| line(s, number)).collect();
-        let run = RunDir { manifest, lines, rows: Vec::new(), damage: Vec::new() };
-        assert_eq!(foreground(&run, &record::VariantInfo::default(), 1).nodes, 2);
-    }
-
-    #[test]
-    fn a_peak_is_no_mean_and_a_restart_loses_nothing() {
-        let sample = |rx: u64| NodeSample { transport_rx_bytes: rx, ..NodeSample::default() };
-        let all = [sample(1000), sample(1000), sample(2000), sample(300), sample(300)];
-        let times = [0.0, 60.0, 61.0, 62.0, 100.0];
-        let timed: Vec<(f64, &NodeSample)> = times.into_iter().zip(&all).collect();
-        let used = used(&timed);
-        assert_eq!(used.last().unwrap().rx_bytes, 1300);
-        // All of it is less than 64 chunks of a kilobyte: it came within two seconds.
-        assert_eq!(peak(&used, 64 << 10).0, 650.0);
-        assert_eq!(peak(&used, 0).0, 1000.0);
-    }
-}
+mod tests;

@@ -87,6 +87,8 @@ fn a_lost_node_takes_the_delay_and_what_the_rate_lets_through() {
     let green = green_s(first);
     assert!((66.0..69.0).contains(&green), "{first}");
     assert_eq!(first["draws"], 2);
+    let least = first["between_s"][0].as_f64().unwrap();
+    assert!((59.0..62.0).contains(&least), "nothing is made before the minute is over: {first}");
     assert!(first["away_s"].as_f64().unwrap().is_sign_positive(), "no node is away: {first}");
     let what: Vec<&str> =
         first["phases"].as_array().unwrap().iter().map(|p| p["what"].as_str().unwrap()).collect();
