@@ -132,6 +132,11 @@ pub enum Error {
     #[error("{variant}: {copies} copies find no place, and the cluster stays as it is: {why}")]
     StaysYellow { variant: String, copies: u64, why: String },
     #[error(
+        "{variant}: {copies} copies are made so slowly that not a chunk of theirs has come for {seconds} s, longer than \
+         what is simulated: {setting} is [{value}]; ask with a higher one, and look at the rates of links and disks"
+    )]
+    TooSlow { variant: String, copies: u64, seconds: u64, setting: &'static str, value: String },
+    #[error(
         "{variant}: the follower lacks {lag} operations after {seconds} s, and was to lack fewer than {under}: {why}"
     )]
     Lags { variant: String, seconds: u64, lag: u64, under: u64, why: String },

@@ -1,6 +1,7 @@
 //! What copies of a twin wait for besides their bytes.
 
-use crate::what_if::{TWIN, answer, green_s, twin};
+use crate::common::failed;
+use crate::what_if::{TWIN, answer, asked, green_s, twin};
 
 /// Of c's two copies one goes from b to a, and the other, a primary, from c itself to b.
 #[test]
@@ -58,4 +59,13 @@ fn a_primary_that_comes_back_to_its_files_takes_what_a_copy_takes_apart_from_its
     };
     let (short, long) = (green_with("100ms"), green_with("3s"));
     assert!((2.8..3.0).contains(&(long - short)), "{short} s, {long} s");
+}
+
+/// A chunk of half a megabyte takes eight minutes then.
+#[test]
+fn copies_that_are_only_slow_are_not_said_to_find_no_place() {
+    let (dir, file) = twin();
+    std::fs::write(&file, TWIN.replacen("\"10mb\"", "\"1kb\"", 1)).unwrap();
+    let output = asked(dir.path(), &[file.to_str().unwrap(), "--lose", "c", "--draws", "1"]);
+    failed(&output, 1, &["2 copies are made so slowly", "max_bytes_per_sec is [1kb]"]);
 }

@@ -20,6 +20,7 @@ const WHILE_DELAYED: Duration = Duration::from_millis(500);
 const NODES_AT_ONCE: usize = 16;
 /// A cluster in which no copy comes up, and none is about to, for so long will not be green.
 const PATIENCE: Duration = Duration::from_secs(120);
+const RATE: &str = "indices.recovery.max_bytes_per_sec";
 /// The copies that no node has, among the stages of a sample; and those of them that wait for their node.
 const UNASSIGNED: &str = "UNASSIGNED";
 const DELAYED: &str = "DELAYED";
@@ -261,6 +262,18 @@ impl Outlook {
         let since = self.moved.map_or(now, |(since, _)| since);
         if now - since <= PATIENCE.max(run.plan.sample * 20) || self.points < 20 {
             return Ok(());
+        }
+        let made = health.initializing + health.relocating;
+        // They have a place, and what they are sent is on its way.
+        if made > 0 {
+            let value = turn.variant.settings.get(RATE).map_or("unset", String::as_str);
+            return Err(Error::TooSlow {
+                variant: turn.variant.name.clone(),
+                copies: made,
+                seconds: (now - since).as_secs(),
+                setting: RATE,
+                value: value.to_owned(),
+            });
         }
         if let Goal::Empty(nodes) = &self.goal {
             let left = copies_on(run, nodes).await?;
