@@ -84,9 +84,12 @@ pub fn parse_size(text: &str) -> Result<u64, ParseError> {
     if bytes < 0.0 { Err(error()) } else { Ok(bytes.round() as u64) }
 }
 
-/// Bytes a second of a throttle setting: a size, where zero and below (`-1`) mean no limit.
+/// Bytes a second of a throttle setting: a size, where `0` and `-1` mean no limit. Less is refused, as in the field.
 pub fn parse_throttle(text: &str) -> Result<Option<u64>, ParseError> {
     let bytes = parse_bytes(text, "rate", THROTTLE)?;
+    if bytes < -1.0 {
+        return Err(ParseError { text: text.to_owned(), what: "rate", accepted: THROTTLE });
+    }
     // Less than half a byte a second is next to nothing, and not no limit.
     Ok((bytes > 0.0).then(|| (bytes.round() as u64).max(1)))
 }
@@ -291,6 +294,7 @@ mod tests {
         assert_eq!(parse_size("0"), Ok(0));
         assert_eq!(parse_throttle("-1"), Ok(None));
         assert_eq!(parse_throttle("0"), Ok(None));
+        assert!(["-5mb", "-1kb"].iter().all(|below| parse_throttle(below).is_err()));
         assert_eq!(parse_throttle("40mb"), Ok(Some(40 << 20)));
         assert_eq!(parse_throttle("0.4b"), Ok(Some(1)));
         assert_eq!(parse_rate("1gbit"), Ok(125_000_000));

@@ -192,6 +192,22 @@ pub fn set(plan: &mut TwinPlan, settings: &[(String, String)]) {
     push(plan, variant(&name.join(", "), &settings));
 }
 
+/// The most chunks that the product takes which the twin is of.
+fn chunks_max(plan: &TwinPlan) -> i64 {
+    match plan.get("test_bed").and_then(Value::as_str) {
+        Some("opensearch-2") => CHUNKS_MAX_OF_OPENSEARCH,
+        _ => CHUNKS_MAX,
+    }
+}
+
+/// Why the product that the twin is of refuses one of these settings, which the engine takes.
+pub fn refusal(plan: &TwinPlan, settings: &[(String, String)]) -> Option<String> {
+    let most = chunks_max(plan);
+    let is_more = |value: &str| value.parse::<i64>().is_ok_and(|chunks| chunks > most);
+    let (_, value) = settings.iter().find(|(name, value)| name == CHUNKS && is_more(value))?;
+    Some(format!("--set {CHUNKS}={value}: the cluster takes {most} at most"))
+}
+
 /// Adds a variant for each of the settings that matter, and one with all of them.
 pub fn trials(plan: &mut TwinPlan) {
     let of = |name: &str| plan.get("settings").and_then(|settings| settings.get(name)).cloned();
@@ -214,10 +230,7 @@ pub fn trials(plan: &mut TwinPlan) {
     }
     trials.push((SLOTS, (number(SLOTS, SLOTS_WITHOUT) * 2).to_string()));
     let chunks = number(CHUNKS, CHUNKS_WITHOUT);
-    let chunks_max = match plan.get("test_bed").and_then(Value::as_str) {
-        Some("opensearch-2") => CHUNKS_MAX_OF_OPENSEARCH,
-        _ => CHUNKS_MAX,
-    };
+    let chunks_max = chunks_max(plan);
     if chunks < chunks_max {
         trials.push((CHUNKS, (chunks * 2).min(chunks_max).to_string()));
     }
@@ -312,6 +325,12 @@ mod tests {
         };
         let most = |bed: &str| [2, 4, 5, 8].map(|chunks| tried(bed, chunks).unwrap_or_default());
         assert_eq!(most("opensearch-2"), ["4", "5", "", ""]);
+        let refused = |bed: &str, chunks: &str| {
+            let plan = Table::from_iter([("test_bed".to_owned(), Value::from(bed))]);
+            refusal(&plan, &[(CHUNKS.to_owned(), chunks.to_owned())]).is_some()
+        };
+        assert!(refused("opensearch-2", "6") && !refused("opensearch-2", "5"));
+        assert!(!refused("elasticsearch-8", "8"));
         assert_eq!(most("elasticsearch-8"), ["4", "8", "8", ""]);
     }
 }

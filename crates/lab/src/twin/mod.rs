@@ -27,7 +27,7 @@ mod within;
 mod writes;
 
 pub use anonymous::{anonymous, anonymous_name};
-pub use asked::{Asked, QUESTIONS, as_it_is, ask, copies, set, trials};
+pub use asked::{Asked, QUESTIONS, as_it_is, ask, copies, refusal, set, trials};
 pub use cluster_settings::models;
 pub use given::{Assumption, Given, Known, assumptions, calibration, say};
 pub use import::{Import, import};

@@ -227,6 +227,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     args.save.as_deref().map_or(Ok(()), check_save)?;
     let (Import { mut plan, mut left_out, voters }, folder) = twin_of(args)?;
     check_filters(&plan, &args.settings)?;
+    if let Some(why) = twin::refusal(&plan, &args.settings) {
+        return Err(Usage(why).into());
+    }
     let written = twin::documents_per_s(&plan);
     if args.flush && written == 0.0 {
         let text =

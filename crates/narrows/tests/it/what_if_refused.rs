@@ -1,7 +1,7 @@
 //! What `what-if` refuses before it looks at a cluster.
 
 use crate::common::{failed, said};
-use crate::what_if::{asked, twin};
+use crate::what_if::{TWIN, asked, twin};
 
 #[test]
 fn what_is_not_there_is_refused_by_name() {
@@ -45,6 +45,10 @@ fn what_is_not_there_is_refused_by_name() {
             &["http://127.0.0.1:1", "--lose", "a", "--set", "indices.recovery.max_byte=1mb"],
             "did you mean",
         ),
+        (
+            &["http://127.0.0.1:1", "--lose", "a", "--set", "indices.recovery.max_bytes_per_sec=-5mb"],
+            "\"-5mb\" is not a rate",
+        ),
         (&["http://127.0.0.1:1", "--lose", "a", "--link", "fast"], "12.5MB/s"),
         (&["http://127.0.0.1:1", "--lose", "a", "--link", "400mb"], "\"400mb\" is not a rate"),
         (&["http://127.0.0.1:1", "--lose", "a", "--disk-read", "fast"], "400mb"),
@@ -73,4 +77,13 @@ fn a_twin_takes_the_place_of_no_other_file() {
         let saved = asked(dir.path(), &[twin, "--save", &of(name)]);
         assert_eq!(saved.status.code(), Some(0), "{}", said(&saved));
     }
+}
+
+#[test]
+fn a_setting_that_the_product_refuses_is_refused() {
+    let (dir, file) = twin();
+    std::fs::write(&file, TWIN.replacen("steps", "test_bed = \"opensearch-2\"\nsteps", 1)).unwrap();
+    let chunks = "indices.recovery.max_concurrent_file_chunks=8";
+    let output = asked(dir.path(), &[file.to_str().unwrap(), "--lose", "c", "--set", chunks]);
+    failed(&output, 2, &["the cluster takes 5 at most"]);
 }
