@@ -12,7 +12,7 @@ use super::watermark::Watermark;
 pub enum Kind {
     /// Bytes.
     Size { min: u64, max: u64 },
-    /// Bytes a second; zero and below mean no limit.
+    /// Bytes a second; 0 and -1 mean no limit.
     Throttle,
     /// A whole number.
     Count { min: u64, max: u64 },
@@ -218,7 +218,7 @@ mod tests {
             (size, " 1048577b ", "1048577b"),
             (Kind::Throttle, "80MB", "80mb"),
             (Kind::Throttle, "0", "-1"),
-            (Kind::Throttle, "-5mb", "-1"),
+            (Kind::Throttle, "-1b", "-1"),
             (Kind::Throttle, "0.1b", "1b"),
             (Kind::Count { min: 1, max: 10 }, "05", "5"),
             (Kind::Bool, "true", "true"),

@@ -1,5 +1,6 @@
 //! A time that is said to be within bounds, and the rows of a plan whose values each lap draws anew.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -20,6 +21,11 @@ impl Within {
     /// What it is taken for where nothing is drawn.
     pub fn middle(self) -> Duration {
         self.least + (self.most - self.least) / 2
+    }
+
+    /// Whether it can be no time outside of `times`.
+    pub fn is_in(self, times: &RangeInclusive<Duration>) -> bool {
+        times.contains(&self.least) && times.contains(&self.most)
     }
 
     /// The same as plans write it.

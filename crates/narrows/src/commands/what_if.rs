@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clusters::live::inventory;
 use engine::settings::SettingError;
+use lab::plan::DOWN;
 use lab::twin::{self, Asked, Assumption, Given, Import, TwinPlan, Within};
 use record::units::{ParseError, parse_duration, parse_rate, parse_size};
 use serde_json::json;
@@ -55,11 +56,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), group = "question")]
     add: Option<u32>,
     /// The nodes that join are in the zone of this one; otherwise each in the zone that has the fewest.
-    #[arg(long, value_name = "NODE", requires = "add")]
+    #[arg(long, value_name = "NODE")]
     like: Option<String>,
     /// How long a node that restarts is away; 30s unless said otherwise. Bounds where nobody knows it better, for
     /// example 20s..40s, are drawn from.
-    #[arg(long, value_name = "TIME", value_parser = parse_within)]
+    #[arg(long, value_name = "TIME", value_parser = parse_down)]
     down: Option<Within>,
     /// Flushes what is written before each node restarts.
     #[arg(long)]
@@ -119,17 +120,17 @@ pub(crate) struct Args {
     connect: ConnectArgs,
 }
 
-fn parse_pair(text: &str, example: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str, form: &str, example: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
             Ok((name.trim().to_owned(), value.trim().to_owned()))
         }
-        _ => Err(format!("write NAME=VALUE, for example {example}")),
+        _ => Err(format!("write {form}, for example {example}")),
     }
 }
 
 fn parse_setting(text: &str) -> Result<(String, String), String> {
-    let (name, value) = parse_pair(text, "indices.recovery.max_bytes_per_sec=160mb")?;
+    let (name, value) = parse_pair(text, "NAME=VALUE", "indices.recovery.max_bytes_per_sec=160mb")?;
     match name.as_str() {
         "index.number_of_replicas" => return Err("ask that with --replicas INDEX=N".to_owned()),
         "index.number_of_shards" => {
@@ -163,6 +164,12 @@ fn parse_within(text: &str) -> Result<Within, String> {
     text.parse()
 }
 
+fn parse_down(text: &str) -> Result<Within, String> {
+    let (least, most) = (DOWN.start().as_secs(), DOWN.end().as_secs());
+    let wrong = || format!("a node that restarts is away for {least} s to {most} s");
+    parse_within(text).and_then(|down| Some(down).filter(|down| down.is_in(&DOWN)).ok_or_else(wrong))
+}
+
 fn parse_rtt(text: &str) -> Result<Duration, String> {
     let rtt = parse_duration(text).map_err(|error| error.to_string())?;
     let wrong = || format!("a round trip between nodes is {} s at most", RTT_MAX.as_secs());
@@ -170,7 +177,7 @@ fn parse_rtt(text: &str) -> Result<Duration, String> {
 }
 
 fn parse_replicas(text: &str) -> Result<(String, u32), String> {
-    let (index, number) = parse_pair(text, "logs=2")?;
+    let (index, number) = parse_pair(text, "INDEX=N", "logs=2")?;
     let number = number.parse().map_err(|_| "write INDEX=N, for example logs=2".to_owned())?;
     Ok((index, number))
 }
@@ -212,6 +219,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         if is_said && !restarts {
             return Err(Usage(format!("{what}: with --rolling-restart or --restart NODE")).into());
         }
+    }
+    if args.like.is_some() && args.add.is_none() {
+        let text = "--like says which node those are like that join: with --add N";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let is_file = |what: &&String| what.ends_with(".toml");
+    if let (Some(file), 2..) = (args.what.iter().find(is_file), args.what.len()) {
+        let text = format!("{file} is the file of a twin, which is asked without a cluster: give one of both");
+        return Err(Usage(text).into());
     }
     if !is_asked && args.save.is_none() {
         let text = "say what happens: --lose NODE, --drain NODE, --add N, --rolling-restart, --restart NODE, or \

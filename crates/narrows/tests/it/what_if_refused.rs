@@ -15,6 +15,10 @@ fn what_is_not_there_is_refused_by_name() {
         (&["http://127.0.0.1:1", "--drain", "a", "--add", "1"], "cannot be used"),
         (&["mine.toml", "--lose", "a"], "`narrows what-if URL --save mine.toml` writes a twin"),
         (&["mine.toml", "--save", "hidden.toml", "--anonymous"], "give the cluster's URL"),
+        (&["http://127.0.0.1:1", "mine.toml", "--lose", "a"], "give one of both"),
+        (&["http://127.0.0.1:1", "--lose", "a", "--like", "b"], "with --add N"),
+        (&["http://127.0.0.1:1", "--replicas", "logs"], "write INDEX=N, for example logs=2"),
+        (&["http://127.0.0.1:1", "--restart", "a", "--down", "0s"], "away for 1 s to 86400 s"),
         (&["http://127.0.0.1:1", "--lose", "a", "--draws", "0"], "1..=1000"),
         (&["http://127.0.0.1:1", "--lose", "a", "--rtt", "5s"], "is 4 s at most"),
         (

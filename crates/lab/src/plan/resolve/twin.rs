@@ -29,7 +29,8 @@ const SIZES: RangeInclusive<u64> = 0..=1 << 50;
 const RATES: RangeInclusive<f64> = 0.0..=10_000_000.0;
 /// What is done before a node restarts.
 const FLUSH: &str = "flush";
-const DOWN: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
+/// How long a node may be away.
+pub const DOWN: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
 /// How long a node is away where the plan does not say it.
 pub const DOWN_WITHOUT: Duration = Duration::from_secs(30);
 
