@@ -252,14 +252,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             "--flush has nothing to flush, as nothing is written to the twin: say --indexing RATE";
         return Err(Usage(text.to_owned()).into());
     }
-    if is_asked && written >= 1.0 {
-        left_out.push(match restarts {
-            true => FORMER_PRIMARIES.to_owned(),
-            false => {
-                let text = "documents a second that are written: they go on beside restarts alone";
-                format!("{written:.0} {text}")
-            }
-        });
+    if is_asked && !restarts && written >= 1.0 {
+        let text = "documents a second that are written: they go on beside restarts alone";
+        left_out.push(format!("{written:.0} {text}"));
     }
     left_out.extend(twin::without_manager(&voters, &args.lose));
     if let Some(Asked::Add { like: Some(like), .. }) = &asked {
@@ -275,7 +270,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         save(path, &plan)?;
     }
     if is_asked {
-        answer(args, plan, &left_out, folder.as_ref())?;
+        answer(args, plan, left_out, folder.as_ref())?;
     }
     Ok(())
 }
@@ -407,7 +402,7 @@ fn save(path: &Path, plan: &TwinPlan) -> anyhow::Result<()> {
 fn answer(
     args: &Args,
     plan: TwinPlan,
-    left_out: &[String],
+    mut left_out: Vec<String>,
     folder: Option<&ClusterFolder>,
 ) -> anyhow::Result<()> {
     let (asked, until) = sentence(&plan);
@@ -427,6 +422,15 @@ fn answer(
     });
     let asking = Asking { runs: &args.runs, seed: args.seed, draws: args.draws };
     let ((answers, page), tried) = asking.ask(&with_settings, trials.as_ref())?;
+    // The answer is known, whatever became of the settings: it is told first.
+    let (tried, failed) = match tried {
+        Ok(tried) => (tried, Ok(())),
+        Err(error) => (Vec::new(), Err(error)),
+    };
+    let restarts = plan.get("twin").is_some_and(|twin| twin.get("restart").is_some());
+    if restarts && answers.iter().any(|answer| answer.bytes > 0) {
+        left_out.push(FORMER_PRIMARIES.to_owned());
+    }
     let assumed = twin::assumptions(&plan);
     let whole = json!({
         "format": FORMAT, "asked": asked, "until": until, "lost": lost(&plan), "answers": answers, "tried": tried,
@@ -439,7 +443,7 @@ fn answer(
     let mut out = terminal::out();
     if args.json {
         writeln!(out, "{whole}")?;
-        return Ok(());
+        return failed;
     }
     write!(out, "{}", report::what_if((&asked, until), &answers, &tried))?;
     if !assumed.is_empty() {
@@ -460,7 +464,7 @@ fn answer(
     if let Some(page) = page {
         writeln!(out, "\nReport: {}", page.display())?;
     }
-    Ok(())
+    failed
 }
 
 /// The nodes that are to be lost: of a zone that is named, all.

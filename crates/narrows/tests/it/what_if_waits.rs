@@ -69,3 +69,17 @@ fn copies_that_are_only_slow_are_not_said_to_find_no_place() {
     let output = asked(dir.path(), &[file.to_str().unwrap(), "--lose", "c", "--draws", "1"]);
     failed(&output, 1, &["2 copies are made so slowly", "max_bytes_per_sec is [1kb]"]);
 }
+
+/// c was the primary of a shard, to which a document is written every few seconds.
+#[test]
+fn former_primaries_that_copy_their_files_are_said_to_be_an_upper_bound() {
+    let (dir, file) = twin();
+    let is_said = |indexing: &str| {
+        let restart = ["--restart", "c", "--down", "30s", "--draws", "1", "--indexing", indexing];
+        let found = answer(dir.path(), &[&[file.to_str().unwrap()], &restart[..]].concat());
+        let bytes = found["answers"][0]["bytes"].as_u64().unwrap();
+        (bytes > 0, found["left_out"].to_string().contains("upper bounds"))
+    };
+    assert_eq!(is_said("0.9"), (true, true));
+    assert_eq!(is_said("0"), (false, false));
+}

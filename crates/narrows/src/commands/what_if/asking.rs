@@ -42,8 +42,9 @@ pub(super) struct Asking<'a> {
 /// The answers, and the page of the run where it is kept.
 type Told = (Vec<Answer>, Option<PathBuf>);
 
-/// What is told of the twin, and of the settings that are tried.
-type Both = (Told, Vec<Answer>);
+/// What is told of the twin, and of the settings that are tried: that may fail, or be interrupted, once the first is
+/// known.
+type Both = (Told, anyhow::Result<Vec<Answer>>);
 
 impl<'a> Asking<'a> {
     /// Asks the twin so often, and once with settings that are `tried`: at the same time where this machine has room
@@ -51,7 +52,7 @@ impl<'a> Asking<'a> {
     /// last, so that `last` names it.
     pub(super) fn ask(self, plan: &TwinPlan, tried: Option<&TwinPlan>) -> anyhow::Result<Both> {
         match tried {
-            None => Ok((self.told().execute(plan, self.draws)?, Vec::new())),
+            None => Ok((self.told().execute(plan, self.draws)?, Ok(Vec::new()))),
             Some(tried) if has_room_for_two(tried) => self.side_by_side(plan, tried),
             Some(tried) => self.one_after_the_other(plan, tried),
         }
@@ -60,7 +61,7 @@ impl<'a> Asking<'a> {
     fn one_after_the_other(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
         let mut kept = self.told();
         let (answers, _) = kept.execute(tried, 1)?;
-        Ok((kept.execute(plan, self.draws)?, answers))
+        Ok((kept.execute(plan, self.draws)?, Ok(answers)))
     }
 
     fn side_by_side(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
@@ -88,15 +89,24 @@ impl<'a> Asking<'a> {
                 say!("narrows: settings that matter are tried ...");
             }
             let tries = tries.join().unwrap_or_else(|panic| resume_unwind(panic));
-            match (told, tries) {
-                (Err(_), Err(error)) if is_ended => Err(error),
-                (told, tries) => Ok((told?, tries?.0)),
-            }
+            together(told, tries, is_ended)
         })
     }
 
     fn told(self) -> Kept<'a> {
         Kept { asking: self, watch: None, beside: None, instead: None }
+    }
+}
+
+/// What is told of both, where what was tried has ended the other by its failure, or not.
+fn together(
+    told: anyhow::Result<Told>,
+    tries: anyhow::Result<Told>,
+    has_ended: bool,
+) -> anyhow::Result<Both> {
+    match (told, tries) {
+        (Err(_), Err(error)) if has_ended => Err(error),
+        (told, tries) => Ok((told?, tries.map(|(answers, _)| answers))),
     }
 }
 
@@ -258,14 +268,25 @@ shard = [{ bytes = "3mb", documents = 1000, segments = 4, copies = ["a"] }]
         let (plan, tried) = asked();
         let asking = Asking { runs: dir.path(), seed: None, draws: 3 };
         let ((first, _), second) = asking.one_after_the_other(&plan, &tried).unwrap();
+        let second = second.unwrap();
         let last = || runs::find(dir.path(), "last").unwrap();
         assert_eq!(answers(&RunDir::open(&last()).unwrap()), first);
         let ((told, page), settings) = asking.side_by_side(&plan, &tried).unwrap();
+        let settings = settings.unwrap();
         assert_eq!((&told, &settings), (&first, &second));
         assert!(page.as_ref().is_some_and(|page| page.is_file()));
         assert_eq!(page.unwrap().parent(), Some(&*last()));
         assert_eq!((told[0].draws, settings[0].draws), (3, 1));
         assert!(settings.len() > 3, "{settings:?}");
+    }
+
+    #[test]
+    fn an_answer_that_is_known_is_told_when_what_is_tried_fails_or_is_interrupted() {
+        let told = || Ok((Vec::new(), Some(PathBuf::from("report.html"))));
+        let stopped = || Err(anyhow::anyhow!("interrupted"));
+        let ((_, page), tried) = together(told(), stopped(), false).unwrap();
+        assert!(page.is_some() && tried.is_err());
+        assert!(together(stopped(), told(), false).is_err());
     }
 
     #[test]
