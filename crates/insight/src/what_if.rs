@@ -183,16 +183,16 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
     run.manifest.variants.iter().filter_map(answer).collect()
 }
 
-/// The interval over draws that took from `min` to `max` seconds, where nodes are away or copies are delayed for some of
-/// them: that much is certain, whatever is not modelled.
+/// The interval over draws that took from `min` to `max` seconds, where nodes are away or copies are delayed for some
+/// of them: that much is certain, whatever is not modelled.
 fn between(min: f64, max: f64, certain_s: f64) -> (f64, f64) {
     let certain = certain_s.min(min);
     let not_modelled = |seconds: f64| (seconds * NOT_MODELLED).max(NOT_MODELLED_S);
     ((min - not_modelled(min)).max(certain), max + not_modelled(max))
 }
 
-/// When copies still waited for their node, at the last look that saw some: not one of them is made before. The delay is
-/// a setting, and the same in every draw.
+/// When copies still waited for their node, at the last look that saw some: not one of them is made before. The delay
+/// is a setting, and the same in every draw.
 fn delayed_until(samples: &[(f64, &RecoverySample)]) -> f64 {
     let last = samples.iter().rfind(|(_, sample)| count(sample, DELAYED) > 0);
     last.map_or(0.0, |(t_s, _)| *t_s)

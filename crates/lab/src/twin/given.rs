@@ -204,7 +204,7 @@ pub(super) fn raise(plan: &mut TwinPlan, seen: &[SeenRate]) {
         // Two digits of a rate of few megabytes; rounded down, for it is a bound.
         let at_least = match *bytes_per_s {
             ..100_000 => format!("{}kB/s", bytes_per_s / 1000),
-            ..10_000_000 => format!("{:.1}MB/s", (bytes_per_s / 100_000) as f64 / 10.0),
+            100_000..10_000_000 => format!("{:.1}MB/s", (bytes_per_s / 100_000) as f64 / 10.0),
             _ => format!("{}MB/s", bytes_per_s / 1_000_000),
         };
         let raise = |value: &mut Value| {
