@@ -174,7 +174,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
             gain: base.get(&shown).map_or(1.0, |base| base / green_s),
             bytes: row.bytes,
             phases: phases(&samples, &away, green_s),
-            curve: curve(&samples),
+            curve: curve(&samples, green_s),
             foreground: foreground(run, variant, shown),
             full_disks: notes(run, &variant.name, WATERMARK),
             came_back: notes(run, &variant.name, CAME_BACK),
@@ -332,16 +332,20 @@ fn phases(samples: &[(f64, &RecoverySample)], away: &[(f64, f64)], green_s: f64)
     phases
 }
 
-fn curve(samples: &[(f64, &RecoverySample)]) -> Vec<Point> {
-    // Where copies wait to be moved, what is to be moved is an estimate, and in the end it is known.
-    let known = samples.last().map_or(0, |(_, sample)| sample.total_bytes);
+/// What is outstanding at each sample. One that was taken a while after the end shows the end.
+fn curve(samples: &[(f64, &RecoverySample)], green_s: f64) -> Vec<Point> {
+    // Where copies wait to be moved, what is to be moved is an estimate, and in the end it is known: of those that
+    // still seem to wait then, nothing is moved any more.
+    let end = samples.last().map(|(_, sample)| *sample);
+    let is_over = end.is_some_and(|end| active(end) + count(end, UNASSIGNED) == 0);
+    let known = end.map_or(0, |end| if is_over { end.recovered_bytes } else { end.total_bytes });
     let total = |sample: &RecoverySample| match sample.stages.contains_key(WAITING) {
         true => sample.total_bytes.min(known),
         false => sample.total_bytes,
     };
     let point = |(t_s, sample): &(f64, &RecoverySample)| Point {
-        t_s: *t_s,
-        copies: outstanding(sample),
+        t_s: t_s.min(green_s),
+        copies: if is_over && *t_s >= green_s { 0 } else { outstanding(sample) },
         bytes: total(sample).saturating_sub(sample.recovered_bytes),
     };
     let each = samples.len().div_ceil(POINTS_MAX).max(1);

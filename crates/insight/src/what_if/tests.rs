@@ -36,7 +36,7 @@ fn phases_follow_one_another_until_green() {
     assert_eq!(phases[2].limits, [(Limit::Throttle, 1.0)]);
     assert_eq!(delayed_until(&samples), 1.0, "nothing of it was made before");
     assert_eq!(delayed_until(&samples[1..]), 0.0);
-    let curve = curve(&samples);
+    let curve = curve(&samples, 70.0);
     assert_eq!((curve[1].copies, curve[1].bytes), (2, 90));
     assert_eq!((curve[3].copies, curve[3].bytes), (0, 0));
 }
@@ -49,8 +49,16 @@ fn what_was_estimated_to_be_moved_is_no_more_than_what_was_moved() {
     };
     let all = [estimated(0), estimated(70), sample(&[(DONE, 1)], 100, 2.0)];
     let samples: Vec<(f64, &RecoverySample)> = [1.0, 2.0, 3.0].into_iter().zip(&all).collect();
-    let left: Vec<u64> = curve(&samples).iter().map(|point| point.bytes).collect();
+    let left: Vec<u64> = curve(&samples, 3.0).iter().map(|point| point.bytes).collect();
     assert_eq!(left, [100, 30, 0]);
+    // Two copies fewer were moved than were estimated, and it is looked again a second after the last one came.
+    let end = RecoverySample {
+        total_bytes: 150,
+        ..sample(&[(DONE, 1), (WAITING, 2)], 100, 2.0)
+    };
+    let samples = [(1.0, &all[0]), (4.0, &end)];
+    let expected = Point { t_s: 3.0, copies: 0, bytes: 0 };
+    assert_eq!(curve(&samples, 3.0)[1], expected);
 }
 
 /// No replica: the primary of a node has no place meanwhile, and is opened when it is back. Its copy of another
