@@ -59,8 +59,9 @@ impl<'a> Asking<'a> {
     }
 
     fn one_after_the_other(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
-        let mut kept = self.told();
+        let mut kept = Kept { is_kept: false, ..self.told() };
         let (answers, _) = kept.execute(tried, 1)?;
+        kept.is_kept = true;
         Ok((kept.execute(plan, self.draws)?, Ok(answers)))
     }
 
@@ -73,7 +74,7 @@ impl<'a> Asking<'a> {
             let tries = move || {
                 let watch: Option<Rc<dyn Watch>> = Some(Rc::new(Begins(begins)));
                 let beside = Some(told_failed.subscribe());
-                let answers = Kept { watch, beside, ..self.told() }.execute(tried, 1);
+                let answers = Kept { watch, beside, is_kept: false, ..self.told() }.execute(tried, 1);
                 tries_failed.send_replace(answers.is_err());
                 answers
             };
@@ -94,7 +95,7 @@ impl<'a> Asking<'a> {
     }
 
     fn told(self) -> Kept<'a> {
-        Kept { asking: self, watch: None, beside: None, instead: None }
+        Kept { asking: self, watch: None, beside: None, is_kept: true, instead: None }
     }
 }
 
@@ -152,6 +153,8 @@ struct Kept<'a> {
     watch: Option<Rc<dyn Watch>>,
     /// Whether what goes on beside has failed.
     beside: Option<watch::Receiver<bool>>,
+    /// Whether the record is kept once it is read: that of settings that are tried is in the answer, whole.
+    is_kept: bool,
     instead: Option<tempfile::TempDir>,
 }
 
@@ -188,6 +191,12 @@ impl Kept<'_> {
             executed.ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
         if ended == Ended::Interrupted {
             anyhow::bail!("interrupted; what was answered until then is in {dir}");
+        }
+        if !self.is_kept {
+            if let Err(error) = std::fs::remove_dir_all(&executed.dir) {
+                self.say(&format!("the record in {dir} cannot be removed: {error}"));
+            }
+            return Ok((answers(&executed.run), None));
         }
         let page = executed.dir.join("report.html");
         let written = runs::write_page(&executed.run, &page);
@@ -275,6 +284,7 @@ shard = [{ bytes = "3mb", documents = 1000, segments = 4, copies = ["a"] }]
         let settings = settings.unwrap();
         assert_eq!((&told, &settings), (&first, &second));
         assert!(page.as_ref().is_some_and(|page| page.is_file()));
+        assert_eq!(runs::list(dir.path()).unwrap().len(), 2, "one run of each: that of its draws");
         assert_eq!(page.unwrap().parent(), Some(&*last()));
         assert_eq!((told[0].draws, settings[0].draws), (3, 1));
         assert!(settings.len() > 3, "{settings:?}");
