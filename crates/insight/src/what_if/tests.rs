@@ -23,10 +23,8 @@ fn phases_follow_one_another_until_green() {
     let times = [1.0, 61.0, 65.0, 70.0];
     let samples: Vec<(f64, &RecoverySample)> = times.into_iter().zip(&all).collect();
     let phases = phases(&samples, &[], 70.0);
-    let seen: Vec<_> = phases
-        .iter()
-        .map(|phase| (phase.what, phase.from_s, phase.to_s, phase.copies))
-        .collect();
+    let seen: Vec<_> =
+        phases.iter().map(|phase| (phase.what, phase.from_s, phase.to_s, phase.copies)).collect();
     let expected = [
         (Held::NotNoticed, 0.0, 1.0, 0),
         (Held::Delayed, 1.0, 61.0, 2),
@@ -52,10 +50,7 @@ fn what_was_estimated_to_be_moved_is_no_more_than_what_was_moved() {
     let left: Vec<u64> = curve(&samples, 3.0).iter().map(|point| point.bytes).collect();
     assert_eq!(left, [100, 30, 0]);
     // Two copies fewer were moved than were estimated, and it is looked again a second after the last one came.
-    let end = RecoverySample {
-        total_bytes: 150,
-        ..sample(&[(DONE, 1), (WAITING, 2)], 100, 2.0)
-    };
+    let end = RecoverySample { total_bytes: 150, ..sample(&[(DONE, 1), (WAITING, 2)], 100, 2.0) };
     let samples = [(1.0, &all[0]), (4.0, &end)];
     let expected = Point { t_s: 3.0, copies: 0, bytes: 0 };
     assert_eq!(curve(&samples, 3.0)[1], expected);

@@ -94,7 +94,8 @@ impl Experiment for WhatIf {
         put(run, &settings).await?;
         let began = (run.env.now(), run.env.epoch_ms());
         let (copies, bytes) = twin.outstanding();
-        let mut outlook = Outlook::new(counted_since_epoch_ms, (copies, bytes), twin.nodes.len() + 1);
+        let mut outlook =
+            Outlook::new(counted_since_epoch_ms, (copies, bytes), twin.nodes.len() + 1);
         let writing = match &twin.question {
             Question::Restart { .. } => Some(Writing::begin(run, twin)?),
             _ => None,

@@ -167,7 +167,8 @@ fn parse_within(text: &str) -> Result<Within, String> {
 fn parse_down(text: &str) -> Result<Within, String> {
     let (least, most) = (DOWN.start().as_secs(), DOWN.end().as_secs());
     let wrong = || format!("a node that restarts is away for {least} s to {most} s");
-    parse_within(text).and_then(|down| Some(down).filter(|down| down.is_in(&DOWN)).ok_or_else(wrong))
+    parse_within(text)
+        .and_then(|down| Some(down).filter(|down| down.is_in(&DOWN)).ok_or_else(wrong))
 }
 
 fn parse_rtt(text: &str) -> Result<Duration, String> {
@@ -226,7 +227,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let is_file = |what: &&String| what.ends_with(".toml");
     if let (Some(file), 2..) = (args.what.iter().find(is_file), args.what.len()) {
-        let text = format!("{file} is the file of a twin, which is asked without a cluster: give one of both");
+        let text = format!(
+            "{file} is the file of a twin, which is asked without a cluster: give one of both"
+        );
         return Err(Usage(text).into());
     }
     if !is_asked && args.save.is_none() {

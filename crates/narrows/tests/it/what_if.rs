@@ -162,8 +162,6 @@ fn a_copy_that_was_missing_is_copied_with_those_that_are_asked_for() {
     let found = answer(dir.path(), &[&[file.to_str().unwrap()], &more[..]].concat());
     let first = &found["answers"][0];
     assert_eq!(mb(first), 4 * 30, "{first}");
-    let phases = first["phases"].as_array().unwrap();
-    assert!(phases.iter().all(|phase| phase["what"] != "allocating"), "{phases:?}");
 }
 
 /// The twin's manager stands for no node: a cluster of these three nodes gives each of them one replica, so that each

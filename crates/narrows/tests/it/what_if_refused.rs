@@ -50,7 +50,13 @@ fn what_is_not_there_is_refused_by_name() {
             "did you mean",
         ),
         (
-            &["http://127.0.0.1:1", "--lose", "a", "--set", "indices.recovery.max_bytes_per_sec=-5mb"],
+            &[
+                "http://127.0.0.1:1",
+                "--lose",
+                "a",
+                "--set",
+                "indices.recovery.max_bytes_per_sec=-5mb",
+            ],
             "\"-5mb\" is not a rate",
         ),
         (&["http://127.0.0.1:1", "--lose", "a", "--link", "fast"], "12.5MB/s"),

@@ -20,6 +20,9 @@ const WHILE_DELAYED: Duration = Duration::from_millis(500);
 const NODES_AT_ONCE: usize = 16;
 /// A cluster in which no copy comes up, and none is about to, for so long will not be green.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// ... and of one whose copies have a place, for so long: a chunk takes minutes where its rate is next to nothing. After
+/// `indices.recovery.internal_action_timeout`, a quarter of an hour, its copy would fail.
+const PATIENCE_WITH_A_CHUNK: Duration = Duration::from_secs(600);
 const RATE: &str = "indices.recovery.max_bytes_per_sec";
 /// The copies that no node has, among the stages of a sample; and those of them that wait for their node.
 const UNASSIGNED: &str = "UNASSIGNED";
@@ -260,11 +263,11 @@ impl Outlook {
             self.moved = Some((now, left));
         }
         let since = self.moved.map_or(now, |(since, _)| since);
-        if now - since <= PATIENCE.max(run.plan.sample * 20) || self.points < 20 {
+        let made = health.initializing + health.relocating;
+        let patience = if made > 0 { PATIENCE_WITH_A_CHUNK } else { PATIENCE };
+        if now - since <= patience.max(run.plan.sample * 20) || self.points < 20 {
             return Ok(());
         }
-        let made = health.initializing + health.relocating;
-        // They have a place, and what they are sent is on its way.
         if made > 0 {
             let value = turn.variant.settings.get(RATE).map_or("unset", String::as_str);
             return Err(Error::TooSlow {

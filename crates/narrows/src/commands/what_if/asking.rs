@@ -74,7 +74,8 @@ impl<'a> Asking<'a> {
             let tries = move || {
                 let watch: Option<Rc<dyn Watch>> = Some(Rc::new(Begins(begins)));
                 let beside = Some(told_failed.subscribe());
-                let answers = Kept { watch, beside, is_kept: false, ..self.told() }.execute(tried, 1);
+                let answers =
+                    Kept { watch, beside, is_kept: false, ..self.told() }.execute(tried, 1);
                 tries_failed.send_replace(answers.is_err());
                 answers
             };
