@@ -7,6 +7,8 @@ use super::series::Series;
 
 /// The first release of Elasticsearch that is known to take 8 chunks in flight; 7.10 takes 5.
 const MORE_CHUNKS_FROM: (u32, u32) = (7, 16);
+/// The first release of Elasticsearch that is known to let a replay pass however much merges hold indexing back.
+pub(crate) const REPLAY_PASSES_FROM: (u32, u32) = (7, 10);
 
 /// Settings of one kind of recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::Finding;
+use crate::diagnosis::knobs::REPLAY_PASSES_FROM;
 use crate::diagnosis::replaying::Replaying;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
@@ -17,8 +18,6 @@ use crate::diagnosis::threshold::{STAGE, Threshold, VERDICT, at};
 
 /// Merges hold indexing back for this share of the time.
 const MERGES: Threshold = at("merge throttle time over wall time", 0.2);
-/// The first release of Elasticsearch that is known to let a replay pass.
-const PASSES_FROM: (u32, u32) = (7, 10);
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -37,7 +36,7 @@ pub(super) static CAUSE: Cause = Cause {
 /// Whether a replay is known to go on however much merges hold indexing back.
 fn passes(cluster: &Identity) -> bool {
     match cluster.flavour.as_str() {
-        "elasticsearch" => cluster.release() >= Some(PASSES_FROM),
+        "elasticsearch" => cluster.release() >= Some(REPLAY_PASSES_FROM),
         flavour => flavour != UNKNOWN_FLAVOUR,
     }
 }
