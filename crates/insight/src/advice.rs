@@ -68,7 +68,10 @@ pub struct OtherLimit {
 /// Advice on every variant that finished, in the order of the plan. Streams and loads have none.
 pub fn advice(run: &RunDir, summary: &Summary<'_>) -> Vec<Advice> {
     let traces = traces(run);
-    let finished = summary.finished().filter(|(_, figures)| figures.stream.is_none());
+    let is_load = |name: &str| summary.loads.iter().any(|load| load.variant == name);
+    let finished = summary.finished();
+    let finished =
+        finished.filter(|(variant, of)| of.stream.is_none() && !is_load(&variant.name));
     finished
         .map(|(variant, figures)| {
             let row = run

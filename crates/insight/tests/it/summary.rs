@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use insight::published::{comparisons, standing};
-use insight::{Progress, Summary, curves};
+use insight::{Progress, Summary, advice, curves};
 use record::{
     FORMAT, Kind, Limit, LimitShare, Line, LinkInfo, LoadFigures, Manifest, Percentiles, Phase,
     PublishedInfo, RecoverySample, Row, RunDir, Status, StreamFigures, ThreadUse, Throughput,
@@ -61,6 +61,15 @@ fn gains_are_over_the_first_row_ours_and_published() {
         summary.comparison.as_deref(),
         Some("Published rows moved 4.90 GB, these 1.00 GB: compare gains, not times.")
     );
+}
+
+#[test]
+fn a_load_has_no_recovery_to_advise_on() {
+    let mut rows = vec![row("a", 1, 480.0, Limit::Latency), row("b", 1, 10.0, Limit::LinkRate)];
+    rows[0].loads.push(LoadFigures { operation: "search".to_owned(), ..LoadFigures::default() });
+    let run = run(&["a", "b"], Status::Complete, rows);
+    let told = advice(&run, &Summary::of(&run));
+    assert_eq!(told.iter().map(|one| one.variant.as_str()).collect::<Vec<_>>(), ["b"]);
 }
 
 #[test]

@@ -254,6 +254,12 @@ fn of_measured(args: &Args, run: &RunDir, summary: &Summary<'_>) -> anyhow::Resu
     for line in std::iter::once(&summary.headline).chain(&summary.details) {
         writeln!(out, "{line}")?;
     }
+    if !summary.loads.is_empty() {
+        writeln!(
+            out,
+            "\nthis run sends loads; `explain` judges recoveries, following and buckets: see `narrows report`"
+        )?;
+    }
     for one in &advice {
         write!(out, "\n{}", report::screen::advice(one, out.style()))?;
     }
