@@ -70,8 +70,7 @@ pub fn advice(run: &RunDir, summary: &Summary<'_>) -> Vec<Advice> {
     let traces = traces(run);
     let is_load = |name: &str| summary.loads.iter().any(|load| load.variant == name);
     let finished = summary.finished();
-    let finished =
-        finished.filter(|(variant, of)| of.stream.is_none() && !is_load(&variant.name));
+    let finished = finished.filter(|(variant, of)| of.stream.is_none() && !is_load(&variant.name));
     finished
         .map(|(variant, figures)| {
             let row = run

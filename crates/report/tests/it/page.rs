@@ -199,7 +199,10 @@ fn a_link_is_not_said_to_be_used_by_what_was_compressed_on_it() {
     let mut run = whole();
     run.rows[3].link_share = Some(1.45);
     let page = report::html(&run);
-    assert!(page.contains("recovered at 145 % of its rate") && !page.contains("% used"));
+    assert!(
+        page.contains("recovered at 145 % of its rate, before compression")
+            && !page.contains("% used")
+    );
 }
 
 #[test]
