@@ -1,6 +1,7 @@
 //! What loads mean: figures over laps, changes between variants with what the laps support, and whether the driver was
 //! the limit instead of the cluster.
 
+use record::names::listed;
 use record::{LoadFigures, Percentiles};
 
 use crate::difference::{self, Better, Difference};
@@ -393,15 +394,22 @@ pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> Headline {
     let mut most: Option<(f64, Headline)> = None;
     for case in cases(loads) {
         let Some(((base_label, base), others)) = case.loads.split_first() else { continue };
-        for (label, other) in others {
+        for (_, other) in others {
             let ratio = throughput(base).zip(throughput(other)).map(|(base, other)| other / base);
             let Some(ratio) = ratio else { continue };
             if most.as_ref().is_none_or(|(found, _)| ratio.ln().abs() > found.ln().abs()) {
                 let case =
                     if case.name.is_empty() { String::new() } else { format!("{}: ", case.name) };
                 let times = times(ratio);
+                let is_as_good = |(_, one): &&(&str, &VariantLoad)| {
+                    let own = throughput(base).zip(throughput(one)).map(|(base, one)| one / base);
+                    own.is_some_and(|own| (own / ratio).ln().abs() < WORTH_TELLING.ln())
+                };
+                let names: Vec<&str> =
+                    others.iter().filter(is_as_good).map(|(label, _)| *label).collect();
+                let (label, has) = (listed(&names), if names.len() > 1 { "have" } else { "has" });
                 let said = Headline::of(
-                    format!("{case}{label} has {times} the throughput of {base_label}"),
+                    format!("{case}{label} {has} {times} the throughput of {base_label}"),
                     [format!("{case}{label}: {times} the throughput")],
                 );
                 most = Some((ratio, said));
