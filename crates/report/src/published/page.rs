@@ -106,8 +106,9 @@ impl Published {
                 h2 { "Published against ours" }
                 p.hint {
                     "How far ours is off, over the published figure. A point on the line at 0 is met; the band is 10 % to "
-                    "either side; a point with an arrowhead lies beyond the edge. A line through a point is its range "
-                    "over seeds. Only what is predicted says how good the model is: the others were fitted, or follow from a "
+                    "either side; a point with an arrowhead lies beyond the edge. "
+                    @if self.seeds > 1 { "A line through a point is its range over seeds. " } @else { "One seed. " }
+                    "Only what is predicted says how good the model is: the others were fitted, or follow from a "
                     "setting."
                 }
                 ul.legend {
@@ -517,6 +518,8 @@ mod tests {
     fn one_seed_has_no_range() {
         let page = Published { seeds: 1, ..sample() }.html();
         assert!(sample().html().contains("In range") && !page.contains("In range"), "{page}");
+        let key = "A line through a point is its range";
+        assert!(sample().html().contains(key) && !page.contains(key) && page.contains("One seed."));
     }
 
     #[test]
