@@ -135,7 +135,13 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
         return Err(Usage(why.to_owned()).into());
     }
     let seeds = args.seeds.unwrap_or(SEEDS);
-    // Before minutes are spent.
+    // Before minutes are spent. A folder of --write is made, that of --also must have something to show.
+    if let Some(folder) = args.also.as_ref().filter(|folder| !folder.is_dir()) {
+        let folder = folder.display();
+        let why =
+            format!("--also {folder}: there is no such folder; name one that --write has made");
+        return Err(Usage(why).into());
+    }
     let elsewhere = args.also.iter().chain(&args.write).next();
     let elsewhere = elsewhere.map(|folder| elsewhere::read(folder)).transpose()?;
     let plans = plans(&args.plans)?;
