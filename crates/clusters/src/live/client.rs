@@ -65,6 +65,7 @@ pub struct LiveClient {
     /// When the look that is under way is to be over, should nothing more be answered.
     look_ends: Rc<Cell<Option<Time>>>,
     requests: Cell<u32>,
+    longest: Cell<Duration>,
     answer_bytes: Cell<u64>,
     changes: SentChanges,
     tape: Tape,
@@ -96,6 +97,7 @@ impl LiveClient {
             timeout: options.timeout,
             look_ends: Rc::default(),
             requests: Cell::new(0),
+            longest: Cell::default(),
             answer_bytes: Cell::new(0),
             changes: SentChanges::default(),
             tape: Tape::Off,
@@ -157,6 +159,7 @@ impl LiveClient {
     /// it last as long as all of its questions together. Each answer moves the deadline by what it took: a cluster that
     /// is slow but answers is heard out.
     pub fn begin_look(&self) -> LookUnderWay {
+        self.longest.set(Duration::ZERO);
         self.look_ends.set(Some(self.env.now() + self.timeout.saturating_mul(ANSWERS_A_LOOK)));
         LookUnderWay(self.look_ends.clone())
     }
@@ -182,6 +185,11 @@ impl LiveClient {
     /// Requests and bytes of answers so far.
     pub fn cost(&self) -> (u32, u64) {
         (self.requests.get(), self.answer_bytes.get())
+    }
+
+    /// The longest that a question has taken since the last look began.
+    pub fn longest_answer(&self) -> Duration {
+        self.longest.get()
     }
 
     /// Changes that may be made yet, also where another host has made them.
@@ -321,6 +329,7 @@ impl LiveClient {
         if let Tape::Written(transcript) = &self.tape {
             transcript.asked(request, took, &exchanged);
         }
+        self.longest.set(self.longest.get().max(took));
         let (status, body) = exchanged?;
         self.answer_bytes.set(self.answer_bytes.get() + body.len() as u64);
         let answer = self.judge(address, method, path, status, body);

@@ -105,7 +105,6 @@ impl Watch {
                 *late.borrow_mut() = Some(seen.view);
                 Ok(())
             };
-            let looks = self.env.now();
             // A look may be long: a cluster that hangs is waited for, and whoever watches it need not wait as well.
             let seen = tokio::select! {
                 biased;
@@ -115,8 +114,8 @@ impl Watch {
             *late.borrow_mut() = None;
             let t_s = (self.env.now() - began).as_secs_f64();
             self.out.show(&seen, t_s)?;
-            let (now, took) = (self.env.now(), self.env.now() - looks);
-            next = (next + args.interval).max(now + rest_after(took, args.interval));
+            let rest = rest_after(self.watching.client().longest_answer(), args.interval);
+            next = (next + args.interval).max(self.env.now() + rest);
             let until = ends.map_or(next, |ends| next.min(ends));
             if self.wait(until).await? || ends.is_some_and(|ends| self.env.now() >= ends) {
                 return Ok(());

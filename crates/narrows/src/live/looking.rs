@@ -17,16 +17,16 @@ const LONGER_MAX: u32 = 4;
 /// A look is up to this part of the interval late, by steps that meet every part of it equally often. With half of it,
 /// a node that stands still for half of each interval may never be asked while it does.
 const LATE_MAX: f64 = 1.0;
-/// A pause is so many times as long as the look before it: what is asked goes to every node and each of its copies, so
-/// that large clusters are slow to answer because it costs them much.
+/// A pause is so many times as long as the longest answer of the look before it: what is asked goes to every node and
+/// each of its copies, so that large clusters are slow to answer because it costs them much.
 const REST: u32 = 2;
 /// And no longer: one node that hangs makes a look slow, too.
 const REST_MAX: Duration = Duration::from_secs(5);
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
-/// How long a cluster is left in peace after a look that took so long.
-pub(crate) fn rest_after(took: Duration, interval: Duration) -> Duration {
-    (took * REST).min(REST_MAX).max(interval / 4)
+/// How long a cluster is left in peace after a look whose longest answer took so long.
+pub(crate) fn rest_after(longest: Duration, interval: Duration) -> Duration {
+    (longest * REST).min(REST_MAX).max(interval / 4)
 }
 
 /// Looks at one cluster, one after another.
@@ -96,8 +96,7 @@ impl Looking {
     /// what comes and goes in the same beat. A slow answer is followed by a longer pause: the cluster has better things
     /// to do.
     pub(crate) async fn pause(&mut self) {
-        let took = self.history.last().map_or(0.0, |(_, look)| look.cost.took_ms);
-        let rest = rest_after(Duration::from_secs_f64(took / 1e3), self.interval);
+        let rest = rest_after(self.sampler.client().longest_answer(), self.interval);
         self.next = (self.next + self.interval).max(self.now() + rest);
         self.waited += 1;
         let late = (f64::from(self.waited) * GOLDEN).fract() * LATE_MAX;

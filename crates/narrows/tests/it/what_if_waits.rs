@@ -68,8 +68,10 @@ fn copies_that_are_only_slow_are_not_said_to_find_no_place() {
     let path = file.to_str().unwrap();
     let with_rate = |rate: &str| std::fs::write(&file, TWIN.replacen("10mb", rate, 1)).unwrap();
     with_rate("10kb");
-    let found = answer(dir.path(), &[path, "--lose", "c", "--draws", "1"]);
-    assert!(green_s(&found["answers"][0]) > 5000.0, "{found}");
+    let set = "indices.recovery.max_bytes_per_sec=20kb";
+    let found = answer(dir.path(), &[path, "--lose", "c", "--draws", "1", "--set", set]);
+    let [slow, set] = [0, 1].map(|place| green_s(&found["answers"][place]));
+    assert!(slow > 5000.0 && set > 2500.0 && set < 0.6 * slow, "{found}");
     with_rate("100b");
     let output = asked(dir.path(), &[path, "--lose", "c", "--draws", "1"]);
     failed(&output, 1, &["2 copies are made so slowly", "max_bytes_per_sec is [100b]"]);

@@ -21,8 +21,8 @@ const NODES_AT_ONCE: usize = 16;
 /// A cluster in which no copy comes up, and none is about to, for so long will not be green.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// ... and of one whose copies have a place, for so long: a chunk takes minutes where its rate is next to nothing.
-/// After `indices.recovery.internal_action_timeout`, a quarter of an hour, its copy would fail.
-const PATIENCE_WITH_A_CHUNK: Duration = Duration::from_secs(600);
+/// After so long, `indices.recovery.internal_action_timeout`, its copy fails.
+const PATIENCE_WITH_A_CHUNK: Duration = Duration::from_secs(900);
 const RATE: &str = "indices.recovery.max_bytes_per_sec";
 /// The copies that no node has, among the stages of a sample; and those of them that wait for their node.
 const UNASSIGNED: &str = "UNASSIGNED";
