@@ -17,8 +17,9 @@ const LONGER_MAX: u32 = 4;
 /// A look is up to this part of the interval late, by steps that meet every part of it equally often. With half of it,
 /// a node that stands still for half of each interval may never be asked while it does.
 const LATE_MAX: f64 = 1.0;
-/// A pause is so many times as long as the longest answer of the look before it: what is asked goes to every node and
-/// each of its copies, so that large clusters are slow to answer because it costs them much.
+/// A pause is so many times as long as the longest answer of the look before it, where that took as long as looks are
+/// apart, or longer: what is asked goes to every node and each of its copies, and large clusters are slow to answer
+/// because it costs them much.
 const REST: u32 = 2;
 /// And no longer: one node that hangs makes a look slow, too.
 const REST_MAX: Duration = Duration::from_secs(5);
@@ -26,7 +27,8 @@ const GOLDEN: f64 = 0.618_033_988_749_895;
 
 /// How long a cluster is left in peace after a look whose longest answer took so long.
 pub(crate) fn rest_after(longest: Duration, interval: Duration) -> Duration {
-    (longest * REST).min(REST_MAX).max(interval / 4)
+    let rest = if longest < interval { Duration::ZERO } else { longest * REST };
+    rest.min(REST_MAX).max(interval / 4)
 }
 
 /// Looks at one cluster, one after another.
@@ -148,7 +150,7 @@ mod tests {
     fn a_cluster_that_is_slow_to_answer_is_left_in_peace_for_longer() {
         let rest =
             |took| rest_after(Duration::from_millis(took), Duration::from_secs(1)).as_millis();
-        assert_eq!([50, 400, 2000, 60_000].map(rest), [250, 800, 4000, 5000]);
+        assert_eq!([50, 999, 1000, 2000, 60_000].map(rest), [250, 250, 2000, 4000, 5000]);
     }
 
     #[test]
