@@ -126,6 +126,19 @@ impl Published {
         self.scale == 1.0 && self.seeds >= SEEDS
     }
 
+    /// Whether ours stands for what was published: of smaller indices changes alone do, whatever the model is worth.
+    fn compares(&self, what: Option<&str>) -> bool {
+        self.scale == 1.0 || what == Some(CHANGES)
+    }
+
+    /// That indices have not the published size, where they have another.
+    fn other_size(&self) -> Option<String> {
+        (self.scale != 1.0).then(|| {
+            let scale = self.scale;
+            format!("Not at the published size: scale {scale}. Times differ for that alone: only ratios compare.")
+        })
+    }
+
     /// Conclusions of which nothing was fitted, nor follows from a setting: how many hold, and how many do not.
     fn predicted_holding(&self, document: Option<&Document>) -> (usize, usize) {
         let of_it = |c: &&Conclusion| document.is_none_or(|document| document.id == c.document);
@@ -137,6 +150,7 @@ impl Published {
     pub fn text(&self) -> String {
         let rows: Vec<&Comparison> = self.rows.iter().collect();
         let mut parts = vec![grid(&rows, false), String::new(), self.medians(false), String::new()];
+        parts.splice(..0, self.other_size());
         parts.extend(self.conclusions.iter().map(|c| {
             let is_new = !c.expected && self.can_tell_changes();
             let changed = if is_new { ", which is NEW" } else { "" };
@@ -175,7 +189,7 @@ impl Published {
                 "ours": row.ours,
                 "low": low,
                 "high": high,
-                "error": row.error(),
+                "error": row.error().filter(|_| self.compares(what(row))),
                 "within_range": row.is_within_range(),
                 "kind": row.kind,
                 "held_by": row.held_by,
@@ -187,7 +201,7 @@ impl Published {
                 "document": c.document, "place": c.place, "claim": c.claim, "rows": c.rows,
                 "published": c.published, "low": c.within.0, "high": c.within.1, "ours": c.ours,
                 "ours_low": c.range.map(|range| range.low), "ours_high": c.range.map(|range| range.high),
-                "holds": c.holds, "within_tenth": c.is_near, "kind": c.kind, "expected": c.expected, "why": c.why,
+                "holds": c.holds, "within_tenth": c.is_near, "kind": c.holds.map(|_| c.kind), "expected": c.expected, "why": c.why,
             })
         };
         let group = |g: &Group| {
@@ -224,7 +238,8 @@ impl Published {
     fn groups(&self) -> Vec<Group<'_>> {
         let mut groups = Vec::new();
         for document in &self.documents {
-            for measured in [TIMES, RATES, LOADS, CHANGES] {
+            let all = [TIMES, RATES, LOADS, CHANGES].into_iter();
+            for measured in all.filter(|measured| self.compares(Some(measured))) {
                 for kind in Kind::ALL {
                     let rows = self
                         .rows_of(document)
@@ -505,6 +520,11 @@ mod tests {
         for few in [Published { seeds: 1, ..sample() }, Published { scale: 0.1, ..sample() }] {
             assert!(!few.can_tell_changes() && !few.text().contains("NEW"));
         }
+        let small = Published { scale: 0.1, ..sample() };
+        assert!(small.text().starts_with("Not at the published size: scale 0.1."), "{text}");
+        let error = |at: usize| small.json()["rows"][at]["error"].clone();
+        assert!(error(0).is_null() && error(6).is_number(), "a change is one at every size");
+        assert!(small.groups().iter().all(|group| group.what == CHANGES));
         assert!(text.ends_with("Time of a core: remote-recovery 4.00 s (20 seeds).\n"), "{text}");
     }
 

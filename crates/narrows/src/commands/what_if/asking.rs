@@ -60,55 +60,38 @@ impl<'a> Asking<'a> {
 
     fn one_after_the_other(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
         let mut kept = Kept { is_kept: false, ..self.told() };
-        let (answers, _) = kept.execute(tried, 1)?;
+        let tries = kept.execute(tried, 1);
         kept.is_kept = true;
-        Ok((kept.execute(plan, self.draws)?, Ok(answers)))
+        Ok((kept.execute(plan, self.draws)?, tries.map(|(answers, _)| answers)))
     }
 
     fn side_by_side(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
-        // Whether each has failed, which ends the other.
-        let (told_failed, tries_failed) = &(watch::Sender::new(false), watch::Sender::new(false));
+        // Which ends what is tried. A setting may fail that is tried, and says nothing of the twin as it is.
+        let told_failed = &watch::Sender::new(false);
         let (begins, begun) = mpsc::channel();
         thread::scope(|scope| {
             // Progress of two would be written over each other, and what is wrong with one is wrong with both.
             let tries = move || {
                 let watch: Option<Rc<dyn Watch>> = Some(Rc::new(Begins(begins)));
                 let beside = Some(told_failed.subscribe());
-                let answers =
-                    Kept { watch, beside, is_kept: false, ..self.told() }.execute(tried, 1);
-                tries_failed.send_replace(answers.is_err());
-                answers
+                Kept { watch, beside, is_kept: false, ..self.told() }.execute(tried, 1)
             };
             let thread = thread::Builder::new().stack_size(STACK_BYTES);
             let tries = thread.spawn_scoped(scope, tries).context("start a thread")?;
             // An error says that it has ended already.
             let _ = begun.recv();
-            let mut kept = Kept { beside: Some(tries_failed.subscribe()), ..self.told() };
-            let told = kept.execute(plan, self.draws);
-            let is_ended = *tries_failed.borrow() && !interrupt::is_told();
+            let told = self.told().execute(plan, self.draws);
             told_failed.send_replace(told.is_err());
             if told.is_ok() && !tries.is_finished() {
                 say!("narrows: settings that matter are tried ...");
             }
             let tries = tries.join().unwrap_or_else(|panic| resume_unwind(panic));
-            together(told, tries, is_ended)
+            Ok((told?, tries.map(|(answers, _)| answers)))
         })
     }
 
     fn told(self) -> Kept<'a> {
         Kept { asking: self, watch: None, beside: None, is_kept: true, instead: None }
-    }
-}
-
-/// What is told of both, where what was tried has ended the other by its failure, or not.
-fn together(
-    told: anyhow::Result<Told>,
-    tries: anyhow::Result<Told>,
-    has_ended: bool,
-) -> anyhow::Result<Both> {
-    match (told, tries) {
-        (Err(_), Err(error)) if has_ended => Err(error),
-        (told, tries) => Ok((told?, tries.map(|(answers, _)| answers))),
     }
 }
 
@@ -234,7 +217,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use lab::twin::Asked;
-    use record::{RunDir, Status};
+    use record::RunDir;
 
     use super::*;
 
@@ -292,26 +275,21 @@ shard = [{ bytes = "3mb", documents = 1000, segments = 4, copies = ["a"] }]
     }
 
     #[test]
-    fn an_answer_that_is_known_is_told_when_what_is_tried_fails_or_is_interrupted() {
-        let told = || Ok((Vec::new(), Some(PathBuf::from("report.html"))));
-        let stopped = || Err(anyhow::anyhow!("interrupted"));
-        let ((_, page), tried) = together(told(), stopped(), false).unwrap();
-        assert!(page.is_some() && tried.is_err());
-        assert!(together(stopped(), told(), false).is_err());
-    }
-
-    #[test]
-    fn a_failure_of_what_is_tried_ends_the_draws_at_once() {
+    fn an_answer_is_told_where_what_is_tried_fails_and_ends_it_where_it_fails_itself() {
         let dir = tempfile::tempdir().unwrap();
-        let (plan, mut tried) = asked();
-        tried.insert("steps".to_owned(), vec!["start", "nonsense"].into());
-        let asking = Asking { runs: dir.path(), seed: None, draws: 1000 };
-        let error = asking.side_by_side(&plan, &tried).unwrap_err().to_string();
+        let (plan, tried) = asked();
+        let broken = |of: &TwinPlan| {
+            let mut of = of.clone();
+            of.insert("steps".to_owned(), vec!["start", "nonsense"].into());
+            of
+        };
+        let asking = Asking { runs: dir.path(), seed: None, draws: 2 };
+        for ask in [Asking::one_after_the_other, Asking::side_by_side] {
+            let ((answers, page), tries) = ask(asking, &plan, &broken(&tried)).unwrap();
+            assert!(answers[0].draws == 2 && page.is_some() && tries.is_err());
+        }
+        let error = asking.side_by_side(&broken(&plan), &tried).unwrap_err().to_string();
         assert!(!error.contains("interrupted"), "what is wrong is told: {error}");
-        let ids = runs::list(dir.path()).unwrap();
-        assert_eq!(ids.len(), 1, "{ids:?}");
-        let drawn = RunDir::open(&dir.path().join(&ids[0])).unwrap();
-        assert_eq!(drawn.manifest.status, Status::Interrupted);
     }
 
     /// 1000 nodes with 100 000 shards and their replicas take 3.2 GB.
