@@ -72,6 +72,11 @@ impl Bounds {
         Ok(())
     }
 
+    /// Whether somebody said how far a setting may rise.
+    pub(super) fn is_said(&self, lever: &Lever) -> bool {
+        self.said.contains_key(&lever.name)
+    }
+
     /// How far a setting may rise that had the value `found` at first.
     pub(super) fn most(&self, lever: &Lever, found: u64) -> u64 {
         let usual = match lever.role {

@@ -348,7 +348,8 @@ impl Steering {
         let to = raised(lever.role, now, times, most).ok_or_else(|| match now > most {
             true => {
                 let most = text(lever.role, most);
-                format!("{name} = {value} is above {most} already, as far as --max lets it rise")
+                let by = if self.bounds.is_said(lever) { "--max lets it" } else { "it may" };
+                format!("{name} = {value} is above {most} already, as far as {by} rise")
             }
             false => format!("{name} = {value} is as far as it may rise"),
         })?;
