@@ -5,7 +5,7 @@ use insight::published::Comparison;
 use super::conclusion::{BOUNDS, near_text};
 use super::counterparts::REQUESTS;
 use super::place::WHERE_TIME_IS_REAL;
-use super::{Conclusion, Document, Published, beside, grid, new_table, requests};
+use super::{Conclusion, Document, Published, beside, new_table, requests};
 
 impl Published {
     /// What makes the files.
@@ -99,7 +99,7 @@ impl Published {
         let rows: Vec<&Comparison> = self.rows_of(document).collect();
         if !rows.is_empty() {
             parts.push("## Figures".to_owned());
-            parts.push(grid(&rows, true));
+            parts.push(self.grid(&rows, true));
         }
         if let Some(table) = beside::markdown(&rows) {
             parts.push(format!("## {}", beside::TITLE));

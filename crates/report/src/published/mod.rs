@@ -131,6 +131,35 @@ impl Published {
         self.scale == 1.0 || what == Some(CHANGES)
     }
 
+    /// How far ours is off, in words; a dash where it does not stand for what was published.
+    fn error(&self, row: &Comparison) -> String {
+        if self.compares(what(row)) { error(row) } else { dash() }
+    }
+
+    fn grid(&self, rows: &[&Comparison], markdown: bool) -> String {
+        let mut table = new_table(markdown);
+        table.set_header([
+            "plan", "row", "published", "ours", "of seeds", "error", "kind", "held by",
+        ]);
+        let mut last = "";
+        for row in rows.iter().filter(|row| !row.is_beside()) {
+            let name = if row.plan == last && !markdown { "" } else { &row.plan };
+            last = &row.plan;
+            table.add_row([
+                name.to_owned(),
+                row.name(),
+                published(row),
+                ours(row),
+                range_text(row),
+                self.error(row),
+                kind(row).to_owned(),
+                row.held_by.map_or_else(dash, |limit| limit.label().to_owned()),
+            ]);
+        }
+        align_right(&mut table, &[2, 3, 4, 5]);
+        table.to_string()
+    }
+
     /// That indices have not the published size, where they have another.
     fn other_size(&self) -> Option<String> {
         (self.scale != 1.0).then(|| {
@@ -149,7 +178,8 @@ impl Published {
     /// For a terminal. Ends with a line break.
     pub fn text(&self) -> String {
         let rows: Vec<&Comparison> = self.rows.iter().collect();
-        let mut parts = vec![grid(&rows, false), String::new(), self.medians(false), String::new()];
+        let mut parts =
+            vec![self.grid(&rows, false), String::new(), self.medians(false), String::new()];
         parts.splice(..0, self.other_size());
         parts.extend(self.conclusions.iter().map(|c| {
             let is_new = !c.expected && self.can_tell_changes();
@@ -312,28 +342,6 @@ fn align_right(table: &mut Table, columns: &[usize]) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-}
-
-fn grid(rows: &[&Comparison], markdown: bool) -> String {
-    let mut table = new_table(markdown);
-    table.set_header(["plan", "row", "published", "ours", "of seeds", "error", "kind", "held by"]);
-    let mut last = "";
-    for row in rows.iter().filter(|row| !row.is_beside()) {
-        let name = if row.plan == last && !markdown { "" } else { &row.plan };
-        last = &row.plan;
-        table.add_row([
-            name.to_owned(),
-            row.name(),
-            published(row),
-            ours(row),
-            range_text(row),
-            error(row),
-            kind(row).to_owned(),
-            row.held_by.map_or_else(dash, |limit| limit.label().to_owned()),
-        ]);
-    }
-    align_right(&mut table, &[2, 3, 4, 5]);
-    table.to_string()
 }
 
 fn kind(row: &Comparison) -> &'static str {
@@ -522,6 +530,7 @@ mod tests {
         }
         let small = Published { scale: 0.1, ..sample() };
         assert!(small.text().starts_with("Not at the published size: scale 0.1."), "{text}");
+        assert!(!small.text().contains("+10.0 %"), "{}", small.text());
         let error = |at: usize| small.json()["rows"][at]["error"].clone();
         assert!(error(0).is_null() && error(6).is_number(), "a change is one at every size");
         assert!(small.groups().iter().all(|group| group.what == CHANGES));
