@@ -165,6 +165,11 @@ pub fn figures(laps: &[LoadFigures]) -> Vec<Figure> {
     METRICS.iter().map(figure).filter(|figure| figure.total.is_some()).collect()
 }
 
+/// The value over all laps of the figure with this name, see [`Figure::total`]; none where no lap has it.
+pub fn total(laps: &[LoadFigures], name: &str) -> Option<f64> {
+    figures(laps).iter().find(|figure| figure.metric.name == name)?.total
+}
+
 /// How a figure changes from one variant to another.
 #[derive(Clone, Debug)]
 pub struct Change {
@@ -284,9 +289,6 @@ pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
 
 /// What one load came to.
 pub fn headline(laps: &[LoadFigures]) -> Headline {
-    let total = |name: &str| {
-        figures(laps).iter().find(|figure| figure.metric.name == name).and_then(|f| f.total)
-    };
     // Below a second with the digits of the table, then as every time.
     let time = |ms: f64| match ms < 999.5 {
         true => format!("{} ms", three_digits(ms)),
@@ -295,14 +297,14 @@ pub fn headline(laps: &[LoadFigures]) -> Headline {
     let Some(first) = laps.first() else {
         return Headline::from("Nothing was measured".to_owned());
     };
-    let errors = total("error rate").filter(|rate| *rate > 0.0);
+    let errors = total(laps, "error rate").filter(|rate| *rate > 0.0);
     if laps.iter().all(|lap| lap.latency.is_none()) && errors.is_some() {
         return Headline::from(format!(
             "{}: no request was answered as it should",
             first.operation
         ));
     }
-    let rate = total("Mean Throughput").map_or_else(|| "-".to_owned(), three_digits);
+    let rate = total(laps, "Mean Throughput").map_or_else(|| "-".to_owned(), three_digits);
     let mut said = Headline::from(format!("{}: {rate} requests a second", first.operation));
     if let Some(rate) = errors.map(three_digits) {
         said = said
@@ -312,7 +314,7 @@ pub fn headline(laps: &[LoadFigures]) -> Headline {
         ("half of them", "Half of the requests", "50th percentile latency"),
         ("99 %", "99 % of the requests", "99th percentile latency"),
     ] {
-        if let Some(time) = total(name).map(time) {
+        if let Some(time) = total(laps, name).map(time) {
             let below = format!("{subject} took {time} at most.");
             said = said.with(&format!(", {share} within {time}"), below);
         }

@@ -2,7 +2,7 @@
 
 use record::{Kind, Limit, RunDir};
 
-use crate::load::{METRICS, Metric, change_of, figures};
+use crate::load::{METRICS, Metric, change_of, total};
 use crate::stats::{self, Interval};
 use crate::summary::Summary;
 use crate::trace;
@@ -164,7 +164,7 @@ fn of_loads(
         let Some(own) = published(variant, metric) else { continue };
         match baseline.map(|base| (published(base, metric), load(base))) {
             None => {
-                let ours = load(variant).and_then(|load| total(load, metric));
+                let ours = load(variant).and_then(|load| total(&load.laps, metric.name));
                 rows.push(comparison(Figure::Load(metric.name, metric.unit), own, ours));
             }
             Some((Some(base), base_load)) if base > 0.0 => {
@@ -183,15 +183,11 @@ fn of_loads(
     }
     for metric in METRICS.iter().filter(|metric| BESIDE.contains(&metric.name)) {
         if let Some(own) = published(variant, metric) {
-            let ours = load(variant).and_then(|load| total(load, metric));
+            let ours = load(variant).and_then(|load| total(&load.laps, metric.name));
             rows.push(comparison(Figure::Beside(metric.name, metric.unit), own, ours));
         }
     }
     rows
-}
-
-fn total(load: &VariantLoad, metric: &Metric) -> Option<f64> {
-    figures(&load.laps).iter().find(|figure| figure.metric.name == metric.name)?.total
 }
 
 fn node_rate(variant: &Variant) -> Option<f64> {

@@ -281,8 +281,7 @@ fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves])
         }
         Quantity::Load(metric) => {
             let load = summary.loads.iter().find(|load| load.variant == name)?;
-            let all = load::figures(&load.laps);
-            all.iter().find(|figure| figure.metric.name == metric)?.total
+            load::total(&load.laps, metric)
         }
         Quantity::Busy(thread) => {
             let finished = finished()?;

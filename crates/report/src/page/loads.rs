@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use insight::load::{Case, Metric, changes, compared, figures};
+use insight::load::{Case, Metric, changes, compared, figures, total};
 use insight::words::three_digits;
 use insight::{Curves, Point, Summary, VariantLoad};
 use maud::{Markup, html};
@@ -96,7 +96,8 @@ fn chart(
         marks.iter().any(|(metric, _)| summary.published_load(&load.variant, metric).is_some())
     });
     let words = |(label, load): &(&str, &VariantLoad)| {
-        let of = |(metric, _): &(&Metric, Mark)| Some((metric.name, total(load, metric)?));
+        let of =
+            |(metric, _): &(&Metric, Mark)| Some((metric.name, total(&load.laps, metric.name)?));
         let shown =
             marks.iter().filter_map(of).map(|(name, at)| format!("{name} {}", three_digits(at)));
         format!("{label}: {}", shown.collect::<Vec<_>>().join(", "))
@@ -163,7 +164,7 @@ fn group(
                 theirs,
             };
             let theirs = summary.published_load(&load.variant, metric).map(|at| dot(at, true));
-            [total(load, metric).map(|at| dot(at, false)), theirs]
+            [total(&load.laps, metric.name).map(|at| dot(at, false)), theirs]
         };
         marks.iter().flat_map(one).flatten().collect()
     };
@@ -173,10 +174,6 @@ fn group(
         dots: dots(load),
     };
     DotGroup { name: case.name.to_owned(), rows: case.loads.iter().map(row).collect() }
-}
-
-fn total(load: &VariantLoad, metric: &Metric) -> Option<f64> {
-    figures(&load.laps).iter().find(|figure| figure.metric.name == metric.name)?.total
 }
 
 /// What each variant changes, a line a pair.
