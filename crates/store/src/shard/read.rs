@@ -175,19 +175,9 @@ impl Shard {
         })
     }
 
-    /// Operations from `from_seq_no` on, in ascending order and each once: at most `max_ops` and about
-    /// `max_bytes`, but at least one if there is one. [`Error::OperationsGone`] if the log no longer reaches
-    /// back that far.
-    pub fn ops_since(
-        &self,
-        from_seq_no: u64,
-        max_ops: usize,
-        max_bytes: usize,
-    ) -> LocalFuture<'_, Result<Vec<Operation>>> {
-        Box::pin(async move { self.ops_between(from_seq_no..=u64::MAX, max_ops, max_bytes).await })
-    }
-
-    /// As [`Shard::ops_since`], of these sequence numbers alone: operations above are not read.
+    /// Operations with these sequence numbers, in ascending order and each once: at most `max_ops` and about
+    /// `max_bytes`, 128 MiB at most, but at least one if there is one. Fails with [`Error::OperationsGone`] if the log
+    /// no longer reaches back that far.
     pub fn ops_between(
         &self,
         seq_nos: RangeInclusive<u64>,

@@ -200,16 +200,16 @@ async fn retention(env: Env, dir: PathBuf) {
     }
     assert_eq!(shard.log_complete_from(), 7);
     let seq_nos = |ops: Vec<Operation>| ops.iter().map(|op| op.seq_no).collect::<Vec<_>>();
-    let all = shard.ops_since(7, usize::MAX, usize::MAX).await.unwrap();
+    let all = shard.ops_between(7..=u64::MAX, usize::MAX, usize::MAX).await.unwrap();
     assert_eq!(seq_nos(all), (7..30).collect::<Vec<_>>());
-    let some = shard.ops_since(12, 5, usize::MAX).await.unwrap();
+    let some = shard.ops_between(12..=u64::MAX, 5, usize::MAX).await.unwrap();
     assert_eq!(seq_nos(some), [12, 13, 14, 15, 16]);
-    let one = shard.ops_since(12, 5, 1).await.unwrap();
+    let one = shard.ops_between(12..=u64::MAX, 5, 1).await.unwrap();
     assert_eq!(seq_nos(one.clone()), [12]);
     let kind = OpKind::Index { source: source(12), auto_id: true, routing: None };
     assert_eq!(one[0], Operation { seq_no: 12, version: 1, id: Arc::from("id12"), kind });
-    assert!(shard.ops_since(30, 5, 1).await.unwrap().is_empty());
-    let gone = shard.ops_since(6, 5, usize::MAX).await.unwrap_err();
+    assert!(shard.ops_between(30..=u64::MAX, 5, 1).await.unwrap().is_empty());
+    let gone = shard.ops_between(6..=u64::MAX, 5, usize::MAX).await.unwrap_err();
     assert!(matches!(gone, Error::OperationsGone { from: 6, oldest: 7 }), "{gone}");
     shard.retain_ops_from("follower", Some(15));
     shard.advance_global_checkpoint(11);

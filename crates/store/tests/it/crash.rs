@@ -64,7 +64,7 @@ async fn check(shard: &Shard, known: &mut Known, what: &str) {
     assert!(shard.local_checkpoint() >= top, "{what}: {:?} of {top:?}", shard.local_checkpoint());
     assert_eq!(shard.local_checkpoint(), shard.max_seq_no(), "{what}: no gaps");
     let from = top.map_or(0, |top| top + 1);
-    for op in shard.ops_since(from, usize::MAX, usize::MAX).await.unwrap() {
+    for op in shard.ops_between(from..=u64::MAX, usize::MAX, usize::MAX).await.unwrap() {
         known.insert(op.id.to_string(), (op.seq_no, op.kind != OpKind::Delete));
     }
     let mut alive = 0;
@@ -343,7 +343,7 @@ fn a_commit_keeps_the_log_behind_it_that_nobody_synced() {
         drop(shard);
         let shard = open(&env, &dir).await.unwrap();
         assert_eq!((shard.max_seq_no(), shard.log_complete_from()), (Some(4), 0));
-        let kept = shard.ops_since(0, 10, 1 << 20).await.unwrap();
+        let kept = shard.ops_between(0..=u64::MAX, 10, 1 << 20).await.unwrap();
         assert_eq!(kept.iter().map(|op| op.seq_no).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
     });
 }

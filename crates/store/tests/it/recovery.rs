@@ -54,7 +54,7 @@ async fn under_writes(env: Env, dir: PathBuf) {
     assert_eq!(target.count().await.unwrap(), snapshot.commit().documents);
     let mut next = from;
     loop {
-        let ops = source.ops_since(next, 17, usize::MAX).await.unwrap();
+        let ops = source.ops_between(next..=u64::MAX, 17, usize::MAX).await.unwrap();
         let Some(last) = ops.last() else { break };
         next = last.seq_no + 1;
         target.apply(ops).await.unwrap();

@@ -84,7 +84,7 @@ async fn copied(env: Env, dir: PathBuf) {
     source.retain_ops_from("recovery", source.max_seq_no().map(|max| max + 1));
     let from = source.max_seq_no().unwrap() + 1;
     write(&source, vec![routed("b", 2, Some("s")), put("c", 3)]).await;
-    let ops = source.ops_since(from, 10, usize::MAX).await.unwrap();
+    let ops = source.ops_between(from..=u64::MAX, 10, usize::MAX).await.unwrap();
     let of_ops: Vec<Option<&str>> = ops.iter().map(|op| op.routing().map(|by| &**by)).collect();
     assert_eq!(of_ops, [Some("s"), None]);
     target.apply(ops).await.unwrap();

@@ -43,7 +43,8 @@ async fn pieces(shard: &Shard, numbers: &mut Numbers) -> Vec<Operation> {
     let (mut from, mut ops) = (0, Vec::new());
     while from < end {
         let (max_ops, max_bytes) = (1 + numbers.below(300), 1 + numbers.below(40_000));
-        let some = shard.ops_since(from, max_ops as usize, max_bytes as usize).await.unwrap();
+        let some =
+            shard.ops_between(from..=u64::MAX, max_ops as usize, max_bytes as usize).await.unwrap();
         let places: u64 = some.iter().map(Operation::count).sum();
         let bytes: u64 = some.iter().map(Operation::encoded_bytes).sum();
         assert!(places >= 1 && places <= max_ops, "{places} of {max_ops}");
@@ -93,7 +94,7 @@ fn parts_in_any_order_count_once() {
             // Its log is as good as that of the primary, from where it begins.
             let from = copy.log_complete_from();
             let of = |shard: Shard| async move {
-                let ops = shard.ops_since(from, usize::MAX, usize::MAX).await.unwrap();
+                let ops = shard.ops_between(from..=u64::MAX, usize::MAX, usize::MAX).await.unwrap();
                 ops.iter().map(Operation::count).sum::<u64>()
             };
             assert_eq!(of(primary.clone()).await, of(copy.clone()).await, "seed {seed}");
@@ -126,7 +127,7 @@ fn files_with_holes_and_the_operations_after() {
             source.apply(late).await.unwrap();
             same(&primary, &source, seed).await;
             let from = target.local_checkpoint().map_or(0, |seq_no| seq_no + 1);
-            let rest = source.ops_since(from, usize::MAX, usize::MAX).await.unwrap();
+            let rest = source.ops_between(from..=u64::MAX, usize::MAX, usize::MAX).await.unwrap();
             target.apply(rest).await.unwrap();
             same(&primary, &target, seed).await;
         });
