@@ -319,7 +319,7 @@ impl Transfer {
             Err(error) => {
                 self.progress.accounting.borrow_mut().failed(now, request.into());
                 self.scheduler.failed(now, request);
-                self.connections.failed(connection, request.len.into());
+                self.connections.release(connection, request.len.into());
                 return match error {
                     ChunkError::Damaged => {
                         let count = self.progress.refetched_chunks.get() + 1;

@@ -24,7 +24,7 @@ use world::Time;
 
 /// The shortest round trip at which connections are added: on a nearer path a connection has recovered from a loss
 /// before others have carried much.
-const NEAREST: Duration = Duration::from_millis(10);
+const ROUND_TRIP_MIN: Duration = Duration::from_millis(10);
 /// Overtaken chunks within [`EVIDENCE_ROUND_TRIPS`] that say that a path loses segments.
 const EVIDENCE_CHUNKS: usize = 3;
 const EVIDENCE_ROUND_TRIPS: u32 = 20;
@@ -34,23 +34,23 @@ const HELD_UP_ROUND_TRIPS: u32 = 20;
 const LOOK_ROUND_TRIPS: u32 = 3;
 /// Round trips that new connections need to connect and to open their windows.
 const SETTLE_ROUND_TRIPS: u32 = 3;
-/// A ping that is longer than the shortest by this part met a queue that is too long, and below the second none. In
-/// between, connections stay as they are.
-const QUEUE: f64 = 0.15;
-const NO_QUEUE: f64 = 0.04;
-/// By the time that there are so many times as many connections, the rate must have grown by at least this part of
-/// their growth.
-const PROVE_AT: f64 = 8.0;
-const WORTH: f64 = 0.2;
-/// By how much connections grow while no queue has stood for so many looks, and before.
-const FAST: f64 = 2.0;
-const SLOW: f64 = 1.1;
+/// A queue stands where pings are longer than the shortest one by more than the first part, and none where by no more
+/// than the second. In between, connections stay as they are.
+const QUEUE_PART_MAX: f64 = 0.15;
+const QUEUE_PART_MIN: f64 = 0.04;
+/// Once there are so many times as many connections, the rate must have grown by this part of their growth; else they
+/// were opened in vain.
+const PROOF_GROWTH: f64 = 8.0;
+const GAIN_PART_MIN: f64 = 0.2;
+/// Factors by which connections grow: where no queue was seen for so many looks, and sooner after a queue.
+const GROWTH_WITHOUT_QUEUE: f64 = 2.0;
+const GROWTH_AFTER_QUEUE: f64 = 1.1;
 const CALM_LOOKS: u32 = 3;
 /// Pauses after a growth that was in vain; they double.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(16);
-/// Without a chunk that was overtaken for this long, half of the additional connections are closed.
-const LOSSLESS: Duration = Duration::from_secs(20);
+/// If no chunk was overtaken for longer than this, each look closes half of the additional connections.
+const LOSSLESS_MAX: Duration = Duration::from_secs(20);
 /// What a connection may have in flight, in round trips of its share of the rate; the rest is stuck in it.
 const STUCK_ROUND_TRIPS: f64 = 3.0;
 const STUCK_MIN_BYTES: f64 = 262_144.0;
@@ -73,8 +73,8 @@ pub struct Connections {
     most: u32,
     open: u32,
     taken: u32,
-    /// Bytes in flight by connection, while more than the configured ones have been in use.
-    carries: Vec<Load>,
+    /// By the number of the connection.
+    in_flight: Vec<InFlight>,
     shortest: Option<Duration>,
     /// When the first chunk came. What was asked for before comes in no certain order: it fills the source's buffers.
     opened_at: Option<Time>,
@@ -92,7 +92,7 @@ pub struct Connections {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Load {
+struct InFlight {
     bytes: u64,
     /// Whether it was used since it was last closed.
     used: bool,
@@ -100,9 +100,9 @@ struct Load {
 
 #[derive(Debug)]
 enum Phase {
-    /// The configured connections, as far as anybody knows.
+    /// The configured connections are in use, and nothing says that more would help.
     Configured,
-    /// The path is looked at.
+    /// Rate and pings are measured, to decide whether connections are opened or closed.
     Looks(Look),
 }
 
@@ -137,7 +137,7 @@ impl Connections {
             most: most.max(configured),
             open: configured,
             taken: 0,
-            carries: Vec::new(),
+            in_flight: Vec::new(),
             shortest: None,
             opened_at: None,
             newest_requested_at: Time(0),
@@ -169,7 +169,7 @@ impl Connections {
     pub fn ping_every(&self) -> Option<Duration> {
         match self.phase {
             Phase::Configured => None,
-            _ => Some(self.shortest.unwrap_or(NEAREST).max(NEAREST) / 4),
+            _ => Some(self.shortest.unwrap_or(ROUND_TRIP_MIN).max(ROUND_TRIP_MIN) / 4),
         }
     }
 
@@ -182,7 +182,7 @@ impl Connections {
         let round_trip_s = self.shortest.map_or(0.0, |it| it.as_secs_f64());
         let holds =
             (STUCK_ROUND_TRIPS * self.rate * round_trip_s / open).max(STUCK_MIN_BYTES) as u64;
-        let stuck_bytes = self.carries.iter().map(|it| it.bytes.saturating_sub(holds)).sum();
+        let stuck_bytes = self.in_flight.iter().map(|it| it.bytes.saturating_sub(holds)).sum();
         let grows = matches!(&self.phase, Phase::Looks(look) if look.grows);
         Some(Spread { connections: self.open, grows, stuck_bytes })
     }
@@ -192,35 +192,35 @@ impl Connections {
         let which = if self.open == self.configured {
             self.taken % self.configured
         } else {
-            self.load(self.open - 1);
-            let loads = self.carries[..self.open as usize].iter().zip(0u32..);
-            loads.min_by_key(|(load, n)| (load.bytes, *n)).map_or(0, |(_, n)| n)
+            self.in_flight_on(self.open - 1);
+            let in_use = self.in_flight[..self.open as usize].iter().zip(0u32..);
+            in_use.min_by_key(|(own, n)| (own.bytes, *n)).map_or(0, |(_, n)| n)
         };
         self.taken = self.taken.wrapping_add(1);
-        let load = self.load(which);
-        load.bytes += bytes;
-        load.used = true;
+        let own = self.in_flight_on(which);
+        own.bytes += bytes;
+        own.used = true;
         which
     }
 
-    fn load(&mut self, which: u32) -> &mut Load {
+    fn in_flight_on(&mut self, which: u32) -> &mut InFlight {
         let needed = which as usize + 1;
-        if self.carries.len() < needed {
-            self.carries.resize(needed, Load::default());
+        if self.in_flight.len() < needed {
+            self.in_flight.resize(needed, InFlight::default());
         }
-        &mut self.carries[which as usize]
+        &mut self.in_flight[which as usize]
     }
 
-    /// A chunk has failed.
-    pub fn failed(&mut self, which: u32, bytes: u64) {
-        let load = self.load(which);
-        load.bytes = load.bytes.saturating_sub(bytes);
+    /// A chunk of so many bytes is no longer in flight: it failed, or it came.
+    pub fn release(&mut self, which: u32, bytes: u64) {
+        let own = self.in_flight_on(which);
+        own.bytes = own.bytes.saturating_sub(bytes);
     }
 
     /// A chunk that was asked for at `requested_at` has come.
     pub fn delivered(&mut self, now: Time, which: u32, bytes: u64, requested_at: Time) {
-        self.failed(which, bytes);
-        if let Some(shortest) = self.shortest.filter(|it| *it >= NEAREST) {
+        self.release(which, bytes);
+        if let Some(shortest) = self.shortest.filter(|it| *it >= ROUND_TRIP_MIN) {
             let held_up = requested_at + shortest * HELD_UP_ROUND_TRIPS < now;
             let overtaken = self.opened_at.is_some_and(|at| requested_at > at)
                 && requested_at + shortest * 3 / 4 < self.newest_requested_at;
@@ -261,15 +261,15 @@ impl Connections {
 
     /// The numbers of all connections beyond the configured ones that carried chunks and were not closed.
     pub fn additional(&self) -> Vec<u32> {
-        let beyond = self.carries.iter().zip(0u32..).skip(self.configured as usize);
-        beyond.filter(|(load, _)| load.used).map(|(_, n)| n).collect()
+        let beyond = self.in_flight.iter().zip(0u32..).skip(self.configured as usize);
+        beyond.filter(|(own, _)| own.used).map(|(_, n)| n).collect()
     }
 
     /// Connections beyond those in use that carry nothing any more. Each is named once.
     pub fn unused(&mut self) -> Vec<u32> {
-        let (open, loads) = (self.open as usize, self.carries.iter_mut().enumerate());
-        let idle = loads.skip(open).filter(|(_, load)| load.used && load.bytes == 0);
-        idle.map(|(n, load)| (std::mem::take(&mut load.used), n as u32).1).collect()
+        let (open, all) = (self.open as usize, self.in_flight.iter_mut().enumerate());
+        let idle = all.skip(open).filter(|(_, own)| own.used && own.bytes == 0);
+        idle.map(|(n, own)| (std::mem::take(&mut own.used), n as u32).1).collect()
     }
 
     fn loses(&self, now: Time) -> bool {
@@ -279,7 +279,7 @@ impl Connections {
     }
 
     fn decide(&mut self, now: Time) {
-        let Some(shortest) = self.shortest.filter(|it| *it >= NEAREST) else { return };
+        let Some(shortest) = self.shortest.filter(|it| *it >= ROUND_TRIP_MIN) else { return };
         let Phase::Looks(look) = &self.phase else {
             if self.open < self.most && now >= self.next_try && self.loses(now) {
                 (self.calm, self.proven) = (CALM_LOOKS, None);
@@ -294,7 +294,7 @@ impl Connections {
         self.rate = look.bytes as f64 / (now - look.from).as_secs_f64();
         let more = self.open - self.configured;
         let queue = ping.as_secs_f64() / shortest.as_secs_f64() - 1.0;
-        if queue > QUEUE {
+        if queue > QUEUE_PART_MAX {
             // New connections overshoot before they lose their first segment: the first look with a queue ends growth.
             self.open -= if self.calm == 0 { more.div_ceil(5) } else { 0 };
             self.proven = self.proven.filter(|(open, _)| *open < self.open);
@@ -303,10 +303,10 @@ impl Connections {
                 self.next_try = now + PAUSE_MIN;
             }
             self.begin_look(now, false);
-        } else if self.overtaken.back().is_none_or(|at| *at + LOSSLESS < now) {
+        } else if self.overtaken.back().is_none_or(|at| *at + LOSSLESS_MAX < now) {
             self.open -= more.div_ceil(2);
             self.begin_look(now, false);
-        } else if queue > NO_QUEUE {
+        } else if queue > QUEUE_PART_MIN {
             self.begin_look(now, false);
         } else {
             self.calm = self.calm.saturating_add(1);
@@ -318,8 +318,8 @@ impl Connections {
     fn grow(&mut self, now: Time) {
         let (open, rate) = *self.proven.get_or_insert((self.open, self.rate));
         let grown = f64::from(self.open) / f64::from(open);
-        if grown >= PROVE_AT || self.open == self.most {
-            if self.rate < rate * (1.0 + WORTH * (grown - 1.0)) {
+        if grown >= PROOF_GROWTH || self.open == self.most {
+            if self.rate < rate * (1.0 + GAIN_PART_MIN * (grown - 1.0)) {
                 // As many as the gain is worth.
                 let worth = (f64::from(open) * self.rate / rate.max(1.0)) as u32;
                 self.open = worth.clamp(open, self.open);
@@ -332,7 +332,8 @@ impl Connections {
             self.proven = Some((self.open, self.rate));
         }
         if self.open < self.most && now >= self.next_try && self.loses(now) {
-            let factor = if self.calm >= CALM_LOOKS { FAST } else { SLOW };
+            let factor =
+                if self.calm >= CALM_LOOKS { GROWTH_WITHOUT_QUEUE } else { GROWTH_AFTER_QUEUE };
             let more = (f64::from(self.open) * factor) as u32;
             self.open = more.max(self.open + 1).min(self.most);
             self.begin_look(now, true);
@@ -400,7 +401,7 @@ mod tests {
                 connections.round_trip(now, RTT + queue(connections.open()));
             }
         }
-        flying.into_iter().for_each(|which| connections.failed(which, CHUNK_BYTES));
+        flying.into_iter().for_each(|which| connections.release(which, CHUNK_BYTES));
     }
 
     const NONE: Duration = Duration::ZERO;
