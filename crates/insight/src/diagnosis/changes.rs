@@ -41,13 +41,13 @@ pub struct Changes {
 /// What changed from the looks of then to those of now.
 pub fn changes(then: &Series<'_>, now: &Series<'_>) -> Changes {
     let (was, is) = (diagnose(then).findings, diagnose(now).findings);
-    let twin = |one: &Finding, others: &[Finding]| {
-        others.iter().find(|other| one.is_twin_of(other)).map(sentence)
+    let same_among = |others: &[Finding], one: &Finding| {
+        others.iter().find(|other| one.names_the_same_as(other)).map(sentence)
     };
-    let gone = was.iter().filter(|one| twin(one, &is).is_none()).map(sentence).collect();
+    let gone = was.iter().filter(|one| same_among(&is, one).is_none()).map(sentence).collect();
     let (mut came, mut stayed) = (Vec::new(), Vec::new());
     for one in &is {
-        match twin(one, &was) {
+        match same_among(&was, one) {
             Some(was) => stayed.push(Pair { was, is: sentence(one) }),
             None => came.push(sentence(one)),
         }

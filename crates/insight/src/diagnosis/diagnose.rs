@@ -99,7 +99,7 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
     healthy.extend(streaming);
     findings.extend(of_cluster(series));
     let nodes = of_nodes.judge(series);
-    let is_known = |one: &&Finding| findings.iter().any(|other| one.is_twin_of(other));
+    let is_known = |one: &&Finding| findings.iter().any(|other| one.names_the_same_as(other));
     let nodes: Vec<Finding> = nodes.iter().filter(|one| !is_known(one)).cloned().collect();
     findings.extend(nodes);
     sort(&mut findings);
@@ -357,11 +357,11 @@ pub(super) fn unsettle(findings: &mut [Finding]) {
 fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<Finding> = Vec::new();
     for finding in findings {
-        match merged.iter_mut().find(|other| finding.is_twin_of(other)) {
-            Some(twin) => {
-                twin.subjects.extend(finding.subjects.iter().cloned());
-                if finding.strength > twin.strength {
-                    *twin = Finding { subjects: std::mem::take(&mut twin.subjects), ..finding };
+        match merged.iter_mut().find(|other| finding.names_the_same_as(other)) {
+            Some(same) => {
+                same.subjects.extend(finding.subjects.iter().cloned());
+                if finding.strength > same.strength {
+                    *same = Finding { subjects: std::mem::take(&mut same.subjects), ..finding };
                 }
             }
             None => merged.push(finding),

@@ -95,7 +95,7 @@ impl Finding {
     }
 
     /// Whether another finding has the same cause in the same place.
-    pub(crate) fn is_twin_of(&self, other: &Finding) -> bool {
+    pub(crate) fn names_the_same_as(&self, other: &Finding) -> bool {
         self.class == other.class && self.place == other.place
     }
 }
