@@ -12,13 +12,13 @@ use crate::wire::Outgoing;
 use crate::{Error, Result};
 
 impl Consumer {
-    /// Requests a stream of a vbucket, from its position on. `asked` is the opaque of the ADD_STREAM that wants it.
+    /// Requests a stream of a vbucket, from its position on. `added_by` is the opaque of the ADD_STREAM that wants it.
     /// Fails with [`Status::Exists`] if there is one, [`Status::NotMyVbucket`] if the vbucket takes no streams.
     pub fn add_stream(
         &mut self,
         vb: u16,
         flags: u32,
-        asked: Option<u32>,
+        added_by: Option<u32>,
     ) -> std::result::Result<Request, Status> {
         if self.streams.contains_key(&vb) {
             return Err(Status::Exists);
@@ -32,7 +32,7 @@ impl Consumer {
                 _ => return Err(Status::NotMyVbucket),
             },
         };
-        self.streams.insert(vb, Stream::new(flags, asked));
+        self.streams.insert(vb, Stream::new(flags, added_by));
         Ok(self.request(vb, start))
     }
 
@@ -69,33 +69,34 @@ impl Consumer {
             (Ok(Status::Success), Answer::FailoverLog(log)) => self.opened(vb, log, out),
             (Ok(Status::Rollback), Answer::Rollback(to)) => self.roll_back(vb, to, out).await,
             (status, _) => {
-                let asked = self.streams.remove(&vb).and_then(|stream| stream.asked());
+                let added_by = self.streams.remove(&vb).and_then(|stream| stream.added_by());
                 self.by_opaque.remove(&response.opaque);
                 self.events.push_back(Event::Refused { vb, status: name });
-                self.tell(asked, status.unwrap_or(Status::Internal), 0, out)
+                self.answer_add_stream(added_by, status.unwrap_or(Status::Internal), 0, out)
             }
         }
     }
 
-    /// Answers the ADD_STREAM that wanted a stream.
-    fn tell(
+    /// Answers the ADD_STREAM that wanted a stream, if one did. `opaque` is that of the stream.
+    fn answer_add_stream(
         &self,
-        asked: Option<u32>,
+        added_by: Option<u32>,
         status: Status,
         opaque: u32,
         out: &mut Outgoing,
     ) -> Result<()> {
-        let Some(asked) = asked else { return Ok(()) };
+        let Some(added_by) = added_by else { return Ok(()) };
         let answer = match status {
             Status::Success => Answer::StreamOpaque(opaque),
             _ => Answer::Empty,
         };
-        out.put(Response::new(Opcode::AddStream, asked, status, answer).packet())
+        out.put(Response::new(Opcode::AddStream, added_by, status, answer).packet())
     }
 
     fn opened(&mut self, vb: u16, log: Vec<FailoverEntry>, out: &mut Outgoing) -> Result<()> {
         let Some(stream) = self.streams.get(&vb) else { return Ok(()) };
-        let (asked, opaque, rollbacks) = (stream.asked(), stream.opaque(), stream.rollbacks());
+        let (added_by, opaque, rollbacks) =
+            (stream.added_by(), stream.opaque(), stream.rollbacks());
         let taken = match &self.sink {
             Sink::Bucket(bucket) => bucket.adopt_failover(vb, stream.last(), log),
             Sink::Count(counts) => {
@@ -106,7 +107,7 @@ impl Consumer {
         match taken {
             Ok(true) => {
                 self.events.push_back(Event::Opened { vb, rollbacks });
-                self.tell(asked, Status::Success, opaque, out)
+                self.answer_add_stream(added_by, Status::Success, opaque, out)
             }
             Ok(false) => Err(Error::Unexpected {
                 address: out.address().to_owned(),
@@ -118,7 +119,7 @@ impl Consumer {
                 if let Some(request) = self.close_stream(vb) {
                     out.put(request.packet())?;
                 }
-                self.refused(vb, asked, status, out)
+                self.refused(vb, added_by, status, out)
             }
             Err(error) => Err(error),
         }
@@ -159,8 +160,8 @@ impl Consumer {
                 out.put(request.packet())
             }
             _ => {
-                let asked = self.streams.remove(&vb).and_then(|stream| stream.asked());
-                self.refused(vb, asked, refusal, out)
+                let added_by = self.streams.remove(&vb).and_then(|stream| stream.added_by());
+                self.refused(vb, added_by, refusal, out)
             }
         }
     }
@@ -169,11 +170,11 @@ impl Consumer {
     fn refused(
         &mut self,
         vb: u16,
-        asked: Option<u32>,
+        added_by: Option<u32>,
         status: Status,
         out: &mut Outgoing,
     ) -> Result<()> {
         self.events.push_back(Event::Refused { vb, status: status.name().to_owned() });
-        self.tell(asked, status, 0, out)
+        self.answer_add_stream(added_by, status, 0, out)
     }
 }

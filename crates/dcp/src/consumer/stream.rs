@@ -12,43 +12,46 @@ const ROLLBACKS_MAX: u32 = 8;
 pub(super) struct Stream {
     opaque: u32,
     flags: u32,
-    asked: Option<u32>,
-    at: SnapshotCursor,
+    /// The opaque of the ADD_STREAM that wanted it; none where the consumer began by itself.
+    added_by: Option<u32>,
+    cursor: SnapshotCursor,
     /// Markers that asked for an answer and have none yet.
-    owes: u32,
+    owed: u32,
     rollbacks: u32,
 }
 
 impl Stream {
-    pub fn new(flags: u32, asked: Option<u32>) -> Stream {
-        let at = SnapshotCursor::new(0, 0, 0);
-        Stream { opaque: 0, flags, asked, at, owes: 0, rollbacks: 0 }
+    /// One that is not requested yet, with the flags of its request.
+    pub fn new(flags: u32, added_by: Option<u32>) -> Stream {
+        let cursor = SnapshotCursor::new(0, 0, 0);
+        Stream { opaque: 0, flags, added_by, cursor, owed: 0, rollbacks: 0 }
     }
 
     /// Requested, from this position.
     pub fn begin(&mut self, opaque: u32, at: StreamStart) {
         self.opaque = opaque;
-        self.at = SnapshotCursor::new(at.start, at.snap_start, at.snap_end);
+        self.cursor = SnapshotCursor::new(at.start, at.snap_start, at.snap_end);
     }
 
+    /// The opaque of the request, and of every message of the stream.
     pub fn opaque(&self) -> u32 {
         self.opaque
     }
 
     /// The last sequence number that came, or after which it was requested.
     pub fn last(&self) -> u64 {
-        self.at.last()
+        self.cursor.last()
     }
 
     pub fn flags(&self) -> u32 {
         self.flags
     }
 
-    /// The opaque of the ADD_STREAM that wanted it.
-    pub fn asked(&self) -> Option<u32> {
-        self.asked
+    pub fn added_by(&self) -> Option<u32> {
+        self.added_by
     }
 
+    /// Rollbacks that the producer demanded so far.
     pub fn rollbacks(&self) -> u32 {
         self.rollbacks
     }
@@ -59,22 +62,23 @@ impl Stream {
         self.rollbacks <= ROLLBACKS_MAX
     }
 
+    /// A snapshot begins. Fails if it lies before items that arrived already.
     pub fn marker(&mut self, marker: Marker) -> Result<(), OutOfOrder> {
-        self.at.marker(marker)?;
-        self.owes += u32::from(marker.flags & SNAPSHOT_ACK != 0);
+        self.cursor.marker(marker)?;
+        self.owed += u32::from(marker.flags & SNAPSHOT_ACK != 0);
         Ok(())
     }
 
-    /// An item arrived; answers whether it completes its snapshot.
+    /// An item arrived; answers whether it completes its snapshot. Fails if it is not of the snapshot.
     pub fn item(&mut self, seqno: u64) -> Result<bool, OutOfOrder> {
-        self.at.item(seqno)?;
-        Ok(self.at.is_whole())
+        self.cursor.item(seqno)?;
+        Ok(self.cursor.is_whole())
     }
 
     /// How many answers to markers are due; they count as given. A producer counts its markers, also those that came
     /// before the snapshot in front of them was whole.
     pub(crate) fn owed_answers(&mut self) -> u32 {
-        if self.at.is_whole() { std::mem::take(&mut self.owes) } else { 0 }
+        if self.cursor.is_whole() { std::mem::take(&mut self.owed) } else { 0 }
     }
 }
 
