@@ -35,8 +35,9 @@ const SECOND: Duration = Duration::from_secs(1);
 /// What a search of the load reads, where it has to say so.
 const SEARCHED_DOCUMENTS: u64 = 50_000;
 const SEARCHED_BYTES: u64 = 1 << 20;
-/// A document's part of the bytes of an index.
-const DOCUMENT_BYTES: u64 = 1000;
+/// Bytes of a document that exists only as a number, in virtual time; documents that are indexed have
+/// [`bed::DOCUMENT_BYTES`].
+const SYNTHETIC_DOCUMENT_BYTES: u64 = 1000;
 
 /// The nodes, and what goes on there.
 pub(crate) struct Stage<'a> {
@@ -45,11 +46,12 @@ pub(crate) struct Stage<'a> {
     engine: Engine,
     recovers: bool,
     is_flushed: bool,
-    /// What goes on beside ends with it.
-    beside: Vec<Task<()>>,
-    /// What is done to processes.
-    disturbed: (Option<ProcessFault>, Option<Quota>),
-    /// What ends the strains of nodes that are processes.
+    /// Load, neighbours and pauses, which end with it.
+    background: Vec<Task<()>>,
+    /// Pauses of a node that is a process. They end when this is dropped, and so does the quota.
+    pauses: Option<ProcessFault>,
+    quota: Option<Quota>,
+    /// Nodes that are processes and are under a strain, and what ends each.
     strained: Vec<(String, Strain)>,
     /// The slow disk that copies are read from, where nothing of it may be in memory when they begin.
     read_anew: Option<(String, Strain)>,
@@ -97,8 +99,9 @@ impl<'a> Stage<'a> {
             engine,
             recovers,
             is_flushed,
-            beside: Vec::new(),
-            disturbed: (None, None),
+            background: Vec::new(),
+            pauses: None,
+            quota: None,
             strained: Vec::new(),
             read_anew: None,
         };
@@ -122,7 +125,7 @@ impl<'a> Stage<'a> {
             controls.set_hosts(NEAR, &conditions.near);
             controls.set_hosts(FAR, &conditions.far);
         }
-        stage.go_on_beside(conditions).await?;
+        stage.begin_background(conditions).await?;
         Ok(stage)
     }
 
@@ -138,8 +141,8 @@ impl<'a> Stage<'a> {
         self.ask("PUT", &format!("/{DATA}/_settings"), body).await.map(drop)
     }
 
-    /// Lets recoveries go on, one after another, for as long as it is polled.
-    pub(crate) async fn keep_on(&self) -> anyhow::Result<()> {
+    /// Has copies recover again and again, for as long as it is polled.
+    pub(crate) async fn keep_recovering(&self) -> anyhow::Result<()> {
         if !self.recovers {
             return std::future::pending().await;
         }
@@ -148,7 +151,7 @@ impl<'a> Stage<'a> {
                 format!("/_cluster/health/{DATA}?wait_for_status=green&timeout={COPIES_WITHIN}");
             match self.ask("GET", &path, Value::Null).await {
                 Ok(health) if health["timed_out"] == false => {
-                    self.again().await?;
+                    self.recover_again().await?;
                 }
                 // OpenSearch calls it an error that copies did not come in time.
                 _ => self.env.sleep(REMOVED_WITHIN).await,
@@ -157,7 +160,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Takes all copies away, and asks for them again.
-    pub(super) async fn again(&self) -> anyhow::Result<()> {
+    pub(super) async fn recover_again(&self) -> anyhow::Result<()> {
         self.take_away().await?;
         self.begin().await
     }
@@ -170,7 +173,7 @@ impl<'a> Stage<'a> {
             return Ok(());
         }
         let give_up = self.env.now() + CANCELLED_WITHIN;
-        // The embedded engine refuses the question, and its limiter gives back what was cancelled.
+        // The embedded engine refuses the question: its limiter takes back what a cancelled recovery had reserved.
         while let Ok(answer) = self.ask("GET", READS, Value::Null).await
             && answer["nodes"].as_object().is_some_and(|nodes| !nodes.is_empty())
             && self.env.now() < give_up
@@ -186,6 +189,7 @@ impl<'a> Stage<'a> {
         nodes.map(|node| format!("http://{}", node.http)).collect()
     }
 
+    /// How far the recoveries have come, as the cluster says.
     pub(crate) async fn moved(&self) -> anyhow::Result<Moved> {
         let answer = self.ask("GET", &format!("/{DATA}/_recovery"), Value::Null).await?;
         let shards = answer[DATA]["shards"].as_array().cloned().unwrap_or_default();
@@ -211,8 +215,8 @@ impl<'a> Stage<'a> {
 
     /// Takes back what conditions left; the index stays.
     pub(crate) async fn clear(mut self) -> anyhow::Result<()> {
-        self.beside.clear();
-        self.disturbed = (None, None);
+        self.background.clear();
+        (self.pauses, self.quota) = (None, None);
         for (node, end) in std::mem::take(&mut self.strained) {
             self.clusters.strain(&node, end).await?;
         }
@@ -229,7 +233,7 @@ impl<'a> Stage<'a> {
         ask(self.clusters, method, path, body).await
     }
 
-    /// Sets these, and of those that conditions name the others as they come.
+    /// Sets these; all others that conditions may name get their defaults.
     async fn set_all<N: Borrow<str> + Ord>(
         &self,
         settings: &BTreeMap<N, String>,
@@ -272,7 +276,7 @@ impl<'a> Stage<'a> {
         };
         let index = SyntheticIndex {
             name: DATA.to_owned(),
-            documents: bytes / DOCUMENT_BYTES,
+            documents: bytes / SYNTHETIC_DOCUMENT_BYTES,
             bytes,
             segments: conditions.segments * conditions.shards,
             segment_ratio: 1.0,
@@ -295,17 +299,17 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Load, neighbours, pauses and quota.
-    async fn go_on_beside(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
+    /// Begins load, neighbours, pauses and quota.
+    async fn begin_background(&mut self, conditions: &Conditions) -> anyhow::Result<()> {
         if let Some(load) = conditions.load {
             let (env, address) = (self.env.clone(), self.near()?);
             let request = self.request(load);
-            // Where this one is refused, all would be, and nothing would go on beside.
+            // Where this one is refused, all would be, and there would be no load.
             self.clusters
                 .request(NEAR, "POST", &request.path, request.body.clone())
                 .await?
                 .json()?;
-            self.beside.push(self.env.spawn("load", requests(env, address, request)));
+            self.background.push(self.env.spawn("load", requests(env, address, request)));
         }
         if self.clusters.virtual_controls().is_none() {
             self.strain(conditions).await?;
@@ -313,7 +317,7 @@ impl<'a> Stage<'a> {
         }
         for _ in 0..conditions.neighbours() {
             let host = self.env.host(&format!("{FAR}-0"));
-            self.beside.push(self.env.spawn("neighbour", async move {
+            self.background.push(self.env.spawn("neighbour", async move {
                 loop {
                     host.work(Work::DiskWrite { bytes: NEIGHBOUR_WRITE_BYTES }, || ()).await;
                 }
@@ -321,7 +325,7 @@ impl<'a> Stage<'a> {
         }
         for _ in 0..conditions.crowd {
             let host = self.env.host(&format!("{FAR}-0"));
-            self.beside.push(self.env.spawn("crowd", async move {
+            self.background.push(self.env.spawn("crowd", async move {
                 loop {
                     host.crowd(CROWD_SLICE).await;
                 }
@@ -329,7 +333,7 @@ impl<'a> Stage<'a> {
         }
         if let Some((site, paused)) = conditions.pauses {
             let (env, name) = (self.env.clone(), format!("{site}-0"));
-            self.beside.push(self.env.spawn("pauses", async move {
+            self.background.push(self.env.spawn("pauses", async move {
                 loop {
                     env.sleep(SECOND.saturating_sub(paused)).await;
                     env.pause_host(&name, true);
@@ -380,11 +384,11 @@ impl<'a> Stage<'a> {
             let pauses =
                 ProcessFault::pauses(process(site)?, SECOND.saturating_sub(paused), paused);
             let pauses = pauses.map_err(|why| anyhow!("pause the {site} node: {why}"))?;
-            self.disturbed.0 = Some(pauses);
+            self.pauses = Some(pauses);
         }
         if let Some(share) = conditions.quota {
             let quota = Quota::of(process(FAR)?, share).context("make a control group")?;
-            self.disturbed.1 = Some(quota);
+            self.quota = Some(quota);
         }
         Ok(())
     }

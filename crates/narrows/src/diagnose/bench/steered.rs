@@ -170,7 +170,7 @@ async fn carried(stage: &Stage<'_>, began: Time) -> anyhow::Result<f64> {
         }
         if moved.is_done {
             before += moved.bytes;
-            stage.again().await?;
+            stage.recover_again().await?;
         }
     }
 }

@@ -249,7 +249,7 @@ async fn look(
             stage.begin().await?;
             return std::future::pending().await;
         }
-        stage.keep_on().await
+        stage.keep_recovering().await
     };
     tokio::select! {
         biased;
