@@ -214,7 +214,7 @@ fn done<T>(core: &Rc<Core>, shard: &Rc<LocalShard>, result: store::Result<T>) {
 /// Makes what was written searchable every `index.refresh_interval`, as long as somebody searches: a copy
 /// that nobody searches is refreshed by its next search.
 async fn refresh(core: &Rc<Core>, shard: &Rc<LocalShard>, store: &Shard, settings: &IndexSettings) {
-    done(core, shard, shard.is_on_request(store, settings).await);
+    done(core, shard, shard.apply_refresh_interval(store, settings).await);
     let Some(interval) = settings.refreshed_every() else { return };
     let now = core.env.now();
     let searched = shard.last_search.get().is_some_and(|last| now - last < IDLE_AFTER);

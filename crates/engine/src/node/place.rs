@@ -165,7 +165,7 @@ async fn open_copy(
     })?;
     let shard = Rc::new(LocalShard::new(index, &meta.uuid, number, copy, FIRST_TERM));
     shard.set_store(store.clone());
-    shard.is_on_request(&store, &settings).await?;
+    shard.apply_refresh_interval(&store, &settings).await?;
     shard.reported.set(true);
     core.shards.borrow_mut().insert(shard.key(), shard);
     Ok(())

@@ -94,7 +94,8 @@ async fn take_down(node: &Node, state: &ClusterState, changed: &ChangedCopies) {
         let copy = shard.routing(state).and_then(|routing| routing.on_node(core.name()));
         // A primary that could not be opened keeps its id when it is assigned to this node again, and this node may
         // have missed the state in between.
-        copy.is_some_and(|copy| copy.allocation_id == shard.allocation_id) && !shard.has_given_up()
+        copy.is_some_and(|copy| copy.allocation_id == shard.allocation_id)
+            && !shard.is_failure_reported()
     };
     let mut unwanted = changed.among(&core.shards.borrow());
     unwanted.retain(|(_, shard)| !is_wanted(shard));

@@ -67,14 +67,14 @@ pub(crate) async fn recover(
     let result = match &from {
         RecoverySource::EmptyStore => recovery.recover_from_nothing().await,
         RecoverySource::ExistingStore => {
-            recovery.pass(|costs| costs.open_copy).await;
+            recovery.spend(|costs| costs.open_copy).await;
             recovery.recover_from_disk().await
         }
         RecoverySource::Peer { from_node } => {
             let is_first = !service.has_copied.get();
             let first =
                 |costs: &CoreCosts| if is_first { costs.first_copy } else { Duration::ZERO };
-            recovery.pass(|costs| costs.open_copy + first(costs)).await;
+            recovery.spend(|costs| costs.open_copy + first(costs)).await;
             let result = recovery.recover_from_peer(from_node).await;
             service.has_copied.set(service.has_copied.get() || result.is_ok());
             result
@@ -84,7 +84,7 @@ pub(crate) async fn recover(
         }
     };
     let result = match result {
-        Ok(()) => recovery.show_recovered().await,
+        Ok(()) => recovery.refresh_recovered().await,
         failed => failed,
     };
     match result {
@@ -143,9 +143,9 @@ impl Recovery {
 
     /// Refreshes a copy once that only requests refresh (`index.refresh_interval` of -1): no search would make visible
     /// what the recovery brought.
-    async fn show_recovered(&self) -> Result<(), Failure> {
+    async fn refresh_recovered(&self) -> Result<(), Failure> {
         if let Some(settings) = self.shard.settings_by(&self.service.core.state()) {
-            self.shard.is_on_request(&self.shard.store()?, &settings).await?;
+            self.shard.apply_refresh_interval(&self.shard.store()?, &settings).await?;
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Recovery {
         let _ = self.service.core.disk.remove_copy(uuid, number).await;
         let store = Shard::create(&self.service.core.env, &self.dir(), &mapping, options).await?;
         self.shard.set_store(store);
-        self.shard.sign(&self.service.core.disk).await
+        self.shard.write_metadata(&self.service.core.disk).await
     }
 
     async fn recover_from_disk(&self) -> Result<(), Failure> {
@@ -212,15 +212,15 @@ impl Recovery {
             set_leases(&self.shard, &store, leases);
         }
         self.shard.set_store(store);
-        self.shard.sign(&self.service.core.disk).await
+        self.shard.write_metadata(&self.service.core.disk).await
     }
 
     pub(super) fn follows(&self) -> bool {
         follows(&self.service.core.state(), &self.shard.index)
     }
 
-    /// What is not modelled step by step takes its time in the virtual world.
-    async fn pass(&self, cost: impl Fn(&CoreCosts) -> Duration) {
+    /// Spends the time that a step takes which is not modelled by itself. The real world takes its own time.
+    async fn spend(&self, cost: impl Fn(&CoreCosts) -> Duration) {
         let model = self.service.core.env.virtual_host_model();
         let time = model.map(|model| cost(&model.costs)).filter(|time| !time.is_zero());
         if let Some(time) = time {
@@ -311,7 +311,7 @@ impl Recovery {
         }
         let asks_again = settings.recovery_retry_delay_state_sync();
         let most = if self.shard.takes_over() { asks_again } else { Duration::MAX };
-        self.pass(|costs| costs.unlisted_copy.min(most)).await;
+        self.spend(|costs| costs.unlisted_copy.min(most)).await;
     }
 
     async fn copy_and_follow(
@@ -327,7 +327,7 @@ impl Recovery {
                 if let Some(store) = own.take() {
                     store.close().await?;
                 }
-                self.pass(|costs| costs.new_copy).await;
+                self.spend(|costs| costs.new_copy).await;
                 self.copy_files(source, commit, prefetched, &opened.history_uuid).await?
             }
             // A source offers operations alone only to a target that has a store.
@@ -348,7 +348,7 @@ impl Recovery {
         self.copy_ops(source, &store, max).await?;
         self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
         self.join(source, &store).await?;
-        self.shard.sign(&self.service.core.disk).await.map_err(CallError::Failed)?;
+        self.shard.write_metadata(&self.service.core.disk).await.map_err(CallError::Failed)?;
         match self.shard.takes_over() {
             true => self.take_over(source, &store).await.map_err(|f| CallError::Failed(f).into()),
             false => Ok(()),
@@ -443,7 +443,10 @@ impl Recovery {
         self.copy_ops(source, &store, opened.max_seq_no).await?;
         self.progress.enter(self.now(), Stage::Finalize, Limit::DiskWrite);
         self.shard.set_store(store);
-        self.shard.sign(&self.service.core.disk).await.map_err(|f| CallError::Failed(f).into())
+        self.shard
+            .write_metadata(&self.service.core.disk)
+            .await
+            .map_err(|f| CallError::Failed(f).into())
     }
 
     /// Opens a session. Where the directory is empty, the first chunks are asked for with it.

@@ -48,7 +48,7 @@ async fn complete_promotion(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<(
     }
     // Copies of this shard may lie about of which nobody knows any more which was the primary: the term says it.
     // A later start or recovery signs again where that fails now: writes must not wait for it.
-    let _ = shard.sign(&core.disk).await;
+    let _ = shard.write_metadata(&core.disk).await;
     advance_global_checkpoint(core, shard);
     Ok(())
 }

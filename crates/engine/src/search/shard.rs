@@ -111,7 +111,7 @@ async fn refresh_idle(
     let is_idle = shard.last_search.get().is_none_or(|last| now - last >= IDLE_AFTER);
     let settings = shard.settings_by(&service.core.state()).filter(|_| !is_held);
     let Some(settings) = settings else { return Ok(()) };
-    let on_request = shard.is_on_request(store, &settings).await?;
+    let on_request = shard.apply_refresh_interval(store, &settings).await?;
     if is_idle && !on_request && store.has_unrefreshed() {
         store.refresh().await?;
     }

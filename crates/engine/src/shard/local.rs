@@ -40,10 +40,10 @@ pub struct LocalShard {
     handed_over_in: Cell<Option<u64>>,
     /// The manager was told that it is open.
     pub(crate) reported: Cell<bool>,
-    /// It failed, and the manager is being told.
+    /// It failed, and the manager is told or knows.
     failed: Cell<bool>,
     /// It failed, and the manager knows.
-    given_up: Cell<bool>,
+    failure_reported: Cell<bool>,
     store: RefCell<Option<Shard>>,
     /// Version of the mappings that the store is known to have; none from before its first write or search.
     pub(crate) mapping_version: Cell<u64>,
@@ -110,7 +110,7 @@ impl LocalShard {
             started: Cell::new(false),
             reported: Cell::new(false),
             failed: Cell::new(false),
-            given_up: Cell::new(false),
+            failure_reported: Cell::new(false),
             store: RefCell::default(),
             mapping_version: Cell::new(0),
             progress: RefCell::default(),
@@ -175,9 +175,10 @@ impl LocalShard {
         }
     }
 
-    /// Answers whether requests alone refresh it by these settings. Where they begin to, it is refreshed once, as in
-    /// the field: with a new `index.refresh_interval`, and where a copy opens (`POST_RECOVERY`).
-    pub(crate) async fn is_on_request(
+    /// Takes over `index.refresh_interval`; answers whether requests alone refresh it now (an interval of -1). Where
+    /// they begin to, it is refreshed once, as in the field: with a new interval, and where a copy opens
+    /// (`POST_RECOVERY`).
+    pub(crate) async fn apply_refresh_interval(
         &self,
         store: &Shard,
         settings: &IndexSettings,
@@ -216,17 +217,17 @@ impl LocalShard {
     }
 
     /// Marks it as failed; answers whether it was not before.
-    pub(crate) fn begin_to_fail(&self) -> bool {
+    pub(crate) fn mark_failed(&self) -> bool {
         !self.failed.replace(true)
     }
 
     /// Notes that the manager knows that it failed.
-    pub(crate) fn give_up(&self) {
-        self.given_up.set(true);
+    pub(crate) fn note_failure_reported(&self) {
+        self.failure_reported.set(true);
     }
 
-    pub(crate) fn has_given_up(&self) -> bool {
-        self.given_up.get()
+    pub(crate) fn is_failure_reported(&self) -> bool {
+        self.failure_reported.get()
     }
 
     /// The shard in a state; none once its index is gone, also where another has the name by now.
@@ -315,8 +316,8 @@ impl LocalShard {
         self.store.take();
     }
 
-    /// Writes the copy's metadata. From now on a later start takes the directory for a copy, of this term.
-    pub(crate) async fn sign(&self, disk: &NodeDisk) -> Result<()> {
+    /// Writes the copy's metadata to the disk. From now on a later start takes the directory for a copy, of this term.
+    pub(crate) async fn write_metadata(&self, disk: &NodeDisk) -> Result<()> {
         let metadata = CopyMetadata {
             allocation_id: self.allocation_id.clone(),
             primary_term: self.term(),
