@@ -154,7 +154,7 @@ const PLANS: &[Mistake] = &[
         "\"start\", ", "steps = [\"start\", \"index\", \"recover\", \"verify\"]"),
     plan("A copy that nobody verifies", "\"recover\", \"verify\"",
         "\"recover\"", "steps = [\"start\", \"index\", \"recover\", \"verify\"]"),
-    plan("Nothing that is measured", "\"recover\", ", "", "add recover"),
+    plan("Nothing that is measured", "\"recover\", ", "", "add one of recover,"),
     plan("No follower", "[follower]\nnodes = 3\n", "", "add [follower] with nodes = 3"),
     plan("A corpus that is not there", CORPUS, "name = \"logs.json\"", "write name = \"geopoint\""),
     plan("An empty corpus", CORPUS, "name = \"empty.json\"", "write name = \"geopoint\""),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::plan::declared::{DeclaredStep, Needs};
+use crate::plan::declared::{DeclaredStep, DeclaredSteps, Needs};
 use crate::plan::file::Plan;
 use crate::plan::step::Step;
 
@@ -19,12 +19,14 @@ impl Plan {
     pub(super) fn check_order(
         &self,
         written: &[Written<'_>],
+        declared: &DeclaredSteps,
         measured: Option<&DeclaredStep>,
     ) -> Result<()> {
         let span = self.document.steps.span();
         let Some(measured) = measured else {
-            let message = "no step measures anything; add recover, recover_peers, drain, add_replica, restore, load, \
-                           follow, move or what_if before \"verify\"";
+            let all: Vec<&str> = declared.iter().map(|step| step.name).collect();
+            let all = all.join(", ");
+            let message = format!("no step measures anything; add one of {all} before \"verify\"");
             return Err(self.error(span, message));
         };
         let fills = match measured.needs {

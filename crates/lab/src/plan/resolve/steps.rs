@@ -93,7 +93,7 @@ impl Plan {
             self.check_together(&steps, declared)?;
         }
         let measured = declared.iter().copied().find(|known| has(&steps, known.name));
-        self.check_order(&names, measured)?;
+        self.check_order(&names, declared, measured)?;
         Ok((steps, actions))
     }
 

@@ -113,6 +113,15 @@ fn a_replica_needs_one_cluster_and_a_follower_needs_two() {
 }
 
 #[test]
+fn whoever_measures_nothing_is_told_every_step_that_measures() {
+    let said = said("\"recover\", ", "");
+    let (_, listed) = said.split_once("add one of ").expect(&said);
+    let (listed, _) = listed.split_once(" before").expect(&said);
+    let declared = crate::experiments::STEPS.iter().map(|step| step.name);
+    assert!(listed.split(", ").eq(declared), "{said}");
+}
+
+#[test]
 fn settings_are_merged_and_the_variants_go_before() {
     let plan = resolved();
     for variant in &plan.variants {
