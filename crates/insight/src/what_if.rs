@@ -14,9 +14,8 @@ const DONE: &str = "DONE";
 /// What the time may differ by because of all that is not modelled, as a share. Fitted to the 24 cases of seed 1 in
 /// `docs/benchmarks/what_if.md`, of which nine in ten were off by less than 22 %; cases of another seed judge it there.
 pub const NOT_MODELLED: f64 = 0.2;
-/// ... and by so many seconds at least. Whoever looks at a cluster once a second, as `watch` does, sees what happened
-/// half a second late in the mean, and a copy may wait for as long without a reason that a twin knows. A share of a
-/// shorter time is less than that.
+/// The time may differ by so many seconds in any case. Whoever looks at a cluster once a second, as `watch` does, sees
+/// what happened half a second late in the mean, and a copy may wait for as long without a reason that a twin knows.
 pub const NOT_MODELLED_S: f64 = 0.5;
 /// What notes about full disks name.
 const WATERMARK: &str = "cluster.routing.allocation.disk.watermark.";
@@ -104,10 +103,11 @@ pub struct Point {
     pub bytes: u64,
 }
 
-/// What recovery takes of the nodes: of the busiest one at its busiest, and on average of those that take part.
+/// What recovery takes of the nodes. Each share is the most that any node used at any time; none where the record does
+/// not say what a node has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Foreground {
-    /// Share of a network card, the busier of its ways, at most.
+    /// Share of a network card, in the busier direction.
     pub link_peak: Option<f64>,
     /// Share of a disk's rate: what is received is written, what is sent was read.
     pub disk_peak: Option<f64>,

@@ -15,12 +15,12 @@ pub static CONTROL_GROUPS: Tool = Tool {
     remedy: "run it as root on Linux; in a container, with --privileged",
 };
 
-/// A period is as short as may be: a process that has had its part waits for the next.
+/// The shortest period. A process that has had its part of one stands still until the next begins.
 const PERIOD_MIN_US: f64 = 100_000.0;
 /// The smallest part of a period that the kernel takes.
 const PART_MIN_US: f64 = 1000.0;
 
-/// A process that is kept from running. Dropping this lets it run again.
+/// A bound on the core time of a process. Dropping this lifts it.
 #[derive(Debug)]
 pub struct Quota {
     pid: u32,
@@ -32,13 +32,13 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// With less, a node would hardly answer any more: a period is half a second then.
+    /// The least share for a node: its period is half a second then, and with less it would hardly answer any more.
     pub const SHARE_MIN: f64 = 0.002;
 
-    /// Lets a process have so much of one core.
+    /// Bounds a process to a share of one core, which is above 0; above 1 it may use several.
     ///
     /// # Errors
-    /// Where this machine does not let us.
+    /// If no control group can be made, or the process cannot be put into it.
     pub fn of(pid: u32, share: f64) -> io::Result<Quota> {
         let first = PathBuf::from("/sys/fs/cgroup/cpu");
         let is_first =
@@ -53,10 +53,10 @@ impl Quota {
         Ok(made)
     }
 
-    /// From now on it has so much of one core.
+    /// Changes the share of one core.
     ///
     /// # Errors
-    /// If the system refuses it.
+    /// If the control group refuses it.
     pub fn allow(&self, share: f64) -> io::Result<()> {
         let period_us = PERIOD_MIN_US.max(PART_MIN_US / share);
         let (part_us, period_us) = ((share * period_us).round(), period_us.round());

@@ -26,10 +26,10 @@ impl CatchUp {
     }
 }
 
-/// Searches beside the writes, each held against what was acknowledged and refreshed before it was asked for.
+/// Searches beside the writes. Each answer is compared with what was acknowledged and refreshed before the search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchFigures {
-    /// Searches that were answered by every shard after every copy had refreshed: their answers were held against it.
+    /// Searches whose answers could be compared: every copy had refreshed before, and every shard answered.
     pub held: u64,
     /// Searches while copies or answers were missing, as they are while a node is down.
     pub incomplete: u64,
@@ -45,15 +45,15 @@ pub struct SearchFigures {
 pub struct NodeUse {
     /// Resident memory, in bytes.
     pub resident_bytes: u64,
-    /// What of it is no file's, in bytes: segments that are mapped count in what is resident, and grow with the index.
-    /// 0 in records that do not say.
+    /// The part of it that holds no file, in bytes: mapped segments are resident, too, and grow with the index. 0 in
+    /// records that do not say.
     #[serde(default)]
     pub anonymous_bytes: u64,
     /// Open file handles.
     pub open_files: u64,
 }
 
-/// A variant of a plan that follows.
+/// What following was like in one variant: the writes, the lag, and whether the copies are right at the end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FollowFigures {
     /// Writes that were acknowledged by the leader.

@@ -23,8 +23,8 @@ const SEGMENTS: &str = "/_segments?filter_path=indices.*.shards.*.routing.primar
 /// bytes, and so does each lease.
 const COPIES_MAX: usize = 4000;
 const INDICES: &str = "/_settings?flat_settings=true&expand_wildcards=all";
-/// For what expands to visible indices alone otherwise. Releases without hidden indices do not know it, and closed ones
-/// would be refused.
+/// Added to questions that cover visible indices alone otherwise, where the cluster has hidden ones: older releases do
+/// not know it. Closed indices are left out, because these questions are refused for them.
 const HIDDEN_TOO: &str = "&expand_wildcards=open,hidden";
 const COUNTERS: &str = "/_nodes/stats/fs,transport?filter_path=nodes.*.fs.timestamp,nodes.*.fs.total.total_in_bytes,\
     nodes.*.fs.total.available_in_bytes,nodes.*.fs.io_stats.total.*_kilobytes,nodes.*.transport.*x_size_in_bytes";
@@ -32,7 +32,7 @@ const INDEXED: &str = "/_stats/indexing?filter_path=indices.*.primaries.indexing
 /// All recoveries, those that have ended, too: asked for where there are no more copies than [`COPIES_MAX`].
 const RECOVERED: &str = "/_recovery?filter_path=*.shards.type,*.shards.stage,*.shards.index.size,\
     *.shards.index.*time_in_millis";
-/// What an inventory lacks without an answer, where that is not what an observation lacks.
+/// What an inventory lacks if one of these questions is not answered; for all others [`lost_without`] says it.
 const LOST: [(&str, &str); 3] = [
     ("/_nodes/_master", "which node manages the cluster, from which new copies may take longer"),
     ("/_recovery", "what links and disks carried in earlier recoveries"),
@@ -164,7 +164,7 @@ async fn ask(client: &LiveClient, path: &str, gaps: &mut Vec<Gap>) -> Result<Opt
     }
 }
 
-/// Whether a cluster may be there that does not answer this: of several hosts, whether one of them may be.
+/// Whether the cluster is there, and refuses this question alone or is too slow. Of several hosts one such is enough.
 fn is_gap(error: &Error) -> bool {
     match error {
         Error::Forbidden { .. }

@@ -157,6 +157,7 @@ impl Recovery {
         loop {
             let env = &self.service.core.env;
             match Shard::open(env, &self.dir(), mapping, options.clone()).await {
+                // The store has waited a few seconds itself.
                 Err(error @ store::Error::InUse { .. }) if self.now() < give_up => {
                     *self.progress.failure.borrow_mut() = Some(error.to_string());
                 }
@@ -288,7 +289,7 @@ impl Recovery {
         let result = match left.and_then(|left| left.refuses(&opened)) {
             Some(failure) => Err(CallError::Failed(failure).into()),
             None => {
-                // Who has heard of the copy by one try knows it at the next one.
+                // A source that has heard of the copy at one try knows it at the next.
                 if opened.commit.is_some() && !*is_listed {
                     self.wait_to_be_listed(from_node).await;
                     *is_listed = true;

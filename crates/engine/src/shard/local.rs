@@ -79,14 +79,14 @@ pub struct LocalShard {
     pub(crate) told_checkpoint: Cell<Option<u64>>,
     /// Batches of a leader's operations that are being written, here and on its copies.
     pub(crate) followed_writes: Cell<usize>,
-    /// Whether it was a follower's copy in this life whose following has not been ended in full.
+    /// It was a follower's copy in this life, and its following has not ended in full.
     pub(crate) followed: Cell<bool>,
     /// On a primary: it ends following, and has not filled its gaps yet.
     pub(crate) ends_following: Cell<bool>,
     /// On a follower's primary: what the other copies may have.
     pub(crate) followed_copies: Cell<FollowedCopies>,
-    /// On a follower's primary: its global checkpoint is all that it had when it was opened, or what such a primary
-    /// said; it has not heard from every copy in sync since.
+    /// On a follower's primary: its global checkpoint is assumed. It is all that it had when it was opened, or was told
+    /// by a primary that assumed it; not every copy in sync has said since what it has.
     pub(crate) assumes_checkpoint: Cell<bool>,
 }
 

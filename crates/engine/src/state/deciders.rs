@@ -288,10 +288,10 @@ impl<'a> Deciders<'a> {
     /// The node where the copy belongs, with `Yes` or `Throttle`; none if no node may hold it.
     ///
     /// Nodes that keep files of the shard come first, as recovery reuses them; then those with the fewest copies; then
-    /// those that need not wait; then by name (see [`Deciders::first_node`]). A throttled node is waited for, else the
-    /// others would fill up (but who places counts the copy there, and so the next go elsewhere). Only a primary from
-    /// disk takes the next node that can have it at once. Where the highest primaries are told, a replica takes equals
-    /// in the order of the ring.
+    /// those that need not wait; then by name (see [`Deciders::first_node`]). A throttled node is waited for, or the
+    /// others would fill up; the caller counts the copy on it, so that the next copies go elsewhere. Only a primary
+    /// from disk takes the next node that can have it at once. With `highest`, a replica takes equals in the order of
+    /// [`HighestPrimaries::ring`].
     ///
     /// Looks at the nodes that hold files of the shard and at the head of the nodes' order, not at all nodes.
     pub(crate) fn best_node(

@@ -139,8 +139,8 @@ impl RecoveryCounts {
         self.names.name(number)
     }
 
-    /// The place among all nodes of the one with this number among those that are not `uncounted`, counted around and
-    /// around.
+    /// Counts `number` nodes on from the first, around and around, and leaves out those that are `uncounted`; answers
+    /// the place of that node among all.
     pub fn place_of(&self, number: usize, uncounted: &[String]) -> usize {
         let places: BTreeSet<usize> =
             uncounted.iter().filter_map(|name| self.number(name)).collect();

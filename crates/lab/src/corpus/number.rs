@@ -15,7 +15,7 @@ pub(super) fn write_u64(out: &mut Vec<u8>, mut value: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends `value` with exactly `width` digits, zeros in front; higher digits are dropped.
+/// Appends `value` with exactly `WIDTH` digits, zeros in front; higher digits are dropped.
 pub(super) fn write_padded<const WIDTH: usize>(out: &mut Vec<u8>, mut value: u64) {
     let mut digits = [b'0'; WIDTH];
     for digit in digits.iter_mut().rev() {

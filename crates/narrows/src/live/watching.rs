@@ -16,11 +16,12 @@ use world::{Env, Time};
 use super::{ConnectArgs, History, Recording, connect, usage};
 use crate::terminal::say;
 
-/// A look that takes longer is waited for aloud, again and again,
-const WAITED_FOR: Duration = Duration::from_secs(5);
-/// and so many times as long as any look lately: a large cluster, or one with a node that hangs, is slow each time.
-const TIMES_AS_LONG: f64 = 2.0;
-const TOLD_EVERY: Duration = Duration::from_secs(1);
+/// A look is late if it takes longer than this and longer than so many times the longest one lately: a large cluster,
+/// or one with a node that hangs, is slow each time.
+const LATE_AFTER: Duration = Duration::from_secs(5);
+const LATE_FACTOR: f64 = 2.0;
+/// How often what is shown is brought up to date while a look is late.
+const SHOWN_EVERY: Duration = Duration::from_secs(1);
 
 /// One cluster, with what was seen of it lately.
 pub(crate) struct Watching {
@@ -69,7 +70,7 @@ pub(crate) struct Seen<'w> {
     pub(crate) cost: (u32, u64),
 }
 
-/// What is handed what is to be shown while a look is waited for.
+/// Is called with what is to be shown while a look is late or the cluster does not answer.
 pub(crate) type Waits<'a> = &'a mut dyn FnMut(Seen<'_>) -> anyhow::Result<()>;
 
 impl Watching {
@@ -119,20 +120,20 @@ impl Watching {
         self.sampler.identity()
     }
 
-    /// Looks once. A cluster that does not answer is shown as such, and asked again. While it is waited for, what was
-    /// seen grows older: `waits` is told again and again.
+    /// Looks once. While the look is late, or the one before was not answered, `waits` is called every second with what
+    /// was seen before and how old that is.
     pub(crate) async fn look(&mut self, waits: Waits<'_>) -> anyhow::Result<Seen<'_>> {
         let Watching { sampler, known } = self;
         let began = known.env.now();
-        let usual_s = TIMES_AS_LONG * known.history.longest_ms() / 1e3;
-        let late_s = WAITED_FOR.as_secs_f64().max(usual_s);
+        let usual_s = LATE_FACTOR * known.history.longest_ms() / 1e3;
+        let late_s = LATE_AFTER.as_secs_f64().max(usual_s);
         let looked = {
             let mut look = pin!(sampler.look(Depth::Light));
             loop {
                 tokio::select! {
                     biased;
                     looked = &mut look => break looked,
-                    () = known.env.sleep(TOLD_EVERY) => {}
+                    () = known.env.sleep(SHOWN_EVERY) => {}
                 }
                 let waited_s = (known.env.now() - began).as_secs_f64();
                 if known.trouble.is_some() || waited_s >= late_s {
@@ -148,7 +149,7 @@ impl Watching {
         Ok(known.seen(events, trouble))
     }
 
-    /// What was seen of a cluster that is asked no more, because of this.
+    /// What was seen last of a cluster that is no longer asked; `why` says the reason.
     pub(crate) fn unasked(&mut self, why: &str) -> Seen<'_> {
         self.known.seen(Vec::new(), Some(why.to_owned()))
     }
@@ -207,7 +208,7 @@ impl Known {
         Ok(events)
     }
 
-    /// What is to be shown, with what happened, and why it is of earlier where it is.
+    /// What is to be shown, with what happened. If it is of an earlier look, `trouble` says why.
     fn seen(&mut self, mut events: Vec<Event>, trouble: Option<String>) -> Seen<'_> {
         let series = self.history.recent();
         let told_ms = series.last_nodes().map(|(told_ms, _)| told_ms);

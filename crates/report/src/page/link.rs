@@ -11,7 +11,7 @@ use super::limits::class;
 use crate::svg::Shaded;
 use crate::svg::line::{Line, LineChart};
 
-/// A curve that is so many times above the link's rate needs a word.
+/// A curve that reaches more than so many times the link's rate is explained.
 const ABOVE: f64 = 1.05;
 
 /// The use of the link by each variant, on the same scale.

@@ -48,7 +48,8 @@ impl Place {
         self.conclusions.iter().filter(|found| found.holds == Some(holds)).count()
     }
 
-    /// `OpenSearch 2.19.1, 2026-11-25, 2 cores: 12 of 17 conclusions hold.`
+    /// `OpenSearch 2.19.1, 2026-11-25, 2 cores, 4 laps, scale 0.1: 12 of 17 conclusions hold`. Those that were not
+    /// measured are not counted.
     pub(super) fn line(&self) -> String {
         let laps = if self.laps == 1 { "1 lap".to_owned() } else { format!("{} laps", self.laps) };
         let scale =
