@@ -157,12 +157,12 @@ impl Writer {
         self.lines.get_ref().try_clone().ok()
     }
 
-    /// Replaces the manifest atomically. Of a run that has ended nothing is to be appended afterwards.
+    /// As [`replace_manifest`]. Of a run that has ended nothing is to be appended afterwards.
     pub fn manifest(&self, manifest: &Manifest) -> Result<(), Error> {
         replace_manifest(&self.dir, manifest)
     }
 
-    /// Appends a line.
+    /// Appends a line. Fails if it cannot be written, as all of these do.
     pub fn line(&mut self, line: &Line) -> Result<(), Error> {
         append(&mut self.lines, line).map_err(io("append to", &self.dir.join(LINES)))
     }
@@ -173,7 +173,8 @@ impl Writer {
     }
 }
 
-/// Replaces the manifest of the run in `dir` atomically; for when its writer is gone already.
+/// Replaces the manifest of the run in `dir` atomically; for when its writer is gone already. That of a run that has
+/// ended gets the lengths and hashes of the other files. Fails if these cannot be read, or it cannot be written.
 pub fn replace_manifest(dir: &Path, manifest: &Manifest) -> Result<(), Error> {
     let mut sums = Sums::default();
     for name in [LINES, ROWS].iter().filter(|_| manifest.status != Status::Running) {

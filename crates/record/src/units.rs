@@ -77,7 +77,8 @@ fn parse(
     if value.abs() <= 9.0e18 { Ok(value) } else { Err(error()) }
 }
 
-/// Bytes of a size setting: `64kb`, `1mb`, `5MB`, `10gb`. Powers of 1024; `0` alone needs no unit.
+/// Bytes of a size setting: `64kb`, `1mb`, `5MB`, `10gb`. Powers of 1024; `0` alone needs no unit. Fails if it is none,
+/// or negative; the error has an example, as in all of these.
 pub fn parse_size(text: &str) -> Result<u64, ParseError> {
     let error = || ParseError { text: text.to_owned(), what: "size", accepted: SIZE };
     let bytes = parse_bytes(text, "size", SIZE)?;
@@ -114,7 +115,7 @@ fn size_factor(unit: &str) -> Option<f64> {
     })
 }
 
-/// Bytes a second of a link: `1gbit`, `100mbit`, `12.5MB/s`. Powers of 1000.
+/// Bytes a second of a link: `1gbit`, `100mbit`, `12.5MB/s`. Powers of 1000. Fails below one byte a second.
 pub fn parse_rate(text: &str) -> Result<u64, ParseError> {
     let error = || ParseError { text: text.to_owned(), what: "rate", accepted: RATE };
     let rate = parse(text, "rate", RATE, |unit| {
@@ -137,7 +138,7 @@ pub fn parse_rate(text: &str) -> Result<u64, ParseError> {
 const MICRO: &str = "µs";
 const GREEK_MICRO: &str = "\u{3bc}s";
 
-/// A time: `100ms`, `30s`, `5m`, `1h`, `10d`, `250micros`; `us` and `µs` are read, too.
+/// A time: `100ms`, `30s`, `5m`, `1h`, `10d`, `250micros`; `us` and `µs` are read, too. Fails if it is negative.
 pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
     let error = || ParseError { text: text.to_owned(), what: "time", accepted: TIME };
     let seconds = parse(text, "time", TIME, |unit| {

@@ -94,7 +94,7 @@ impl Env {
         }
     }
 
-    /// Waits for `future`, but no longer than `limit`; past that the future is dropped.
+    /// Waits for `future`, but no longer than `limit`; past that the future is dropped, and [`Elapsed`] says the limit.
     pub async fn timeout<T>(
         &self,
         limit: Duration,
@@ -182,7 +182,8 @@ impl Env {
         }
     }
 
-    /// Listens for connections. Port 0 takes a free one; [`Listener::address`] says which.
+    /// Listens for connections. Port 0 takes a free one; [`Listener::address`] says which. Fails if the address is
+    /// taken or not this host's.
     pub async fn listen<M: Message>(&self, address: &str) -> io::Result<Listener<M>> {
         match &self.arm {
             Arm::Real(host) => machine::listen(host, address).await.map(Listener::real),
@@ -190,7 +191,8 @@ impl Env {
         }
     }
 
-    /// Connects to a listener.
+    /// Connects to a listener. Fails if nobody listens there. Where a link on the way is cut, the virtual world waits
+    /// until it is healed.
     pub async fn connect<M: Message>(&self, address: &str) -> io::Result<Connection<M>> {
         match &self.arm {
             Arm::Real(host) => machine::connect(host, address).await.map(Connection::real),

@@ -24,7 +24,8 @@ impl Link {
         }
     }
 
-    /// An address that leads to `to` through the link. In the real world, as [`LinkConfig::check_real`].
+    /// An address that leads to `to` through the link. Fails in the real world if the link has what only the virtual
+    /// one models ([`LinkConfig::check_real`]), if it cannot listen, or if `to` is where it listens itself.
     pub async fn route(&self, to: &str) -> io::Result<String> {
         self.route_from("127.0.0.1:0", to).await
     }

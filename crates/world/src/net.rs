@@ -97,7 +97,7 @@ impl<M: Message> Listener<M> {
         }
     }
 
-    /// The next connection.
+    /// The next connection. Fails in the real world alone, where the system refuses one: its handles may have run out.
     pub async fn accept(&mut self) -> io::Result<Connection<M>> {
         match &mut self.0 {
             Arm::Real(listener) => listener.accept().await.map(Connection::real),

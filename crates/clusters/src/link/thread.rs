@@ -33,7 +33,7 @@ pub struct LinkThread {
 }
 
 impl LinkThread {
-    /// Opens a link.
+    /// Opens a link. Fails if no thread can be started.
     pub fn open(config: LinkConfig) -> Result<LinkThread> {
         let (commands, queue) = channel::unbounded_channel();
         let stats = Stats::default();
@@ -45,7 +45,8 @@ impl LinkThread {
         Ok(LinkThread { commands: Some(commands), stats, thread: Some(thread) })
     }
 
-    /// An address that leads to `to` through the link. Waits for the link's thread.
+    /// An address that leads to `to` through the link, which listens on `listen`. Waits for the link's thread. Fails as
+    /// [`Link::route`].
     pub fn route(&self, listen: &str, to: &str) -> Result<String> {
         let (answer, answered) = mpsc::channel();
         self.send(Command::Route(listen.to_owned(), to.to_owned(), answer));

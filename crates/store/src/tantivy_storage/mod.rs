@@ -238,7 +238,7 @@ impl TantivyStorage {
         let shared = self.shared.clone();
         self.env
             .work(work, move || {
-                shared.still_sound()?;
+                shared.check_sound()?;
                 f(&shared)
             })
             .await
@@ -375,7 +375,7 @@ impl TantivyStorage {
         wants_source: bool,
     ) -> Result<Vec<FetchedHit>> {
         let Seen::Documents(searcher, _) = view.0.clone() else { return Ok(Vec::new()) };
-        self.shared.still_sound()?;
+        self.shared.check_sound()?;
         let mut found = self.documents.get(&searcher, &hits, wants_source);
         let is_missing = |(_, found): &(_, &Option<FetchedHit>)| found.is_none();
         let missing = hits.iter().zip(&found).filter(is_missing).map(|(hit, _)| *hit);

@@ -60,7 +60,9 @@ pub(super) struct Shared {
 
 /// How far a merge came.
 pub(super) enum Merge {
+    /// There are no more segments than wanted.
     Done,
+    /// Some were merged, and there may still be too many.
     Again,
     /// The segments are being merged already, or a mapping is being taken over: it is tried again.
     Busy,
@@ -177,8 +179,8 @@ impl Shared {
         Ok((shared, Found { stored, torn_bytes }))
     }
 
-    /// An error if an earlier write failed.
-    pub(super) fn still_sound(&self) -> Result<()> {
+    /// Fails if an earlier write failed: nothing is accepted until the copy is opened again.
+    pub(super) fn check_sound(&self) -> Result<()> {
         match self.failure.get() {
             None => Ok(()),
             Some(first) => Err(first.error(&self.dir)),
