@@ -91,6 +91,7 @@ impl AdaptiveBudget {
         }
     }
 
+    /// Bytes that the next read asks for.
     fn read_bytes(&self) -> u64 {
         let bytes = self.controller.as_ref().map_or(POLL_BYTES, Adaptive::chunk_bytes);
         bytes.min((self.memory_max_bytes / 4).max(1))
@@ -102,10 +103,11 @@ impl AdaptiveBudget {
         held + bytes <= self.memory_max_bytes || held == 0
     }
 
+    /// As [`ReadWriteBudget::may_read`].
     fn may_read(&self, now: Time, outstanding: &Outstanding) -> Option<(u64, u64)> {
         let bytes = self.read_bytes();
         let fits = self.fits(outstanding, bytes);
-        let lets = match &self.controller {
+        let path_has_room = match &self.controller {
             None => outstanding.reads == 0,
             Some(path) => {
                 let len = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -114,7 +116,7 @@ impl AdaptiveBudget {
         };
         let ops = ((bytes as f64 / self.op_bytes) as u64).clamp(1, READ_OPS_MAX);
         // Operations differ in size: an answer may have twice the estimated bytes before it is cut.
-        (fits && lets).then_some((ops, bytes * 2))
+        (fits && path_has_room).then_some((ops, bytes * 2))
     }
 }
 
@@ -204,9 +206,9 @@ impl ReadWriteBudget {
             };
             let took = (now - trip.began).saturating_sub(trip.waited);
             let cost = |reads: usize, bytes: u64| bytes + reads as u64 * REQUEST_COST_BYTES;
-            let way = Trip { at: now, took, bytes: cost(1, trip.bytes) };
+            let of_path = Trip { at: now, took, bytes: cost(1, trip.bytes) };
             let flying = cost(outstanding.reads + 1, outstanding.reading_bytes + trip.bytes);
-            controller.delivered(way, &delivery, flying);
+            controller.delivered(of_path, &delivery, flying);
         }
         match &mut budget.controller {
             None if is_behind => {
