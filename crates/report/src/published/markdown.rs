@@ -7,14 +7,10 @@ use super::counterparts::REQUESTS;
 use super::place::WHERE_TIME_IS_REAL;
 use super::{Conclusion, Document, Published, beside, new_table, requests};
 
-impl Published {
-    /// What makes the files.
-    fn command(&self) -> String {
-        let scale =
-            if self.scale == 1.0 { String::new() } else { format!(" --scale {}", self.scale) };
-        format!("narrows published --seeds {}{scale} --write docs/published", self.seeds)
-    }
+/// What makes the files.
+const WRITE: &str = "--write docs/published";
 
+impl Published {
     /// The files of a folder, by their names: `README.md` with the medians, and one for each document.
     pub fn markdown(&self) -> Vec<(String, String)> {
         let mut files = vec![("README.md".to_owned(), self.index())];
@@ -31,7 +27,7 @@ impl Published {
                  `{}`;\n\
                  the same as one page for a browser: `narrows published --html`. The parameters and their sources are in\n\
                  `plans/test-beds/`.",
-                self.command()
+                self.command(WRITE)
             ),
         ];
         if self.scale != 1.0 {
@@ -93,7 +89,7 @@ impl Published {
             format!(
                 "{}. Made by `{}`;\n[the index](README.md) says how to read it.",
                 document.by,
-                self.command()
+                self.command(WRITE)
             ),
         ];
         let rows: Vec<&Comparison> = self.rows_of(document).collect();

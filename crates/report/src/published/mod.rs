@@ -131,9 +131,29 @@ impl Published {
         self.scale == 1.0 || what == Some(CHANGES)
     }
 
-    /// How far ours is off, in words; a dash where it does not stand for what was published.
-    fn error(&self, row: &Comparison) -> String {
-        if self.compares(what(row)) { error(row) } else { dash() }
+    /// How far ours is off; none where it does not stand for what was published.
+    fn error(&self, row: &Comparison) -> Option<f64> {
+        row.error().filter(|_| self.compares(what(row)))
+    }
+
+    /// The same in words.
+    fn error_text(&self, row: &Comparison) -> String {
+        self.error(row).map_or_else(dash, |error| match row.figure {
+            Figure::Change(_) => format!("{} points", signed(error * 100.0)),
+            _ => format!("{} %", signed(error * 100.0)),
+        })
+    }
+
+    /// Whether the published figure lies in the range over seeds; none where ours does not stand for it.
+    fn is_within_range(&self, row: &Comparison) -> Option<bool> {
+        self.compares(what(row)).then(|| row.is_within_range())
+    }
+
+    /// The range over seeds, and whether the published figure lies in it.
+    fn range_text(&self, row: &Comparison) -> String {
+        let Some(Interval { low, high }) = row.range else { return dash() };
+        let inside = if self.is_within_range(row) == Some(true) { ", it is in" } else { "" };
+        format!("{} to {}{inside}", figure(row, low), figure(row, high))
     }
 
     fn grid(&self, rows: &[&Comparison], markdown: bool) -> String {
@@ -150,14 +170,21 @@ impl Published {
                 row.name(),
                 published(row),
                 ours(row),
-                range_text(row),
-                self.error(row),
+                self.range_text(row),
+                self.error_text(row),
                 kind(row).to_owned(),
                 row.held_by.map_or_else(dash, |limit| limit.label().to_owned()),
             ]);
         }
         align_right(&mut table, &[2, 3, 4, 5]);
         table.to_string()
+    }
+
+    /// What found this, with `options`.
+    fn command(&self, options: &str) -> String {
+        let scale =
+            if self.scale == 1.0 { String::new() } else { format!(" --scale {}", self.scale) };
+        format!("narrows published --seeds {}{scale} {options}", self.seeds)
     }
 
     /// That indices have not the published size, where they have another.
@@ -219,8 +246,8 @@ impl Published {
                 "ours": row.ours,
                 "low": low,
                 "high": high,
-                "error": row.error().filter(|_| self.compares(what(row))),
-                "within_range": row.is_within_range(),
+                "error": self.error(row),
+                "within_range": self.is_within_range(row),
                 "kind": row.kind,
                 "held_by": row.held_by,
                 "verdict": row.verdict,
@@ -346,20 +373,6 @@ fn align_right(table: &mut Table, columns: &[usize]) {
 
 fn kind(row: &Comparison) -> &'static str {
     if row.figure == Figure::Words { "" } else { row.kind.label() }
-}
-
-fn error(row: &Comparison) -> String {
-    row.error().map_or_else(dash, |error| match row.figure {
-        Figure::Change(_) => format!("{} points", signed(error * 100.0)),
-        _ => format!("{} %", signed(error * 100.0)),
-    })
-}
-
-/// The range over seeds, and whether the published figure lies in it.
-fn range_text(row: &Comparison) -> String {
-    let Some(Interval { low, high }) = row.range else { return dash() };
-    let inside = if row.is_within_range() { ", it is in" } else { "" };
-    format!("{} to {}{inside}", figure(row, low), figure(row, high))
 }
 
 /// An error as tables have it.
@@ -533,6 +546,7 @@ mod tests {
         assert!(!small.text().contains("+10.0 %"), "{}", small.text());
         let error = |at: usize| small.json()["rows"][at]["error"].clone();
         assert!(error(0).is_null() && error(6).is_number(), "a change is one at every size");
+        assert!(small.json()["rows"][0]["within_range"].is_null());
         assert!(small.groups().iter().all(|group| group.what == CHANGES));
         assert!(text.ends_with("Time of a core: remote-recovery 4.00 s (20 seeds).\n"), "{text}");
     }

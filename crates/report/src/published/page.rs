@@ -6,7 +6,7 @@ use record::{Kind, units};
 
 use super::conclusion::{BOUNDS, near_text};
 use super::place::verdict;
-use super::{Conclusion, Document, Published, TIMES, error, ours, per_cent, published, range_text};
+use super::{Conclusion, Document, Published, TIMES, ours, per_cent, published};
 use super::{beside, charts};
 use crate::grid::signed;
 use crate::page::{STANDS_ALONE, whole};
@@ -55,8 +55,7 @@ impl Published {
                 (self.time())
             }
             footer {
-                "narrows " (env!("CARGO_PKG_VERSION")) ". " (STANDS_ALONE) " Made by narrows published --seeds "
-                (self.seeds) " --html."
+                "narrows " (env!("CARGO_PKG_VERSION")) ". " (STANDS_ALONE) " Made by " (self.command("--html")) "."
             }
         };
         whole("Published figures and ours", OWN_CSS, &body)
@@ -98,9 +97,13 @@ impl Published {
         }
     }
 
+    /// What has an error as points; nothing where nothing has.
     fn overview(&self) -> Markup {
+        let judged = self.rows.iter().filter(|row| self.error(row).is_some());
+        let (changes, figures): (Vec<&Comparison>, Vec<&Comparison>) =
+            judged.partition(|row| matches!(row.figure, Figure::Change(_)));
         html! {
-            section {
+            @if !(changes.is_empty() && figures.is_empty()) { section {
                 h2 { "Published against ours" }
                 p.hint {
                     "How far ours is off, over the published figure. A point on the line at 0 is met; the band is 10 % to "
@@ -114,70 +117,27 @@ impl Published {
                         li { span class={ "chip " (class(kind)) } aria-hidden="true" {} (meaning(kind)) }
                     }
                 }
-                ul.legend {
+                @if !figures.is_empty() { ul.legend {
                     @for (name, mark) in MARKS {
                         li {
                             svg.sign viewBox="0 0 14 14" aria-hidden="true" { g.neutral { (mark.render(7.0, 7.0, 5.0)) } }
                             (name)
                         }
                     }
-                }
+                } }
                 div.pair {
-                    figure.main {
+                    @if !figures.is_empty() { figure.main {
                         figcaption { b { "Figures" } "in their own units" }
-                        (self.figures())
-                    }
-                    @if self.rows.iter().any(|row| matches!(row.figure, Figure::Change(_))) {
-                        figure.side {
-                            figcaption { b { "Changes" } "by adaptive replica selection, as factors" }
-                            (self.changes())
-                        }
-                    }
+                        (figures_chart(&figures))
+                    } }
+                    @if !changes.is_empty() { figure.side {
+                        figcaption { b { "Changes" } "by adaptive replica selection, as factors" }
+                        (changes_chart(&changes))
+                    } }
                 }
                 (self.kinds())
-            }
+            } }
         }
-    }
-
-    fn figures(&self) -> Markup {
-        let drawn = |row: &&Comparison| {
-            !matches!(row.figure, Figure::Change(_) | Figure::Words | Figure::Beside(..))
-        };
-        let own = |row: &Comparison, value: f64| match row.figure {
-            Figure::NodeBytesPerS => value / 1e6,
-            _ => value,
-        };
-        let chart = |id: &'static str, width: f64| Scatter {
-            id,
-            title: "How far our figures are off the published ones",
-            desc: LOGARITHMIC.to_owned(),
-            size: (width, 520.0),
-            axes: ("published, in its unit", OFF),
-            unit: "",
-            band: BAND,
-            dots: self.rows.iter().filter(drawn).filter_map(|row| dot(row, own)).collect(),
-        };
-        // Words of the wide one would be too small on a telephone.
-        html! {
-            div.wide { (chart("figures", 600.0).render()) }
-            div.slim { (chart("figures-slim", 400.0).render()) }
-        }
-    }
-
-    fn changes(&self) -> Markup {
-        let factor = |_: &Comparison, percent: f64| 1.0 + percent / 100.0;
-        let changes = self.rows.iter().filter(|row| matches!(row.figure, Figure::Change(_)));
-        Scatter {
-            id: "changes",
-            title: "How far our changes are off the published ones",
-            desc: LOGARITHMIC.to_owned(),
-            size: (360.0, 520.0),
-            axes: ("published", OFF),
-            unit: "×",
-            band: BAND,
-            dots: changes.filter_map(|row| dot(row, factor)).collect(),
-        }
-        .render()
     }
 
     fn kinds(&self) -> Markup {
@@ -235,11 +195,39 @@ impl Published {
                     "; of those that were predicted " (holding) " hold, " (failing) " fail. "
                     (near_text(conclusions.iter().copied())) "."
                 }
-                @if !rows.is_empty() { (figures_table(&rows)) (beside::folded(&rows)) }
+                @if !rows.is_empty() { (self.figures_table(&rows)) (beside::folded(&rows)) }
                 (charts::section(&document.id, &document.plans, &self.first_seeds))
                 @if !conclusions.is_empty() { (asked()) (conclusions_table(&conclusions)) }
                 (self.elsewhere_table(document))
             }
+        }
+    }
+
+    fn figures_table(&self, rows: &[&Comparison]) -> Markup {
+        let rows: Vec<&Comparison> = rows.iter().copied().filter(|row| !row.is_beside()).collect();
+        let mut last = "";
+        let heads: Vec<bool> =
+            rows.iter().map(|row| std::mem::replace(&mut last, &row.plan) != row.plan).collect();
+        html! {
+            div.scroll tabindex="0" role="region" aria-label="Figures" { table.figures {
+                thead { tr {
+                    th scope="col" { "Row" } th.n scope="col" { "Published" } th.n scope="col" { "Ours" }
+                    th.n scope="col" { "Error" } th scope="col" { "−50 to +50 %" }
+                } }
+                tbody { @for (row, head) in rows.iter().zip(heads) {
+                    @if head { tr.plan { th colspan="5" scope="colgroup" { (row.plan) } } }
+                    tr {
+                        th scope="row" { (row.name()) (worth(row)) }
+                        td.n.theirs { (published(row)) }
+                        td.n {
+                            (ours(row))
+                            @if row.range.is_some() { small { (self.range_text(row)) } }
+                        }
+                        td.n { (self.error_text(row)) }
+                        td { @if self.error(row).is_some() { (strip(row)) } }
+                    }
+                } }
+            } }
         }
     }
 
@@ -293,32 +281,41 @@ fn dot(row: &Comparison, own: impl Fn(&Comparison, f64) -> f64) -> Option<Dot> {
     })
 }
 
-fn figures_table(rows: &[&Comparison]) -> Markup {
-    let rows: Vec<&Comparison> = rows.iter().copied().filter(|row| !row.is_beside()).collect();
-    let mut last = "";
-    let heads: Vec<bool> =
-        rows.iter().map(|row| std::mem::replace(&mut last, &row.plan) != row.plan).collect();
+fn figures_chart(rows: &[&Comparison]) -> Markup {
+    let own = |row: &Comparison, value: f64| match row.figure {
+        Figure::NodeBytesPerS => value / 1e6,
+        _ => value,
+    };
+    let chart = |id: &'static str, width: f64| Scatter {
+        id,
+        title: "How far our figures are off the published ones",
+        desc: LOGARITHMIC.to_owned(),
+        size: (width, 520.0),
+        axes: ("published, in its unit", OFF),
+        unit: "",
+        band: BAND,
+        dots: rows.iter().filter_map(|row| dot(row, own)).collect(),
+    };
+    // Words of the wide one would be too small on a telephone.
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Figures" { table.figures {
-            thead { tr {
-                th scope="col" { "Row" } th.n scope="col" { "Published" } th.n scope="col" { "Ours" }
-                th.n scope="col" { "Error" } th scope="col" { "−50 to +50 %" }
-            } }
-            tbody { @for (row, head) in rows.iter().zip(heads) {
-                @if head { tr.plan { th colspan="5" scope="colgroup" { (row.plan) } } }
-                tr {
-                    th scope="row" { (row.name()) (worth(row)) }
-                    td.n.theirs { (published(row)) }
-                    td.n {
-                        (ours(row))
-                        @if row.range.is_some() { small { (range_text(row)) } }
-                    }
-                    td.n { (error(row)) }
-                    td { (strip(row)) }
-                }
-            } }
-        } }
+        div.wide { (chart("figures", 600.0).render()) }
+        div.slim { (chart("figures-slim", 400.0).render()) }
     }
+}
+
+fn changes_chart(rows: &[&Comparison]) -> Markup {
+    let factor = |_: &Comparison, percent: f64| 1.0 + percent / 100.0;
+    Scatter {
+        id: "changes",
+        title: "How far our changes are off the published ones",
+        desc: LOGARITHMIC.to_owned(),
+        size: (360.0, 520.0),
+        axes: ("published", OFF),
+        unit: "×",
+        band: BAND,
+        dots: rows.iter().filter_map(|row| dot(row, factor)).collect(),
+    }
+    .render()
 }
 
 /// What a row is worth and what held it, below its name: columns of their own have no room beside long names.
@@ -526,9 +523,15 @@ mod tests {
 
     #[test]
     fn at_another_size_no_error_of_times_is_claimed() {
-        let page = Published { scale: 0.1, ..sample() }.html();
-        assert!(
-            !page.contains("recoveries are off") && page.contains("1 of 1 predicted conclusions")
-        );
+        let mut published = Published { scale: 0.1, ..sample() };
+        let page = published.html();
+        assert!(page.contains("1 of 1 predicted conclusions"), "{page}");
+        for claim in ["recoveries are ", "+10.0 %", "id=\"figures-t\"", "in their own units"] {
+            assert!(sample().html().contains(claim) && !page.contains(claim), "{claim}");
+        }
+        assert_eq!(page.matches("<svg class=\"strip\"").count(), 1, "of the change");
+        assert!(page.contains("id=\"changes-t\"") && page.contains("--scale 0.1 --html"));
+        published.rows.retain(|row| !matches!(row.figure, Figure::Change(_)));
+        assert!(!published.html().contains("Published against ours"));
     }
 }
