@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{FollowFigures, Limit, LimitShare, Line, Manifest, Row, RunDir};
+use record::{FollowFigures, Limit, LimitShare, Line, Manifest, Row, RunDir, VariantInfo};
 
 use crate::bounds::Bounds;
 use crate::diagnosis::{self, Diagnosis, diagnose};
@@ -77,7 +77,7 @@ impl<'a> Summary<'a> {
             diagnosis.gaps.splice(0..0, run.damage.iter().cloned());
             diagnosis
         });
-        let Headline { text, details } = match &watched {
+        let Headline { text, mut details } = match &watched {
             Some(_) if run.manifest.plan == STEER => of_steered(&run.lines),
             Some(diagnosis) => of_watched(diagnosis),
             None if !loads.is_empty() => match &run.manifest.challenge {
@@ -88,6 +88,7 @@ impl<'a> Summary<'a> {
             None => threads::headline(&variants)
                 .unwrap_or_else(|| recoveries::headline(&run.manifest, &variants)),
         };
+        details.extend(one_draw(&run.manifest).filter(|_| !loads.is_empty()));
         Summary {
             manifest: &run.manifest,
             headline: text,
@@ -125,6 +126,20 @@ impl<'a> Summary<'a> {
     pub fn slowest_and_fastest(&self) -> Option<(&Variant, &Variant)> {
         recoveries::slowest_and_fastest(&self.variants)
     }
+}
+
+/// That loads in virtual time which stand beside published ones are one draw of what these may come to.
+fn one_draw(manifest: &Manifest) -> Option<String> {
+    let has_published = |info: &VariantInfo| {
+        info.published.as_ref().is_some_and(|published| !published.load.is_empty())
+    };
+    let is_drawn = manifest.target == "virtual" && manifest.variants.iter().any(has_published);
+    is_drawn.then(|| {
+        format!(
+            "Seed {} is one draw, and figures differ from draw to draw: narrows published tells their range over many.",
+            manifest.seed
+        )
+    })
 }
 
 /// What was done to a cluster that was steered, by the steps that its notes tell.

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use insight::Summary;
 use record::{
     Kind, Line, LoadFigures, Percentiles, PublishedInfo, RunDir, Status, StreamFigures, ThreadUse,
     Throughput,
 };
+use report::Style;
 
 pub(crate) fn whole() -> RunDir {
     crate::common::made_up(100.0, false)
@@ -477,6 +479,18 @@ fn loads_stand_case_by_case_beside_what_is_published() {
     assert_eq!(page.matches("class=\"amount\"").count(), 8, "two nodes of four variants");
     let laps = page.matches(", heavy</summary>").count();
     assert_eq!((laps, page.contains("<details open")), (4, false), "folded");
+}
+
+#[test]
+fn one_seed_beside_published_loads_is_said_to_be_one_draw() {
+    let mut run = of_loads();
+    let said = "Seed 42 is one draw, and figures differ from draw to draw";
+    assert!(!report::html(&run).contains(said), "real time is not drawn by the seed");
+    run.manifest.target = "virtual".to_owned();
+    let table = report::table(&Summary::of(&run), Style { color: false, width: 100 }, None);
+    assert!(report::html(&run).contains(said) && table.contains(said), "{table}");
+    run.manifest.variants.iter_mut().for_each(|info| info.published = None);
+    assert!(!report::html(&run).contains(said), "nothing is published");
 }
 
 #[test]
