@@ -17,6 +17,12 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// What is said beside a share of a link's rate that the link cannot have carried: bytes are counted before they are
+/// compressed. Up to a twentieth more is how times are measured.
+pub fn before_compression(link_share: f64) -> Option<&'static str> {
+    (link_share > 1.05).then_some("before compression")
+}
+
 /// A share that is done: nothing is whole before its last byte.
 pub fn done(share: f64) -> String {
     percent(if share < 1.0 { share.min(0.99) } else { share })

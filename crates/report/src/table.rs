@@ -204,6 +204,10 @@ fn remarks(summary: &Summary<'_>, page: Option<&Path>) -> Vec<(Option<Paint>, St
     if let Some(link) = link(summary) {
         remarks.push((None, link));
     }
+    let mut shares = summary.finished().filter_map(|(_, figures)| figures.link_share);
+    if let Some(said) = shares.find_map(words::before_compression) {
+        remarks.push((None, format!("More than 100 % of the link is counted {said}.")));
+    }
     remarks.extend(not_as_planned(summary).map(|text| (None, text)));
     if let Some(comparison) = &summary.comparison {
         remarks.push((Some(Paint::Dim), comparison.clone()));

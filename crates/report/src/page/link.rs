@@ -99,13 +99,18 @@ fn level(rate: Option<f64>) -> Vec<(f64, String)> {
 
 fn note(summary: &Summary<'_>, curve: &Curves) -> String {
     let share = figures(summary, &curve.variant).and_then(|figures| figures.link_share);
-    share.map_or_else(String::new, |share| match summary.following.is_empty() {
-        true if share > ABOVE => {
-            format!("recovered at {} of its rate, before compression", words::percent(share))
+    share.map_or_else(String::new, |share| {
+        let used = match summary.following.is_empty() {
+            true => format!("recovered at {} of its rate", words::percent(share)),
+            // Files came in a part of the time only.
+            false => {
+                format!("{} of its rate on average, over the whole run", words::percent(share))
+            }
+        };
+        match words::before_compression(share) {
+            Some(said) => format!("{used}, {said}"),
+            None => used,
         }
-        true => format!("recovered at {} of its rate", words::percent(share)),
-        // Files came in a part of the time only.
-        false => format!("{} of its rate on average, over the whole run", words::percent(share)),
     })
 }
 

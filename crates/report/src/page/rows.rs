@@ -70,7 +70,10 @@ fn finished(summary: &Summary<'_>, variant: &Variant, figures: &Finished, of_lin
             }
         }
         td.n { (words::mb_per_s(figures.bytes_per_s)) }
-        @if of_link { td.n { (figures.link_share.map_or_else(|| "-".to_owned(), words::percent)) } }
+        @if of_link { td.n {
+            (figures.link_share.map_or_else(|| "-".to_owned(), words::percent))
+            @if let Some(said) = figures.link_share.and_then(words::before_compression) { small { (said) } }
+        } }
         td.n {
             (figures.gain.map_or_else(|| "-".to_owned(), words::gain))
             @if let Some(laps) = figures.gain_interval {
