@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use insight::load::{Change, changes, figures, headline, warnings};
+use insight::load::{Change, Metric, changes, figures, headline, warnings};
 use insight::words::three_digits;
 use insight::{Summary, VariantLoad};
 use record::LoadFigures;
@@ -18,7 +18,7 @@ pub fn load(laps: &[LoadFigures], style: Style) -> String {
     let said = headline(laps);
     let mut lines = style::headline(&said.text, &said.details, style);
     lines.push(String::new());
-    lines.extend(lap_lines(laps, style));
+    lines.extend(lap_lines(laps, |_| None, style));
     lines.push(String::new());
     lines.extend(remarks(laps).iter().map(|(paint, text)| paragraph(style, *paint, text, 2)));
     let mut text = lines.join("\n");
@@ -47,7 +47,8 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
     for load in summary.loads.iter().filter(|_| manifest.challenge.is_none()) {
         let title = format!("{}, {}", load.variant, load.operation);
         lines.extend([String::new(), paragraph(style, Some(Paint::Bold), &plain(&title), 0)]);
-        lines.extend(lap_lines(&load.laps, style));
+        let published = |metric: &Metric| summary.published_load(&load.variant, metric);
+        lines.extend(lap_lines(&load.laps, published, style));
         lines.extend(
             remarks(&load.laps).iter().map(|(paint, text)| paragraph(style, *paint, text, 2)),
         );
@@ -69,7 +70,7 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
 }
 
 /// The figures of a track's tasks in one grid, a line for each, as Rally prints them; of several laps those of all.
-pub(crate) fn track_lines(loads: &[VariantLoad], style: Style) -> Vec<String> {
+fn track_lines(loads: &[VariantLoad], style: Style) -> Vec<String> {
     let columns = [("Metric", false), ("Task", false), ("Value", true), ("Unit", false)];
     let rows = loads.iter().flat_map(|load| {
         figures(&load.laps).into_iter().map(|figure| {
@@ -84,19 +85,27 @@ pub(crate) fn track_lines(loads: &[VariantLoad], style: Style) -> Vec<String> {
     painted(grid(columns, rows), style)
 }
 
-/// The grid of figures and laps.
-pub(crate) fn lap_lines(laps: &[LoadFigures], style: Style) -> Vec<String> {
+/// The grid of figures and laps, and beside them what is published.
+fn lap_lines(
+    laps: &[LoadFigures],
+    published: impl Fn(&Metric) -> Option<f64>,
+    style: Style,
+) -> Vec<String> {
+    let ours = figures(laps);
+    let compares = ours.iter().any(|figure| published(figure.metric).is_some());
     let names: Vec<String> = (1..=laps.len()).map(|lap| format!("Lap {lap}")).collect();
     let several = laps.len() > 1;
     let mut columns = vec![("Metric", false)];
     columns.extend(names.iter().filter(|_| several).map(|name| (name.as_str(), true)));
     columns.push((if several { "TOTAL" } else { "Value" }, true));
+    columns.extend(compares.then_some(("Published", true)));
     columns.push(("Unit", false));
     let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), three_digits);
-    let rows = figures(laps).into_iter().map(|figure| {
+    let rows = ours.into_iter().map(|figure| {
         let mut row = vec![figure.metric.name.to_owned()];
         row.extend(figure.laps.iter().filter(|_| several).map(|value| show(*value)));
         row.push(show(figure.total));
+        row.extend(compares.then(|| show(published(figure.metric))));
         row.push(figure.metric.unit.to_owned());
         row
     });
@@ -104,7 +113,7 @@ pub(crate) fn lap_lines(laps: &[LoadFigures], style: Style) -> Vec<String> {
 }
 
 /// Two variants of one operation side by side. Asterisks mark differences that the laps support.
-pub(crate) fn change_lines(
+fn change_lines(
     (base_name, base): (&str, &[LoadFigures]),
     (other_name, other): (&str, &[LoadFigures]),
     seed: u64,

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use insight::{Finished, Progress, Summary, Variant, stats::Interval, words};
 use record::units;
+use unicode_width::UnicodeWidthStr;
 
 use crate::changed::not_as_planned;
 use crate::grid::signed;
 use crate::style::{Paint, Style, headline, paragraph, plain};
+use crate::svg::short;
 
 /// A column: its header, its alignment, and how dispensable it is (0 stays whatever the width).
 struct Column {
@@ -17,7 +19,12 @@ struct Column {
     cell: fn(&Summary<'_>, &Variant) -> String,
 }
 
-const COLUMNS: [Column; 10] = [
+/// How dispensable what is published is: the last to be left out.
+const PUBLISHED: u8 = 4;
+/// As much of a name is shown at any width.
+const NAME: usize = 12;
+
+const COLUMNS: [Column; 12] = [
     Column { header: "variant", right: false, dispensable: 0, cell: |_, v| plain(&v.name) },
     Column { header: "time", right: true, dispensable: 0, cell: time },
     Column {
@@ -29,17 +36,17 @@ const COLUMNS: [Column; 10] = [
     Column {
         header: "of link",
         right: true,
-        dispensable: 3,
+        dispensable: 2,
         cell: |_, v| figure(v, |f| f.link_share.map_or_else(dash, words::percent)),
     },
     Column { header: "gain", right: true, dispensable: 0, cell: gain },
     Column { header: "held by", right: false, dispensable: 0, cell: held_by },
     Column { header: "share", right: true, dispensable: 0, cell: |_, v| figure(v, share) },
-    Column { header: "published", right: true, dispensable: 2, cell: published },
+    Column { header: "published", right: true, dispensable: PUBLISHED, cell: published },
     Column {
         header: "ours off by",
         right: true,
-        dispensable: 2,
+        dispensable: 3,
         cell: |summary, v| summary.off_published(v).map_or_else(dash, off_by),
     },
     Column {
@@ -47,6 +54,13 @@ const COLUMNS: [Column; 10] = [
         right: true,
         dispensable: 1,
         cell: |_, v| v.published_gain.map_or_else(dash, words::gain),
+    },
+    Column { header: "MB/s a node", right: true, dispensable: PUBLISHED, cell: node_rate },
+    Column {
+        header: "its MB/s",
+        right: true,
+        dispensable: PUBLISHED,
+        cell: |summary, v| published_rate(summary, v).map_or_else(dash, words::mb_per_s),
     },
 ];
 
@@ -93,6 +107,19 @@ pub(crate) fn both_times(summary: &Summary<'_>, variant: &Variant) -> [Option<St
         ],
         _ => both.map(|seconds| seconds.map(units::show_seconds)),
     }
+}
+
+/// Bytes a second of a node that are published for a variant.
+pub(crate) fn published_rate(summary: &Summary<'_>, variant: &Variant) -> Option<f64> {
+    let info = summary.manifest.variants.iter().find(|info| info.name == variant.name)?;
+    info.published.as_ref()?.node_bytes_per_s
+}
+
+/// Ours, where any is published to compare with.
+fn node_rate(summary: &Summary<'_>, variant: &Variant) -> String {
+    let compares = summary.variants.iter().any(|other| published_rate(summary, other).is_some());
+    let rate = variant.finished().and_then(|f| f.node_bytes_per_s);
+    rate.filter(|_| compares).map_or_else(dash, words::mb_per_s)
 }
 
 /// How far ours is off what is published, `+41.2 %`.
@@ -165,24 +192,39 @@ fn rows(summary: &Summary<'_>, style: Style) -> Vec<String> {
 }
 
 /// The lines of the table: header, rule, one line a variant. The most dispensable columns are left
-/// out until the rest fits.
+/// out until the rest fits. Long names are cut before what is published is left out.
 fn grid(summary: &Summary<'_>, width: usize) -> Vec<String> {
     let empty = |column: &Column| summary.variants.iter().all(|v| (column.cell)(summary, v) == "-");
     let shown = |least: u8| -> Vec<&Column> {
         let keep = |c: &&Column| c.dispensable == 0 || (c.dispensable > least && !empty(c));
         COLUMNS.iter().filter(keep).collect()
     };
-    let fits = |lines: &Vec<String>| lines.iter().all(|line| line.chars().count() <= width);
-    (0..3)
-        .map(|least| render(summary, &shown(least)))
-        .find(fits)
-        .unwrap_or_else(|| render(summary, &shown(u8::MAX)))
+    let widest = |lines: &[String]| lines.iter().map(|line| line.width()).max().unwrap_or(0);
+    let names = summary.variants.iter().map(|variant| plain(&variant.name).width());
+    let longest = names.max().unwrap_or(0);
+    let tried = |least: u8| {
+        let columns = shown(least);
+        let lines = render(summary, &columns, longest);
+        match widest(&lines).saturating_sub(width) {
+            over if over > 0 && least + 1 >= PUBLISHED => {
+                render(summary, &columns, longest.saturating_sub(over).max(NAME))
+            }
+            _ => lines,
+        }
+    };
+    let fits = |lines: &Vec<String>| widest(lines) <= width;
+    (0..PUBLISHED).map(tried).find(fits).unwrap_or_else(|| tried(PUBLISHED))
 }
 
-fn render(summary: &Summary<'_>, columns: &[&Column]) -> Vec<String> {
+/// The lines of these columns, names cut where they are longer than `longest`.
+fn render(summary: &Summary<'_>, columns: &[&Column], longest: usize) -> Vec<String> {
     let headers = columns.iter().map(|column| (column.header, column.right));
-    let row =
-        |variant: &Variant| columns.iter().map(|column| (column.cell)(summary, variant)).collect();
+    let row = |variant: &Variant| -> Vec<String> {
+        let cells = columns.iter().map(|column| (column.cell)(summary, variant));
+        let mut cells: Vec<String> = cells.collect();
+        cells[0] = short(&cells[0], longest);
+        cells
+    };
     crate::grid::grid(headers, summary.variants.iter().map(row))
 }
 

@@ -348,7 +348,88 @@ fn unit(measure: &Measure) -> Unit {
 
 #[cfg(test)]
 mod tests {
+    use insight::Summary;
+    use insight::words::{mb_per_s, three_digits};
+    use record::units::show_seconds_beside;
+    use record::{
+        FORMAT, Limit, LimitShare, LoadFigures, Manifest, Percentiles, PublishedInfo, Row, RunDir,
+        Throughput, VariantInfo,
+    };
+    use report::Style;
+
     use super::*;
+
+    /// A run of this plan in virtual time, each time a second shorter than is published.
+    fn made_up(plan: &Resolved) -> RunDir {
+        let info = |variant: &Variant| VariantInfo {
+            name: variant.name.clone(),
+            published_s: variant.published.as_ref().and_then(|published| published.seconds),
+            published: variant.published.as_ref().map(|published| PublishedInfo {
+                figure: published.figure.clone(),
+                row: published.row.clone(),
+                text: published.text.clone(),
+                node_bytes_per_s: published.node_bytes_per_s,
+                load: published.load.clone(),
+                kind: published.kind,
+            }),
+            baseline: variant.baseline.clone(),
+            ..VariantInfo::default()
+        };
+        let load = || LoadFigures {
+            operation: "search".to_owned(),
+            seconds: 10.0,
+            requests: 10_000,
+            throughput: Throughput { median_per_s: 50.0, ..Throughput::default() },
+            latency: Some(Percentiles::default()),
+            ..LoadFigures::default()
+        };
+        let row = |variant: &Variant| {
+            let published = variant.published.as_ref();
+            let seconds = published.and_then(|published| published.seconds).unwrap_or(100.0) - 1.0;
+            Row {
+                link_share: Some(0.5),
+                limits: vec![LimitShare { limit: Limit::LinkRate, share: 1.0 }],
+                node_bytes_per_s: published.and_then(|published| published.node_bytes_per_s),
+                loads: published.iter().filter(|of| !of.load.is_empty()).map(|_| load()).collect(),
+                ..Row::measured(&variant.name, 1, seconds, 5_000_000_000)
+            }
+        };
+        RunDir {
+            manifest: Manifest {
+                plan: plan.name.clone(),
+                target: "virtual".to_owned(),
+                variants: plan.variants.iter().map(info).collect(),
+                ..Manifest::unknown("r", FORMAT)
+            },
+            lines: Vec::new(),
+            rows: plan.variants.iter().map(row).collect(),
+            damage: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_published_figure_of_a_plan_is_shown_in_a_terminal() {
+        let mut shown = 0;
+        for plan in plans(&[]).unwrap().iter().filter(|plan| has_published(plan)) {
+            let style = Style { color: false, width: Style::DEFAULT_WIDTH };
+            let run = made_up(plan);
+            let table = report::table(&Summary::of(&run), style, None);
+            for published in plan.variants.iter().filter_map(|variant| variant.published.as_ref()) {
+                let loads = insight::load::compared().filter_map(|metric| {
+                    Some(("Published", three_digits(*published.load.get(metric.name)?)))
+                });
+                let time =
+                    published.seconds.map(|s| ("published", show_seconds_beside(s, s - 1.0)));
+                let rate = published.node_bytes_per_s.map(|rate| ("its MB/s", mb_per_s(rate)));
+                for (head, figure) in loads.chain(time).chain(rate) {
+                    let is_shown = table.contains(head) && table.contains(&format!("  {figure}"));
+                    assert!(is_shown, "{}: {figure} is not in\n{table}", plan.name);
+                    shown += 1;
+                }
+            }
+        }
+        assert!(shown > 50, "{shown}");
+    }
 
     #[test]
     fn a_plan_of_the_documents_is_compared_or_a_part_of_it_stands_for_it() {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use record::units;
 
 use super::limits::named;
-use crate::table::{both_times, off_by};
+use crate::table::{both_times, off_by, published_rate};
 
 pub(super) fn table(summary: &Summary<'_>) -> Markup {
     let published = summary.variants.iter().any(|variant| variant.published_s.is_some());
@@ -103,12 +103,6 @@ fn theirs(summary: &Summary<'_>, variant: &Variant) -> Markup {
         }
         td.n.theirs { (variant.published_gain.map_or_else(|| "-".to_owned(), words::gain)) }
     }
-}
-
-/// Bytes a second of a node that are published for a variant.
-fn published_rate(summary: &Summary<'_>, variant: &Variant) -> Option<f64> {
-    let info = summary.manifest.variants.iter().find(|info| info.name == variant.name)?;
-    info.published.as_ref()?.node_bytes_per_s
 }
 
 /// Ours and the published ones, of the same kind.

@@ -126,6 +126,28 @@ fn a_narrow_terminal_loses_columns_but_no_row_wraps() {
     assert!(at_80.lines().all(|line| line.chars().count() <= 80), "{at_80}");
 }
 
+/// Names as long as those of the plan remote-recovery-http-logs.
+#[test]
+fn long_names_are_cut_before_what_is_published_is_left_out() {
+    let mut run = crate::common::made_up(100.0, false);
+    for (at, name) in [(0, "compressed: 5 MB x 8"), (1, "compressed: 5 MB x 8, Java 11")] {
+        run.manifest.variants[at].name = name.to_owned();
+        run.rows[at].variant = name.to_owned();
+    }
+    let summary = Summary::of(&run);
+    let shown = |width: u16| report::table(&summary, plain(width), None);
+    let row = |table: &str| {
+        let is_it = |line: &&str| line.ends_with("14:04") || line.contains(" 14:04 ");
+        table.lines().find(is_it).map(str::to_owned)
+    };
+    let whole = row(&shown(100)).unwrap();
+    assert!(whole.starts_with("compressed: 5 MB x 8, Java 11 "), "{whole}");
+    let cut = row(&shown(80)).unwrap();
+    assert!(cut.starts_with("compressed:… 8, Java 11 "), "{cut}");
+    assert!(cut.chars().count() <= 80, "{cut}");
+    assert!(row(&shown(50)).is_none(), "{}", shown(50));
+}
+
 #[test]
 fn the_table_of_an_interrupted_run() {
     let run = crate::common::interrupted();
