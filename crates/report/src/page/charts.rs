@@ -239,8 +239,7 @@ pub(crate) fn panels(id: &str, curves: &[&Curves], panels: &[Panel]) -> Markup {
     let until_s = curves.iter().map(|curve| curve.seconds).fold(0.0, f64::max);
     let class = |at: usize| SERIES[at % SERIES.len()];
     let chart = |panel: &Panel, (class_name, width): (&str, f64)| {
-        // The words of a level at the top need room below those at the ends of lines.
-        let max = panel.most(curves) * if panel.levels.is_empty() { 1.02 } else { 1.1 };
+        let max = panel.most(curves) * 1.02;
         let (factor, unit) = (panel.unit)(max);
         let lines = curves.iter().enumerate().map(|(at, curve)| Line {
             label: curve.variant.clone(),

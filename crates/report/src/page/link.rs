@@ -20,7 +20,7 @@ pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let rate = summary.manifest.link.as_ref().map(|link| link.rate_bytes_per_s as f64);
     let highest =
         drawn.iter().flat_map(|curve| &curve.link).map(|point| point.value).fold(1.0, f64::max);
-    let max = highest.max(rate.unwrap_or(0.0)) * 1.18;
+    let max = highest.max(rate.unwrap_or(0.0)) * 1.02;
     html! {
         @if !drawn.is_empty() { section {
             h2 { "Use of the link" }

@@ -45,7 +45,7 @@ pub(crate) struct LineChart<'a> {
     pub factor: f64,
     /// Unit of the ticks.
     pub unit: &'static str,
-    /// Values to mark across the plot, each with its words.
+    /// Values to mark across the plot, each with its words, which stand above it: no curve passes there. Two at most.
     pub levels: Vec<(f64, String)>,
     /// Seconds to mark from top to bottom.
     pub marks_s: Vec<f64>,
@@ -62,6 +62,8 @@ pub(crate) struct LineChart<'a> {
 const ROW: f64 = 18.0;
 const AXIS: f64 = 24.0;
 const TICK_SPACE: f64 = 64.0;
+/// Length of the piece of a level's line that stands beside its words.
+const PIECE: f64 = 24.0;
 
 impl LineChart<'_> {
     /// The SVG.
@@ -72,7 +74,7 @@ impl LineChart<'_> {
         let x = Scale::new(self.time_s.0, self.time_s.1, left, right, self.log);
         let labels = self.place_labels(&x, left);
         let rows = labels.iter().map(|label| label.row + 1).max().unwrap_or(0);
-        let top = rows as f64 * ROW + 10.0;
+        let top = (self.levels.len() + rows) as f64 * ROW + 10.0;
         let bottom = top + self.plot_height;
         let y = Scale::new(0.0, self.max, bottom, top, false);
         let inside = html! {
@@ -83,9 +85,14 @@ impl LineChart<'_> {
                 text.tick x=(c(left - 6.0)) y=(c(at + 4.0)) text-anchor="end" { (self.tick(*value)) }
             }
             (self.time_axis(&x, left, right, bottom))
-            @for (value, _) in &self.levels {
+            @for (row, (value, words)) in self.levels.iter().enumerate() {
                 @let at = y.at(*value);
-                line.ceiling x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
+                @let base = 12.0 + row as f64 * ROW;
+                g class=[(row > 0).then_some("second")] {
+                    line.ceiling x1=(c(left)) x2=(c(right)) y1=(c(at)) y2=(c(at)) {}
+                    line.ceiling x1=(c(left)) x2=(c(left + PIECE)) y1=(c(base - 4.0)) y2=(c(base - 4.0)) {}
+                    text.tick x=(c(left + PIECE + 8.0)) y=(c(base)) { (fitting(words, right - left - PIECE - 8.0)) }
+                }
             }
             @for at_s in &self.marks_s {
                 @let at = x.at(*at_s);
@@ -98,11 +105,6 @@ impl LineChart<'_> {
                     circle.ring cx=(c(x.at(point.t_s))) cy=(c(y.at(point.value))) r="5" { title { (words) } }
                 }
             }
-            // Over the lines: a curve that crosses a level's words leaves them readable.
-            @for (value, words) in &self.levels {
-                @let (at, base, anchor) = self.level_place(y.at(*value), words, &x, &y);
-                text.tick.level x=(c(at)) y=(c(base)) text-anchor=(anchor) { (words) }
-            }
             @let ends = labels.iter().zip(&self.lines).filter(|(_, line)| !line.points.is_empty());
             @for (label, line) in ends.clone() { (leader(label, line, &y, top)) }
             // Over all leaders: where there is little room, one passes behind a label and leaves it readable.
@@ -111,35 +113,6 @@ impl LineChart<'_> {
             }
         };
         frame(&self.id, (&self.title, &self.desc), (self.width, bottom + AXIS), &inside)
-    }
-
-    /// Where the words of a level stand, and which of their ends is there: above its right end, unless fewer lines pass
-    /// at another of its corners.
-    fn level_place(
-        &self,
-        level: f64,
-        words: &str,
-        x: &Scale,
-        y: &Scale,
-    ) -> (f64, f64, &'static str) {
-        let width = text_width(words);
-        let (left, right) = (x.at(x.from), x.at(x.to));
-        let corner = |base: f64, is_left: bool| match is_left {
-            true => (left + 4.0, base, "start"),
-            false => (right, base, "end"),
-        };
-        let crossed = |&(at, base, anchor): &(f64, f64, &str)| -> f64 {
-            let from = if anchor == "end" { at - width } else { at };
-            let words = Words { from, to: from + width, top: base - 11.0, bottom: base + 3.0 };
-            self.lines.iter().chain(&self.dashed).map(|line| words.crossed(line.points, x, y)).sum()
-        };
-        let (above, below) = (level - 4.0, level + 14.0);
-        let corners = [(above, false), (above, true), (below, false), (below, true)]
-            .map(|(base, is_left)| corner(base, is_left));
-        // Below the lowest levels stand the times of the axis.
-        let inside = corners.into_iter().filter(|(_, base, _)| *base <= y.at(y.from));
-        let best = inside.min_by(|a, b| crossed(a).total_cmp(&crossed(b)));
-        best.expect("a level has corners")
     }
 
     fn y_ticks(&self) -> Vec<f64> {
@@ -223,32 +196,6 @@ impl LineChart<'_> {
             labels[index].row = row;
         }
         labels
-    }
-}
-
-/// The room that words take.
-struct Words {
-    from: f64,
-    to: f64,
-    top: f64,
-    bottom: f64,
-}
-
-impl Words {
-    /// The width along which a line crosses them; 1 where it does so from top to bottom.
-    fn crossed(&self, points: &[Point], x: &Scale, y: &Scale) -> f64 {
-        let width = |pair: &[Point]| {
-            let [a, b] = [&pair[0], &pair[1]].map(|point| [x.at(point.t_s), y.at(point.value)]);
-            let (from, to) = (a[0].max(self.from), b[0].min(self.to));
-            if from > to {
-                return 0.0;
-            }
-            let at = |x: f64| a[1] + (x - a[0]) / (b[0] - a[0]) * (b[1] - a[1]);
-            let (first, last) = if b[0] > a[0] { (at(from), at(to)) } else { (a[1], b[1]) };
-            let is_in = first.min(last) <= self.bottom && first.max(last) >= self.top;
-            if is_in { (to - from).max(1.0) } else { 0.0 }
-        };
-        points.windows(2).map(width).sum()
     }
 }
 
@@ -341,26 +288,36 @@ mod tests {
         assert!(last_leader.is_some() && last_leader < first_label, "{drawn}");
     }
 
-    /// A line along the level and above it, from second 100 on, leaves the left free; one all along it the space below.
     #[test]
-    fn words_of_a_level_stand_where_no_line_passes() {
-        let (x, y) =
-            (Scale::new(0.0, 400.0, 0.0, 400.0, false), Scale::new(0.0, 100.0, 100.0, 0.0, false));
-        let place_at = |level: f64, points: &[Point]| {
-            let line = Line { label: String::new(), class: "cpu", points };
-            let chart = LineChart { lines: vec![line], ..LineChart::default() };
-            chart.level_place(y.at(level), "0123456789", &x, &y)
+    fn words_of_levels_stand_above_the_plot_and_its_labels() {
+        let points = [0.0, 400.0].map(|t_s| Point { t_s, value: 90.0 });
+        let lines = vec![Line { label: "line".into(), class: "cpu", points: &points }];
+        let levels = vec![(50.0, "one".to_owned()), (80.0, "two".to_owned())];
+        let (width, plot_height, time_s, max, factor) = (400.0, 100.0, (0.0, 400.0), 100.0, 1.0);
+        let chart = LineChart {
+            lines,
+            levels,
+            width,
+            plot_height,
+            time_s,
+            max,
+            factor,
+            labels: true,
+            ..LineChart::default()
         };
-        let place = |points: &[Point]| place_at(50.0, points);
-        let line = |points: &[(f64, f64)]| -> Vec<Point> {
-            points.iter().map(|&(t_s, value)| Point { t_s, value }).collect()
-        };
-        assert_eq!(place(&line(&[(0.0, 5.0), (400.0, 5.0)])), (400.0, 46.0, "end"));
-        assert_eq!(place(&line(&[(0.0, 5.0), (100.0, 58.0), (400.0, 58.0)])), (4.0, 46.0, "start"));
-        assert_eq!(place(&line(&[(0.0, 58.0), (400.0, 58.0)])), (400.0, 64.0, "end"));
-        assert_eq!(place(&line(&[(390.0, 0.0), (390.0, 99.0)])), (4.0, 46.0, "start"));
-        let axis_is_below = place_at(5.0, &line(&[(0.0, 12.0), (400.0, 12.0)]));
-        assert_eq!(axis_is_below, (400.0, 91.0, "end"));
+        let drawn = chart.render().into_string();
+        // From the top: both levels, the label of the line, and the plot, whose highest value is its first coordinate.
+        for place in
+            ["y=\"12\">one<", "y=\"30\">two<", "y=\"52\" text-anchor=\"end\">line<", " 74L390 74"]
+        {
+            assert!(drawn.contains(place), "{place} is not in {drawn}");
+        }
+        assert_eq!(
+            drawn.matches("class=\"ceiling\"").count(),
+            4,
+            "each with a piece beside its words"
+        );
+        assert_eq!(drawn.matches("<g class=\"second\">").count(), 1, "which tells them apart");
     }
 
     #[test]
