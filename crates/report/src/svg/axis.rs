@@ -1,5 +1,7 @@
 //! Scales and the round numbers to mark on them.
 
+use record::units::show_count;
+
 /// Maps values to coordinates, linearly or by their logarithm. Values outside are held at the edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
@@ -50,8 +52,11 @@ pub(crate) fn nice_ticks(max: f64, most: usize) -> Vec<f64> {
     (0..=count).map(|i| i as f64 * step).collect()
 }
 
-/// A number without trailing zeros, for a tick.
+/// A number without trailing zeros, for a tick; a large one is written as counts are.
 pub(crate) fn number(value: f64) -> String {
+    if value >= 1e4 && value.fract() == 0.0 {
+        return show_count(value as u64);
+    }
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -126,6 +131,7 @@ mod tests {
     fn ticks_are_round_and_few() {
         assert_eq!(nice_ticks(320.0, 4), [0.0, 100.0, 200.0, 300.0]);
         assert_eq!(nice_ticks(0.0, 4), [0.0]);
+        assert_eq!([2.50, 2000.0, 20_000.0].map(number), ["2.5", "2000", "20\u{202f}000"]);
         assert_eq!(time_ticks(163.0, 4), [0.0, 60.0, 120.0]);
         assert_eq!(time_ticks(2.9, 4), [0.0, 1.0, 2.0]);
         assert_eq!(time_ticks(14_385.0, 4), [0.0, 3600.0, 7200.0, 10_800.0, 14_400.0][..4]);

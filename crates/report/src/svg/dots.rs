@@ -79,10 +79,10 @@ impl DotChart {
         let last = marks.len().saturating_sub(1);
         let inside = html! {
             @for (index, tick) in marks.iter().enumerate() {
+                @let label = if index == last { format!("{} {}", number(*tick), self.unit) } else { number(*tick) };
+                @let at = x.at(*tick).min(self.width - text_width(&label) / 2.0);
                 line.grid x1=(c(x.at(*tick))) x2=(c(x.at(*tick))) y1="0" y2=(c(bottom)) {}
-                text.tick x=(c(x.at(*tick))) y=(c(bottom + 18.0)) text-anchor="middle" {
-                    (number(*tick)) @if index == last { " " (self.unit) }
-                }
+                text.tick x=(c(at)) y=(c(bottom + 18.0)) text-anchor="middle" { (label) }
             }
             (self.rows(&x, left))
         };
@@ -176,6 +176,11 @@ mod tests {
     fn an_axis_that_is_not_by_factors_begins_at_nothing() {
         let svg = chart(false, vec![dot(50.0, false)]);
         assert!(svg.contains(">0<") && svg.contains("50 ms"), "{svg}");
+        // The last one ends within the chart.
+        let long = chart(false, vec![dot(60_000.0, false)]);
+        let label = "60\u{202f}000 ms";
+        let ends = c(400.0 - text_width(label) / 2.0);
+        assert!(long.contains(&format!("x=\"{ends}\"")) && long.contains(label), "{long}");
         assert!(chart(false, Vec::new()).contains("<svg"), "no figure, no panic");
     }
 }

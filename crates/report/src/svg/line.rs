@@ -123,6 +123,7 @@ impl LineChart<'_> {
         match value {
             0.0 => "0".to_owned(),
             1.0 if self.unit == "cores" => "1 core".to_owned(),
+            _ if self.unit.is_empty() => number(value),
             _ => format!("{} {}", number(value), self.unit),
         }
     }
