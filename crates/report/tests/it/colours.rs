@@ -1,4 +1,4 @@
-//! Whoever does not tell some colours apart still tells the limits apart.
+//! Whoever does not tell some colours apart still tells the limits apart, and words stand out from their ground.
 
 const CSS: &str = include_str!("../../src/page/page.css");
 const COLOURS: [&str; 12] = [
@@ -64,15 +64,42 @@ fn oklab(rgb: [f64; 3]) -> [f64; 3] {
     product(axes, product(cones, rgb).map(f64::cbrt))
 }
 
+/// Linear RGB of a name: the first value is that on a light ground, the second that on a dark one.
+fn colour(name: &str, theme: usize) -> [f64; 3] {
+    let property = format!("--{name}: ");
+    let found = CSS.split(property.as_str()).nth(theme + 1);
+    linear(&found.unwrap_or_else(|| panic!("{name} has no colour"))[..7])
+}
+
+/// Of words on a ground, as WCAG 2 has it: 4.5 is readable for most.
+fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
+    let light = |[r, g, b]: [f64; 3]| 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+    let (one, other) = (light(one), light(other));
+    one.max(other) / one.min(other)
+}
+
+#[test]
+fn words_are_readable_on_every_ground() {
+    for theme in 0..2 {
+        for (words, ground) in
+            [("ink", "ground"), ("ink", "raised"), ("soft", "ground"), ("soft", "raised")]
+        {
+            let found = contrast(colour(words, theme), colour(ground, theme));
+            assert!(found >= 4.5, "{words} on {ground}, theme {theme}: {found}");
+        }
+        for limit in COLOURS {
+            let rule = CSS.split(&format!(".{limit} {{")).nth(1).unwrap();
+            let words = rule.split("--on: var(--").nth(1).unwrap().split(')').next().unwrap();
+            let found = contrast(colour(words, theme), colour(limit, theme));
+            assert!(found >= 4.5, "words in {limit}, theme {theme}: {found}");
+        }
+    }
+}
+
 #[test]
 fn every_two_limits_can_be_told_apart_by_everybody() {
-    // The first value of a name is that on a light ground, the second that on a dark one.
     for theme in 0..2 {
-        let value = |name: &str| {
-            let property = format!("--{name}: ");
-            let found = CSS.split(property.as_str()).skip(1).nth(theme);
-            linear(&found.unwrap_or_else(|| panic!("{name} has no colour"))[..7])
-        };
+        let value = |name: &str| colour(name, theme);
         for (at, one) in COLOURS.iter().enumerate() {
             for other in &COLOURS[..at] {
                 for (sight, matrix) in SIGHTS {
