@@ -122,6 +122,13 @@ fn node_rate(summary: &Summary<'_>, variant: &Variant) -> String {
     rate.filter(|_| compares).map_or_else(dash, words::mb_per_s)
 }
 
+/// That bytes are counted before compression, where a share of the link shows it.
+pub(crate) fn before_compression(summary: &Summary<'_>) -> Option<String> {
+    let mut shares = summary.finished().filter_map(|(_, figures)| figures.link_share);
+    let said = shares.find_map(words::before_compression)?;
+    Some(format!("More than 100 % of the link is counted {said}."))
+}
+
 /// How far ours is off what is published, `+41.2 %`.
 pub(crate) fn off_by(share: f64) -> String {
     format!("{} %", signed(share * 100.0))
@@ -246,10 +253,7 @@ fn remarks(summary: &Summary<'_>, page: Option<&Path>) -> Vec<(Option<Paint>, St
     if let Some(link) = link(summary) {
         remarks.push((None, link));
     }
-    let mut shares = summary.finished().filter_map(|(_, figures)| figures.link_share);
-    if let Some(said) = shares.find_map(words::before_compression) {
-        remarks.push((None, format!("More than 100 % of the link is counted {said}.")));
-    }
+    remarks.extend(before_compression(summary).map(|text| (None, text)));
     remarks.extend(not_as_planned(summary).map(|text| (None, text)));
     if let Some(comparison) = &summary.comparison {
         remarks.push((Some(Paint::Dim), comparison.clone()));

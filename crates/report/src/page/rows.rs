@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use record::units;
 
 use super::limits::named;
-use crate::table::{both_times, off_by, published_rate};
+use crate::table::{before_compression, both_times, off_by, published_rate};
 
 pub(super) fn table(summary: &Summary<'_>) -> Markup {
     let published = summary.variants.iter().any(|variant| variant.published_s.is_some());
@@ -70,10 +70,7 @@ fn finished(summary: &Summary<'_>, variant: &Variant, figures: &Finished, of_lin
             }
         }
         td.n { (words::mb_per_s(figures.bytes_per_s)) }
-        @if of_link { td.n {
-            (figures.link_share.map_or_else(|| "-".to_owned(), words::percent))
-            @if let Some(said) = figures.link_share.and_then(words::before_compression) { small { (said) } }
-        } }
+        @if of_link { td.n { (figures.link_share.map_or_else(|| "-".to_owned(), words::percent)) } }
         td.n {
             (figures.gain.map_or_else(|| "-".to_owned(), words::gain))
             @if let Some(laps) = figures.gain_interval {
@@ -150,6 +147,7 @@ fn remarks(summary: &Summary<'_>) -> Markup {
             @if let Some(baseline) = summary.baseline.as_ref().filter(|_| summary.variants.len() > 1) {
                 "Gain: how many times as fast as " (baseline) ". "
             }
+            @if let Some(said) = before_compression(summary) { (said) " " }
             @if let Some(comparison) = &summary.comparison { (comparison) " " }
             @if summary.variants.iter().any(|variant| summary.off_published(variant).is_some()) {
                 "Below a published time stands how much longer or shorter ours is. "
