@@ -124,11 +124,10 @@ fn why_link(
     };
     match (link_share, bounds.link_bytes_per_s) {
         (Some(share), Some(rate)) => format!(
-            "{} is {} of the link's {}{}{rest}",
+            "{} is {} of the link's {}{rest}",
             words::rate(bytes_per_s),
             percent(share),
-            words::rate(rate),
-            words::before_compression(share).map_or_else(String::new, |said| format!(", {said}"))
+            words::rate(rate)
         ),
         _ => format!("bytes waited for the link to carry them{rest}"),
     }
@@ -254,11 +253,6 @@ mod tests {
             full.text,
             "90 % link rate: 118 MB/s is 94 % of the link's 125 MB/s; \
              next: latency at 157 MB/s (1 MiB x 5)"
-        );
-        let compressed = verdict(&limits, &bounds, 180e6, Some(1.44)).text;
-        assert!(
-            compressed.contains("144 % of the link's 125 MB/s, before compression;"),
-            "{compressed}"
         );
         bounds.throttle_bytes_per_s = Some(40 << 20);
         let throttled = verdict(&limits, &bounds, 118e6, Some(0.944));
