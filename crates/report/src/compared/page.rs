@@ -8,14 +8,12 @@ use super::{Line, lines, what_it_is};
 use crate::page::charts::{INDEXED, LAG, Panel, RECOVERED, panels};
 use crate::page::{STANDS_ALONE, whole};
 
-const LATENCY: Panel = Panel {
-    id: "latency",
-    title: "Mean latency",
-    points: |curve| curve.latency.first().map_or(&[], |(_, points)| points.as_slice()),
-    leader: None,
-    unit: |most| if most >= 2e3 { (1e3, "s") } else { (1.0, "ms") },
-    levels: &[],
-};
+const LATENCY: Panel = Panel::of(
+    "latency",
+    "Mean latency",
+    |curve| curve.latency.first().map_or(&[], |(_, points)| points.as_slice()),
+    |most| if most >= 2e3 { (1e3, "s") } else { (1.0, "ms") },
+);
 
 /// The whole page. Everything that comes from a record is escaped.
 pub fn html(runs: &Runs<'_>) -> String {

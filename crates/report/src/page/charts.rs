@@ -160,6 +160,16 @@ pub(crate) struct Panel {
 }
 
 impl Panel {
+    /// A measure of which nothing else is drawn.
+    pub(crate) const fn of(
+        id: &'static str,
+        title: &'static str,
+        points: fn(&Curves) -> &[Point],
+        unit: fn(f64) -> (f64, &'static str),
+    ) -> Panel {
+        Panel { id, title, points, leader: None, unit, levels: &[] }
+    }
+
     fn peak(&self, curves: &[&Curves]) -> f64 {
         let all = [Some(self.points), self.leader].into_iter().flatten();
         let points = all.flat_map(move |of| curves.iter().flat_map(move |curve| of(curve)));
@@ -172,32 +182,14 @@ impl Panel {
     }
 }
 
-pub(crate) const INDEXED: Panel = Panel {
-    id: "indexed",
-    title: "Documents indexed a second",
-    points: |curve| &curve.indexed,
-    leader: None,
-    unit: count_unit,
-    levels: &[],
-};
+pub(crate) const INDEXED: Panel =
+    Panel::of("indexed", "Documents indexed a second", |curve| &curve.indexed, count_unit);
 
-pub(crate) const RECOVERED: Panel = Panel {
-    id: "beside",
-    title: "Recovered bytes",
-    points: |curve| &curve.recovered,
-    leader: None,
-    unit: byte_unit,
-    levels: &[],
-};
+pub(crate) const RECOVERED: Panel =
+    Panel::of("beside", "Recovered bytes", |curve| &curve.recovered, byte_unit);
 
-pub(crate) const LAG: Panel = Panel {
-    id: "lag",
-    title: "Operations that the follower lacked",
-    points: |curve| &curve.lag,
-    leader: None,
-    unit: count_unit,
-    levels: &[],
-};
+pub(crate) const LAG: Panel =
+    Panel::of("lag", "Operations that the follower lacked", |curve| &curve.lag, count_unit);
 
 /// What a rate of indexing is.
 pub(crate) const INDEXED_HINT: &str =

@@ -8,12 +8,13 @@ use super::charts::{INDEXED, INDEXED_HINT, LAG, Panel, RECOVERED, SERIES, count_
 use crate::following::{COLUMNS, found, rows};
 
 const OPERATIONS: Panel = Panel {
-    id: "operations",
-    title: "Operations of the leader and of the follower",
-    points: |curve| &curve.follower_operations,
     leader: Some(leader_operations),
-    unit: count_unit,
-    levels: &[],
+    ..Panel::of(
+        "operations",
+        "Operations of the leader and of the follower",
+        |curve| &curve.follower_operations,
+        count_unit,
+    )
 };
 
 fn leader_operations(curves: &Curves) -> &[Point] {

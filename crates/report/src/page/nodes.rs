@@ -108,14 +108,12 @@ const DISK_BUSY: Measure = Measure {
     line: |_| &[],
 };
 
-const LEADERS: Panel = Panel {
-    id: "leader-cores",
-    title: "Cores that all nodes of the leader used",
-    points: |curve| together(curve, "leader"),
-    leader: None,
-    unit: |_| (1.0, "cores"),
-    levels: &[],
-};
+const LEADERS: Panel = Panel::of(
+    "leader-cores",
+    "Cores that all nodes of the leader used",
+    |curve| together(curve, "leader"),
+    |_| (1.0, "cores"),
+);
 
 const FOLLOWERS: Panel = Panel {
     id: "follower-cores",

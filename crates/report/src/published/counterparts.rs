@@ -78,11 +78,11 @@ fn of_node<'a>(curves: &'a Curves, name: &str, of: fn(&NodeCurve) -> &[Point]) -
 }
 
 const fn cores(id: &'static str, title: &'static str, points: fn(&Curves) -> &[Point]) -> Panel {
-    Panel { id, title, points, leader: None, unit: |_| (1.0, "cores"), levels: &[] }
+    Panel::of(id, title, points, |_| (1.0, "cores"))
 }
 
 const fn rate(id: &'static str, title: &'static str, points: fn(&Curves) -> &[Point]) -> Panel {
-    Panel { id, title, points, leader: None, unit: |_| (1e6, "MB/s"), levels: &[] }
+    Panel::of(id, title, points, |_| (1e6, "MB/s"))
 }
 
 const LINK: Panel = rate("to-follower", "Network from the leader to the follower", |c| &c.link);
@@ -108,14 +108,12 @@ const RESTARTED_RECEIVED: Panel =
     rate("restarted-received", "Network into the node that restarts first", |c| {
         of_node(c, "leader-7", |node| &node.received)
     });
-const RESTARTED_BUSY: Panel = Panel {
-    id: "restarted-busy",
-    title: "Busy share of the disk of the node that restarts first",
-    points: |c| of_node(c, "leader-7", |node| &node.disk_busy),
-    leader: None,
-    unit: |_| (0.01, "%"),
-    levels: &[],
-};
+const RESTARTED_BUSY: Panel = Panel::of(
+    "restarted-busy",
+    "Busy share of the disk of the node that restarts first",
+    |c| of_node(c, "leader-7", |node| &node.disk_busy),
+    |_| (0.01, "%"),
+);
 
 const HTTP_LOGS: &str = "remote-recovery-http-logs";
 const SMALL: &str = "small-nodes-compression";
