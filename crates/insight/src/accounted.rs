@@ -2,7 +2,7 @@
 
 use record::{Limit, LimitShare};
 
-use crate::bounds::{Bounds, Ceiling};
+use crate::bounds::{Bounds, Ceiling, TOLERANCE};
 use crate::verdict::Verdict;
 use crate::words::{self, percent};
 
@@ -10,8 +10,6 @@ use crate::words::{self, percent};
 const STRONG: f64 = 0.2;
 /// Where no ceiling is known, a second limit with at least this share of the time is close.
 const NEAR: f64 = 0.1;
-/// A sentence may claim a ceiling only if the measured rate stayed below it, give or take this.
-const TOLERANCE: f64 = 1.05;
 
 /// Judges a variant by its accounting, which has at least one limit, its bounds and the rate that it reached.
 pub(crate) fn verdict(
@@ -123,6 +121,12 @@ fn why_link(
         _ => String::new(),
     };
     match (link_share, bounds.link_bytes_per_s) {
+        // Files are compressed on the link: its own bytes are fewer.
+        (Some(share), Some(rate)) if share > TOLERANCE => format!(
+            "{} before compression came over the link's {}{rest}",
+            words::rate(bytes_per_s),
+            words::rate(rate)
+        ),
         (Some(share), Some(rate)) => format!(
             "{} is {} of the link's {}{rest}",
             words::rate(bytes_per_s),
@@ -257,6 +261,18 @@ mod tests {
         bounds.throttle_bytes_per_s = Some(40 << 20);
         let throttled = verdict(&limits, &bounds, 118e6, Some(0.944));
         assert_eq!(throttled.next.unwrap().text, "the throttle at 126 MB/s");
+    }
+
+    #[test]
+    fn what_is_compressed_is_no_share_of_the_link() {
+        let limits = limits(&[(Limit::LinkRate, 0.9), (Limit::Cpu, 0.1)]);
+        let text = verdict(&limits, &ocean(1 << 20, 5), 180e6, Some(1.44)).text;
+        assert!(
+            text.starts_with(
+                "90 % link rate: 180 MB/s before compression came over the link's 125 MB/s; next: "
+            ),
+            "{text}"
+        );
     }
 
     #[test]

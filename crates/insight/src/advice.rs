@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use record::{Limit, RunDir, units};
 use serde::Serialize;
 
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, TOLERANCE};
 use crate::diagnosis::{By, Class, Evidence, Gain, Knobs, Lift, show_rounded_up};
 use crate::elapsed::Elapsed;
 use crate::inferred::NEAR_CEILING;
 use crate::outside;
 use crate::summary::Summary;
-use crate::trace::{Trace, traces};
+use crate::trace::{Files, Trace, traces};
 use crate::variant::Finished;
 use crate::words::{self, percent};
 
@@ -84,6 +84,9 @@ pub fn advice(run: &RunDir, summary: &Summary<'_>) -> Vec<Advice> {
                 true => outside::account(&run.manifest, &bounds, trace, row),
                 false => None,
             };
+            let files = trace.filter(|trace| !trace.following.is_empty()).and_then(Trace::files);
+            let own = files.map(|files| of_files(figures, files, &bounds));
+            let figures = own.as_ref().unwrap_or(figures);
             let held = Held { settings: &variant.settings, figures, bounds: &bounds, account };
             let (lift, gain) = held.lifted();
             let measured = lift.as_ref().and_then(|lift| lift.setting.as_deref());
@@ -102,6 +105,18 @@ pub fn advice(run: &RunDir, summary: &Summary<'_>) -> Vec<Advice> {
             }
         })
         .collect()
+}
+
+/// The figures of a follower while its files were copied: what it did in the rest of the time is no recovery.
+fn of_files(figures: &Finished, files: Files, bounds: &Bounds) -> Finished {
+    let share = |carried: f64| Some(carried / bounds.link_bytes_per_s?);
+    Finished {
+        seconds: files.seconds,
+        bytes: files.bytes,
+        bytes_per_s: files.bytes_per_s(),
+        link_share: files.carried_bytes_per_s.and_then(share),
+        ..figures.clone()
+    }
 }
 
 /// Variants that differ from one in a setting alone, and what that brought.
@@ -301,9 +316,14 @@ impl Held<'_> {
 
     fn evidence(&self, trace: Option<&Trace<'_>>, summary: &Summary<'_>) -> Vec<Evidence> {
         let figures = self.figures;
+        let (api, field) = match trace.filter(|trace| !trace.following.is_empty()) {
+            None => ("row", "bytes / seconds"),
+            Some(trace) if trace.files().is_some() => ("samples", "files / seconds"),
+            Some(_) => ("row", "bytes / seconds, following included"),
+        };
         let mut evidence = vec![Evidence::new(
-            "row",
-            "bytes / seconds",
+            api,
+            field,
             format!(
                 "{} in {}: {}",
                 units::show_bytes(figures.bytes),
@@ -370,7 +390,14 @@ impl Held<'_> {
         let Some(ceiling) = self.bounds.ceiling(limit) else {
             return (By::Untold, "this target does not tell the time that it took".to_owned());
         };
-        let used = figures.bytes_per_s / ceiling.rate_bytes_per_s;
+        let used = match figures.link_share {
+            Some(share) if limit == Limit::LinkRate => share,
+            _ => figures.bytes_per_s / ceiling.rate_bytes_per_s,
+        };
+        if limit == Limit::LinkRate && used > TOLERANCE {
+            let why = format!("{}, and bytes are told before compression", ceiling.text);
+            return (By::Untold, why);
+        }
         let by = if used < NEAR_CEILING { By::Figure } else { By::Weaker };
         (by, format!("{}, of which {} was used", ceiling.text, percent(used)))
     }
@@ -379,10 +406,10 @@ impl Held<'_> {
         let rate = self.bounds.link_bytes_per_s?;
         let rtt =
             self.bounds.rtt_ms.map_or_else(String::new, |rtt| format!(" over {}", words::rtt(rtt)));
-        let used = self
-            .figures
-            .link_share
-            .map_or_else(String::new, |share| format!(", of which {} was used", percent(share)));
+        let used = self.figures.link_share.map_or_else(String::new, |share| match share {
+            share if share > TOLERANCE => ", with bytes told before compression".to_owned(),
+            share => format!(", of which {} was used", percent(share)),
+        });
         Some(Evidence::new("link", "rate", format!("{}{rtt}{used}", words::rate(rate))))
     }
 }
@@ -537,6 +564,10 @@ mod tests {
             (By::Figure, "the link at 125 MB/s, of which 3.2 % was used")
         );
         assert_eq!(against(&figures, None, Limit::Throttle).0, By::Weaker);
+        figures.link_share = Some(1.44);
+        let (by, why) = against(&figures, None, Limit::LinkRate);
+        let says = "the link at 125 MB/s, and bytes are told before compression";
+        assert_eq!((by, why.as_str()), (By::Untold, says));
         assert_eq!(against(&figures, None, Limit::Cpu).0, By::Untold);
     }
 

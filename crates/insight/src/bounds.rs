@@ -7,6 +7,9 @@ use record::{Limit, Manifest, ModelInfo, Row, units};
 use crate::trace::Trace;
 use crate::words;
 
+/// A rate may be above what lets it through by so many times, because both are measured.
+pub(crate) const TOLERANCE: f64 = 1.05;
+
 /// The most that one limit lets through.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ceiling {

@@ -5,7 +5,7 @@
 
 use record::Limit;
 
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, TOLERANCE};
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 use crate::words::{self, percent};
@@ -18,13 +18,13 @@ const HARDLY_THROTTLED: f64 = 0.1;
 pub(crate) const NEAR_CEILING: f64 = 0.65;
 /// From this share of the link's rate on, the link is full: TCP and the engine's own words take the rest.
 const FULL_LINK: f64 = 0.85;
-/// Fewer samples than this show no rate.
-const SAMPLES_MIN: usize = 3;
 
 /// What was seen while files moved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Seen {
     bytes_per_s: f64,
+    /// What the link carried, where it was sampled: files may be compressed on it.
+    carried_bytes_per_s: Option<f64>,
     /// Share of that time for which the most throttled node was throttled.
     throttled: Option<f64>,
 }
@@ -42,32 +42,27 @@ fn unknown(why: String) -> Verdict {
     Verdict { limit: None, share: 0.0, ceiling: None, next: None, text }
 }
 
-/// The rate from the first sample with bytes to the first with all of them.
 fn seen(trace: &Trace<'_>) -> Option<Seen> {
-    let moving = |sample: &record::RecoverySample| sample.recovered_bytes > 0;
-    let first = trace.recovery.iter().position(|(_, sample)| moving(sample))?;
-    let last = trace
-        .recovery
-        .iter()
-        .position(|(_, sample)| moving(sample) && sample.recovered_bytes >= sample.total_bytes);
-    let last = last.unwrap_or(trace.recovery.len() - 1);
-    if last < first + SAMPLES_MIN - 1 {
-        return None;
-    }
-    let ((from_ms, from), (to_ms, to)) = (trace.recovery[first], trace.recovery[last]);
-    let seconds = (to_ms - from_ms) / 1e3;
-    let bytes = to.recovered_bytes.saturating_sub(from.recovered_bytes);
-    let throttled = trace.throttled_ms().map(|ms| (ms / (to_ms - from_ms)).min(1.0));
-    Some(Seen { bytes_per_s: bytes as f64 / seconds, throttled })
+    let files = trace.files()?;
+    let throttled = trace.throttled_ms().map(|ms| (ms / 1e3 / files.seconds).min(1.0));
+    Some(Seen {
+        bytes_per_s: files.bytes_per_s(),
+        carried_bytes_per_s: files.carried_bytes_per_s,
+        throttled,
+    })
 }
 
 fn judge(bounds: &Bounds, seen: Seen) -> Verdict {
     let rate = words::rate(seen.bytes_per_s);
-    let share_of = |limit: Limit| {
+    let used = |limit: Limit, bytes_per_s: f64| {
         let ceiling = bounds.ceiling(limit)?;
-        Some((seen.bytes_per_s / ceiling.rate_bytes_per_s, ceiling))
+        Some((bytes_per_s / ceiling.rate_bytes_per_s, ceiling))
     };
-    let link = share_of(Limit::LinkRate).filter(|(share, _)| *share >= FULL_LINK);
+    let share_of = |limit: Limit| used(limit, seen.bytes_per_s);
+    // Files that come faster than the link's rate are compressed on it, and say nothing of what it carried.
+    let carried = seen.carried_bytes_per_s.unwrap_or(seen.bytes_per_s);
+    let link =
+        used(Limit::LinkRate, carried).filter(|(share, _)| (FULL_LINK..=TOLERANCE).contains(share));
     let throttle = share_of(Limit::Throttle).filter(|(share, _)| {
         *share >= NEAR_CEILING && seen.throttled.is_some_and(|share| share >= THROTTLED)
     });
@@ -81,7 +76,10 @@ fn judge(bounds: &Bounds, seen: Seen) -> Verdict {
             let why = format!("a node was throttled for {throttled} of the time, and {rate} is");
             Some((Limit::Throttle, why, found))
         }
-        (_, Some(found), _) => Some((Limit::LinkRate, format!("{rate} is"), found)),
+        (_, Some(found), _) => {
+            let on_line = if seen.carried_bytes_per_s.is_some() { " on the line" } else { "" };
+            Some((Limit::LinkRate, format!("{}{on_line} is", words::rate(carried)), found))
+        }
         (_, _, Some(found)) => {
             Some((Limit::Latency, format!("no node was throttled, and {rate} is"), found))
         }
@@ -116,7 +114,7 @@ mod tests {
     use crate::bounds::ocean;
 
     fn at(bytes_per_s: f64, throttled: Option<f64>) -> Verdict {
-        judge(&ocean(), Seen { bytes_per_s, throttled })
+        judge(&ocean(), Seen { bytes_per_s, carried_bytes_per_s: None, throttled })
     }
 
     #[test]
@@ -148,6 +146,23 @@ mod tests {
     }
 
     #[test]
+    fn files_that_are_compressed_fill_the_link_by_what_it_carries() {
+        let seen = |carried_bytes_per_s| Seen {
+            bytes_per_s: 180e6,
+            carried_bytes_per_s,
+            throttled: Some(0.0),
+        };
+        let of = |carried| judge(&ocean(), seen(carried));
+        assert_eq!(of(None).limit, None, "144 % of the link was not carried by it");
+        assert_eq!(of(Some(60e6)).limit, None, "half of the link is something else");
+        assert_eq!(
+            of(Some(118e6)).text,
+            "link rate, inferred: while files moved, 118 MB/s on the line is 94 % of the link at 125 MB/s; next: \
+             nothing that the record shows"
+        );
+    }
+
+    #[test]
     fn an_unknown_says_what_was_seen() {
         let text = at(25e6, Some(0.02)).text;
         assert!(text.starts_with("unknown: "), "{text}");
@@ -170,7 +185,8 @@ mod tests {
             trace.recovery.extend_from_slice(&recovery[..samples]);
             trace
         };
-        assert_eq!(seen(&trace(6)), Some(Seen { bytes_per_s: 1e6, throttled: None }));
+        let found = Seen { bytes_per_s: 1e6, carried_bytes_per_s: None, throttled: None };
+        assert_eq!(seen(&trace(6)), Some(found));
         let short = trace(4);
         assert_eq!(seen(&short), None);
         let text = inferred(&ocean(), Some(&short)).text;

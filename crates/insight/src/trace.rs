@@ -9,6 +9,27 @@ const MEASURED: [&str; 4] = ["recover", "follow", "move", LOAD];
 /// The phase of one operation of a load.
 const LOAD: &str = "load";
 
+/// Fewer samples than this show no rate.
+const SAMPLES_MIN: usize = 3;
+
+/// Files while they were copied: from the first sample with bytes to the first with all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Files {
+    /// Seconds of that time.
+    pub seconds: f64,
+    /// Bytes that came in it, as files have them.
+    pub bytes: u64,
+    /// Bytes a second that the link carried meanwhile, which are fewer where it compresses; none without its samples.
+    pub carried_bytes_per_s: Option<f64>,
+}
+
+impl Files {
+    /// Bytes a second.
+    pub fn bytes_per_s(&self) -> f64 {
+        self.bytes as f64 / self.seconds
+    }
+}
+
 /// Where a follower, which had lacked operations, was level with its leader for the first time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Met {
@@ -102,13 +123,61 @@ impl Trace<'_> {
 
     /// Where the follower met its leader: where the plan's wait for that ended, or where it said that it lacked none.
     pub fn met(&self) -> Option<Met> {
+        let (t_ms, sample) = self.following[self.level()?];
+        let (begins_ms, _) = self.span_ms()?;
+        Some(Met { seconds: (t_ms - begins_ms) / 1000.0, operations: sample.follower_operations })
+    }
+
+    /// The first sample at which the follower, which had lacked operations, was level with its leader.
+    fn level(&self) -> Option<usize> {
         let behind = self.following.iter().position(|(_, sample)| sample.lag_operations > 0)?;
         let level = |sample: &FollowSample| {
             sample.answered && (sample.caught_up || sample.lag_operations == 0)
         };
-        let (t_ms, sample) = self.following[behind..].iter().find(|(_, sample)| level(sample))?;
-        let (begins_ms, _) = self.span_ms()?;
-        Some(Met { seconds: (t_ms - begins_ms) / 1000.0, operations: sample.follower_operations })
+        let after = self.following[behind..].iter().position(|(_, sample)| level(sample))?;
+        Some(behind + after)
+    }
+
+    /// The files while they were copied; none where there are too few samples for a rate.
+    pub fn files(&self) -> Option<Files> {
+        let copied = self.copied();
+        let first = copied.iter().position(|(_, bytes, _)| *bytes > 0)?;
+        let all = copied[first..].iter().position(|(_, bytes, is_all)| *bytes > 0 && *is_all);
+        let last = all.map_or(copied.len() - 1, |after| first + after);
+        if last < first + SAMPLES_MIN - 1 {
+            return None;
+        }
+        let ((from_ms, from, _), (to_ms, to, _)) = (copied[first], copied[last]);
+        Some(Files {
+            seconds: (to_ms - from_ms) / 1e3,
+            bytes: to.saturating_sub(from),
+            carried_bytes_per_s: self.carried_bytes_per_s(from_ms, to_ms),
+        })
+    }
+
+    /// Bytes of files that were there at each sample, and whether these were all.
+    fn copied(&self) -> Vec<(f64, u64, bool)> {
+        if self.following.is_empty() {
+            let copied = |(t_ms, sample): &(f64, &RecoverySample)| {
+                (*t_ms, sample.recovered_bytes, sample.recovered_bytes >= sample.total_bytes)
+            };
+            return self.recovery.iter().map(copied).collect();
+        }
+        // A follower is level only once it follows. Its samples do not say how much there is to copy.
+        let until = self.level().map_or(self.following.len(), |level| level + 1);
+        let told = self.following[..until].iter();
+        let copied: Vec<(f64, u64)> =
+            told.filter_map(|(t_ms, sample)| Some((*t_ms, sample.recovered_bytes?))).collect();
+        let all = copied.last().map_or(0, |(_, bytes)| *bytes);
+        copied.into_iter().map(|(t_ms, bytes)| (t_ms, bytes, bytes >= all)).collect()
+    }
+
+    fn carried_bytes_per_s(&self, from_ms: f64, to_ms: f64) -> Option<f64> {
+        let at = |ms: f64| self.link.iter().find(|(t_ms, _)| *t_ms >= ms);
+        let (from_ms, from) = at(from_ms)?;
+        let (to_ms, to) = at(to_ms).or(self.link.last())?;
+        let bytes = to.to_follower_bytes.saturating_sub(from.to_follower_bytes);
+        (to_ms > from_ms).then(|| bytes as f64 * 1e3 / (to_ms - from_ms))
     }
 
     /// Mean bytes in flight over the samples that had any.
@@ -203,6 +272,42 @@ mod tests {
         let enough = FollowSample { caught_up: true, ..of(700, 300, true) };
         let waited = [of(0, 900, true), enough, of(1100, 0, true)];
         assert_eq!(met(&waited), Some(Met { seconds: 1.5, operations: 700 }));
+    }
+
+    #[test]
+    fn the_files_of_a_follower_have_a_time_of_their_own() {
+        let of = |recovered_bytes: Option<u64>, lag_operations, to_follower_bytes| {
+            let sample = FollowSample {
+                recovered_bytes,
+                lag_operations,
+                answered: recovered_bytes.is_some(),
+                ..Default::default()
+            };
+            (sample, LinkSample { to_follower_bytes, ..Default::default() })
+        };
+        // Documents are written, files are copied for three seconds, and following goes on for long after.
+        let samples = [
+            of(None, 900, 0),
+            of(Some(0), 900, 0),
+            of(Some(10), 900, 4),
+            of(Some(40), 900, 16),
+            of(Some(70), 900, 28),
+            of(Some(70), 900, 40),
+            of(Some(70), 0, 50),
+            of(Some(99), 30, 60),
+            of(Some(99), 0, 70),
+        ];
+        let mut trace = Trace::default();
+        for (second, (sample, link)) in samples.iter().enumerate() {
+            trace.following.push((second as f64 * 1e3, sample));
+            trace.link.push((second as f64 * 1e3 + 100.0, link));
+        }
+        let files = Files { seconds: 2.0, bytes: 60, carried_bytes_per_s: Some(12.0) };
+        assert_eq!(trace.files(), Some(files), "the link carried less: it compresses");
+        trace.link.clear();
+        assert_eq!(trace.files(), Some(Files { carried_bytes_per_s: None, ..files }));
+        trace.following.truncate(4);
+        assert_eq!(trace.files(), None, "two samples with bytes are no rate");
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use insight::published::{comparisons, standing};
 use insight::{Progress, Summary, advice, curves};
 use record::{
-    FORMAT, Kind, Limit, LimitShare, Line, LinkInfo, LoadFigures, Manifest, Percentiles, Phase,
-    PublishedInfo, RecoverySample, Row, RunDir, Status, StreamFigures, ThreadUse, Throughput,
-    VariantInfo,
+    FORMAT, FollowFigures, FollowSample, Kind, Limit, LimitShare, Line, LinkInfo, LoadFigures,
+    Manifest, Percentiles, Phase, PublishedInfo, RecoverySample, Row, RunDir, Status,
+    StreamFigures, ThreadUse, Throughput, VariantInfo,
 };
 
 fn manifest(variants: &[&str], status: Status) -> Manifest {
@@ -70,6 +70,37 @@ fn a_load_has_no_recovery_to_advise_on() {
     let run = run(&["a", "b"], Status::Complete, rows);
     let told = advice(&run, &Summary::of(&run));
     assert_eq!(told.iter().map(|one| one.variant.as_str()).collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn a_follower_is_judged_by_the_time_in_which_its_files_came() {
+    let figures = FollowFigures::default();
+    // The link carried 11 MB/s over the whole run, in which the follower mostly followed.
+    let whole = Row::measured("a", 1, 100.0, 1_100_000_000);
+    let row = Row { following: Some(figures), link_share: Some(0.088), ..whole };
+    let mut run = run(&["a"], Status::Complete, vec![row]);
+    let sample = |s: u64| FollowSample {
+        lag_operations: if s < 12 { 900 } else { 0 },
+        answered: true,
+        recovered_bytes: Some(s.min(10) * 100_000_000),
+        ..FollowSample::default()
+    };
+    for s in 0..100 {
+        let (t_ms, variant) = (s as f64 * 1e3, "a".to_owned());
+        run.lines.push(Line::Following { t_ms, variant, lap: 1, sample: sample(s) });
+    }
+    run.manifest.variants[0]
+        .settings
+        .insert("ccr.indices.recovery.max_bytes_per_sec".to_owned(), "104857600b".to_owned());
+    let told = &advice(&run, &Summary::of(&run))[0];
+    assert!(told.sentence.contains("100 MB/s"), "{}", told.sentence);
+    let evidence = &told.evidence[0];
+    assert_eq!(
+        (&*evidence.field, &*evidence.value),
+        ("files / seconds", "900 MB in 9.00 s: 100 MB/s")
+    );
+    let throttle = told.ruled_out.iter().find(|one| one.limit == Limit::Throttle).unwrap();
+    assert!(throttle.why.ends_with("of which 95 % was used"), "{}", throttle.why);
 }
 
 #[test]
