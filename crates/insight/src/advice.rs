@@ -13,13 +13,13 @@ use crate::elapsed::Elapsed;
 use crate::inferred::NEAR_CEILING;
 use crate::outside;
 use crate::summary::Summary;
-use crate::trace::{Files, Trace, traces};
-use crate::variant::Finished;
+use crate::trace::{Files, Trace, Traces, traces};
+use crate::variant::{Finished, Variant};
 use crate::words::{self, percent};
 
 /// A limit that took less of the time than this is no evidence.
 const EVIDENCE: f64 = 0.02;
-/// A gain is reckoned as if at most this share of the time came back, so that it is finite.
+/// If a limit took nothing any more, at most this share of the time is promised back, so that a gain is finite.
 const GIVEN_BACK: f64 = 0.9;
 /// Where nothing says how far a limiter may be raised, or chunks are at their most, these many times are worth trying.
 const RAISE_LIMITER: f64 = 2.0;
@@ -71,40 +71,122 @@ pub fn advice(run: &RunDir, summary: &Summary<'_>) -> Vec<Advice> {
     let is_load = |name: &str| summary.loads.iter().any(|load| load.variant == name);
     let finished = summary.finished();
     let finished = finished.filter(|(variant, of)| of.stream.is_none() && !is_load(&variant.name));
-    finished
-        .map(|(variant, figures)| {
-            let row = run
-                .rows
-                .iter()
-                .find(|row| row.variant == variant.name && row.lap == figures.shown_lap)
-                .expect("a finished variant has the row that is shown");
-            let trace = traces.get(&(variant.name.as_str(), figures.shown_lap));
-            let bounds = Bounds::read(&run.manifest, row, &variant.settings, trace);
-            let account = match row.limits.is_empty() {
-                true => outside::account(&run.manifest, &bounds, trace, row),
-                false => None,
-            };
-            let files = trace.filter(|trace| !trace.following.is_empty()).and_then(Trace::files);
-            let own = files.map(|files| of_files(figures, files, &bounds));
-            let figures = own.as_ref().unwrap_or(figures);
-            let held = Held { settings: &variant.settings, figures, bounds: &bounds, account };
-            let (lift, gain) = held.lifted();
-            let measured = lift.as_ref().and_then(|lift| lift.setting.as_deref());
-            Advice {
-                variant: variant.name.clone(),
-                limit: figures.verdict.limit,
-                share: figures.verdict.share,
-                sentence: figures.verdict.text.clone(),
-                evidence: held.evidence(trace, summary),
-                measured: measured
-                    .map(|name| tried(summary, &variant.name, name))
-                    .unwrap_or_default(),
-                lift,
-                gain,
-                ruled_out: held.ruled_out(),
-            }
-        })
-        .collect()
+    let judged: Vec<Judged<'_>> =
+        finished.map(|(variant, figures)| Judged::of(run, &traces, variant, figures)).collect();
+    judged.iter().map(|one| one.advice(&judged, summary)).collect()
+}
+
+/// A variant with the figures that it is judged by.
+struct Judged<'a> {
+    variant: &'a Variant,
+    figures: Finished,
+    bounds: Bounds,
+    account: Option<Elapsed>,
+    trace: Option<&'a Trace<'a>>,
+}
+
+impl<'a> Judged<'a> {
+    fn of(
+        run: &RunDir,
+        traces: &'a Traces<'_>,
+        variant: &'a Variant,
+        figures: &Finished,
+    ) -> Judged<'a> {
+        let row = run
+            .rows
+            .iter()
+            .find(|row| row.variant == variant.name && row.lap == figures.shown_lap)
+            .expect("a finished variant has the row that is shown");
+        let trace = traces.get(&(variant.name.as_str(), figures.shown_lap));
+        let bounds = Bounds::read(&run.manifest, row, &variant.settings, trace);
+        let account = match row.limits.is_empty() {
+            true => outside::account(&run.manifest, &bounds, trace, row),
+            false => None,
+        };
+        let files = trace.filter(|trace| !trace.following.is_empty()).and_then(Trace::files);
+        let figures = match files {
+            Some(files) => of_files(figures, files, &bounds),
+            None => figures.clone(),
+        };
+        Judged { variant, figures, bounds, account, trace }
+    }
+
+    fn advice(&self, all: &[Judged<'_>], summary: &Summary<'_>) -> Advice {
+        let (settings, figures) = (&self.variant.settings, &self.figures);
+        let (bounds, account) = (&self.bounds, self.account.clone());
+        let held = Held { settings, figures, bounds, account };
+        let (lift, gain) = held.lifted();
+        let setting = lift.as_ref().and_then(|lift| lift.setting.as_deref());
+        let others = all.iter().filter(|other| other.variant.name != self.variant.name);
+        let mut tried: Vec<&Judged<'_>> = others.collect();
+        tried.retain(|other| match setting {
+            Some(name) => self.differs_in(name, other),
+            // If all that a limit took came back, how far that goes is a guess, and any measurement says more.
+            None => held.share() > GIVEN_BACK,
+        });
+        Advice {
+            variant: self.variant.name.clone(),
+            limit: figures.verdict.limit,
+            share: figures.verdict.share,
+            sentence: figures.verdict.text.clone(),
+            evidence: held.evidence(self.trace, summary),
+            measured: match setting {
+                Some(name) => tried.iter().map(|other| self.beside(other, name)).collect(),
+                None => Vec::new(),
+            },
+            gain: gain.map(|gain| self.at_least(gain, &tried, setting)),
+            ruled_out: held.ruled_out(),
+            lift,
+        }
+    }
+
+    /// Whether another variant differs from this one in a setting alone.
+    fn differs_in(&self, setting: &str, other: &Judged<'_>) -> bool {
+        let rest = |settings: &BTreeMap<String, String>| {
+            let mut rest = settings.clone();
+            rest.remove(setting);
+            rest
+        };
+        let (own, theirs) = (&self.variant.settings, &other.variant.settings);
+        rest(own) == rest(theirs) && own.get(setting) != theirs.get(setting)
+    }
+
+    fn value(&self, setting: &str) -> &str {
+        self.variant.settings.get(setting).map_or("its default", String::as_str)
+    }
+
+    /// What a variant that differs in a setting brought.
+    fn beside(&self, other: &Judged<'_>, setting: &str) -> String {
+        let (own_s, other_s) = (self.figures.seconds, other.figures.seconds);
+        format!(
+            "{}, with {}, took {} in place of {}: {} the rate",
+            other.variant.name,
+            other.value(setting),
+            units::show_seconds(other_s),
+            units::show_seconds(own_s),
+            words::times(own_s / other_s)
+        )
+    }
+
+    /// A promise is no less than what another variant of the run reached.
+    fn at_least(&self, gain: Gain, tried: &[&Judged<'_>], setting: Option<&str>) -> Gain {
+        let rate = |one: &Judged<'_>| one.figures.bytes_per_s;
+        let Some(most) = tried.iter().max_by(|a, b| rate(a).total_cmp(&rate(b))) else {
+            return gain;
+        };
+        let factor = rate(most) / rate(self);
+        if factor.is_nan() || factor <= gain.factor {
+            return gain;
+        }
+        let with = setting.map_or_else(String::new, |name| format!(", with {}", most.value(name)));
+        let formula = format!(
+            "{} measured that{with}; reckoned were {}: {}",
+            most.variant.name,
+            words::times(gain.factor),
+            gain.formula
+        );
+        Gain { factor, formula }
+    }
 }
 
 /// The figures of a follower while its files were copied: what it did in the rest of the time is no recovery.
@@ -117,36 +199,6 @@ fn of_files(figures: &Finished, files: Files, bounds: &Bounds) -> Finished {
         link_share: files.carried_bytes_per_s.and_then(share),
         ..figures.clone()
     }
-}
-
-/// Variants that differ from one in a setting alone, and what that brought.
-fn tried(summary: &Summary<'_>, variant: &str, setting: &str) -> Vec<String> {
-    let all: Vec<_> = summary.finished().collect();
-    let Some((own, own_figures)) = all.iter().find(|(one, _)| one.name == variant) else {
-        return Vec::new();
-    };
-    let rest = |settings: &BTreeMap<String, String>| {
-        let mut rest = settings.clone();
-        rest.remove(setting);
-        rest
-    };
-    all.iter()
-        .filter(|(other, _)| {
-            other.name != own.name
-                && rest(&other.settings) == rest(&own.settings)
-                && other.settings.get(setting) != own.settings.get(setting)
-        })
-        .map(|(other, figures)| {
-            let value = other.settings.get(setting).map_or("its default", String::as_str);
-            format!(
-                "{}, with {value}, took {} in place of {}: {} the rate",
-                other.name,
-                units::show_seconds(figures.seconds),
-                units::show_seconds(own_figures.seconds),
-                words::times(own_figures.seconds / figures.seconds)
-            )
-        })
-        .collect()
 }
 
 /// A variant and what held it.
@@ -205,9 +257,14 @@ impl Held<'_> {
     /// What would be if the limit took nothing.
     fn at_most(&self) -> Option<Gain> {
         let share = self.share();
+        let back = share.min(GIVEN_BACK);
+        let took = format!("the {} of the time that it took", percent(share));
         (share > 0.0).then(|| Gain {
-            factor: 1.0 / (1.0 - share),
-            formula: format!("without the {} of the time that it took", percent(share)),
+            factor: 1.0 / (1.0 - back),
+            formula: match back < share {
+                true => format!("as if {} of {took} came back", percent(back / share)),
+                false => format!("without {took}"),
+            },
         })
     }
 
@@ -218,7 +275,7 @@ impl Held<'_> {
             return self.share();
         };
         let while_files = account.while_files.get(&limit).copied().unwrap_or(0.0);
-        (while_files / account.total_s).min(GIVEN_BACK)
+        while_files / account.total_s
     }
 
     fn is_around_files(&self) -> bool {
@@ -228,7 +285,7 @@ impl Held<'_> {
     /// The share of the time; all that counts where it is inferred.
     fn share(&self) -> f64 {
         match self.figures.verdict.share {
-            share if share > 0.0 => share.min(GIVEN_BACK),
+            share if share > 0.0 => share,
             _ => GIVEN_BACK,
         }
     }

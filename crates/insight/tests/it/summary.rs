@@ -73,6 +73,34 @@ fn a_load_has_no_recovery_to_advise_on() {
 }
 
 #[test]
+fn no_promise_is_less_than_what_the_run_measured() {
+    let told = |limit: Limit| {
+        let rows = vec![row("a", 1, 480.0, limit), row("b", 1, 2.0, Limit::DiskWrite)];
+        let mut run = run(&["a", "b"], Status::Complete, rows);
+        for (info, rate) in run.manifest.variants.iter_mut().zip(["1mb", "0"]) {
+            info.settings.insert("indices.recovery.max_bytes_per_sec".to_owned(), rate.to_owned());
+        }
+        let told = advice(&run, &Summary::of(&run)).remove(0);
+        let gain = told.gain.unwrap();
+        assert!((gain.factor - 240.0).abs() < 1e-6, "{gain:?}");
+        (told.measured, gain.formula)
+    };
+    let (measured, formula) = told(Limit::Throttle);
+    assert_eq!(measured, ["b, with 0, took 2.00 s in place of 8:00: 240 times the rate"]);
+    assert!(
+        formula.starts_with("b measured that, with 0; reckoned were 60 times: 100 % of"),
+        "{formula}"
+    );
+    // No setting lifts it, and all of its time would come back: any other variant tells how far that goes.
+    let (measured, formula) = told(Limit::Cpu);
+    assert!(measured.is_empty(), "{measured:?}");
+    assert_eq!(
+        formula,
+        "b measured that; reckoned were 10 times: as if 90 % of the 100 % of the time that it took came back"
+    );
+}
+
+#[test]
 fn a_follower_is_judged_by_the_time_in_which_its_files_came() {
     let figures = FollowFigures::default();
     // The link carried 11 MB/s over the whole run, in which the follower mostly followed.
