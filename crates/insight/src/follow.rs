@@ -10,6 +10,8 @@ use crate::words;
 
 /// What happened before a follower's first wait.
 const BEGAN: &str = "the follower began";
+/// Where files were copied for this part of a wait, the pace of following is said to be that of the rest.
+const COPYING: f64 = 0.05;
 
 /// The first variant's longest wait and its writes, and whether any variant lost one. Where that is the wait after the
 /// follower began, nothing worse happened to it: its end is where both met, which is told of all variants.
@@ -32,9 +34,7 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> Headline {
     let all_written = written(variants);
     let Some((variant, wait)) = worst else { return Headline::from(all_written) };
     let written = written(&variants[..1]);
-    let speed = wait.speed().map_or_else(String::new, |speed| {
-        format!(", {} as fast as real time", words::times(speed))
-    });
+    let speed = speed(wait).map_or_else(String::new, |speed| format!(", {speed}"));
     let took = units::show_seconds(wait.seconds);
     let caught_up = format!("{variant} caught up in {took}");
     let whole = format!("{caught_up} after {}{speed}; {written}", wait.after);
@@ -52,6 +52,20 @@ pub(crate) fn headline(variants: &[VariantFollow]) -> Headline {
         said.details = vec![format!("That was after {}{speed}.", wait.after)];
     }
     said
+}
+
+/// How fast a follower caught up, as far as it followed: for the files that it copied before there is no such pace.
+fn speed(wait: &CatchUp) -> Option<String> {
+    let speed = format!("{} as fast as real time", words::times(wait.speed()?));
+    Some(match has_copied(wait) {
+        true => format!("following {speed} after {} of files", units::show_seconds(wait.copying_s)),
+        false => speed,
+    })
+}
+
+/// Whether files were copied for a good part of a wait.
+pub fn has_copied(wait: &CatchUp) -> bool {
+    wait.copying_s > wait.seconds * COPYING
 }
 
 /// The variants that broke rules, where there are others that they could be taken for.
@@ -165,6 +179,7 @@ mod tests {
             seconds: 12.0,
             operations: 900,
             indexed,
+            ..CatchUp::default()
         };
         FollowFigures {
             acknowledged: 5000,
@@ -227,6 +242,21 @@ mod tests {
     }
 
     #[test]
+    fn a_pace_is_that_of_following_and_not_of_the_files_before() {
+        let mut lap = figures(0);
+        lap.catch_ups.remove(0);
+        let said = |lap: &FollowFigures| {
+            let laps = vec![lap.clone()];
+            headline(&[VariantFollow { variant: "a".to_owned(), laps, met: None }]).details
+        };
+        let after = "That was after the link was cut off for 20.0 s,";
+        assert_eq!(said(&lap), [format!("{after} 3.0 times as fast as real time.")]);
+        lap.catch_ups[0].copying_s = 9.0;
+        let paced = "following 3.0 times as fast as real time after 9.00 s of files.";
+        assert_eq!(said(&lap), [format!("{after} {paced}")]);
+    }
+
+    #[test]
     fn what_was_lived_through_is_told_and_the_worst_shown() {
         assert_eq!(lived_through(&figures(0)), None);
         let wait = |lag_s: u64| CatchUp {
@@ -236,6 +266,7 @@ mod tests {
             seconds: 10.0 + lag_s as f64,
             operations: 1000 + 100 * lag_s,
             indexed: if lag_s > 0 { 400 } else { 0 },
+            ..CatchUp::default()
         };
         let lived = FollowFigures {
             indices: 342,

@@ -13,14 +13,18 @@ pub struct CatchUp {
     pub lag_s: f64,
     /// How long it took until the lag was as small as the plan asks for.
     pub seconds: f64,
+    /// How much of that time passed until every shard followed: before, files are copied. 0 in records that do not say.
+    #[serde(default)]
+    pub copying_s: f64,
     /// Operations that the follower indexed during the wait; what it recovered as files is not counted.
     pub operations: u64,
-    /// Operations that the leader indexed during the wait.
+    /// Operations that the leader indexed meanwhile, since every shard followed.
     pub indexed: u64,
 }
 
 impl CatchUp {
-    /// How many times as fast as the leader indexed the follower caught up; none if nobody indexed meanwhile.
+    /// How many times as fast as the leader indexed the follower caught up, once it followed; none if nobody indexed
+    /// meanwhile.
     pub fn speed(&self) -> Option<f64> {
         (self.indexed > 0).then(|| self.operations as f64 / self.indexed as f64)
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use insight::{Summary, VariantFollow, follow, words};
-use record::{FollowFigures, units};
+use record::{CatchUp, FollowFigures, units};
 use serde_json::{Value, json};
 
 use crate::changed::not_as_planned;
@@ -31,11 +31,17 @@ pub(crate) fn rows(variants: &[VariantFollow]) -> Vec<Vec<String>> {
                 words::count(wait.lag_operations),
                 units::show_seconds(wait.lag_s),
                 units::show_seconds(wait.seconds),
-                wait.speed().map_or_else(|| "-".to_owned(), words::gain),
+                of_real_time(wait),
             ]);
         }
     }
     rows
+}
+
+/// The pace of following, which is none of the files before.
+fn of_real_time(wait: &CatchUp) -> String {
+    let Some(speed) = wait.speed().map(words::gain) else { return "-".to_owned() };
+    if follow::has_copied(wait) { format!("{speed} after files") } else { speed }
 }
 
 /// What the checker found in each lap, a sentence each; whether all is well.

@@ -50,6 +50,7 @@ fn of_following(name: &str, copies: u64, violations: u64) -> Row {
         seconds: 12.0,
         operations: 900,
         indexed: 300,
+        ..CatchUp::default()
     };
     let catch_ups = vec![wait];
     let acknowledged = 1_440_776;

@@ -170,7 +170,7 @@ pub(super) async fn wait_for_lag(
         let mut sample = ask_for_lag(run, following).await?;
         // It was so at this moment, and not once every node was asked, too.
         let now = run.env.now();
-        waiting.look(&sample, following.is_whole());
+        waiting.look(now, &sample, following.is_whole());
         let has_caught_up = sample.answered && sample.lag_operations < under;
         sample.caught_up = has_caught_up;
         if has_caught_up || now >= due {

@@ -181,7 +181,7 @@ impl Following {
         let Some(restarts) = &self.restarts else { return };
         let Some(waiting) = &mut self.restarted else { return };
         // The follower followed before the restart. An index that is new since then may come as files: that counts.
-        waiting.look(sample, true);
+        waiting.look(now, sample, true);
         let enough = (restarts.pause / CAUGHT_UP).max(CAUGHT_UP_LEAST).as_secs_f64();
         if sample.answered && sample.lag_s < enough {
             self.figures.restarts.push(waiting.ended(now, sample));
@@ -195,6 +195,8 @@ pub(super) struct Waiting {
     after: String,
     began: Time,
     start: Option<FollowSample>,
+    /// The last look at which a shard did not follow yet; the begin where all did.
+    copies_until: Time,
     /// Operations of follower and leader when every shard followed for the first time. Earlier operations came as
     /// files, which say nothing about the pace of following.
     follows_from: Option<(u64, u64)>,
@@ -203,14 +205,17 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Waits from now on, after what happened.
     pub(super) fn new(after: &str, began: Time) -> Waiting {
-        Waiting { after: after.to_owned(), began, start: None, follows_from: None }
+        let after = after.to_owned();
+        Waiting { after, began, start: None, copies_until: began, follows_from: None }
     }
 
     /// Takes a sample into account.
-    pub(super) fn look(&mut self, sample: &FollowSample, is_whole: bool) {
+    pub(super) fn look(&mut self, now: Time, sample: &FollowSample, is_whole: bool) {
         self.start.get_or_insert_with(|| sample.clone());
         if is_whole {
             self.follows_from.get_or_insert((sample.follower_operations, sample.leader_operations));
+        } else if self.follows_from.is_none() {
+            self.copies_until = now;
         }
     }
 
@@ -224,6 +229,7 @@ impl Waiting {
             lag_operations: start.lag_operations,
             lag_s: start.lag_s,
             seconds: (now - self.began).as_secs_f64(),
+            copying_s: (self.copies_until - self.began).as_secs_f64(),
             operations: sample.follower_operations.saturating_sub(has),
             indexed: sample.leader_operations.saturating_sub(indexed),
         }
