@@ -82,7 +82,8 @@ impl Bounds {
         let models = manifest.variants.iter().find(|variant| variant.name == row.variant);
         let models = models.map_or(&[][..], |variant| &variant.models);
         let receiving = receiving(row);
-        let is_within = receiving.is_none() && is_one_cluster(manifest);
+        // Nodes that received one after another are told apart no more in what each sent and received in all.
+        let is_within = receiving.is_none_or(|nodes| nodes > 1) && is_one_cluster(manifest);
         let within = trace.filter(|_| is_within);
         let busiest_limiter = within.and_then(|trace| trace.busiest_limiter(row.bytes));
         Bounds {
@@ -211,6 +212,8 @@ pub(crate) fn ocean() -> Bounds {
 
 #[cfg(test)]
 mod tests {
+    use record::{FORMAT, NodeInfo, NodeSample};
+
     use super::*;
 
     #[test]
@@ -221,5 +224,31 @@ mod tests {
         assert_eq!(receiving(&of_a_node(row.bytes_per_s)), Some(1));
         assert_eq!(receiving(&of_a_node(row.bytes_per_s / 3.0)), Some(3));
         assert_eq!(receiving(&of_a_node(0.0)), None);
+    }
+
+    #[test]
+    fn what_leaves_a_node_passes_its_limiter_however_many_receive_it() {
+        let node = |name: &str| NodeInfo { cluster: "c".to_owned(), name: name.to_owned() };
+        let nodes = ["a", "b", "c"].map(node).to_vec();
+        let manifest = Manifest { nodes, ..Manifest::unknown("r", FORMAT) };
+        let limiter = "indices.recovery.max_bytes_per_sec".to_owned();
+        let settings = BTreeMap::from([(limiter, "40mb".to_owned())]);
+        let begin = NodeSample::default();
+        let sends = NodeSample { transport_tx_bytes: 600, ..begin.clone() };
+        let receives = NodeSample { transport_rx_bytes: 300, ..begin.clone() };
+        let of = |name, end| (("c", name), vec![(0.0, &begin), (1.0, end)]);
+        let nodes = [of("a", &sends), of("b", &receives), of("c", &receives)].into();
+        let trace = Trace { nodes, ..Trace::default() };
+        let row = Row::measured("one", 1, 10.0, 600);
+        let bounds = |of_a_node: f64| {
+            let row = Row { node_bytes_per_s: Some(of_a_node), ..row.clone() };
+            Bounds::read(&manifest, &row, &settings, Some(&trace))
+        };
+        let rate = |bounds: &Bounds| bounds.ceiling(Limit::Throttle).unwrap().rate_bytes_per_s;
+        let drained = bounds(row.bytes_per_s / 2.0);
+        assert_eq!(drained.busiest_limiter, Some(("a".to_owned(), 1.0)));
+        assert_eq!(rate(&drained), f64::from(40 << 20));
+        let in_turn = bounds(row.bytes_per_s);
+        assert_eq!((in_turn.busiest_limiter, in_turn.throttled_nodes), (None, 1));
     }
 }
