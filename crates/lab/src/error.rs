@@ -8,6 +8,12 @@ use crate::diagnostic::Mistakes;
 /// What is tried when a plan's file is opened. Where that fails, the command line named no plan.
 pub(crate) const READ_PLAN: &str = "read plan";
 
+/// A number as people write it: `1e9`, and not a one with nine zeros to count.
+fn as_written(number: f64) -> String {
+    let (whole, short) = (format!("{number}"), format!("{number:e}"));
+    if short.len() < whole.len() { short } else { whole }
+}
+
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -52,7 +58,8 @@ pub enum Error {
     #[error(transparent)]
     Deadlock(#[from] world::virtual_world::Deadlock),
     #[error(
-        "scale {scale} is out of range; give a number above 0 and at most 1000000, for example 0.1"
+        "scale {} is out of range; give a number above 0 and at most 1000000, for example 0.1",
+        as_written(*scale)
     )]
     Scale { scale: f64 },
     #[error("cannot {what}: {reason}")]

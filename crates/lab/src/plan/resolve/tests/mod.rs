@@ -148,6 +148,10 @@ fn scale_multiplies_documents_and_leaves_at_least_one() {
     for bad in [0.0, -1.0, f64::NAN, 2e6] {
         assert!(matches!(resolve(TEXT, bad, check), Err(Error::Scale { .. })), "{bad}");
     }
+    for (scale, written) in [(1e9, "1e9"), (2_500_000.0, "2.5e6"), (-1.5, "-1.5")] {
+        let said = resolve(TEXT, scale, check).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("scale {written} is out of range; give ")), "{said}");
+    }
     insta::assert_snapshot!(resolve(TEXT, 0.0, check).unwrap_err(), @"scale 0 is out of range; give a number above 0 and at most 1000000, for example 0.1");
 }
 
