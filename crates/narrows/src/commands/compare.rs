@@ -48,7 +48,7 @@ enum Format {
 }
 
 /// `5%` or `5`.
-fn parse_percent(text: &str) -> Result<f64, String> {
+pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').unwrap_or(text.trim()).trim_end();
     let percent = number.parse::<f64>().ok().filter(|p| p.is_finite() && *p >= 0.0);
     percent.ok_or_else(|| "write a percentage, for example --fail-over 5%".to_owned())

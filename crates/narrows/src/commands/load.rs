@@ -15,6 +15,7 @@ use record::LoadFigures;
 use record::units::parse_duration;
 use world::Env;
 
+use super::compare::parse_percent;
 use crate::exit::Usage;
 use crate::live::{ConnectArgs, client, options, usage};
 use crate::progress::Progress;
@@ -62,6 +63,10 @@ pub(crate) struct Args {
     /// Send what changes the cluster, too.
     #[arg(long)]
     allow_changes: bool,
+    /// Exit code 1 if more than this part of the requests failed, for example 1%; those that were not sent in time are
+    /// among them. Without it, only if nothing was answered well.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    fail_over: Option<f64>,
     /// One JSON object on standard output.
     #[arg(long)]
     json: bool,
@@ -135,6 +140,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     })?;
     write_out(args, &laps)?;
     check_answers(&laps)?;
+    check_failures(&laps, args.fail_over)?;
     match interrupted {
         true => anyhow::bail!("interrupted; the last lap is shorter than the others"),
         false => Ok(()),
@@ -226,6 +232,23 @@ fn check_answers(laps: &[LoadFigures]) -> anyhow::Result<()> {
     anyhow::bail!("nothing was answered well, most of it \"{kind}\"; {hint}")
 }
 
+/// Whether no more of the requests failed than whoever sent them lets pass, in percent.
+fn check_failures(laps: &[LoadFigures], fail_over: Option<f64>) -> anyhow::Result<()> {
+    let Some(percent) = fail_over else { return Ok(()) };
+    let failed: u64 = laps.iter().map(LoadFigures::failed).sum();
+    let requests: u64 = laps.iter().map(|lap| lap.requests).sum();
+    if failed as f64 * 100.0 <= percent * requests as f64 {
+        return Ok(());
+    }
+    let not_sent = Failure::NotSent.to_string();
+    let unsent: u64 = laps.iter().filter_map(|lap| lap.errors.get(&not_sent)).sum();
+    let hint = match unsent {
+        0 => String::new(),
+        unsent => format!("; {unsent} were {not_sent}: give more --clients, or a lower --rate"),
+    };
+    anyhow::bail!("{failed} of {requests} requests failed, more than {percent} %{hint}")
+}
+
 fn write_out(args: &Args, laps: &[LoadFigures]) -> anyhow::Result<()> {
     let mut out = terminal::out();
     if args.json {
@@ -250,6 +273,26 @@ mod tests {
     fn a_load_measures_something() {
         assert_eq!(parse_measured("1ms"), Ok(Duration::from_millis(1)));
         assert!(parse_measured("0s").is_err());
+    }
+
+    #[test]
+    fn what_was_not_sent_counts_among_what_failed() {
+        let lap = |unsent: u64, timeouts: u64| {
+            let errors = [("not sent in time", unsent), ("timeout", timeouts)];
+            let errors = errors.map(|(kind, count)| (kind.to_owned(), count)).into();
+            LoadFigures { requests: 100, errors, ..LoadFigures::default() }
+        };
+        let laps = [lap(2, 0), lap(1, 1)];
+        for passes in [None, Some(2.0)] {
+            assert!(check_failures(&laps, passes).is_ok(), "{passes:?}");
+        }
+        let error = check_failures(&laps, Some(1.5)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("4 of 200 requests failed, more than 1.5 %; 3 were not sent"),
+            "{error}"
+        );
+        let answered = check_failures(&[lap(0, 5)], Some(0.0)).unwrap_err().to_string();
+        assert_eq!(answered, "5 of 100 requests failed, more than 0 %");
     }
 
     #[test]

@@ -132,6 +132,10 @@ fn a_load_of_nothing_but_errors_has_failed() {
     failed(&narrows(&most_unsent), 1, &["most of it \"404", "--index NAME"]);
     let good = narrows(&["load", url, "--operation", "/_cluster/health", "--iterations", "10"]);
     failed(&good, 0, &["health"]);
+    // A script sees what failed besides, where it says how much of that it lets pass.
+    let rate = ["--rate", "200000", "--clients", "1", "--duration", "500ms", "--fail-over", "1%"];
+    let unsent = [&["load", url, "--operation", "/_cluster/health"][..], &rate].concat();
+    failed(&narrows(&unsent), 1, &["more than 1 %", "were not sent in time", "--clients"]);
 }
 
 /// A rate that cannot be reached does not make a load longer: what was not sent is counted.
