@@ -12,7 +12,7 @@ use super::place::Place;
 use super::twin_question;
 use crate::choices::unknown;
 use crate::error::{Error, Result};
-use crate::experiments::{FOLLOW, RECOVER, STEPS};
+use crate::experiments::{FOLLOW, RECOVER, RESTORE, STEPS};
 use crate::plan::{
     Action, OF_FOLLOWER, Plan, Resolved, SettingChange, Step, Variant, bounds, bundled,
 };
@@ -194,6 +194,12 @@ fn take_what_there_is(
             Ok(())
         }
         _ if place.is_foreign() && measured == Some(FOLLOW) => Err(Error::usage(NO_FOLLOWING)),
+        // Of the places only nodes of OpenSearch that are started here have a repository.
+        Place::Embedded { .. } | Place::Virtual { .. } | Place::Live(_)
+            if measured == Some(RESTORE) =>
+        {
+            Err(Error::NoRepository { target: place.name() })
+        }
         _ => Ok(()),
     }
 }
@@ -369,6 +375,19 @@ mod tests {
     fn on_opensearch() -> Place {
         let release = clusters::Release::named(clusters::Release::DEFAULT).unwrap();
         Place::OpenSearch(OpenSearchNodes { release, heap: "512m".to_owned(), home: None })
+    }
+
+    #[test]
+    fn a_restore_is_refused_before_its_record_begins_where_there_are_no_snapshots() {
+        let plan = Plan::open(RESTORE_PLAN).unwrap();
+        let of = |place: &Place| adapted(&plan, place, &Options::new("unused"));
+        let embedded = Place::Embedded { program: "unused".into(), own_mounts: || Ok(()) };
+        for place in [Place::VIRTUAL, embedded] {
+            let refused = of(&place).unwrap_err();
+            let said = refused.to_string();
+            assert!(refused.is_usage() && said.starts_with(place.name()), "{said}");
+        }
+        assert!(of(&on_opensearch()).is_ok());
     }
 
     #[test]

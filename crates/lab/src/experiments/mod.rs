@@ -23,6 +23,9 @@ pub(crate) use buckets::{Stage, StreamBuckets};
 pub(crate) const RECOVER: &str = recover::RecoverFollower::STEP.name;
 pub(crate) const FOLLOW: &str = follow::Follow::STEP.name;
 
+/// The step that needs snapshots.
+pub(crate) const RESTORE: &str = restore::RestoreSnapshot::STEP.name;
+
 /// The step of a track.
 pub(crate) const TRACK: &str = track::RunTrack::STEP.name;
 
