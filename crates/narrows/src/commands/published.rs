@@ -144,6 +144,17 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
     }
     let elsewhere = args.also.iter().chain(&args.write).next();
     let elsewhere = elsewhere.map(|folder| elsewhere::read(folder)).transpose()?;
+    if let Some(folder) = &args.also
+        && elsewhere.as_ref().is_some_and(Vec::is_empty)
+    {
+        let [one, other] = Elsewhere::ALL.map(elsewhere::file_name);
+        let folder = folder.display();
+        let why = format!(
+            "--also {folder}: it holds neither {one} nor {other}, so that there is nothing to show; `narrows published \
+             --on embedded --write {folder}` writes one"
+        );
+        return Err(Usage(why).into());
+    }
     let plans = plans(&args.plans)?;
     let began = Instant::now();
     let works: Vec<Work> = plans.iter().map(work).collect();

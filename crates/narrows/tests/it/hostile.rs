@@ -419,6 +419,9 @@ fn what_cannot_run_is_found_before_anything_starts() {
     refused(&["run", "remote-recovery", "--rtt", "90s"], "--rtt is out of range; give 0s to 60s");
     refused(&["run", "remote-recovery", "--laps", "4294967295"], "1 to 1000");
     refused(&["published", "remote-recovery", "--also", "nosuchdir"], "there is no such folder");
+    let empty = tempfile::tempdir().unwrap();
+    let also = ["published", "remote-recovery", "--also", empty.path().to_str().unwrap()];
+    refused(&also, "it holds neither embedded.json nor opensearch.json");
     for (args, words) in [
         (&["link", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--window", "0b"][..], "1kb"),
         (&["link", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--rtt", "90s"], "60s"),
