@@ -151,20 +151,52 @@ impl Held<'_> {
     }
 }
 
-/// The stream of a variant, where a thread held it and not memory.
+/// The stream of a variant, where a thread was busy enough to hold it.
 fn held(variant: &Variant) -> Option<Held<'_>> {
     let figures = variant.finished()?;
     let stream = figures.stream.as_ref()?;
     let by = stream.threads.iter().max_by(|a, b| a.busy_s.total_cmp(&b.busy_s))?;
-    let stopped = stream.memory.is_some_and(|memory| memory.stopped_s / figures.seconds > STOPPED);
     let roles = stream.threads.iter().map(role).collect();
     let held = Held { variant: &variant.name, figures, roles, by };
-    (by.busy_s / figures.seconds >= BUSY && !stopped).then_some(held)
+    (by.busy_s / figures.seconds >= BUSY).then_some(held)
+}
+
+/// The share of the time for which a variant's consumer was stopped for want of memory, where that held it.
+fn stopped(variant: &Variant) -> Option<f64> {
+    let figures = variant.finished()?;
+    let memory = figures.stream.as_ref()?.memory?;
+    let share = memory.stopped_s / figures.seconds;
+    (share > STOPPED).then_some(share)
+}
+
+/// The finding where memory held any consumer: which one most, and how each went.
+fn of_memory(variants: &[Variant]) -> Option<Headline> {
+    let all = variants.iter().filter_map(|variant| Some((variant, stopped(variant)?)));
+    let (most, share) = all.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let text = format!("{}: its consumer lacked memory {} of the time", most.name, percent(share));
+    Some(Headline { text, details: variants.iter().filter_map(stops).collect() })
+}
+
+/// `without: 50.0 MB/s; its consumer stopped 12 times, the longest for 4.00 s.`
+fn stops(variant: &Variant) -> Option<String> {
+    let figures = variant.finished()?;
+    let memory = figures.stream.as_ref()?.memory?;
+    let rate = words::rate(figures.bytes_per_s);
+    let longest = record::units::show_seconds(memory.longest_stop_s);
+    let how = match memory.stops {
+        0 => "never stopped".to_owned(),
+        1 => format!("stopped once, for {longest}"),
+        stops => format!("stopped {stops} times, the longest for {longest}"),
+    };
+    Some(format!("{}: {rate}; its consumer {how}.", variant.name))
 }
 
 /// The finding of a run of streams: which thread holds the first variant's path, and which one does on the same path
-/// where that one was widened. None where no thread holds the first variant.
+/// where that one was widened; but a consumer that memory stops, where there is one. None where neither holds.
 pub(crate) fn headline(variants: &[Variant]) -> Option<Headline> {
+    if let Some(memory) = of_memory(variants) {
+        return Some(memory);
+    }
     let baseline = variants.iter().find(|variant| variant.finished().is_some()).and_then(held)?;
     let widened = variants.iter().filter_map(held).find(|other| {
         other.roles == baseline.roles

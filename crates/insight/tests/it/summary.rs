@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use insight::published::{comparisons, standing};
 use insight::{Progress, Summary, advice, curves};
 use record::{
-    FORMAT, FollowFigures, FollowSample, Kind, Limit, LimitShare, Line, LinkInfo, LoadFigures,
-    Manifest, Percentiles, Phase, PublishedInfo, RecoverySample, Row, RunDir, Status,
+    ConsumerMemory, FORMAT, FollowFigures, FollowSample, Kind, Limit, LimitShare, Line, LinkInfo,
+    LoadFigures, Manifest, Percentiles, Phase, PublishedInfo, RecoverySample, Row, RunDir, Status,
     StreamFigures, ThreadUse, Throughput, VariantInfo,
 };
 
@@ -186,6 +186,34 @@ fn what_only_counts_is_told_in_one_sentence() {
     let told =
         "Not verified, because what took them in only counts, and keeps nothing: a, fast; b.";
     assert_eq!(Summary::of(&run).gaps, [told]);
+}
+
+#[test]
+fn a_consumer_that_memory_stops_leads_the_headline() {
+    let row = |name: &str, seconds: f64, stops: u64, stopped_s: f64| {
+        let threads = [("producer", 2.0), ("plain proxy", 1.0), ("consumer", 4.0)];
+        let mut row = stream(name, seconds, &threads);
+        row.stream.as_mut().unwrap().memory = Some(ConsumerMemory {
+            quota_bytes: 1,
+            used_bytes_max: 1,
+            stops,
+            stopped_s,
+            longest_stop_s: stopped_s / 4.0,
+            buffered_items_max: 0,
+        });
+        row
+    };
+    let rows = vec![row("expel", 5.0, 0, 0.0), row("without", 20.0, 12, 16.0)];
+    let run = run(&["expel", "without"], Status::Complete, rows);
+    let Summary { headline, details, .. } = Summary::of(&run);
+    assert_eq!(headline, "without: its consumer lacked memory 80 % of the time");
+    assert_eq!(
+        details,
+        [
+            "expel: 200 MB/s; its consumer never stopped.",
+            "without: 50.0 MB/s; its consumer stopped 12 times, the longest for 4.00 s.",
+        ]
+    );
 }
 
 #[test]
