@@ -107,8 +107,10 @@ fn of_threads(figures: &StreamFigures, bytes: u64, seconds: f64) -> Verdict {
         );
         return Verdict { limit: Some(Limit::Memory), share, ceiling: None, next: None, text };
     }
+    // While moves are prepared no thread can be busy.
+    let overhead = figures.overhead_s / seconds;
     match threads.first() {
-        Some(first) if busy(first) >= BUSY => {
+        Some(first) if busy(first) >= overhead && busy(first) >= BUSY * (1.0 - overhead) => {
             let own = ceiling(first, bytes);
             let text = format!(
                 "the thread of the {} is busy {} of the time and carries no more than {}; next: {next_text}. Threads: {all}",
@@ -117,6 +119,17 @@ fn of_threads(figures: &StreamFigures, bytes: u64, seconds: f64) -> Verdict {
                 words::rate(own.rate_bytes_per_s),
             );
             Verdict { limit: Some(own.limit), share: busy(first), ceiling: Some(own), next, text }
+        }
+        first if overhead > first.map_or(0.0, |first| busy(first)) => {
+            let next = first.map(|first| ceiling(first, bytes));
+            let next_text = next.as_ref().map_or("nothing that was measured", |next| &next.text);
+            let text = format!(
+                "nothing was streamed for {} of the time, in which the manager prepared moves; next: {next_text}. \
+                 Threads: {all}",
+                percent(overhead)
+            );
+            let limit = Some(Limit::Coordination);
+            Verdict { limit, share: overhead, ceiling: None, next, text }
         }
         _ => Verdict {
             limit: None,
@@ -272,6 +285,23 @@ mod tests {
         let found = verdict(&figures(&[("producer", 1.0), ("consumer", 2.0)], None), 100, 10.0);
         assert_eq!(found.limit, None);
         assert!(found.text.contains("no thread was busy"), "{}", found.text);
+    }
+
+    #[test]
+    fn while_moves_are_prepared_no_thread_can_be_busy() {
+        let of = |busy_s: f64, overhead_s: f64| {
+            let path = [("producer", 1.0), ("consumer", busy_s)];
+            let figures = StreamFigures { overhead_s, ..figures(&path, None) };
+            verdict(&figures, 1_000_000_000, 10.0)
+        };
+        let moves = of(3.0, 6.0);
+        assert_eq!((moves.limit, moves.share), (Some(Limit::Coordination), 0.6));
+        let says = "nothing was streamed for 60 % of the time, in which the manager prepared moves; next: the consumer \
+                    at 333 MB/s. Threads: ";
+        assert!(moves.text.starts_with(says), "{}", moves.text);
+        // Most of the rest is the consumer's, and it takes more than the moves.
+        assert_eq!(of(4.5, 4.0).limit, Some(Limit::Cpu));
+        assert_eq!(of(2.0, 1.0).limit, None);
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub struct StreamFigures {
     /// Seconds from the beginning until all was on the destination's disk; none where nothing is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persisted_s: Option<f64>,
+    /// Seconds of the stream's time in which nothing was streamed, because the manager prepared moves. 0 in the real
+    /// world, where they take the time that they take, and in records that do not say.
+    #[serde(default)]
+    pub overhead_s: f64,
     /// Streams that began again because their producer made them roll back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rollbacks: u64,

@@ -255,6 +255,7 @@ impl<'a> Bench<'a> {
                 measuring_device: device,
                 memory: self.memory(&streamed.seen).filter(|_| !device),
                 persisted_s: streamed.persisted_s,
+                overhead_s: self.overhead().as_secs_f64(),
                 rollbacks: streamed.rollbacks,
                 again_bytes: streamed.bytes.saturating_sub(bytes),
             }),
@@ -290,6 +291,21 @@ impl<'a> Bench<'a> {
         Ok(seen)
     }
 
+    /// In the real world this program is the manager, and a move takes the time that it takes.
+    fn move_overhead(&self) -> Duration {
+        if self.env.is_virtual() { self.settings.move_overhead } else { Duration::ZERO }
+    }
+
+    /// How long nothing is streamed because the manager prepares moves: one after another for each thread of the
+    /// destination. A copy has none.
+    fn overhead(&self) -> Duration {
+        let moves = match self.settings.path {
+            StreamPath::Rebalance => self.bucket.vbuckets.div_ceil(self.settings.consumer_threads),
+            StreamPath::DataCopy | StreamPath::Drain => 0,
+        };
+        self.move_overhead() * u32::from(moves)
+    }
+
     /// How vbuckets get to each thread of the destination, and which.
     fn rebalances(&self, path: Path) -> impl Iterator<Item = (Rebalance, Vec<u16>)> {
         let parts = self.destinations.with_vbuckets(self.bucket.vbuckets);
@@ -300,11 +316,7 @@ impl<'a> Bench<'a> {
                 path,
                 // A connection of the same name would end the one before.
                 name: format!("narrows-{thread}"),
-                // In the real world this program is the manager, and a move takes the time that it takes.
-                move_overhead: match self.env.is_virtual() {
-                    true => self.settings.move_overhead,
-                    false => Duration::ZERO,
-                },
+                move_overhead: self.move_overhead(),
             };
             (rebalance, vbuckets)
         })
