@@ -140,9 +140,16 @@ pub enum Error {
     StaysYellow { variant: String, copies: u64, why: String },
     #[error(
         "{variant}: {copies} copies are made so slowly that not a chunk of theirs has come for {seconds} s, longer than \
-         what is simulated: {setting} is [{value}]; ask with a higher one, and look at the rates of links and disks"
+         what is simulated: {setting} is [{value}]; ask with a higher one, and look at the rates of links and disks{others}"
     )]
-    TooSlow { variant: String, copies: u64, seconds: u64, setting: &'static str, value: String },
+    TooSlow {
+        variant: String,
+        copies: u64,
+        seconds: u64,
+        setting: &'static str,
+        value: String,
+        others: String,
+    },
     #[error(
         "{variant}: the follower lacks {lag} operations after {seconds} s, and was to lack fewer than {under}: {why}"
     )]

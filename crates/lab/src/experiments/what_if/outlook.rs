@@ -270,12 +270,22 @@ impl Outlook {
         }
         if made > 0 {
             let value = turn.variant.settings.get(RATE).map_or("unset", String::as_str);
+            // A higher rate brings nothing to copies that another cause keeps from every node.
+            let others = match health.unassigned {
+                0 => String::new(),
+                count => {
+                    let why = in_its_names(run, &self.why(run, recoveries).await?);
+                    let have = if count == 1 { "other has" } else { "others have" };
+                    format!("; {count} {have} no node: {why}")
+                }
+            };
             return Err(Error::TooSlow {
                 variant: turn.variant.name.clone(),
                 copies: made,
                 seconds: (now - since).as_secs(),
                 setting: RATE,
                 value: value.to_owned(),
+                others,
             });
         }
         if let Goal::Empty(nodes) = &self.goal {
@@ -327,8 +337,13 @@ async fn why_not_moved(run: &Runner<'_>, copy: &Value) -> String {
     format!("of {index}[{shard}]: {words}")
 }
 
-/// The error of a cluster that stays as it is, in the names of the nodes that the twin stands for.
+/// The error of a cluster that stays as it is.
 fn stays(run: &Runner<'_>, turn: &Turn<'_>, copies: u64, why: &str) -> Error {
-    let why = run.plan.twin.as_ref().map_or_else(|| why.to_owned(), |twin| twin.in_its_names(why));
+    let why = in_its_names(run, why);
     Error::StaysYellow { variant: turn.variant.name.clone(), copies, why }
+}
+
+/// The cluster's words in the names of the nodes that the twin stands for.
+fn in_its_names(run: &Runner<'_>, why: &str) -> String {
+    run.plan.twin.as_ref().map_or_else(|| why.to_owned(), |twin| twin.in_its_names(why))
 }
