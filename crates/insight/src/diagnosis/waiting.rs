@@ -47,7 +47,7 @@ pub(crate) const DECIDERS: &[Decider] = &[
     ),
     Decider::new(
         "disk_threshold",
-        "disks are past the watermark: make room, add a node, or raise the watermark while you do",
+        "disks are past the watermark: make room, add a node, or let it keep less free while you do",
         Some("cluster.routing.allocation.disk.watermark.low"),
     ),
     Decider::new("enable", "allocation is turned off: turn it on", Some(ENABLE.0)),
@@ -94,6 +94,13 @@ pub(crate) const DECIDERS: &[Decider] = &[
         None,
     ),
 ];
+
+/// The cluster's setting that an answer of a decider names: of a disk it may be the low watermark, the high one, or what
+/// bounds how much either keeps free (`max_headroom`, Elasticsearch since 8.5).
+pub(crate) fn cited(explanation: &str) -> Option<(&str, &str)> {
+    let (_, cited) = explanation.split_once("cluster setting [")?;
+    cited.split_once(']')?.0.split_once('=')
+}
 
 /// What copies wait for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

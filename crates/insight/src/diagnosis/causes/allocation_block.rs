@@ -7,7 +7,7 @@ use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift, Next};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
-use crate::diagnosis::waiting::{DECIDERS, ENABLE, Need, Waiting, explained, named, names};
+use crate::diagnosis::waiting::{DECIDERS, ENABLE, Need, Waiting, cited, explained, named, names};
 
 /// Data that cannot be reached comes before data that is slow.
 const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may hold", 1.0);
@@ -56,11 +56,15 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     let decider = DECIDERS.iter().find(|decider| decider.name == name);
     // Some deciders obey a setting of the index as well, and say which of the two it is.
     let decisions = copies.iter().flat_map(|copy| &copy.decisions);
-    let is_of_index = decisions
-        .filter(|decision| decision.decider == name)
-        .any(|decision| decision.explanation.contains("index setting ["));
+    let mut said = decisions
+        .filter(|one| one.decider == name && one.decision == "NO")
+        .map(|one| &*one.explanation);
+    let is_of_index = said.clone().any(|words| words.contains("index setting ["));
+    let cited = said.find_map(cited);
     let setting = decider.and_then(|decider| decider.setting).filter(|_| !is_of_index);
+    let setting = setting.map(|setting| cited.map_or(setting, |(name, _)| name));
     let found = setting.and_then(|name| waiting.series.setting(name));
+    let now = found.map(|found| found.value.as_str()).or(cited.map(|(_, value)| value));
     let enable = setting.filter(|name| *name == ENABLE.0).map(|_| ENABLE.1.to_owned());
     let action =
         decider.map_or("read what the cluster says of each node", |decider| decider.action);
@@ -81,7 +85,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
         evidence: explained(copies, decider.map(|decider| decider.name)),
         lift: Some(Lift {
             setting: setting.map(str::to_owned),
-            now: found.map(|found| found.value.clone()),
+            now: setting.and(now).map(str::to_owned),
             set_by: found.map(|found| found.scope),
             default: enable.clone(),
             to: enable,

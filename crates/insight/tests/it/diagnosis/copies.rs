@@ -185,6 +185,39 @@ fn a_block_names_its_decider_and_what_to_do() {
     }
 }
 
+/// The trap: of a large disk Elasticsearch since 8.5 obeys a headroom in bytes. A watermark that somebody raises is no
+/// longer bounded by it, and keeps more free than before.
+#[test]
+fn a_full_disk_is_advised_the_setting_that_its_decider_names() {
+    const MARK: &str = "cluster.routing.allocation.disk.watermark";
+    let (low, headroom) = (format!("{MARK}.low"), format!("{MARK}.low.max_headroom"));
+    for (words, name, value) in [
+        (format!("the node is above the low watermark cluster setting [{low}=85%]"), low, "85%"),
+        (
+            format!(
+                "the node is above the low watermark cluster setting [{headroom}=200GB], having less than the minimum \
+                 required [200gb] free space, actual free: [146gb], actual used: [98.5%]"
+            ),
+            headroom,
+            "200GB",
+        ),
+        (
+            format!(
+                "allocating the shard to this node will bring the node above the high watermark cluster setting \
+                 [{MARK}.high=90%] and cause it to have less than the minimum required [1gb] of free space"
+            ),
+            format!("{MARK}.high"),
+            "90%",
+        ),
+    ] {
+        let mut copy = waiting("no", &[("a", "disk_threshold", "NO")]);
+        copy.decisions[0].explanation = words;
+        let lift = only(&while_waiting(&[copy])).lift.unwrap();
+        assert_eq!((lift.setting, lift.now.as_deref()), (Some(name), Some(value)));
+        assert!(lift.action.contains("keep less free"), "{}", lift.action);
+    }
+}
+
 /// The trap: a decider obeys the cluster's setting and the index's, and only the one that it names lifts the block.
 #[test]
 fn a_block_by_a_setting_of_the_index_names_none_of_the_cluster() {
