@@ -161,7 +161,7 @@ families! {
         }
     };
     gauge "narrows_time_to_green_seconds" "seconds" ["bound"],
-        "when the cluster will be green: soon and late; no sample while that is unknown",
+        "when the cluster will be green: soon and late; no sample while that is unknown or no node may hold a copy",
         |figures, samples| match figures.view.green {
             TimeToGreen::Now => {
                 samples.add(&["soon"], 0.0);
@@ -171,7 +171,7 @@ families! {
                 samples.add(&["soon"], soon_s);
                 samples.add(&["late"], late_s);
             }
-            TimeToGreen::Unknown { .. } => {}
+            TimeToGreen::Partly { .. } | TimeToGreen::Unknown { .. } => {}
         };
     gauge "narrows_finding_strength_ratio" "ratio" ["class", "place"],
         "what holds, and where: the share of the time or of the ceiling that the evidence shows", |figures, samples| {

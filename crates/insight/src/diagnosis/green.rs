@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use record::observation::Observation;
+use record::observation::{Observation, WaitingCopy};
 use record::units::{show_bytes, show_interval, show_seconds};
 use serde::Serialize;
 
 use super::class::Class;
 use super::diagnose::Diagnosis;
+use super::finding::Finding;
 use super::pace::{Pace, SPREAD_MAX, SPREAD_MIN, between};
 use super::series::{MS_PER_S, Series};
-use super::waiting::delay_left_ms;
+use super::waiting::{delay_left_ms, names};
 
 /// What verifying, finalizing and starting a copy may take after its last byte.
 const ENDS_S: f64 = 0.5;
@@ -33,6 +34,15 @@ pub enum TimeToGreen {
         /// What was reckoned with.
         rests_on: String,
     },
+    /// Never by itself: no node may hold some copies. The others come.
+    Partly {
+        /// Seconds from the last look, earliest, until those are there that come.
+        soon_s: f64,
+        /// Seconds from the last look, latest.
+        late_s: f64,
+        /// What was reckoned with, and which copies stay away.
+        rests_on: String,
+    },
     /// What is seen does not tell.
     Unknown {
         /// Why not.
@@ -45,12 +55,15 @@ impl TimeToGreen {
         TimeToGreen::Unknown { why: why.into() }
     }
 
-    /// A few words: `now`, `in 3:10 to 4:20`, `unknown`.
+    /// A few words: `now`, `in 3:10 to 4:20`, `not by itself; the rest in 3:10 to 4:20`, `unknown`.
     pub fn words(&self) -> String {
         match self {
             TimeToGreen::Now => "now".to_owned(),
             TimeToGreen::Within { soon_s, late_s, .. } => {
                 format!("in {}", show_interval(*soon_s, *late_s))
+            }
+            TimeToGreen::Partly { soon_s, late_s, .. } => {
+                format!("not by itself; the rest in {}", show_interval(*soon_s, *late_s))
             }
             TimeToGreen::Unknown { .. } => "unknown".to_owned(),
         }
@@ -60,8 +73,19 @@ impl TimeToGreen {
     pub fn note(&self) -> &str {
         match self {
             TimeToGreen::Now => "",
-            TimeToGreen::Within { rests_on, .. } => rests_on,
+            TimeToGreen::Within { rests_on, .. } | TimeToGreen::Partly { rests_on, .. } => rests_on,
             TimeToGreen::Unknown { why } => why,
+        }
+    }
+
+    /// The same of the copies that come, where these stay away.
+    fn without(self, stay: &Blocked) -> TimeToGreen {
+        match self {
+            TimeToGreen::Within { soon_s, late_s, rests_on } if !stay.sentences.is_empty() => {
+                let rests_on = format!("{rests_on}; {}", stay.sentences.join("; "));
+                TimeToGreen::Partly { soon_s, late_s, rests_on }
+            }
+            other => other,
         }
     }
 }
@@ -75,10 +99,15 @@ pub fn time_to_green(series: &Series<'_>, paces: &[Pace], diagnosis: &Diagnosis)
     if health.status == "green" {
         return TimeToGreen::Now;
     }
-    let blocked = diagnosis.findings.iter().find(|one| one.class == Class::AllocationBlock);
-    if let Some(blocked) = blocked {
-        return TimeToGreen::unknown(format!("not before this is lifted: {}", blocked.sentence));
+    let needed = needed(last, paces);
+    let blocks = diagnosis.findings.iter().filter(|one| one.class == Class::AllocationBlock);
+    // A primary that only waits for its turn has nothing that lifts it: nobody knows how long.
+    let (stays, waits): (Vec<&Finding>, Vec<_>) = blocks.partition(|one| one.lift.is_some());
+    let first = waits.first().or_else(|| stays.first().filter(|_| needed.is_empty()));
+    if let Some(first) = first {
+        return TimeToGreen::unknown(format!("not before this is lifted: {}", first.sentence));
     }
+    let blocked = Blocked::new(last, &stays);
     if let Some(delayed) = health.delayed.filter(|count| *count > 0) {
         let left = delay_left_ms(last).map_or_else(String::new, |ms| {
             format!("; another node takes over in {}", show_seconds((ms as f64 / MS_PER_S).ceil()))
@@ -87,14 +116,44 @@ pub fn time_to_green(series: &Series<'_>, paces: &[Pace], diagnosis: &Diagnosis)
             "copies that wait for a node to come back: {delayed}{left}"
         ));
     }
-    let needed = needed(last, paces);
     if needed.is_empty() {
         return TimeToGreen::unknown("copies are missing, and none of them recovers now");
     }
-    match by_bytes(series, last, &needed) {
+    let green = match by_bytes(series, last, &needed, &blocked) {
         Ok(green) => green,
-        Err(why) => by_count(series).unwrap_or_else(|| TimeToGreen::unknown(why)),
+        Err(why) => by_count(series, &blocked).unwrap_or_else(|| TimeToGreen::unknown(why)),
+    };
+    green.without(&blocked)
+}
+
+/// The copies that no node may hold.
+struct Blocked {
+    /// What says so, a sentence for each reason.
+    sentences: Vec<String>,
+    /// Their names.
+    names: BTreeSet<String>,
+    /// How many of those that are listed as unassigned they are.
+    copies: u64,
+}
+
+impl Blocked {
+    fn new(last: &Observation, findings: &[&Finding]) -> Blocked {
+        let mut all = Blocked {
+            sentences: findings.iter().map(|one| one.sentence.clone()).collect(),
+            names: findings.iter().flat_map(|one| one.subjects.iter().cloned()).collect(),
+            copies: 0,
+        };
+        all.copies = unassigned(last).filter(|copy| all.holds(copy)).count() as u64;
+        all
     }
+
+    fn holds(&self, copy: &WaitingCopy) -> bool {
+        !self.names.is_empty() && names(&[copy]).iter().all(|name| self.names.contains(name))
+    }
+}
+
+fn unassigned(last: &Observation) -> impl Iterator<Item = &WaitingCopy> {
+    last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED")
 }
 
 /// By the bytes that are left and the rates at which they come.
@@ -102,16 +161,17 @@ fn by_bytes(
     series: &Series<'_>,
     last: &Observation,
     needed: &[&Pace],
+    blocked: &Blocked,
 ) -> Result<TimeToGreen, String> {
     let mut left = Left::default();
     for pace in needed {
         left.add(pace)?;
     }
-    left.within(needed.len(), queued(series, last)?)
+    left.within(needed.len(), queued(series, last, blocked)?)
 }
 
 /// Many small copies come between two looks, so that none of them has a rate. How many are missing falls all the same.
-fn by_count(series: &Series<'_>) -> Option<TimeToGreen> {
+fn by_count(series: &Series<'_>, blocked: &Blocked) -> Option<TimeToGreen> {
     let missing = |(t_ms, look): &(f64, &Observation)| {
         let health = look.health.as_ref()?;
         Some((*t_ms, health.unassigned?.saturating_add(health.initializing?) as f64))
@@ -125,6 +185,7 @@ fn by_count(series: &Series<'_>) -> Option<TimeToGreen> {
     if came < COUNTED_MIN || counts.len() <= STEPS_MIN {
         return None;
     }
+    let left = (left - blocked.copies as f64).max(0.0);
     let per_s = came / ((last_ms - first_ms) / MS_PER_S);
     let spread = |batches: f64| (batches * batch / came).clamp(SPREAD_MIN, SPREAD_MAX);
     let (soon_s, _) = between(left, per_s, spread(2.0));
@@ -233,8 +294,9 @@ struct Queued {
 
 /// What waits for a slot. Nobody tells the size of a copy that is on no node: it is taken from those of its index that
 /// were seen recovering, or else from all that were.
-fn queued(series: &Series<'_>, last: &Observation) -> Result<Queued, String> {
+fn queued(series: &Series<'_>, last: &Observation, blocked: &Blocked) -> Result<Queued, String> {
     let count = last.health.as_ref().and_then(|health| health.unassigned).unwrap_or(0);
+    let count = count.saturating_sub(blocked.copies);
     if count == 0 {
         return Ok(Queued::default());
     }
@@ -250,12 +312,13 @@ fn queued(series: &Series<'_>, last: &Observation) -> Result<Queued, String> {
     let Some(any) = any else {
         return Err(format!("the sizes of the copies that wait ({count}) are not known yet"));
     };
-    let unassigned = last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED");
     let mut queued = Queued { sizes: (u64::MAX, 0), ..Queued::default() };
-    for copy in unassigned {
+    for copy in unassigned(last).filter(|copy| !blocked.holds(copy)) {
         let (least, most) = by_index.get(copy.index.as_str()).copied().unwrap_or(any);
         queued.copies += 1;
-        queued.least_bytes += least as f64;
+        // Of many copies the cluster explains only some. Those that it did not may have no place, either.
+        let may_stay = blocked.copies > 0 && copy.can_allocate.is_none();
+        queued.least_bytes += if may_stay { 0.0 } else { least as f64 };
         queued.most_bytes += most as f64;
         queued.sizes = (queued.sizes.0.min(least), queued.sizes.1.max(most));
     }

@@ -110,16 +110,49 @@ fn what_cannot_be_told_is_unknown() {
     unknown(&all(|look| look.health.as_mut().unwrap().delayed = Some(2)), "come back: 2");
     unknown(&green(&[look(0, 0)]), "not known yet");
     assert_eq!(all(|look| look.health.as_mut().unwrap().status = "green".into()), TimeToGreen::Now);
-    let blocked = |look: &mut Observation| {
-        look.health.as_mut().unwrap().unassigned = Some(1);
-        let blocked = WaitingCopy {
-            can_allocate: Some("no".into()),
-            explanation: Some("cluster.routing.allocation.enable is none".into()),
-            ..copy("other", "UNASSIGNED", None)
-        };
-        look.waiting = look.waiting.iter().cloned().chain([blocked]).collect();
+    unknown(
+        &all(|look| {
+            block(look);
+            look.recoveries.clear();
+        }),
+        "not before this is lifted",
+    );
+}
+
+/// A copy of another index is said to have no place.
+fn block(look: &mut Observation) {
+    *look.health.as_mut().unwrap().unassigned.as_mut().unwrap() += 1;
+    let blocked = WaitingCopy {
+        can_allocate: Some("no".into()),
+        explanation: Some("cluster.routing.allocation.enable is none".into()),
+        ..copy("other", "UNASSIGNED", None)
     };
-    unknown(&all(blocked), "not before this is lifted");
+    look.waiting = look.waiting.iter().cloned().chain([blocked]).collect();
+}
+
+/// The trap: one index with more replicas than nodes keeps a cluster yellow for good, and its recoveries come all the
+/// same.
+#[test]
+fn what_no_node_may_hold_leaves_the_time_of_the_rest() {
+    for queued in [0, 2] {
+        let plain: Vec<_> = (0..=9).map(|s| look(s, queued)).collect();
+        let mut blocked = plain.clone();
+        blocked.iter_mut().for_each(block);
+        let (soon, late, rests_on) = {
+            let found = green(&plain);
+            let (soon, late, rests_on) = within(&found);
+            (soon, late, rests_on.to_owned())
+        };
+        let found = green(&blocked);
+        let TimeToGreen::Partly { soon_s, late_s, rests_on: told } = &found else {
+            panic!("{found:?}")
+        };
+        assert_eq!(*late_s, late, "{found:?}");
+        assert!(*soon_s <= soon && *soon_s > 0.0, "{found:?}");
+        assert!(told.starts_with(&rests_on), "{told}");
+        assert!(told.contains("no node may hold the replica of other[0]"), "{told}");
+        assert!(found.words().starts_with("not by itself; the rest in "), "{}", found.words());
+    }
 }
 
 #[test]

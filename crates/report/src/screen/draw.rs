@@ -111,7 +111,9 @@ fn head(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: &str, paint: Pa
 /// When it will be green, where that is worth a word.
 fn until_green(view: &View) -> String {
     match &view.green {
-        TimeToGreen::Within { .. } => format!("  green {}", view.green.words()),
+        TimeToGreen::Within { .. } | TimeToGreen::Partly { .. } => {
+            format!("  green {}", view.green.words())
+        }
         TimeToGreen::Now | TimeToGreen::Unknown { .. } => String::new(),
     }
 }

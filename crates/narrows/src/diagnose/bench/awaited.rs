@@ -128,7 +128,7 @@ async fn said(stage: &Stage<'_>) -> anyhow::Result<Vec<Said>> {
         let came = done.max(*at) - *at;
         let within_s = match green {
             TimeToGreen::Within { soon_s, late_s, .. } => Some((*soon_s, *late_s)),
-            TimeToGreen::Now | TimeToGreen::Unknown { .. } => None,
+            TimeToGreen::Now | TimeToGreen::Partly { .. } | TimeToGreen::Unknown { .. } => None,
         };
         let said = Said { within_s, came_s: came.as_secs_f64() };
         (came >= LEFT_MIN).then_some(said)
