@@ -149,7 +149,7 @@ fn targets(last: &Observation) -> BTreeSet<&str> {
 fn verdict(finding: &Finding) -> Option<Verdict> {
     let setting = finding.lift.as_ref().and_then(|lift| lift.setting.clone());
     let is_steered =
-        setting.as_ref().is_some_and(|name| STEERED.iter().any(|(one, _)| one == name));
+        setting.as_ref().is_some_and(|name| STEERED.iter().any(|(one, ..)| one == name));
     let holds = match finding.class {
         Class::RateLimit if !is_steered => return None,
         Class::AllocationSlots if is_steered => Holds::Slots,

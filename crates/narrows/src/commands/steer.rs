@@ -117,6 +117,9 @@ fn bounds(said: &[String]) -> anyhow::Result<Bounds> {
                     format!("--max {name}: steer touches no setting of this name{hint}")
                 }
                 WrongBound::Value(what) => format!("--max {name}={value}: {what}"),
+                WrongBound::TooHigh(most) => {
+                    format!("--max {name}={value}: no release takes more than {most}; write that or less")
+                }
             })
         })?;
     }

@@ -292,6 +292,7 @@ fn what_is_asked_wrongly_is_said_before_anything_is_looked_at() {
     refused(&["steer", url, "--max", "indices.recovery.max_byte_per_sec=1mb"], &[limit]);
     refused(&["steer", url, "--max", limit], &["NAME=VALUE"]);
     refused(&["steer", url, "--max", &format!("{limit}=much")], &["400mb"]);
+    refused(&["steer", url, "--max", "indices.recovery.chunk_size=1gb"], &["more than 100mb"]);
     refused(&["steer", url, "--keep"], &["--apply"]);
     refused(&["steer", url, "--apply", "--dry-run"], &["--dry-run"]);
     refused(&["steer", url, "--guard-p99", "200ms"], &["--guard"]);

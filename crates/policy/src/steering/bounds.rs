@@ -7,18 +7,23 @@ use record::units::{parse_size, parse_throttle, show_size_setting};
 
 use super::look::{Lever, Role};
 
-/// Every setting that is ever touched. All are dynamic in the releases that have them.
-pub const STEERED: [(&str, Role); 10] = [
-    ("indices.recovery.max_bytes_per_sec", Role::Rate),
-    ("indices.recovery.max_concurrent_file_chunks", Role::Chunks),
-    ("indices.recovery.chunk_size", Role::ChunkSize),
-    ("indices.recovery.max_concurrent_operations", Role::Operations),
-    ("cluster.routing.allocation.node_concurrent_recoveries", Role::Slots),
-    ("ccr.indices.recovery.max_bytes_per_sec", Role::Rate),
-    ("ccr.indices.recovery.max_concurrent_file_chunks", Role::Chunks),
-    ("ccr.indices.recovery.chunk_size", Role::ChunkSize),
-    ("plugins.replication.follower.index.recovery.max_concurrent_file_chunks", Role::Chunks),
-    ("plugins.replication.follower.index.recovery.chunk_size", Role::ChunkSize),
+/// Every setting that is ever touched, and the highest value that any release takes; none where none is known. All are
+/// dynamic in the releases that have them.
+pub const STEERED: [(&str, Role, Option<u64>); 10] = [
+    ("indices.recovery.max_bytes_per_sec", Role::Rate, None),
+    ("indices.recovery.max_concurrent_file_chunks", Role::Chunks, Some(8)),
+    ("indices.recovery.chunk_size", Role::ChunkSize, Some(100 << 20)),
+    ("indices.recovery.max_concurrent_operations", Role::Operations, Some(OPERATIONS_MOST)),
+    ("cluster.routing.allocation.node_concurrent_recoveries", Role::Slots, None),
+    ("ccr.indices.recovery.max_bytes_per_sec", Role::Rate, None),
+    ("ccr.indices.recovery.max_concurrent_file_chunks", Role::Chunks, Some(10)),
+    ("ccr.indices.recovery.chunk_size", Role::ChunkSize, Some(1 << 30)),
+    (
+        "plugins.replication.follower.index.recovery.max_concurrent_file_chunks",
+        Role::Chunks,
+        Some(10),
+    ),
+    ("plugins.replication.follower.index.recovery.chunk_size", Role::ChunkSize, Some(1 << 30)),
 ];
 
 /// Where nobody said how far, a limiter may rise to so many times the value that was found.
@@ -49,13 +54,15 @@ pub enum WrongBound {
     Unknown(String),
     /// The setting does not take such a value. Holds what is accepted.
     Value(&'static str),
+    /// No release takes such a value of the setting. Holds the highest that one takes.
+    TooHigh(String),
 }
 
 impl Bounds {
     /// Never raise `name` above `value`.
     pub fn at_most(&mut self, name: &str, value: &str) -> Result<(), WrongBound> {
-        let Some((_, role)) = STEERED.iter().find(|(known, _)| *known == name) else {
-            let names = STEERED.map(|(name, _)| name);
+        let Some((_, role, taken)) = STEERED.iter().find(|(known, ..)| *known == name) else {
+            let names = STEERED.map(|(name, ..)| name);
             let near = did_you_mean(name, names);
             let hint = match near.is_empty() {
                 true => format!("; it touches {}", names.join(", ")),
@@ -68,6 +75,9 @@ impl Bounds {
             Role::ChunkSize => "write a size as the cluster does, for example 1mb",
             _ => "write a whole number from 1 on",
         }))?;
+        if let Some(taken) = taken.filter(|taken| most > *taken) {
+            return Err(WrongBound::TooHigh(text(*role, taken)));
+        }
         self.said.insert(name.to_owned(), most);
         Ok(())
     }
@@ -158,5 +168,21 @@ mod tests {
         let wrong = bounds.at_most("zzz", "1");
         assert!(matches!(wrong, Err(WrongBound::Unknown(hint)) if hint.contains(limit)));
         assert!(matches!(bounds.at_most(limit, "-1"), Err(WrongBound::Value(_))));
+    }
+
+    #[test]
+    fn a_bound_that_no_release_takes_is_refused_with_the_one_that_it_does() {
+        let mut bounds = Bounds::default();
+        for (name, taken, too_high) in [
+            ("indices.recovery.chunk_size", "100mb", "101mb"),
+            ("indices.recovery.max_concurrent_file_chunks", "8", "9"),
+            ("indices.recovery.max_concurrent_operations", "4", "5"),
+            ("ccr.indices.recovery.chunk_size", "1gb", "2gb"),
+        ] {
+            bounds.at_most(name, taken).unwrap();
+            let refused = bounds.at_most(name, too_high);
+            assert_eq!(refused, Err(WrongBound::TooHigh(taken.to_owned())), "{name}");
+        }
+        bounds.at_most("indices.recovery.max_bytes_per_sec", "40gb").unwrap();
     }
 }
