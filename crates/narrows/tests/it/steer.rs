@@ -121,7 +121,13 @@ fn the_lease_of_one_who_died_expires() {
     assert!(waits["why"].as_str().unwrap().contains("20261125-010000-steer-1-0badcafe"), "{waits}");
     let lease = steering.until("lease");
     assert!(lease["why"].as_str().unwrap().contains("died"), "{lease}");
-    stops_well(steering, "TERM", cluster);
+    signal(steering.child.id(), "TERM");
+    let (code, said) = steering.end();
+    let end = said.last().unwrap()["why"].as_str().unwrap();
+    let seconds = end.strip_prefix("told to stop, after ").and_then(|rest| rest.split(' ').next());
+    let seconds: f64 = seconds.unwrap().parse().unwrap();
+    assert!(code == Some(0) && seconds < 35.0, "the wait for the lease is no steering: {end}");
+    everything_is_as_it_was(cluster);
 }
 
 #[test]

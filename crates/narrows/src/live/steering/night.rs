@@ -120,10 +120,11 @@ async fn apply(
         recording.borrow_mut().note((env.now() - began).as_secs_f64() * 1e3, &entry.text())
     };
     let mut account = Account::new(&mut write_and_note);
-    let mut ending = None;
+    let (mut ending, mut steers_since) = (None, None);
     let ended = until_told(async {
         lease(env, &mut changes, &holder(&dir), asked.span, &mut account).await?;
-        let ends = asked.span.map(|span| env.now() + span);
+        let since = *steers_since.insert(env.now());
+        let ends = asked.span.map(|span| since + span);
         let mut last_ms: Option<f64> = None;
         let mut seen = |series: &Series<'_>, t_ms: f64| {
             if last_ms.is_some_and(|last_ms| t_ms - last_ms < RECORDED_EVERY_MS) {
@@ -137,6 +138,8 @@ async fn apply(
         Ok(())
     });
     let ended = ended.await;
+    // Neither the wait for the lease nor that for late changes is steering.
+    let steered = steers_since.map(|since| env.now() - since);
     let in_force = hand.steering().in_force();
     let made: Vec<String> =
         in_force.iter().map(|(name, (was, is))| format!("{name} {was} -> {is}")).collect();
@@ -154,7 +157,6 @@ async fn apply(
     } else {
         tell_left(&left);
     }
-    let took = show_seconds((env.now() - began).as_secs_f64().round());
     let helped = if made.is_empty() { "nothing".to_owned() } else { made.join(", ") };
     let put_back = if keeps && !made.is_empty() { "it stays so" } else { as_it_was(&left) };
     let why = match (&ended, &ending) {
@@ -163,7 +165,7 @@ async fn apply(
         (Ok(_), _) => "the time is over",
         (Err(_), _) => "it failed",
     };
-    let text = format!("{why}, after {took}; what helped: {helped}; {put_back}");
+    let text = format!("{why}, {}; what helped: {helped}; {put_back}", after(steered));
     account.tell(Entry::said("end", text))?;
     let t_ms = (env.now() - began).as_secs_f64() * 1e3;
     recording.into_inner().end(t_ms)?;
@@ -175,6 +177,14 @@ async fn apply(
         }
         _ => Ok(()),
     }
+}
+
+/// How long it steered, if it came to that.
+fn after(steered: Option<Duration>) -> String {
+    steered.map_or_else(
+        || "before it steered".to_owned(),
+        |steered| format!("after {}", show_seconds(steered.as_secs_f64().round())),
+    )
 }
 
 /// Of sentences that each begin with a setting, those of settings that are not named already.
@@ -239,5 +249,11 @@ mod tests {
             waiting("they", Some(Duration::from_secs(3))).ends_with("; --for counts from then")
         );
         assert!(!waiting("they", None).contains("--for"));
+    }
+
+    #[test]
+    fn who_never_had_the_lease_did_not_steer() {
+        assert_eq!(after(None), "before it steered");
+        assert_eq!(after(Some(Duration::from_millis(30_400))), "after 30.0 s");
     }
 }
