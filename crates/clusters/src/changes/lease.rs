@@ -123,9 +123,9 @@ impl Lease {
         }
     }
 
-    /// As [`BorrowedSettings::set`], as long as the lease is held: it is renewed before where it is time, and a change
-    /// that is not answered before it expires is given up, so that it is sent to no further host then. Fails with
-    /// [`Error::Leased`] if somebody else has it by now.
+    /// As [`BorrowedSettings::set`], as long as the lease is held: it is renewed before where it is time, and read where
+    /// it is not, and a change that is not answered before it expires is given up, so that it is sent to no further
+    /// host then. Fails with [`Error::Leased`] if somebody else has it by now.
     pub async fn set(
         &mut self,
         settings: &mut BorrowedSettings,
@@ -134,7 +134,22 @@ impl Lease {
         to: &str,
     ) -> Result<()> {
         self.renew_in_time(settings).await?;
-        in_time(self.env.timeout(self.left(), settings.set(name, found, to)).await)
+        let set = async {
+            self.check(settings).await?;
+            settings.set(name, found, to).await
+        };
+        in_time(self.env.timeout(self.left(), set).await)
+    }
+
+    /// Fails if somebody else has it by now. Our clock stands still while the machine sleeps: by it a lease may stand
+    /// that has expired long ago.
+    async fn check(&self, settings: &BorrowedSettings) -> Result<()> {
+        match settings.now(LEASE).await? {
+            Some(now) if holder_of(&now.value) != self.holder => {
+                Err(Error::Leased { holder: holder_of(&now.value).to_owned() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How long nobody else can have taken it.

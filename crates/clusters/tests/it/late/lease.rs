@@ -65,3 +65,17 @@ fn nothing_is_changed_where_the_lease_cannot_be_renewed_before() {
         assert_eq!(cluster.limit().0, None);
     });
 }
+
+/// A machine that sleeps has a clock that does not: by it the lease was renewed a moment ago.
+#[test]
+fn nothing_is_changed_under_another_ones_lease_however_short_the_time_seems() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = cluster.borrow();
+        let mut lease = taken(&env, &mut settings).await;
+        cluster.hold("they 1");
+        let refused = lease.set(&mut settings, LIMIT, &not_set(), "160mb").await;
+        assert!(matches!(&refused, Err(Error::Leased { holder }) if holder == "they"));
+        assert_eq!((cluster.limit().0, cluster.lease()), (None, Some(json!("they 1"))));
+    });
+}
