@@ -18,6 +18,8 @@ pub(crate) const SETTINGS: &str = "/_cluster/settings";
 /// Whoever changes a cluster for a while says so in this setting (`lease.rs`). It is given back last: as long as
 /// changes may come late, nobody else is to begin.
 pub(super) const LEASE: &str = "cluster.metadata.narrows_steerer";
+/// What a node of the field calls its cluster before it has joined one.
+const NOT_JOINED: &str = "_na_";
 /// How often settings are looked at while changes may come late.
 const LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
 
@@ -223,8 +225,12 @@ impl BorrowedSettings {
     }
 
     /// Changes a setting in the scope in which it is set; one that is not set becomes persistent. Refuses if it no
-    /// longer has the value that was `found`: someone else is changing it.
+    /// longer has the value that was `found`: someone else is changing it. Refuses another cluster than the journal's.
     pub async fn set(&mut self, name: &str, found: &Setting, to: &str) -> Result<()> {
+        // A renewal of the lease is not to wait for more than it needs.
+        if name != LEASE {
+            self.check_cluster().await?;
+        }
         let there = ClusterSettings::ask(&self.client).await?;
         let (scope, now) = match there.effective(name) {
             Some((scope, value)) => (scope, Some(value.clone())),
@@ -293,9 +299,28 @@ impl BorrowedSettings {
         done.refused.map_or(Ok(done.left.into_iter().next()), Err)
     }
 
+    /// Fails where another cluster answers by now, as behind a name or a balancer that was turned to it: what is not set
+    /// there would count as put back, and the journal would go.
+    async fn check_cluster(&self) -> Result<()> {
+        let expected = &self.journal.head().cluster_uuid;
+        let root = match self.client.get("/").await {
+            // Who may not ask for this any more has been told it before the first change.
+            Err(Error::Forbidden { .. }) => return Ok(()),
+            root => root?,
+        };
+        match root["cluster_uuid"].as_str().filter(|uuid| *uuid != NOT_JOINED) {
+            Some(found) if found != expected => {
+                Err(Error::OtherCluster { expected: expected.clone(), found: found.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Puts everything but the lease back, and what is `kept` to what it is there. Settings may be changed again
-    /// afterwards; where they are not, [`BorrowedSettings::settle`] comes next.
+    /// afterwards; where they are not, [`BorrowedSettings::settle`] comes next. Refuses another cluster than the
+    /// journal's.
     pub async fn put_back(&self, kept: &Kept) -> Result<PutBack> {
+        self.check_cluster().await?;
         put_back(&self.client, &self.journal, kept).await
     }
 

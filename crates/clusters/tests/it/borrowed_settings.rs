@@ -123,3 +123,20 @@ fn a_lease_that_somebody_removed_is_taken_again() {
         assert_eq!(cluster.settings(), BTreeMap::new());
     });
 }
+
+/// A name, or a balancer, that was turned to another cluster meanwhile.
+#[test]
+fn another_cluster_at_the_same_address_is_left_alone_and_the_journal_stays() {
+    world::real_world::run(1, async |env| {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = borrow(&cluster);
+        settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
+        cluster.manager.borrow_mut().set.clear();
+        cluster.manager.borrow_mut().is_another = true;
+        let raised = settings.set(LIMIT, &not_set(), "160mb").await;
+        assert!(matches!(raised, Err(Error::OtherCluster { .. })), "{raised:?}");
+        let ended = settings.end().await;
+        assert!(matches!(ended, Err(Error::OtherCluster { .. })), "{ended:?}");
+        assert!(cluster.journal().exists() && cluster.settings().is_empty());
+    });
+}

@@ -49,6 +49,8 @@ pub struct Manager {
     /// Whether the next change is made and answered late; whether it is made at once.
     pub is_late: Option<bool>,
     pub is_odd: bool,
+    /// Whether it is the manager of another cluster by now.
+    pub is_another: bool,
     /// Whether it never has time for what is not urgent.
     pub is_busy: bool,
     /// Whether nothing is answered at all.
@@ -96,7 +98,8 @@ async fn answer(manager: Shared, request: Request<Incoming>) -> (u16, Value) {
     let asked = match (method.as_str(), path.as_str()) {
         ("GET", "/") => {
             let version = json!({ "number": "7.10.2" });
-            return (200, json!({ "cluster_uuid": UUID, "version": version }));
+            let uuid = if manager.borrow().is_another { "another" } else { UUID };
+            return (200, json!({ "cluster_uuid": uuid, "version": version }));
         }
         ("GET", "/_nodes") => return (200, json!({ "nodes": {} })),
         ("GET", "/_cluster/health") => {
