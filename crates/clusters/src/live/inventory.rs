@@ -17,6 +17,8 @@ const NODES: &str = "/_nodes/os?filter_path=nodes.*.name,nodes.*.roles,nodes.*.a
 const MANAGER: &str = "/_nodes/_master/os?filter_path=nodes.*.name";
 const COPIES: &str =
     "/_cat/shards?format=json&bytes=b&h=index,shard,prirep,state,docs,store,node,segments.count";
+/// Where nodes are called alike, only their ids say which of them has a copy. Nearly nowhere they are, and ids are long.
+const IDS_TOO: &str = ",id";
 const SEGMENTS: &str = "/_segments?filter_path=indices.*.shards.*.routing.primary,\
     indices.*.shards.*.segments.*.size_in_bytes,indices.*.shards.*.segments.*.committed";
 /// Segments and leases are asked for where there are no more copies than this: each segment of each takes some hundred
@@ -46,6 +48,7 @@ const BETWEEN: Duration = Duration::from_secs(2);
 pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inventory> {
     let mut gaps = Vec::new();
     let mut nodes = parse::inventory_nodes(&client.get(NODES).await?);
+    let are_alike = parse::tell_apart(&mut nodes);
     let before = (client.now(), ask(client, COUNTERS, &mut gaps).await?);
     let disks = before.1.as_ref().map(parse::disks).unwrap_or_default();
     nodes.iter_mut().for_each(|node| node.disk_bytes = disks.get(&node.id).copied());
@@ -57,7 +60,9 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
             .iter_mut()
             .for_each(|node| node.manages = managers.iter().any(|one| one.id == node.id));
     }
-    let mut copies = parse::inventory_copies(&client.get(COPIES).await?);
+    let more = if are_alike { IDS_TOO } else { "" };
+    let copies = client.get(&format!("{COPIES}{more}")).await?;
+    let mut copies = parse::inventory_copies(&copies, &nodes);
     let indices = ask(client, INDICES, &mut gaps).await?;
     let indices = indices.as_ref().map(parse::index_settings).unwrap_or_default();
     let is_hidden = |own: &BTreeMap<String, String>| {

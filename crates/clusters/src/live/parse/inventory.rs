@@ -38,8 +38,28 @@ fn node(id: &str, value: &Value) -> InventoryNode {
     }
 }
 
-/// Every copy of an answer, by index and shard, the primary first.
-pub(crate) fn inventory_copies(answer: &Value) -> Vec<InventoryCopy> {
+/// Adds their ids to the names of nodes that are called alike, as two on one host are by default; whether some are.
+pub(crate) fn tell_apart(nodes: &mut [InventoryNode]) -> bool {
+    let alike = nodes.chunk_by_mut(|a, b| a.name == b.name).filter(|alike| alike.len() > 1);
+    let mut found = false;
+    for node in alike.flatten() {
+        node.name = format!("{}-{}", node.name, node.id);
+        found = true;
+    }
+    found
+}
+
+/// Every copy of an answer, by index and shard, the primary first. Where it tells the ids of nodes, copies are on the
+/// nodes that have these, whatever they are called.
+pub(crate) fn inventory_copies(answer: &Value, nodes: &[InventoryNode]) -> Vec<InventoryCopy> {
+    let names: BTreeMap<&str, &str> =
+        nodes.iter().map(|node| (node.id.as_str(), node.name.as_str())).collect();
+    let copy = |row: &Value| {
+        let by_id = row.get("id").and_then(Value::as_str).and_then(|id| names.get(id));
+        let mut copy = copy(row)?;
+        copy.node = by_id.map(|name| (*name).to_owned()).or(copy.node);
+        Some(copy)
+    };
     let mut all: Vec<InventoryCopy> = elements(Some(answer)).filter_map(copy).collect();
     all.sort_by(|a, b| {
         (&a.index, a.shard, !a.primary, &a.node).cmp(&(&b.index, b.shard, !b.primary, &b.node))
@@ -164,7 +184,7 @@ mod tests {
     #[test]
     fn reads_copies_and_those_that_have_no_place() {
         let answer = serde_json::from_str(include_str!("samples/inventory_shards.json")).unwrap();
-        let found = inventory_copies(&answer);
+        let found = inventory_copies(&answer, &[]);
         assert_eq!(found.len(), 5);
         let first = &found[0];
         assert_eq!(
@@ -179,6 +199,31 @@ mod tests {
         assert_eq!(moving.node.as_deref(), Some("os-1"));
         let homeless = found.iter().find(|copy| copy.state == "UNASSIGNED").unwrap();
         assert_eq!((&homeless.node, homeless.bytes), (&None, None));
+    }
+
+    /// Elasticsearch calls a node as its host where nobody names it.
+    #[test]
+    fn nodes_that_are_called_alike_are_told_apart_by_their_ids() {
+        let node = |name: &str| json!({"name": name, "roles": ["data"]});
+        let answer = json!({"nodes": {"x1": node("host"), "x2": node("host"), "y": node("other")}});
+        let mut nodes = inventory_nodes(&answer);
+        assert!(tell_apart(&mut nodes) && !tell_apart(&mut nodes));
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["host-x1", "host-x2", "other"]);
+        let copy = |prirep: &str, id: Option<&str>, node: Option<&str>| {
+            let state = if id.is_some() { "STARTED" } else { "UNASSIGNED" };
+            json!({"index": "a", "shard": "0", "prirep": prirep, "state": state, "node": node, "id": id})
+        };
+        let rows = json!([
+            copy("p", Some("x2"), Some("host -> 10.0.0.2 y other")),
+            copy("r", Some("x1"), Some("host")),
+            copy("r", None, None),
+        ]);
+        let copies = inventory_copies(&rows, &nodes);
+        let mut places: Vec<Option<&str>> =
+            copies.iter().map(|copy| copy.node.as_deref()).collect();
+        places.sort_unstable();
+        assert_eq!(places, [None, Some("host-x1"), Some("host-x2")]);
     }
 
     #[test]

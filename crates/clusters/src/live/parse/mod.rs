@@ -22,7 +22,7 @@ pub(crate) use followers::{
 };
 pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{
-    committed, disks, index_settings, inventory_copies, inventory_nodes, lease_lags,
+    committed, disks, index_settings, inventory_copies, inventory_nodes, lease_lags, tell_apart,
 };
 pub use leaves::{Leaf, Leaves, Take};
 pub(crate) use node_times::{NodeTimes, node_times};
@@ -203,7 +203,7 @@ mod tests {
         let _ = (ccr(value), replication(value), cores(value), names(value));
         let _ = (ccr_paused(value), replication_stopped(value), replicated(value));
         let _ = (replication_status("logs", value), disks(value), node_times(value));
-        let _ = (inventory_nodes(value), inventory_copies(value), index_settings(value));
+        let _ = (inventory_nodes(value), inventory_copies(value, &[]), index_settings(value));
         let _ = (committed(value), lease_lags(value), indexed_documents(value));
         let rates = rates_between(value, value, std::time::Duration::ZERO);
         let _ = (highest(rates), highest(rates_of_recoveries(value)));
