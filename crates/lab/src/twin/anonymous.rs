@@ -7,6 +7,7 @@ use record::names::matches;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::filters::{OR, TIER_PREFERENCE, is_by_attribute, is_filter, names, value_of};
+use super::indices::{REMOTE_STORE, STORE_TYPE};
 
 /// A name in place of another: of the same kind, the same for the same name and salt.
 pub fn anonymous_name(kind: &str, name: &str, salt: u64) -> String {
@@ -60,6 +61,8 @@ pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
                 "index.priority",
                 "index.unassigned.node_left.delayed_timeout",
                 "index.auto_expand_replicas",
+                STORE_TYPE,
+                REMOTE_STORE,
                 TIER_PREFERENCE,
             ];
             let one = |(name, value): (String, String)| match is_filter(&name) {

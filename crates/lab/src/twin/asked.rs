@@ -226,7 +226,7 @@ pub fn trials(plan: &mut TwinPlan) {
     if let Ok(rate) = parse_size(&rate)
         && rate > 0
     {
-        trials.push((RATE, show_size_setting(rate * 4)));
+        trials.push((RATE, show_size_setting(rate.saturating_mul(4))));
     }
     trials.push((SLOTS, (number(SLOTS, SLOTS_WITHOUT) * 2).to_string()));
     let chunks = number(CHUNKS, CHUNKS_WITHOUT);

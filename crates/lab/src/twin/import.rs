@@ -95,7 +95,7 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
         }
         if let Some((total, free)) = node.disk_bytes {
             row.insert("disk".to_owned(), show_size_setting(total).into());
-            row.insert("disk_free".to_owned(), show_size_setting(free).into());
+            row.insert("disk_free".to_owned(), show_size_setting(free.min(total)).into());
         }
         Value::Table(row)
     };

@@ -15,6 +15,10 @@ const DELAY_OF_THE_FIELD: &str = "1m";
 const EXPANDS: &str = "index.auto_expand_replicas";
 /// More copies of a shard than an index of a twin has.
 const COPIES_MAX: usize = 11;
+/// The store of an index that was mounted from a snapshot, `snapshot` in Elasticsearch and `remote_snapshot` in
+/// OpenSearch; and whether one keeps its files in a repository, in OpenSearch.
+pub(super) const STORE_TYPE: &str = "index.store.type";
+pub(super) const REMOTE_STORE: &str = "index.remote_store.enabled";
 /// Where the first primaries of an index that was shrunk from another had to be.
 const INITIAL_RECOVERY: &str = "index.routing.allocation.initial_recovery._id";
 /// What limits of allocation are where they limit nothing.
@@ -31,7 +35,7 @@ pub(super) fn indices(
     for copy in &seen.copies {
         by_index.entry(&copy.index).or_default().entry(copy.shard).or_default().push(copy);
     }
-    let (mut found, mut red, mut assumed, mut empty) = (Vec::new(), 0, 0, 0);
+    let (mut found, mut red, mut assumed, mut empty, mut fetched) = (Vec::new(), 0, 0, 0, 0);
     for (name, shards) in by_index {
         let copies = shards.values().map(Vec::len).max().unwrap_or(1);
         // The field gives it fewer copies where there are fewer nodes: none of them waits for a place.
@@ -66,6 +70,7 @@ pub(super) fn indices(
         if rows.is_empty() {
             continue;
         }
+        fetched += usize::from(seen.indices.get(name).is_some_and(is_fetched));
         let mut index = Table::new();
         index.insert("name".to_owned(), name.into());
         index.insert("replicas".to_owned(), i64::try_from(copies - 1).unwrap_or(0).into());
@@ -86,7 +91,23 @@ pub(super) fn indices(
         left_out
             .push(format!("the sizes of {empty}, which are not known: empty copies are assumed"));
     }
+    if fetched > 0 {
+        let indices = match fetched {
+            1 => "1 index".to_owned(),
+            more => format!("{more} indices"),
+        };
+        left_out.push(format!(
+            "that new copies of {indices} fetch their files from a repository ({STORE_TYPE}, {REMOTE_STORE}): in the \
+             twin they copy them from their primaries"
+        ));
+    }
     found
+}
+
+/// Whether new copies of an index with these settings take their files from a repository.
+fn is_fetched(own: &BTreeMap<String, String>) -> bool {
+    let is_mounted = own.get(STORE_TYPE).is_some_and(|store| store.ends_with("snapshot"));
+    is_mounted || own.get(REMOTE_STORE).is_some_and(|enabled| enabled == "true")
 }
 
 fn index_settings(
@@ -193,6 +214,32 @@ mod tests {
         };
         assert_eq!(of(&seen, "b"), 1, "shards of a node are not limited");
         of(&twin::anonymous(&seen, 7), &twin::anonymous_name("node", "b", 7));
+    }
+
+    #[test]
+    fn copies_that_come_from_a_repository_are_told() {
+        let told = |name: &str, value: &str| {
+            let mut seen = seen();
+            let own = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            seen.indices.insert(seen.copies[0].index.clone(), own);
+            [seen.clone(), twin::anonymous(&seen, 7)].map(|seen| {
+                let left_out = import(&seen, &Given::default()).unwrap().left_out;
+                left_out.iter().any(|one| one.starts_with("that new copies of 1 index fetch"))
+            })
+        };
+        assert_eq!(told(STORE_TYPE, "snapshot"), [true; 2]);
+        assert_eq!(told(STORE_TYPE, "remote_snapshot"), [true; 2]);
+        assert_eq!(told(REMOTE_STORE, "true"), [true; 2]);
+        assert_eq!(told(STORE_TYPE, "hybridfs"), [false; 2]);
+    }
+
+    /// As where a quota bounds what is there and not what is free.
+    #[test]
+    fn a_disk_with_more_free_than_there_is_has_all_of_it_free() {
+        let mut seen = seen();
+        seen.nodes[0].disk_bytes = Some((100, 9_223_372_036_853_727_232));
+        let (plan, _) = asked(&seen, &Given::default(), "a");
+        assert_eq!(resolved(&plan).twin.unwrap().nodes[0].disk, Some((100, 100)));
     }
 
     #[test]
