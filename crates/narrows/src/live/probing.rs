@@ -4,9 +4,12 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use clusters::live::{Depth, LiveClient};
-use clusters::{BorrowedSettings, ClusterIdentity, Error, Kept, restore_command};
+use clusters::{
+    BorrowedSettings, ClusterIdentity, Error, Kept, LEASE_EXPIRES, Lease, Leased, restore_command,
+};
 use insight::diagnosis::Diagnosis;
-use insight::diagnosis::probe::{self, Prober, Step};
+use insight::diagnosis::probe::{self, Probe, Prober, Step};
+use record::units::show_seconds;
 use world::Env;
 
 use super::{
@@ -44,8 +47,12 @@ pub(crate) async fn probe(
     let dir = recording.dir();
     let restore = restore_command(&dir, client.client.options());
     let mut borrowed = client.borrow(&dir.join(lab::JOURNALS[0]))?;
-    let mut prober = Prober::new(probes, 0.0);
-    let work = work(looking, &mut prober, &mut borrowed, probing.aloud);
+    let mut prober = Prober::new(probes.clone(), 0.0);
+    let holder = recording.holder();
+    let work = async {
+        let lease = lease(env, looking, (&probes[..], &mut prober), &mut borrowed, &holder).await?;
+        work(looking, &mut prober, &mut borrowed, lease, probing.aloud).await
+    };
     let ended = until_told(work).await;
     let nothing = Kept::new();
     let done = patiently(env, &restore, async || borrowed.put_back(&nothing).await).await?;
@@ -78,7 +85,7 @@ pub(crate) async fn probe_unrecorded(
     }
     let mut borrowed = changer(env, urls, connect).await?.borrow(journal)?;
     let mut prober = Prober::new(probes, 0.0);
-    let worked = work(looking, &mut prober, &mut borrowed, false).await;
+    let worked = work(looking, &mut prober, &mut borrowed, None, false).await;
     borrowed.end().await?;
     worked?;
     probe::apply(diagnosis, prober.into_results(), &looking.series());
@@ -118,10 +125,55 @@ fn record(looking: &Looking, probing: &Probing<'_>) -> anyhow::Result<Recording>
     Ok(recording)
 }
 
+/// Takes the lease of whoever steers: a probe beneath a hand would be somebody else's change to it, at which it stops,
+/// and would put back afterwards what the hand has raised. Where another one has it and lives, nothing is probed. None
+/// where the cluster keeps none.
+async fn lease(
+    env: &Env,
+    looking: &mut Looking,
+    (probes, prober): (&[Probe], &mut Prober),
+    borrowed: &mut BorrowedSettings,
+    holder: &str,
+) -> anyhow::Result<Option<Lease>> {
+    let mut has_waited = false;
+    let tell = |other: &str| {
+        has_waited = true;
+        let expires = show_seconds(LEASE_EXPIRES.as_secs_f64());
+        say!("narrows: {other} steers this cluster; whether it lives will show within {expires}");
+    };
+    let lease = match Lease::take(env, borrowed, holder, tell).await {
+        Ok(Leased::Ours(lease, _)) => Some(lease),
+        Ok(Leased::NotKept(_)) => None,
+        Err(error) if is_told(&error) => {
+            prober.give_up(&error.to_string());
+            return Ok(None);
+        }
+        Err(error) => return Err(usage(&error)),
+    };
+    if has_waited {
+        // What was seen before is too old to be compared with.
+        *prober = Prober::new(probes.to_vec(), looking.look(Depth::Full).await?);
+    }
+    Ok(lease)
+}
+
+/// Whether it is said of the probes that they were given up: what looking showed is told all the same.
+fn is_told(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::ChangedMeanwhile { .. }
+            | Error::Leased { .. }
+            | Error::Refused { .. }
+            | Error::Unauthorized { .. }
+            | Error::Forbidden { .. }
+    )
+}
+
 async fn work(
     looking: &mut Looking,
     prober: &mut Prober,
     borrowed: &mut BorrowedSettings,
+    mut lease: Option<Lease>,
     aloud: bool,
 ) -> anyhow::Result<()> {
     let tell = |text: String| {
@@ -132,20 +184,26 @@ async fn work(
     loop {
         looking.pause().await;
         let now_ms = looking.look(Depth::Full).await?;
+        // Where it fails otherwise, that is tried again before the next change at the latest.
+        if let Some(lease) = &mut lease
+            && let Err(error @ Error::Leased { .. }) = lease.renew_in_time(borrowed).await
+        {
+            prober.give_up(&error.to_string());
+        }
         match prober.next(now_ms, &looking.series()) {
             Step::Look => {}
             Step::Done => return Ok(()),
             Step::Set(probe) => {
                 tell(format!("{}: {} for some seconds", probe.setting, probe.to));
-                match borrowed.set(&probe.setting, &probe.found, &probe.to).await {
+                let set = match &mut lease {
+                    Some(lease) => {
+                        lease.set(borrowed, &probe.setting, &probe.found, &probe.to).await
+                    }
+                    None => borrowed.set(&probe.setting, &probe.found, &probe.to).await,
+                };
+                match set {
                     Ok(()) => {}
-                    // What looking showed is told all the same.
-                    Err(
-                        error @ (Error::ChangedMeanwhile { .. }
-                        | Error::Refused { .. }
-                        | Error::Unauthorized { .. }
-                        | Error::Forbidden { .. }),
-                    ) => prober.give_up(&error.to_string()),
+                    Err(error) if is_told(&error) => prober.give_up(&error.to_string()),
                     Err(error) => return Err(usage(&error)),
                 }
             }
@@ -165,40 +223,83 @@ async fn work(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
     use std::time::Duration;
 
     use insight::diagnosis::diagnose;
     use insight::diagnosis::probe::Reading;
     use rest::RestRequest;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::live::connect;
     use crate::live::fake_node::serve_refusing;
+
+    /// What a cluster answers in which a recovery goes on at 9 MB/s for so long.
+    fn recovers(asked: &RestRequest, ms: u64) -> Value {
+        let size = json!({ "total_in_bytes": 50_000_000_000_u64, "recovered_in_bytes": ms * 9000 });
+        let recovery = json!({
+            "id": 0, "type": "PEER", "stage": "INDEX", "start_time_in_millis": 1,
+            "total_time_in_millis": ms, "source": { "name": "a" }, "target": { "name": "b" },
+            "index": { "size": size },
+        });
+        match asked.path.split('?').next() {
+            Some("/_recovery") => json!({ "logs": { "shards": [recovery] } }),
+            Some("/_cluster/settings") => json!({ "persistent": {}, "transient": {} }),
+            _ => json!({
+                "cluster_name": "c", "cluster_uuid": "u", "status": "yellow", "number_of_nodes": 0,
+                "initializing_shards": 1, "relocating_shards": 0, "unassigned_shards": 0,
+                "version": { "number": "2.19.1", "distribution": "opensearch" },
+            }),
+        }
+    }
+
+    /// The trap: a hand stops at what it takes for somebody else's change, and the probe puts back what it had raised.
+    #[test]
+    fn beneath_a_hand_that_lives_nothing_is_probed() {
+        world::virtual_world::run(1, async |env| {
+            let (clock, began) = (env.clone(), env.now());
+            let changes = Rc::new(Cell::new(0));
+            let sent = changes.clone();
+            let answer = move |asked: &RestRequest| {
+                let ms = (clock.now() - began).as_millis() as u64 + 1000;
+                sent.set(sent.get() + u32::from(asked.method == "PUT"));
+                let held = json!({ "cluster.metadata.narrows_steerer": format!("they {ms}") });
+                let body = match asked.path.starts_with("/_cluster/settings") {
+                    true => json!({ "persistent": held, "transient": {} }),
+                    false => recovers(asked, ms),
+                };
+                Some((200, body.to_string()))
+            };
+            let (url, _node) = serve_refusing(&env, answer).await;
+            let (urls, args) = ([url], ConnectArgs::default());
+            let sampler = connect(&env, &urls, &args).await.unwrap();
+            let mut looking = Looking::new(sampler, Duration::from_secs(1));
+            looking.look_for(Duration::from_secs(10)).await.unwrap();
+            let probes = probe::plan(&looking.series(), &diagnose(&looking.series()));
+            let dir = tempfile::tempdir().unwrap();
+            let journal = dir.path().join("changes.jsonl");
+            let mut borrowed = changer(&env, &urls, &args).await.unwrap().borrow(&journal).unwrap();
+            let mut prober = Prober::new(probes.clone(), 0.0);
+            let both = (&probes[..], &mut prober);
+            let taken = lease(&env, &mut looking, both, &mut borrowed, "we").await.unwrap();
+            assert!(taken.is_none() && changes.get() == 0);
+            let results = prober.into_results();
+            let given_up = |reading: &Reading| matches!(reading, Reading::GivenUp(why) if why.contains("they steers"));
+            assert!(!results.is_empty(), "there was something to probe");
+            assert!(results.iter().all(|one| given_up(&one.reading)), "{results:#?}");
+        });
+    }
 
     #[test]
     fn where_a_change_is_refused_what_looking_showed_stays() {
         for (status, word) in [(400, "must be <= 5"), (403, "forbidden")] {
             world::virtual_world::run(1, async move |env| {
                 let (clock, began) = (env.clone(), env.now());
-                // A recovery at 9 MB/s.
                 let answer = move |asked: &RestRequest| {
                     let ms = (clock.now() - began).as_millis() as u64 + 1000;
-                    let size = json!({ "total_in_bytes": 50_000_000_000_u64, "recovered_in_bytes": ms * 9000 });
-                    let recovery = json!({
-                        "id": 0, "type": "PEER", "stage": "INDEX", "start_time_in_millis": 1,
-                        "total_time_in_millis": ms, "source": { "name": "a" }, "target": { "name": "b" },
-                        "index": { "size": size },
-                    });
-                    let body = match asked.path.split('?').next() {
-                        Some("/_recovery") => json!({ "logs": { "shards": [recovery] } }),
-                        Some("/_cluster/settings") => json!({ "persistent": {}, "transient": {} }),
-                        _ => json!({
-                            "cluster_name": "c", "cluster_uuid": "u", "status": "yellow", "number_of_nodes": 0,
-                            "initializing_shards": 1, "relocating_shards": 0, "unassigned_shards": 0,
-                            "version": { "number": "2.19.1", "distribution": "opensearch" },
-                        }),
-                    };
+                    let body = recovers(asked, ms);
                     let refused =
                         json!({ "error": { "type": "refused", "reason": "must be <= 5" } });
                     Some(match asked.method == "PUT" {

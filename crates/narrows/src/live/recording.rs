@@ -67,6 +67,17 @@ impl Recording {
         self.writer.dir().to_owned()
     }
 
+    /// How whoever changes the cluster meanwhile is called in its lease, a name unlike any other: the run, and a number
+    /// that was drawn.
+    pub(crate) fn holder(&self) -> String {
+        let run = self.writer.dir().file_name();
+        let run = run.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut drawn = [0; 4];
+        // Without it the name of the run and the process will do.
+        let _ = getrandom::fill(&mut drawn);
+        format!("{run}-{}-{:08x}", std::process::id(), u32::from_ne_bytes(drawn))
+    }
+
     /// Appends a look, and what charts draw of it. `series` ends with it.
     pub(crate) fn look(
         &mut self,

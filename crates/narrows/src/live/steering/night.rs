@@ -104,7 +104,7 @@ async fn apply(
     let hosts: Vec<String> = client.hosts().iter().map(ToString::to_string).collect();
     let first = hand.first_look().await?;
     let recording = Recording::create(runs, "steer", &hosts.join(","), &first)?;
-    let dir = recording.dir();
+    let (dir, holder) = (recording.dir(), recording.holder());
     let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &uuid, hosts)?;
     let restore = restore_command(&dir, client.options());
     let mut changes = Changes::new(BorrowedSettings::new(client, journal));
@@ -122,7 +122,7 @@ async fn apply(
     let mut account = Account::new(&mut write_and_note);
     let (mut ending, mut steers_since) = (None, None);
     let ended = until_told(async {
-        lease(env, &mut changes, &holder(&dir), asked.span, &mut account).await?;
+        lease(env, &mut changes, &holder, asked.span, &mut account).await?;
         let since = *steers_since.insert(env.now());
         let ends = asked.span.map(|span| since + span);
         let mut last_ms: Option<f64> = None;
@@ -228,15 +228,6 @@ fn waiting(other: &str, span: Option<Duration>) -> String {
     let expires = show_seconds(LEASE_EXPIRES.as_secs_f64());
     let counts = if span.is_some() { "; --for counts from then" } else { "" };
     format!("{other} steers this cluster; whether it lives will show within {expires}{counts}")
-}
-
-/// A name unlike any other: the run, and a number that was drawn.
-fn holder(dir: &Path) -> String {
-    let run = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut drawn = [0; 4];
-    // Without it the name of the run and the process will do.
-    let _ = getrandom::fill(&mut drawn);
-    format!("{run}-{}-{:08x}", std::process::id(), u32::from_ne_bytes(drawn))
 }
 
 #[cfg(test)]
