@@ -17,8 +17,8 @@ mod topology;
 pub use asker::Asker;
 pub use changes::{
     BorrowedSettings, Change, ClusterIdentity, Head, Journal, Kept, LEASE_EXPIRES, LEASE_RENEWED,
-    Lease, Leased, LiveCluster, PUT_BACK_PATIENCE, PutBack, SettingValue, Unsettled, follow_api,
-    index_of_run, late_wait_sentence, restore, restore_command,
+    Lease, Leased, LiveCluster, PUT_BACK_PATIENCE, PutBack, SettingValue, Unsettled,
+    check_nobody_steers, follow_api, index_of_run, late_wait_sentence, restore, restore_command,
 };
 pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;

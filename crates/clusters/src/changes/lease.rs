@@ -15,7 +15,9 @@ use std::time::Duration;
 use record::observation::{Scope, Setting};
 use world::{Elapsed, Env, Time};
 
-use super::settings::{BorrowedSettings, LEASE, SETTINGS};
+use super::journal::Journal;
+use super::settings::{BorrowedSettings, ClusterSettings, LEASE, SETTINGS};
+use crate::live::LiveClient;
 use crate::{Error, Result};
 
 /// How often the lease is renewed.
@@ -168,6 +170,34 @@ impl Lease {
 
     fn value(&self) -> String {
         format!("{} {}", self.holder, self.count)
+    }
+}
+
+/// Before the settings in the journal of a run that died are put back: waits to see whether another holder lives, where
+/// there is a lease of one, and says so to `tell`. Fails with [`Error::Leased`] if it does. What it found is what that
+/// run had set, and it goes back there at its end, when the journal would be gone.
+pub async fn check_nobody_steers(
+    client: &LiveClient,
+    journal: &Journal,
+    tell: impl FnOnce(&str),
+) -> Result<()> {
+    if !journal.has_changed(|name| name != LEASE) {
+        return Ok(());
+    }
+    let held = async || -> Result<Option<String>> {
+        let there = ClusterSettings::ask(client).await?;
+        let held = there.effective(LEASE);
+        let is_others = |(scope, value): &(Scope, &String)| {
+            !journal.has_set(*scope, LEASE, Some(value.as_str()))
+        };
+        Ok(held.filter(is_others).map(|(_, value)| value.clone()))
+    };
+    let Some(found) = held().await? else { return Ok(()) };
+    tell(holder_of(&found));
+    client.sleep_until(client.now() + EXPIRES).await;
+    match held().await? {
+        Some(now) if now != found => Err(Error::Leased { holder: holder_of(&now).to_owned() }),
+        _ => Ok(()),
     }
 }
 

@@ -26,7 +26,9 @@ pub use change::{Change, Kept, SettingValue};
 pub use index_names::index_of_run;
 pub use journal::{Head, Journal};
 pub use late::late_wait_sentence;
-pub use lease::{EXPIRES as LEASE_EXPIRES, Lease, Leased, RENEWED as LEASE_RENEWED};
+pub use lease::{
+    EXPIRES as LEASE_EXPIRES, Lease, Leased, RENEWED as LEASE_RENEWED, check_nobody_steers,
+};
 pub use live_cluster::{
     ClusterIdentity, LiveCluster, PUT_BACK_PATIENCE, Unsettled, follow_api, restore,
     restore_command,

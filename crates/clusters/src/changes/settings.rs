@@ -70,7 +70,7 @@ impl ClusterSettings {
     }
 
     /// The scope and the value of a setting that count: a transient value hides a persistent one.
-    fn effective(&self, name: &str) -> Option<(Scope, &String)> {
+    pub(super) fn effective(&self, name: &str) -> Option<(Scope, &String)> {
         let at = |scope| self.at(scope).get(name).map(|value| (scope, value));
         at(Scope::Transient).or_else(|| at(Scope::Persistent))
     }

@@ -14,7 +14,7 @@ use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
 use clusters::{
     BorrowedSettings, Change, ClusterIdentity, ClusterSpec, Clusters, Credentials, Error,
     FollowApi, Head, Journal, Kept, LEASE_EXPIRES, LEASE_RENEWED, Lease, Leased, LiveCluster,
-    LiveClusters, TopologySpec, restore, restore_command,
+    LiveClusters, TopologySpec, check_nobody_steers, restore, restore_command,
 };
 use futures_util::future::join;
 use record::observation::{Scope, Setting};

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clusters::live::{Address, LiveClient};
-use clusters::{Credentials, Journal, Unsettled, restore_command};
+use clusters::{
+    Credentials, Journal, LEASE_EXPIRES, Unsettled, check_nobody_steers, restore_command,
+};
 use futures_util::future::join_all;
 use record::units::show_seconds;
 use world::Env;
@@ -109,7 +111,15 @@ async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<Restore
         show_seconds(timeout.as_secs_f64())
     );
     let again = restore_command(path.parent().unwrap_or(path), client.options());
-    let unsettled = unless_told(&again, clusters::restore(&client, journal)).await?;
+    let tell = |other: &str| {
+        let expires = show_seconds(LEASE_EXPIRES.as_secs_f64());
+        say!("narrows: {other} steers that cluster; whether it lives will show within {expires}");
+    };
+    let restored = async {
+        check_nobody_steers(&client, &journal, tell).await?;
+        clusters::restore(&client, journal).await
+    };
+    let unsettled = unless_told(&again, restored).await?;
     Ok(Restored { client, hosts, again, unsettled })
 }
 

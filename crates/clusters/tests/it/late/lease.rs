@@ -79,3 +79,31 @@ fn nothing_is_changed_under_another_ones_lease_however_short_the_time_seems() {
         assert_eq!((cluster.limit().0, cluster.lease()), (None, Some(json!("they 1"))));
     });
 }
+
+/// The trap: whoever took over from a run that was killed found what that had set, and goes back to it.
+#[test]
+fn a_killed_run_is_not_put_back_beneath_another_one_that_steers() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut settings = cluster.borrow();
+        taken(&env, &mut settings).await;
+        settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
+        drop(settings);
+        let (client, journal) = (cluster.client(), Journal::open(&cluster.path()).unwrap());
+        let began = env.now();
+        let told = RefCell::new(Vec::new());
+        let tell = |holder: &str| told.borrow_mut().push(holder.to_owned());
+        check_nobody_steers(&client, &journal, tell).await.unwrap();
+        assert!(env.now() - began < NO_TIME && told.borrow().is_empty(), "the lease is its own");
+        cluster.hold("they 1");
+        let renews = async {
+            env.sleep(LEASE_RENEWED).await;
+            cluster.hold("they 2");
+        };
+        let (checked, ()) = join(check_nobody_steers(&client, &journal, tell), renews).await;
+        assert!(matches!(&checked, Err(Error::Leased { holder }) if holder == "they"));
+        assert_eq!(*told.borrow(), ["they"]);
+        // Nobody renews it any more.
+        check_nobody_steers(&client, &journal, tell).await.unwrap();
+    });
+}

@@ -213,8 +213,8 @@ async fn lease(
     let text = match taken.map_err(|error| usage(&error))? {
         Taken::Ours => return Ok(()),
         Taken::OfOneWhoDied(other) => format!(
-            "{other} steered this cluster and died: what it changed counts as found here; `narrows restore` where it ran \
-             puts that back"
+            "{other} steered this cluster and died: what it changed counts as found here; once this one has ended, \
+             `narrows restore` where it ran puts that back"
         ),
         Taken::NotKept(why) => format!(
             "the cluster keeps none ({why}), so that nothing hinders another one from steering it as well: see that \
