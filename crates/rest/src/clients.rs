@@ -1,4 +1,5 @@
-//! The connections of clients over HTTP: how many a node has at once, and how long it waits for each.
+//! The connections of clients over HTTP: how many a node has at once, how long it waits for each, and what their
+//! requests' lines may be written with.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -8,8 +9,9 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
+use percent_encoding::percent_encode_byte;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use world::{Env, Task, Time};
@@ -241,15 +243,47 @@ async fn watch_over(env: Env, limits: Limits, open: Weak<Open>) {
     }
 }
 
-/// A stream that tells the watch what comes and goes.
+/// Bytes in the line of a request that the HTTP library refuses and the field takes.
+const UNESCAPED: &[u8] = b"\"<>`";
+/// So much is looked at once while a line has not ended.
+const PIECE_BYTES: usize = 4096;
+
+/// A piece of a request's line, percent-encoded where the HTTP library wants that, with what stands behind the line;
+/// and whether the line goes on.
+fn encoded(piece: &[u8]) -> (Vec<u8>, bool) {
+    let end = piece.iter().position(|byte| *byte == b'\n').unwrap_or(piece.len());
+    let (line, behind) = piece.split_at(end);
+    let mut all = Vec::with_capacity(piece.len());
+    for byte in line {
+        match UNESCAPED.contains(byte) {
+            true => all.extend_from_slice(percent_encode_byte(*byte).as_bytes()),
+            false => all.push(*byte),
+        }
+    }
+    all.extend_from_slice(behind);
+    (all, behind.is_empty())
+}
+
+/// Whether a request begins here, and not the rest of a head whose beginning was sent ahead.
+fn begins(piece: &[u8]) -> bool {
+    let method = piece.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+    method > 0 && piece[method..].starts_with(b" /")
+}
+
+/// A stream that tells the watch what comes and goes. The lines of requests, but of those that are sent ahead, are
+/// handed on as the HTTP library wants them written.
 pub(super) struct Watched {
     io: TokioIo<TcpStream>,
     watch: Rc<Watch>,
+    /// What was read and is still to be handed on.
+    rest: Vec<u8>,
+    /// Whether the line of a request has begun and not ended.
+    in_line: bool,
 }
 
 impl Watched {
     pub(super) fn new(stream: TcpStream, watch: Rc<Watch>) -> Watched {
-        Watched { io: TokioIo::new(stream), watch }
+        Watched { io: TokioIo::new(stream), watch, rest: Vec::new(), in_line: false }
     }
 
     fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -265,10 +299,28 @@ impl Read for Watched {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buf: ReadBufCursor<'_>,
+        mut buf: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.io).poll_read(cx, buf))?;
-        self.watch.read();
+        let this = &mut *self;
+        let is_first = this.watch.phase.get() == Phase::Idle;
+        if this.rest.is_empty() && !is_first && !this.in_line {
+            ready!(Pin::new(&mut this.io).poll_read(cx, buf))?;
+        } else {
+            if this.rest.is_empty() {
+                let mut bytes = [0; PIECE_BYTES];
+                let mut read = ReadBuf::new(&mut bytes);
+                ready!(Pin::new(&mut this.io).poll_read(cx, read.unfilled()))?;
+                let piece = read.filled();
+                (this.rest, this.in_line) = match this.in_line || begins(piece) {
+                    true => encoded(piece),
+                    false => (piece.to_vec(), false),
+                };
+            }
+            let taken = this.rest.len().min(buf.remaining());
+            buf.put_slice(&this.rest[..taken]);
+            this.rest.drain(..taken);
+        }
+        this.watch.read();
         Poll::Ready(Ok(()))
     }
 }
@@ -411,6 +463,19 @@ pub(super) mod tests {
             env.sleep(Duration::from_secs(604)).await;
             assert_eq!(clients.count(), 0);
         });
+    }
+
+    #[test]
+    fn a_line_is_written_as_the_http_library_wants_it() {
+        for (piece, whole, goes_on) in [
+            ("GET /a?q=\"b\"", "GET /a?q=%22b%22", true),
+            ("<`>", "%3C%60%3E", true),
+            ("a> HTTP/1.1\r\nx: \"<>\"\n", "a%3E HTTP/1.1\r\nx: \"<>\"\n", false),
+            ("é{|}\\^%3E", "é{|}\\^%3E", true),
+        ] {
+            assert_eq!(encoded(piece.as_bytes()), (whole.as_bytes().to_vec(), goes_on), "{piece}");
+        }
+        assert!(begins(b"DELETE /") && !begins(b"GE") && !begins(b"x: GET /") && !begins(b" /"));
     }
 
     #[test]

@@ -500,6 +500,28 @@ mod tests {
     }
 
     #[test]
+    fn lines_may_have_bytes_that_are_not_percent_encoded() {
+        at_a_door(Limits::default(), async |door| {
+            let mut stream = door.connect().await;
+            let pieces = [
+                "POST /<a>?q=\"b\" HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                 content-length: 5\r\n\r\n\"<>`\"",
+                "GET /a?q=b:>",
+                "1&x=`{|}\\^ HTTP/1.1\r\nhost: localhost\r\nx: \"<>\"\r\n",
+                "\r\n",
+            ];
+            stream.write_all(pieces[0].as_bytes()).await.unwrap();
+            assert_eq!(door.answer(&mut stream).await, "HTTP/1.1 200 OK");
+            // A body that was changed would not end where it says, and spoil what follows it.
+            for piece in &pieces[1..] {
+                stream.write_all(piece.as_bytes()).await.unwrap();
+                door.env.sleep(Duration::from_millis(50)).await;
+            }
+            assert_eq!(door.answer(&mut stream).await, "HTTP/1.1 200 OK");
+        });
+    }
+
+    #[test]
     fn a_head_that_goes_on_and_on_is_refused() {
         at_a_door(Limits::default(), async |door| {
             let head = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(HEAD_BYTES_MAX));
