@@ -134,6 +134,11 @@ impl Mapping {
                 }
                 field::known_keys(object, "properties dynamic enabled type")
                     .map_err(|why| refuse(&path, why))?;
+                // As in the field the document counts, and the fields of the deepest object do not.
+                if is_new && 1 + path.split('.').count() > DEPTH_MAX {
+                    let why = format!("Limit of mapping depth [{DEPTH_MAX}] has been exceeded");
+                    return Err(refuse(&path, why));
+                }
                 let dynamic = Dynamic::of(object, self.dynamic_within(above))
                     .map_err(|why| refuse(&path, why))?;
                 self.objects.insert(path.clone(), dynamic);
@@ -210,7 +215,7 @@ impl Mapping {
 
     /// How many objects stand within each other, the document among them.
     pub fn depth(&self) -> usize {
-        self.fields.keys().chain(self.objects.keys()).map(|path| depth(path)).max().unwrap_or(0)
+        1 + self.objects.keys().map(|path| path.split('.').count()).max().unwrap_or(0)
     }
 
     /// Every field by its dotted path.
@@ -257,8 +262,6 @@ fn check_name(path: &str, name: &str, is_new: bool) -> Result<()> {
         "the name of a field of the document does not begin with \"-\"".to_owned()
     } else if is_new && name.contains(char::is_control) {
         "a field name has no control characters".to_owned()
-    } else if is_new && depth(path) > DEPTH_MAX {
-        format!("Limit of mapping depth [{DEPTH_MAX}] has been exceeded")
     } else if is_new && path.len() > PATH_BYTES_MAX {
         let shown = format!("{}...", &path[..path.floor_char_boundary(40)]);
         let why = format!("the path of a field has at most {PATH_BYTES_MAX} bytes");
@@ -276,10 +279,6 @@ pub const DEPTH_MAX: usize = 20;
 
 /// Each field below an object is kept with the object's whole path.
 const PATH_BYTES_MAX: usize = 1024;
-
-fn depth(path: &str) -> usize {
-    1 + path.matches('.').count()
-}
 
 /// Whether a path is of what every document has beside its fields.
 pub fn is_metadata(path: &str) -> bool {
@@ -355,6 +354,19 @@ mod tests {
         }
         assert!(said(json!({"runtime": {}})).contains("is not supported"));
         assert!(Mapping::parse(&json!({"_source": {"enabled": true}, "_meta": {"a": 1}})).is_ok());
+    }
+
+    #[test]
+    fn objects_count_for_the_depth_and_ways_to_keep_a_field_do_not() {
+        let within = |objects: usize, json: Value| {
+            (0..objects).fold(json, |inner, _| json!({"properties": {"y": inner}}))
+        };
+        let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword"}}});
+        assert_eq!(Mapping::parse(&within(20, text.clone())).unwrap().depth(), 20);
+        for deeper in [within(21, text), within(20, json!({"properties": {}}))] {
+            let said = Mapping::parse(&deeper).unwrap_err().to_string();
+            assert!(said.contains("Limit of mapping depth [20]"), "{said}");
+        }
     }
 
     #[test]
