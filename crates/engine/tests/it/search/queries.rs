@@ -152,11 +152,22 @@ async fn bodies_ask_several_fields(env: Env) {
     let same = (0..100).map(|_| json!({"regexp": {"k": "((a?){20}){30}b"}})).collect();
     assert_eq!(ids(&c.must("POST", "/a/_search", any(same)).await), "");
     let many = (0..17).map(|n| json!({"regexp": {"k": format!("a{{{n}}}")}})).collect();
-    let long = |kind: &str| json!({ kind: {"k": "a".repeat(1001)} });
+    let long = |kind: &str, bytes: usize| {
+        let asked = json!({"value": "a".repeat(bytes), "case_insensitive": true});
+        json!({ kind: {"k": asked} })
+    };
+    let kinds = ["term", "prefix", "wildcard"];
+    let longest = kinds.map(|kind| long(kind, 4000)).to_vec();
+    assert_eq!(ids(&c.must("POST", "/a/_search", any(longest)).await), "");
+    let [term, prefix, wildcard] = kinds.map(|kind| vec![long(kind, 4096)]);
+    let of_number = json!({"term": {"n": {"value": "2", "case_insensitive": true}}});
     for (clauses, why) in [
         (many, "more than 16 regular expressions"),
-        (vec![long("regexp")], "index.max_regex_length"),
-        (vec![long("wildcard")], "more than 1000 signs"),
+        (vec![long("regexp", 1001)], "index.max_regex_length"),
+        (term, "[term] or [prefix] with [case_insensitive], has more than 4095 bytes"),
+        (prefix, "[term] or [prefix] with [case_insensitive], has more than 4095 bytes"),
+        (wildcard, "the pattern of a [wildcard]"),
+        (vec![of_number], "Can only use case-insensitive term"),
     ] {
         let (status, said) = c.ask("POST", "/a/_search", any(clauses)).await;
         assert!(status == 400 && said.to_string().contains(why), "{said}");

@@ -20,11 +20,13 @@ use super::indexed_field::IndexedField;
 use super::pattern;
 use super::resolve::{CLAUSE_BYTES, Resolved, Resolver, boosted, constant, nothing};
 use super::statistics::{FieldCounts, Scored};
-use super::wildcard::{self, MAX_SIGNS};
+use super::wildcard;
 use crate::tantivy_storage::analyzer::{each_word, in_lower_case};
 
 /// Regular expressions in a search: each is compiled to as many as 1000 states of some kilobytes.
 const MAX_REGEXPS: usize = 16;
+/// Signs of one at most: `index.max_regex_length` of the field.
+const MAX_SIGNS: usize = 1000;
 /// What finds words near a word takes room for each of its letters, and time: 8 KB of them take about a second.
 const FUZZY_BYTES_MAX: usize = 1024;
 const BYTES_OF_FUZZY_BYTE: usize = 32 << 10;
@@ -260,7 +262,11 @@ impl Resolver<'_> {
         pattern: &str,
         (analyzed, any_case): (bool, bool),
     ) -> Result<Resolved> {
-        self.only_texts(indexed, "wildcard")?;
+        let query = match any_case {
+            true => "case-insensitive term, prefix and wildcard",
+            false => "wildcard",
+        };
+        self.only_texts(indexed, query)?;
         if analyzed && pattern == "*" {
             return self.exists(indexed.path);
         }

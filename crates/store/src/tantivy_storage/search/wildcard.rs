@@ -10,11 +10,11 @@ use tantivy_fst::Automaton;
 
 use super::failed::Result;
 
-/// Signs at most: `index.max_regex_length` of the field.
-pub(super) const MAX_SIGNS: usize = 1000;
-/// Patterns whose bytes fit into one word, and all others: 1000 signs of four bytes each.
+/// Patterns whose bytes fit into one word, and all others.
 const SHORT: usize = 1;
 const LONG: usize = 64;
+/// The field knows no limit. Here the places of a pattern are kept for each byte of the term at hand.
+const MAX_BYTES: usize = LONG * 64 - 1;
 
 /// Terms that match a pattern: `*` is any text, `?` any character, and a backslash takes the sign behind it as it is.
 /// `any_case`: letters of ASCII count as one in either case.
@@ -56,8 +56,12 @@ pub(super) fn accepts(automaton: &impl Automaton, term: &str) -> bool {
 }
 
 fn check(pattern: &str) -> Result<()> {
-    if pattern.chars().count() > MAX_SIGNS {
-        return Err(illegal(format!("[wildcard] has more than {MAX_SIGNS} signs")).into());
+    if pattern.len() > MAX_BYTES {
+        let reason = format!(
+            "the pattern of a [wildcard], or of a [term] or [prefix] with [case_insensitive], has more than \
+             {MAX_BYTES} bytes"
+        );
+        return Err(illegal(reason).into());
     }
     Ok(())
 }
@@ -223,7 +227,9 @@ mod tests {
             assert!(is_match::<LONG>(&pattern, &"€".repeat(1000)) != pattern.contains('a'));
             assert_eq!(is_match::<LONG>(&pattern, &"a".repeat(900)), !pattern.contains('€'));
         }
-        assert!(of(&"€".repeat(MAX_SIGNS), false, Field::from_field_id(0)).is_ok());
-        assert!(of(&"a".repeat(MAX_SIGNS + 1), false, Field::from_field_id(0)).is_err());
+        let longest = "a".repeat(MAX_BYTES);
+        assert!(is_match::<LONG>(&longest, &longest) && !is_match::<LONG>(&longest, "a"));
+        assert!(of(&longest, false, Field::from_field_id(0)).is_ok());
+        assert!(of(&(longest + "a"), false, Field::from_field_id(0)).is_err());
     }
 }
