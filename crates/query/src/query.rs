@@ -310,14 +310,15 @@ pub struct BoolQuery {
 }
 
 impl BoolQuery {
-    /// How many of `should` must match; nothing can where these are more than there are.
-    pub fn needed(&self) -> usize {
-        let is_alone = self.must.is_empty() && self.filter.is_empty();
+    /// How many of `should` must match, where so many of `must` and of `should` are not left out; nothing can where
+    /// these are more than there are.
+    pub fn needed(&self, must: usize, should: usize) -> usize {
+        let is_alone = must == 0 && self.filter.is_empty();
         // As in the field the minimum does not count where nothing is asked for, or where clauses only exclude.
-        if is_alone && self.should.is_empty() {
+        if is_alone && should == 0 {
             return 0;
         }
-        let given = self.minimum.as_ref().and_then(|minimum| minimum.of(self.should.len()));
+        let given = self.minimum.as_ref().and_then(|minimum| minimum.of(should));
         given.unwrap_or(0).max(usize::from(is_alone))
     }
 }
@@ -401,7 +402,7 @@ mod tests {
                 minimum: minimum.map(|text: &str| MinimumShouldMatch(text.to_owned())),
                 ..BoolQuery::default()
             };
-            assert_eq!(query.needed(), needed, "{query:?}");
+            assert_eq!(query.needed(must, should), needed, "{query:?}");
         }
     }
 }

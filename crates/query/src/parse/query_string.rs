@@ -51,7 +51,7 @@ impl QueryString {
         }
         let query = reader.query(None, 0)?;
         match reader.peek() {
-            None => Ok(query),
+            None => Ok(whole(query)),
             Some(_) => Err(reader.wrong("a parenthesis is closed that was not opened")),
         }
     }
@@ -87,6 +87,14 @@ enum Token {
 
 const SPACE: [char; 5] = [' ', '\t', '\n', '\r', '\u{3000}'];
 const SPECIAL: &str = "+-!():^[]\"{}~*?\\/";
+
+/// What a text means beside clauses that are none of its own: without words it matches nothing, and is not left out.
+pub(super) fn whole(mut query: Query) -> Query {
+    if let QueryKind::Fields(asked) = &mut query.kind {
+        asked.drops = false;
+    }
+    query
+}
 
 fn failed(text: &str, why: &str) -> SearchError {
     illegal(format!("Failed to parse query [{text}]: {why}"))

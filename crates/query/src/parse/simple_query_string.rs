@@ -3,7 +3,7 @@
 
 use super::clauses::Clauses;
 use super::limits::MAX_PARENTHESES;
-use super::query_string::{QueryString, escaped};
+use super::query_string::{QueryString, escaped, whole};
 use crate::error::{Result, illegal};
 use crate::query::{BoolQuery, FieldQuery, Query, QueryKind};
 use crate::value::Literal;
@@ -16,7 +16,7 @@ impl QueryString {
     /// engine does not have.
     pub(super) fn read_simple(&self, text: &str, clauses: &mut Clauses) -> Result<Query> {
         let mut reader = Reader { of: self, rest: text, clauses };
-        Ok(reader.query(0)?.unwrap_or_else(|| Query::of(QueryKind::MatchNone)))
+        Ok(reader.query(0)?.map_or_else(|| Query::of(QueryKind::MatchNone), whole))
     }
 }
 

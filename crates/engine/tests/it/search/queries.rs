@@ -110,6 +110,8 @@ async fn bodies_ask_several_fields(env: Env) {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!({ "multi_match": body })
     };
+    let of_t = |(kind, text): (&str, &str)| json!({ kind: {"query": text, "fields": ["t"]} });
+    let within = |query: Value| json!({"bool": {"must": [query, {"match": {"t": "quick"}}]}});
     for (query, found) in [
         (asked(json!({})), "0123"),
         (asked(json!({"operator": "and"})), "1"),
@@ -141,10 +143,24 @@ async fn bodies_ask_several_fields(env: Env) {
         (json!({"match_phrase_prefix": {"t": {"query": "and b", "max_expansions": 1}}}), "1"),
         (json!({"match_phrase_prefix": {"t": {"query": "quick", "max_expansions": 1}}}), "01"),
         (json!({"match_phrase_prefix": {"m": "images lo"}}), "0"),
+        // A text without words finds nothing, whatever stands around it; of its clauses those with words count.
+        (of_t(("query_string", "...")), ""),
+        (within(of_t(("query_string", "..."))), ""),
+        (within(of_t(("simple_query_string", "..."))), ""),
+        (within(of_t(("simple_query_string", "... + !"))), ""),
+        (of_t(("query_string", "\"...\" AND \"!\"")), ""),
+        (within(of_t(("query_string", "\"...\" AND \"!\""))), ""),
+        (within(of_t(("query_string", "\"...\" AND dog"))), "1"),
+        (of_t(("query_string", "+\"...\" dog")), "12"),
+        (of_t(("query_string", "-\"...\"")), ""),
+        (of_t(("query_string", "\"...\" -fox")), "1235"),
+        (within(of_t(("query_string", "+\"...\" -fox"))), "1"),
     ] {
         let answer = c.must("POST", "/a/_search", json!({ "query": query })).await;
         assert_eq!(ids(&answer), found, "{query}");
     }
+    let hidden = json!({"query": of_t(("query_string", "...")), "post_filter": {"term": {"n": 1}}});
+    assert_eq!(ids(&c.must("POST", "/a/_search", hidden).await), "", "as with a post_filter");
     // No pattern is compiled but regular expressions, and these are few: else one search stops a node for minutes.
     let any = |clauses: Vec<Value>| json!({"query": {"bool": {"should": clauses}}, "sort": "n"});
     let wildcards = (0..1000).map(|n| json!({"wildcard": {"k": "*?".repeat(500 - n % 7)}}));

@@ -386,7 +386,6 @@ impl Resolver<'_> {
 
     /// Clauses together; none where they are to be left out of those around them.
     fn bool(&self, query: &BoolQuery) -> Result<Option<Resolved>> {
-        let needed = query.needed();
         let left = |clauses: &[Query]| -> Result<Vec<Resolved>> {
             let clauses = clauses.iter().map(|clause| self.clause(clause, query.drops));
             clauses.filter_map(Result::transpose).collect()
@@ -400,6 +399,12 @@ impl Resolver<'_> {
         if query.drops && !has_words {
             return Ok(None);
         }
+        let asked = query.must.len() + query.should.len() + query.must_not.len();
+        if asked > 0 && must.is_empty() && should.is_empty() && must_not.is_empty() {
+            // Only texts have clauses that are left out, and one of which none is left matches nothing.
+            return Ok(None);
+        }
+        let needed = query.needed(must.len(), should.len());
         let mut clauses: Vec<(Occur, Resolved)> = Vec::new();
         clauses.extend(must.into_iter().map(|clause| (Occur::Must, clause)));
         for clause in &query.filter {
