@@ -34,8 +34,8 @@ pub use parse::{
     parse_track_total_hits, queries,
 };
 pub use query::{
-    BoolQuery, FieldQuery, FieldsQuery, FunctionScore, Fuzziness, MinimumShouldMatch, Query,
-    QueryKind, RangeEnd, RangeQuery, Relation, ScoreFunction,
+    AliasedQuery, BoolQuery, FieldQuery, FieldsQuery, FunctionScore, Fuzziness, MinimumShouldMatch,
+    Query, QueryKind, RangeEnd, RangeQuery, Relation, ScoreFunction,
 };
 pub use request::{
     AskedPointInTime, DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost,

@@ -1,5 +1,7 @@
 //! Queries as plain data, before any mapping is known.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::geo::Polygon;
@@ -90,6 +92,11 @@ impl Query {
                     scored.functions.iter().filter_map(|function| function.filter.as_ref());
                 scored.query.compiled() + filters.map(Query::compiled).sum::<usize>()
             }
+            QueryKind::Aliased(of) => {
+                // One index asks one of the filters.
+                let filters = of.filters.values().map(Query::compiled);
+                of.query.compiled() + filters.max().unwrap_or(0)
+            }
         }
     }
 }
@@ -112,6 +119,8 @@ pub enum QueryKind {
     /// Of several clauses the best scores; the others add the share that stands behind them.
     DisMax(Vec<Query>, f32),
     FunctionScore(Box<FunctionScore>),
+    /// Of no body: what aliases with filters make of a query.
+    Aliased(Box<AliasedQuery>),
 }
 
 /// What a query asks of one field.
@@ -291,6 +300,15 @@ pub struct FieldsQuery {
     pub drops: bool,
 }
 
+/// A query that goes through aliases.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AliasedQuery {
+    /// Which documents, and their scores.
+    pub query: Query,
+    /// Which of them count, by the names of their indices; of the others all.
+    pub filters: BTreeMap<String, Query>,
+}
+
 /// `bool`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BoolQuery {
@@ -327,6 +345,14 @@ impl Query {
     /// A query with boost 1.
     pub fn of(kind: QueryKind) -> Self {
         Query { kind, boost: 1.0 }
+    }
+
+    /// The same of what filters let through, by the names of the indices.
+    pub fn within(self, filters: BTreeMap<String, Query>) -> Self {
+        match filters.is_empty() {
+            true => self,
+            false => Query::of(QueryKind::Aliased(Box::new(AliasedQuery { query: self, filters }))),
+        }
     }
 
     /// Every document.

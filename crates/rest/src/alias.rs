@@ -8,16 +8,15 @@ use serde_json::{Map, Value, json};
 use super::answer::{Reply, object_of};
 use super::call::{Call, object, texts};
 use super::error::{bad_body, bad_request, not_supported};
-use super::names::{Closed, indices_with, is_pattern, matches_any, with_uuids};
+use super::names::{Closed, indices_with, is_pattern, matches_any, read_filter, with_uuids};
 use super::table::{Cell, Column, Table, words};
 use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event, Index};
 use engine::transport::{Failure, Result};
 
 /// Further properties of an alias in the field, which are refused.
-const UNSUPPORTED: [&str; 5] =
-    ["filter", "index_routing", "is_hidden", "routing", "search_routing"];
+const UNSUPPORTED: [&str; 4] = ["index_routing", "is_hidden", "routing", "search_routing"];
 
-/// Reads `{"is_write_index"}`.
+/// Reads `{"is_write_index", "filter"}`.
 fn read_alias(object: &Map<String, Value>, known: &[&'static str]) -> Result<Alias> {
     let mut alias = Alias::default();
     for (key, value) in object {
@@ -27,12 +26,22 @@ fn read_alias(object: &Map<String, Value>, known: &[&'static str]) -> Result<Ali
             ("is_write_index", _) => {
                 return Err(bad_body(format!("[is_write_index] is true or false, not [{value}]")));
             }
+            ("filter", Value::Null) => {}
+            // As in the field an empty one is none.
+            ("filter", Value::Object(filter)) if filter.is_empty() => {}
+            ("filter", Value::Object(_)) => {
+                let filter = value.to_string();
+                read_filter(&filter)?;
+                alias.filter = Some(filter);
+            }
+            ("filter", _) => return Err(bad_body(format!("[filter] is a query, not [{value}]"))),
             (key, _) if known.contains(&key) => {}
             (key, _) if UNSUPPORTED.contains(&key) => {
                 return Err(not_supported(&format!("an alias with [{key}]"), "leave it out"));
             }
             (key, _) => {
-                let near = did_you_mean(key, known.iter().copied().chain(["is_write_index"]));
+                let near =
+                    did_you_mean(key, known.iter().copied().chain(["is_write_index", "filter"]));
                 return Err(bad_body(format!("unknown key [{key}] of an alias{near}")));
             }
         }
@@ -40,7 +49,7 @@ fn read_alias(object: &Map<String, Value>, known: &[&'static str]) -> Result<Ali
     Ok(alias)
 }
 
-/// Reads `{"alias": {"is_write_index"}}`.
+/// Reads `{"alias": {"is_write_index", "filter"}}`.
 pub(super) fn read_aliases(json: &Value) -> Result<Aliases> {
     let Value::Object(all) = json else {
         return Err(bad_body("[aliases] is an object: {\"alias\": {\"is_write_index\"}}"));
@@ -53,13 +62,16 @@ pub(super) fn read_aliases(json: &Value) -> Result<Aliases> {
     all.iter().map(one).collect()
 }
 
-/// `{"alias": {"is_write_index"}}`.
+/// `{"alias": {"is_write_index", "filter"}}`.
 pub(super) fn aliases_json(aliases: &Aliases) -> Value {
     let one = |(name, alias): (&String, &Alias)| {
-        let object = match alias.is_write_index {
-            Some(yes) => json!({ "is_write_index": yes }),
-            None => json!({}),
-        };
+        let mut object = json!({});
+        if let Some(yes) = alias.is_write_index {
+            object["is_write_index"] = json!(yes);
+        }
+        if let Some(filter) = &alias.filter {
+            object["filter"] = serde_json::from_str(filter).unwrap_or_default();
+        }
         (name.clone(), object)
     };
     object_of(aliases.iter().map(one))
@@ -101,6 +113,9 @@ fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<Ali
         return Err(bad_body(format!("an action is an object with one of {kinds} in it: {one}")));
     };
     let properties = read_alias(object, &KNOWN)?;
+    if kind != "add" && properties != Alias::default() {
+        return Err(bad_body(format!("[{kind}] takes neither [filter] nor [is_write_index]")));
+    }
     let expression = names(object, "index", "indices")?.join(",");
     let found = indices_with(state, Some(&expression), &call.query, Closed::Named)?;
     match kind.as_str() {
@@ -222,7 +237,7 @@ pub(super) async fn get(call: Call) -> Result<Reply> {
 static ALIASES: [Column; 6] = [
     words("alias", "a", "alias"),
     words("index", "i,idx", "index"),
-    words("filter", "f,fi", "none: there are no filters"),
+    words("filter", "f,fi", "whether searches by it go through a filter"),
     words("routing.index", "ri,routingIndex", "none: aliases have no routing"),
     words("routing.search", "rs,routingSearch", "none: aliases have no routing"),
     words("is_write_index", "w,isWriteIndex", "whether this index takes the writes"),
@@ -237,8 +252,9 @@ pub(super) async fn cat(call: Call) -> Result<Reply> {
     let mut table = Table::new(&ALIASES);
     for (index, alias, properties) in rows {
         let writes = properties.is_write_index.map_or("-".to_owned(), |yes| yes.to_string());
+        let filter = Cell::from(if properties.filter.is_some() { "*" } else { "-" });
         let none = || Cell::from("-");
-        table.push(vec![alias.into(), index.into(), none(), none(), none(), writes.into()]);
+        table.push(vec![alias.into(), index.into(), filter, none(), none(), writes.into()]);
     }
     table.answer(&call.query)
 }
@@ -253,8 +269,13 @@ mod tests {
         assert_eq!(aliases["a"].is_write_index, None);
         assert_eq!(aliases["b"].is_write_index, Some(true));
         assert_eq!(aliases_json(&aliases), json!({"a": {}, "b": {"is_write_index": true}}));
+        let filtered = json!({"a": {"filter": {"term": {"k": 1}}}, "b": {"is_write_index": false}});
+        assert_eq!(aliases_json(&read_aliases(&filtered).unwrap()), filtered);
+        assert_eq!(read_aliases(&json!({"a": {"filter": {}}})).unwrap()["a"].filter, None);
         let said = |json: Value| read_aliases(&json).unwrap_err().reason;
-        assert!(said(json!({"a": {"filter": {}}})).contains("[filter] is not supported"));
+        assert!(said(json!({"a": {"routing": "1"}})).contains("[routing] is not supported"));
+        assert!(said(json!({"a": {"filter": "x"}})).contains("[filter] is a query"));
+        assert!(said(json!({"a": {"filter": {"foo": {}}}})).contains("unknown query [foo]"));
         assert!(said(json!({"a": {"is_write_idx": true}})).contains("\"is_write_index\""));
         assert!(said(json!({"a": {"is_write_index": 1}})).contains("true or false"));
         assert!(said(json!([])).contains("is an object"));

@@ -20,7 +20,7 @@ use super::call::{Call, object};
 use super::document::{Refresh, ensure_index_on, refuse_follower, wait_until_active};
 use super::error::{bad_body, bad_request, cause_json, invalid, not_supported};
 use super::keep_alive::scroll_keep_alive;
-use super::names::{indices, write_index};
+use super::names::{filters, indices, write_index};
 use super::parameters::Query;
 use super::search::{failed, preference};
 use super::unchanged::Unchanged;
@@ -178,7 +178,8 @@ async fn by_query(
         refuse_follower(&call.node, index)?;
     }
     let size = call.query.number("scroll_size")?.unwrap_or(PAGE);
-    let asked = Asked::read(&call, work, manner, names, (body, size))?;
+    let filters = filters(&state, call.indices(), &names)?;
+    let asked = Asked::read(&call, work, manner, (names, filters), (body, size))?;
     run(call, asked).await
 }
 
@@ -229,7 +230,8 @@ pub(super) async fn reindex(call: Call) -> Result<Reply> {
         refuse_follower(&call.node, &index)?;
     }
     let work = Work::Reindex { index, create, routing };
-    let asked = Asked::read(&call, work, manner, names, (source, size))?;
+    let filters = filters(&state, Some(&expression), &names)?;
+    let asked = Asked::read(&call, work, manner, (names, filters), (source, size))?;
     run(call, asked).await
 }
 
@@ -238,7 +240,7 @@ impl Asked {
         call: &Call,
         work: Work,
         manner: Manner,
-        indices: Vec<String>,
+        (indices, filters): (Vec<String>, BTreeMap<String, query::Query>),
         (body, size): (Map<String, Value>, usize),
     ) -> Result<Asked> {
         let query = &call.query;
@@ -272,7 +274,7 @@ impl Asked {
         let parsed = parse_search(Value::Object(body).to_string().as_bytes());
         let parsed = parsed.map_err(|error| Failure { at: None, ..error.into() })?;
         let request = SearchRequest {
-            query: uri_query(query)?.unwrap_or(parsed.query),
+            query: uri_query(query)?.unwrap_or(parsed.query).within(filters),
             size: size.min(usize::try_from(manner.max_docs).unwrap_or(usize::MAX)),
             sort: vec![SortKey::of("_doc", None)],
             track_total_hits: TrackTotalHits::All,

@@ -1,7 +1,8 @@
 //! Expressions that name indices or nodes: `a,b*,-bc`, `_all`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use query::{BoolQuery, QueryKind, parse_search};
 use record::names::did_you_mean;
 pub(super) use record::names::matches;
 
@@ -199,6 +200,51 @@ pub(super) fn indices_to_change(
     }
 }
 
+/// What searches of an expression find in these indices, which it names: of each that it names by aliases with filters
+/// alone what one of these lets through.
+pub(super) fn filters(
+    state: &ClusterState,
+    expression: Option<&str>,
+    names: &[String],
+) -> Result<BTreeMap<String, query::Query>> {
+    let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
+    let mut filters = BTreeMap::new();
+    for name in names.iter().filter(|name| !is_said(expression, name)) {
+        let Some(meta) = state.indices.get(name) else { continue };
+        let said = meta.aliases.iter().filter(|(alias, _)| is_said(expression, alias));
+        let said: Option<Vec<&String>> = said.map(|(_, alias)| alias.filter.as_ref()).collect();
+        let Some(said) = said.filter(|said| !said.is_empty()) else { continue };
+        let should = said.into_iter().map(|text| read_filter(text)).collect::<Result<_>>()?;
+        let one_of = BoolQuery { should, ..BoolQuery::default() };
+        filters.insert(name.clone(), query::Query::of(QueryKind::Bool(Box::new(one_of))));
+    }
+    Ok(filters)
+}
+
+/// Whether an expression names an index or an alias by this name, and not by another one that it has.
+fn is_said(expression: &str, name: &str) -> bool {
+    let (mut said, mut pattern_seen) = (false, false);
+    for part in expression.split(',') {
+        match part.strip_prefix('-').filter(|_| pattern_seen) {
+            Some(excluded) => said &= !matches(excluded, name),
+            None => {
+                pattern_seen |= is_pattern(part);
+                said |= part == "_all" || matches(part, name);
+            }
+        }
+    }
+    said
+}
+
+/// Reads the filter of an alias, which is JSON.
+pub(super) fn read_filter(text: &str) -> Result<query::Query> {
+    let read = parse_search(format!("{{\"query\":{text}}}").as_bytes());
+    let failed = |error: query::SearchError| {
+        bad_request(format!("failed to parse the [filter] of an alias: {}", error.reason))
+    };
+    read.map(|request| request.query).map_err(failed)
+}
+
 /// The indices that fit one of several patterns, by their names or their aliases.
 pub(super) fn called<'a>(
     state: &'a ClusterState,
@@ -324,6 +370,50 @@ mod tests {
             let said = named(name, "ignore_unavailable").unwrap_err();
             assert!(said.contains(why), "{name}: {said}");
         }
+    }
+
+    #[test]
+    fn filters_are_those_of_the_names_that_are_said() {
+        let mut state = state();
+        let filtered = |filter: Option<&str>| Alias {
+            filter: filter.map(|field| format!("{{\"exists\":{{\"field\":\"{field}\"}}}}")),
+            ..Alias::default()
+        };
+        let event = Event::CreateIndex {
+            index: "shop".to_owned(),
+            settings: Update::new(),
+            mappings: Value::Null,
+            aliases: Aliases::from([
+                ("shop-a".to_owned(), filtered(Some("a"))),
+                ("shop-b".to_owned(), filtered(Some("b"))),
+                ("whole".to_owned(), filtered(None)),
+            ]),
+        };
+        apply(&mut state, 0, event).unwrap();
+        for (expression, filters_of_shop) in [
+            ("shop-a", 1),
+            ("shop-b,shop-a", 2),
+            ("shop-*", 2),
+            ("shop-*,-shop-b", 1),
+            ("logs,shop-a", 1),
+            ("shop", 0),
+            ("shop*", 0),
+            ("shop-a,whole", 0),
+            ("shop-a,shop", 0),
+            ("shop-a,_all", 0),
+            ("", 0),
+        ] {
+            let names = indices(&state, Some(expression), &Query::default()).unwrap();
+            let found = filters(&state, Some(expression), &names).unwrap();
+            let count = |query: &query::Query| match &query.kind {
+                QueryKind::Bool(of) => of.should.len(),
+                other => panic!("{other:?}"),
+            };
+            let of_shop = found.get("shop").map_or(0, count);
+            assert_eq!((of_shop, found.len()), (filters_of_shop, of_shop.min(1)), "{expression}");
+        }
+        let said = read_filter("{\"foo\":{}}").unwrap_err().reason;
+        assert!(said.contains("failed to parse the [filter] of an alias: unknown query"), "{said}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::answer::Reply;
 use super::call::{Call, parsed};
 use super::error::{bad_request, cause_json, error_json, not_supported};
 use super::keep_alive::point_in_time;
-use super::names::{EXPRESSION, indices};
+use super::names::{EXPRESSION, filters, indices};
 use super::parameters::{Query, filter_source};
 use super::typed_keys::{TypedKey, typed};
 use super::uri_query::uri_query;
@@ -119,7 +119,11 @@ fn resolved(
             let there = |name: &String| state.indices.contains_key(name);
             point.indices().into_iter().filter(there).collect()
         }
-        None => indices(&state, expression, query)?,
+        None => {
+            let names = indices(&state, expression, query)?;
+            request.query = request.query.within(filters(&state, expression, &names)?);
+            names
+        }
     };
     // As in the field: answers with hits are cached only where the request asks for that.
     let mut cached = request.size == 0 && point_in_time.is_none();
@@ -491,14 +495,16 @@ fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query)> {
 
 /// Counts by a query: a search that wants no hits.
 pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply> {
+    let state = call.state();
+    let names = indices(&state, call.indices(), &call.query)?;
     let request = SearchRequest {
-        query,
+        query: query.within(filters(&state, call.indices(), &names)?),
         size: 0,
         track_total_hits: TrackTotalHits::All,
         ..SearchRequest::default()
     };
     let job = SearchJob {
-        indices: indices(&call.state(), call.indices(), &call.query)?,
+        indices: names,
         request: Arc::new(request),
         preference: preference(&call.query)?,
         allow_partial: true,

@@ -112,15 +112,14 @@ async fn take_over(
 
 /// The changes that give a follower its leader's aliases, for reading alone.
 fn alias_changes(index: &Index, have: &Aliases, leader: &Aliases) -> Vec<AliasAction> {
-    let read_only = Alias::read_only();
     let gone = have.keys().filter(|alias| !leader.contains_key(*alias));
     let remove =
         |alias: &String| AliasAction::Remove { index: index.clone(), alias: alias.clone() };
-    let new = leader.keys().filter(|alias| have.get(*alias) != Some(&read_only));
-    let add = |alias: &String| AliasAction::Add {
+    let new = leader.iter().filter(|(alias, of)| have.get(*alias) != Some(&of.for_reading()));
+    let add = |(alias, of): (&String, &Alias)| AliasAction::Add {
         index: index.clone(),
         alias: alias.clone(),
-        properties: read_only.clone(),
+        properties: of.for_reading(),
     };
     gone.map(remove).chain(new.map(add)).collect()
 }

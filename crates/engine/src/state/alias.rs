@@ -14,12 +14,20 @@ use crate::settings::Update;
 pub struct Alias {
     /// Whether this index takes the writes. Where nobody said, the only index of an alias does.
     pub is_write_index: Option<bool>,
+    /// The query, as JSON, that searches by the alias go through; none where they find all.
+    #[serde(default)]
+    pub filter: Option<String>,
 }
 
 impl Alias {
     /// That of an index that never takes the writes.
     pub(crate) fn read_only() -> Self {
-        Alias { is_write_index: Some(false) }
+        Alias { is_write_index: Some(false), filter: None }
+    }
+
+    /// The same of an index that never takes the writes.
+    pub(crate) fn for_reading(&self) -> Self {
+        Alias { filter: self.filter.clone(), ..Alias::read_only() }
     }
 }
 

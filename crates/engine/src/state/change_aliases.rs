@@ -107,7 +107,7 @@ mod tests {
         AliasAction::Add {
             index: named(index),
             alias: alias.to_owned(),
-            properties: Alias { is_write_index },
+            properties: Alias { is_write_index, filter: None },
         }
     }
 

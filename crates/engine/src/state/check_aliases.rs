@@ -26,7 +26,7 @@ impl ClusterState {
         match (all.as_slice(), explicit) {
             ([], _) => Ok(None),
             (_, Some((index, _))) => Ok(Some(index)),
-            ([(index, Alias { is_write_index: None })], None) => Ok(Some(index)),
+            ([(index, Alias { is_write_index: None, .. })], None) => Ok(Some(index)),
             _ => Err(StateError::NoWriteIndex { alias: name.to_owned() }),
         }
     }

@@ -10,7 +10,7 @@ use super::applied::{Applied, NewIndex, bad_name, check_remote, find, find_meant
 use super::recovery_counts::RecoveryCounts;
 use super::tombstones::Tombstone;
 use super::{
-    Alias, Aliases, Change, ClusterState, FollowOrigin, Index, IndexMeta, IndexShardRoutingTable,
+    Aliases, Change, ClusterState, FollowOrigin, Index, IndexMeta, IndexShardRoutingTable,
     ShardCopy, StateError, UnassignedReason, check_aliases, mapping,
 };
 use crate::settings::{self, SettingError, SettingScope, SettingsMap, Update, When, check_update};
@@ -128,7 +128,7 @@ pub(super) fn create_follower(
         return Err(SettingError::Value { name: SHARDS.to_owned(), value: given, why }.into());
     }
     new.aliases.retain(|alias, _| *alias != new.index && !state.indices.contains_key(alias));
-    new.aliases.values_mut().for_each(|alias| *alias = Alias::read_only());
+    new.aliases.values_mut().for_each(|alias| *alias = alias.for_reading());
     new.leader = Some(leader);
     create_index(state, now_ms, new)
 }

@@ -260,7 +260,7 @@ fn a_follower_recovers_from_remote() {
         settings,
         mappings: json!({"properties": {"a": {"type": "long"}}}),
         aliases: Aliases::from([
-            ("all".to_owned(), Default::default()),
+            ("all".to_owned(), Alias { filter: Some("{}".to_owned()), ..Alias::default() }),
             ("other".to_owned(), Default::default()),
         ]),
     };
@@ -278,7 +278,7 @@ fn a_follower_recovers_from_remote() {
 
     lab.apply(follow("eu", update(&[(REPLICAS, "0")]))).unwrap();
     let aliases = &lab.state.indices["copy"].aliases;
-    let read_only = Alias { is_write_index: Some(false) };
+    let read_only = Alias { is_write_index: Some(false), filter: Some("{}".to_owned()) };
     let expected = Aliases::from([("all".to_owned(), read_only)]);
     assert_eq!(*aliases, expected, "those of the leader that no index here has for its name");
     let remote = |shard| RecoverySource::Remote {

@@ -8,6 +8,7 @@ use crate::common::{Cluster, raw};
 
 testbed::both_worlds!(
     an_alias_stands_for_its_indices,
+    an_alias_may_have_a_filter,
     writes_go_to_one_index,
     a_rollover_waits_for_its_conditions,
     wrong_aliases_are_refused,
@@ -54,6 +55,65 @@ async fn an_alias_stands_for_its_indices(env: Env) {
     assert_eq!(c.ask("GET", "/all/_count", Value::Null).await.0, 404);
     c.must("DELETE", "/a-*", Value::Null).await;
     assert_eq!(c.must("GET", "/_alias", Value::Null).await, json!({}));
+    c.stop().await;
+}
+
+async fn an_alias_may_have_a_filter(env: Env) {
+    let c = Cluster::start(&env, "c", 2).await;
+    let filter = |shop: &str| json!({"filter": {"term": {"shop": shop}}});
+    let properties = json!({"shop": {"type": "keyword"}, "t": {"type": "text"}});
+    let one = json!({"mappings": {"properties": properties}, "aliases": {"of-x": filter("x"), "all": {}}});
+    c.must("PUT", "/s-1", one.clone()).await;
+    c.must("PUT", "/s-2", json!({"mappings": one["mappings"]})).await;
+    let add = json!({"add": {"index": "s-2", "alias": "of-y", "filter": {"term": {"shop": "y"}}}});
+    c.must("POST", "/_aliases", json!({"actions": [add]})).await;
+    for index in ["s-1", "s-2"] {
+        for (id, shop) in [("1", "x"), ("2", "y"), ("3", "x")] {
+            let document = json!({"shop": shop, "t": "an x of a shop"});
+            c.must("PUT", &format!("/{index}/_doc/{id}?refresh"), document).await;
+        }
+    }
+    for (expression, count) in
+        [("of-x", 2), ("of-y", 1), ("of-*", 3), ("of-x,all", 3), ("s-1,of-y", 4), ("s-*", 6)]
+    {
+        let body = json!({"query": {"match": {"t": "shop"}}, "highlight": {"fields": {"*": {}}}});
+        let found = c.must("POST", &format!("/{expression}/_search"), body).await;
+        assert_eq!(found["hits"]["total"]["value"], count, "{expression}");
+        let shown = &found["hits"]["hits"][0]["highlight"];
+        assert!(shown["t"].is_array() && shown["shop"].is_null(), "{shown}");
+        assert_eq!(c.counted(expression).await["count"], count, "{expression}");
+    }
+    let found = c.must("POST", "/of-x/_search", json!({"size": 1})).await;
+    assert_eq!(found["hits"]["max_score"], 1.0, "{found}");
+    // What matches nothing and is left out of clauses around it finds nothing here, too.
+    let wordless = json!({"query": {"query_string": {"query": "...", "default_field": "t"}}});
+    let found = c.must("POST", "/of-x/_search", wordless).await;
+    assert_eq!(found["hits"]["total"]["value"], 0);
+    let scrolled = c.must("POST", "/of-x/_search?scroll=1m&size=1", Value::Null).await;
+    let next = json!({"scroll": "1m", "scroll_id": scrolled["_scroll_id"]});
+    for hits in [1, 0] {
+        let page = c.must("POST", "/_search/scroll", next.clone()).await;
+        assert_eq!(page["hits"]["hits"].as_array().unwrap().len(), hits, "{page}");
+    }
+    let (status, said) =
+        c.ask("POST", "/of-x/_search/point_in_time?keep_alive=1m", Value::Null).await;
+    assert!(status == 400 && said.to_string().contains("alias with a [filter]"), "{said}");
+    let shown = c.must("GET", "/_alias/of-*", Value::Null).await;
+    assert_eq!(shown["s-1"]["aliases"], json!({"of-x": filter("x")}));
+    let rows = c.must("GET", "/_cat/aliases/of-x?format=json&h=filter", Value::Null).await;
+    assert_eq!(rows, json!([{"filter": "*"}]));
+    // The filter is there after a restart, and holds what is deleted.
+    let mut c = c;
+    c.stop_node(0).await;
+    c.start_node(0).await;
+    c.green("s-1").await;
+    c.green("s-2").await;
+    let all = json!({"query": {"match_all": {}}});
+    let deleted = c.must("POST", "/of-x/_delete_by_query?refresh", all).await;
+    assert_eq!(deleted["deleted"], 2, "{deleted}");
+    assert_eq!(c.counted("s-1").await["count"], 1);
+    let reindex = json!({"source": {"index": "of-y"}, "dest": {"index": "y"}});
+    assert_eq!(c.must("POST", "/_reindex", reindex).await["created"], 1);
     c.stop().await;
 }
 
@@ -174,7 +234,18 @@ async fn wrong_aliases_are_refused(env: Env) {
         (json!([{"add": {"index": "a"}}]), "[alias], a text"),
         (json!([{"ad": {"index": "a", "alias": "x"}}]), "did you mean \"add\""),
         (json!([{"remove": {"index": "a", "alias": "x"}}]), "aliases [x] missing"),
-        (json!([{"add": {"index": "a", "alias": "x", "filter": {}}}]), "[filter] is not supported"),
+        (
+            json!([{"add": {"index": "a", "alias": "x", "routing": "1"}}]),
+            "[routing] is not supported",
+        ),
+        (
+            json!([{"add": {"index": "a", "alias": "x", "filter": {"foo": {}}}}]),
+            "unknown query [foo]",
+        ),
+        (
+            json!([{"remove": {"index": "a", "alias": "x", "filter": {"match_all": {}}}}]),
+            "takes neither",
+        ),
         (json!([]), "no aliases action"),
     ] {
         let body = json!({"actions": actions});
