@@ -78,7 +78,8 @@ impl<'a> PartialUpdate<'a> {
     pub(super) fn apply(&self, id: &str, source: Option<&[u8]>) -> Result<Change> {
         let doc = self.doc.unwrap_or("{}");
         let Some(source) = source else {
-            let upsert = self.upsert.or(self.doc_as_upsert.then_some(doc));
+            // As in the field `doc_as_upsert` stands above `upsert`.
+            let upsert = if self.doc_as_upsert { Some(doc) } else { self.upsert };
             let missing = || {
                 Failure::new(404, "document_missing_exception", format!("[{id}]: document missing"))
             };
@@ -273,6 +274,8 @@ mod tests {
         let created = |text: &'static str| Ok(Change::Create(Bytes::from_static(text.as_bytes())));
         assert_eq!(applied(r#"{"doc":{"a":1},"upsert":{"b":2}}"#, None), created(r#"{"b":2}"#));
         assert_eq!(applied(r#"{"doc":{"a":1},"doc_as_upsert":true}"#, None), created(r#"{"a":1}"#));
+        let both = r#"{"doc":{"a":1},"upsert":{"b":2},"doc_as_upsert":true}"#;
+        assert_eq!(applied(both, None), created(r#"{"a":1}"#));
         assert!(applied(r#"{"doc":{"a":1}}"#, None).unwrap_err().contains("document missing"));
     }
 
