@@ -132,8 +132,14 @@ pub(super) fn percent_decode(text: &str) -> Result<String> {
         .ok_or_else(|| bad_request(format!("[{text}] is not percent-encoded UTF-8")))
 }
 
-/// What parameters say of the source that is shown.
+/// What parameters say of the source that is shown. As in the field they stand above all that a body says of it.
 pub(super) fn filter_source(query: &Query, source: &mut SourceFilter) {
+    if ["_source", "_source_includes", "_source_excludes"]
+        .iter()
+        .any(|name| query.get(name).is_some())
+    {
+        *source = SourceFilter::default();
+    }
     let list = |text: &str| text.split(',').filter(|s| !s.is_empty()).map(str::to_owned).collect();
     match query.get("_source") {
         None => {}

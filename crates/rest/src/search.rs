@@ -180,7 +180,7 @@ fn refuse(query: &Query) -> Result<()> {
     }
 }
 
-/// Parameters of the path stand above the body.
+/// Parameters of the path stand above the body; as in the field its keys of the order follow those of the body.
 fn parameters(query: &Query, request: &mut SearchRequest) -> Result<()> {
     if let Some(from) = query.number("from")? {
         request.from = from;
@@ -189,7 +189,18 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<()> {
         request.size = size;
     }
     if let Some(text) = query.get("sort") {
-        request.sort = parse_sort(text)?;
+        request.sort.extend(parse_sort(text)?);
+    }
+    if let Some(after) = &request.search_after {
+        let (values, keys) = (after.len(), request.sort.len());
+        if values != keys {
+            let reason = format!("search_after has {values} value(s) but sort has {keys}");
+            return Err(bad_request(reason));
+        }
+        if request.from > 0 {
+            let reason = "`from` parameter must be set to 0 when `search_after` is used";
+            return Err(bad_request(reason));
+        }
     }
     if let Some(text) = query.get("track_total_hits") {
         let wrong =
@@ -522,6 +533,36 @@ pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_path_adds_to_the_order_and_replaces_what_is_shown() {
+        let asked = |query: &str, body: &str| {
+            let mut request = parse_search(body.as_bytes()).unwrap();
+            let read = parameters(&Query::parse(query).unwrap(), &mut request);
+            read.map(|()| request).map_err(|failure| failure.reason)
+        };
+        let both = parse_search(br#"{"sort":["a",{"b":"desc"}]}"#).unwrap();
+        assert_eq!(asked("sort=b:desc", r#"{"sort":["a"]}"#), Ok(both));
+        let after = r#"{"sort":["a"],"search_after":[1]}"#;
+        assert!(asked("from=0", after).is_ok());
+        assert!(asked("from=5", after).unwrap_err().contains("`from` parameter must be set to 0"));
+        assert!(asked("sort=b", after).unwrap_err().contains("1 value(s) but sort has 2"));
+        for (query, enabled, includes, excludes) in [
+            ("size=3", false, "", "x"),
+            ("_source=true", true, "", ""),
+            ("_source_includes=n", true, "n", ""),
+            ("_source_excludes=m", true, "", "m"),
+            ("_source=false", false, "", ""),
+        ] {
+            let mut request = parse_search(br#"{"_source":{"excludes":["x"]}}"#).unwrap();
+            request.source.enabled = false;
+            parameters(&Query::parse(query).unwrap(), &mut request).unwrap();
+            let shown = request.source;
+            let lists = (shown.includes.join(","), shown.excludes.join(","));
+            assert_eq!(shown.enabled, enabled, "{query}");
+            assert_eq!(lists, (includes.to_owned(), excludes.to_owned()), "{query}");
+        }
+    }
 
     #[test]
     fn a_total_that_is_a_bare_number_is_exact() {
