@@ -169,6 +169,10 @@ impl Scored {
 
     fn scored(&mut self) -> f64 {
         let (doc, score) = (self.query.doc(), f64::from(self.query.score()));
+        // As in the field [boost_mode] says nothing then.
+        if self.functions.is_empty() {
+            return score;
+        }
         let mut found = Vec::with_capacity(self.functions.len());
         for (open, function) in self.functions.iter_mut().zip(&self.by.functions) {
             let fits = open.filter.as_mut().is_none_or(|filter| {

@@ -178,6 +178,11 @@ fn functions_change_scores() {
         let counted =
             json!({"size": 0, "track_total_hits": true, "query": {"function_score": best}});
         assert_eq!(search(&shard, &counted).await.1.total, 2);
+        let seven = json!({"constant_score": {"filter": {"term": {"n": 8}}, "boost": 7}});
+        for mode in ["multiply", "replace", "sum"] {
+            let nothing = json!({"query": seven, "boost_mode": mode, "max_boost": 0.5});
+            assert_eq!(scores(nothing).await, [(0, 7.0)], "{mode}");
+        }
         let random = json!({"random_score": {"seed": 7}});
         let (once, again) = (scores(random.clone()).await, scores(random).await);
         assert!(
