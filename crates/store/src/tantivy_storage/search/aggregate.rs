@@ -454,13 +454,14 @@ impl Translator<'_> {
         let own = mapped.map(|mapped| mapped.dates.clone()).unwrap_or_default();
         let (format, zone) = (ranges.format.as_ref().unwrap_or(&own), &ranges.zone);
         let context = DateContext { format, now_ms: self.resolver.limits.now_ms, zone };
-        let end = |end: &Option<Literal>| match end {
-            None => Ok(None),
-            Some(Literal::Integer(ms)) => Ok(Some(*ms as f64)),
-            Some(Literal::Float(ms)) => Ok(Some(*ms)),
-            Some(text) => {
-                context.resolve(&text.text(), false).map(|ms| Some(ms as f64)).map_err(unfit)
-            }
+        let end = |end: &Option<Literal>| {
+            // As in the field a number is read by the format as a text is, without its fraction.
+            let text = match end {
+                None => return Ok(None),
+                Some(Literal::Float(number)) => (*number as i64).to_string(),
+                Some(literal) => literal.text(),
+            };
+            context.resolve(&text, false).map(|ms| Some(ms as f64)).map_err(unfit)
         };
         let one = |(key, from, to): &(Option<String>, Option<Literal>, Option<Literal>)| {
             Ok::<_, SearchError>(RangeBucket { key: key.clone(), from: end(from)?, to: end(to)? })

@@ -112,6 +112,17 @@ fn buckets_of_dates_and_of_pages() {
             pairs(&[("*-2015-03-01", 2), ("x", 0), ("2015-03-01-*", 4)])
         );
         assert_eq!(answer["r"]["buckets"][0]["to_as_string"], "2015-03-01", "{answer}");
+        // Numbers are read by the format: seconds, or a year where there is none.
+        for (from, format, count) in [
+            (json!(1_425_168_000), json!("epoch_second"), 5),
+            (json!(1_425_168_000.5), json!("epoch_second"), 5),
+            (json!(1_425_168_000_000_u64), json!(null), 5),
+            (json!(2016), json!(null), 0),
+        ] {
+            let ranges = json!({"field": "d", "format": format, "ranges": [{"from": from}]});
+            let answer = aggregated(&shard, json!({"r": {"date_range": ranges}})).await;
+            assert_eq!(answer["r"]["buckets"][0]["doc_count"], count, "{ranges}");
+        }
 
         let composite = |zone: &str, after: Option<Value>| {
             let mut of = json!({"size": 3, "sources": [
