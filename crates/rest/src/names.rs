@@ -394,7 +394,7 @@ mod tests {
             ("shop-a", 1),
             ("shop-b,shop-a", 2),
             ("shop-*", 2),
-            ("shop-*,-shop-b", 1),
+            ("shop-*,-shop-b,shop-a", 1),
             ("logs,shop-a", 1),
             ("shop", 0),
             ("shop*", 0),
