@@ -8,10 +8,10 @@ use crate::common::{Cluster, raw};
 
 testbed::both_worlds!(
     an_alias_stands_for_its_indices,
-    an_alias_may_have_a_filter,
     writes_go_to_one_index,
     a_rollover_waits_for_its_conditions,
-    wrong_aliases_are_refused,
+    wrong_aliases_are_refused;
+    real: an_alias_may_have_a_filter,
 );
 
 async fn an_alias_stands_for_its_indices(env: Env) {
