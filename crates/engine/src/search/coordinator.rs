@@ -63,6 +63,7 @@ pub(super) type Asking = (ShardFailure, Task<Result<Answered, ShardFailure>>);
 pub(super) async fn search_shards(
     service: &Rc<SearchService>,
     job: SearchJob,
+    now_ms: i64,
     held: Option<HeldView>,
 ) -> Result<(SearchOutcome, Vec<Continued>), Vec<ShardFailure>> {
     let began = service.core.env.now();
@@ -82,7 +83,7 @@ pub(super) async fn search_shards(
         index: String::new(),
         shard: 0,
         request: job.request.clone(),
-        now_ms: i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX),
+        now_ms,
         max_buckets: settings.search_max_buckets(),
         // The hits of a single shard are the hits of the search: it fetches them at once and saves a round trip.
         fetch: asked_shards.len() == 1,

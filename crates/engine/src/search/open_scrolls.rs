@@ -30,6 +30,8 @@ pub(super) struct Scroll {
     pub(super) asked: Arc<SearchRequest>,
     /// As it is searched.
     pub(super) request: SearchRequest,
+    /// The moment that `now` stands for on all pages, in milliseconds since 1970.
+    pub(super) now_ms: i64,
     /// Of the first page.
     pub(super) total: u64,
     pub(super) max_score: Option<f32>,

@@ -50,8 +50,8 @@ pub fn open_point_in_time(
         let point_in_time = None;
         let job = SearchJob { indices, request, preference, allow_partial, point_in_time };
         let held = HeldView { context: None, keep_alive, holder: ViewHolder::PointInTime };
-        let (outcome, opened) = search_shards(service, job, Some(held)).await?;
-        let created_ms = i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX);
+        let (outcome, opened) = search_shards(service, job, service.now_ms(), Some(held)).await?;
+        let created_ms = service.now_ms();
         let mut of_nodes: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         let mut views = Vec::new();
         for shard in opened {
@@ -78,7 +78,7 @@ pub fn search(
     Box::pin(async move {
         match &job.point_in_time {
             Some(point) => search_again(service, &job, point).await,
-            None => Ok(search_shards(service, job, None).await?.0),
+            None => Ok(search_shards(service, job, service.now_ms(), None).await?.0),
         }
     })
 }
@@ -96,6 +96,7 @@ async fn search_again(
     });
     let search = Search {
         request: &job.request,
+        now_ms: service.now_ms(),
         holder: ViewHolder::PointInTime,
         keep_alive: point.keep_alive.unwrap_or_default(),
         allow_partial: job.allow_partial,

@@ -54,11 +54,13 @@ pub fn scroll(
         let mut request = searched(&asked);
         let job = SearchJob { request: Arc::new(request.clone()), ..job };
         let held = HeldView { context: None, keep_alive, holder: ViewHolder::Scroll };
-        let (mut outcome, continued) = search_shards(service, job, Some(held)).await?;
+        let now_ms = service.now_ms();
+        let (mut outcome, continued) = search_shards(service, job, now_ms, Some(held)).await?;
         request.aggregations.clear();
         let scroll = Scroll {
             asked: asked.clone(),
             request,
+            now_ms,
             total: outcome.total,
             max_score: outcome.max_score,
             shards: continued.into_iter().map(ViewOfShard::from).collect(),
@@ -126,6 +128,7 @@ async fn page(
 ) -> Result<SearchOutcome, Vec<ShardFailure>> {
     let search = Search {
         request: &scroll.request,
+        now_ms: scroll.now_ms,
         holder: ViewHolder::Scroll,
         keep_alive,
         allow_partial: true,

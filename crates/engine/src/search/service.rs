@@ -56,6 +56,11 @@ impl SearchService {
         })
     }
 
+    /// The moment that `now` stands for in a search that begins, in milliseconds since 1970.
+    pub(super) fn now_ms(&self) -> i64 {
+        i64::try_from(self.core.env.epoch_ms()).unwrap_or(i64::MAX)
+    }
+
     /// Keeps a view for further searches, as far as the settings allow; answers with its number.
     pub(super) fn keep(&self, ask: HeldView, shard: ShardKey, view: SearchView) -> Result<u64> {
         let settings = self.core.settings();

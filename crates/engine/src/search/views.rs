@@ -24,6 +24,8 @@ impl From<Continued> for ViewOfShard {
 #[derive(Clone, Copy)]
 pub(super) struct Search<'a> {
     pub(super) request: &'a SearchRequest,
+    /// The moment that `now` stands for, in milliseconds since 1970.
+    pub(super) now_ms: i64,
     pub(super) holder: ViewHolder,
     /// How long they are held from now on.
     pub(super) keep_alive: Duration,
@@ -52,7 +54,7 @@ pub(super) async fn search_views(
             index: view.asked.index.clone(),
             shard: view.asked.shard,
             request,
-            now_ms: i64::try_from(service.core.env.epoch_ms()).unwrap_or(i64::MAX),
+            now_ms: search.now_ms,
             max_buckets: service.core.settings().search_max_buckets(),
             fetch: views.len() == 1,
             held: Some(HeldView { context, keep_alive, holder: search.holder }),

@@ -75,6 +75,8 @@ async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
         (60, json!({"sort": ["word", {"at": "desc"}]})),
         (100, json!({"query": {"exists": {"field": "n"}}, "sort": ["_score"]})),
         (10, json!({"query": {"match": {"text": "red number"}}})),
+        // By the moment at which the first page is asked for, as everything that counts from now.
+        (50, json!({"query": {"function_score": {"random_score": {}}}})),
     ] {
         let path = format!("/a/_search?scroll=1m&size={size}");
         let once = c.must("POST", "/a/_search?size=1000&track_total_hits=true", body.clone()).await;
