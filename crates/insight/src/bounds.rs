@@ -237,8 +237,8 @@ mod tests {
         let sends = NodeSample { transport_tx_bytes: 600, ..begin.clone() };
         let receives = NodeSample { transport_rx_bytes: 300, ..begin.clone() };
         let of = |name, end| (("c", name), vec![(0.0, &begin), (1.0, end)]);
-        let nodes = [of("a", &sends), of("b", &receives), of("c", &receives)].into();
-        let trace = Trace { nodes, ..Trace::default() };
+        let mut trace = Trace::default();
+        trace.nodes = [of("a", &sends), of("b", &receives), of("c", &receives)].into();
         let row = Row::measured("one", 1, 10.0, 600);
         let bounds = |of_a_node: f64| {
             let row = Row { node_bytes_per_s: Some(of_a_node), ..row.clone() };
