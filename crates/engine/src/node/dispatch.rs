@@ -1,6 +1,7 @@
 //! What a node does with each request of another node.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use policy::failures::Component;
 
@@ -14,7 +15,12 @@ use crate::remote;
 use crate::replication;
 use crate::search;
 use crate::state::{self, Event};
-use crate::transport::{Failure, Reply, Request, Response, Result, ShardAction, ShardAnswer};
+use crate::transport::{
+    Class, Failure, Reply, Request, Response, Result, ShardAction, ShardAnswer, unexpected,
+};
+
+/// How long the next primary may take to answer a read that came to the one before.
+const READ_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Answers a follower check without a task where this node has the newest state, as nearly always.
 pub(super) fn at_once(node: &Node, request: &Request) -> Option<Response> {
@@ -217,6 +223,14 @@ async fn on_shard(
     let store = if reads { shard.complete_store() } else { shard.store() }?;
     if matches!(action, ShardAction::Get { .. }) {
         shard.check_open(&core.state())?;
+        if let Some(next) = Box::pin(replication::next_primary(core, &shard)).await? {
+            let read = Request::Shard(index.to_owned(), number, action);
+            let answer = core.call(&next, Class::Control, read, READ_PATIENCE);
+            return match Box::pin(answer).await? {
+                Response::Shard(answer) => Ok(answer),
+                _ => Err(unexpected()),
+            };
+        }
     }
     let failed = |error: &store::Error| core.store_failed(Component::Maintenance, &shard, error);
     Ok(match action {

@@ -15,11 +15,14 @@ use super::leases::{set_leases, write_leases};
 use crate::core::Core;
 use crate::planted;
 use crate::shard::{Blocked, FollowedCopies, LocalShard, ShardKey, Tracked};
+use crate::state::{ClusterState, ShardCopy};
 use crate::transport::{Failure, PrimaryContext, Response, Result};
 use policy::retention::Leases;
 
 /// How long a source waits for the operations that run: no operation is taken meanwhile.
 const OPERATIONS_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a read waits until the manager has said who is the primary.
+const DECISION_PATIENCE: Duration = Duration::from_secs(30);
 
 /// On the source: hands over to the copy with this allocation id, once no operation runs. Asked again by the same copy,
 /// it says the same again.
@@ -68,12 +71,42 @@ async fn hand_over(core: &Rc<Core>, shard: &Rc<LocalShard>, target: &str) -> Res
     Ok(())
 }
 
+/// For a read, which is of what was acknowledged last: where this copy has handed over, the target may have
+/// acknowledged since what this copy lacks. Waits until the state says which of them is the primary. Answers with the
+/// address of the other one; with none where it is this copy.
+pub(crate) async fn next_primary(core: &Core, shard: &LocalShard) -> Result<Option<String>> {
+    if !shard.operations.is_handed_over() {
+        return Ok(None);
+    }
+    let is_decided = |state: &ClusterState| {
+        let target = named_target(shard, state);
+        target.is_none_or(|target| !shard.operations.handed_to(&target.allocation_id))
+    };
+    let refuse = |why: &str| Failure::unavailable(&shard.index, shard.number, why);
+    if !core.wait_for_state(DECISION_PATIENCE, is_decided).await {
+        return Err(refuse("is being handed over to another node; try again"));
+    }
+    let state = core.state();
+    let routing = shard.routing(&state).ok_or_else(|| Failure::no_such_index(&shard.index))?;
+    let primary = routing.primary();
+    if primary.allocation_id == shard.allocation_id {
+        return Ok(None);
+    }
+    let address = primary.node.as_deref().and_then(|node| core.address_of(node));
+    address.map(Some).ok_or_else(|| refuse("has lost its primary; try again"))
+}
+
+/// The copy that the state has the primary here moved to.
+fn named_target<'a>(shard: &LocalShard, state: &'a ClusterState) -> Option<&'a ShardCopy> {
+    let primary = shard.routing(state)?.primary();
+    let own = Some(primary).filter(|primary| primary.allocation_id == shard.allocation_id)?;
+    own.target.as_deref()
+}
+
 /// Whether the state has the copy that is the primary here moved to this one.
 fn check_target(core: &Core, shard: &LocalShard, target: &str) -> Result<()> {
     let state = core.state();
-    let primary = shard.routing(&state).map(|routing| routing.primary());
-    let own = primary.filter(|primary| primary.allocation_id == shard.allocation_id);
-    let named = own.and_then(|primary| primary.target.as_ref());
+    let named = named_target(shard, &state);
     match named.is_some_and(|named| named.allocation_id == target) {
         true => Ok(()),
         false => {

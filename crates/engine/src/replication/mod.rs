@@ -31,7 +31,7 @@ pub use apply::RETRY_AFTER;
 pub(crate) use apply::{fill_gaps, follow_mapping, follow_mapping_to, mapping_version};
 pub use coordinator::{WRITE_TIMEOUT, write_documents, write_synthetic_batch};
 pub(crate) use followed::{apply_followed, confirm_checkpoint, end_following, follows};
-pub(crate) use hand_off::{hand_off, take_over};
+pub(crate) use hand_off::{hand_off, next_primary, take_over};
 pub(crate) use in_sync::{advance_global_checkpoint, spread_durability};
 pub(crate) use leases::{
     add_lease, begin_lease, expire_leases, remove_lease, set_leases, take_leases,

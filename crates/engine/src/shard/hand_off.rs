@@ -41,6 +41,11 @@ impl Operations {
         matches!(&*self.hand_off.borrow(), HandOff::Done { to, .. } if to == target)
     }
 
+    /// Whether it has handed over.
+    pub(crate) fn is_handed_over(&self) -> bool {
+        matches!(&*self.hand_off.borrow(), HandOff::Done { .. })
+    }
+
     /// A cluster state of this version has the copy moved to `target`, or to none. If this copy has handed over to
     /// another target before that, the move there was given up: that target was never started, took no operation, and
     /// never will, so that this copy may take operations again.

@@ -26,6 +26,7 @@ testbed::both_worlds!(
     what_is_shown_of_a_move_is_true,
     leases_that_come_late_do_not_reach_who_has_taken_over,
     a_primary_that_has_handed_over_counts_no_copies,
+    a_primary_that_has_handed_over_reads_what_the_next_one_has,
 );
 
 #[test]
@@ -219,6 +220,38 @@ async fn a_primary_that_has_handed_over_counts_no_copies(env: Env) {
     assert_eq!(counted().await, None, "it cannot know");
     pool.close();
     manager.be_honest();
+    wait_for_moves(&cluster).await;
+    cluster.stop().await;
+}
+
+/// The source hears late that its target is the primary: until then it must not answer with what it has.
+async fn a_primary_that_has_handed_over_reads_what_the_next_one_has(env: Env) {
+    let (manager, cluster) = cluster_behind(&env, "one", 3, 0).await;
+    cluster.create("a", 1, 0).await;
+    // The manager hears of nothing late.
+    if node_of(&cluster, true) == "one-0" {
+        move_copy(&cluster, "one-0", "one-1").await;
+    }
+    let path = "/a/_doc/1";
+    cluster.must("PUT", path, json!({ "n": 1 })).await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    manager.hold(starts_a_copy);
+    start_move(&cluster, &from, &to).await;
+    eventually(&env, "the target has taken over", async || manager.held() > 0).await;
+    let source = cluster.nodes[&from].clone();
+    source.cut_off(true);
+    manager.be_honest();
+    let is_next = async || node_of(&cluster, true) == to;
+    eventually(&env, "the target is the primary", is_next).await;
+    let written = cluster.must("PUT", path, json!({ "n": 2 })).await;
+    assert_eq!(written["_version"], 2, "the next primary has it: {written}");
+    let asked = source.clone();
+    let reads = async move { ask(&asked, "GET", path, Value::Null).await };
+    let reading = env.spawn("reads", reads);
+    env.sleep(Duration::from_millis(500)).await;
+    source.cut_off(false);
+    let (status, found) = reading.await.unwrap();
+    assert_eq!((status, &found["_version"]), (200, &json!(2)), "{found}");
     wait_for_moves(&cluster).await;
     cluster.stop().await;
 }
