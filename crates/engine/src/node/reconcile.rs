@@ -162,7 +162,8 @@ fn bring_up_copy(
             shard.take_settings(meta);
             let target = copy.target.as_ref().map(|target| target.allocation_id.as_str());
             shard.operations.follow_state(target, state.version);
-            if shard.set_role(copy.acts_as_primary(), term, copy.is_started()) {
+            let follows = meta.leader.is_some();
+            if shard.set_role(copy.acts_as_primary(), term, copy.is_started(), follows) {
                 core.keep(
                     "settles a promotion",
                     replication::promoted(core.clone(), shard.clone()),

@@ -1,9 +1,10 @@
 //! Views that a node holds: between the query and the fetch of a search, between the pages of a scroll, and for the
 //! searches of a point in time.
 
-use crate::shard::ShardKey;
+use crate::shard::{LocalShard, ShardKey};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use store::SearchView;
@@ -34,6 +35,9 @@ struct Held {
 
 struct Kept {
     holder: ViewHolder,
+    copy: Weak<LocalShard>,
+    /// The term that goes with the sequence numbers of its documents.
+    primary_term: u64,
     /// For how long after each use.
     keep_alive: Duration,
     /// What the point in time is called, once it is open on every shard: its id, and when it was made.
@@ -60,7 +64,7 @@ impl Contexts {
     pub(super) fn keep(
         &self,
         now: Time,
-        shard: ShardKey,
+        copy: &Rc<LocalShard>,
         view: SearchView,
         (ask, most): (HeldView, usize),
     ) -> Result<u64> {
@@ -68,7 +72,9 @@ impl Contexts {
         if self.of(holder) >= most {
             return Err(too_many(holder, most));
         }
-        let kept = Some(Kept { holder, keep_alive, name: None });
+        let (shard, primary_term) = (copy.key(), copy.history_term());
+        let copy = Rc::downgrade(copy);
+        let kept = Some(Kept { holder, copy, primary_term, keep_alive, name: None });
         Ok(self.enter(Held { shard, view, until: now + keep_alive, kept }))
     }
 
@@ -89,15 +95,17 @@ impl Contexts {
         Ok((held.shard, held.view))
     }
 
-    /// The kept view of this number, which is kept from now on for the longest `keep_alive` that was asked for so far.
+    /// The kept view of this number, which is kept from now on for the longest `keep_alive` that was asked for so far;
+    /// and the term that goes with its sequence numbers. A copy that has come here since the view was made may be of a
+    /// later one.
     pub(super) fn renew(
         &self,
         now: Time,
-        shard: &ShardKey,
+        copy: &Rc<LocalShard>,
         (number, keep_alive): (u64, Duration),
-    ) -> Result<SearchView> {
+    ) -> Result<(SearchView, u64)> {
         let mut open = self.open.borrow_mut();
-        let held = open.get_mut(&number).filter(|held| held.shard == *shard);
+        let held = open.get_mut(&number).filter(|held| held.shard == copy.key());
         let held = held.ok_or_else(|| missing(number))?;
         let kept = held.kept.as_mut().ok_or_else(|| missing(number))?;
         // The node that was asked for a scroll knows when it ends.
@@ -106,7 +114,9 @@ impl Contexts {
         }
         kept.keep_alive = kept.keep_alive.max(keep_alive);
         held.until = now + kept.keep_alive;
-        Ok(held.view.clone())
+        let is_of_copy = std::ptr::eq(kept.copy.as_ptr(), Rc::as_ptr(copy));
+        let term = if is_of_copy { copy.history_term() } else { kept.primary_term };
+        Ok((held.view.clone(), term))
     }
 
     /// Names the point in time that views are held for.

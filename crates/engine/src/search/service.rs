@@ -12,7 +12,7 @@ use super::contexts::Contexts;
 use super::open_scrolls::Scrolls;
 use super::thread_pool::ThreadPool;
 use crate::core::Core;
-use crate::shard::ShardKey;
+use crate::shard::{LocalShard, ShardKey};
 use crate::transport::{HeldView, Result, ViewHolder};
 use store::SearchView;
 
@@ -62,13 +62,18 @@ impl SearchService {
     }
 
     /// Keeps a view for further searches, as far as the settings allow; answers with its number.
-    pub(super) fn keep(&self, ask: HeldView, shard: ShardKey, view: SearchView) -> Result<u64> {
+    pub(super) fn keep(
+        &self,
+        ask: HeldView,
+        copy: &Rc<LocalShard>,
+        view: SearchView,
+    ) -> Result<u64> {
         let settings = self.core.settings();
         let most = match ask.holder {
             ViewHolder::Scroll => settings.search_max_open_scroll_context(),
             ViewHolder::PointInTime => settings.search_max_open_pit_context(),
         };
-        self.contexts.keep(self.core.env.now(), shard, view, (ask, most as usize))
+        self.contexts.keep(self.core.env.now(), copy, view, (ask, most as usize))
     }
 
     /// In the virtual world a host may get other cores while it runs.

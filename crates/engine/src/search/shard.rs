@@ -53,11 +53,14 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     let default_fields = default_fields(service, &ask.index);
     let index = ask.index.clone();
     let limits = SearchLimits { index, now_ms, max_buckets, default_fields, stop };
-    let (hits, view) = match held {
-        None => store.search(&ask.request, &limits).await?,
+    let (hits, view, primary_term) = match held {
+        None => {
+            let (hits, view) = store.search(&ask.request, &limits).await?;
+            (hits, view, shard.history_term())
+        }
         Some(number) => {
-            let view = service.contexts.renew(service.core.env.now(), &shard.key(), number)?;
-            (store.search_view(&view, &ask.request, &limits).await?, view)
+            let (view, term) = service.contexts.renew(service.core.env.now(), &shard, number)?;
+            (store.search_view(&view, &ask.request, &limits).await?, view, term)
         }
     };
     drop(timer);
@@ -65,7 +68,7 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     let mut context = match ask.held {
         None => None,
         Some(HeldView { context: Some(number), .. }) => Some(number),
-        Some(ask) => Some(service.keep(ask, shard.key(), view.clone())?),
+        Some(ask) => Some(service.keep(ask, &shard, view.clone())?),
     };
     if ask.fetch {
         let wanted = hits.hits.iter().skip(ask.request.from).map(|hit| (hit.segment, hit.doc));
@@ -92,7 +95,6 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     service.served.borrow_mut().note(company, service.core.env.now() - arrived);
     let feedback = feedback(&service.pool, took);
     let declared_bytes = ask.request.cost.map_or(0, |cost| cost.response_bytes);
-    let primary_term = shard.term();
     let counters = &service.counters;
     counters.queries.set(counters.queries.get() + 1);
     counters.query_time.set(counters.query_time.get() + took);

@@ -33,6 +33,8 @@ pub struct LocalShard {
     pub allocation_id: String,
     role: Cell<Role>,
     term: Cell<u64>,
+    /// The term whose history it has.
+    history_term: Cell<u64>,
     started: Cell<bool>,
     /// It is to take the primary's place, which hands over to it.
     takes_over: bool,
@@ -107,6 +109,7 @@ impl LocalShard {
             takes_over: copy.primary && copy.is_target(),
             handed_over_in: Cell::new(None),
             term: Cell::new(term),
+            history_term: Cell::new(term),
             started: Cell::new(false),
             reported: Cell::new(false),
             failed: Cell::new(false),
@@ -142,12 +145,18 @@ impl LocalShard {
     }
 
     /// Takes over the role that the state gives it; answers whether it was promoted just now.
-    pub(crate) fn set_role(&self, primary: bool, term: u64, started: bool) -> bool {
+    ///
+    /// A replica keeps the history of the term before until it recovers from the new primary, as another copy. That of
+    /// a follower is its leader's in any term.
+    pub(crate) fn set_role(&self, primary: bool, term: u64, started: bool, follows: bool) -> bool {
         let was_handed_over = self.handed_over_in.get() == Some(term);
         let before = self.role.get();
         let role = before.next(primary, was_handed_over);
         self.role.set(role);
         self.term.set(term);
+        if role.is_primary() || follows {
+            self.history_term.set(term);
+        }
         self.started.set(started);
         let promoted = before == Role::Replica && role == Role::Promoted;
         if promoted {
@@ -278,6 +287,12 @@ impl LocalShard {
 
     pub(crate) fn term(&self) -> u64 {
         self.term.get()
+    }
+
+    /// The term that goes with the sequence numbers of its documents: a later primary may have given some of them to
+    /// other operations.
+    pub(crate) fn history_term(&self) -> u64 {
+        self.history_term.get()
     }
 
     /// The lowest operation that one of its replicas would read from if it became the primary of a follower: a copy
@@ -468,6 +483,22 @@ mod tests {
         assert!(shard.refreshed(&state, false).counted.is_some());
         Blocked::begin(&shard.operations).unwrap().hand_over("another", state.version);
         assert!(shard.refreshed(&state, false).counted.is_none());
+    }
+
+    /// It may have what the new primary lacks, which gives the same places to other operations.
+    #[test]
+    fn what_a_replica_has_is_not_of_the_term_of_a_primary_that_it_has_not_recovered_from() {
+        let (state, shard) = one_index();
+        let mut copy = state.shard("a", 0).unwrap().primary().clone();
+        copy.primary = false;
+        let replica = LocalShard::new("a", &shard.index_uuid, 0, &copy, 1);
+        assert!(!replica.set_role(false, 2, true, false));
+        assert_eq!((replica.term(), replica.history_term()), (2, 1));
+        assert!(replica.set_role(true, 3, true, false));
+        assert_eq!((replica.term(), replica.history_term()), (3, 3));
+        let followers = LocalShard::new("a", &shard.index_uuid, 0, &copy, 1);
+        followers.set_role(false, 2, true, true);
+        assert_eq!(followers.history_term(), 2);
     }
 
     /// A copy in sync whose node is away may become the primary as well.

@@ -15,6 +15,7 @@ testbed::real_world!(
     a_shard_that_is_lost_is_told_on_every_page,
     views_of_scrolls_are_bounded,
     a_scroll_goes_on_behind_hits_without_the_number,
+    hits_are_of_the_term_in_which_their_view_was_made,
 );
 
 #[test]
@@ -231,6 +232,46 @@ async fn a_scroll_goes_on_behind_hits_without_the_number(env: Env) {
             found.extend(ids(&page));
         }
         assert_eq!(found, expected, "{order}");
+    }
+    c.stop().await;
+}
+
+fn primary_of(c: &Cluster) -> Option<String> {
+    let state = c.any().state();
+    state.shard("a", 0)?.started_primary()?.node.clone()
+}
+
+/// A copy that recovers from a new primary may have had what that lacks: the same places are given anew.
+async fn hits_are_of_the_term_in_which_their_view_was_made(env: Env) {
+    let mut c = Cluster::start(&env, "c", 4).await;
+    let not_here = json!({ "transient": { "cluster.routing.allocation.exclude._name": "c-0" } });
+    c.must("PUT", "/_cluster/settings", not_here).await;
+    filled(&c, 1, 2, 20).await;
+    let lost = primary_of(&c).unwrap();
+    let others: Vec<String> =
+        c.nodes.keys().filter(|node| *node != "c-0" && **node != lost).cloned().collect();
+    let before = c.any().state().shard("a", 0).unwrap().in_sync.clone();
+    let mut scrolls = Vec::new();
+    for node in &others {
+        let path = format!("/a/_search?scroll=5m&size=5&preference=_only_nodes:{node}");
+        let first = c.must("POST", &path, json!({ "seq_no_primary_term": true })).await;
+        assert_eq!(first["hits"]["hits"][0]["_primary_term"], 1, "{first}");
+        scrolls.push(first["_scroll_id"].clone());
+    }
+    let number = c.nodes.keys().position(|node| *node == lost).unwrap();
+    c.stop_node(number).await;
+    eventually(&env, "a copy has recovered from the new primary", async || {
+        let state = c.any().state();
+        let mut copies = state.shard("a", 0).unwrap().copies.iter();
+        copies.any(|copy| copy.is_started() && !before.contains(&copy.allocation_id))
+    })
+    .await;
+    let next = primary_of(&c).unwrap();
+    for (node, scroll) in others.iter().zip(scrolls) {
+        let body = json!({ "scroll": "5m", "scroll_id": scroll });
+        let page = c.must("POST", "/_search/scroll", body).await;
+        let term = if *node == next { 2 } else { 1 };
+        assert_eq!(page["hits"]["hits"][0]["_primary_term"], term, "{page}");
     }
     c.stop().await;
 }
