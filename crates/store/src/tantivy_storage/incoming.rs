@@ -247,11 +247,7 @@ impl FileIncoming {
             let (file, expected) = (meta.name.to_string(), meta.xxh3);
             return Err(Error::ReceivedDamaged { file, expected, found });
         }
-        if let Err(error) = self.make_durable(file).await {
-            // The bytes that would be read back may never have reached the disk.
-            self.forget(file).await?;
-            return Err(error);
-        }
+        self.make_durable(file).await?;
         let note = {
             let mut state = self.files[file].borrow_mut();
             state.finished = true;
@@ -267,7 +263,8 @@ impl FileIncoming {
         self.work(Work::DiskWrite { bytes: 0 }, move || files::remove_file(&path)).await
     }
 
-    /// Syncs the whole file, once.
+    /// Syncs the whole file, once. A file that fails at it is dropped: the bytes that would be read back may never have
+    /// reached the disk, and the next sync would not say so.
     async fn make_durable(&self, file: usize) -> Result<()> {
         loop {
             let ended = self.hashed.notified();
@@ -280,22 +277,24 @@ impl FileIncoming {
             let mut state = self.files[file].borrow_mut();
             (state.durable, state.sync_failure.take(), state.handle.take())
         };
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        if !durable {
-            let path = self.dir.join(&*self.metas[file].name);
-            let sync = move || {
-                let handle = match handle {
-                    Some(handle) => handle,
-                    None => Arc::new(open_for_writing(&path)?),
-                };
-                handle.sync_all().map_err(io("sync", &path))
+        let path = self.dir.join(&*self.metas[file].name);
+        let sync = move || {
+            let handle = match handle {
+                Some(handle) => handle,
+                None => Arc::new(open_for_writing(&path)?),
             };
-            self.work(Work::DiskSync, sync).await?;
-            self.files[file].borrow_mut().durable = true;
+            handle.sync_all().map_err(io("sync", &path))
+        };
+        let synced = match failure {
+            Some(error) => Err(error),
+            None if durable => Ok(()),
+            None => self.work(Work::DiskSync, sync).await,
+        };
+        match &synced {
+            Ok(()) => self.files[file].borrow_mut().durable = true,
+            Err(_) => self.forget(file).await?,
         }
-        Ok(())
+        synced
     }
 
     /// Whether enough of a file has arrived since its last sync.
@@ -304,7 +303,8 @@ impl FileIncoming {
         !state.syncing && state.handle.is_some() && state.hashed - state.synced >= SYNC_BYTES
     }
 
-    /// Syncs what is there of a file, beside the chunks that go on. A failure is told when the file is finished.
+    /// Syncs what is there of a file, beside the chunks that go on. A failure is told when the file is finished, and
+    /// nothing of the file is kept for a later reception.
     pub(crate) async fn sync_part(&self, file: usize) {
         let handle = {
             let mut state = self.files[file].borrow_mut();
@@ -313,7 +313,10 @@ impl FileIncoming {
             handle
         };
         let path = self.dir.join(&*self.metas[file].name);
-        let sync = move || handle.sync_data().map_err(io("sync", &path));
+        let sync = move || {
+            let synced = handle.sync_data().map_err(io("sync", &path));
+            synced.or_else(|error| files::remove_file(&path).and(Err(error)))
+        };
         let synced = self.work(Work::DiskSync, sync).await;
         {
             let mut state = self.files[file].borrow_mut();
@@ -520,4 +523,51 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
     // Not before the commit is published: until then the directory holds the former copy, with its log.
     log_opening::begin(copy, &stored)?;
     files::remove_dir(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use xxhash_rust::xxh3::xxh3_64;
+
+    use super::*;
+
+    /// A device takes no sync: whatever is read back of a file that failed at it may be in memory alone.
+    #[test]
+    fn nothing_is_kept_of_a_file_that_could_not_be_synced() {
+        let dir = tempfile::tempdir().unwrap();
+        world::real_world::run(7, |env| async move {
+            let copy = dir.path().join("copy");
+            let file = FileMeta { name: "f".into(), len: 4, xxh3: xxh3_64(b"fine") };
+            let commit = Commit { files: vec![file].into(), ..Commit::default() };
+            let begin = async || FileIncoming::begin(&env, &copy, &commit).await.unwrap();
+            let write = async |incoming: &FileIncoming| {
+                incoming.write(0, 0, Chunk::Bytes(Bytes::from_static(b"fine"))).await.unwrap();
+            };
+            let break_disk = |incoming: &FileIncoming| {
+                let device = File::open("/dev/null").unwrap();
+                incoming.files[0].borrow_mut().handle = Some(Arc::new(device));
+            };
+
+            let ends_early = begin().await;
+            write(&ends_early).await;
+            let note = ends_early.files[0].borrow().note(&commit.files[0]);
+            ends_early.note(note).await.unwrap();
+            break_disk(&ends_early);
+            ends_early.sync_part(0).await;
+            drop(ends_early);
+
+            let whole = begin().await;
+            assert_eq!(whole.have(0), 0, "a part of it failed");
+            write(&whole).await;
+            whole.finish(0).await.unwrap();
+            drop(whole);
+
+            let installs = begin().await;
+            assert!(installs.is_finished(0));
+            break_disk(&installs);
+            installs.install(&commit).await.unwrap_err();
+            drop(installs);
+            assert_eq!(begin().await.have(0), 0, "all of it failed");
+        });
+    }
 }
