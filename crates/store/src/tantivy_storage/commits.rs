@@ -138,6 +138,10 @@ fn sweep_begun(copy: &Path) -> Result<()> {
             files::remove_dir(&dir(copy, generation))?;
         }
     }
+    // What a full disk left of one that was being published: the next one has another number.
+    for generation in files::numbered(copy, "commit-", ".tmp")? {
+        files::remove_file(&json(copy, generation).with_extension("tmp"))?;
+    }
     Ok(())
 }
 
