@@ -50,7 +50,9 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
                 http_address: row.http,
                 attributes: row.attributes,
             };
-            let joining = manager(node)?.submit(Event::NodeJoined { node: joined, found });
+            let manager = manager(node)?;
+            manager.note_join(core.env.now(), &joined.name);
+            let joining = manager.submit(Event::NodeJoined { node: joined, found });
             Response::State(Box::pin(joining).await?)
         }
         Request::Heartbeat(name) => heartbeat(node, &name)?,

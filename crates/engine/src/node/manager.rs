@@ -1,10 +1,11 @@
 //! The cluster manager: the state, and the events that wait for their turn.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::{Notify, oneshot};
-use world::Env;
+use world::{Env, Time};
 
 use crate::core::{NodeConfig, warn};
 use crate::error::Error;
@@ -22,6 +23,8 @@ pub(crate) struct Manager {
     pub(super) published: Cell<u64>,
     pub(super) waiting: RefCell<Vec<(Event, oneshot::Sender<Answer>)>>,
     pub(super) came: Notify,
+    /// When each member last asked to be counted in.
+    joins: RefCell<BTreeMap<String, Time>>,
 }
 
 impl Manager {
@@ -54,7 +57,8 @@ impl Manager {
         state::apply(&mut state, env.epoch_ms(), Event::ManagerRestarted).map_err(refused)?;
         let state = RefCell::new(Arc::new(state));
         let (published, waiting) = (Cell::default(), RefCell::default());
-        Ok(Manager { state, published, waiting, came: Notify::new() })
+        let (came, joins) = (Notify::new(), RefCell::default());
+        Ok(Manager { state, published, waiting, came, joins })
     }
 
     /// Handles an event: changes the state, stores it, and publishes it to every node that is there.
@@ -78,6 +82,18 @@ impl Manager {
 
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.state.borrow().present.contains(name)
+    }
+
+    /// Notes that a node asks to be counted in.
+    pub(super) fn note_join(&self, now: Time, name: &str) {
+        if self.state.borrow().members.contains_key(name) {
+            self.joins.borrow_mut().insert(name.to_owned(), now);
+        }
+    }
+
+    /// Whether a node has asked to be counted in since then.
+    pub(super) fn has_joined_since(&self, then: Time, name: &str) -> bool {
+        self.joins.borrow().get(name).is_some_and(|at| *at >= then)
     }
 }
 

@@ -155,6 +155,7 @@ pub(super) async fn watch_nodes(node: Node) {
     let mut looked_at = None;
     loop {
         next_check(core).await;
+        let asked = core.env.now();
         let (state, version) = (manager.state(), manager.published.get());
         let others = state.present_nodes().filter(|other| other.name != core.name());
         let (names, addresses): (Vec<&String>, Vec<String>) =
@@ -177,7 +178,11 @@ pub(super) async fn watch_nodes(node: Node) {
             };
             if is_gone {
                 lost.remove(name);
-                gone.push(Event::NodeLeft { node: name.clone() });
+                // Another node may have been waited for, and this one have started again: with that its former life is
+                // over.
+                if !manager.has_joined_since(asked, name) {
+                    gone.push(Event::NodeLeft { node: name.clone() });
+                }
             }
         }
         let waits =
