@@ -223,6 +223,14 @@ impl ShardStorage {
         either!(self, storage => storage.merging())
     }
 
+    /// Removes files that were being received. Sizes of files take no room.
+    pub(crate) async fn forget_received(&self) -> Result<()> {
+        match self {
+            ShardStorage::Tantivy(storage) => storage.forget_received().await,
+            ShardStorage::Synthetic(_) => Ok(()),
+        }
+    }
+
     /// Holds the files of a commit for a session.
     pub(crate) async fn pin(&self, commit: &Commit, session: &str) -> Result<Pin> {
         Ok(match self {

@@ -91,6 +91,10 @@ pub(crate) async fn recover(
         Ok(()) => {
             progress.enter(service.core.env.now(), Stage::Done, Limit::Latency);
             report_started(&service.core, &shard).await;
+            if let Ok(store) = shard.store() {
+                // What stays of an earlier try takes room, and goes after the next recovery.
+                let _ = store.forget_received().await;
+            }
         }
         Err(failure) => {
             *progress.failure.borrow_mut() = Some(failure.reason.clone());

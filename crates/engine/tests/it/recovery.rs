@@ -32,6 +32,24 @@ fn planted_bugs_fail_the_tests_that_they_are_for() {
     fails_with(planted::LATE_TRY_UNTRACKS, test, "unwrap_err");
 }
 
+/// Files began to come, and the copy that they were to replace was needed after all.
+#[test]
+fn what_had_come_of_files_goes_once_the_copy_is_complete_without_them() {
+    world::real_world::run(7, |env| async move {
+        let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 10).await;
+        let uuid = c.any().state().indices["a"].uuid.clone();
+        let incoming = c.any().copy_dir(&uuid, 0).join("incoming");
+        c.stop_node(0).await;
+        std::fs::create_dir(&incoming).unwrap();
+        std::fs::write(incoming.join("f"), "the beginning of a file").unwrap();
+        c.start_node(0).await;
+        c.green("a").await;
+        eventually(&env, "it takes no room any more", async || !incoming.exists()).await;
+        assert_eq!(c.counted("a").await["count"], 10);
+        c.stop().await;
+    });
+}
+
 /// A source that hears of the copy late has heard of it by the second try.
 #[test]
 fn a_copy_waits_once_to_be_listed_however_often_it_tries() {

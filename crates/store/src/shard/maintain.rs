@@ -47,6 +47,11 @@ impl Shard {
         })
     }
 
+    /// Removes files that were being received to replace this copy, which is complete without them.
+    pub fn forget_received(&self) -> LocalFuture<'_, Result<()>> {
+        Box::pin(async move { self.inner.storage.forget_received().await })
+    }
+
     /// Makes what was applied searchable. Does nothing where nothing is new.
     pub fn refresh(&self) -> LocalFuture<'_, Result<()>> {
         Box::pin(async move {

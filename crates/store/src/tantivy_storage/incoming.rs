@@ -24,7 +24,8 @@ use crate::frame::{self, Frame};
 use crate::patience::patiently;
 use crate::{Chunk, Error, Result};
 
-const INCOMING: &str = "incoming";
+/// The directory of what is being received.
+pub(super) const INCOMING: &str = "incoming";
 const JOURNAL: &str = ".journal";
 /// A file's progress is noted each time this much was added.
 const NOTE_BYTES: u64 = 8 << 20;

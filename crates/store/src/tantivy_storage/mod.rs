@@ -520,6 +520,11 @@ impl TantivyStorage {
         self.work(Work::DiskSync, move |shared| shared.trim(floor)).await
     }
 
+    pub(crate) async fn forget_received(&self) -> Result<()> {
+        let forget = |shared: &Shared| files::remove_dir(&shared.dir.join(incoming::INCOMING));
+        self.work(Work::DiskWrite { bytes: 0 }, forget).await
+    }
+
     pub(crate) async fn pin(&self, commit: &Commit, session: &str) -> Result<FilePin> {
         let (commit, session) = (commit.clone(), session.to_owned());
         let take = move |shared: &Shared| FilePin::take(&shared.dir, &commit, &session);
