@@ -126,10 +126,18 @@ impl LogFile {
         }
     }
 
-    /// What a process that was killed had written may be in memory alone, and counts as durable from now on.
-    pub(super) fn make_durable(&self) -> Result<()> {
-        let synced = File::open(&self.path).and_then(|file| file.sync_all());
-        synced.map_err(io("sync", &self.path))
+    /// What a process that was killed had written may be in memory alone, and counts as durable from now on. What lies
+    /// behind the `synced` bytes is written again: the system takes for written what a sync left that failed.
+    pub(super) fn make_durable(&self, synced: u64) -> Result<()> {
+        let from = synced.min(self.len);
+        let write_again = || {
+            let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+            let mut bytes = vec![0; (self.len - from) as usize];
+            file.read_exact_at(&mut bytes, from)?;
+            file.write_all_at(&bytes, from)?;
+            file.sync_all()
+        };
+        write_again().map_err(io("sync", &self.path))
     }
 
     /// Cuts the torn end, if there is one.

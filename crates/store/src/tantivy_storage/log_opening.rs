@@ -1,5 +1,6 @@
 //! The operation log is opened: what its commit expects of it, what is there, and what a crash or damage took.
 
+use std::cmp::Ordering;
 use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -224,7 +225,14 @@ pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
     let (kept, empty): (Vec<LogFile>, Vec<LogFile>) =
         reading.files.into_iter().partition(|file| file.ops > 0);
     if let Some(newest) = kept.last() {
-        newest.make_durable()?;
+        let noted = before.map_or((0, 0), |synced| (synced.generation, synced.len));
+        let synced = match noted.0.cmp(&newest.generation) {
+            Ordering::Less => 0,
+            Ordering::Equal => noted.1,
+            // The next one began once it was synced.
+            Ordering::Greater => newest.len,
+        };
+        newest.make_durable(synced)?;
     }
     let begun = before.filter(|synced| synced.len > 0).map(|synced| synced.generation);
     let next = reading.newest.max(begun);

@@ -88,6 +88,31 @@ fn gives_back_in_order_what_came_out_of_order_and_twice() {
     assert_eq!(seq_nos, (0..3000).collect::<Vec<_>>());
 }
 
+/// A sync that failed leaves it in memory, where the next one takes it for written.
+#[test]
+fn what_was_not_synced_is_written_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let long_ago = std::time::SystemTime::UNIX_EPOCH;
+    let is_written = |path: &Path| {
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        file.set_modified(long_ago).unwrap();
+        drop(open(dir.path()).unwrap());
+        file.metadata().unwrap().modified().unwrap() > long_ago
+    };
+    let mut log = open(dir.path()).unwrap().log;
+    put(&mut log, &[op(0, 10)]);
+    sync(&mut log);
+    let path = log.current().1;
+    drop(log);
+    assert!(!is_written(&path), "all of it was synced");
+    let mut log = open(dir.path()).unwrap().log;
+    put(&mut log, &[op(1, 10)]);
+    let path = log.current().1;
+    drop(log);
+    assert!(is_written(&path));
+    assert_eq!(open(dir.path()).unwrap().log.size().0, 2);
+}
+
 /// What is held open in a directory.
 fn handles(dir: &Path) -> Vec<String> {
     let dir = dir.canonicalize().unwrap();
