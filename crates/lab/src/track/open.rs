@@ -7,7 +7,7 @@ use query::json::{Node, document};
 use serde_json::{Value, json};
 
 use super::context::{Context, Index};
-use super::corpora::corpus;
+use super::corpora::{Corpus, corpus};
 use super::python::Python;
 use super::reader::{Object, Reader, Refusal};
 use super::render::{Files, Place, Rendered};
@@ -55,11 +55,15 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
     reader.whole(&top, "version", 1, VERSION_MAX);
     let indices = indices(&files, &reader, &top, options)?;
     let corpora = top.get("corpora").map_or(&[][..], |node| reader.list(node, "corpora"));
-    let corpora = corpora.iter().map(|node| corpus(&reader, &reader.object(node, "a corpus")));
+    let declared: Vec<Object<'_>> =
+        corpora.iter().map(|node| reader.object(node, "a corpus")).collect();
+    let corpora: Vec<Corpus> = declared.iter().map(|object| corpus(&reader, object)).collect();
+    let names = corpora.iter().map(|corpus| corpus.name.as_str());
+    reader.distinct("corpora", names.zip(declared.iter().copied()));
     let context = Context {
         reader: &reader,
         indices,
-        corpora: corpora.collect(),
+        corpora,
         templates: templates(&files, &reader, &top, options)?,
         options,
         python: Python::of(dir),
@@ -76,6 +80,8 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
             (reader.text(&object, "name").unwrap_or_default(), object)
         })
         .collect();
+    let named = operations.iter().map(|(name, object)| (name.as_str(), *object));
+    reader.distinct("operations", named);
     let challenge = challenge(&reader, &top, options)?;
     let schedule = tasks::schedule(&context, &operations, challenge.schedule);
     check_params(&files, options)?;
@@ -279,11 +285,18 @@ fn challenge<'n>(
     options: &TrackOptions,
 ) -> Result<Challenge<'n>> {
     let usage = |why: String| Error::Usage { why };
+    let ways = std::iter::once("schedule").chain(CHALLENGES);
+    let given: Vec<(&str, &'n Node<'n>)> =
+        ways.filter_map(|name| Some((name, top.get(name)?))).collect();
+    if let [(first, _), (second, node), ..] = given.as_slice() {
+        let said = format!("a track has \"{first}\" or \"{second}\", not both");
+        reader.wrong(node, second, said);
+    }
     if let Some(schedule) = top.get("schedule") {
         // As Rally calls it.
         let name = "default".to_owned();
         return match &options.challenge {
-            Some(wanted) if *wanted != name => Err(usage(format!(
+            Some(wanted) if *wanted != name && given.len() == 1 => Err(usage(format!(
                 "the track has no challenge \"{wanted}\"; it has one schedule, which is called {name}"
             ))),
             _ => Ok(Challenge { name, schedule }),
@@ -291,6 +304,7 @@ fn challenge<'n>(
     }
     let nodes: Vec<&'n Node<'n>> = CHALLENGES.iter().filter_map(|name| top.get(name)).collect();
     let mut all = Vec::new();
+    let mut objects = Vec::new();
     for node in nodes.iter().flat_map(|node| node.items()) {
         let object = reader.object(node, "a challenge");
         let known = [
@@ -302,8 +316,10 @@ fn challenge<'n>(
         let default = reader.bool(&object, "default").unwrap_or(false);
         if let Some(schedule) = object.get("schedule") {
             all.push((Challenge { name, schedule }, default));
+            objects.push(object);
         }
     }
+    check_challenges(reader, &all, &objects);
     let names: Vec<String> = all.iter().map(|(challenge, _)| challenge.name.clone()).collect();
     let at = match &options.challenge {
         Some(wanted) => names.iter().position(|name| name == wanted).ok_or_else(|| {
@@ -325,6 +341,21 @@ fn challenge<'n>(
         }
     };
     Ok(all.swap_remove(at).0)
+}
+
+/// Tells challenges of one name, and a second default challenge, as Rally does.
+fn check_challenges(reader: &Reader<'_>, all: &[(Challenge<'_>, bool)], objects: &[Object<'_>]) {
+    let called = all.iter().map(|(challenge, _)| challenge.name.as_str());
+    reader.distinct("challenges", called.zip(objects.iter().copied()));
+    let mut defaults = all.iter().zip(objects).filter(|((_, default), _)| *default);
+    if let (Some(((first, _), _)), Some(((second, _), object))) = (defaults.next(), defaults.next())
+    {
+        let said = format!(
+            "\"{}\" is a default challenge, and so is \"{}\"; a track has one",
+            second.name, first.name
+        );
+        reader.wrong(object.get("default").unwrap_or(object.node), "default", said);
+    }
 }
 
 /// A parameter that no file of the track mentions is a mistake, as in Rally.

@@ -1,6 +1,7 @@
 //! Values of a track with their places, and what is found wrong with them.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use query::json::{Member, Node, Value as Json, spot};
 use record::names::did_you_mean;
@@ -133,6 +134,34 @@ impl<'a> Reader<'a> {
             if !name.starts_with('#') && !known.contains(&name.as_ref()) {
                 let near = did_you_mean(name, known.iter().copied());
                 self.wrong(node, name, format!("{what} has no \"{name}\"{near}"));
+            }
+        }
+    }
+
+    /// Tells the second of two that have one name, with the place of the first.
+    pub(super) fn second(&self, node: &Node<'_>, what: &str, name: &str, first: Place) {
+        let first = self.files.mistake(first, "", "");
+        let said = format!(
+            "two {what} are called \"{name}\", the other in {}:{}; give one of them another \"name\"",
+            first.origin, first.line
+        );
+        self.wrong(node, name, said);
+    }
+
+    /// Tells names that several have: which of them is meant nobody knows.
+    pub(super) fn distinct<'x, 'n>(
+        &self,
+        what: &str,
+        named: impl Iterator<Item = (&'x str, Object<'n>)>,
+    ) {
+        let mut known: BTreeMap<&'x str, Place> = BTreeMap::new();
+        for (name, object) in named.filter(|(name, _)| !name.is_empty()) {
+            let node = object.get("name").unwrap_or(object.node);
+            match known.get(name) {
+                Some(first) => self.second(node, what, name, *first),
+                None => {
+                    known.insert(name, self.place(node));
+                }
             }
         }
     }

@@ -177,12 +177,7 @@ fn task(
     let named_at = object.get("name").unwrap_or(node);
     // As in Rally: their figures could not be told apart.
     if let Some(at) = found.names.iter().position(|known| *known == name) {
-        let first = reader.files.mistake(found.places[at], "", "");
-        let said = format!(
-            "two tasks are called \"{name}\", the other in {}:{}; give one of them another \"name\"",
-            first.origin, first.line
-        );
-        reader.wrong(named_at, &name, said);
+        reader.second(named_at, "tasks", &name, found.places[at]);
     }
     found.names.push(name.clone());
     found.places.push(reader.place(named_at));

@@ -7,15 +7,7 @@ use lab::track::{Action, Params, Request, Step, Task, Track, TrackOptions};
 use lab::{Error, Options, Place};
 use serde_json::{Value, json};
 
-use super::{HEALTH, embedded, opened, opened_with, task};
-
-#[track_caller]
-fn says(opened: Result<Track, Error>, words: &[&str]) {
-    let said = opened.unwrap_err().to_string();
-    for word in words {
-        assert!(said.contains(word), "\"{word}\" is not in: {said}");
-    }
-}
+use super::{HEALTH, embedded, opened, opened_beside, opened_with, says, task};
 
 fn live() -> TrackOptions {
     TrackOptions { scale: 1.0, live: true, ..TrackOptions::default() }
@@ -104,20 +96,6 @@ fn two_tasks_of_one_name_are_refused_at_the_second_with_the_place_of_the_first()
     }
     let other = tasks.replace("{ \"clients\"", "{ \"name\": \"again\", \"clients\"");
     assert_eq!(opened(&other, &embedded()).unwrap().elements.len(), 2);
-}
-
-/// Opens a track of this text, beside which these files lie.
-fn opened_beside(
-    files: &[(&str, &str)],
-    text: &str,
-    options: &TrackOptions,
-) -> Result<Track, Error> {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("track.json");
-    for (name, text) in files.iter().chain(&[("track.json", text)]) {
-        std::fs::write(dir.path().join(name), text).unwrap();
-    }
-    lab::track::open(&file, options)
 }
 
 fn skipping() -> TrackOptions {

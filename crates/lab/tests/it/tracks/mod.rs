@@ -1,5 +1,6 @@
 //! Tracks, and what they are opened from.
 
+mod declared;
 mod files;
 mod tasks;
 
@@ -36,4 +37,26 @@ fn opened(tasks: &str, options: &TrackOptions) -> Result<Track, Error> {
 /// A task of this operation, which stands in line 7.
 fn task(operation: &str) -> String {
     format!("{{ \"name\": \"x\", \"operation\":\n{operation} }}")
+}
+
+/// Opens a track of this text, beside which these files lie.
+fn opened_beside(
+    files: &[(&str, &str)],
+    text: &str,
+    options: &TrackOptions,
+) -> Result<Track, Error> {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("track.json");
+    for (name, text) in files.iter().chain(&[("track.json", text)]) {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    lab::track::open(&file, options)
+}
+
+#[track_caller]
+fn says(opened: Result<Track, Error>, words: &[&str]) {
+    let said = opened.unwrap_err().to_string();
+    for word in words {
+        assert!(said.contains(word), "\"{word}\" is not in: {said}");
+    }
 }

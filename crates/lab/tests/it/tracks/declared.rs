@@ -1,0 +1,44 @@
+//! The names of what a track declares.
+
+use super::{embedded, opened_beside, says};
+
+#[test]
+fn what_is_declared_twice_is_refused_at_the_second_with_the_place_of_the_first() {
+    let schedule = "\"schedule\": [ { \"operation\": \"refresh\" } ]";
+    for (declared, words) in [
+        (
+            format!(
+                "\"challenges\": [\n{{ \"name\": \"a\", \"default\": true, {schedule} }},\n\
+                 {{ \"name\": \"a\", {schedule} }} ]"
+            ),
+            ["track.json:3:", "two challenges are called \"a\"", "track.json:2;"],
+        ),
+        (
+            format!(
+                "\"challenges\": [\n{{ \"name\": \"a\", \"default\": true, {schedule} }},\n\
+                 {{ \"name\": \"b\", \"default\": true, {schedule} }} ]"
+            ),
+            ["track.json:3:", "\"b\" is a default challenge", "so is \"a\""],
+        ),
+        (
+            format!("{schedule},\n\"challenges\": [ {{ \"name\": \"a\", {schedule} }} ]"),
+            ["track.json:2:", "\"schedule\" or \"challenges\"", "not both"],
+        ),
+        (
+            format!(
+                "\"operations\": [\n{{ \"name\": \"q\", \"operation-type\": \"refresh\" }},\n\
+                 {{ \"name\": \"q\", \"operation-type\": \"search\", \"body\": {{}} }} ], {schedule}"
+            ),
+            ["track.json:3:", "two operations are called \"q\"", "track.json:2;"],
+        ),
+        (
+            format!(
+                "\"corpora\": [\n{{ \"name\": \"c\", \"documents\": [] }},\n\
+                 {{ \"name\": \"c\", \"documents\": [] }} ], {schedule}"
+            ),
+            ["track.json:3:", "two corpora are called \"c\"", "track.json:2;"],
+        ),
+    ] {
+        says(opened_beside(&[], &format!("{{ {declared} }}"), &embedded()), &words);
+    }
+}
