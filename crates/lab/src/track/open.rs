@@ -77,7 +77,10 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
         .iter()
         .map(|node| {
             let object = reader.object(node, "an operation");
-            (reader.text(&object, "name").unwrap_or_default(), object)
+            // As in Rally: without a name it goes by its type.
+            let name = reader.text(&object, "name");
+            let name = name.or_else(|| reader.text(&object, "operation-type"));
+            (name.unwrap_or_default(), object)
         })
         .collect();
     let named = operations.iter().map(|(name, object)| (name.as_str(), *object));

@@ -1,5 +1,9 @@
 //! The names of what a track declares.
 
+use std::time::Duration;
+
+use lab::track::{Action, Step};
+
 use super::{embedded, opened_beside, says};
 
 #[test]
@@ -41,4 +45,13 @@ fn what_is_declared_twice_is_refused_at_the_second_with_the_place_of_the_first()
     ] {
         says(opened_beside(&[], &format!("{{ {declared} }}"), &embedded()), &words);
     }
+}
+
+#[test]
+fn an_operation_without_a_name_goes_by_its_type_as_in_rally() {
+    let text = r#"{ "operations": [ { "operation-type": "sleep", "duration": 7 } ],
+        "schedule": [ { "operation": "sleep" } ] }"#;
+    let track = opened_beside(&[], text, &embedded()).unwrap();
+    let Action::Do(steps) = &track.elements[0].tasks[0].action else { panic!("{track:?}") };
+    assert_eq!(*steps, [Step::Sleep(Duration::from_secs(7))]);
 }
