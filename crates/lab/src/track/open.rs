@@ -413,6 +413,9 @@ fn nothing_chosen(challenge: &str, schedule: &Schedule, options: &TrackOptions) 
     if !schedule.refused.is_empty() {
         return format!("nothing of the challenge {challenge} can be run here");
     }
+    if schedule.names.is_empty() {
+        return format!("the schedule of the challenge {challenge} has no tasks");
+    }
     let wanted =
         options.include.iter().chain(&options.exclude).cloned().collect::<Vec<_>>().join(",");
     let near = options.include.first().map_or_else(String::new, |name| {

@@ -190,6 +190,12 @@ fn task(
         return None;
     }
     reader.only(object, "a task", &KNOWN);
+    if matches!(operation.node.value, Json::Object(_)) && operation.get("operation-type").is_none()
+    {
+        let said = format!("the operation of {name} has no \"operation-type\"");
+        reader.wrong(operation.node, "", said);
+        return None;
+    }
     let is_declared = || operations.iter().any(|(known, _)| *known == named);
     if matches!(node.value, Json::Text(_)) && !is_declared() && !operations::is_type(context, &kind)
     {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lab::track::{Action, Step};
 
-use super::{embedded, opened_beside, says};
+use super::{embedded, opened, opened_beside, says, task};
 
 #[test]
 fn what_is_declared_twice_is_refused_at_the_second_with_the_place_of_the_first() {
@@ -54,4 +54,11 @@ fn an_operation_without_a_name_goes_by_its_type_as_in_rally() {
     let track = opened_beside(&[], text, &embedded()).unwrap();
     let Action::Do(steps) = &track.elements[0].tasks[0].action else { panic!("{track:?}") };
     assert_eq!(*steps, [Step::Sleep(Duration::from_secs(7))]);
+}
+
+#[test]
+fn an_operation_without_a_type_and_a_schedule_without_tasks_are_told_as_that() {
+    let untyped = opened(&task(r#"{ "body": {} }"#), &embedded());
+    says(untyped, &["track.json:7:", "the operation of x has no \"operation-type\""]);
+    says(opened("", &embedded()), &["the schedule of the challenge default has no tasks"]);
 }
