@@ -1,5 +1,6 @@
 //! What of a track is run, as the command line says it.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use lab::track::{Params, Track, TrackOptions};
@@ -21,10 +22,10 @@ pub(crate) struct TrackArgs {
     #[arg(long, visible_alias = "test-procedure", value_name = "NAME")]
     challenge: Option<String>,
     /// Only these tasks: their names, type:search or tag:setup, joined by commas.
-    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
+    #[arg(long, value_name = "TASKS", value_delimiter = ',', value_parser = trimmed)]
     include_tasks: Vec<String>,
     /// Not these tasks.
-    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
+    #[arg(long, value_name = "TASKS", value_delimiter = ',', value_parser = trimmed)]
     exclude_tasks: Vec<String>,
     /// Run each task once for each client, with a thousand documents of each file, to see whether the track works.
     #[arg(long)]
@@ -92,6 +93,11 @@ impl TrackArgs {
             .into()),
         }
     }
+}
+
+/// One of the tasks of a list, in which spaces may stand around the commas, as in Rally.
+fn trimmed(task: &str) -> Result<String, Infallible> {
+    Ok(task.trim().to_owned())
 }
 
 /// The file of a track: one that ends in .json, or that of a folder.

@@ -345,7 +345,7 @@ fn a_task_that_had_nothing_but_errors_is_said_at_the_end_and_the_exit_code_is_1(
     let shop = Shop::new();
     let count = "\"path\": \"/orders/_count\"";
     shop.change("operations/default.json", count, "\"path\": \"/nothing/_count\"");
-    let output = shop.run(&["--include-tasks", "tag:setup,several,pause", "--laps", "2"]);
+    let output = shop.run(&["--include-tasks", "tag:setup, several ,pause", "--laps", "2"]);
     let words = ["several (404 index_not_found_exception)", "--exclude-tasks"];
     failed(&output, 1, &words);
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
