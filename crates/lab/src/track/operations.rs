@@ -93,6 +93,10 @@ pub(super) fn operation(
     if object.get("headers").is_some() {
         return Err(refuse("headers", "headers of its own are not sent".to_owned()));
     }
+    if object.get("assertions").is_some() {
+        // As in Rally without --enable-assertions.
+        context.change(format!("The assertions of {name} are not checked."));
+    }
     if kind == "put-settings" && context.options.embedded {
         let body = object.plain("body").unwrap_or_default();
         check_settings(&body).map_err(|why| refuse("body", why))?;

@@ -62,3 +62,11 @@ fn an_operation_without_a_type_and_a_schedule_without_tasks_are_told_as_that() {
     says(untyped, &["track.json:7:", "the operation of x has no \"operation-type\""]);
     says(opened("", &embedded()), &["the schedule of the challenge default has no tasks"]);
 }
+
+#[test]
+fn assertions_are_said_to_be_left_unchecked() {
+    let asserts = r#"{ "operation-type": "search", "body": {},
+        "assertions": [ { "property": "hits", "condition": ">", "value": 0 } ] }"#;
+    let track = opened(&task(asserts), &embedded()).unwrap();
+    assert_eq!(track.changes, ["The assertions of x are not checked."]);
+}
