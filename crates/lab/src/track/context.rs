@@ -22,10 +22,14 @@ const SENT: AsciiSet =
 /// Why nothing is made on a cluster that was there already but indices under names of the run.
 pub(super) const NOT_RENAMED: &str = "the cluster was there already, and what it makes has names that are not changed into those of the run";
 
+/// Whether it is run on Elasticsearch Serverless, which no cluster here is.
+pub(super) const ON_SERVERLESS: &str = "run-on-serverless";
+
 /// Members of every operation.
-pub(super) const COMMON: [&str; 11] = [
+pub(super) const COMMON: [&str; 12] = [
     "name", "operation-type", "tags", "meta", "include-in-reporting", "request-timeout",
     "request-params", "detailed-results", "assertions", "opaque-id", "retry-until-success",
+    ON_SERVERLESS,
 ];
 
 /// Why something is refused: the word that it stands under, and a sentence.

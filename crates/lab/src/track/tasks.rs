@@ -6,7 +6,7 @@ use std::time::Duration;
 use query::json::{Node, Value as Json};
 use record::names::did_you_mean;
 
-use super::context::Context;
+use super::context::{Context, ON_SERVERLESS};
 use super::operations::{self, Known};
 use super::reader::{Object, Refusal};
 use super::render::Place;
@@ -20,11 +20,11 @@ const UNTIL_THE_END: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The longest a task is measured in test mode, as in Rally.
 const TEST_TIME: Duration = Duration::from_secs(10);
 const RAMP_UP: &str = "ramp-up-time-period";
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 18] = [
     "name", "operation", "tags", "meta", "clients", "warmup-iterations", "iterations",
     "warmup-time-period", RAMP_UP, "time-period", "target-throughput", "target-interval",
     "schedule", "ignore-response-error-level", "include-in-reporting", "completed-by",
-    "any-completes-parent",
+    "any-completes-parent", ON_SERVERLESS,
 ];
 
 /// What a task is chosen by: its name, its operation's type, its tags.

@@ -70,3 +70,10 @@ fn assertions_are_said_to_be_left_unchecked() {
     let track = opened(&task(asserts), &embedded()).unwrap();
     assert_eq!(track.changes, ["The assertions of x are not checked."]);
 }
+
+#[test]
+fn what_is_for_serverless_clusters_or_for_python_alone_is_read_over() {
+    let text = r#"{ "parameters": { "a": 1 }, "schedule": [ { "name": "x", "run-on-serverless": true, "operation":
+        { "operation-type": "sleep", "duration": 1, "run-on-serverless": false } } ] }"#;
+    assert_eq!(opened_beside(&[], text, &embedded()).unwrap().elements.len(), 1);
+}
