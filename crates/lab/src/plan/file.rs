@@ -60,6 +60,13 @@ impl Plan {
             );
             return Err(Error::Usage { why });
         }
+        if found.is_none() && path.components().count() > 1 {
+            let why = format!(
+                "there is no {name_or_path}; write the name of a plan (`narrows plans` lists them), the path of one that ends \
+                 in .toml, or the folder of a track"
+            );
+            return Err(Error::Usage { why });
+        }
         let unknown = || {
             let known = bundled().iter().map(|plan| plan.name).collect();
             Error::UnknownPlan { name: name_or_path.to_owned(), known }
@@ -177,6 +184,9 @@ mod tests {
         assert!(near.contains("recover-while-indexing-pmc, remote-recovery, "), "{near}");
         let far = said("zzz");
         assert!(far.starts_with("no plan is called \"zzz\". Plans: "), "{far}");
+        let path = said("tracks/geonames/");
+        assert!(path.starts_with("there is no tracks/geonames/; "), "{path}");
+        assert!(path.ends_with("or the folder of a track"), "{path}");
         insta::assert_snapshot!(said("no/such/plan.toml"), @"there is no file no/such/plan.toml; `narrows plans remote-recovery > no/such/plan.toml` writes a plan to start from");
     }
 
