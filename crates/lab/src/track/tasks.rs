@@ -8,10 +8,10 @@ use record::names::did_you_mean;
 
 use super::context::{Context, ON_SERVERLESS};
 use super::operations::{self, Known};
-use super::reader::{Object, Refusal};
+use super::reader::{Object, Reader, Refusal};
 use super::render::Place;
 use super::{Action, CompletedBy, Element, Task};
-use crate::load::{Arrival, Extent};
+use crate::load::{Arrival, Content, Extent, Operation};
 
 /// The most clients of a task, as of a load.
 const CLIENTS_MAX: u64 = 10_000;
@@ -124,7 +124,13 @@ fn together(
         Some(any) if any == "any" => CompletedBy::Any,
         Some(name) if tasks.iter().any(|task| task.name == name) => CompletedBy::Task(name),
         Some(name) if found.names[before..].contains(&name) => {
-            if !tasks.is_empty() {
+            if let Some(task) = tasks.iter().find(|task| has_no_end(task)) {
+                let said = format!(
+                    "{} has no end of its own, and {name}, which would end it, is not run; give it a time-period",
+                    task.name
+                );
+                reader.wrong(parallel.get("completed-by")?, &name, said);
+            } else if !tasks.is_empty() {
                 context.change(format!(
                     "{name} would have ended the tasks that go on beside it, and is not run: they go on to their own end."
                 ));
@@ -143,6 +149,15 @@ fn together(
         }
     };
     (!tasks.is_empty()).then_some(Element { tasks, completed_by })
+}
+
+/// Whether it goes on until another task ends it: what sends documents ends with them.
+fn has_no_end(task: &Task) -> bool {
+    let sends_documents = matches!(
+        &task.action,
+        Action::Send(Operation { content: Content::Corpora(_) | Content::Bulk { .. }, .. })
+    );
+    task.measured == Extent::Time(UNTIL_THE_END) && !sends_documents
 }
 
 /// Reads a task; none where it is not chosen, refused or wrong.
@@ -271,6 +286,10 @@ fn scheduled(
         (Some(time), _) => Extent::Time(if test_mode { time.min(TEST_TIME) } else { time }),
         (None, Some(count)) => per_client(count.max(1)),
         (None, None) if ends_with_documents => Extent::Time(UNTIL_THE_END),
+        // As in Rally: it goes by the time, and has no end of its own.
+        (None, None) if warm_up_time.is_some() && another_ends(reader, &name, parallel) => {
+            Extent::Time(UNTIL_THE_END)
+        }
         (None, None) if warm_up_time.is_some() => {
             let said = format!(
                 "{name} has a warmup-time-period and no end; give it a time-period, or iterations"
@@ -297,6 +316,12 @@ fn scheduled(
         reported: reported && !matches!(known.action, Action::Do(ref steps) if steps.is_empty()),
         action: known.action,
     })
+}
+
+/// Whether another task of its element ends a task.
+fn another_ends(reader: &Reader<'_>, name: &str, parallel: Option<&Object<'_>>) -> bool {
+    let ends = parallel.and_then(|all| reader.text(all, "completed-by"));
+    ends.is_some_and(|ends| ends != name && ends != "any")
 }
 
 /// What is wrong about a ramp-up, as in Rally: it is a part of a warm-up by the time, and one for all tasks that go on

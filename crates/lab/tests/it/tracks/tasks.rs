@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use lab::track::TrackOptions;
 use lab::{Error, Options, Place};
 use record::{Line, LoadFigures, RunDir, Status};
 
-use super::{HEALTH, embedded, opened, task};
+use super::{HEALTH, embedded, opened, says, task};
 use crate::common;
 
 /// What came of a track with these tasks in virtual time, and its record.
@@ -227,4 +228,19 @@ fn nobody_waits_for_a_client_whose_next_start_is_an_hour_away() {
     ));
     assert_eq!((load(&run, "rare").requests, load(&run, "short").requests), (1, 50));
     assert!(last_ms(&run) < 60_000.0, "{}", last_ms(&run));
+}
+
+#[test]
+fn a_task_that_another_one_ends_needs_no_end_of_its_own() {
+    let tasks = format!(
+        r#"{{ "parallel": {{ "completed-by": "short", "tasks": [
+            {{ "name": "short", "operation": {HEALTH}, "iterations": 50, "target-throughput": 10 }},
+            {{ "name": "beside", "operation": {HEALTH}, "warmup-time-period": 1, "target-throughput": 10 }}
+        ] }} }}"#
+    );
+    let run = complete(&tasks);
+    let measured = load(&run, "beside").requests;
+    assert!((35..=42).contains(&measured), "{measured} in the four seconds after the warm-up");
+    let alone = TrackOptions { exclude: vec!["short".to_owned()], ..embedded() };
+    says(opened(&tasks, &alone), &["track.json:6:", "beside has no end of its own", "short"]);
 }
