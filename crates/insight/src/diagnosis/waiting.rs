@@ -26,6 +26,8 @@ pub(crate) struct Decider {
     pub(crate) action: &'static str,
     /// The setting that it obeys, where it is one.
     pub(crate) setting: Option<&'static str>,
+    /// Words by which it gives one of its reasons, and what that one asks for.
+    narrower: Option<(&'static str, &'static str)>,
 }
 
 impl Decider {
@@ -34,7 +36,27 @@ impl Decider {
         action: &'static str,
         setting: Option<&'static str>,
     ) -> Decider {
-        Decider { name, action, setting }
+        Decider { name, action, setting, narrower: None }
+    }
+
+    /// What it asks for, by what it says of these copies.
+    pub(crate) fn action_for(&self, copies: &[&WaitingCopy]) -> &'static str {
+        let said: Vec<&str> = copies.iter().flat_map(|copy| self.words(copy)).collect();
+        match self.narrower {
+            Some((words, action))
+                if !said.is_empty() && said.iter().all(|one| one.contains(words)) =>
+            {
+                action
+            }
+            _ => self.action,
+        }
+    }
+
+    /// Its own words on a copy, or the cluster's where no decider is named.
+    fn words<'c>(&self, copy: &'c WaitingCopy) -> Vec<&'c str> {
+        let own = copy.decisions.iter().filter(|decision| decision.decider == self.name);
+        let whole = copy.explanation.as_deref().filter(|_| copy.decisions.is_empty());
+        own.map(|decision| decision.explanation.as_str()).chain(whole).collect()
     }
 }
 
@@ -83,11 +105,21 @@ pub(crate) const DECIDERS: &[Decider] = &[
         None,
     ),
     Decider::new("node_shutdown", "nodes are being shut down: add one", None),
-    Decider::new(
-        "in_sync_store",
-        "the nodes that hold its data are gone: bring one back; _cluster/reroute with allocate_stale_primary loses data",
-        None,
-    ),
+    Decider {
+        narrower: Some((
+            "stale or corrupt",
+            "the copies that are here are stale or corrupt: bring back a node that holds a good one, or restore the \
+             index from a snapshot; _cluster/reroute with allocate_stale_primary takes a stale one and loses what it \
+             lacks",
+        )),
+        ..Decider::new(
+            "in_sync_store",
+            "no node that is here has a good copy: bring back the node that held one, with its disk, or restore the \
+             index from a snapshot; _cluster/reroute with allocate_empty_primary begins with nothing, and what it held \
+             is lost",
+            None,
+        )
+    },
     Decider::new(
         SAME_SHARD,
         "every node holds a copy already: add a node, or lower index.number_of_replicas",
@@ -265,13 +297,17 @@ fn delayed(last: &Observation) -> Vec<&WaitingCopy> {
 /// Copies that wait for their nodes to come back, in a sentence; none where no copy does.
 pub(crate) fn waits_for_nodes(last: &Observation) -> Option<String> {
     let copies = delayed(last);
-    // Of many copies, the cluster explains only some.
-    let told = last.health.as_ref().and_then(|health| health.delayed).unwrap_or(0);
-    let count = copies.len().max(told as usize);
+    // Of many copies, the cluster explains only some. It counts primaries of the node that left as well, which nobody
+    // makes anew elsewhere.
+    let told = last.health.as_ref().and_then(|health| health.delayed).unwrap_or(0) as usize;
+    let has_left = |copy: &&WaitingCopy| copy.reason.as_deref() == Some("NODE_LEFT");
+    let primaries = last.waiting.iter().filter(|copy| copy.primary && copy.state == "UNASSIGNED");
+    let count = copies.len().max(told.saturating_sub(primaries.filter(has_left).count()));
     let (who, wait) = match count {
         0 => return None,
         1 if copies.len() == 1 => (names(&copies).remove(0), "waits"),
         n if n == copies.len() && n <= LINES_SHOWN => (names(&copies).join(", "), "wait"),
+        1 => ("1 copy".to_owned(), "waits"),
         n => (format!("{n} copies"), "wait"),
     };
     let left = delay_left_ms(last).map_or_else(String::new, |ms| {

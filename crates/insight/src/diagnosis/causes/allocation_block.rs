@@ -66,8 +66,8 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     let found = setting.and_then(|name| waiting.series.setting(name));
     let now = found.map(|found| found.value.as_str()).or(cited.map(|(_, value)| value));
     let enable = setting.filter(|name| *name == ENABLE.0).map(|_| ENABLE.1.to_owned());
-    let action =
-        decider.map_or("read what the cluster says of each node", |decider| decider.action);
+    let action = decider
+        .map_or("read what the cluster says of each node", |decider| decider.action_for(copies));
     let of_index = if is_of_index { " (a setting of the index: see the evidence)" } else { "" };
     let others = if waiting.unassigned > copies.len() {
         format!(" (of {} that wait)", waiting.unassigned)

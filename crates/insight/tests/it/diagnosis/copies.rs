@@ -234,6 +234,54 @@ fn a_block_by_a_setting_of_the_index_names_none_of_the_cluster() {
     assert_eq!(of_cluster.default.as_deref(), Some("all"));
 }
 
+/// What is left to do depends on whether any copy is there: none is no stale one.
+#[test]
+fn a_primary_without_a_good_copy_is_advised_by_what_is_there() {
+    let action = |words: &str| {
+        let copy = WaitingCopy {
+            primary: true,
+            explanation: Some(words.into()),
+            ..waiting("no_valid_shard_copy", &[])
+        };
+        only(&while_waiting(&[copy])).lift.unwrap().action
+    };
+    // The words of OpenSearch 2.19.1.
+    let gone = action(
+        "cannot allocate because a previous copy of the primary shard existed but can no longer be found on the nodes \
+         in the cluster",
+    );
+    assert!(
+        gone.contains("bring back the node") && gone.contains("allocate_empty_primary"),
+        "{gone}"
+    );
+    let bad =
+        action("cannot allocate because all found copies of the shard are either stale or corrupt");
+    assert!(bad.contains("from a snapshot") && bad.contains("allocate_stale_primary"), "{bad}");
+}
+
+/// The trap: the cluster counts a primary among the copies that wait for their node, and nobody makes it anew later.
+#[test]
+fn a_primary_whose_node_left_is_no_copy_that_another_node_takes_over() {
+    let primary = || WaitingCopy {
+        primary: true,
+        reason: Some("NODE_LEFT".into()),
+        ..waiting("no_valid_shard_copy", &[])
+    };
+    let healthy = |told: u64| {
+        let looks = looks(|_| {
+            let mut look = case(0, 0);
+            look.recoveries.clear();
+            look.health.as_mut().unwrap().delayed = Some(told);
+            look.waiting = [primary()].into();
+            look
+        });
+        judge(&looks).healthy
+    };
+    assert_eq!(healthy(1), [""; 0]);
+    assert!(healthy(2)[0].starts_with("1 copy waits for a node"), "{:?}", healthy(2));
+    assert!(healthy(5)[0].starts_with("4 copies wait for a node"), "{:?}", healthy(5));
+}
+
 /// A primary that no node may hold is a finding. Its replica comes once the primary is there, whatever else is said of
 /// it.
 #[test]
