@@ -39,6 +39,13 @@ impl Decider {
         Decider { name, action, setting, narrower: None }
     }
 
+    /// The cluster's setting that it names of these copies, and its value: of several that it may obey, as the
+    /// watermarks of a disk, it names one. The usual one counts where it is named of any node.
+    pub(crate) fn cited<'c>(&self, copies: &[&'c WaitingCopy]) -> Option<(&'c str, &'c str)> {
+        let named = || copies.iter().copied().flat_map(|copy| self.words(copy)).filter_map(cited);
+        named().find(|(name, _)| Some(*name) == self.setting).or_else(|| named().next())
+    }
+
     /// What it asks for, by what it says of these copies.
     pub(crate) fn action_for(&self, copies: &[&WaitingCopy]) -> &'static str {
         let said: Vec<&str> = copies.iter().flat_map(|copy| self.words(copy)).collect();
@@ -78,11 +85,18 @@ pub(crate) const DECIDERS: &[Decider] = &[
         "allocation filters name no node that may hold it: look at index.routing.allocation.* and cluster.routing.allocation.*",
         None,
     ),
-    Decider::new(
-        "awareness",
-        "awareness wants it in a zone that has no room: add a node there",
-        Some("cluster.routing.allocation.awareness.attributes"),
-    ),
+    Decider {
+        narrower: Some((
+            "does not contain the awareness attribute",
+            "the nodes lack the attribute that awareness goes by: start them with node.attr.*, or correct the setting",
+        )),
+        ..Decider::new(
+            "awareness",
+            "awareness wants it in a zone that has no room: add a node there, or take a zone that is no more out of \
+             cluster.routing.allocation.awareness.force.*",
+            Some("cluster.routing.allocation.awareness.attributes"),
+        )
+    },
     Decider::new(
         "data_tier",
         "no node has the tier that the index prefers: look at index.routing.allocation.include._tier_preference",
@@ -90,7 +104,7 @@ pub(crate) const DECIDERS: &[Decider] = &[
     ),
     Decider::new(
         "shards_limit",
-        "nodes hold as many shards as they may",
+        "nodes hold as many shards as total_shards_per_node allows: raise it, or add a node",
         Some("cluster.routing.allocation.total_shards_per_node"),
     ),
     Decider::new(
@@ -129,7 +143,7 @@ pub(crate) const DECIDERS: &[Decider] = &[
 
 /// The cluster's setting that an answer of a decider names: of a disk it may be the low watermark, the high one, or what
 /// bounds how much either keeps free (`max_headroom`, Elasticsearch since 8.5).
-pub(crate) fn cited(explanation: &str) -> Option<(&str, &str)> {
+fn cited(explanation: &str) -> Option<(&str, &str)> {
     let (_, cited) = explanation.split_once("cluster setting [")?;
     cited.split_once(']')?.0.split_once('=')
 }

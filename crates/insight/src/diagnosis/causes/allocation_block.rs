@@ -7,7 +7,7 @@ use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift, Next};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
-use crate::diagnosis::waiting::{DECIDERS, ENABLE, Need, Waiting, cited, explained, named, names};
+use crate::diagnosis::waiting::{DECIDERS, ENABLE, Need, Waiting, explained, named, names};
 
 /// Data that cannot be reached comes before data that is slow.
 const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may hold", 1.0);
@@ -56,11 +56,10 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     let decider = DECIDERS.iter().find(|decider| decider.name == name);
     // Some deciders obey a setting of the index as well, and say which of the two it is.
     let decisions = copies.iter().flat_map(|copy| &copy.decisions);
-    let mut said = decisions
-        .filter(|one| one.decider == name && one.decision == "NO")
-        .map(|one| &*one.explanation);
-    let is_of_index = said.clone().any(|words| words.contains("index setting ["));
-    let cited = said.find_map(cited);
+    let is_of_index = decisions
+        .filter(|decision| decision.decider == name)
+        .any(|decision| decision.explanation.contains("index setting ["));
+    let cited = decider.and_then(|decider| decider.cited(copies));
     let setting = decider.and_then(|decider| decider.setting).filter(|_| !is_of_index);
     let setting = setting.map(|setting| cited.map_or(setting, |(name, _)| name));
     let found = setting.and_then(|name| waiting.series.setting(name));

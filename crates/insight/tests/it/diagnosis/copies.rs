@@ -234,6 +234,35 @@ fn a_block_by_a_setting_of_the_index_names_none_of_the_cluster() {
     assert_eq!(of_cluster.default.as_deref(), Some("all"));
 }
 
+/// The trap: a decider that obeys several settings names the one which refuses, and others change nothing.
+#[test]
+fn a_block_names_the_setting_that_its_words_name() {
+    const DISK: &str = "cluster.routing.allocation.disk.watermark";
+    let lift = |decider: &str, words: &[&str]| {
+        let of = |node: &'static str| (node, decider, "NO");
+        let mut copy = waiting("no", &[of("a"), of("b")]);
+        for (decision, words) in copy.decisions.iter_mut().zip(words) {
+            decision.explanation = (*words).to_owned();
+        }
+        only(&while_waiting(&[copy])).lift.unwrap()
+    };
+    // The words of OpenSearch 2.19.1.
+    let high = "the node is above the high watermark cluster setting \
+                [cluster.routing.allocation.disk.watermark.high=300gb], having less than the minimum required";
+    let low = "the node is above the low watermark cluster setting \
+               [cluster.routing.allocation.disk.watermark.low=400gb], having less than the minimum required";
+    let setting = |words: &[&str]| lift("disk_threshold", words).setting.unwrap();
+    assert_eq!(setting(&[high, high]), format!("{DISK}.high"));
+    assert_eq!(setting(&[high, low]), format!("{DISK}.low"), "the lower bar lets a copy onto b");
+    assert_eq!(setting(&["no room", "no room"]), format!("{DISK}.low"));
+    let without = "node does not contain the awareness attribute [rack]; required attributes cluster setting \
+                   [cluster.routing.allocation.awareness.attributes=rack]";
+    let full = "there are too many copies of the shard allocated to nodes with attribute [zone]";
+    let action = |words: &[&str]| lift("awareness", words).action;
+    assert!(action(&[without, without]).contains("node.attr"));
+    assert!(action(&[full, without]).contains("add a node there"));
+}
+
 /// What is left to do depends on whether any copy is there: none is no stale one.
 #[test]
 fn a_primary_without_a_good_copy_is_advised_by_what_is_there() {
