@@ -174,7 +174,7 @@ impl Out {
                     "t_s": t_s,
                     "trouble": seen.trouble,
                     "answered_s_ago": seen.answered_s_ago,
-                    "headline": seen.diagnosis.headline,
+                    "headline": seen.view.verdict,
                     "findings": seen.diagnosis.findings,
                     "time_to_green": seen.view.green,
                     "events": seen.events,

@@ -150,8 +150,10 @@ fn a_cluster_that_falls_silent_is_in_trouble() {
     let troubled = looks.find(|look| !look["trouble"].is_null());
     watch.kill().unwrap();
     watch.wait().unwrap();
-    let trouble = troubled.expect("nobody answers any more")["trouble"].to_string();
+    let look = troubled.expect("nobody answers any more");
+    let trouble = look["trouble"].to_string();
     assert!(trouble.contains("did not answer GET /_cluster/health"), "{trouble}");
+    assert_eq!(look["headline"], "unknown: the cluster does not answer");
 }
 
 /// Its data cannot be reached: nothing is tried on it, and nothing is changed.
