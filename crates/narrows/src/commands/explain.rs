@@ -147,10 +147,13 @@ async fn of_bucket(env: &Env, args: &Args) -> anyhow::Result<()> {
     }
     let history = live::look_for(env, &mut looker, args.span(), args.interval()).await?;
     let series = history.series();
-    write(env, args, (&series, &diagnose(&series)), &title).await
+    write(env, args, None, (&series, &diagnose(&series)), &title).await
 }
 
 async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
+    // Nobody looks for minutes to be told that there is no such run. A probe leaves a run of its own, which would be the
+    // last one afterwards.
+    let earlier = earlier(args)?;
     let client = client(env, &args.what, &args.connect, args.connect.timeout())?;
     let sampler = greet(env, recorded_to(client, args)?, &args.connect).await?;
     let title = title(sampler.identity());
@@ -171,7 +174,7 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
         let probing = Probing { runs, urls, connect, aloud };
         live::probe(env, &mut looking, &mut diagnosis, &probing).await?;
     }
-    write(env, args, (&looking.series(), &diagnosis), &title).await?;
+    write(env, args, earlier, (&looking.series(), &diagnosis), &title).await?;
     // What was found is not lost for want of the record.
     Ok(kept.map(drop)?)
 }
@@ -188,7 +191,7 @@ async fn of_transcript(env: &Env, args: &Args, dir: &str) -> anyhow::Result<()> 
         say!("narrows: {dir} breaks off; what was seen up to there counts");
     }
     let (series, title) = (looking.series(), title(looking.sampler.identity()));
-    write(env, args, (&series, &diagnose(&series)), &title).await
+    write(env, args, earlier(args)?, (&series, &diagnose(&series)), &title).await
 }
 
 /// How a cluster is written of which the host or the port alone was given; nothing where it is neither.
@@ -211,7 +214,7 @@ async fn of_run(env: &Env, args: &Args, name: &str) -> anyhow::Result<()> {
         let series = recorded(&run);
         let identity = series.last().map(|look| title(&look.cluster)).unwrap_or_default();
         let title = format!("{identity}, run {}", run.manifest.run);
-        write(env, args, (&series, diagnosis), &title).await?;
+        write(env, args, earlier(args)?, (&series, diagnosis), &title).await?;
         return runs::check_manifest(&run, &dir);
     }
     if args.diff.is_some() {
@@ -272,37 +275,45 @@ fn of_measured(args: &Args, run: &RunDir, summary: &Summary<'_>) -> anyhow::Resu
     Ok(())
 }
 
-/// What changed since what `--diff` names, where it names something.
-async fn since(
-    env: &Env,
-    args: &Args,
-    now: &Series<'_>,
-) -> anyhow::Result<Option<(String, Changes)>> {
-    let Some(what) = &args.diff else { return Ok(None) };
-    if is_transcript(Path::new(what)) {
-        let then = live::looked_again(env, Path::new(what)).await?;
-        return Ok(Some((what.clone(), changes(&then.series(), now))));
-    }
+/// The run that `--diff` names; none where it names a transcript, or nothing.
+fn earlier(args: &Args) -> anyhow::Result<Option<RunDir>> {
+    let is_run = |what: &&String| !is_transcript(Path::new(what));
+    let Some(what) = args.diff.as_ref().filter(is_run) else { return Ok(None) };
     let run = runs::open_whole(&runs::find(&args.runs, what)?)?;
-    let then = recorded(&run);
-    if then.looks().is_empty() {
+    if recorded(&run).looks().is_empty() {
         let text =
             format!("{what} measured, and watched no cluster: nothing there is to be found in one");
         return Err(Usage(text).into());
     }
-    Ok(Some((format!("run {}", run.manifest.run), changes(&then, now))))
+    Ok(Some(run))
+}
+
+/// What changed since what `--diff` names, where it names something.
+async fn since(
+    env: &Env,
+    args: &Args,
+    earlier: Option<RunDir>,
+    now: &Series<'_>,
+) -> anyhow::Result<Option<(String, Changes)>> {
+    let Some(what) = &args.diff else { return Ok(None) };
+    let Some(run) = earlier else {
+        let then = live::looked_again(env, Path::new(what)).await?;
+        return Ok(Some((what.clone(), changes(&then.series(), now))));
+    };
+    Ok(Some((format!("run {}", run.manifest.run), changes(&recorded(&run), now))))
 }
 
 async fn write(
     env: &Env,
     args: &Args,
+    earlier: Option<RunDir>,
     (series, diagnosis): (&Series<'_>, &Diagnosis),
     title: &str,
 ) -> anyhow::Result<()> {
     if diagnosis.looks < 2 {
         return Err(Usage(format!("{title}: {}; give a longer --for", diagnosis.headline)).into());
     }
-    let since = since(env, args, series).await?;
+    let since = since(env, args, earlier, series).await?;
     let mut out = terminal::out();
     if args.json {
         let mut value = serde_json::to_value(diagnosis)?;
