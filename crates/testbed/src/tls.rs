@@ -16,6 +16,8 @@ pub struct Authority {
     pub config: Arc<ServerConfig>,
     /// The same, and clients need one, too.
     pub demanding: Arc<ServerConfig>,
+    /// Of a server with the authority's own certificate, as `openssl req -x509` makes it.
+    pub of_authority: Arc<ServerConfig>,
 }
 
 impl Authority {
@@ -25,7 +27,9 @@ impl Authority {
         let dir = tempfile::tempdir().unwrap();
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let ca_key = KeyPair::generate().unwrap();
+        let ca_secret = ca_key.serialize_pem();
+        let ca = CertifiedIssuer::self_signed(params, ca_key).unwrap();
         let key = KeyPair::generate().unwrap();
         let names = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         let own = names.signed_by(&key, &ca).unwrap();
@@ -39,17 +43,20 @@ impl Authority {
         roots.add(certificate.clone()).unwrap();
         let roots = Arc::new(roots);
         let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
-        let config = |verifier| {
-            let secret = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+        let config = |verifier, shown: &CertificateDer<'static>, secret: &str| {
+            let secret = PrivateKeyDer::from_pem_slice(secret.as_bytes()).unwrap();
             let builder = ServerConfig::builder_with_provider(provider.clone())
                 .with_safe_default_protocol_versions()
                 .unwrap()
                 .with_client_cert_verifier(verifier);
-            Arc::new(builder.with_single_cert(vec![own.der().clone()], secret).unwrap())
+            Arc::new(builder.with_single_cert(vec![shown.clone()], secret).unwrap())
         };
-        let demanding = config(verifier.build().unwrap());
-        let config = config(WebPkiClientVerifier::no_client_auth());
-        Authority { dir, certificate, config, demanding }
+        let anyone = WebPkiClientVerifier::no_client_auth;
+        let secret = key.serialize_pem();
+        let demanding = config(verifier.build().unwrap(), own.der(), &secret);
+        let of_authority = config(anyone(), ca.der(), &ca_secret);
+        let config = config(anyone(), own.der(), &secret);
+        Authority { dir, certificate, config, demanding, of_authority }
     }
 
     /// The path of one of its files.

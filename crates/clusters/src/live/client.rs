@@ -420,6 +420,13 @@ impl LiveClient {
                 reason,
                 needs: allowed_by(method, path),
             }),
+            300..400 => Err(Error::Peer {
+                address: address.to_string(),
+                why: format!(
+                    "answered {path} with {status}: it leads elsewhere, and no credentials are sent there; a proxy or \
+                     a page to sign in is there: give the address of a node, or what `curl -I` shows as location"
+                ),
+            }),
             _ if looks_like_html(&body) => Err(Error::Peer {
                 address: address.to_string(),
                 why: format!(
@@ -563,6 +570,12 @@ fn untrusted(error: &rustls::Error, host: &str) -> Option<String> {
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
         ) => "shows a certificate that has expired; renew it, or say --insecure to look regardless"
             .to_owned(),
+        // webpki's own error, which rustls gives no name of its own; no --ca helps.
+        Tls::InvalidCertificate(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "shows the certificate of an authority (CA:TRUE) as its own, which is not accepted; give it one without \
+             that, or say --insecure to look regardless"
+                .to_owned()
+        }
         Tls::InvalidCertificate(other) => {
             format!(
                 "shows a certificate that cannot be trusted ({other}); give its authority with --ca FILE"

@@ -110,6 +110,7 @@ fn whoever_answers_instead_of_a_cluster_is_one_sentence_and_exit_code_2() {
         ("200 OK", HTML, ["HTML", "address of a node"]),
         ("200 OK", r#"{"hello":"world"}"#, ["neither Elasticsearch nor OpenSearch", "node"]),
         ("429 Too Many Requests", "{}", ["429", "/"]),
+        ("302 Found", "", ["302: it leads elsewhere", "curl -I"]),
     ] {
         let address = answers_with(status, body);
         refused(&["explain", &address, "--for", "1s"], &words);
@@ -202,6 +203,8 @@ fn wrong_authorities_and_wrong_protocols_are_named() {
         refused(&[command, &secure.address, "--for", "1s"], &["speaks TLS", "https://"]);
         refused(&[command, &https(&plain), "--for", "1s"], &["plain HTTP", "http://"]);
     }
+    let of_authority = https(&Server::start("200 OK", CALM, Some(ours.of_authority.clone())));
+    refused(&["explain", &of_authority, "--ca", &ca, "--for", "1s"], &["CA:TRUE", "--insecure"]);
     let output = narrows(&["explain", &https(&secure), "--ca", &ca, "--for", "1s"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     secure.was_only_read();
