@@ -12,6 +12,7 @@ use super::class::Class;
 use super::diagnose::Diagnosis;
 use super::finding::Finding;
 use super::knobs::Knobs;
+use super::repository_limit::is_of_repository;
 use super::series::Series;
 
 const SLOTS: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
@@ -61,7 +62,7 @@ impl Onlooker {
             waiting: waiting as u32,
             targets: targets(last).len() as u32,
             passes_in: Duration::try_from_secs_f64(passes_in_ms / 1e3).unwrap_or_default(),
-            verdicts: diagnosis.findings.iter().filter_map(verdict).collect(),
+            verdicts: verdicts(diagnosis),
             resting: self.resting(series, &levers),
             levers,
             settings_are_new,
@@ -143,6 +144,19 @@ fn targets(last: &Observation) -> BTreeSet<&str> {
     let would = answers.filter(|answer| answer.decision == "THROTTLE");
     let targets = goes_on.filter_map(|one| one.target.as_deref());
     targets.chain(would.map(|answer| answer.node.as_str())).collect()
+}
+
+/// What holds recoveries, the strongest first. The limit of a repository is no setting that may be raised: it counts
+/// where nothing else holds.
+fn verdicts(diagnosis: &Diagnosis) -> Vec<Verdict> {
+    let mut verdicts: Vec<Verdict> = diagnosis.findings.iter().filter_map(verdict).collect();
+    let is_held = |one: &Finding| is_of_repository(one) && !one.over;
+    if verdicts.is_empty() && diagnosis.findings.iter().any(is_held) {
+        let label = "the limit of a repository".to_owned();
+        let holds = Holds::Elsewhere;
+        verdicts.push(Verdict { holds, label, setting: None, gain: None, then: None });
+    }
+    verdicts
 }
 
 /// A finding as a verdict; none for what does not hold recoveries, or is not through yet.

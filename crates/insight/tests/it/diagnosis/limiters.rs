@@ -1,7 +1,9 @@
 //! Recoveries that a limiter holds, and those that it does not though they are near it or pause.
 
-use insight::diagnosis::{Class, Finding};
+use insight::diagnosis::{Class, Finding, Onlooker, Series};
+use policy::steering::{Foreground, Holds};
 use record::observation::{Node, RoundTrip, Scope};
+use world::Time;
 
 use super::{LIMIT, judge, looks_at, only};
 use crate::common::{MB, recovery, rtt, settings};
@@ -92,6 +94,13 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     let lift = of_repository.lift.unwrap();
     assert!(lift.setting.is_none() && lift.action.starts_with("PUT _snapshot/backup"), "{lift:?}");
     assert_eq!(of_repository.gain.unwrap().factor, 2.0);
+    // Nor is it nothing to whoever raises settings.
+    let looks = restored(10 * MB, Some("10mb"));
+    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let users = Foreground::default();
+    let seen = Onlooker::default().look(Time(0), &series, true, &judge(&looks), users);
+    let [verdict] = &seen.verdicts[..] else { panic!("{:?}", seen.verdicts) };
+    assert_eq!((verdict.holds, &*verdict.label), (Holds::Elsewhere, "the limit of a repository"));
     // Beside other work that keeps the cores of the target busy: its rate is still that of the limit.
     let mut beside = restored(10 * MB, Some("10mb"));
     beside.iter_mut().for_each(|(_, look)| look.nodes[1].os_cpu_percent = Some(100));
