@@ -24,6 +24,7 @@ use super::streaming::{Streaming, streamings};
 use super::threshold::FAST_BYTES_PER_S;
 use super::unanswered::{RECOVERY, SHARDS, lacks, tells_of_recoveries};
 use super::waiting::{Waiting, allocation_off, waiting, waits_for_nodes};
+use super::watermarks::forbidden;
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -109,7 +110,7 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
         looks: series.looks().len(),
         findings,
         healthy,
-        notes: allocation_off(series).into_iter().collect(),
+        notes: allocation_off(series).into_iter().chain(forbidden(series)).collect(),
         gaps: gaps
             .map(|gap| {
                 format!("{}: {}; without it one cannot tell {}", gap.path, gap.found, gap.lost)

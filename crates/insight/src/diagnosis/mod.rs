@@ -8,6 +8,7 @@
 //! | `series`, `node_span` | looks in order of time, and what changed between them; one node in them |
 //! | `copying`, `busy`, `replaying`, `waiting`, `following`, `streaming` | what judges look at |
 //! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
+//! | `watermarks` | disks that are too full, and what the cluster forbids meanwhile |
 //! | `repository_limit` | a restore or a snapshot at the rate of its repository: the cause `rate_limit` asks it |
 //! | `answers`, `rivals` | what judges of rival causes say, and what speaks against each |
 //! | `unanswered` | what a look has no answer to |
@@ -62,6 +63,7 @@ mod table;
 mod threshold;
 mod unanswered;
 mod waiting;
+mod watermarks;
 
 pub use baselines::{highest_utilisation, settings_lint};
 pub use changes::{Changes, Pair, changes};

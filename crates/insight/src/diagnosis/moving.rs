@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use record::names::matches;
-use record::observation::{Move, Node};
-use record::units::parse_size;
+use record::observation::Move;
 
 use super::finding::LINES_SHOWN;
 use super::series::Series;
+use super::watermarks::{HIGH, disk_bytes, past};
 use crate::words;
 
 const FILTERS: &str = "routing.allocation.";
-const WATERMARK: (&str, &str) = ("cluster.routing.allocation.disk.watermark.high", "90%");
 const AT_ONCE_REBALANCE: (&str, &str) =
     ("cluster.routing.allocation.cluster_concurrent_rebalance", "2");
 const AT_ONCE_NODE: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
@@ -49,7 +48,7 @@ fn why(series: &Series<'_>, one: &Move) -> String {
     }
     let node = series.node(&one.from);
     if let Some((total, free)) = node.and_then(|node| node.latest(disk_bytes))
-        && let Some(past) = past_watermark(series, total, free)
+        && let Some(past) = past(series, HIGH, (total, free))
     {
         let used = words::percent(1.0 - free / total);
         return format!("the disk of {} is {used} full, past {past}, {slots}", one.from);
@@ -82,33 +81,4 @@ fn filter(series: &Series<'_>, one: &Move) -> Option<(String, String)> {
         refuses(&name, &series.setting(&name)?.value)
     });
     of_cluster.or_else(|| one.filters.iter().find_map(|(name, wanted)| refuses(name, wanted)))
-}
-
-/// The size of a node's disk, and what of it is free.
-fn disk_bytes(node: &Node) -> Option<(f64, f64)> {
-    let (total, free) = (node.disk_total_bytes?, node.disk_available_bytes?);
-    (total > 0).then_some((total as f64, free as f64))
-}
-
-/// The setting that a disk keeps too little free for, with its value. Elasticsearch since 8.5 bounds what a watermark
-/// that is a share keeps free by a second setting; one that is below zero bounds nothing.
-fn past_watermark(series: &Series<'_>, total: f64, free: f64) -> Option<String> {
-    let (name, default) = WATERMARK;
-    let high = share(series.value_or_default(name, default))?;
-    let kept = total * (1.0 - high);
-    let bound_name = format!("{name}.max_headroom");
-    let bound = series.setting(&bound_name).map(|bound| bound.value.as_str());
-    let bytes = bound.and_then(|bound| parse_size(bound).ok()).map_or(kept, |bytes| bytes as f64);
-    match bound {
-        Some(bound) if bytes < kept => (free < bytes).then(|| format!("{bound_name} = {bound}")),
-        _ => (free < kept).then(|| format!("{name} = {}", words::percent(high))),
-    }
-}
-
-/// `90%` or `0.9`; none of a watermark in bytes.
-fn share(text: &str) -> Option<f64> {
-    match text.strip_suffix('%') {
-        Some(percent) => Some(percent.trim().parse::<f64>().ok()? / 100.0),
-        None => text.parse().ok(),
-    }
 }

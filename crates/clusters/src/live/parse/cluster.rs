@@ -12,9 +12,10 @@ pub(crate) const SETTINGS_FILTER: &str =
     "*.indices*,*.ccr*,*.cluster*,*.transport*,*.plugins*,*.indexing_pressure*,*.narrows*";
 
 /// The settings that are kept of those.
-const KEPT: [&str; 10] = [
+const KEPT: [&str; 11] = [
     "indices.recovery.",
     "ccr.indices.recovery.",
+    "cluster.blocks.",
     "cluster.info.update.",
     "cluster.routing.",
     "cluster.remote.",

@@ -228,6 +228,35 @@ fn allocation_that_is_turned_off_is_told_while_no_copy_waits() {
     assert_eq!(notes("none", "UNASSIGNED"), [""; 0], "what waits is told by a finding");
 }
 
+/// The trap: no copy waits and the health is green, and yet nothing can be written.
+#[test]
+fn what_the_cluster_forbids_is_told_while_it_is_green() {
+    const FLOOD: &str = "cluster.routing.allocation.disk.watermark.flood_stage";
+    let notes = |set: &[(&str, &str)], free: u64| {
+        let diagnosis = judge(&looks(|s| {
+            at_rest(s, |look| {
+                look.settings = settings(set);
+                look.nodes[0].disk_total_bytes = Some(1000);
+                look.nodes[0].disk_available_bytes = Some(free);
+            })
+        }));
+        assert!(diagnosis.headline.starts_with("healthy"), "{diagnosis:?}");
+        diagnosis.notes
+    };
+    assert_eq!(notes(&[], 60), [""; 0]);
+    for (set, said) in [("95%", "95 %"), ("50b", "50b")] {
+        let told = notes(&[(FLOOD, set)], 40);
+        let [note] = &told[..] else { panic!("{told:?}") };
+        assert!(note.starts_with(&format!("the disk of a is past {FLOOD} = {said}: ")), "{note}");
+    }
+    let off = ("cluster.routing.allocation.disk.threshold_enabled", "false");
+    assert_eq!(notes(&[off], 40), [""; 0]);
+    let told = notes(&[("cluster.blocks.create_index", "true")], 60);
+    let [note] = &told[..] else { panic!("{told:?}") };
+    let put = r#"PUT _cluster/settings {"persistent":{"cluster.blocks.create_index":null}}"#;
+    assert!(note.contains("no index can be created") && note.ends_with(put), "{note}");
+}
+
 /// A copy that came back with its node copies no files, however long its nodes take to open and compare it. Of many
 /// small ones, some are seen once their files are there.
 #[test]
