@@ -7,6 +7,9 @@ use std::time::Duration;
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Paths up to so long are shown whole.
+const PATH_BYTES_MAX: usize = 100;
+
 /// Why clusters could not be started, asked or changed.
 #[expect(missing_docs, reason = "each message says what is wrong, and what its fields are")]
 #[derive(Debug, thiserror::Error)]
@@ -22,12 +25,12 @@ pub enum Error {
         "{address} answered {method} {path} with more than {limit_bytes} bytes; ask for less at once"
     )]
     TooLarge { address: String, method: String, path: String, limit_bytes: usize },
-    #[error("{address} did not answer {method} {path} within {limit:?}")]
+    #[error("{address} did not answer {method} {} within {limit:?}", shown(.path))]
     Timeout { address: String, method: String, path: String, limit: Duration },
     /// The node answered with an error.
-    #[error("{method} {path}: {status} {kind}: {reason}")]
+    #[error("{method} {}: {status} {kind}: {reason}", shown(.path))]
     Refused { method: String, path: String, status: u16, kind: String, reason: String },
-    #[error("{path} was answered with something that is no JSON: {reason}")]
+    #[error("{} was answered with something that is no JSON: {reason}", shown(.path))]
     NotJson { path: String, reason: String },
     #[error("there is no {what} called \"{name}\" in this topology")]
     Unknown { what: &'static str, name: String },
@@ -162,7 +165,7 @@ pub enum Error {
          NARROWS_API_KEY or NARROWS_TOKEN, or give --credentials FILE", after_colon(.reason)
     )]
     Unauthorized { address: String, sent: &'static str, reason: String },
-    #[error("{method} {path} is forbidden (403{}); {needs}", after_colon(.reason))]
+    #[error("{method} {} is forbidden (403{}); {needs}", shown(.path), after_colon(.reason))]
     Forbidden { method: String, path: String, reason: String, needs: &'static str },
     #[error("none of {} hosts answered: {}", .tried.len(), one_by_one(.tried))]
     NoHost { tried: Vec<Error> },
@@ -220,10 +223,32 @@ fn last_lines(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { format!("; it said:\n  {}", lines.join("\n  ")) }
 }
 
+/// A path without its parameters where these are a list of what is read: nobody looks for that in a sentence.
+pub(crate) fn shown(path: &str) -> String {
+    match path.split_once('?') {
+        Some((short, _)) if path.len() > PATH_BYTES_MAX => format!("{short}?..."),
+        _ => path.to_owned(),
+    }
+}
+
 fn one_by_one(errors: &[Error]) -> String {
     errors.iter().map(Error::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn after_colon(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {reason}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_has_no_list_of_all_that_is_read() {
+        let said = |path: String| Error::NotJson { path, reason: "so".to_owned() }.to_string();
+        let long = said(format!("/_nodes/stats?filter_path={}", "nodes.*.name,".repeat(20)));
+        assert_eq!(long, "/_nodes/stats?... was answered with something that is no JSON: so");
+        let short = said("/logs/_search?q=error".to_owned());
+        assert!(short.starts_with("/logs/_search?q=error was answered"), "{short}");
+    }
 }

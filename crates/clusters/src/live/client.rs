@@ -16,6 +16,7 @@ use world::{Env, Time};
 use super::questions::allowed_by;
 use super::sent_changes::{Sent, SentChanges, Unanswered};
 use super::transcript::{Exchanged, Header, Replay, Request, Transcript};
+use crate::error::shown;
 use crate::http::error_in;
 use crate::http::{Address, Exchange, HttpClient, LiveOptions, TlsOptions};
 use crate::http::{Failure, is_idempotent};
@@ -423,15 +424,17 @@ impl LiveClient {
             300..400 => Err(Error::Peer {
                 address: address.to_string(),
                 why: format!(
-                    "answered {path} with {status}: it leads elsewhere, and no credentials are sent there; a proxy or \
-                     a page to sign in is there: give the address of a node, or what `curl -I` shows as location"
+                    "answered {} with {status}: it leads elsewhere, and no credentials are sent there; a proxy or a \
+                     page to sign in is there: give the address of a node, or what `curl -I` shows as location",
+                    shown(path)
                 ),
             }),
             _ if looks_like_html(&body) => Err(Error::Peer {
                 address: address.to_string(),
                 why: format!(
-                    "answered {path} with {status} and a page of HTML ({}): a proxy or another server is \
+                    "answered {} with {status} and a page of HTML ({}): a proxy or another server is \
                      there; give the address of a node, or the path that the proxy forwards",
+                    shown(path),
                     excerpt(&body)
                 ),
             }),
