@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::grid::Grid;
 use super::histogram::{AutoHistogram, Histogram};
 use super::hits::TopHits;
 use super::pipeline::Pipeline;
@@ -94,6 +95,8 @@ pub enum AggregationKind {
     DateRange(DateRanges),
     /// `geo_distance`
     Distance(Distances),
+    /// `geohash_grid` and `geotile_grid`
+    Grid(Grid),
     /// `filter`, `filters` and `missing`
     Filters(Filters),
     /// `composite` and `multi_terms`
@@ -105,6 +108,11 @@ pub enum AggregationKind {
     },
     /// Which, 0 to 100.
     Percentiles(Vec<f64>),
+    GeoCentroid,
+    /// `wrap_longitude`: whether the box may cross the date line.
+    GeoBounds {
+        wraps: bool,
+    },
     /// Of the buckets of others.
     Pipeline(Pipeline),
     TopHits(TopHits),
@@ -119,7 +127,16 @@ impl AggregationKind {
     /// Whether it makes no buckets.
     pub fn is_metric(&self) -> bool {
         use AggregationKind::*;
-        matches!(self, Stats(_) | Cardinality { .. } | Percentiles(_) | Pipeline(_) | TopHits(_))
+        matches!(
+            self,
+            Stats(_)
+                | Cardinality { .. }
+                | Percentiles(_)
+                | GeoCentroid
+                | GeoBounds { .. }
+                | Pipeline(_)
+                | TopHits(_)
+        )
     }
 
     /// Whether its answer is a list of buckets, and not a single one.
@@ -141,7 +158,13 @@ impl AggregationKind {
                 matches!(name, Some("min" | "max" | "avg" | "sum" | "count"))
             }
             (AggregationKind::Percentiles(_), name) => name.is_some_and(is_percent),
-            (AggregationKind::TopHits(_), _) => false,
+            // As in the field none is sorted by where it lies.
+            (
+                AggregationKind::TopHits(_)
+                | AggregationKind::GeoCentroid
+                | AggregationKind::GeoBounds { .. },
+                _,
+            ) => false,
             (kind, None | Some("value")) => kind.is_metric(),
             _ => false,
         }
@@ -238,7 +261,7 @@ pub enum FiltersShape {
 /// Buckets of documents that have the same values in several fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tuples {
-    /// `terms` and histograms, each with its order.
+    /// `terms`, histograms and tiles, each with its order.
     pub sources: Vec<Aggregation>,
     /// Buckets that are shown.
     pub size: usize,

@@ -20,13 +20,22 @@ pub fn latitudes_within(center: (f64, f64), distance_m: f64) -> (f64, f64) {
     (center.0 - degrees, center.0 + degrees)
 }
 
-/// A point (latitude, longitude) as Lucene keeps it, each in 32 bits of the whole (`GeoEncodingUtils`).
-pub fn kept((lat, lon): (f64, f64)) -> (f64, f64) {
-    let kept = |degrees: f64, whole: f64| {
-        let step = whole / (1_u64 << 32) as f64;
-        let degrees = if degrees == whole / 2.0 { degrees.next_down() } else { degrees };
-        (degrees / step).floor() * step
-    };
+/// Steps of the whole, as Lucene counts them.
+const STEPS: f64 = (1_u64 << 32) as f64;
+
+/// How many steps a point (latitude, longitude) lies from the south pole and from the date line, as Lucene keeps it
+/// (`GeoEncodingUtils`).
+pub(crate) fn steps((lat, lon): (f64, f64)) -> (u32, u32) {
+    // The other end is in the last step: what a cast has no room for becomes the greatest number.
+    let steps =
+        |degrees: f64, whole: f64| ((degrees / (whole / STEPS)).floor() + STEPS / 2.0) as u32;
+    (steps(lat, 180.0), steps(lon, 360.0))
+}
+
+/// A point (latitude, longitude) as Lucene gives it back: where its steps begin.
+pub fn kept(point: (f64, f64)) -> (f64, f64) {
+    let (lat, lon) = steps(point);
+    let kept = |steps: u32, whole: f64| f64::from(steps) * (whole / STEPS) - whole / 2.0;
     (kept(lat, 180.0), kept(lon, 360.0))
 }
 

@@ -6,6 +6,7 @@ mod error;
 #[cfg(test)]
 mod fuzz_test;
 pub mod geo;
+pub mod grid;
 mod highlight;
 pub mod histogram;
 mod hits;

@@ -21,7 +21,7 @@ pub const AGGREGATIONS: Words = r#"
 adjacency_matrix children diversified_sampler global nested parent reverse_nested sampler: send a search for each part
 rare_terms: send [terms] with a large [size]
 ip_range variable_width_histogram: send [date_histogram], [histogram] or [range]
-geo_bounds geo_centroid geohash_grid geohex_grid geotile_grid: send a search with [geo_distance] or [geo_bounding_box]
+geohex_grid: send [geotile_grid] or [geohash_grid]
 top_metrics: send [top_hits]
 boxplot matrix_stats median_absolute_deviation percentile_ranks rate string_stats t_test weighted_avg: send [stats], [extended_stats] or [percentiles]
 significant_terms significant_text: send [terms]

@@ -50,6 +50,10 @@ fn answer_type(of: &Aggregation, mappings: &[Mapping]) -> &'static str {
         AggregationKind::Range(_) => "range",
         AggregationKind::DateRange(_) => "date_range",
         AggregationKind::Distance(_) => "geo_distance",
+        AggregationKind::Grid(grid) if grid.of_tiles => "geotile_grid",
+        AggregationKind::Grid(_) => "geohash_grid",
+        AggregationKind::GeoCentroid => "geo_centroid",
+        AggregationKind::GeoBounds { .. } => "geo_bounds",
         AggregationKind::Filters(of) if of.shape == FiltersShape::One => {
             let is_missing = of.filters.iter().any(|(kind, _)| kind == "missing");
             if is_missing { "missing" } else { "filter" }

@@ -1,5 +1,6 @@
 //! The forms in which documents write numbers, ranges and points.
 
+use crate::grid::GEOHASH;
 use crate::json::{Node, Value};
 use crate::value::point;
 
@@ -46,9 +47,6 @@ pub(super) fn range(json: &Value) -> Option<(f64, f64)> {
     }
     (low <= high).then_some((low, high))
 }
-
-/// The letters of a geohash.
-const GEOHASH: &str = "0123456789bcdefghjkmnpqrstuvwxyz";
 
 /// Whether a value that is none here may be one in the field: such a one is refused where values of no form are left
 /// out. An object is, of all types but a geo_point; that may be a geohash or GeoJSON, has coordinates as texts, and is

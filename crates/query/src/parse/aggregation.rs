@@ -7,7 +7,7 @@ use super::limits::{
     RANGES, few,
 };
 use super::pipeline::over_path;
-use super::places::{point, unit_m};
+use super::places::{point, sides, unit_m};
 use super::query::{date_format, query, time_zone};
 use super::{hits, pipeline};
 use crate::aggregation::{
@@ -16,14 +16,15 @@ use crate::aggregation::{
 };
 use crate::date::{self, CalendarUnit, DateContext};
 use crate::error::{Result, ensure, illegal, parsing};
+use crate::grid::{Grid, MAX_LETTERS, MAX_ZOOM, letters_within, tile_of_key};
 use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
 use crate::json::{Member, Node, Options, Value};
 use crate::pipeline::PipelineKind::{
     AvgBucket, CumulativeSum, MaxBucket, MinBucket, StatsBucket, SumBucket,
 };
 use crate::query::{BoolQuery, Query, QueryKind};
-use crate::refused;
 use crate::value::Literal;
+use crate::{geo, refused};
 
 /// Milliseconds beyond which nothing lies that a date could be.
 const MAX_MS: i64 = 1 << 50;
@@ -37,8 +38,10 @@ const OF_HISTOGRAM: &str =
 /// What pipelines over the buckets of another aggregation may have.
 const OVER_BUCKETS: &str = "buckets_path gap_policy";
 
+const OF_GRID: &str = "field precision bounds size shard_size";
+
 /// The aggregations that there are, the parameters of each, and what reads them.
-const KINDS: [(&str, &str, Read); 30] = [
+const KINDS: [(&str, &str, Read); 34] = [
     ("auto_date_histogram", "field buckets format time_zone minimum_interval", auto_histogram),
     ("avg", "field missing", |_| statistic(Statistic::Avg)),
     ("avg_bucket", OVER_BUCKETS, |options| over_path(options, AvgBucket)),
@@ -64,7 +67,14 @@ const KINDS: [(&str, &str, Read); 30] = [
     // What stands under it is a query.
     ("filter", "", |options| Ok(one_filter("filter", query(options.node)?))),
     ("filters", "filters other_bucket other_bucket_key", filters),
+    ("geo_bounds", "field wrap_longitude", |options| {
+        let wraps = options.read("wrap_longitude", Node::bool)?.unwrap_or(true);
+        Ok(AggregationKind::GeoBounds { wraps })
+    }),
+    ("geo_centroid", "field", |_| Ok(AggregationKind::GeoCentroid)),
     ("geo_distance", "field origin ranges unit distance_type keyed", distances),
+    ("geohash_grid", OF_GRID, |options| grid(options, false)),
+    ("geotile_grid", OF_GRID, |options| grid(options, true)),
     ("histogram", OF_HISTOGRAM, |options| histogram(options, false)),
     ("max", "field missing", |_| statistic(Statistic::Max)),
     ("max_bucket", OVER_BUCKETS, |options| over_path(options, MaxBucket)),
@@ -257,15 +267,20 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
 fn size(options: &Options<'_>, name: &str) -> Result<Option<usize>> {
     options.read(name, |node, name| {
         let count = node.count(name)?;
-        ensure(count > 0, node.at, format_args!("[{name}] must be greater than 0 in [terms]"))?;
+        ensure(count > 0, node.at, format_args!("[{name}] must be greater than 0"))?;
         Ok(count.min(MAX_TERMS_SIZE) as usize)
     })
 }
 
-fn terms(options: &Options<'_>) -> Result<AggregationKind> {
-    let shown = size(options, "size")?.unwrap_or(10);
-    // As `BucketUtils.suggestShardSideQueueSize`.
+/// How many buckets are shown, and how many a shard sends: as `BucketUtils.suggestShardSideQueueSize`.
+fn sizes(options: &Options<'_>, default: usize) -> Result<(usize, usize)> {
+    let shown = size(options, "size")?.unwrap_or(default);
     let shard_size = size(options, "shard_size")?.unwrap_or(shown + shown / 2 + 10);
+    Ok((shown, shard_size.max(shown)))
+}
+
+fn terms(options: &Options<'_>) -> Result<AggregationKind> {
+    let (size, shard_size) = sizes(options, 10)?;
     let (include, exclude) = (options.read("include", chosen)?, options.read("exclude", chosen)?);
     if include.is_some() || exclude.is_some() {
         let is_of_index =
@@ -274,7 +289,7 @@ fn terms(options: &Options<'_>) -> Result<AggregationKind> {
                       buckets of the answer out";
         ensure(options.get("missing").is_none() && !is_of_index, options.node.at, reason)?;
     }
-    Ok(AggregationKind::Terms { size: shown, shard_size: shard_size.max(shown), include, exclude })
+    Ok(AggregationKind::Terms { size, shard_size, include, exclude })
 }
 
 /// A regular expression, or values.
@@ -337,8 +352,9 @@ fn multi_terms(options: &Options<'_>) -> Result<AggregationKind> {
 }
 
 /// The sources of `composite`, and what each may have.
-const SOURCES: [(&str, &str); 3] = [
+const SOURCES: [(&str, &str); 4] = [
     ("terms", "field order missing_bucket"),
+    ("geotile_grid", "field order missing_bucket precision bounds"),
     ("histogram", "field order missing_bucket interval"),
     (
         "date_histogram",
@@ -360,7 +376,8 @@ fn composite(options: &Options<'_>) -> Result<AggregationKind> {
         let of = &kind.name;
         let (known, may_have) =
             *SOURCES.iter().find(|(known, _)| known == of).ok_or_else(|| {
-                let reason = "a source of [composite] is [terms], [histogram] or [date_histogram]";
+                let reason =
+                    "a source of [composite] is [terms], [histogram], [date_histogram] or [geotile_grid]";
                 parsing(kind.at, format!("{reason}, [{of}] is not supported by this engine"))
             })?;
         let own = kind.node.options(known, may_have, 0)?;
@@ -388,13 +405,25 @@ fn composite(options: &Options<'_>) -> Result<AggregationKind> {
                 |(name, node): (&str, &Node)| name == of.name && node.value == Value::Null;
             match &of.missing {
                 Some(null) if values.iter().any(is_null) => Ok(null.clone()),
-                _ => values.need(&of.name)?.literal(&of.name),
+                _ => after(of, values.need(&of.name)?),
             }
         };
         sources.iter().map(value).collect()
     })?;
     let size = size(options, "size")?.unwrap_or(10);
     Ok(AggregationKind::Tuples(Tuples { sources, size, paged: Some(after) }))
+}
+
+/// The value of a source behind which the page begins.
+fn after(of: &Aggregation, node: &Node) -> Result<Literal> {
+    let value = node.literal(&of.name)?;
+    let AggregationKind::Grid(_) = of.kind else { return Ok(value) };
+    let key = value.text();
+    let cell = tile_of_key(&key).ok_or_else(|| {
+        let reason = "Must be three integers in a form \"zoom/x/y\".";
+        parsing(node.at, format!("Invalid geotile_grid hash string of {key}. {reason}"))
+    })?;
+    Ok(Literal::Integer(cell))
 }
 
 fn date_ranges(options: &Options<'_>) -> Result<AggregationKind> {
@@ -466,6 +495,37 @@ fn distances(options: &Options<'_>) -> Result<AggregationKind> {
     ranges.iter_mut().for_each(|range| _ = range.from.get_or_insert(0.0));
     let (unit_m, origin) = (unit_m(options)?, point(options.need("origin")?, "origin")?);
     Ok(AggregationKind::Distance(Distances { origin, unit_m, ranges }))
+}
+
+fn grid(options: &Options<'_>, of_tiles: bool) -> Result<AggregationKind> {
+    let given = options.read("precision", |node, name| precision(node, name, of_tiles))?;
+    let bounds = options.read("bounds", sides)?;
+    let (size, shard_size) = sizes(options, 10_000)?;
+    let precision = given.unwrap_or(if of_tiles { 7 } else { 5 });
+    Ok(AggregationKind::Grid(Grid { of_tiles, precision, bounds, size, shard_size }))
+}
+
+/// A zoom, or letters of a geohash: these also by how large a cell may be.
+fn precision(node: &Node, name: &str, of_tiles: bool) -> Result<u32> {
+    if let Value::Text(text) = &node.value
+        && !of_tiles
+        && text.trim().parse::<i64>().is_err()
+    {
+        let meters = geo::meters(text, "m");
+        let wanted = || node.wrong(name, "letters of a geohash, or the size of a cell, like 1km");
+        let letters = letters_within(meters.ok_or_else(wanted)?);
+        ensure(letters <= MAX_LETTERS, node.at, format_args!("precision too high [{text}]"))?;
+        return Ok(letters);
+    }
+    let (what, least, most) = match of_tiles {
+        true => ("geotile_grid", 0, MAX_ZOOM),
+        false => ("geohash aggregation", 1, MAX_LETTERS),
+    };
+    let given = node.integer(name)?;
+    let reason =
+        format_args!("Invalid {what} precision of {given}. Must be between {least} and {most}.");
+    let fits = u32::try_from(given).ok().filter(|given| (least..=most).contains(given));
+    fits.ok_or_else(|| parsing(node.at, reason.to_string()))
 }
 
 fn histogram(options: &Options<'_>, of_dates: bool) -> Result<AggregationKind> {

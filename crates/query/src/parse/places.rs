@@ -35,10 +35,10 @@ pub(super) fn unit_m(options: &Options<'_>) -> Result<f64> {
     Ok(unit.unwrap_or(1.0))
 }
 
-/// Top, left, bottom, right.
-pub(super) fn sides(node: &Node) -> Result<[f64; 4]> {
+/// Top, left, bottom, right of a box; `what` names it in errors.
+pub(super) fn sides(node: &Node, what: &str) -> Result<[f64; 4]> {
     const KNOWN: &str = "top left bottom right top_left top_right bottom_left bottom_right";
-    let options = node.options("geo_bounding_box", KNOWN, 0)?;
+    let options = node.options(what, KNOWN, 0)?;
     let mut sides: [Option<f64>; 4] = [None; 4];
     for (name, node) in options.iter() {
         let vertical = if name.starts_with("top") { 0 } else { 2 };

@@ -508,7 +508,7 @@ fn geo_bounding_box(node: &Node) -> Result<Query> {
     let options = node.options("geo_bounding_box", KNOWN, 1)?;
     options.one_of("validation_method", &["strict"])?;
     let (field, corners) = options.field()?;
-    let [top, left, bottom, right] = sides(corners)?;
+    let [top, left, bottom, right] = sides(corners, "geo_bounding_box")?;
     let ignore_unmapped = options.read("ignore_unmapped", Node::bool)?.unwrap_or(false);
     asked(&options, field, FieldQuery::GeoBoundingBox { top, left, bottom, right, ignore_unmapped })
 }

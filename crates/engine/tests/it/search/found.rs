@@ -112,6 +112,9 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
         "near": {"geo_distance": {
             "field": "place", "origin": "0, 0", "unit": "km", "ranges": [{"to": 60}, {"from": 60}],
         }},
+        "cells": {"geohash_grid": {"field": "place", "precision": 1}, "aggs": {
+            "middle": {"geo_centroid": {"field": "place"}},
+        }},
     }})).await;
     let aggs = &found["aggregations"];
     let red = &aggs["words"]["buckets"][0];
@@ -127,6 +130,8 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
     let within = json!({"key": "*-60.0", "from": 0.0, "to": 60.0, "doc_count": 5});
     let beyond = json!({"key": "60.0-*", "from": 60.0, "doc_count": 145});
     assert_eq!(aggs["near"]["buckets"], json!([within, beyond]));
+    let cell = &aggs["cells"]["buckets"][0];
+    assert_eq!((&cell["key"], &cell["middle"]["count"]), (&json!("s"), &json!(150)));
     let near = search(
         json!({"query": {"geo_distance": {"distance": "60km", "place": [0.0, 0.0]}}, "sort": "n"}),
     )

@@ -30,12 +30,13 @@ use query::aggregation::{
     Tuples,
 };
 use query::date::DateContext;
+use query::grid::Grid;
 use query::{Field, FieldType, Literal, Query, SearchError, illegal, mapping, unfit};
 
 use super::aggregated::{Found, buckets, too_many};
 use super::bounds::Findings;
 use super::column::{Column, double_bits, long_bits};
-use super::computed::{Computed, Kept, Matches, Reading};
+use super::computed::{Computed, Kept, Matches, Reading, Side};
 use super::counted::Counted;
 use super::failed::{Failed, Result};
 use super::matching::Matching;
@@ -90,7 +91,7 @@ impl<'a> Collectors<'a> {
         let (plain, rest): (Vec<_>, Vec<_>) = collected.partition(|of| is_counted(of));
         let mut asked = Aggregations::default();
         for of in &rest {
-            asked.insert(of.name.clone(), translator.one(of)?);
+            translator.ask(of, &mut asked)?;
         }
         let mut counted = Vec::new();
         for of in plain {
@@ -205,8 +206,11 @@ fn prune(
 ) {
     for of in of {
         let Some(asked) = asked.get_mut(&of.name) else { continue };
-        if let (AggregationKind::Terms { shard_size, .. }, AggregationVariants::Terms(terms)) =
-            (&of.kind, &mut asked.agg)
+        if let (
+            AggregationKind::Terms { shard_size, .. }
+            | AggregationKind::Grid(Grid { shard_size, .. }),
+            AggregationVariants::Terms(terms),
+        ) = (&of.kind, &mut asked.agg)
             // Of doubles with the same count it takes whole numbers first, and a missing address is a text to it.
             && !matches!(
                 (shown.get(&of.field), &of.missing),
@@ -258,6 +262,22 @@ struct Translator<'a> {
 }
 
 impl Translator<'_> {
+    /// Asks the library for an aggregation; of the sides of points for the statistics of each.
+    fn ask(&mut self, of: &Aggregation, asked: &mut Aggregations) -> Result<()> {
+        let sides = Side::all(&of.kind);
+        for side in sides {
+            let computed = self.computed(of, Reading::Side(*side))?;
+            let field = self.register(&of.field, Arc::new(computed));
+            let agg = AggregationVariants::Stats(StatsAggregation { field, missing: None });
+            let statistics = agg_req::Aggregation { agg, sub_aggregation: Aggregations::default() };
+            asked.insert(side.name(&of.name), statistics);
+        }
+        if sides.is_empty() {
+            asked.insert(of.name.clone(), self.one(of)?);
+        }
+        Ok(())
+    }
+
     fn one(&mut self, of: &Aggregation) -> Result<agg_req::Aggregation> {
         let kind = self.resolver.mapping.field(&of.field).map(|mapped| mapped.kind);
         if let AggregationKind::Tuples(tuples) = &of.kind {
@@ -316,8 +336,11 @@ impl Translator<'_> {
                 Some(Reading::Matches(Arc::new(Matches { weights, other })))
             }
             AggregationKind::Distance(asked) => Some(Reading::Distance(Arc::new(asked.clone()))),
+            AggregationKind::Grid(grid) => Some(Reading::Cell(Arc::new(grid.clone()))),
             // Above, or not collected at all.
             AggregationKind::Tuples(_)
+            | AggregationKind::GeoCentroid
+            | AggregationKind::GeoBounds { .. }
             | AggregationKind::Pipeline(_)
             | AggregationKind::TopHits(_) => None,
             AggregationKind::Percentiles(_) => Some(Reading::Sample),
@@ -354,7 +377,7 @@ impl Translator<'_> {
     fn within(&mut self, of: &Aggregation) -> Result<Aggregations> {
         let mut within = Aggregations::default();
         for sub in of.subs.iter().filter(|sub| sub.is_collected()) {
-            within.insert(sub.name.clone(), self.one(sub)?);
+            self.ask(sub, &mut within)?;
         }
         Ok(within)
     }
@@ -418,6 +441,7 @@ impl Translator<'_> {
         for source in sources {
             let reading = match &source.kind {
                 AggregationKind::Histogram(histogram) => Reading::Start(histogram.clone()),
+                AggregationKind::Grid(grid) => Reading::Cell(Arc::new(grid.clone())),
                 _ => Reading::Value,
             };
             columns.push(self.computed(source, reading)?);
@@ -561,8 +585,9 @@ fn all_terms() -> TermsAggregation {
 fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
     use AggregationKind::*;
     let kind = mapped.kind;
-    let is_of_points = matches!(of.kind, Distance(_) | Stats(Statistic::ValueCount));
-    if kind != FieldType::GeoPoint || !is_of_points {
+    let is_of_points = matches!(of.kind, Distance(_) | Grid(_) | GeoCentroid | GeoBounds { .. });
+    let takes_points = is_of_points || matches!(of.kind, Stats(Statistic::ValueCount));
+    if kind != FieldType::GeoPoint || !takes_points {
         check_sortable(&of.field, mapped)?;
     }
     let is_number = !kind.is_set();
@@ -570,7 +595,7 @@ fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
         Terms { .. } | Cardinality { .. } | Stats(Statistic::ValueCount) => true,
         Histogram(histogram) if histogram.of_dates => kind == FieldType::Date,
         DateRange(_) | AutoHistogram(_) => kind == FieldType::Date,
-        Distance(_) => kind == FieldType::GeoPoint,
+        _ if is_of_points => kind == FieldType::GeoPoint,
         _ => is_number,
     };
     if fits {

@@ -14,17 +14,19 @@ use query::aggregation::{
     Aggregation, AggregationKind, BucketOrder, Filters, FiltersShape, OrderBy, RangeBucket, Tuples,
 };
 use query::date::DateContext;
+use query::grid::Grid;
 use query::histogram::{AutoHistogram, Histogram};
 use query::pipeline::Answer;
 use query::value::ip;
 use query::{DateFormat, Literal, SearchError, SearchErrorKind, Text, Zone};
 use serde_json::Value;
 
-use super::metrics::{Shown, write_percentiles, write_statistics};
+use super::computed::Side;
+use super::metrics::{Shown, write_bounds, write_centroid, write_percentiles, write_statistics};
 use super::pages::Named;
 use super::pipelines::{self, Numbers, Written};
 use super::rows::{
-    Row, compare_tuples, distinct, merged, numbered, placed, ranges_key, rows, sort, tuples,
+    Row, compare_tuples, distinct, merged, numbered, placed, ranges_key, rows, sort, stats, tuples,
 };
 use super::top_hits::{Best, step_of};
 use super::value::show_double;
@@ -213,6 +215,8 @@ impl<'a> Writer<'a> {
         for of in all.iter().filter(|of| !of.is_pipeline()) {
             self.beside = all;
             let found = results.and_then(|results| results.get(&of.name));
+            let side =
+                |side: Side| stats(results.and_then(|results| results.get(&side.name(&of.name)))).0;
             self.to.open_named(&of.name, of.meta.as_deref());
             match &of.kind {
                 AggregationKind::Terms { size, .. } => self.terms(of, *size, found)?,
@@ -222,6 +226,7 @@ impl<'a> Writer<'a> {
                 AggregationKind::Distance(asked) => {
                     self.ranges(of, (&asked.ranges, None), found)?
                 }
+                AggregationKind::Grid(grid) => self.grid(of, grid, found)?,
                 AggregationKind::DateRange(of_dates) => {
                     let read = self.found.ranges.get(&ranges_key(of));
                     let ranges = read.map_or(&[][..], Vec::as_slice);
@@ -247,6 +252,8 @@ impl<'a> Writer<'a> {
                     let shown = self.found.shown.get(&of.field);
                     write_percentiles(&mut self.to, (percents, of.keyed, shown), found);
                 }
+                AggregationKind::GeoCentroid => write_centroid(&mut self.to, side),
+                AggregationKind::GeoBounds { wraps } => write_bounds(&mut self.to, *wraps, side),
                 AggregationKind::TopHits(asked) => {
                     let path = format!("{}{}", self.path, of.name);
                     let (none, best) = (Best::default(), self.found.hits.get(&path));
@@ -367,6 +374,20 @@ impl<'a> Writer<'a> {
             }
         };
         self.buckets(of, &rows, (&name, &own))
+    }
+
+    fn grid(&mut self, of: &'a Aggregation, grid: &Grid, found: Option<&One>) -> Result<()> {
+        let mut cells = rows(found);
+        sort(&mut cells, of);
+        cells.truncate(grid.size);
+        for row in &mut cells {
+            // They were gathered from the greatest on.
+            if let Literal::Integer(from_last) = row.key {
+                row.key = Literal::Text(grid.key(!from_last));
+            }
+        }
+        let own = |to: &mut Text<'_>, key: &Literal| to.member("key", &key.text());
+        self.buckets(of, &cells, (&Literal::text, &own))
     }
 
     fn histogram(
@@ -587,6 +608,7 @@ impl<'a> Writer<'a> {
                 let format = histogram.format.as_ref();
                 format.map_or(ms.into(), |format| format.show_in_zone(ms, &histogram.zone).into())
             }
+            (AggregationKind::Grid(grid), _, Literal::Integer(cell)) => grid.key(*cell).into(),
             (_, Some(Shown::Boolean), Literal::Integer(yes)) => (*yes == 1).into(),
             (_, _, value) => value.json(),
         }

@@ -11,12 +11,13 @@ use tantivy::query::Weight;
 use tantivy::{BitSet, DocId, SegmentReader};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use query::aggregation::{Distances, RangeBucket};
+use query::aggregation::{AggregationKind, Distances, RangeBucket};
+use query::grid::Grid;
 use query::histogram::Histogram;
 use query::{FieldType, Literal, geo};
 
 use super::bounds::{Bounds, Findings};
-use super::column::{Column, Pair, double_bits, double_of, long_of, pair, text_of};
+use super::column::{Column, Pair, double_bits, double_of, long_bits, long_of, pair, text_of};
 
 /// What is made of a value.
 #[derive(Clone, Debug)]
@@ -31,6 +32,10 @@ pub(super) enum Reading {
     Places(Arc<[RangeBucket]>),
     /// The places of the ranges that the distance of a point lies in.
     Distance(Arc<Distances>),
+    /// The cell of a point, from the greatest on: of equal buckets the library takes the least, the field the greatest.
+    Cell(Arc<Grid>),
+    /// A side of a point, as Lucene keeps it.
+    Side(Side),
     /// The places of the queries that a document matches.
     Matches(Arc<Matches>),
     /// A hash: equal values have equal hashes in all segments and copies.
@@ -38,6 +43,42 @@ pub(super) enum Reading {
     /// A number of which [`Computed::precision`] bits are kept. Equal values of a document differ in their last bits,
     /// so that they count as several.
     Sample,
+}
+
+/// What of a point is gathered, in degrees.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    Latitude,
+    Longitude,
+    /// The longitude west of Greenwich.
+    West,
+    /// Any other.
+    East,
+}
+
+impl Side {
+    /// Those that an aggregation is made of, each with statistics of its own.
+    pub(super) fn all(kind: &AggregationKind) -> &'static [Side] {
+        match kind {
+            AggregationKind::GeoCentroid => &[Side::Latitude, Side::Longitude],
+            AggregationKind::GeoBounds { .. } => &[Side::Latitude, Side::West, Side::East],
+            _ => &[],
+        }
+    }
+
+    /// The name of its statistics.
+    pub(super) fn name(self, aggregation: &str) -> String {
+        format!("{aggregation}\0{self:?}")
+    }
+
+    fn of(self, (lat, lon): (f64, f64)) -> Option<f64> {
+        match self {
+            Side::Latitude => Some(lat),
+            Side::Longitude => Some(lon),
+            Side::West => Some(lon).filter(|lon| *lon < 0.0),
+            Side::East => Some(lon).filter(|lon| *lon >= 0.0),
+        }
+    }
 }
 
 /// Values by their bits: those that count, if not all do, and those that do not.
@@ -171,6 +212,11 @@ impl Source {
         findings.bounds(segment, &self.computed.path, &self.column)
     }
 
+    /// The points of a document.
+    fn points(&self, doc: DocId) -> impl Iterator<Item = (f64, f64)> {
+        self.points.iter().flat_map(move |points| points.of(doc))
+    }
+
     /// What is made of a value with these bits.
     pub(super) fn put(&mut self, bits: u128, values: &mut Vec<u64>) {
         let kind = self.column.kind();
@@ -183,7 +229,9 @@ impl Source {
             Reading::Value | Reading::Kept(_) => bits as u64,
             Reading::Start(histogram) => double_bits(histogram.start(number())),
             Reading::Places(ranges) => return put_places(ranges, number(), values),
-            Reading::Distance(_) | Reading::Matches(_) => return,
+            Reading::Distance(_) | Reading::Cell(_) | Reading::Side(_) | Reading::Matches(_) => {
+                return;
+            }
             Reading::Hash => match self.column.texts() {
                 None => xxh3_64(&bits.to_le_bytes()),
                 Some(texts) => {
@@ -209,7 +257,13 @@ impl Source {
     /// Reads the values of a document, each once, as bits that sort as they do in this segment.
     pub(super) fn read_bits(&mut self, doc: DocId, found: &mut Vec<u128>) {
         found.clear();
-        self.column.each_bits(doc, |bits| found.push(bits));
+        match &self.computed.reading {
+            Reading::Cell(grid) => {
+                let cells = self.points(doc).filter_map(|point| grid.cell(point));
+                found.extend(cells.map(|cell| u128::from(long_bits(cell))));
+            }
+            _ => self.column.each_bits(doc, |bits| found.push(bits)),
+        }
         if let Reading::Start(_) = self.computed.reading {
             let mut starts = Vec::new();
             found.drain(..).for_each(|bits| self.put(bits, &mut starts));
@@ -237,6 +291,7 @@ impl Source {
         let is_text = self.column.kind() == FieldType::Keyword;
         match (&self.computed.reading, &self.computed.missing, self.column.texts()) {
             (Reading::Start(_), ..) => Literal::Float(double_of(bits as u64)),
+            (Reading::Cell(_), ..) => Literal::Integer(long_of(bits as u64)),
             (_, Some((_, text)), None) if is_text => Literal::Text(text.clone()),
             _ => self.column.literal(bits),
         }
@@ -273,6 +328,7 @@ impl ValueSource for Source {
     fn column_type(&self) -> ColumnType {
         match (&self.computed.reading, self.computed.kind) {
             (Reading::Hash, _) => ColumnType::U64,
+            (Reading::Cell(_), _) => ColumnType::I64,
             (Reading::Value | Reading::Kept(_), _) if self.column.kind().is_float() => {
                 ColumnType::F64
             }
@@ -290,8 +346,10 @@ impl ValueSource for Source {
     ) -> Cardinality {
         values.clear();
         docids.clear();
-        let is_of_column =
-            !matches!(self.computed.reading, Reading::Matches(_) | Reading::Distance(_));
+        let is_of_column = !matches!(
+            self.computed.reading,
+            Reading::Matches(_) | Reading::Distance(_) | Reading::Cell(_) | Reading::Side(_)
+        );
         if is_of_column && self.column.is_single() {
             let mut bits = std::mem::take(&mut self.bits);
             self.column.block_bits(docs, &mut bits);
@@ -313,10 +371,18 @@ impl ValueSource for Source {
             match &self.computed.reading {
                 Reading::Matches(matches) => matches.put(&self.matched, *doc, values),
                 Reading::Distance(asked) => {
-                    for point in self.points.iter().flat_map(|points| points.of(*doc)) {
+                    for point in self.points(*doc) {
                         let distance = geo::haversine_m(asked.origin, point) / asked.unit_m;
                         put_places(&asked.ranges, distance, values);
                     }
+                }
+                Reading::Cell(grid) => {
+                    let cells = self.points(*doc).filter_map(|point| grid.cell(point));
+                    values.extend(cells.map(|cell| long_bits(!cell)));
+                }
+                Reading::Side(side) => {
+                    let degrees = self.points(*doc).filter_map(|point| side.of(geo::kept(point)));
+                    values.extend(degrees.map(double_bits));
                 }
                 _ => {
                     self.column.read_bits(*doc, &mut found);

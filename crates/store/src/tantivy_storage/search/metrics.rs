@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tantivy::aggregation::intermediate_agg_result::IntermediateAggregationResult as One;
-use tantivy::aggregation::metric::IntermediateExtendedStats;
+use tantivy::aggregation::metric::{IntermediateExtendedStats, Stats};
 
 use query::aggregation::Statistic;
 use query::{DateFormat, Text};
 
+use super::computed::Side;
 use super::rows::{numbered, numbered_statistic, quantile, statistic_name, stats};
 use super::value::show_double;
 
@@ -115,4 +116,34 @@ pub(super) fn write_percentiles(
         }
     }
     to.close(if keyed { b'}' } else { b']' });
+}
+
+/// Writes the middle of points, where there are some.
+pub(super) fn write_centroid(to: &mut Text<'_>, side: impl Fn(Side) -> Stats) {
+    let (lat, lon) = (side(Side::Latitude), side(Side::Longitude));
+    if let Some((lat, lon)) = lat.avg.zip(lon.avg) {
+        to.member("location", &json!({ "lat": lat, "lon": lon }));
+    }
+    to.member("count", &lat.count);
+}
+
+/// Writes the least box around points, where there are some. It crosses the date line if it `wraps` and is narrower so.
+pub(super) fn write_bounds(to: &mut Text<'_>, wraps: bool, side: impl Fn(Side) -> Stats) {
+    let [lats, west, east] = [Side::Latitude, Side::West, Side::East].map(|of| {
+        let Stats { min, max, .. } = side(of);
+        min.zip(max)
+    });
+    let lons = match (west, east) {
+        (Some(west), Some(east)) if wraps && east.1 - west.0 > 360.0 - east.0 + west.1 => {
+            Some((east.0, west.1))
+        }
+        (Some(west), Some(east)) => Some((west.0, east.1)),
+        _ => west.or(east),
+    };
+    let (Some((bottom, top)), Some((left, right))) = (lats, lons) else { return };
+    to.name("bounds");
+    to.open(b'{');
+    to.member("top_left", &json!({ "lat": top, "lon": left }));
+    to.member("bottom_right", &json!({ "lat": bottom, "lon": right }));
+    to.close(b'}');
 }

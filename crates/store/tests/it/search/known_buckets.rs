@@ -324,6 +324,97 @@ fn buckets_of_distances() {
     });
 }
 
+/// Points lie on steps of Lucene, so that nothing is rounded. Of equal buckets the field has the greatest cell first,
+/// and the cells of twelve letters have a sign.
+#[test]
+fn cells_middles_and_boxes_of_points() {
+    run("cells", 1, async |env, dir, _| {
+        let properties = json!({"p": {"type": "geo_point"}, "k": {"type": "keyword"}});
+        let west = [-178.59375, 22.5];
+        let documents = [
+            json!({"p": [[178.59375, 45], west]}),
+            json!({"p": [west, west]}),
+            json!({"p": "-45,-90"}),
+            json!({"k": "nowhere"}),
+        ];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let of = json!({"field": "p"});
+        let grid = |mut options: Value| {
+            options["field"] = json!("p");
+            options
+        };
+        let page = |options: Value, more: Value| {
+            let mut page = json!({"size": 2, "sources": [{"t": {"geotile_grid": grid(options)}}]});
+            page.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({ "composite": page })
+        };
+        let across = json!({"top_left": "50,170", "bottom_right": "0,-170"});
+        let (descending, null) = (json!({"order": "desc"}), json!({"missing_bucket": true}));
+        let zoom = |mut options: Value| {
+            options["precision"] = json!(2);
+            options
+        };
+        let answer = aggregated(&shard, json!({
+            "middle": {"geo_centroid": of}, "box": {"geo_bounds": of},
+            "plain": {"geo_bounds": {"field": "p", "wrap_longitude": false}},
+            "letters": {"geohash_grid": grid(json!({"precision": 1})), "aggs": {"m": {"geo_centroid": of}}},
+            "twelve": {"geohash_grid": grid(json!({"precision": 12}))},
+            "two": {"geohash_grid": grid(json!({"precision": "2", "size": 2}))},
+            "wide": {"geohash_grid": grid(json!({"precision": "5000km"}))},
+            "tiles": {"geotile_grid": grid(json!({"precision": 2}))},
+            "seven": {"geotile_grid": of},
+            "within": {"geotile_grid": grid(json!({"precision": 2, "bounds": across}))},
+            "first": page(zoom(descending.clone()), json!({})),
+            "second": page(zoom(descending), json!({"after": {"t": "2/1/2"}})),
+            "nulls": page(zoom(null), json!({})),
+            "none": {"filter": {"term": {"k": "nowhere"}}, "aggs": {
+                "m": {"geo_centroid": of}, "b": {"geo_bounds": of}, "g": {"geohash_grid": of},
+            }},
+            "unmapped": {"geo_bounds": {"field": "zz"}},
+        }))
+        .await;
+        let corner = |lat: f64, lon: f64| json!({"lat": lat, "lon": lon});
+        let bounds = |left: f64, right: f64| {
+            let (top_left, bottom_right) = (corner(45.0, left), corner(-45.0, right));
+            json!({"bounds": {"top_left": top_left, "bottom_right": bottom_right}})
+        };
+        assert_eq!(answer["middle"], json!({"location": corner(13.5, -89.4375), "count": 5}));
+        assert_eq!(answer["box"], bounds(178.59375, -90.0));
+        assert_eq!(answer["plain"], bounds(-178.59375, 178.59375));
+        let found = |name: &str| -> Vec<(Value, u64)> {
+            let buckets = answer[name]["buckets"].as_array().unwrap().iter();
+            let bucket = |of: &Value| (of["key"].clone(), of["doc_count"].as_u64().unwrap());
+            buckets.map(bucket).collect()
+        };
+        for (name, keys) in [
+            ("letters", "8 z 6"),
+            ("twelve", "8h1000000000 600000000000 zbp000000000"),
+            ("two", "8h zb"),
+            ("wide", "8h zb 60"),
+            ("tiles", "2/0/1 2/3/1 2/1/2"),
+            ("seven", "7/0/55 7/127/46 7/32/81"),
+            ("within", "2/0/1 2/3/1"),
+        ] {
+            let expected = keys.split(' ').map(|key| json!(key)).zip([2, 1, 1]);
+            assert_eq!(found(name), expected.collect::<Vec<(Value, u64)>>(), "{name}");
+        }
+        let of_both = json!({"location": corner(28.125, -89.296875), "count": 4});
+        assert_eq!(answer["letters"]["buckets"][0]["m"], of_both);
+        let tile = |key: Value, count: u64| (json!({ "t": key }), count);
+        assert_eq!(found("first"), [tile(json!("2/3/1"), 1), tile(json!("2/1/2"), 1)]);
+        assert_eq!(answer["first"]["after_key"], json!({"t": "2/1/2"}));
+        assert_eq!(found("second"), [tile(json!("2/0/1"), 2)]);
+        assert_eq!(found("nulls"), [tile(Value::Null, 1), tile(json!("2/0/1"), 2)]);
+        let none = json!({"doc_count": 1, "m": {"count": 0}, "b": {}, "g": {"buckets": []}});
+        assert_eq!((&answer["none"], &answer["unmapped"]), (&none, &json!({})));
+        for kind in ["geo_centroid", "geo_bounds", "geohash_grid", "geotile_grid"] {
+            let wrong = json!({"size": 0, "aggs": {"a": {kind: {"field": "k"}}}});
+            let said = refused(&shard, wrong).await;
+            assert!(said.contains("[k] of type [keyword] is not supported"), "{kind}: {said}");
+        }
+    });
+}
+
 /// What OpenSearch 2.19.1 answers.
 #[test]
 fn bounds_of_dates_are_rounded_without_the_offset_and_one_value_is_not_spread() {
