@@ -421,7 +421,7 @@ impl LiveClient {
                 reason,
                 needs: allowed_by(method, path),
             }),
-            300..400 => Err(Error::Peer {
+            300..=399 => Err(Error::Peer {
                 address: address.to_string(),
                 why: format!(
                     "answered {} with {status}: it leads elsewhere, and no credentials are sent there; a proxy or a \
