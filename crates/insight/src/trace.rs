@@ -12,7 +12,7 @@ const LOAD: &str = "load";
 /// Fewer samples than this show no rate.
 const SAMPLES_MIN: usize = 3;
 
-/// Files while they were copied: from the first sample with bytes to the first with all of them.
+/// Files while they were copied: from the first sample with bytes to the first with all that came.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Files {
     /// Seconds of that time.
@@ -141,13 +141,15 @@ impl Trace<'_> {
     /// The files while they were copied; none where there are too few samples for a rate.
     pub fn files(&self) -> Option<Files> {
         let copied = self.copied();
-        let first = copied.iter().position(|(_, bytes, _)| *bytes > 0)?;
-        let all = copied[first..].iter().position(|(_, bytes, is_all)| *bytes > 0 && *is_all);
-        let last = all.map_or(copied.len() - 1, |after| first + after);
+        let first = copied.iter().position(|(_, bytes)| *bytes > 0)?;
+        // How much there is to copy is known once the last shard has listed its files: before, all that is listed may
+        // be there already.
+        let all = copied.iter().map(|(_, bytes)| *bytes).max()?;
+        let last = copied.iter().position(|(_, bytes)| *bytes == all)?;
         if last < first + SAMPLES_MIN - 1 {
             return None;
         }
-        let ((from_ms, from, _), (to_ms, to, _)) = (copied[first], copied[last]);
+        let ((from_ms, from), (to_ms, to)) = (copied[first], copied[last]);
         Some(Files {
             seconds: (to_ms - from_ms) / 1e3,
             bytes: to.saturating_sub(from),
@@ -155,21 +157,16 @@ impl Trace<'_> {
         })
     }
 
-    /// Bytes of files that were there at each sample, and whether these were all.
-    fn copied(&self) -> Vec<(f64, u64, bool)> {
+    /// Bytes of files that were there at each sample.
+    fn copied(&self) -> Vec<(f64, u64)> {
         if self.following.is_empty() {
-            let copied = |(t_ms, sample): &(f64, &RecoverySample)| {
-                (*t_ms, sample.recovered_bytes, sample.recovered_bytes >= sample.total_bytes)
-            };
+            let copied = |(t_ms, sample): &(f64, &RecoverySample)| (*t_ms, sample.recovered_bytes);
             return self.recovery.iter().map(copied).collect();
         }
-        // A follower is level only once it follows. Its samples do not say how much there is to copy.
+        // A follower is level only once it follows.
         let until = self.level().map_or(self.following.len(), |level| level + 1);
         let told = self.following[..until].iter();
-        let copied: Vec<(f64, u64)> =
-            told.filter_map(|(t_ms, sample)| Some((*t_ms, sample.recovered_bytes?))).collect();
-        let all = copied.last().map_or(0, |(_, bytes)| *bytes);
-        copied.into_iter().map(|(t_ms, bytes)| (t_ms, bytes, bytes >= all)).collect()
+        told.filter_map(|(t_ms, sample)| Some((*t_ms, sample.recovered_bytes?))).collect()
     }
 
     fn carried_bytes_per_s(&self, from_ms: f64, to_ms: f64) -> Option<f64> {
@@ -194,20 +191,13 @@ impl Trace<'_> {
     /// How long the most throttled node was throttled, in milliseconds: source and target each count their own
     /// pauses, and pause at the same time. None without samples of nodes.
     pub fn throttled_ms(&self) -> Option<f64> {
-        let grown = |samples: &Vec<(f64, &NodeSample)>| {
-            let first = samples.first()?.1.throttle_ms;
-            Some(samples.last()?.1.throttle_ms.saturating_sub(first) as f64)
-        };
-        self.nodes.values().filter_map(grown).max_by(f64::total_cmp)
+        let all = self.nodes.values().map(|samples| grown(samples, |node| node.throttle_ms));
+        all.max().map(|ms| ms as f64)
     }
 
     /// The node that sent and received most, and how much that is of all that nodes received. None where most of what
     /// was copied came from elsewhere, as out of a repository.
     pub fn busiest_limiter(&self, copied_bytes: u64) -> Option<(&str, f64)> {
-        // A node that restarts counts from zero.
-        let grown = |samples: &Vec<(f64, &NodeSample)>, of: fn(&NodeSample) -> u64| -> u64 {
-            samples.windows(2).map(|pair| of(pair[1].1).saturating_sub(of(pair[0].1))).sum()
-        };
         let received: u64 =
             self.nodes.values().map(|samples| grown(samples, |node| node.transport_rx_bytes)).sum();
         let passed = |samples: &Vec<(f64, &NodeSample)>| {
@@ -228,6 +218,11 @@ impl Trace<'_> {
             })
             .max_by(|a, b| a.1.total_cmp(&b.1))
     }
+}
+
+/// By how much a counter of a node grew. A node that restarts counts from zero.
+fn grown(samples: &[(f64, &NodeSample)], of: fn(&NodeSample) -> u64) -> u64 {
+    samples.windows(2).map(|pair| of(pair[1].1).saturating_sub(of(pair[0].1))).sum()
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -308,6 +303,36 @@ mod tests {
         assert_eq!(trace.files(), Some(Files { carried_bytes_per_s: None, ..files }));
         trace.following.truncate(4);
         assert_eq!(trace.files(), None, "two samples with bytes are no rate");
+    }
+
+    /// One slot: the second shard lists its files once the first has all of its own.
+    #[test]
+    fn files_end_with_the_last_shard_however_much_is_listed_at_first() {
+        let sample = |(recovered_bytes, total_bytes)| RecoverySample {
+            recovered_bytes,
+            total_bytes,
+            ..RecoverySample::default()
+        };
+        let samples =
+            [(0, 30), (10, 30), (20, 30), (30, 30), (30, 60), (45, 60), (60, 60), (60, 60)]
+                .map(sample);
+        let timed =
+            samples.iter().enumerate().map(|(second, sample)| (second as f64 * 1e3, sample));
+        let trace = Trace { recovery: timed.collect(), ..Trace::default() };
+        let files = Files { seconds: 5.0, bytes: 50, carried_bytes_per_s: None };
+        assert_eq!(trace.files(), Some(files));
+    }
+
+    #[test]
+    fn a_node_that_restarts_was_throttled_before_and_after() {
+        let samples = [5000, 6000, 0, 3000]
+            .map(|throttle_ms| NodeSample { throttle_ms, ..NodeSample::default() });
+        let timed =
+            samples.iter().enumerate().map(|(second, sample)| (second as f64 * 1e3, sample));
+        let nodes = BTreeMap::from([(("c", "a"), timed.collect())]);
+        let trace = Trace { nodes, ..Trace::default() };
+        assert_eq!(trace.throttled_ms(), Some(4000.0));
+        assert_eq!(Trace::default().throttled_ms(), None);
     }
 
     #[test]
