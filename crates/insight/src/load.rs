@@ -2,7 +2,7 @@
 //! the limit instead of the cluster.
 
 use record::names::listed;
-use record::{LoadFigures, Percentiles};
+use record::{DriverUse, LoadFigures, Percentiles};
 
 use crate::difference::{self, Better, Difference};
 use crate::headline::Headline;
@@ -236,10 +236,9 @@ pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
         }
     };
     // The worst lap speaks for all.
-    let worst = |of: fn(&LoadFigures) -> Option<f64>| laps.iter().filter_map(of).reduce(f64::max);
-    let used = worst(|lap| Some(lap.driver?.cpu_share)).unwrap_or(0.0);
-    let wanted = worst(|lap| lap.driver.map(|driver| driver.cpu_share + driver.starved_share));
-    let wanted = wanted.unwrap_or(0.0);
+    let drivers = || laps.iter().filter_map(|lap| lap.driver);
+    let used = drivers().map(|driver| driver.cpu_share).reduce(f64::max).unwrap_or(0.0);
+    let wanted = |driver: &DriverUse| driver.cpu_share + driver.starved_share;
     add((used >= SATURATED).then(|| {
         format!(
             "The driver used {:.0} % of a core: it, not the cluster, was the limit. Give it more threads \
@@ -248,12 +247,13 @@ pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
             used * 100.0
         )
     }));
-    add((used < SATURATED && wanted >= STARVED).then(|| {
+    let starved = drivers().max_by(|a, b| wanted(a).total_cmp(&wanted(b)));
+    add(starved.filter(|driver| used < SATURATED && wanted(driver) >= STARVED).map(|driver| {
         format!(
             "The driver used {:.0} % of a core and waited for one {:.0} % of the time: this machine, not the cluster, \
              was the limit.",
-            used * 100.0,
-            (wanted - used) * 100.0
+            driver.cpu_share * 100.0,
+            driver.starved_share * 100.0
         )
     }));
     add(laps.iter().any(|lap| lap.only_warm_up).then(|| {

@@ -1,6 +1,6 @@
 //! Figures of loads and what changed between them, from constructed laps.
 
-use record::{DriverUse, Throughput};
+use record::Throughput;
 
 use super::*;
 
@@ -195,6 +195,10 @@ fn a_driver_at_its_end_says_so() {
     one.driver = Some(DriverUse { cpu_share: 0.5, starved_share: 0.48, ..DriverUse::default() });
     let said = warnings(&[one.clone()]);
     assert!(said[0].contains("this machine"), "{said:?}");
+    let mut other = one.clone();
+    other.driver = Some(DriverUse { cpu_share: 0.85, ..DriverUse::default() });
+    let said = warnings(&[one.clone(), other]);
+    assert!(said[0].contains("50 % of a core and waited for one 48 %"), "of one lap: {said:?}");
     one.driver = None;
     one.slipped_starts = 20;
     assert!(warnings(&[one.clone()])[0].contains("2 %"), "{one:?}");
