@@ -51,8 +51,8 @@ const CONCLUSIONS: &[Conclusion] = &[
         one(ONE_FILE, "cfq", Quantity::NodeRate), About(66.0),
         HoldsBut("The copy of a shard of one file, without a throttle, stands for scp. It is the disk that holds it: by the \
          kernel's defaults CFQ reads 63.5 MB/s for one process.")),
-    claim("slide 13", "What is being copied grows by 20 MB/s",
-        one(SHARDS, "20mb, the default", Quantity::NodeRate), About(20.0), HoldsBut("It is the throttle.")),
+    claim("slide 13", "What is being copied grows by 20M/s: 630 MB in 30 s",
+        one(SHARDS, "20mb, the default", Quantity::NodeRate), About(20.97), HoldsBut("It is the throttle.")),
     claim("slide 27", "hot_threads was right: the rate limiter holds it",
         one(SHARDS, "20mb, the default", Quantity::HeldBy(Limit::Throttle)), AtLeast(0.9), Holds),
     claim("slides 28 and 29", "Raising the throttle to 500mb is progress",

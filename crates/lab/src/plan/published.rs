@@ -270,7 +270,10 @@ mod tests {
         assert_eq!((noop.seconds, noop.node_bytes_per_s), (None, None));
         assert_eq!(noop.text, "limit removed (shown as charts)");
         let default = row("indices.recovery.max_bytes_per_sec=20mb (default)");
-        assert_eq!((default.seconds, default.node_bytes_per_s), (Some(604_800.0), Some(20e6)));
+        assert_eq!((default.seconds, default.node_bytes_per_s), (Some(604_800.0), Some(20.97e6)));
+        // 216 782 024 539 bytes at 21:34:59.352, and 217 412 218 715 at 21:35:29.405.
+        let slide_13 = 630_194_176.0 / 30.052_412;
+        assert!((20.97e6 / slide_13 - 1.0f64).abs() < 1e-3, "{slide_13}");
     }
 
     #[test]

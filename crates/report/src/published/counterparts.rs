@@ -163,7 +163,7 @@ const SMALL_COMPRESSED: &[Panel] = &[
     },
 ];
 const THROTTLE: &[Panel] =
-    &[Panel { levels: &[(20e6, "slide 13, by default: 20 MB/s")], ..RESTARTED_RECEIVED }];
+    &[Panel { levels: &[(20.97e6, "slide 13, by default: 21.0 MB/s")], ..RESTARTED_RECEIVED }];
 
 const fn node(node: &'static str, name: &'static str, count: f64) -> NodeSearches {
     NodeSearches { node, name, count }
