@@ -260,6 +260,12 @@ mod tests {
         assert_eq!(row.figure, "remote-recovery, recovery_seconds");
         assert_eq!(row.row, "chunk_size = 64kb, track = geopoint");
         assert!(row.note.unwrap().starts_with("replicas: the leader index had 1; size"));
+        // Three indices of 633.5mb, 2gb and 9.9gb.
+        let http_logs =
+            values(&[("track", "http_logs"), ("commit_or_pr", "808db1f"), ("chunk_size", "1mb")]);
+        let row = table.row(&http_logs, SECONDS).unwrap();
+        let printed = (633.5 / 1024.0 + 2.0 + 9.9) * f64::from(1 << 30);
+        assert!((row.bytes.unwrap() as f64 / printed - 1.0).abs() < 1e-5, "{row:?}");
     }
 
     #[test]
