@@ -12,6 +12,9 @@
 //! | [`ArsForm::QueueOnly`] | q^3 x S | Elasticsearch 9.5 |
 //!
 //! C3's mu is a rate; the first form put a time in its place, so that a slow node ranks better the longer its queue.
+//!
+//! Before 7.13 a coordinator counts one request in flight to a node that it has none at
+//! (`nodeSearchCounts.getOrDefault(nodeId, 1L)`, and 0 since then): an idle node ranks as one with a single request.
 
 use super::NodeTable;
 use super::node_stats::{ALPHA, NodeStats};
@@ -32,6 +35,14 @@ pub enum ArsForm {
 const NS_IN_MS: f64 = 1e6;
 
 impl ArsForm {
+    /// The requests in flight to a node as copies are ranked by them.
+    fn counted(self, outstanding: u64) -> u64 {
+        match self {
+            ArsForm::FourthPower | ArsForm::Inverted => outstanding.max(1),
+            ArsForm::Corrected | ArsForm::QueueOnly => outstanding,
+        }
+    }
+
     /// The rank of a node in milliseconds, with `outstanding` requests of this coordinator in flight to it and
     /// `clients` nodes that are known. The lowest wins.
     pub fn rank_ms(self, stats: &NodeStats, outstanding: u64, clients: usize) -> f64 {
@@ -76,7 +87,8 @@ pub(super) fn order(
         .iter()
         .map(|node| {
             let stats = nodes.stats(node)?;
-            let rank = form.rank_ms(&stats, nodes.outstanding(node), clients);
+            let outstanding = form.counted(nodes.outstanding(node));
+            let rank = form.rank_ms(&stats, outstanding, clients);
             // A service time of nothing makes no number of the first form.
             Some(if rank.is_nan() { 0.0 } else { rank })
         })
@@ -139,6 +151,25 @@ mod tests {
             |form: ArsForm| form.rank_ms(&longer, 0, 2) < form.rank_ms(&shorter, 0, 2);
         assert!(prefers_longer(ArsForm::Inverted));
         assert!(!prefers_longer(ArsForm::FourthPower));
+    }
+
+    /// A request in flight to the faster of two nodes makes no difference before 7.13, where one is counted at the
+    /// other, which has none.
+    #[test]
+    fn an_idle_node_counted_as_one_with_a_request() {
+        let first = |form: ArsForm, requests: u64| {
+            let mut nodes = NodeTable::default();
+            nodes.set("faster", stats(0.0, 10.0, 5.0));
+            nodes.set("idle", stats(0.0, 11.0, 5.0));
+            (0..requests).for_each(|_| nodes.sent(world::Time(0), "faster"));
+            order(form, &["faster", "idle"], vec![0, 1], &mut nodes)[0]
+        };
+        for form in [ArsForm::FourthPower, ArsForm::Inverted] {
+            assert_eq!([0, 1, 2].map(|requests| first(form, requests)), [0, 0, 1], "{form:?}");
+        }
+        for form in [ArsForm::Corrected, ArsForm::QueueOnly] {
+            assert_eq!([1, 2].map(|requests| first(form, requests)), [1, 1], "{form:?}");
+        }
     }
 
     #[test]
