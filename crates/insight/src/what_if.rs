@@ -379,7 +379,8 @@ fn foreground(run: &RunDir, variant: &record::VariantInfo, of_lap: u32) -> Foreg
     let window_bytes = chunk_bytes.saturating_mul(CHUNKS_OF_A_WINDOW);
     let by_node: Vec<Vec<Used>> = by_node.values().map(|samples| used(samples)).collect();
     let moved = |used: &[Used]| used.last().map_or(0, |last| last.rx_bytes.max(last.tx_bytes));
-    let all: u64 = by_node.iter().map(|used| moved(used)).sum();
+    // What one node sends another one receives: it is copied once.
+    let all: u64 = by_node.iter().filter_map(|used| Some(used.last()?.rx_bytes)).sum();
     let taking_part: Vec<&Vec<Used>> =
         by_node.iter().filter(|used| moved(used) * 100 > all).collect();
     let peaks = taking_part.iter().map(|used| peak(used, window_bytes));

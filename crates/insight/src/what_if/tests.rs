@@ -150,6 +150,30 @@ fn the_manager_of_a_twin_is_no_node_of_it() {
     assert_eq!(foreground(&run, &record::VariantInfo::default(), 1).nodes, 2);
 }
 
+/// The second node gets 98.5 % of what the first sends, and the third the rest.
+#[test]
+fn who_moves_more_than_a_hundredth_takes_part() {
+    let moved = [("manager", 0, 0), ("source", 0, 10_000), ("most", 9850, 0), ("least", 150, 0)];
+    let mut manifest = record::Manifest::unknown("twin", record::FORMAT);
+    let node = |(name, ..): (&str, u64, u64)| record::NodeInfo {
+        cluster: "leader".to_owned(),
+        name: name.to_owned(),
+    };
+    manifest.nodes = moved.map(node).into();
+    let line = |s: u64, (name, rx, tx): (&str, u64, u64)| {
+        let sample = NodeSample {
+            node: name.to_owned(),
+            transport_rx_bytes: s * rx,
+            transport_tx_bytes: s * tx,
+            ..NodeSample::default()
+        };
+        Line::Node { t_ms: s as f64 * 1e3, variant: Some(String::new()), lap: 1, sample }
+    };
+    let lines = (0..2).flat_map(|s| moved.map(|one| line(s, one))).collect();
+    let run = RunDir { manifest, lines, rows: Vec::new(), damage: Vec::new() };
+    assert_eq!(foreground(&run, &record::VariantInfo::default(), 1).nodes, 3);
+}
+
 #[test]
 fn a_peak_is_no_mean_and_a_restart_loses_nothing() {
     let sample = |rx: u64| NodeSample { transport_rx_bytes: rx, ..NodeSample::default() };
