@@ -11,7 +11,8 @@
 //! figures are those of this rank.
 //!
 //! Ours beyond the paper: a floor of the rate. At few requests a second a window of 20 ms mostly sees no answer at all,
-//! and the rate would shrink for ever.
+//! and the rate would shrink for ever. And a pause after each shrinking, as the paper has it after a growth: what is
+//! received is known once a window, and every answer until then would shrink the rate again, to a fifth each time.
 
 use world::Time;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use world::Time;
 
 const WINDOW: Duration = Duration::from_millis(20);
-/// After a growth the rate does not shrink for so long.
+/// After a change the rate does not shrink for so long.
 const HYSTERESIS: Duration = Duration::from_millis(40);
 /// What a shrinking leaves of the rate; and in the cubic function, what lies below the old rate where it begins (the
 /// paper's beta, in both places).
@@ -30,7 +30,7 @@ pub(super) struct RateControl {
     /// The rate before the last shrinking.
     saturation: f64,
     shrunk_at: Time,
-    grown_at: Time,
+    changed_at: Time,
     window_began: Time,
     received_in_window: f64,
     received: Option<f64>,
@@ -44,7 +44,7 @@ impl Default for RateControl {
             filled_at: Time(0),
             saturation: RATE_FIRST,
             shrunk_at: Time(0),
-            grown_at: Time(0),
+            changed_at: Time(0),
             window_began: Time(0),
             received_in_window: 0.0,
             received: None,
@@ -89,17 +89,17 @@ impl RateControl {
         }
         self.received_in_window += 1.0;
         let Some(received) = self.received else { return };
-        if self.rate > received && now - self.grown_at > HYSTERESIS {
+        if self.rate > received && now - self.changed_at > HYSTERESIS {
             self.saturation = self.rate;
             self.rate = (self.rate * BETA).max(RATE_MIN);
             self.shrunk_at = now;
-            self.grown_at = now;
+            self.changed_at = now;
         } else if self.rate < received {
             let since_ms = (now - self.shrunk_at).as_secs_f64() * 1e3;
             let flat_ms = (BETA * self.saturation / GAMMA).cbrt();
             let wanted = GAMMA * (since_ms - flat_ms).powi(3) + self.saturation;
             self.rate = wanted.min(self.rate + STEP_MAX).max(self.rate).max(RATE_MIN);
-            self.grown_at = now;
+            self.changed_at = now;
         }
     }
 }
