@@ -125,7 +125,7 @@ pub enum Error {
     )]
     ChangedMeanwhile { name: String, found: String, now: String },
     #[error(
-        "{holder} steers that cluster already, and lives: it renews its lease, the setting \
+        "{holder} changes settings of that cluster already, and lives: it renews its lease, the setting \
          cluster.metadata.narrows_steerer; nothing was changed by this one that was not put back; end the other, or wait \
          until it has ended"
     )]

@@ -18,7 +18,8 @@ pub use asker::Asker;
 pub use changes::{
     BorrowedSettings, Change, ClusterIdentity, Head, Journal, Kept, LEASE_EXPIRES, LEASE_RENEWED,
     Lease, Leased, LiveCluster, PUT_BACK_PATIENCE, PutBack, SettingValue, Unsettled,
-    check_nobody_steers, follow_api, index_of_run, late_wait_sentence, restore, restore_command,
+    check_nobody_steers, follow_api, index_of_run, late_wait_sentence, lease_holder,
+    lease_wait_sentence, restore, restore_command,
 };
 pub use clusters::{Clusters, Faults, LinkControl, SyntheticIndex, VirtualControls};
 pub use credentials::Credentials;

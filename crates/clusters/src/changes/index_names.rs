@@ -13,8 +13,12 @@ pub fn index_of_run(run: &str) -> String {
     let run = run.to_ascii_lowercase().replace(|c| !allowed(c), "-");
     // Names have at most 255 bytes, and some get an end of their own.
     let run = &run[..run.len().min(150)];
-    let drawn = RandomState::new().build_hasher().finish() as u32;
-    format!("{INDEX_PREFIX}{run}-{drawn:08x}")
+    format!("{INDEX_PREFIX}{run}-{:08x}", drawn())
+}
+
+/// A number that nobody else draws.
+pub(super) fn drawn() -> u32 {
+    RandomState::new().build_hasher().finish() as u32
 }
 
 /// Whether this is the name of one index as runs call theirs. A cluster takes `narrows-a,logs` and `narrows-*` for

@@ -4,19 +4,22 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join;
 use record::observation::{Identity, Scope};
 use serde_json::{Map, Value, json};
-use world::Time;
+use world::{Task, Time};
 
 use super::change::{Change, Kept, SettingValue};
 use super::index_names::{INDEX_PREFIX, is_of_a_run};
 use super::journal::Journal;
+use super::lease::{Lease, Leased, RENEWED, lease_wait_sentence};
 use super::settings::{
-    ClusterSettings, PutBack, SETTINGS, comes_until, may_come_for, put_back, settle, text,
+    ClusterSettings, Journaled, PutBack, SETTINGS, comes_until, may_come_for, put_back, settle,
+    text,
 };
 use crate::live::{LiveClient, LiveOptions, ask_version, check_version};
 use crate::{Answer, Credentials, Error, FollowApi, Result};
@@ -92,6 +95,26 @@ pub struct LiveCluster {
     pub(crate) end_client: LiveClient,
     pub(crate) identity: ClusterIdentity,
     journal: RefCell<Option<Journal>>,
+    /// None before it is taken, and where the cluster keeps none.
+    lease: RefCell<Option<Rc<Lease>>>,
+    /// Who has the lease by now, where it was lost.
+    lost_to: RefCell<Option<String>>,
+}
+
+impl Journaled for &LiveCluster {
+    fn client(&self) -> &LiveClient {
+        &self.client
+    }
+
+    fn record(&mut self, change: Change) -> Result<usize> {
+        self.write_down(change)
+    }
+
+    fn answered(&mut self, change: usize) {
+        if let Some(journal) = self.journal.borrow_mut().as_mut() {
+            journal.answered(change);
+        }
+    }
 }
 
 impl LiveCluster {
@@ -104,10 +127,49 @@ impl LiveCluster {
         journal: Journal,
     ) -> Self {
         client.before_each_change(journal.stamp());
-        LiveCluster { client, end_client, identity, journal: RefCell::new(Some(journal)) }
+        let journal = RefCell::new(Some(journal));
+        let (lease, lost_to) = (RefCell::default(), RefCell::default());
+        LiveCluster { client, end_client, identity, journal, lease, lost_to }
     }
 
-    /// Sends a request, after journaling what it changes, and waits for its answer as long as `limit`.
+    /// Takes the lease for `holder`: whoever steers would take changes that are made here for somebody else's, and
+    /// either would put back what the other has set. It is renewed as long as the task lives that is returned; none
+    /// where the cluster keeps no lease. `tell` says what there is to be said of another holder.
+    pub(crate) async fn hold(
+        self: &Rc<Self>,
+        holder: &str,
+        tell: &dyn Fn(&str),
+    ) -> Result<Option<Task<()>>> {
+        let env = self.client.env();
+        let waits = |other: &str| tell(&lease_wait_sentence(other));
+        let leased = Lease::take(env, &mut &**self, holder, waits).await?;
+        if let Some(sentence) = leased.sentence() {
+            tell(&sentence);
+        }
+        let Leased::Ours(lease, _) = leased else { return Ok(None) };
+        let lease = Rc::new(lease);
+        self.lease.replace(Some(lease.clone()));
+        let cluster = self.clone();
+        let renews = async move {
+            loop {
+                cluster.client.sleep_until(cluster.client.now() + RENEWED).await;
+                // Where it fails otherwise, that is tried again, and before the next change at the latest.
+                if let Err(Error::Leased { holder }) = lease.renew_in_time(&mut &*cluster).await {
+                    cluster.lost_to.replace(Some(holder));
+                    return;
+                }
+            }
+        };
+        Ok(Some(env.spawn("lease", renews)))
+    }
+
+    /// The lease, where it was taken.
+    fn held(&self) -> Option<Rc<Lease>> {
+        self.lease.borrow().clone()
+    }
+
+    /// Sends a request, after journaling what it changes, and waits for its answer as long as `limit`. Settings are
+    /// changed as long as the lease is held, and nothing is asked any more where it was lost.
     pub(crate) async fn request(
         &self,
         limit: Duration,
@@ -115,21 +177,46 @@ impl LiveCluster {
         path: &str,
         body: Bytes,
     ) -> Result<Answer> {
+        if let Some(holder) = self.lost_to.borrow().clone() {
+            return Err(Error::Leased { holder });
+        }
+        let mut there = self;
+        let lease = self.held().filter(|_| sets(method, path));
+        if let Some(lease) = &lease {
+            lease.renew_in_time(&mut there).await?;
+        }
         let (body, change) = self.journal_before(method, path, body).await?;
         let unanswered = self.client.unanswered();
-        let answer = self.client.request(limit, method, path, body).await;
-        if let (Some(change), Some(journal)) = (change, self.journal.borrow_mut().as_mut())
+        let asked = self.client.request(limit, method, path, body);
+        let answer = match &lease {
+            Some(lease) => lease.while_held(asked).await,
+            None => asked.await,
+        };
+        if let Some(change) = change
             && self.client.unanswered() == unanswered
         {
-            journal.answered(change);
+            there.answered(change);
         }
         answer
     }
 
-    /// Puts all settings back; [`Unsettled::settle`] does the rest. None where that was begun before.
+    /// Puts all settings back; [`LiveCluster::settle`] does the rest. None where that was begun before.
     pub(crate) async fn put_back(&self) -> Option<Result<Unsettled>> {
         let journal = self.journal.take()?;
         Some(restore_until(&self.end_client, journal, comes_until(&self.client)).await)
+    }
+
+    /// As [`Unsettled::settle`]. The lease is renewed before, where late changes are looked for.
+    pub(crate) async fn settle(&self, mut put_back: Unsettled) -> Result<Vec<String>> {
+        let client = &self.end_client;
+        if let Some(lease) = self.held()
+            && !put_back.may_come_for(client).is_zero()
+        {
+            // Where that fails, or somebody else has it by now, they are looked for all the same.
+            lease.renew(&mut (client, &mut put_back.journal)).await.ok();
+            put_back.ends = put_back.ends.max(comes_until(client));
+        }
+        put_back.settle(client).await
     }
 
     /// Journals what a request is about to change; returns the body to send, and the number of the change. Refuses to
@@ -140,12 +227,12 @@ impl LiveCluster {
         path: &str,
         body: Bytes,
     ) -> Result<(Bytes, Option<usize>)> {
-        let bare = path.split('?').next().unwrap_or(path);
+        let bare = without_query(path);
         let parts: Vec<&str> = bare.split('/').filter(|part| !part.is_empty()).collect();
         if matches!(method, "GET" | "HEAD") || bare == "/_search/scroll" {
             return Ok((body, None));
         }
-        if bare == SETTINGS && method == "PUT" {
+        if sets(method, path) {
             return self.journal_before_settings(&body).await;
         }
         if method == "POST" && REROUTE.contains(&path) && self.gives_up_own_copies(&body) {
@@ -165,7 +252,7 @@ impl LiveCluster {
                 if is_of_a_run(name) && method == "PUT" =>
             {
                 let change = Change::Index { name: (*name).to_owned() };
-                Ok((body, Some(self.record(change)?)))
+                Ok((body, Some(self.write_down(change)?)))
             }
             [name, ..] | ["_plugins", "_replication", name, _] if are_of_runs(name) => {
                 Ok((body, None))
@@ -191,10 +278,10 @@ impl LiveCluster {
 
     /// Journals an index that others make, be it after they have given up their requests.
     pub(crate) fn will_make(&self, index: &str) -> Result<()> {
-        self.record(Change::Index { name: index.to_owned() }).map(drop)
+        self.write_down(Change::Index { name: index.to_owned() }).map(drop)
     }
 
-    fn record(&self, change: Change) -> Result<usize> {
+    fn write_down(&self, change: Change) -> Result<usize> {
         match self.journal.borrow_mut().as_mut() {
             Some(journal) => journal.record(change),
             None => {
@@ -222,6 +309,9 @@ impl LiveCluster {
         let asked: Value = serde_json::from_slice(body).map_err(not_json)?;
         let asked = asked["persistent"].as_object().cloned().unwrap_or_default();
         let there = ClusterSettings::ask(&self.client).await?;
+        if let Some(lease) = self.held() {
+            lease.check(&there)?;
+        }
         let now = |name: &str| there.at(Scope::Persistent).get(name).cloned();
         let original = |name: &str| {
             let journal = self.journal.borrow();
@@ -263,9 +353,18 @@ impl LiveCluster {
             set.insert(name.clone(), value);
         }
         let body = json!({ "persistent": set });
-        let change = self.record(Change::Settings { scope: Scope::Persistent, before, set })?;
+        let change = self.write_down(Change::Settings { scope: Scope::Persistent, before, set })?;
         Ok((Bytes::from(body.to_string()), Some(change)))
     }
+}
+
+fn without_query(path: &str) -> &str {
+    path.split('?').next().unwrap_or(path)
+}
+
+/// Whether a request sets settings of the cluster.
+fn sets(method: &str, path: &str) -> bool {
+    without_query(path) == SETTINGS && method == "PUT"
 }
 
 /// Whether all indices that a path names are called as those of runs: `narrows-a-*,-narrows-a-1`.

@@ -9,7 +9,7 @@
 //! | `journal` | [`Journal`]: each change, on disk before it is made |
 //! | `settings_back` | how settings that were changed go back; pure |
 //! | `settings` | [`BorrowedSettings`]: settings that are changed for a while |
-//! | `lease` | [`Lease`]: who steers a cluster, so that nobody else does |
+//! | `lease` | [`Lease`]: who changes settings of a cluster, so that nobody else does |
 //! | `live_cluster` | [`LiveCluster`]: sends requests and journals what they change; [`restore`] puts everything back |
 
 mod change;
@@ -28,6 +28,7 @@ pub use journal::{Head, Journal};
 pub use late::late_wait_sentence;
 pub use lease::{
     EXPIRES as LEASE_EXPIRES, Lease, Leased, RENEWED as LEASE_RENEWED, check_nobody_steers,
+    lease_holder, lease_wait_sentence,
 };
 pub use live_cluster::{
     ClusterIdentity, LiveCluster, PUT_BACK_PATIENCE, Unsettled, follow_api, restore,

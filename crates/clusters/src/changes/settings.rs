@@ -211,10 +211,99 @@ fn rank_of(scope: Scope) -> &'static str {
     SCOPES.iter().find(|(one, _)| *one == scope).map_or("persistent", |rank| rank.1)
 }
 
+/// Somebody's cluster, and the journal in which each change of it is written first.
+pub trait Journaled {
+    /// Who asks the cluster.
+    fn client(&self) -> &LiveClient;
+    /// As [`Journal::record`].
+    fn record(&mut self, change: Change) -> Result<usize>;
+    /// As `Journal::answered`.
+    fn answered(&mut self, change: usize);
+}
+
+impl Journaled for (&LiveClient, &mut Journal) {
+    fn client(&self) -> &LiveClient {
+        self.0
+    }
+
+    fn record(&mut self, change: Change) -> Result<usize> {
+        self.1.record(change)
+    }
+
+    fn answered(&mut self, change: usize) {
+        self.1.answered(change);
+    }
+}
+
 /// Settings of a live cluster that are changed for a while. Each change is journaled before it is made.
 pub struct BorrowedSettings {
     client: LiveClient,
     journal: Journal,
+}
+
+impl Journaled for BorrowedSettings {
+    fn client(&self) -> &LiveClient {
+        &self.client
+    }
+
+    fn record(&mut self, change: Change) -> Result<usize> {
+        self.journal.record(change)
+    }
+
+    fn answered(&mut self, change: usize) {
+        self.journal.answered(change);
+    }
+}
+
+/// A setting in the scope that counts; none where nobody set it.
+pub(super) async fn now(client: &LiveClient, name: &str) -> Result<Option<Setting>> {
+    let there = ClusterSettings::ask(client).await?;
+    let effective = there.effective(name);
+    Ok(effective.map(|(scope, value)| Setting { value: value.clone(), scope }))
+}
+
+/// Removes what somebody who died has left, if it is still that. It is in no journal: nobody wants it back.
+pub(super) async fn clear(client: &LiveClient, name: &str, found: &Setting) -> Result<()> {
+    if now(client, name).await?.as_ref() != Some(found) {
+        return Ok(());
+    }
+    let body = json!({ rank_of(found.scope): BTreeMap::from([(name, Value::Null)]) });
+    client.ask("PUT", SETTINGS, &body).await.map(drop)
+}
+
+/// Changes a setting in the scope in which it is set; one that is not set becomes persistent. Refuses if it no longer
+/// has the value that was `found`: someone else is changing it.
+pub(super) async fn set_from(
+    there: &mut impl Journaled,
+    name: &str,
+    found: &Setting,
+    to: &str,
+) -> Result<()> {
+    let settings = ClusterSettings::ask(there.client()).await?;
+    let (scope, now) = match settings.effective(name) {
+        Some((scope, value)) => (scope, Some(value.clone())),
+        None => (Scope::Persistent, None),
+    };
+    let is_as_found = match found.scope {
+        Scope::Default => now.is_none(),
+        expected => scope == expected && now.as_ref() == Some(&found.value),
+    };
+    if !is_as_found {
+        let now = now.unwrap_or_else(|| "not set".to_owned());
+        let (name, found) = (name.to_owned(), found.value.clone());
+        return Err(Error::ChangedMeanwhile { name, found, now });
+    }
+    let rank = rank_of(scope);
+    let one = |value: Option<String>| BTreeMap::from([(name.to_owned(), value)]);
+    let (before, set) = (one(now), one(Some(to.to_owned())));
+    let body = json!({ rank: set });
+    let change = there.record(Change::Settings { scope, before, set })?;
+    let unanswered = there.client().unanswered();
+    let answer = there.client().ask("PUT", SETTINGS, &body).await;
+    if there.client().unanswered() == unanswered {
+        there.answered(change);
+    }
+    answer.map(drop)
 }
 
 impl BorrowedSettings {
@@ -227,35 +316,8 @@ impl BorrowedSettings {
     /// Changes a setting in the scope in which it is set; one that is not set becomes persistent. Refuses if it no
     /// longer has the value that was `found`: someone else is changing it. Refuses another cluster than the journal's.
     pub async fn set(&mut self, name: &str, found: &Setting, to: &str) -> Result<()> {
-        // A renewal of the lease is not to wait for more than it needs.
-        if name != LEASE {
-            self.check_cluster().await?;
-        }
-        let there = ClusterSettings::ask(&self.client).await?;
-        let (scope, now) = match there.effective(name) {
-            Some((scope, value)) => (scope, Some(value.clone())),
-            None => (Scope::Persistent, None),
-        };
-        let is_as_found = match found.scope {
-            Scope::Default => now.is_none(),
-            expected => scope == expected && now.as_ref() == Some(&found.value),
-        };
-        if !is_as_found {
-            let now = now.unwrap_or_else(|| "not set".to_owned());
-            let (name, found) = (name.to_owned(), found.value.clone());
-            return Err(Error::ChangedMeanwhile { name, found, now });
-        }
-        let rank = rank_of(scope);
-        let one = |value: Option<String>| BTreeMap::from([(name.to_owned(), value)]);
-        let (before, set) = (one(now), one(Some(to.to_owned())));
-        let body = json!({ rank: set });
-        let change = self.journal.record(Change::Settings { scope, before, set })?;
-        let unanswered = self.client.unanswered();
-        let answer = self.client.ask("PUT", SETTINGS, &body).await;
-        if self.client.unanswered() == unanswered {
-            self.journal.answered(change);
-        }
-        answer.map(drop)
+        self.check_cluster().await?;
+        set_from(self, name, found, to).await
     }
 
     /// Sets a setting that was set here, last to the value `ours`, to an earlier one of its values. Returns a sentence
@@ -267,28 +329,12 @@ impl BorrowedSettings {
         to: &str,
     ) -> Result<Option<String>> {
         // Of changes that were not answered some were made, and nobody knows which.
-        let now = self.now(name).await?;
+        let now = now(&self.client, name).await?;
         let now = now.filter(|now| self.journal.has_set(now.scope, name, Some(&now.value)));
         match self.set(name, now.as_ref().unwrap_or(ours), to).await {
             Err(error @ Error::ChangedMeanwhile { .. }) => Ok(Some(error.to_string())),
             answer => answer.map(|()| None),
         }
-    }
-
-    /// A setting in the scope that counts; none where nobody set it.
-    pub(super) async fn now(&self, name: &str) -> Result<Option<Setting>> {
-        let there = ClusterSettings::ask(&self.client).await?;
-        let effective = there.effective(name);
-        Ok(effective.map(|(scope, value)| Setting { value: value.clone(), scope }))
-    }
-
-    /// Removes what somebody who died has left, if it is still that. It is in no journal: nobody wants it back.
-    pub(super) async fn clear(&self, name: &str, found: &Setting) -> Result<()> {
-        if self.now(name).await?.as_ref() != Some(found) {
-            return Ok(());
-        }
-        let body = json!({ rank_of(found.scope): BTreeMap::from([(name, Value::Null)]) });
-        self.client.ask("PUT", SETTINGS, &body).await.map(drop)
     }
 
     /// Puts one setting back to what it was before the first change; returns a sentence where someone else has changed

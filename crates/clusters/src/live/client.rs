@@ -193,6 +193,11 @@ impl LiveClient {
         self.longest.get()
     }
 
+    /// Where it asks.
+    pub(crate) fn env(&self) -> &Env {
+        &self.env
+    }
+
     /// Changes that may be made yet, also where another host has made them.
     pub(crate) fn unanswered(&self) -> Unanswered {
         self.changes.unanswered()

@@ -12,8 +12,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
+use world::Task;
 
-use crate::changes::{LiveCluster, late_wait_sentence};
+use crate::changes::{LiveCluster, Unsettled, late_wait_sentence};
 use crate::clusters::Clusters;
 use crate::follow_api::FollowApi;
 use crate::http::Answer;
@@ -42,6 +43,10 @@ pub struct LiveClusters {
     clusters: Vec<Rc<LiveCluster>>,
     sites: Vec<Site>,
     follow_api: FollowApi,
+    /// Who holds the leases, and who is told of other holders.
+    holder: Option<(String, Box<dyn Fn(&str)>)>,
+    /// What renews the leases.
+    renewals: Vec<Task<()>>,
     /// How putting everything back went.
     ended: Option<Result<Vec<String>>>,
 }
@@ -50,7 +55,14 @@ impl LiveClusters {
     /// One cluster, or two: the leader and the follower, which follows through this API.
     pub fn new(clusters: Vec<LiveCluster>, follow_api: FollowApi) -> Self {
         let clusters = clusters.into_iter().map(Rc::new).collect();
-        LiveClusters { clusters, sites: Vec::new(), follow_api, ended: None }
+        let (sites, renewals) = (Vec::new(), Vec::new());
+        LiveClusters { clusters, sites, follow_api, holder: None, renewals, ended: None }
+    }
+
+    /// The same, which takes the lease of each cluster for `holder` where it starts, so that nobody else changes
+    /// settings there meanwhile, and gives it back where it stops. `tell` says what there is to be said of another one.
+    pub fn held_by(self, holder: String, tell: impl Fn(&str) + 'static) -> Self {
+        LiveClusters { holder: Some((holder, Box::new(tell))), ..self }
     }
 
     /// How [`Clusters::stop`] went: a sentence for each change that was left, or why nothing could be put back; then
@@ -107,21 +119,25 @@ impl LiveClusters {
     /// late changes, which `tell` says. A cluster that is waited for, or that cannot be put back, does not keep another
     /// one from it.
     async fn end(&mut self, tell: impl Fn(&str)) {
+        self.renewals.clear();
         let mut unsettled = Vec::new();
         for cluster in self.clusters.iter().rev() {
             match cluster.put_back().await {
-                Some(Ok(put_back)) => unsettled.push((&cluster.end_client, put_back)),
+                Some(Ok(put_back)) => unsettled.push((cluster, put_back)),
                 Some(Err(error)) => {
                     self.ended.get_or_insert(Err(error));
                 }
                 None => return,
             }
         }
-        let waits = unsettled.iter().map(|(client, put_back)| put_back.may_come_for(client));
+        let wait = |(cluster, put_back): &(&Rc<LiveCluster>, Unsettled)| {
+            put_back.may_come_for(&cluster.end_client)
+        };
+        let waits = unsettled.iter().map(wait);
         if let Some(sentence) = late_wait_sentence(waits.max().unwrap_or_default()) {
             tell(&sentence);
         }
-        let settles = unsettled.into_iter().map(|(client, put_back)| put_back.settle(client));
+        let settles = unsettled.into_iter().map(|(cluster, put_back)| cluster.settle(put_back));
         let mut left = Vec::new();
         for settled in join_all(settles).await {
             match settled {
@@ -205,7 +221,13 @@ impl Clusters for LiveClusters {
     }
 
     async fn start(&mut self, topology: &TopologySpec) -> Result<()> {
-        self.find_sites(topology).await
+        self.find_sites(topology).await?;
+        if let Some((holder, tell)) = &self.holder {
+            for cluster in &self.clusters {
+                self.renewals.extend(cluster.hold(holder, tell).await?);
+            }
+        }
+        Ok(())
     }
 
     async fn request(

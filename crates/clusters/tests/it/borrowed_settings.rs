@@ -63,7 +63,7 @@ fn a_renewal_that_was_not_answered_is_nobody_elses() {
             let cluster = Cluster::start(&env).await;
             let mut settings = borrow(&cluster);
             let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
-            let Leased::Ours(mut lease, None) = leased else { panic!("it is ours") };
+            let Leased::Ours(lease, None) = leased else { panic!("it is ours") };
             cluster.manager.borrow_mut().is_late = Some(is_made);
             let given_up = lease.renew(&mut settings).await;
             assert!(matches!(given_up, Err(Error::Timeout { .. })), "{given_up:?}");
@@ -114,7 +114,7 @@ fn a_lease_that_somebody_removed_is_taken_again() {
         let cluster = Cluster::start(&env).await;
         let mut settings = borrow(&cluster);
         let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
-        let Leased::Ours(mut lease, None) = leased else { panic!("it is ours") };
+        let Leased::Ours(lease, None) = leased else { panic!("it is ours") };
         cluster.manager.borrow_mut().set.clear();
         lease.renew(&mut settings).await.unwrap();
         let held: Vec<Value> = cluster.settings().into_values().collect();

@@ -285,7 +285,7 @@ fn nobody_takes_the_lease_for_a_dead_ones_while_late_changes_are_looked_for() {
     virtually(|env| async move {
         let cluster = Cluster::start(&env).await;
         let mut settings = cluster.borrow();
-        let mut lease = taken(&env, &mut settings).await;
+        let lease = taken(&env, &mut settings).await;
         let path = cluster.dir.path().join("theirs.jsonl");
         let journal = Journal::create(&path, Head::new("uuid".to_owned(), Vec::new())).unwrap();
         let mut theirs = BorrowedSettings::new(cluster.client(), journal);
@@ -311,7 +311,7 @@ fn a_renewal_that_fails_keeps_nobody_from_looking_for_late_changes() {
         virtually(move |env| async move {
             let cluster = Cluster::start(&env).await;
             let mut settings = cluster.borrow();
-            let mut lease = taken(&env, &mut settings).await;
+            let lease = taken(&env, &mut settings).await;
             cluster.does(Does::Hangs);
             settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
             let mut done = settings.put_back(&Kept::new()).await.unwrap();
@@ -343,7 +343,7 @@ fn nothing_is_changed_once_the_lease_has_expired() {
         let client = LiveClient::new(&env, &patient).unwrap();
         let mut settings = BorrowedSettings::new(client, cluster.journal());
         let began = env.now();
-        let mut lease = taken(&env, &mut settings).await;
+        let lease = taken(&env, &mut settings).await;
         cluster.does(Does::Hangs);
         let given_up = lease.set(&mut settings, LIMIT, &not_set(), "160mb").await;
         assert!(matches!(given_up, Err(Error::Timeout { .. })), "{given_up:?}");
@@ -366,7 +366,7 @@ fn a_lease_that_was_removed_is_read_again_once_it_is_taken_again() {
     virtually(|env| async move {
         let cluster = Cluster::start(&env).await;
         let mut settings = cluster.borrow();
-        let mut lease = taken(&env, &mut settings).await;
+        let lease = taken(&env, &mut settings).await;
         cluster.manager.borrow_mut().set.clear();
         let takes = async {
             while cluster.lease().is_none() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use clusters::live::{LiveClient, LiveOptions};
 use clusters::{
     ClusterIdentity, Clusters, FollowApi, Head, Journal, LiveCluster, LiveClusters, NodeHandle,
-    PUT_BACK_PATIENCE, follow_api, restore_command,
+    PUT_BACK_PATIENCE, follow_api, lease_holder, restore_command,
 };
 use record::{Manifest, NodeInfo, Writer};
 use world::Env;
@@ -40,7 +40,11 @@ pub(super) fn run(
 ) -> Result<Ended> {
     world::real_world::run(plan.seed, async |env| {
         let (clusters, follow_api) = reach(&env, live, dir).await?;
-        let mut clusters = LiveClusters::new(clusters, follow_api);
+        let run = dir.file_name().unwrap_or_default().to_string_lossy();
+        let tells = options.watch.clone();
+        let tell = move |text: &str| tells.note(&format!("narrows: {text}"));
+        let clusters = LiveClusters::new(clusters, follow_api);
+        let mut clusters = clusters.held_by(lease_holder(&run), tell);
         let watch = &*options.watch;
         let work = work(&env, plan, &mut clusters, writer, watch);
         let work = async { caught(work).await? };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clusters::live::{Address, LiveClient};
 use clusters::{
-    Credentials, Journal, LEASE_EXPIRES, Unsettled, check_nobody_steers, restore_command,
+    Credentials, Journal, Unsettled, check_nobody_steers, lease_wait_sentence, restore_command,
 };
 use futures_util::future::join_all;
 use record::units::show_seconds;
@@ -111,10 +111,7 @@ async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<Restore
         show_seconds(timeout.as_secs_f64())
     );
     let again = restore_command(path.parent().unwrap_or(path), client.options());
-    let tell = |other: &str| {
-        let expires = show_seconds(LEASE_EXPIRES.as_secs_f64());
-        say!("narrows: {other} steers that cluster; whether it lives will show within {expires}");
-    };
+    let tell = |other: &str| say!("narrows: {}", lease_wait_sentence(other));
     let restored = async {
         check_nobody_steers(&client, &journal, tell).await?;
         clusters::restore(&client, journal).await

@@ -60,7 +60,8 @@ pub(crate) async fn calibrate_there(
     let at_the_end = LiveOptions { timeout: PUT_BACK_PATIENCE, ..options };
     let end_client = LiveClient::new(env, &at_the_end).map_err(|error| usage(&error))?;
     let live = LiveCluster::new(client, end_client, identity, journal);
-    let mut there = LiveClusters::new(vec![live], FollowApi::default());
+    let there = LiveClusters::new(vec![live], FollowApi::default());
+    let mut there = there.held_by(recording.holder(), |text| say!("narrows: {text}"));
     let index = index_of_run(&dir.file_name().unwrap_or_default().to_string_lossy());
     let mut found = None;
     let ended = until_told(async {

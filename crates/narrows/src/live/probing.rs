@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::anyhow;
 use clusters::live::{Depth, LiveClient};
 use clusters::{
-    BorrowedSettings, ClusterIdentity, Error, Kept, LEASE_EXPIRES, Lease, Leased, restore_command,
+    BorrowedSettings, ClusterIdentity, Error, Kept, Lease, Leased, lease_wait_sentence,
+    restore_command,
 };
 use insight::diagnosis::Diagnosis;
 use insight::diagnosis::probe::{self, Probe, Prober, Step};
-use record::units::show_seconds;
 use world::Env;
 
 use super::{
@@ -138,8 +138,7 @@ async fn lease(
     let mut has_waited = false;
     let tell = |other: &str| {
         has_waited = true;
-        let expires = show_seconds(LEASE_EXPIRES.as_secs_f64());
-        say!("narrows: {other} steers this cluster; whether it lives will show within {expires}");
+        say!("narrows: {}", lease_wait_sentence(other));
     };
     let lease = match Lease::take(env, borrowed, holder, tell).await {
         Ok(Leased::Ours(lease, _)) => Some(lease),
@@ -173,7 +172,7 @@ async fn work(
     looking: &mut Looking,
     prober: &mut Prober,
     borrowed: &mut BorrowedSettings,
-    mut lease: Option<Lease>,
+    lease: Option<Lease>,
     aloud: bool,
 ) -> anyhow::Result<()> {
     let tell = |text: String| {
@@ -185,7 +184,7 @@ async fn work(
         looking.pause().await;
         let now_ms = looking.look(Depth::Full).await?;
         // Where it fails otherwise, that is tried again before the next change at the latest.
-        if let Some(lease) = &mut lease
+        if let Some(lease) = &lease
             && let Err(error @ Error::Leased { .. }) = lease.renew_in_time(borrowed).await
         {
             prober.give_up(&error.to_string());
@@ -195,7 +194,7 @@ async fn work(
             Step::Done => return Ok(()),
             Step::Set(probe) => {
                 tell(format!("{}: {} for some seconds", probe.setting, probe.to));
-                let set = match &mut lease {
+                let set = match &lease {
                     Some(lease) => {
                         lease.set(borrowed, &probe.setting, &probe.found, &probe.to).await
                     }
@@ -286,7 +285,7 @@ mod tests {
             let taken = lease(&env, &mut looking, both, &mut borrowed, "we").await.unwrap();
             assert!(taken.is_none() && changes.get() == 0);
             let results = prober.into_results();
-            let given_up = |reading: &Reading| matches!(reading, Reading::GivenUp(why) if why.contains("they steers"));
+            let given_up = |reading: &Reading| matches!(reading, Reading::GivenUp(why) if why.contains("they changes settings"));
             assert!(!results.is_empty(), "there was something to probe");
             assert!(results.iter().all(|one| given_up(&one.reading)), "{results:#?}");
         });

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use clusters::lease_holder;
 use insight::diagnosis::{NodePace, Series, node_paces};
 use record::observation::{Observation, Recovery, Scope};
 use record::{
@@ -67,15 +68,10 @@ impl Recording {
         self.writer.dir().to_owned()
     }
 
-    /// How whoever changes the cluster meanwhile is called in its lease, a name unlike any other: the run, and a number
-    /// that was drawn.
+    /// How whoever changes the cluster meanwhile is called in its lease.
     pub(crate) fn holder(&self) -> String {
-        let run = self.writer.dir().file_name();
-        let run = run.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let mut drawn = [0; 4];
-        // Without it the name of the run and the process will do.
-        let _ = getrandom::fill(&mut drawn);
-        format!("{run}-{}-{:08x}", std::process::id(), u32::from_ne_bytes(drawn))
+        let run = self.writer.dir().file_name().unwrap_or_default();
+        lease_holder(&run.to_string_lossy())
     }
 
     /// Appends a look, and what charts draw of it. `series` ends with it.

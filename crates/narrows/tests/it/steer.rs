@@ -1,6 +1,7 @@
 //! `steer` on a cluster of real processes: it raises what holds, and everything is as it was at the end.
 
 use std::io::{BufRead, BufReader, Read};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::common::busy::BusyWay;
 use crate::common::cluster::Cluster;
 use crate::common::steered::{Steering, Way, journals, steer};
-use crate::common::{failed, noise, refused, restore, said, signal};
+use crate::common::{BINARY, failed, noise, refused, restore, said, signal, spawned};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const LEASE: &str = "cluster.metadata.narrows_steerer";
@@ -70,9 +71,14 @@ fn a_recovery_that_a_throttle_holds_is_steered_and_ctrl_c_puts_everything_back()
     let kept = steering.until("keep");
     let got = kept["got"].as_f64().unwrap();
     assert!(got > 1.3, "twice the limit, {got} times the rate: {kept}");
-    // Another one does not steer beside it.
+    // Neither does another one steer beside it, nor does a run begin.
+    let mut run = Command::new(BINARY);
+    run.args(["run", "replica-over-link", "--on", cluster.url(), "--allow-changes", "--runs"]);
+    let run = spawned(run.arg(dir.path()));
     let other = steer(cluster.url(), dir.path(), &["--apply"]).output().unwrap();
-    failed(&other, 2, &["steers that cluster already"]);
+    for other in [other, run.wait_with_output().unwrap()] {
+        failed(&other, 2, &["changes settings of that cluster already"]);
+    }
     assert_eq!(cluster.settings()[LIMIT], "2mb", "and hinders nobody");
     signal(steering.child.id(), "INT");
     let (code, said) = steering.end();

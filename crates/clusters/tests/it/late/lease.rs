@@ -36,7 +36,7 @@ fn a_renewal_is_given_up_once_the_lease_has_expired() {
         };
         let client = LiveClient::new(&env, &patient).unwrap();
         let mut settings = BorrowedSettings::new(client, cluster.journal());
-        let mut lease = taken(&env, &mut settings).await;
+        let lease = taken(&env, &mut settings).await;
         // The second time it has expired already.
         for _ in 0..2 {
             cluster.does(Does::Hangs);
@@ -56,7 +56,7 @@ fn nothing_is_changed_where_the_lease_cannot_be_renewed_before() {
     virtually(|env| async move {
         let cluster = Cluster::start(&env).await;
         let mut settings = cluster.borrow();
-        let mut lease = taken(&env, &mut settings).await;
+        let lease = taken(&env, &mut settings).await;
         env.sleep(LEASE_RENEWED).await;
         // Neither host answers the renewal; both would make the change.
         [Does::Hangs, Does::Hangs].into_iter().for_each(|does| cluster.does(does));
@@ -72,7 +72,7 @@ fn nothing_is_changed_under_another_ones_lease_however_short_the_time_seems() {
     virtually(|env| async move {
         let cluster = Cluster::start(&env).await;
         let mut settings = cluster.borrow();
-        let mut lease = taken(&env, &mut settings).await;
+        let lease = taken(&env, &mut settings).await;
         cluster.hold("they 1");
         let refused = lease.set(&mut settings, LIMIT, &not_set(), "160mb").await;
         assert!(matches!(&refused, Err(Error::Leased { holder }) if holder == "they"));
@@ -105,5 +105,82 @@ fn a_killed_run_is_not_put_back_beneath_another_one_that_steers() {
         assert_eq!(*told.borrow(), ["they"]);
         // Nobody renews it any more.
         check_nobody_steers(&client, &journal, tell).await.unwrap();
+    });
+}
+
+/// A run that begins on this cluster, and the lease that it is to hold.
+async fn run_of(cluster: &Cluster) -> LiveClusters {
+    let clusters = LiveClusters::new(vec![cluster.live().await], FollowApi::default());
+    clusters.held_by("a-run".to_owned(), |_| ())
+}
+
+async fn begin(run: &mut LiveClusters) -> Result<(), Error> {
+    run.start(&TopologySpec::alone("leader", 1)).await
+}
+
+async fn put(run: &LiveClusters, path: &str, body: Value) -> Result<(), Error> {
+    run.request("leader", "PUT", path, Bytes::from(body.to_string())).await.map(drop)
+}
+
+/// The trap: a hand takes what a run sets for somebody else's change, and stops; then either puts back what the other
+/// has set.
+#[test]
+fn a_run_holds_the_lease_from_its_beginning_to_its_end() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut run = run_of(&cluster).await;
+        begin(&mut run).await.unwrap();
+        let taken = cluster.lease().unwrap();
+        assert!(taken.as_str().unwrap().starts_with("a-run "), "{taken}");
+        // One request of a run may take minutes.
+        env.sleep(3 * LEASE_EXPIRES).await;
+        let path = cluster.dir.path().join("theirs.jsonl");
+        let journal = Journal::create(&path, Head::new("uuid".to_owned(), Vec::new())).unwrap();
+        let mut theirs = BorrowedSettings::new(cluster.client(), journal);
+        let refused = Lease::take(&env, &mut theirs, "they", |_| ()).await;
+        assert!(matches!(&refused, Err(Error::Leased { holder }) if holder == "a-run"));
+        put(&run, "/_cluster/settings", json!({ "persistent": { LIMIT: "160mb" } })).await.unwrap();
+        assert_eq!(cluster.limit(), (Some("160mb".to_owned()), 2));
+        run.stop().await;
+        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        assert_eq!((cluster.limit(), cluster.path().exists()), ((None, 0), false), "and no lease");
+        env.sleep(2 * LEASE_RENEWED).await;
+        assert_eq!(cluster.lease(), None, "nobody renews it any more");
+    });
+}
+
+#[test]
+fn a_run_does_not_begin_where_another_one_lives() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut run = run_of(&cluster).await;
+        cluster.hold("they 1");
+        let renews = async {
+            env.sleep(LEASE_RENEWED).await;
+            cluster.hold("they 2");
+        };
+        let (begun, ()) = join(begin(&mut run), renews).await;
+        assert!(matches!(&begun, Err(Error::Leased { holder }) if holder == "they"), "{begun:?}");
+        run.stop().await;
+        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        assert_eq!((cluster.limit(), cluster.lease()), ((None, 1), Some(json!("they 2"))));
+    });
+}
+
+#[test]
+fn a_run_that_has_lost_the_lease_changes_nothing_any_more() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let mut run = run_of(&cluster).await;
+        begin(&mut run).await.unwrap();
+        cluster.hold("they 1");
+        let settings = json!({ "persistent": { LIMIT: "160mb" } });
+        let refused = put(&run, "/_cluster/settings", settings).await;
+        assert!(matches!(&refused, Err(Error::Leased { .. })), "it is read before: {refused:?}");
+        env.sleep(2 * LEASE_RENEWED).await;
+        let refused = put(&run, "/narrows-1", json!({})).await;
+        assert!(matches!(&refused, Err(Error::Leased { .. })), "{refused:?}");
+        run.stop().await;
+        assert_eq!((cluster.limit().0, cluster.lease()), (None, Some(json!("they 1"))));
     });
 }

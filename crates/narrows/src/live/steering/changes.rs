@@ -14,40 +14,29 @@ pub(crate) struct Changes {
     ours: Kept,
 }
 
-/// What came of asking for the lease.
-pub(crate) enum Taken {
-    Ours,
-    /// It was another one's, of this name, who died.
-    OfOneWhoDied(String),
-    /// The cluster keeps none; why, in its words.
-    NotKept(String),
-}
-
 impl Changes {
     pub(crate) fn new(settings: BorrowedSettings) -> Changes {
         Changes { settings, lease: None, ours: Kept::new() }
     }
 
-    /// Takes the lease; `tell` hears of somebody who has it.
+    /// Takes the lease; `tell` hears of somebody who has it. Returns what there is to be said of it.
     pub(crate) async fn take_lease(
         &mut self,
         env: &Env,
         holder: &str,
         tell: impl FnMut(&str),
-    ) -> Result<Taken, Error> {
+    ) -> Result<Option<String>, Error> {
         let leased = Lease::take(env, &mut self.settings, holder, tell).await?;
-        Ok(match leased {
-            Leased::Ours(lease, died) => {
-                self.lease = Some(lease);
-                died.map_or(Taken::Ours, Taken::OfOneWhoDied)
-            }
-            Leased::NotKept(why) => Taken::NotKept(why),
-        })
+        let sentence = leased.sentence();
+        if let Leased::Ours(lease, _) = leased {
+            self.lease = Some(lease);
+        }
+        Ok(sentence)
     }
 
     /// Renews the lease where it is time.
     pub(super) async fn renew(&mut self) -> Result<(), Error> {
-        match &mut self.lease {
+        match &self.lease {
             Some(lease) => lease.renew_in_time(&mut self.settings).await,
             None => Ok(()),
         }
@@ -57,7 +46,7 @@ impl Changes {
     pub(super) async fn set(&mut self, proposal: &Proposal, found: &Setting) -> Result<(), Error> {
         let Proposal { setting, to, .. } = proposal;
         let found = self.ours.get(setting).unwrap_or(found).clone();
-        match &mut self.lease {
+        match &self.lease {
             Some(lease) => lease.set(&mut self.settings, setting, &found, to).await?,
             None => self.settings.set(setting, &found, to).await?,
         }
@@ -104,7 +93,7 @@ impl Changes {
 
     async fn put_back_but(&mut self, kept: &Kept) -> Result<PutBack, Error> {
         let done = self.settings.put_back(kept).await?;
-        if let Some(lease) = &mut self.lease {
+        if let Some(lease) = &self.lease {
             lease.renew_for_the_wait(&mut self.settings).await;
         }
         Ok(done)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use clusters::{BorrowedSettings, ClusterIdentity, LEASE_EXPIRES, restore_command};
+use clusters::{BorrowedSettings, ClusterIdentity, lease_wait_sentence, restore_command};
 use insight::diagnosis::Series;
 use policy::steering::{Bounds, Marks, Steering};
 use record::units::show_seconds;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use world::Env;
 
 use super::account::{Account, Entry};
-use super::changes::{Changes, Taken};
+use super::changes::Changes;
 use super::guard::GuardQuery;
 use super::hand::{Ending, Hand};
 use crate::interrupt::{Ended, told, until_told};
@@ -210,24 +210,15 @@ async fn lease(
         changes.take_lease(env, holder, tell).await
     };
     waits.unwrap_or(Ok(()))?;
-    let text = match taken.map_err(|error| usage(&error))? {
-        Taken::Ours => return Ok(()),
-        Taken::OfOneWhoDied(other) => format!(
-            "{other} steered this cluster and died: what it changed counts as found here; once this one has ended, \
-             `narrows restore` where it ran puts that back"
-        ),
-        Taken::NotKept(why) => format!(
-            "the cluster keeps none ({why}), so that nothing hinders another one from steering it as well: see that \
-             nobody does"
-        ),
-    };
-    account.tell(Entry::said("lease", text))
+    match taken.map_err(|error| usage(&error))? {
+        Some(sentence) => account.tell(Entry::said("lease", sentence)),
+        None => Ok(()),
+    }
 }
 
 fn waiting(other: &str, span: Option<Duration>) -> String {
-    let expires = show_seconds(LEASE_EXPIRES.as_secs_f64());
     let counts = if span.is_some() { "; --for counts from then" } else { "" };
-    format!("{other} steers this cluster; whether it lives will show within {expires}{counts}")
+    format!("{}{counts}", lease_wait_sentence(other))
 }
 
 #[cfg(test)]
