@@ -1,6 +1,9 @@
 //! Whether the cluster's users suffer.
 
 use std::collections::VecDeque;
+use std::time::Duration;
+
+use world::Time;
 
 use super::look::Foreground;
 
@@ -10,6 +13,8 @@ const LOOKS: u32 = 2;
 const BASELINE_LOOKS: usize = 60;
 /// With fewer looks there is no baseline.
 const BASELINE_LOOKS_MIN: usize = 3;
+/// Of what happened before, so many more in a look may be chance.
+const MORE: f64 = 1.0;
 /// Of many queries of the guard one in a hundred may be slower than the mark.
 const SLOW_ONE_IN: usize = 100;
 
@@ -23,7 +28,7 @@ pub struct Marks {
     /// Share of the time in garbage collections.
     pub gc: f64,
     /// By how many times the mean time of a search, or of an operation that is indexed, may exceed what it was before
-    /// anything was changed.
+    /// anything was changed, and so may refused requests and trips of breakers.
     pub times: f64,
     /// A margin above that, in milliseconds, which noise on fast operations stays under.
     pub margin_ms: f64,
@@ -55,6 +60,35 @@ impl Baseline {
     }
 }
 
+/// How often something happened while nothing was changed.
+#[derive(Clone, Debug, Default)]
+struct Usual {
+    count: u64,
+    over: Duration,
+}
+
+impl Usual {
+    fn learn(&mut self, count: u64, over: Duration) {
+        self.count = self.count.saturating_add(count);
+        self.over += over;
+    }
+
+    /// How many there would be in this time.
+    fn within(&self, time: Duration) -> f64 {
+        match self.over.is_zero() {
+            true => 0.0,
+            false => self.count as f64 * time.as_secs_f64() / self.over.as_secs_f64(),
+        }
+    }
+}
+
+/// Something is amiss.
+struct Bad {
+    why: String,
+    /// Whether it is bad enough without a second look.
+    at_once: bool,
+}
+
 /// How users are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Users {
@@ -74,6 +108,12 @@ pub(super) struct Guard {
     indexing: Baseline,
     probes: Baseline,
     cpu: Baseline,
+    refused: Usual,
+    trips: Usual,
+    /// Looks from which it is known what is usual.
+    learned: u32,
+    /// When the last look was.
+    looked: Option<Time>,
     bad: u32,
 }
 
@@ -83,12 +123,20 @@ impl Guard {
     }
 
     /// Judges a look; learns from it where every setting is as it was found.
-    pub(super) fn judge(&mut self, figures: &Foreground, as_found: bool) -> Users {
-        let grave = grave(figures);
-        let bad = grave.clone().or_else(|| self.amiss(figures));
+    pub(super) fn judge(&mut self, at: Time, figures: &Foreground, as_found: bool) -> Users {
+        // What the first look counts may be of any time.
+        let over = self.looked.replace(at).map(|looked| at - looked);
         if as_found {
             self.cpu.learn(figures.cpu);
+            if let Some(over) = over {
+                self.refused.learn(figures.rejected, over);
+                self.trips.learn(figures.tripped, over);
+                self.learned = self.learned.saturating_add(1);
+            }
         }
+        let bad = failed(figures)
+            .or_else(|| self.more_often(figures, over?))
+            .or_else(|| self.amiss(figures).map(|why| Bad { why, at_once: false }));
         if as_found && bad.is_none() {
             self.searches.learn(figures.search_ms);
             self.indexing.learn(figures.indexing_ms);
@@ -96,10 +144,29 @@ impl Guard {
         }
         self.bad = if bad.is_some() { self.bad.saturating_add(1) } else { 0 };
         match bad {
-            Some(why) if grave.is_some() || self.bad >= LOOKS => Users::Suffer(why),
-            Some(why) => Users::Uneasy(why),
+            Some(Bad { why, at_once }) if at_once || self.bad >= LOOKS => Users::Suffer(why),
+            Some(Bad { why, .. }) => Users::Uneasy(why),
             None => Users::Fine,
         }
+    }
+
+    /// Whether enough was seen to tell what is usual.
+    pub(super) fn knows_usual(&self) -> bool {
+        self.learned as usize >= BASELINE_LOOKS_MIN
+    }
+
+    /// What is usual before anything is changed, in words.
+    pub(super) fn usual(&self) -> String {
+        const SECOND: Duration = Duration::from_secs(1);
+        let refused = match self.refused.count {
+            0 => "no request is refused".to_owned(),
+            _ => format!("{:.2} requests a second are refused", self.refused.within(SECOND)),
+        };
+        let trips = match self.trips.count {
+            0 => "no breaker trips".to_owned(),
+            _ => format!("breakers trip {:.2} times a second", self.trips.within(SECOND)),
+        };
+        format!("{refused}, and {trips}, before anything is changed; only more counts as suffering")
     }
 
     /// Judges anew after something was put back: its effect has to show first.
@@ -111,6 +178,23 @@ impl Guard {
     /// knows what they do.
     pub(super) fn has_room(&self, figures: &Foreground, times: f64) -> bool {
         figures.cpu.is_some_and(|cpu| cpu * times <= self.marks.cpu)
+    }
+
+    /// What happens more often than it did before anything was changed, counted over this time.
+    fn more_often(&self, figures: &Foreground, over: Duration) -> Option<Bad> {
+        let more = |count: u64, usual: &Usual, what: String| {
+            let (expected, at_once) = (usual.within(over), usual.count == 0);
+            let most = if at_once { 0.0 } else { expected * self.marks.times + MORE };
+            let why = match at_once {
+                true => what,
+                false => format!("{what}, where {expected:.1} were usual before"),
+            };
+            (count as f64 > most).then_some(Bad { why, at_once })
+        };
+        let Foreground { rejected, tripped, .. } = figures;
+        let refused = format!("{rejected} requests were refused for want of room");
+        more(*rejected, &self.refused, refused)
+            .or_else(|| more(*tripped, &self.trips, format!("breakers tripped {tripped} times")))
     }
 
     fn amiss(&self, figures: &Foreground) -> Option<String> {
@@ -143,18 +227,13 @@ impl Guard {
     }
 }
 
-/// What is bad enough without a second look, in words.
-fn grave(figures: &Foreground) -> Option<String> {
-    let Foreground { rejected, tripped, probes_failed, probe_error, .. } = figures;
-    if *rejected > 0 {
-        return Some(format!("{rejected} requests were refused for want of room"));
-    }
-    if *tripped > 0 {
-        return Some(format!("breakers tripped {tripped} times"));
-    }
+/// Queries of the guard that failed.
+fn failed(figures: &Foreground) -> Option<Bad> {
+    let Foreground { probes_failed, probe_error, .. } = figures;
     (*probes_failed > 0).then(|| {
         let last = probe_error.as_ref().map_or(String::new(), |why| format!(", the last: {why}"));
-        format!("{probes_failed} of the guard's queries failed{last}")
+        let why = format!("{probes_failed} of the guard's queries failed{last}");
+        Bad { why, at_once: true }
     })
 }
 
@@ -178,6 +257,12 @@ fn percent(share: f64) -> String {
 mod tests {
     use super::*;
 
+    /// One look a second.
+    fn judge(guard: &mut Guard, figures: &Foreground, as_found: bool) -> Users {
+        let at = guard.looked.map_or(Time(0), |looked| looked + Duration::from_secs(1));
+        guard.judge(at, figures, as_found)
+    }
+
     fn searches(ms: f64) -> Foreground {
         Foreground { search_ms: Some(ms), ..Foreground::default() }
     }
@@ -186,53 +271,86 @@ mod tests {
     fn two_bad_looks_are_suffering_and_one_is_not() {
         let mut guard = Guard::new(Marks::default());
         for _ in 0..10 {
-            assert_eq!(guard.judge(&searches(10.0), true), Users::Fine);
+            assert_eq!(judge(&mut guard, &searches(10.0), true), Users::Fine);
         }
-        assert!(matches!(guard.judge(&searches(40.0), false), Users::Uneasy(_)));
-        assert_eq!(guard.judge(&searches(12.0), false), Users::Fine);
-        assert!(matches!(guard.judge(&searches(40.0), false), Users::Uneasy(_)));
-        let Users::Suffer(why) = guard.judge(&searches(40.0), false) else { panic!() };
+        assert!(matches!(judge(&mut guard, &searches(40.0), false), Users::Uneasy(_)));
+        assert_eq!(judge(&mut guard, &searches(12.0), false), Users::Fine);
+        assert!(matches!(judge(&mut guard, &searches(40.0), false), Users::Uneasy(_)));
+        let Users::Suffer(why) = judge(&mut guard, &searches(40.0), false) else { panic!() };
         assert_eq!(why, "searches take 40 ms, and took 10 ms before");
     }
 
     #[test]
     fn what_is_changed_is_not_learned_from() {
         let mut guard = Guard::new(Marks::default());
-        (0..10).for_each(|_| drop(guard.judge(&searches(10.0), true)));
-        (0..100).for_each(|_| drop(guard.judge(&searches(20.0), false)));
-        assert!(matches!(guard.judge(&searches(30.0), false), Users::Uneasy(_)));
+        (0..10).for_each(|_| drop(judge(&mut guard, &searches(10.0), true)));
+        (0..100).for_each(|_| drop(judge(&mut guard, &searches(20.0), false)));
+        assert!(matches!(judge(&mut guard, &searches(30.0), false), Users::Uneasy(_)));
     }
 
     #[test]
-    fn refusals_and_trips_are_enough_at_once() {
+    fn refusals_and_trips_that_never_were_and_failed_queries_are_enough_at_once() {
         let mut guard = Guard::new(Marks::default());
+        (0..5).for_each(|_| drop(judge(&mut guard, &Foreground::default(), true)));
+        let expected = "no request is refused, and no breaker trips, before anything is changed; \
+            only more counts as suffering";
+        assert_eq!(guard.usual(), expected);
         let probe_error = Some("no such index".to_owned());
         let failed = Foreground { probes_failed: 2, probe_error, ..Foreground::default() };
         let expected = "2 of the guard's queries failed, the last: no such index";
-        assert_eq!(guard.judge(&failed, false), Users::Suffer(expected.to_owned()));
+        assert_eq!(judge(&mut guard, &failed, false), Users::Suffer(expected.to_owned()));
         let refused = Foreground { rejected: 3, ..Foreground::default() };
-        assert!(matches!(guard.judge(&refused, false), Users::Suffer(why) if why.contains('3')));
+        let suffer = Users::Suffer("3 requests were refused for want of room".to_owned());
+        assert_eq!(judge(&mut guard, &refused, false), suffer);
+        let tripped = Foreground { tripped: 1, ..Foreground::default() };
+        assert!(matches!(judge(&mut guard, &tripped, false), Users::Suffer(_)));
+    }
+
+    /// The trap: of hundreds of nodes one refuses something at any time, and nothing would ever be raised.
+    #[test]
+    fn of_what_was_refused_before_only_more_counts() {
+        let refused = |rejected: u64| Foreground { rejected, ..Foreground::default() };
+        let mut guard = Guard::new(Marks::default());
+        for look in 0..10 {
+            assert_eq!(guard.knows_usual(), look > 3, "{look} looks, and the first counts nothing");
+            // What the first look counts may be of hours.
+            let figures = refused(if look == 0 { 9000 } else { 4 });
+            assert_eq!(judge(&mut guard, &figures, true), Users::Fine, "nothing was changed");
+        }
+        let usual = guard.usual();
+        assert!(usual.starts_with("4.00 requests a second are refused, and no breaker"), "{usual}");
+        for _ in 0..100 {
+            assert_eq!(judge(&mut guard, &refused(9), false), Users::Fine);
+        }
+        assert!(matches!(judge(&mut guard, &refused(10), false), Users::Uneasy(_)));
+        let Users::Suffer(why) = judge(&mut guard, &refused(10), false) else { panic!() };
+        assert_eq!(why, "10 requests were refused for want of room, where 4.0 were usual before");
+        // A longer time between two looks has more of what is usual.
+        let at = guard.looked.unwrap() + Duration::from_secs(3);
+        assert_eq!(guard.judge(at, &refused(24), false), Users::Fine);
+        let tripped = Foreground { tripped: 1, ..refused(4) };
+        assert!(matches!(judge(&mut guard, &tripped, false), Users::Suffer(_)), "none did before");
     }
 
     #[test]
     fn a_mark_of_the_users_own_counts_without_a_baseline() {
         let mut guard = Guard::new(Marks { p99_ms: Some(200.0), ..Marks::default() });
         let slow = Foreground { probes_ms: vec![20.0, 30.0, 250.0], ..Foreground::default() };
-        assert!(matches!(guard.judge(&slow, true), Users::Uneasy(_)));
+        assert!(matches!(judge(&mut guard, &slow, true), Users::Uneasy(_)));
         let mut many = vec![20.0; 99];
         many.push(250.0);
         let one_in_a_hundred = Foreground { probes_ms: many, ..Foreground::default() };
-        assert_eq!(guard.judge(&one_in_a_hundred, true), Users::Fine);
+        assert_eq!(judge(&mut guard, &one_in_a_hundred, true), Users::Fine);
     }
 
     #[test]
     fn cores_that_were_busy_before_are_nobodys_fault() {
         let busy = |cpu: f64| Foreground { cpu: Some(cpu), ..Foreground::default() };
         let mut guard = Guard::new(Marks { cpu: 0.9, ..Marks::default() });
-        (0..5).for_each(|_| drop(guard.judge(&busy(0.5), true)));
-        assert!(matches!(guard.judge(&busy(0.97), false), Users::Uneasy(_)));
+        (0..5).for_each(|_| drop(judge(&mut guard, &busy(0.5), true)));
+        assert!(matches!(judge(&mut guard, &busy(0.97), false), Users::Uneasy(_)));
         let mut guard = Guard::new(Marks { cpu: 0.9, ..Marks::default() });
-        (0..5).for_each(|_| drop(guard.judge(&busy(0.99), true)));
-        assert_eq!(guard.judge(&busy(0.99), false), Users::Fine);
+        (0..5).for_each(|_| drop(judge(&mut guard, &busy(0.99), true)));
+        assert_eq!(judge(&mut guard, &busy(0.99), false), Users::Fine);
     }
 }

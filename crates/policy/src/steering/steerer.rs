@@ -85,6 +85,11 @@ impl Steering {
         now.collect()
     }
 
+    /// What users bear before anything is changed, in words; none before that is known.
+    pub fn baseline(&self) -> Option<String> {
+        self.guard.knows_usual().then(|| self.guard.usual())
+    }
+
     /// From when on what is seen speaks of the settings as they are.
     pub fn settled_since(&self) -> Time {
         match &self.phase {
@@ -107,8 +112,9 @@ impl Steering {
         for lever in &look.levers {
             self.found.entry(lever.name.clone()).or_insert_with(|| lever.clone());
         }
-        let as_found = self.kept.is_empty() && matches!(self.phase, Phase::Watching(_));
-        match self.guard.judge(&look.foreground, as_found) {
+        let is_settled = matches!(self.phase, Phase::Watching(since) if look.at >= since);
+        let as_found = self.kept.is_empty() && is_settled;
+        match self.guard.judge(look.at, &look.foreground, as_found) {
             Users::Suffer(why) => return self.give_way(look.at, why),
             // Neither begun nor judged while that is not clear.
             Users::Uneasy(why) => return Decision::Wait(format!("users may suffer: {why}")),
@@ -230,7 +236,7 @@ impl Steering {
         let leapt = self.memory.leapt();
         let least = if leapt { MEASURE_BRIEF } else { MEASURE };
         let is_enough = |measured: &Measured| measured.is_whole() || (leapt && measured.is_brief());
-        if look.at - since < least {
+        if look.at - since < least || !self.guard.knows_usual() {
             return Decision::Look;
         }
         let meter = &self.meter;

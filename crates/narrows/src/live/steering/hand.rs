@@ -42,6 +42,8 @@ pub(crate) struct Hand {
     guard: Option<GuardQuery>,
     /// What was decided to be put back, and was not answered yet.
     owed: Option<(Back, Decision)>,
+    /// Whether it was told what users bear before anything is changed.
+    is_baseline_told: bool,
 }
 
 impl Hand {
@@ -53,7 +55,8 @@ impl Hand {
     ) -> Hand {
         let (onlooker, users) = (Onlooker::default(), UserClock::default());
         let client = Rc::new(client);
-        Hand { looking, onlooker, steering, users, client, guard, owed: None }
+        let (owed, is_baseline_told) = (None, false);
+        Hand { looking, onlooker, steering, users, client, guard, owed, is_baseline_told }
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -102,6 +105,12 @@ impl Hand {
                     missed = 0;
                     seen(&self.looking.series(), t_ms)?;
                     let decision = self.steering.next(&look);
+                    if !self.is_baseline_told
+                        && let Some(text) = self.steering.baseline()
+                    {
+                        self.is_baseline_told = true;
+                        account.tell(Entry::said("baseline", text))?;
+                    }
                     let ending = self.carry_out(&look, decision, changes.as_deref_mut(), account);
                     if let Some(ending) = ending.await? {
                         return Ok(ending);

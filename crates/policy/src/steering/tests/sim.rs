@@ -34,6 +34,8 @@ pub(super) struct Sim {
     pub(super) targets: u32,
     /// Milliseconds of a search at a rate.
     pub(super) search_ms: Option<Box<dyn Fn(f64) -> f64>>,
+    /// Requests that are refused in a second at a rate.
+    pub(super) refused: fn(f64) -> u64,
     pub(super) cpu: Option<f64>,
     /// What is said to hold, where that is not what does.
     pub(super) says: Option<Vec<Verdict>>,
@@ -67,6 +69,7 @@ impl Sim {
             waiting: 0,
             targets: 1,
             search_ms: None,
+            refused: |_| 0,
             cpu: None,
             says: None,
             passes_in: Duration::from_millis(100),
@@ -128,7 +131,12 @@ impl Sim {
             levers,
             resting,
             settings_are_new: true,
-            foreground: Foreground { search_ms, cpu: self.cpu, ..Foreground::default() },
+            foreground: Foreground {
+                search_ms,
+                rejected: (self.refused)(rate),
+                cpu: self.cpu,
+                ..Foreground::default()
+            },
         }
     }
 

@@ -26,6 +26,24 @@ fn users_that_suffer_are_given_way_within_two_looks() {
     assert!(all * 100 <= 1200, "users suffered for {all} of 1200 looks");
 }
 
+/// As of hundreds of nodes, of which one refuses something at any time.
+#[test]
+fn a_cluster_that_refuses_requests_anyway_is_steered_and_given_way_where_it_refuses_more() {
+    let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
+    sim.refused = |rate| if rate > 30.0 * MB { 20 } else { 3 };
+    let (mut bad_looks, mut worst) = (0, 0);
+    for _ in 0..600 {
+        bad_looks = if sim.rate() > 30.0 * MB { bad_looks + 1 } else { 0 };
+        worst = worst.max(bad_looks);
+        sim.steer(&mut steering, 1);
+    }
+    let baseline = steering.baseline().unwrap();
+    assert!(baseline.starts_with("3.00 requests a second are refused"), "{baseline}");
+    assert!(sim.did.iter().any(|one| matches!(one, Decision::GiveWay(..))), "{:#?}", sim.did);
+    assert!(worst <= 2, "users suffered for {worst} looks");
+    assert!(sim.rate() >= 20.0 * MB, "what did not hurt is kept: {}", sim.value(LIMIT));
+}
+
 #[test]
 fn a_cluster_that_does_not_answer_is_given_way() {
     let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
