@@ -16,6 +16,8 @@ pub struct Inventory {
     pub cluster: Identity,
     /// Nodes, by name.
     pub nodes: Vec<InventoryNode>,
+    /// Whether names are hashed, so that nothing else that names a node is to be told.
+    pub names_are_hashed: bool,
     /// Every copy of every shard, by index, shard, and the primary first.
     pub copies: Vec<InventoryCopy>,
     /// Cluster settings by their flat names, defaults included; none where they were not told.

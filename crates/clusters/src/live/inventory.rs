@@ -120,6 +120,7 @@ pub async fn inventory(client: &LiveClient, identity: &Identity) -> Result<Inven
     Ok(Inventory {
         cluster: identity.clone(),
         nodes,
+        names_are_hashed: false,
         copies,
         settings: settings.as_ref().map(parse::settings),
         indices,

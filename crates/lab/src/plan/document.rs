@@ -146,7 +146,10 @@ pub(super) struct TwinTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct TwinNodeTable {
     pub(super) name: Spanned<String>,
+    pub(super) id: Option<String>,
     pub(super) zone: Option<String>,
+    #[serde(default)]
+    pub(super) attributes: Values,
     pub(super) disk: Option<Spanned<String>>,
     pub(super) disk_free: Option<Spanned<String>>,
 }

@@ -23,14 +23,30 @@ pub struct Twin {
 }
 
 /// A node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TwinNode {
     /// The name that it has in the cluster that was seen.
     pub name: String,
+    /// Its id there, where that is known and another one.
+    pub id: Option<String>,
     /// Its zone or rack, where it has one.
     pub zone: Option<String>,
+    /// The attributes by which it is told from others.
+    pub attributes: BTreeMap<String, String>,
     /// Bytes of its disk, and those of them that are free, where that is known.
     pub disk: Option<(u64, u64)>,
+}
+
+impl TwinNode {
+    /// Whether it is meant by a text that is no node's name: its id, its zone, or an attribute as `ATTRIBUTE=VALUE`.
+    pub fn is_of(&self, text: &str) -> bool {
+        let is_pair = |(name, value): (&String, &String)| {
+            let rest = text.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('='));
+            rest == Some(value.as_str())
+        };
+        let is_text = |own: &Option<String>| own.as_deref() == Some(text);
+        is_text(&self.id) || is_text(&self.zone) || self.attributes.iter().any(is_pair)
+    }
 }
 
 /// An index.
@@ -345,7 +361,7 @@ mod tests {
     use super::*;
 
     pub(crate) fn twin(question: Question) -> Twin {
-        let node = |name: &str| TwinNode { name: name.to_owned(), zone: None, disk: None };
+        let node = |name: &str| TwinNode { name: name.to_owned(), ..TwinNode::default() };
         let contents = ShardContents { documents: 10, bytes: 1000, segments: 1 };
         let shard = |nodes: &[usize]| TwinShard { contents, nodes: nodes.to_vec() };
         let index = TwinIndex {

@@ -17,7 +17,7 @@ pub fn anonymous_name(kind: &str, name: &str, salt: u64) -> String {
 /// The same cluster with other names of itself, its nodes, their attributes' values, and its indices. Without the salt,
 /// which is kept nowhere, guessing a name does not help.
 pub fn anonymous(seen: &Inventory, salt: u64) -> Inventory {
-    let mut hidden = seen.clone();
+    let mut hidden = Inventory { names_are_hashed: true, ..seen.clone() };
     hidden.cluster.name = anonymous_name("cluster", &seen.cluster.name, salt);
     for node in &mut hidden.nodes {
         node.name = anonymous_name("node", &node.name, salt);

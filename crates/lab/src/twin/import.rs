@@ -11,10 +11,10 @@ use super::TwinPlan;
 use super::cluster_settings::{cluster_settings, zone_attribute};
 use super::given::{self, Given, Known, put};
 use super::indices::indices;
-use super::voters::{Voter, voters};
+use super::voters::voters;
 use super::writes;
 use crate::error::{Error, Result};
-use crate::plan::Twin;
+use crate::plan::{Twin, TwinNode};
 
 /// `index.recovery.file_based_threshold` where nobody set it.
 const FILE_BASED_THRESHOLD: f64 = 0.1;
@@ -30,7 +30,7 @@ pub struct Import {
     /// What of the cluster is not in it, a sentence each.
     pub left_out: Vec<String>,
     /// The nodes that elect the manager; empty where that is not known, or one manages it without being elected.
-    pub voters: Vec<Voter>,
+    pub voters: Vec<TwinNode>,
 }
 
 fn counted(count: usize, one: &str, more: &str) -> String {
@@ -87,11 +87,15 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
             .push(format!("the roles of {untold} nodes, which are not known: they take copies"));
     }
     let zone = zone_attribute(seen);
+    let telling = telling_attributes(&nodes);
     let node = |node: &&InventoryNode| {
         let mut row = Table::new();
         row.insert("name".to_owned(), node.name.as_str().into());
         if let Some(zone) = zone.as_ref().and_then(|zone| node.attributes.get(zone)) {
             row.insert("zone".to_owned(), zone.as_str().into());
+        }
+        if !seen.names_are_hashed {
+            also_called(&mut row, node, &telling);
         }
         if let Some((total, free)) = node.disk_bytes {
             row.insert("disk".to_owned(), show_size_setting(total).into());
@@ -122,6 +126,29 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     }
     let voters = if is_field { voters(seen, zone.as_deref()) } else { Vec::new() };
     Ok(Import { plan, left_out, voters })
+}
+
+/// The attributes by which some of these nodes are told from others.
+fn telling_attributes<'n>(nodes: &[&'n InventoryNode]) -> BTreeSet<&'n str> {
+    let all = nodes.iter().flat_map(|node| node.attributes.keys());
+    let mut names: BTreeSet<&str> = all.map(String::as_str).collect();
+    names.retain(|name| {
+        let first = nodes.first().and_then(|node| node.attributes.get(*name));
+        nodes.iter().any(|node| node.attributes.get(*name) != first)
+    });
+    names
+}
+
+/// What a node may be called by besides its name.
+fn also_called(row: &mut Table, node: &InventoryNode, telling: &BTreeSet<&str>) {
+    if node.id != node.name {
+        row.insert("id".to_owned(), node.id.as_str().into());
+    }
+    let own = node.attributes.iter().filter(|(name, _)| telling.contains(name.as_str()));
+    let own: Table = own.map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    if !own.is_empty() {
+        row.insert("attributes".to_owned(), own.into());
+    }
 }
 
 /// Whether a source lets a replica wait for a second that it has not heard of: in OpenSearch since 2, by
@@ -255,6 +282,7 @@ pub(super) mod tests {
                 version: "2.19.1".into(),
             },
             nodes: vec![node("a", "r1", true), node("b", "r2", true), node("m", "r1", false)],
+            names_are_hashed: false,
             copies: vec![
                 copy(0, true, "STARTED", Some("a")),
                 copy(0, false, "STARTED", Some("b")),
@@ -468,12 +496,43 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn nodes_are_meant_by_their_ids_and_by_any_attribute_that_tells_them_apart() {
+        let mut seen = seen();
+        seen.nodes[0].id = "K3x".to_owned();
+        for (node, tier) in seen.nodes.iter_mut().zip(["hot", "warm"]) {
+            let own = [("box.type", tier), ("shared", "true")];
+            node.attributes.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
+        for (lost, name) in [("K3x", "a"), ("rack=r2", "b"), ("box.type=hot", "a"), ("r1", "a")] {
+            let (plan, _) = asked(&seen, &Given::default(), lost);
+            let text = twin::text(&plan);
+            assert!(!text.contains("shared"), "{text}");
+            let twin = resolved(&plan).twin.unwrap();
+            let Question::Lose(found) = &twin.question else { panic!("{lost}") };
+            let names: Vec<&str> = found.iter().map(|at| &twin.nodes[*at].name[..]).collect();
+            assert_eq!(names, [name], "{lost}");
+        }
+        let (plan, _) = asked(&seen, &Given::default(), "rack=r9");
+        let plan = Plan::parse("twin.toml", &twin::text(&plan)).unwrap();
+        let check = |name: &str, value: &str| {
+            engine::settings::check(name, value).map(drop).map_err(|e| e.to_string())
+        };
+        let refused = plan.resolve(1.0, STEPS, check).err().unwrap().to_string();
+        assert!(refused.contains("is called \"rack=r9\""), "{refused}");
+        for known in ["a, ", "r2, ", "box.type=warm", "rack=r1"] {
+            assert!(refused.contains(known), "{known}: {refused}");
+        }
+    }
+
+    #[test]
     fn names_are_hidden_and_sizes_are_not() {
-        let hidden = twin::anonymous(&seen(), 7);
+        let mut seen = seen();
+        seen.nodes[0].id = "K3x".to_owned();
+        let hidden = twin::anonymous(&seen, 7);
         let lost = twin::anonymous_name("node", "b", 7);
         let (plan, _) = asked(&hidden, &Given::default(), &lost);
         let text = twin::text(&plan);
-        for name in ["My logs", "my-logs", "logs-of", "\"a\"", "\"r1\""] {
+        for name in ["My logs", "my-logs", "logs-of", "\"a\"", "\"r1\"", "K3x", "rack"] {
             assert!(!text.contains(name), "{name}: {text}");
         }
         assert_eq!(resolved(&plan).twin.unwrap().question, Question::Lose(vec![1]));

@@ -32,7 +32,7 @@ pub use cluster_settings::models;
 pub use given::{Assumption, Given, Known, assumptions, calibration, say};
 pub use import::{Import, import};
 pub use text::text;
-pub use voters::{Voter, without_manager};
+pub use voters::without_manager;
 pub use within::Within;
 pub use writes::documents_per_s;
 

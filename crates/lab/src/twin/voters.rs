@@ -2,34 +2,29 @@
 
 use record::inventory::{Inventory, InventoryNode};
 
+use crate::plan::TwinNode;
+
 /// The roles of a node that votes, in Elasticsearch and in OpenSearch.
 const ROLES: [&str; 2] = ["master", "cluster_manager"];
 
-/// A node that votes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Voter {
-    /// Its name.
-    name: String,
-    /// Its zone or rack, where it has one.
-    zone: Option<String>,
-}
-
 /// The nodes of a cluster that vote, whether they hold data or not; none where they do not tell their roles.
-pub(super) fn voters(seen: &Inventory, zone: Option<&str>) -> Vec<Voter> {
+pub(super) fn voters(seen: &Inventory, zone: Option<&str>) -> Vec<TwinNode> {
     let votes =
         |node: &&InventoryNode| node.roles.iter().any(|role| ROLES.contains(&role.as_str()));
-    let voter = |node: &InventoryNode| Voter {
+    let voter = |node: &InventoryNode| TwinNode {
         name: node.name.clone(),
+        id: Some(node.id.clone()),
         zone: zone.and_then(|zone| node.attributes.get(zone).cloned()),
+        attributes: node.attributes.clone(),
+        disk: None,
     };
     seen.nodes.iter().filter(votes).map(voter).collect()
 }
 
 /// What is to be said where nodes or zones are lost and those that are left may elect no manager; none otherwise.
-pub fn without_manager(voters: &[Voter], lost: &[String]) -> Option<String> {
-    let is_lost = |voter: &&Voter| {
-        lost.contains(&voter.name) || voter.zone.as_ref().is_some_and(|zone| lost.contains(zone))
-    };
+pub fn without_manager(voters: &[TwinNode], lost: &[String]) -> Option<String> {
+    let is_lost =
+        |voter: &&TwinNode| lost.iter().any(|lost| voter.name == *lost || voter.is_of(lost));
     let (gone, all) = (voters.iter().filter(is_lost).count(), voters.len());
     (gone > 0 && gone * 2 >= all).then(|| {
         format!(
@@ -61,6 +56,7 @@ mod tests {
         // m holds no data, and is in the rack of a.
         let rack = said(&seen, "r1").unwrap();
         assert!(rack.contains("2 of the 3 nodes that elect it"), "{rack}");
+        assert_eq!(said(&seen, "rack=r1"), Some(rack));
         seen.nodes[2].roles.clear();
         let half = said(&seen, "b").unwrap();
         assert!(half.contains("1 of the 2 nodes that elect it"), "{half}");

@@ -36,20 +36,21 @@ pub(crate) struct Args {
     /// A cluster (its hosts, repeated or joined by commas), or the file of a twin, which ends in .toml.
     #[arg(value_name = "URL|FILE", required = true)]
     what: Vec<String>,
-    /// These nodes, or all nodes of a zone or rack, die at once and do not come back; may be given several times.
+    /// These nodes, by name or id, or all nodes of a zone or rack, or with ATTRIBUTE=VALUE, die at once and do not come
+    /// back; may be given several times.
     #[arg(long, value_name = "NODE|ZONE", group = "question")]
     lose: Vec<String>,
     /// All nodes restart, one after another: the next one once the cluster is green.
     #[arg(long, group = "question")]
     rolling_restart: bool,
-    /// These nodes, or all nodes of a zone or rack, restart one after another; may be given several times.
+    /// These nodes, named likewise, restart one after another; may be given several times.
     #[arg(long, value_name = "NODE|ZONE", group = "question")]
     restart: Vec<String>,
     /// An index has so many replicas from now on; may be given several times.
     #[arg(long, value_name = "INDEX=N", value_parser = parse_replicas, group = "question")]
     replicas: Vec<(String, u32)>,
-    /// These nodes, or all nodes of a zone or rack, are to hold nothing: `cluster.routing.allocation.exclude._name`;
-    /// may be given several times.
+    /// These nodes, named likewise, are to hold nothing: `cluster.routing.allocation.exclude._name`; may be given
+    /// several times.
     #[arg(long, value_name = "NODE|ZONE", group = "question")]
     drain: Vec<String>,
     /// So many nodes join, empty and like the others, and copies are moved to them as the cluster's rebalancing does.
@@ -470,7 +471,7 @@ fn answer(
     failed
 }
 
-/// The nodes that are to be lost: of a zone that is named, all.
+/// The nodes that are to be lost: of a zone or an attribute that is named, all.
 fn lost(plan: &TwinPlan) -> Vec<&str> {
     let rows = |key: &str| {
         let rows = plan.get("twin").and_then(|twin| twin.get(key)?.as_array());
@@ -480,7 +481,14 @@ fn lost(plan: &TwinPlan) -> Vec<&str> {
     let has = |row: &toml::Value, key: &str| {
         row.get(key).and_then(|text| text.as_str()).is_some_and(|text| named.contains(&text))
     };
-    let is_lost = |row: &&toml::Value| has(row, "name") || has(row, "zone");
+    let has_pair = |row: &toml::Value| {
+        let own = row.get("attributes").and_then(|own| own.as_table()).into_iter().flatten();
+        let mut pairs = own.filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?)));
+        pairs.any(|pair| named.contains(&pair.as_str()))
+    };
+    let is_lost = |row: &&toml::Value| {
+        ["name", "id", "zone"].into_iter().any(|key| has(row, key)) || has_pair(row)
+    };
     rows("node").filter(is_lost).filter_map(|row| row.get("name")?.as_str()).collect()
 }
 

@@ -442,7 +442,7 @@ fn a_twin_runs_as_any_plan_and_a_mistake_in_it_is_shown() {
         ("copies = [\"a\", \"b\"]", "copies = [\"a\", \"bb\"]", "did you mean \"b\""),
         ("copies = [\"a\", \"b\"]", "copies = [\"a\", \"a\"]", "each once"),
         ("nodes = 4", "nodes = 3", "write nodes = 4"),
-        ("lose = [\"c\"]", "lose = [\"north\"]", "no node or zone"),
+        ("lose = [\"c\"]", "lose = [\"north\"]", "no node, zone or attribute"),
         ("lose = [\"c\"]", "", "asked one thing"),
         ("lose = [\"c\"]", "lose = [\"east\"]", "no copy would be left of 1 shard (logs[0])"),
         ("least = \"200MB/s\"", "least = \"2GB/s\"", "least is at most"),
@@ -463,7 +463,22 @@ fn a_node_that_is_not_there_is_told_without_a_text_that_nobody_wrote() {
     let output = asked(dir.path(), &[file.to_str().unwrap(), "--lose", "nope"]);
     let answer = said(&output);
     assert_eq!(output.status.code(), Some(2), "{answer}");
-    assert!(answer.contains("narrows: no node or zone of the twin is called \"nope\""), "{answer}");
+    let says = "narrows: no node, zone or attribute of the twin is called \"nope\"";
+    assert!(answer.contains(says), "{answer}");
+}
+
+#[test]
+fn a_node_is_lost_by_its_id_and_by_any_attribute() {
+    let (dir, file) = twin();
+    let row = "{ name = \"c\", zone = \"west\", id = \"K3x\", attributes = { rack = \"r3\" } }";
+    std::fs::write(&file, TWIN.replacen("{ name = \"c\", zone = \"west\" }", row, 1)).unwrap();
+    let file = file.to_str().unwrap();
+    for lost in ["K3x", "rack=r3"] {
+        let found = answer(dir.path(), &[file, "--lose", lost, "--draws", "1"]);
+        assert_eq!(found["lost"], json!(["c"]), "{lost}: {found}");
+        assert_eq!(found["asked"], format!("{lost} lost for good"), "{found}");
+    }
+    failed(&asked(dir.path(), &[file, "--lose", "rack=r9"]), 2, &["west, a", "rack=r3"]);
 }
 
 /// No directory can be created below a file, not even by root.

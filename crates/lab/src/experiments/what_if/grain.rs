@@ -74,7 +74,7 @@ mod tests {
 
     fn asked(question: Question, shards: usize, bytes: u64) -> Grain {
         let contents = ShardContents { documents: 1, bytes, segments: 1 };
-        let node = |name: &str| TwinNode { name: name.to_owned(), zone: None, disk: None };
+        let node = |name: &str| TwinNode { name: name.to_owned(), ..TwinNode::default() };
         let index = TwinIndex {
             name: "a".to_owned(),
             replicas: 1,

@@ -69,8 +69,10 @@ impl Plan {
                     "each node of a twin has a name of its own, of characters that can be seen";
                 return Err(self.error(node.name.span(), message));
             }
-            let disk = self.twin_disk(node)?;
-            Ok(TwinNode { name: name.clone(), zone: node.zone.clone(), disk })
+            let attributes = self.texts(&node.attributes, "an attribute");
+            let (disk, attributes) = (self.twin_disk(node), attributes).together()?;
+            let (id, zone) = (node.id.clone(), node.zone.clone());
+            Ok(TwinNode { name: name.clone(), id, zone, attributes, disk })
         });
         let nodes: Vec<TwinNode> = every(nodes)?;
         if self.has_right_keys() && leader.nodes as usize != nodes.len() + 1 {
@@ -183,7 +185,7 @@ impl Plan {
         }
         let called = |names: &Spanned<Vec<Spanned<String>>>| -> Result<Vec<usize>> {
             let all: Vec<Vec<usize>> =
-                every(names.get_ref().iter().map(|name| self.nodes_or_zone(name, nodes)))?;
+                every(names.get_ref().iter().map(|name| self.nodes_called(name, nodes)))?;
             let mut all = all.concat();
             let mut seen = BTreeSet::new();
             all.retain(|node| seen.insert(*node));
@@ -228,23 +230,28 @@ impl Plan {
         Ok(Question::Replicas(every(replicas)?))
     }
 
-    /// A node by its name, or the nodes of a zone.
-    fn nodes_or_zone(&self, name: &Spanned<String>, nodes: &[TwinNode]) -> Result<Vec<usize>> {
+    /// A node by its name or id, or the nodes of a zone or of an attribute's value.
+    fn nodes_called(&self, name: &Spanned<String>, nodes: &[TwinNode]) -> Result<Vec<usize>> {
         let all = || nodes.iter().enumerate();
         let wanted = name.get_ref();
         let by_name = all().find(|(_, node)| node.name == *wanted);
-        let in_zone = all().filter(|(_, node)| node.zone.as_ref() == Some(wanted));
+        let meant = all().filter(|(_, node)| node.is_of(wanted));
         let found: Vec<usize> = match by_name {
             Some((at, _)) => vec![at],
-            None => in_zone.map(|(at, _)| at).collect(),
+            None => meant.map(|(at, _)| at).collect(),
         };
         if !found.is_empty() {
             return Ok(found);
         }
+        let pair = |(name, value): (&String, &String)| format!("{name}={value}");
+        let pairs: BTreeSet<String> =
+            nodes.iter().flat_map(|node| node.attributes.iter().map(pair)).collect();
         let mut known: Vec<&str> = nodes.iter().filter_map(|node| node.zone.as_deref()).collect();
         known.extend(nodes.iter().map(|node| node.name.as_str()));
+        known.extend(pairs.iter().map(String::as_str));
         known.dedup();
-        let said = unknown("no node or zone of the twin is called", wanted, "There are", &known);
+        let said = "no node, zone or attribute of the twin is called";
+        let said = unknown(said, wanted, "There are", &known);
         Err(self.error(name.span(), said))
     }
 
