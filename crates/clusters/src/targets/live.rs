@@ -38,13 +38,16 @@ struct Site {
     nodes: Vec<NodeHandle>,
 }
 
+/// Says a sentence to whoever runs it.
+type Tell = Box<dyn Fn(&str)>;
+
 /// Clusters that are already there: `--on URL`. Whoever makes this has permission to change them.
 pub struct LiveClusters {
     clusters: Vec<Rc<LiveCluster>>,
     sites: Vec<Site>,
     follow_api: FollowApi,
     /// Who holds the leases, and who is told of other holders.
-    holder: Option<(String, Box<dyn Fn(&str)>)>,
+    holder: Option<(String, Tell)>,
     /// What renews the leases.
     renewals: Vec<Task<()>>,
     /// How putting everything back went.
