@@ -196,10 +196,14 @@ impl Ledger {
                 let text = format!("{} lists [{}] twice", copy.name, document.id);
                 found.push(violation(Rule::OnceEach, text));
             }
-            if !self.documents.contains_key(&document.id) {
-                let text = format!("{} has [{}], which nobody wrote", copy.name, document.id);
-                found.push(violation(Rule::NothingElseIsThere, text));
-            }
+            let why = match self.documents.get(&document.id).map(|known| known.shard) {
+                None => "which nobody wrote".to_owned(),
+                // No copy of this one is compared with the document's writes.
+                Some(shard) if shard != copy.shard => format!("which belongs to shard {shard}"),
+                Some(_) => continue,
+            };
+            let text = format!("{} has [{}], {why}", copy.name, document.id);
+            found.push(violation(Rule::NothingElseIsThere, text));
         }
         for (id, document) in self.documents.iter().filter(|(_, d)| d.shard == copy.shard) {
             let broken = match held.get(id.as_str()) {
@@ -433,6 +437,17 @@ mod tests {
         assert_eq!(rules(&ledger, &[copy(&[("a", 0, 1, 9)], 0)]), [Rule::NothingElseIsThere]);
         let stranger = copy(&[("a", 0, 1, 1), ("x", 1, 1, 5)], 1);
         assert_eq!(rules(&ledger, &[stranger]), [Rule::NothingElseIsThere]);
+    }
+
+    #[test]
+    fn a_document_is_in_its_own_shard_alone() {
+        let mut ledger = ledger(&[("a", index(1), ACK(0, 1))]);
+        ledger.enter("b", 1, index(2), ACK(0, 1));
+        let own = copy(&[("a", 0, 1, 1)], 0);
+        let other = Copy { shard: 1, ..copy(&[("b", 0, 1, 2)], 0) };
+        assert_eq!(rules(&ledger, &[own, other.clone()]), []);
+        let both = copy(&[("a", 0, 1, 1), ("b", 1, 1, 2)], 1);
+        assert_eq!(rules(&ledger, &[both.clone(), both, other]), [Rule::NothingElseIsThere; 2]);
     }
 
     #[test]

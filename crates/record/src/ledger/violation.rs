@@ -14,7 +14,7 @@ pub enum Rule {
     AcknowledgedIsThere,
     /// A document that was deleted stays deleted.
     DeletedStaysDeleted,
-    /// A copy holds only documents that were written, and no write that was rejected.
+    /// A copy holds only documents of its shard that were written, and no write that was rejected.
     NothingElseIsThere,
     /// A copy lists each document once.
     OnceEach,
