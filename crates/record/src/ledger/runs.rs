@@ -12,7 +12,8 @@ use super::copy::{Copy, RunSum};
 use super::fate::Fate;
 use super::violation::{Rule, Violation, violation};
 
-/// Up to this many runs without an answer, every subset of them is tried: one must explain what a copy holds.
+/// Up to this many runs without an answer, every subset of them is tried: one must explain what a copy holds. Of more,
+/// their number alone is compared, unless none of them is there, or all are.
 const UNANSWERED_MAX: usize = 16;
 
 /// The sum of everything that was acknowledged, and each sum that got no answer.
@@ -40,7 +41,8 @@ impl Sums {
     /// Whether `held` is what was acknowledged, and any of what got no answer. `name` is the holder's, for the message.
     pub fn check(&self, name: &str, held: RunSum) -> Option<Violation> {
         let acknowledged = self.acknowledged;
-        let most = self.unknown.iter().fold(acknowledged, |sum, run| sum.plus(*run)).documents;
+        let all = self.unknown.iter().fold(acknowledged, |sum, run| sum.plus(*run));
+        let most = all.documents;
         let text = |what: &str| {
             format!(
                 "{name} holds {} such documents, of {} that were acknowledged and {most} that were sent: {what}",
@@ -53,8 +55,12 @@ impl Sums {
         if held.documents > most {
             return Some(violation(Rule::NothingElseIsThere, text("some are there twice")));
         }
-        let is_a_sum =
-            self.unknown.len() > UNANSWERED_MAX || some_sum(acknowledged, &self.unknown, held);
+        // Of none of them, and of all, there is one sum alone, however many they are.
+        let is_a_sum = match held.documents {
+            documents if documents == acknowledged.documents => held == acknowledged,
+            documents if documents == most => held == all,
+            _ => self.unknown.len() > UNANSWERED_MAX || some_sum(acknowledged, &self.unknown, held),
+        };
         (!is_a_sum).then(|| violation(Rule::AcknowledgedIsThere, text("they are others")))
     }
 }
@@ -209,6 +215,19 @@ mod tests {
         assert_eq!(rules(&ledger, copy(sum(20, 7))), [Rule::AcknowledgedIsThere]);
         assert_eq!(rules(&ledger, copy(sum(15, 6))), [Rule::AcknowledgedIsThere]);
         assert_eq!(rules(&ledger, copy(sum(31, 12))), [Rule::NothingElseIsThere]);
+    }
+
+    #[test]
+    fn of_many_without_an_answer_none_or_all_may_be_there_and_not_others() {
+        let unknown = (0..50).map(|content| (sum(1, content), Fate::Unknown));
+        let runs: Vec<_> = std::iter::once((sum(10, 5), ACK(0))).chain(unknown).collect();
+        let ledger = ledger(&runs);
+        assert_eq!(rules(&ledger, copy(sum(10, 5))), []);
+        assert_eq!(rules(&ledger, copy(sum(60, 5 + 1225))), []);
+        assert_eq!(rules(&ledger, copy(sum(30, 0))), [], "too many to try");
+        for wrong in [sum(10, 6), sum(60, 5)] {
+            assert_eq!(rules(&ledger, copy(wrong)), [Rule::AcknowledgedIsThere], "{wrong:?}");
+        }
     }
 
     #[test]
