@@ -48,13 +48,19 @@ fn texts(object: &Map<String, Value>, key: &str) -> Result<Vec<String>> {
     all.ok_or_else(|| bad_body(format!("[{key}] is a list of texts")))
 }
 
-/// `PUT /_ccr/auto_follow/{name}`. Indices that are there already are not followed, as in the field.
+/// `PUT /_ccr/auto_follow/{name}`. Indices that are there already are not followed, as in the field. Those that the
+/// pattern of that name was to follow before still are: it may not have come to them yet, or have failed at them.
 pub(super) async fn put(call: Call) -> Result<Reply> {
     let mut pattern = read(call.needed_json()?)?;
     let listing =
         remote::list(call.node.remotes(), &pattern.remote_cluster, None, Duration::ZERO).await?;
     let there = listing.map(|listing| listing.uuids).unwrap_or_default();
-    let old = there.into_iter().filter(|(name, _)| pattern.fits(name)).map(|(_, uuid)| uuid);
+    let state = call.state();
+    let before = state.auto_follow.get(call.part("name").unwrap_or_default());
+    let before = before.filter(|before| before.remote_cluster == pattern.remote_cluster);
+    let is_old =
+        |index: &str| pattern.fits(index) && !before.is_some_and(|before| before.fits(index));
+    let old = there.into_iter().filter(|(index, _)| is_old(index)).map(|(_, uuid)| uuid);
     pattern.settled = old.collect();
     change(call, AutoFollowChange::Put(Box::new(pattern))).await
 }

@@ -9,6 +9,7 @@ testbed::both_worlds!(
     new_indices_are_followed,
     a_rolled_over_leader_is_picked_up,
     what_cannot_be_followed_is_listed,
+    one_that_could_not_be_followed_is_by_the_pattern_that_is_put_in_place,
     paused_resumed_and_forgotten,
 );
 
@@ -169,6 +170,26 @@ async fn what_cannot_be_followed_is_listed(env: Env) {
         errors.iter().all(|error| error["leader_index"] == "q:logs-both")
     })
     .await;
+    pair.stop().await;
+}
+
+async fn one_that_could_not_be_followed_is_by_the_pattern_that_is_put_in_place(env: Env) {
+    let pair = pair(&env, 10, 50_000_000, 0).await;
+    pair.pattern("p", Value::Null).await;
+    pair.follower.create("logs-1", 1, 0).await;
+    pair.leads("logs-1", 5).await;
+    pair.leads("other", 5).await;
+    eventually(&env, "its error is listed", async || {
+        pair.told().await["recent_auto_follow_errors"][0]["leader_index"] == "p:logs-1"
+    })
+    .await;
+    let mended = json!({
+        "leader_index_patterns": ["logs-*", "other"],
+        "follow_index_pattern": "{{leader_index}}-copy",
+    });
+    pair.pattern("p", mended).await;
+    pair.has(&env, "logs-1-copy", 5).await;
+    assert!(pair.lacks("other-copy").await, "it is older than what it fits");
     pair.stop().await;
 }
 
