@@ -9,6 +9,8 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use policy::failures::{Action, Component, action};
+
 use crate::remote;
 use crate::settings::{SettingsMap, Update};
 use crate::shard::LocalShard;
@@ -102,12 +104,32 @@ async fn take_over(
         let index = index.clone();
         service.core.submit(Event::PutIndexSettings { index, settings }).await?;
     }
-    let actions = alias_changes(&index, &meta.aliases, &leader.aliases);
-    if !actions.is_empty() {
-        // An alias may be refused because an index here has its name: following goes on without it.
-        let _ = service.core.submit(Event::ChangeAliases { actions }).await;
+    change_aliases(service, alias_changes(&index, &meta.aliases, &leader.aliases)).await
+}
+
+/// An alias may be refused because an index here has its name: following goes on without that one.
+async fn change_aliases(service: &Rc<FollowService>, actions: Vec<AliasAction>) -> Result<()> {
+    if actions.is_empty() {
+        return Ok(());
+    }
+    let submit = |actions| service.core.submit(Event::ChangeAliases { actions });
+    let all = submit(actions.clone()).await;
+    if !is_refused(&all) {
+        return all;
+    }
+    for one in actions {
+        let done = submit(vec![one]).await;
+        if !is_refused(&done) {
+            done?;
+        }
     }
     Ok(())
+}
+
+/// Whether the manager refused it for good. Where it is not there, or cannot store it, the read is tried again.
+fn is_refused(done: &Result<()>) -> bool {
+    let kind = done.as_ref().err().map(Failure::error_kind);
+    kind.is_some_and(|kind| action(Component::ManagerEvent, kind) == Action::GiveUp)
 }
 
 /// The changes that give a follower its leader's aliases, for reading alone.

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::common::between::Between;
+use crate::common::between::{Between, cluster_behind};
 use crate::common::pair::{Pair, pair, pair_of};
 use crate::common::{Cluster, eventually};
 use engine::following::FollowRequest;
 use engine::settings::{FollowParameters, Update};
-use engine::transport::{RemoteIndex, Response};
+use engine::state::Event;
+use engine::transport::{RemoteIndex, Request, Response};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -16,6 +17,7 @@ testbed::both_worlds!(
     writes_updates_and_deletes_arrive,
     the_fields_parameters_hold,
     mappings_and_settings_are_carried_over,
+    aliases_are_carried_over_but_for_one_that_an_index_here_has,
     a_cut_link_is_caught_up_after,
     a_lost_primary_of_the_follower_is_replaced,
     a_lost_primary_of_the_leader_is_replaced,
@@ -25,7 +27,8 @@ testbed::both_worlds!(
     a_replica_that_comes_up_beside_writes_lacks_none,
     writes_that_do_not_wait_for_the_disk_are_known_in_the_end,
     one_whose_client_goes_away_follows_what_its_leader_says,
-    one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open,
+    one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open;
+    simulated: an_alias_that_the_manager_did_not_hear_of_comes_later,
 );
 
 impl Pair {
@@ -213,6 +216,52 @@ async fn mappings_and_settings_are_carried_over(env: Env) {
     let (status, refused) = pair.follower.ask("PUT", "/b/_mapping", mapping).await;
     assert_eq!(status, 403, "{refused}");
     pair.stop().await;
+}
+
+async fn aliases_are_carried_over_but_for_one_that_an_index_here_has(env: Env) {
+    let pair = pair(&env, 10, 50_000_000, 50).await;
+    pair.follow_with("b", 0, Value::Null).await;
+    pair.follower.create("taken", 1, 0).await;
+    let add = |alias: &str| json!({ "add": { "index": "a", "alias": alias } });
+    let actions = json!({ "actions": [add("taken"), add("free")] });
+    pair.leader.must("POST", "/_aliases", actions).await;
+    eventually(&env, "the other one is there", async || {
+        let shown = pair.follower.must("GET", "/b/_alias", Value::Null).await;
+        shown["b"]["aliases"] == json!({ "free": { "is_write_index": false } })
+    })
+    .await;
+    pair.leader.index("a", 50, 80).await;
+    pair.same(&env, "b").await;
+    pair.stop().await;
+}
+
+async fn an_alias_that_the_manager_did_not_hear_of_comes_later(env: Env) {
+    let leader = Cluster::with(&env, "leader", 1, ("a", 1, 0)).await;
+    let (manager, follower) = cluster_behind(&env, "follower", 2, 0).await;
+    let seeds = [leader.any().transport_address()];
+    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+    follower.must("PUT", "/_cluster/settings", settings).await;
+    let body = json!({
+        "remote_cluster": "leader", "leader_index": "a",
+        "settings": {
+            "index.number_of_replicas": 0,
+            "index.routing.allocation.require._name": "follower-1",
+        },
+    });
+    follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=1", body).await;
+    manager.hold(|request| {
+        matches!(request, Request::Submit(event) if matches!(**event, Event::ChangeAliases { .. }))
+    });
+    let add = json!({ "add": { "index": "a", "alias": "x" } });
+    leader.must("POST", "/_aliases", json!({ "actions": [add] })).await;
+    eventually(&env, "the manager is told", async || manager.held() > 0).await;
+    manager.lose_what_is_held();
+    eventually(&env, "it is told again", async || {
+        follower.ask("GET", "/_alias/x", Value::Null).await.0 == 200
+    })
+    .await;
+    follower.stop().await;
+    leader.stop().await;
 }
 
 async fn a_cut_link_is_caught_up_after(env: Env) {
