@@ -132,6 +132,7 @@ impl Experiment for Follow {
         following.driver.stop().await;
         following.end_searches().await;
         done?;
+        following.driver.ledgers.refuse_all_rejected()?;
         following.note_use();
         let seconds = (run.env.now() - following.began).as_secs_f64();
         let bytes = carried(run).saturating_sub(before_bytes);
@@ -204,6 +205,7 @@ async fn fill(run: &Runner<'_>, variant: &str, driver: &Rc<Driver>) -> Result<()
     if let Some(error) = driver.failure() {
         return Err(error);
     }
+    driver.ledgers.refuse_all_rejected()?;
     for ledger in driver.ledgers.all() {
         // What is recovered later is what is committed now.
         run.ask(LEADER, "POST", &format!("/{}/_flush", ledger.index), None).await?;

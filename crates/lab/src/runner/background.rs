@@ -12,7 +12,7 @@ use world::Time;
 
 use super::base::Runner;
 use super::scan;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::plan::{Background, Index, LEADER, Runs, Variant};
 use crate::writers::{Detail, Driver, PATIENCE, RunRate, WriteLedgers};
 
@@ -104,11 +104,8 @@ impl Runner<'_> {
         if let Some(error) = writers.driver.failure() {
             return Err(error);
         }
+        writers.driver.ledgers.refuse_all_rejected()?;
         let (acknowledged, rejected, unanswered) = writers.driver.ledgers.counts();
-        if acknowledged == 0 && rejected > 0 {
-            let why = format!("all {} that were written beside", show_count(rejected));
-            return Err(Error::Rejected { why });
-        }
         let per_s = acknowledged as f64 / seconds.max(1e-3);
         let acknowledged = show_count(acknowledged);
         let mut text = format!("indexed {acknowledged} documents beside, {per_s:.0}/s");

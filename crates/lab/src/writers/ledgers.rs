@@ -7,8 +7,10 @@ use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 
 use record::ledger::{Action, Fate, Ledger, RunSum, Sums};
+use record::units::show_count;
 use world::Time;
 
+use crate::error::{Error, Result};
 use crate::plan::{Index, Resolved};
 
 /// What ledgers keep of each write.
@@ -299,6 +301,17 @@ impl WriteLedgers {
         self.counts.get()
     }
 
+    /// Fails where writes were refused and none was acknowledged: copies without a document would agree with that.
+    pub(crate) fn refuse_all_rejected(&self) -> Result<()> {
+        match self.counts() {
+            (0, rejected, _) if rejected > 0 => {
+                let why = format!("all {} that were written", show_count(rejected));
+                Err(Error::Rejected { why })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Enters a write that was sent while `sent_to` was the write index, with its fate; `index` is the one that
     /// acknowledged it.
     pub(crate) fn enter(
@@ -422,6 +435,19 @@ mod tests {
         };
         let (ledgers, detail) = (RefCell::new(vec![first]), Detail::EachWrite);
         WriteLedgers { targets: vec![target], ledgers, detail, counts: Cell::default() }
+    }
+
+    #[test]
+    fn nothing_but_refused_writes_is_no_run() {
+        let ledgers = rolling();
+        let first = ledgers.current(0);
+        let run = || Sent::Run { shard: 0, run: RunSum { documents: 5, content: 7 } };
+        assert!(ledgers.refuse_all_rejected().is_ok(), "nothing was written");
+        ledgers.enter(at(1), &first, None, run(), Fate::Rejected);
+        let refused = ledgers.refuse_all_rejected().unwrap_err().to_string();
+        assert!(refused.contains("all 5 that were written"), "{refused}");
+        ledgers.enter(at(2), &first, None, run(), Fate::Acknowledged { seq_no: 0, version: 1 });
+        assert!(ledgers.refuse_all_rejected().is_ok());
     }
 
     #[test]
