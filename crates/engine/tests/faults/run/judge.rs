@@ -105,14 +105,15 @@ impl Stage {
         for side in sides {
             let (site, index) = (self.site(*side), index_of(*side));
             let replicas = self.replicas_of(*side);
-            let mut found = 0;
+            let mut read = Vec::new();
             for node in site.nodes() {
-                let read = node.copies(index).await.map_err(|failure| failure.reason)?;
-                found += read.len() as u32;
-                copies.extend(read);
+                read.extend(node.copies(index).await.map_err(|failure| failure.reason)?);
             }
-            let wanted = self.scenario.shards * (replicas + 1);
-            if found != wanted {
+            let (found, wanted) = (read.len() as u32, self.scenario.shards * (replicas + 1));
+            // One too many of a shard does not stand for one that another lacks.
+            let is_whole = has_each(&read, self.scenario.shards, replicas + 1);
+            copies.extend(read);
+            if !is_whole {
                 let explain = match site.node(0) {
                     Some(node) => {
                         let path = "/_cluster/allocation/explain";
@@ -178,6 +179,12 @@ impl Stage {
     }
 }
 
+/// Whether so many copies of each shard were read, and no other.
+fn has_each(read: &[ledger::Copy], shards: u32, wanted: u32) -> bool {
+    let of = |shard: u32| read.iter().filter(|copy| copy.shard == shard).count();
+    read.len() as u32 == shards * wanted && (0..shards).all(|shard| of(shard) == wanted as usize)
+}
+
 /// Where a copy has a hole, or another copy of its shard has something else.
 pub(super) fn differs(copy: &ledger::Copy, copies: &[ledger::Copy]) -> Option<String> {
     if copy.max_seq_no != copy.local_checkpoint {
@@ -197,4 +204,23 @@ pub(super) fn shown(broken: &[ledger::Violation]) -> String {
     let more = broken.len().saturating_sub(8);
     let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
     lines.collect::<String>() + &more
+}
+
+#[test]
+fn a_copy_too_many_of_one_shard_stands_for_none_of_another() {
+    let read = |shards: &[u32]| -> Vec<ledger::Copy> {
+        let copy = |shard: &u32| ledger::Copy {
+            name: "copy".to_owned(),
+            shard: *shard,
+            documents: Vec::new(),
+            runs: ledger::RunSum::default(),
+            max_seq_no: None,
+            local_checkpoint: None,
+        };
+        shards.iter().map(copy).collect()
+    };
+    assert!(has_each(&read(&[0, 1, 1, 0]), 2, 2));
+    for lacks in [&[0, 0, 0, 1][..], &[0, 0, 1], &[0, 0, 1, 1, 1], &[0, 0, 0, 0], &[]] {
+        assert!(!has_each(&read(lacks), 2, 2), "{lacks:?}");
+    }
 }
