@@ -17,7 +17,9 @@ use engine::Node;
 use engine::following::{self, FollowRequest};
 use engine::settings::{FollowParameters, SettingScope, Update, parse_update};
 use engine::state::{ClusterState, Event, FollowChange, FollowOrigin, IndexMeta};
-use engine::transport::{Failure, FollowStats, RecoveryState, Result, ShardAction, ShardAnswer};
+use engine::transport::{
+    Failure, FollowStats, RecoveryState, Result, ShardAction, ShardAnswer, unexpected,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -136,17 +138,19 @@ pub(super) async fn resume(call: Call) -> Result<Reply> {
     change(&call, &call.state(), FollowChange::Resume { parameters }).await
 }
 
-/// `POST /{index}/_ccr/unfollow`. The leader's leases go, too; where it does not answer they expire, and the answer
-/// says so, as in the field.
+/// `POST /{index}/_ccr/unfollow`. The leader's leases go, too; where it does not answer, or a shard here, they expire,
+/// and the answer says so, as in the field.
 pub(super) async fn unfollow(call: Call) -> Result<Reply> {
     let state = call.state();
     let index = call.index();
     let origin = state.indices.get(index).and_then(|meta| meta.leader.clone());
     let lease = engine::replication::lease_of(&state, index);
-    let histories = histories(&call.node, &state, index).await;
+    let (histories, all_known) = histories(&call.node, &state, index).await;
     let reply = change(&call, &state, FollowChange::Unfollow).await?;
     if let (Some(origin), Some(lease)) = (origin, lease) {
-        following::drop_leases(call.node.following(), &origin, &lease, histories).await.map_err(|failure| {
+        let service = call.node.following();
+        let dropped = following::drop_leases(service, &origin, &lease, histories).await;
+        dropped.and(all_known).map_err(|failure| {
             let reason = format!(
                 "[{index}] follows no more, but its retention leases on [{}] could not be removed: {}; they \
                  expire, or POST {}/_ccr/forget_follower there",
@@ -158,18 +162,22 @@ pub(super) async fn unfollow(call: Call) -> Result<Reply> {
     Ok(reply)
 }
 
-/// The histories of an index's shards that answer.
-async fn histories(node: &Node, state: &ClusterState, index: &str) -> Vec<(u32, String)> {
+/// The histories of an index's shards, by which the leader knows them. Fails where one does not answer.
+async fn histories(
+    node: &Node,
+    state: &ClusterState,
+    index: &str,
+) -> (Vec<(u32, String)>, Result<()>) {
     let places = primaries(state, &[index.to_owned()]);
-    let answers = on_shards(node, places, &ShardAction::History, PATIENCE).await;
-    let history = |answer| match answer {
-        Ok(ShardAnswer::History(uuid)) => Some(uuid),
-        _ => None,
-    };
-    answers
-        .into_iter()
-        .filter_map(|(place, answer)| Some((place.shard, history(answer)?)))
-        .collect()
+    let (mut known, mut all_known) = (Vec::new(), Ok(()));
+    for (place, answer) in on_shards(node, places, &ShardAction::History, PATIENCE).await {
+        match answer {
+            Ok(ShardAnswer::History(uuid)) => known.push((place.shard, uuid)),
+            Ok(_) => all_known = Err(unexpected()),
+            Err(failure) => all_known = Err(failure),
+        }
+    }
+    (known, all_known)
 }
 
 /// Changes how an index follows: the one that has the path's name in this state.

@@ -23,6 +23,7 @@ testbed::both_worlds!(
     a_lost_primary_of_the_leader_is_replaced,
     a_killed_follower_goes_on_where_it_was,
     paused_resumed_and_let_go,
+    a_lease_that_stays_is_told_where_a_shard_does_not_answer,
     one_that_is_let_go_beside_writes_has_the_same_on_every_copy,
     a_replica_that_comes_up_beside_writes_lacks_none,
     writes_that_do_not_wait_for_the_disk_are_known_in_the_end,
@@ -387,6 +388,23 @@ async fn paused_resumed_and_let_go(env: Env) {
     assert_eq!(count["count"], 301);
     let (status, _) = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
     assert_eq!(status, 404);
+    pair.stop().await;
+}
+
+async fn a_lease_that_stays_is_told_where_a_shard_does_not_answer(env: Env) {
+    let mut pair = pair(&env, 4, 50_000_000, 100).await;
+    pair.follow_with("b", 0, Value::Null).await;
+    pair.follower.kill_node(1).await;
+    eventually(&env, "one shard has no copy", async || {
+        pair.follower.must("GET", "/_cluster/health/b", Value::Null).await["status"] == "red"
+    })
+    .await;
+    pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
+    let (status, answer) = pair.follower.ask("POST", "/b/_ccr/unfollow", Value::Null).await;
+    let reason = answer["error"]["reason"].as_str().unwrap_or_default();
+    let is_told = reason.contains("follows no more, but its retention leases on [leader]");
+    assert!(status == 503 && is_told, "{status} {answer}");
+    assert_eq!(leases(&pair).await, 1);
     pair.stop().await;
 }
 
