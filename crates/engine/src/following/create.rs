@@ -5,6 +5,7 @@ use std::rc::Rc;
 use query::Mapping;
 use world::LocalFuture;
 
+use super::metadata_sync::fixed_settings;
 use super::service::FollowService;
 use super::source::Source;
 use crate::remote;
@@ -93,11 +94,13 @@ async fn create(
             ..Following::default()
         },
     };
+    let mut settings = fixed_settings(&of.settings);
+    settings.extend(request.settings.clone());
     let event = Event::CreateFollower {
         index: request.follower.clone(),
         leader,
         shards: of.shards,
-        settings: request.settings.clone(),
+        settings,
         mappings,
         aliases: of.aliases.clone(),
     };

@@ -1,8 +1,9 @@
 //! What a follower takes over from its leader's index beside operations: mappings, settings and aliases.
 //!
 //! A follower takes over every mapping, before it applies operations that may need it. Of the settings it takes over
-//! those that are about the index and not about the cluster, as OpenSearch's plugin does; settings that were given with
-//! `_ccr/follow` stay. Aliases are taken over as in the field: for reading alone.
+//! those that are about the index and not about the cluster, as OpenSearch's plugin does, and with those that cannot
+//! change later it is made; settings that were given with `_ccr/follow` stay. Aliases are taken over as in the field:
+//! for reading alone.
 
 use super::service::FollowService;
 use std::cell::Cell;
@@ -12,7 +13,7 @@ use std::rc::Rc;
 use policy::failures::{Action, Component, action};
 
 use crate::remote;
-use crate::settings::{SettingsMap, Update};
+use crate::settings::{self, SettingsMap, Update};
 use crate::shard::LocalShard;
 use crate::state::{Alias, AliasAction, Aliases, Event, Index};
 use crate::transport::{Failure, LeaderShard, RemoteIndex, Result, Versions};
@@ -146,11 +147,22 @@ fn alias_changes(index: &Index, have: &Aliases, leader: &Aliases) -> Vec<AliasAc
     gone.map(remove).chain(new.map(add)).collect()
 }
 
-/// The changes that give a follower its leader's settings, as far as it takes them over.
+/// Settings of a leader that its follower is made with, because they cannot change later.
+pub(super) fn fixed_settings(leader: &SettingsMap) -> Update {
+    let is_of_cluster = |name: &String| CLUSTER_SETTINGS.contains(&name.as_str());
+    let fixed = leader.iter().filter(|(name, _)| is_fixed(name) && !is_of_cluster(name));
+    fixed.map(|(name, value)| (name.clone(), Some(value.clone()))).collect()
+}
+
+fn is_fixed(name: &str) -> bool {
+    settings::find(name).is_some_and(|setting| !setting.dynamic)
+}
+
+/// The changes that give a follower its leader's settings, as far as it takes them over while it follows.
 fn changes(have: &SettingsMap, leader: &SettingsMap, own: &BTreeSet<String>) -> Update {
     let is_own = |name: &String| {
         let is_of_cluster = CLUSTER_SETTINGS.contains(&name.as_str());
-        is_of_cluster || name.starts_with(ROUTING_PREFIX) || own.contains(name)
+        is_of_cluster || is_fixed(name) || name.starts_with(ROUTING_PREFIX) || own.contains(name)
     };
     let is_taken_over = |name: &&String| !is_own(name);
     let names: BTreeSet<&String> = have.keys().chain(leader.keys()).filter(is_taken_over).collect();
@@ -177,6 +189,8 @@ mod tests {
             ("index.number_of_replicas", "2"),
             ("index.refresh_interval", "30s"),
             ("index.translog.sync_interval", "1s"),
+            ("index.number_of_shards", "2"),
+            ("index.codec", "best_compression"),
             ("index.routing.allocation.require._name", "of-the-leader"),
         ]);
         let own = BTreeSet::from(["index.translog.durability".to_owned()]);
@@ -186,5 +200,8 @@ mod tests {
             ("index.translog.sync_interval".to_owned(), Some("1s".to_owned())),
         ]);
         assert_eq!(changes(&have, &leader, &own), expected);
+        let made_with = Some("best_compression".to_owned());
+        let expected = Update::from([("index.codec".to_owned(), made_with)]);
+        assert_eq!(fixed_settings(&leader), expected, "it cannot change later");
     }
 }

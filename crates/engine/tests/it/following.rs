@@ -17,6 +17,7 @@ testbed::both_worlds!(
     writes_updates_and_deletes_arrive,
     the_fields_parameters_hold,
     mappings_and_settings_are_carried_over,
+    settings_that_cannot_change_are_those_of_the_leader,
     aliases_are_carried_over_but_for_one_that_an_index_here_has,
     a_cut_link_is_caught_up_after,
     a_lost_primary_of_the_follower_is_replaced,
@@ -216,6 +217,21 @@ async fn mappings_and_settings_are_carried_over(env: Env) {
     .await;
     let (status, refused) = pair.follower.ask("PUT", "/b/_mapping", mapping).await;
     assert_eq!(status, 403, "{refused}");
+    pair.stop().await;
+}
+
+async fn settings_that_cannot_change_are_those_of_the_leader(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 0).await;
+    let settings = json!({
+        "index.number_of_shards": 1, "index.number_of_replicas": 0,
+        "index.codec": "best_compression", "index.soft_deletes.enabled": true,
+    });
+    pair.leader.must("PUT", "/x", json!({ "settings": settings })).await;
+    pair.follower.follow("b", ("leader", "x"), 0, "1").await;
+    assert_eq!(pair.leader.index("x", 0, 20).await, 20);
+    eventually(&env, "it follows", async || pair.follower.counted("b").await["count"] == 20).await;
+    let shown = pair.follower.must("GET", "/b/_settings", Value::Null).await;
+    assert_eq!(shown["b"]["settings"]["index"]["codec"], "best_compression", "{shown}");
     pair.stop().await;
 }
 
