@@ -156,8 +156,9 @@ impl Ledger {
             let mut before: Option<(u64, u64)> = None;
             // Versions of a document restart at 1 once its tombstone is gone. A delete without an answer may happen at
             // any time, and a delete that was sent twice finds nothing the second time: after either, versions may
-            // restart.
+            // restart. After the first nobody knows whether the document is there, either.
             let mut may_begin_anew = false;
+            let mut is_there = false;
             for write in &document.writes {
                 let deletes = write.action == Action::Delete && write.fate != Fate::Rejected;
                 let Fate::Acknowledged { seq_no, version } = write.fate else {
@@ -181,6 +182,14 @@ impl Ledger {
                     );
                     found.push(violation(Rule::AcknowledgedInOrder, text));
                 }
+                let creates = matches!(write.action, Action::Create { .. });
+                if creates && is_there && !may_begin_anew {
+                    let text = format!(
+                        "[{id}] was created as operation {seq_no}, though it was there; its writes: {document}"
+                    );
+                    found.push(violation(Rule::CreatedWhereNoneIs, text));
+                }
+                is_there = !deletes;
                 before = Some((seq_no, if deletes { 0 } else { version }));
             }
         }
@@ -481,6 +490,19 @@ mod tests {
         assert_eq!(rules(&ledger(&late), &[]), []);
         let back = [late[0], late[1], ("a", index(2), ACK(3, 2))];
         assert_eq!(rules(&ledger(&back), &[]), [Rule::AcknowledgedInOrder]);
+    }
+
+    #[test]
+    fn what_is_there_is_not_created() {
+        let create = |content| Action::Create { content };
+        let twice = [("a", index(1), ACK(4, 1)), ("a", create(2), ACK(6, 2))];
+        assert_eq!(rules(&ledger(&twice), &[]), [Rule::CreatedWhereNoneIs]);
+        let deleted = [twice[0], ("a", Action::Delete, ACK(5, 2)), ("a", create(2), ACK(6, 3))];
+        assert_eq!(rules(&ledger(&deleted), &[]), []);
+        let perhaps = [twice[0], ("a", Action::Delete, Fate::Unknown), twice[1]];
+        assert_eq!(rules(&ledger(&perhaps), &[]), []);
+        let refused = [twice[0], ("a", create(2), Fate::Rejected), ("a", index(3), ACK(6, 2))];
+        assert_eq!(rules(&ledger(&refused), &[]), []);
     }
 
     #[test]

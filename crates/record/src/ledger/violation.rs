@@ -10,6 +10,8 @@ pub enum Rule {
     /// A write that began after another write to the document was acknowledged has a higher sequence number, and a
     /// higher version unless the document was deleted meanwhile.
     AcknowledgedInOrder,
+    /// A document that is there is not created.
+    CreatedWhereNoneIs,
     /// A copy holds the last acknowledged write of a document, or a newer one that got no answer.
     AcknowledgedIsThere,
     /// A document that was deleted stays deleted.
