@@ -72,7 +72,7 @@ impl MetadataSync {
             remote::ask_index(service.remotes.clone(), alias.to_owned(), leader.index.clone())
                 .await?;
         if asked.uuid == leader.index_uuid {
-            take_over(service, follower, &asked).await?;
+            take_over(service, follower, &asked).await.map_err(of_manager)?;
         }
         let have = Versions {
             mappings: asked.mapping_version,
@@ -115,22 +115,26 @@ async fn change_aliases(service: &Rc<FollowService>, actions: Vec<AliasAction>) 
     }
     let submit = |actions| service.core.submit(Event::ChangeAliases { actions });
     let all = submit(actions.clone()).await;
-    if !is_refused(&all) {
+    if !all.as_ref().is_err_and(is_refused) {
         return all;
     }
     for one in actions {
-        let done = submit(vec![one]).await;
-        if !is_refused(&done) {
-            done?;
-        }
+        submit(vec![one]).await.or_else(|failure| match is_refused(&failure) {
+            true => Ok(()),
+            false => Err(failure),
+        })?;
     }
     Ok(())
 }
 
-/// Whether the manager refused it for good. Where it is not there, or cannot store it, the read is tried again.
-fn is_refused(done: &Result<()>) -> bool {
-    let kind = done.as_ref().err().map(Failure::error_kind);
-    kind.is_some_and(|kind| action(Component::ManagerEvent, kind) == Action::GiveUp)
+/// Whether the manager refused a change for good.
+fn is_refused(failure: &Failure) -> bool {
+    action(Component::ManagerEvent, failure.error_kind()) == Action::GiveUp
+}
+
+/// Where the manager is not there, or cannot store a change, the read is tried again, whatever is wrong with it.
+fn of_manager(failure: Failure) -> Failure {
+    if is_refused(&failure) { failure } else { Failure { status: 503, ..failure } }
 }
 
 /// The changes that give a follower its leader's aliases, for reading alone.

@@ -9,7 +9,7 @@ use crate::common::{Cluster, eventually};
 use engine::following::FollowRequest;
 use engine::settings::{FollowParameters, Update};
 use engine::state::Event;
-use engine::transport::{RemoteIndex, Request, Response};
+use engine::transport::{Failure, RemoteIndex, Request, Response};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -31,6 +31,7 @@ testbed::both_worlds!(
     one_whose_client_goes_away_follows_what_its_leader_says,
     one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open;
     simulated: an_alias_that_the_manager_did_not_hear_of_comes_later,
+    a_manager_that_cannot_store_a_change_is_no_end_of_following,
 );
 
 impl Pair {
@@ -252,9 +253,10 @@ async fn aliases_are_carried_over_but_for_one_that_an_index_here_has(env: Env) {
     pair.stop().await;
 }
 
-async fn an_alias_that_the_manager_did_not_hear_of_comes_later(env: Env) {
-    let leader = Cluster::with(&env, "leader", 1, ("a", 1, 0)).await;
-    let (manager, follower) = cluster_behind(&env, "follower", 2, 0).await;
+/// A leader with an index `a`, and a follower `b` whose primary reaches its manager through somebody in between.
+async fn follower_behind(env: &Env) -> (Cluster, Between, Cluster) {
+    let leader = Cluster::with(env, "leader", 1, ("a", 1, 0)).await;
+    let (manager, follower) = cluster_behind(env, "follower", 2, 0).await;
     let seeds = [leader.any().transport_address()];
     let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
     follower.must("PUT", "/_cluster/settings", settings).await;
@@ -266,6 +268,27 @@ async fn an_alias_that_the_manager_did_not_hear_of_comes_later(env: Env) {
         },
     });
     follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=1", body).await;
+    (leader, manager, follower)
+}
+
+async fn a_manager_that_cannot_store_a_change_is_no_end_of_following(env: Env) {
+    let (leader, manager, follower) = follower_behind(&env).await;
+    manager.change(|request, answer| match request {
+        Request::Submit(event) if matches!(**event, Event::PutIndexSettings { .. }) => {
+            Err(Failure::new(500, "process_cluster_event_exception", "its disk fails"))
+        }
+        _ => answer,
+    });
+    let settings = json!({ "index.max_result_window": 20_000 });
+    leader.must("PUT", "/a/_settings", settings).await;
+    assert_eq!(leader.index("a", 0, 10).await, 10);
+    eventually(&env, "it follows", async || follower.counted("b").await["count"] == 10).await;
+    follower.stop().await;
+    leader.stop().await;
+}
+
+async fn an_alias_that_the_manager_did_not_hear_of_comes_later(env: Env) {
+    let (leader, manager, follower) = follower_behind(&env).await;
     manager.hold(|request| {
         matches!(request, Request::Submit(event) if matches!(**event, Event::ChangeAliases { .. }))
     });
