@@ -194,6 +194,7 @@ fn nothing_is_lost() {
     );
     fail(&failed, Case::in_turn);
     assert!(sum.acknowledged > 20 * ran, "hardly anything was written");
+    assert!(sum.searched > 0 || ran < RUNS, "no search was held against the ledger");
     let is_written = sum.acknowledged_unfollowed > 0 || ran < RUNS;
     assert!(is_written, "nothing was written to a follower that follows no more");
     let missing: Vec<_> = Kind::pairs().into_iter().filter(|pair| !pairs.contains(pair)).collect();
