@@ -213,6 +213,25 @@ fn a_window_that_is_lost_whole_is_sent_again_after_a_timeout() {
     });
 }
 
+/// It waited at the cut for longer than its timeout, and is lost once the link is healed.
+#[test]
+fn what_is_lost_long_after_it_was_sent_is_sent_again() {
+    run(1, async |env| {
+        let (address, _server) = server(&env, "server").await;
+        let half = Tcp { loss: 0.5, ..Tcp::default() };
+        for _ in 0..20 {
+            let config = line(100, None, Some(half.clone()));
+            let (link, mut connection) = through(&env, &address, config).await;
+            link.cut();
+            connection.sender.send(ask(0, 100)).await.unwrap();
+            env.sleep(Duration::from_secs(10)).await;
+            link.heal();
+            let answer = env.timeout(Duration::from_secs(3600), connection.receiver.recv()).await;
+            assert!(answer.expect("it comes in the end").unwrap().is_some());
+        }
+    });
+}
+
 #[test]
 fn a_large_message_within_a_site_costs_few_events_and_a_small_one_does_not_wait_for_it() {
     let ((took, ping), trace) = run_traced(1, async |env| {
