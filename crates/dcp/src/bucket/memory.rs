@@ -125,3 +125,27 @@ impl Bucket {
         self.count(|stats| stats.ejected_bytes += freed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::super::{BucketSettings, Condition};
+    use super::*;
+    use crate::codec::Write;
+
+    #[test]
+    fn a_key_does_not_hold_its_value_in_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        world::real_world::run(7, async |env| {
+            let settings = BucketSettings::new("example", 1, 64 << 20);
+            let bucket = Bucket::open(&env, settings, dir.path()).await.unwrap();
+            let (key, value) = (Bytes::from_static(b"key"), Bytes::from_static(b"value"));
+            let write = Write { flags: 0, expiry: 0, key, value };
+            bucket.write(0, write, 0, 0, Condition::Always).unwrap();
+            let alone = bucket.with(0, |v| v.table.get(b"key").unwrap().item.value.is_unique());
+            assert_eq!(alone, Some(true), "else nothing is free once it is ejected");
+            bucket.close().await.unwrap();
+        });
+    }
+}

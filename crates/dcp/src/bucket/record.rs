@@ -144,12 +144,9 @@ fn decode_item(kind: u8, mut rest: &[u8]) -> Option<DiskRecord> {
     let (flags, time_s) = (rest.try_get_u32_le().ok()?, rest.try_get_u32_le().ok()?);
     let datatype = rest.try_get_u8().ok()?;
     let key_bytes = usize::from(rest.try_get_u16_le().ok()?);
-    if key_bytes > rest.len() {
-        return None;
-    }
-    // One allocation for both.
-    let mut value = Bytes::copy_from_slice(rest);
-    let key = value.split_to(key_bytes);
+    // Each by itself: the key stays where the value is not kept in memory.
+    let (key, value) = rest.split_at_checked(key_bytes)?;
+    let (key, value) = (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
     let item = ItemData { kind, key, value, by_seqno, rev_seqno, cas, flags, time_s, datatype };
     Some(DiskRecord::Item { vb, item: item.into(), completes_snapshot })
 }
@@ -216,6 +213,20 @@ mod tests {
             }
             assert_eq!(DiskRecord::decode(&buffer), Some(record));
         }
+    }
+
+    #[test]
+    fn a_key_that_is_read_does_not_hold_its_value_in_memory() {
+        let mut payload = vec![MUTATION, 7, 0];
+        [5u64, 1, 9].iter().for_each(|number| payload.extend(number.to_le_bytes()));
+        payload.extend([0; 9]);
+        payload.extend([3, 0]);
+        payload.extend(b"keyvalue");
+        let Some(DiskRecord::Item { item, .. }) = DiskRecord::decode(&payload) else {
+            panic!("a mutation")
+        };
+        assert_eq!((&item.key[..], &item.value[..]), (&b"key"[..], &b"value"[..]));
+        assert!(item.key.is_unique() && item.value.is_unique());
     }
 
     #[test]
