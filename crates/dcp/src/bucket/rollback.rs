@@ -1,20 +1,20 @@
 //! Rolling a replica back.
 
-use std::sync::Arc;
-
 use tokio::sync::oneshot;
 use world::LocalFuture;
 
 use super::Bucket;
 use super::item::{Item, ItemData};
 use super::record::DiskRecord;
-use super::seqno_index::Entry;
+use super::seqno_index::{Entry, fitting};
 use super::streams::takes_streams;
 use crate::codec::Status;
 use crate::{Error, Result, planted};
 
 /// Versions that are read at once.
 const ITEMS_AT_ONCE: usize = 1024;
+/// And about how many bytes: of large documents fewer are.
+const BYTES_AT_ONCE: u64 = 16 << 20;
 
 impl Bucket {
     /// Rolls a replica back to `seqno`, or to the last sequence number before it at which the disk has all of the
@@ -76,7 +76,7 @@ impl Bucket {
         }
         let back_items = back_items.into_iter().map(|item| {
             let seqno = item.by_seqno;
-            (Item::new(item.without_value(), &self.0.used), seqno)
+            (Item::new(item, &self.0.used), seqno)
         });
         let back_items: Vec<_> = back_items.collect();
         let stays = self.0.env.is_planted(planted::ROLLED_BACK_DOCUMENTS_STAY);
@@ -93,29 +93,33 @@ impl Bucket {
     }
 
     /// Writes that a vbucket is rolled back; answers the versions that go, and those that are the newest of their
-    /// document again.
+    /// document again, all without their values.
     async fn write_rollback(
         &self,
         vb: u16,
         to: u64,
         gone: &[Entry],
         back: &[Entry],
-    ) -> Result<(Vec<Arc<ItemData>>, Vec<Arc<ItemData>>)> {
+    ) -> Result<(Vec<ItemData>, Vec<ItemData>)> {
         let items = (self.read_items(gone).await?, self.read_items(back).await?);
         self.0.log.append(vec![DiskRecord::Rollback(vb, to)]).await?;
         self.0.log.sync().await?;
         Ok(items)
     }
 
-    async fn read_items(&self, entries: &[Entry]) -> Result<Vec<Arc<ItemData>>> {
-        let mut items = Vec::new();
-        for part in entries.chunks(ITEMS_AT_ONCE) {
+    /// Their values are not kept: a vbucket may have more than there is memory.
+    async fn read_items(&self, mut entries: &[Entry]) -> Result<Vec<ItemData>> {
+        let mut items = Vec::with_capacity(entries.len());
+        while !entries.is_empty() {
+            let at_once = &entries[..entries.len().min(ITEMS_AT_ONCE)];
+            let (part, rest) = entries.split_at(fitting(at_once, BYTES_AT_ONCE));
             let places = part.iter().map(|entry| entry.location).collect();
             for record in self.0.log.read(places).await? {
                 if let DiskRecord::Item { item, .. } = record {
-                    items.push(item);
+                    items.push(item.without_value());
                 }
             }
+            entries = rest;
         }
         Ok(items)
     }

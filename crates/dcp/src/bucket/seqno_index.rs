@@ -20,6 +20,17 @@ pub(super) struct Entry {
     pub location: Location,
 }
 
+/// How many of the first entries have about so many bytes together, more than none: at least one, where there is any.
+pub(super) fn fitting(entries: &[Entry], bytes_about: u64) -> usize {
+    let mut bytes = 0;
+    let fits = entries.iter().take_while(|entry| {
+        let before = bytes;
+        bytes += u64::from(entry.location.bytes);
+        before < bytes_about
+    });
+    fits.count()
+}
+
 /// Versions on disk, ascending.
 #[derive(Debug, Default)]
 pub(super) struct SeqnoIndex {
@@ -148,5 +159,36 @@ impl SeqnoIndex {
     /// The least sequence number that a rollback can reach.
     pub(crate) fn rollback_floor_seqno(&self) -> u64 {
         self.rollback_floor_seqno
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use store::RecordLog;
+
+    use super::super::record::DiskRecord;
+    use super::*;
+
+    #[test]
+    fn those_fit_that_begin_before_the_bound() {
+        world::virtual_world::run(7, async |env| {
+            let opened = RecordLog::<DiskRecord>::open(&env, Path::new("/data"), |_, _| {}).await;
+            let (log, _) = opened.unwrap();
+            let locations = log.append(vec![DiskRecord::Closed; 5]).await.unwrap();
+            let each = u64::from(locations[0].bytes);
+            let entry = |location| Entry {
+                seqno: 1,
+                superseded_by: 0,
+                completes_snapshot: false,
+                location,
+            };
+            let entries: Vec<Entry> = locations.into_iter().map(entry).collect();
+            for (bytes, fits) in [(1, 1), (each, 1), (each + 1, 2), (u64::MAX, 5)] {
+                assert_eq!(fitting(&entries, bytes), fits, "{bytes}");
+            }
+            assert_eq!(fitting(&[], 1), 0);
+        });
     }
 }

@@ -10,6 +10,7 @@ use super::Bucket;
 use super::checkpoint::{CursorId, Take};
 use super::item::{Item, ItemData};
 use super::record::DiskRecord;
+use super::seqno_index::fitting;
 use super::vbucket::Vbucket;
 use crate::codec::{FailoverEntry, Marker, Status, VbucketState};
 use crate::policy::{FailoverTable, OutOfOrder, StartDecision, StreamStart};
@@ -121,13 +122,7 @@ impl Bucket {
     pub async fn backfill(&self, vb: u16, from: u64, to: u64) -> Result<BackfillPart> {
         let view = self.with(vb, |vbucket| vbucket.index.view(from, to, BACKFILL_ITEMS));
         let mut view = view.unwrap_or_default();
-        let mut bytes = 0;
-        let fits = view.iter().take_while(|entry| {
-            let before = bytes;
-            bytes += u64::from(entry.location.bytes);
-            before < BACKFILL_BYTES
-        });
-        let (count, all) = (fits.count(), view.len());
+        let (count, all) = (fitting(&view, BACKFILL_BYTES), view.len());
         view.truncate(count);
         let whole = count == all && all < BACKFILL_ITEMS;
         let read_to = match view.last() {

@@ -1,7 +1,6 @@
 //! One vbucket: its state, its documents, its history in memory and on disk.
 
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 
 use tokio::sync::Notify;
 
@@ -157,7 +156,7 @@ impl Vbucket {
 
     /// Rolls back to `seqno`: `gone` are the versions after it, `back` those that are the newest of their document
     /// again.
-    pub fn roll_back(&mut self, seqno: u64, gone: &[Arc<ItemData>], back: Vec<(Rc<Item>, u64)>) {
+    pub fn roll_back(&mut self, seqno: u64, gone: &[ItemData], back: Vec<(Rc<Item>, u64)>) {
         for item in gone {
             self.table.remove(&item.key);
         }
