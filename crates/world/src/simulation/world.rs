@@ -108,7 +108,10 @@ impl World {
         self.executor.clear();
         self.events.clear();
         self.listening.borrow_mut().clear();
-        self.links.borrow_mut().clear();
+        for link in self.links.take() {
+            link.out.forget_stalled();
+            link.back.forget_stalled();
+        }
         self.shared.borrow_mut().clear();
         let hosts = std::mem::take(&mut *self.hosts.borrow_mut());
         drop(hosts);

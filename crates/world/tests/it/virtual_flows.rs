@@ -1,6 +1,7 @@
 //! Connections of the virtual world against what can be worked out by hand.
 
 use std::io;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -230,6 +231,19 @@ fn what_is_lost_long_after_it_was_sent_is_sent_again() {
             assert!(answer.expect("it comes in the end").unwrap().is_some());
         }
     });
+}
+
+#[test]
+fn a_run_that_ends_while_a_link_is_cut_leaves_nothing_in_memory() {
+    let on_disk = run(1, async |env| {
+        let (address, _server) = server(&env, "server").await;
+        let (link, connection) = through(&env, &address, line(100, None, None)).await;
+        link.cut();
+        connection.sender.send(ask(0, 100)).await.unwrap();
+        env.sleep(Duration::from_secs(1)).await;
+        Rc::downgrade(&env.virtual_disk().unwrap().get::<u64>("a value"))
+    });
+    assert!(on_disk.upgrade().is_none());
 }
 
 #[test]

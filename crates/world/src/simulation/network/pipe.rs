@@ -214,6 +214,11 @@ impl Pipe {
         arriving.iter().filter(|piece| piece.until > at).map(|piece| piece.left(at)).sum()
     }
 
+    /// Drops what stalled: it holds its flow, and that this pipe.
+    pub(in crate::simulation) fn forget_stalled(&self) {
+        drop(self.stalled.take());
+    }
+
     /// The cut is healed: what stalled continues, in the order in which it arrived.
     pub(in crate::simulation) fn healed(&self) {
         for go_on in self.stalled.take() {
