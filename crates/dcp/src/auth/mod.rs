@@ -10,7 +10,7 @@ use std::fmt;
 
 use ring::{hmac, pbkdf2};
 
-pub(crate) use nonce::nonce;
+pub(crate) use nonce::{fresh_u64, nonce};
 pub(crate) use scram::escaped;
 pub use scram::{ScramClient, ScramServer, salted};
 

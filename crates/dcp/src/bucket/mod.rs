@@ -48,6 +48,7 @@ pub use item::{Item, ItemData, ItemKind};
 pub use settings::{BucketSettings, MAX_VBUCKETS};
 pub use streams::{BackfillGuard, BackfillPart, StreamOpen};
 
+use crate::auth::fresh_u64;
 use crate::codec::{FailoverEntry, Status, VbucketState};
 use crate::idle::{IdleTime, UnderWay};
 use files::LogFiles;
@@ -233,7 +234,7 @@ impl Bucket {
 
     fn fresh_uuid(&self) -> u64 {
         // Servers use 48 bits, and some clients read the number from JSON.
-        (self.0.env.random_u64() & 0xffff_ffff_ffff).max(1)
+        (fresh_u64(&self.0.env) & 0xffff_ffff_ffff).max(1)
     }
 
     /// The failover log, newest first; none if the vbucket is not here.

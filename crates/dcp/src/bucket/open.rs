@@ -13,6 +13,7 @@ use super::replay::Replay;
 use super::settings::BucketSettings;
 use super::{Bucket, Inner, flusher};
 use crate::Result;
+use crate::auth::fresh_u64;
 
 impl Bucket {
     /// Opens a bucket in a directory, which is made if it is missing. A new bucket has all its vbuckets active; an
@@ -30,14 +31,14 @@ impl Bucket {
                 RecordLog::open(env, dir, |location, record| replay.record(location, record)).await;
             let (log, _) = opened?;
             let used = Rc::<Cell<u64>>::default();
-            let fresh = || env.random_u64();
+            let fresh = || fresh_u64(env);
             let (vbuckets, files) = replay.finish(&settings, &used, fresh)?;
             let dirty = vbuckets.iter().enumerate().filter(|(_, v)| v.is_some());
             let dirty = dirty.map(|(vb, _)| vb as u16).collect();
             let inner = Inner {
                 env: env.clone(),
                 settings,
-                uuid: env.random_u64(),
+                uuid: fresh_u64(env),
                 log,
                 vbuckets: RefCell::new(vbuckets),
                 used,
@@ -84,5 +85,27 @@ impl Bucket {
             self.0.log.append(vec![DiskRecord::Closed]).await?;
             Ok(self.0.log.sync().await?)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_after_a_crash_has_an_id_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        // A process begins with the same seed each time; it never closes the bucket.
+        let open = || {
+            world::real_world::run(7, async |env| {
+                let settings = BucketSettings::new("example", 1, 64 << 20);
+                let bucket = Bucket::open(&env, settings, dir.path()).await.unwrap();
+                bucket.failover_log(0).unwrap()
+            })
+        };
+        let (before, after) = (open(), open());
+        assert_eq!((before.len(), after.len()), (1, 2));
+        assert_eq!(after[1].uuid, before[0].uuid);
+        assert_ne!(after[0].uuid, before[0].uuid);
     }
 }
