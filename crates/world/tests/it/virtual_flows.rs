@@ -271,6 +271,20 @@ fn a_large_message_within_a_site_costs_few_events_and_a_small_one_does_not_wait_
 }
 
 #[test]
+fn a_message_does_not_come_before_all_of_it_has_passed_the_card() {
+    run(1, async |env| {
+        let (address, _server) = server(&env, "server").await;
+        let slow = Host { card_bytes_per_s: 10_000_000, ..Host::default() };
+        env.host("server").set_host_model(slow);
+        let mut connection = env.connect::<Sized>(&address).await.unwrap();
+        // Three pieces of a mebibyte, and a small one with its end.
+        let bytes = (3 << 20) + 1000;
+        let took = round(&env, &mut connection, bytes).await;
+        assert!(took.as_secs_f64() > bytes as f64 / 1e7, "{took:?}");
+    });
+}
+
+#[test]
 fn two_connections_share_a_card() {
     run(1, async |env| {
         let (address, _server) = server(&env, "server").await;

@@ -52,6 +52,8 @@ pub(in crate::simulation) struct Flow {
     pub(in crate::simulation) to: Rc<HostState>,
     pub(in crate::simulation) ends: Ends,
     path: Vec<Rc<Pipe>>,
+    /// When the last piece began to leave each pipe.
+    left: Vec<Cell<Time>>,
     link: Option<Rc<LinkState>>,
     tcp: Option<RefCell<TcpWindow>>,
     outgoing: RefCell<Outgoing>,
@@ -134,6 +136,7 @@ impl Flow {
             from: from.clone(),
             to: to.clone(),
             ends,
+            left: vec![Cell::default(); path.len()],
             path,
             link,
             tcp: tcp.map(|tcp| RefCell::new(TcpWindow::new(tcp))),

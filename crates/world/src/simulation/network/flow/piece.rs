@@ -20,16 +20,19 @@ impl Flow {
             return;
         }
         let passed = pipe.pass(events.now(), piece.spread, piece.range.bytes);
+        // A small piece goes ahead of what others send, not of what its own connection sent before.
+        let head = passed.head.max(self.left[piece.hop].get());
+        self.left[piece.hop].set(head);
         piece.hop += 1;
         piece.spread = passed.spread;
         let goes_on =
-            passed.lost_bytes == 0 || self.lose(events, &mut piece, passed.lost_bytes, passed.head);
+            passed.lost_bytes == 0 || self.lose(events, &mut piece, passed.lost_bytes, head);
         if goes_on && piece.hop < self.path.len() {
-            events.add(passed.head, NetworkEvent::Piece(self.clone(), piece));
+            events.add(head, NetworkEvent::Piece(self.clone(), piece));
             return;
         }
         if goes_on {
-            self.reach(events, &piece, passed.head);
+            self.reach(events, &piece, head);
         }
         self.from.spare_pieces.borrow_mut().push(piece);
     }

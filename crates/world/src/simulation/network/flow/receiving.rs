@@ -30,13 +30,11 @@ impl Flow {
         self.acknowledge(events, ack);
         let mut incoming = self.incoming.borrow_mut();
         let Range { from, bytes, end } = piece.range;
-        incoming.reached += bytes;
         if piece.retransmit {
             incoming.fill_gap(from, from + bytes);
         }
         if let Some(end) = end {
-            let in_turn = incoming.gaps.is_empty() && incoming.behind_gap.is_empty();
-            if in_turn && !incoming.is_early(end, from + bytes) {
+            if incoming.gaps.is_empty() && incoming.behind_gap.is_empty() {
                 events.add(tail, NetworkEvent::Delivered(self.clone(), bytes, MessageEnd(end)));
                 return;
             }

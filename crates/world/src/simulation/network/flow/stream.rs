@@ -86,12 +86,9 @@ pub(super) struct Outgoing {
 #[derive(Default)]
 pub(super) struct Incoming {
     pub(super) last_arrival: Time,
-    /// How many bytes have arrived, in whatever order.
-    pub(super) reached: u64,
     /// Ranges that were lost and have not arrived again, in order.
     pub(super) gaps: Vec<(u64, u64)>,
-    /// Ends of messages behind a gap, and that of the connection where it is early, by their position, with the bytes
-    /// that they hold of the window.
+    /// Ends of messages behind a gap, by their position, with the bytes that they hold of the window.
     pub(super) behind_gap: BTreeMap<u64, (End, u64)>,
     /// Messages that have arrived whole, with the bytes that they hold of the window.
     pub(super) receiving: VecDeque<(End, u64)>,
@@ -114,19 +111,10 @@ impl Incoming {
         }
     }
 
-    /// Whether the end of the connection has come, at this position, before all that was sent: cards let small pieces
-    /// go ahead of large ones.
-    pub(super) fn is_early(&self, end: End, position: u64) -> bool {
-        end.fin && self.reached < position
-    }
-
     /// The next message behind a gap that has arrived whole, with all before it.
     pub(super) fn next_whole(&mut self) -> Option<(End, u64)> {
-        let (position, (end, _)) = self.behind_gap.first_key_value()?;
-        let gap = self.gaps.iter().any(|(from, _)| from < position);
-        if gap || self.is_early(*end, *position) {
-            return None;
-        }
-        self.behind_gap.pop_first().map(|(_, whole)| whole)
+        let first = self.behind_gap.first_entry()?;
+        let blocked = self.gaps.iter().any(|(from, _)| from < first.key());
+        (!blocked).then(|| first.remove())
     }
 }
