@@ -51,7 +51,7 @@ ignore_z_value on_script_error: use geo_point with latitudes and longitudes in t
 locale: dates are read in English, as in the root locale
 dynamic_date_formats numeric_detection runtime: name the fields in "properties"; others are mapped by their first value
 _size: put the value into a field of its own
-time_series_dimension time_series_metric: map it as long or double
+time_series_dimension time_series_metric: leave it out, and index.mode: there are no indices of time series
 "#;
 
 /// Options of `highlight`.

@@ -315,6 +315,10 @@ mod tests {
         let typed = json!({"_doc": {"dynamic": "strict", "properties": {"a": {"type": "date"}}}});
         assert!(said(typed).contains("[_doc] is a type of mappings"));
         assert!(said(json!({"_doc": {"a": 1}})).contains("unknown parameter \"_doc\""));
+        let dimension = json!({"type": "keyword", "time_series_dimension": true});
+        assert!(
+            said(json!({"properties": {"a": dimension}})).contains("leave it out, and index.mode")
+        );
     }
 
     #[test]
