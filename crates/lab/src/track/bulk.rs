@@ -171,14 +171,20 @@ fn target(context: &Context<'_>, set: &DocumentSet) -> Result<String, Why> {
         _ if set.has_actions => Ok(String::new()),
         (Some(index), _) => Ok(index.clone()),
         (None, [only]) => Ok(only.name.clone()),
-        (None, several) => Err((
-            "corpora".to_owned(),
-            format!(
-                "{} has no target-index, and the track has {} indices",
-                set.file,
-                several.len()
-            ),
-        )),
+        (None, several) => {
+            let lacks = || {
+                format!(
+                    "{} has no target-index, and the track has {} indices",
+                    set.file,
+                    several.len()
+                )
+            };
+            let why = set.refused.as_ref();
+            Err((
+                "corpora".to_owned(),
+                why.map_or_else(lacks, |why| format!("{}: {why}", set.file)),
+            ))
+        }
     }
 }
 

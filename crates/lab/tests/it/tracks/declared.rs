@@ -64,6 +64,23 @@ fn an_operation_without_a_type_and_a_schedule_without_tasks_are_told_as_that() {
 }
 
 #[test]
+fn documents_for_a_data_stream_are_told_as_such_also_where_the_track_has_no_index() {
+    let set =
+        |target: &str| format!("{{ \"source-file\": \"d.json\", \"document-count\": 1{target} }}");
+    let opened = |target: &str| {
+        let text = format!(
+            "{{ \"corpora\": [ {{ \"name\": \"c\", \"documents\": [ {} ] }} ],\n\
+             \"schedule\": [ {{ \"operation\": {{ \"operation-type\": \"bulk\", \"bulk-size\": 1 }} }} ] }}",
+            set(target)
+        );
+        opened_beside(&[], &text, &embedded())
+    };
+    let to_a_stream = opened(", \"target-data-stream\": \"logs\"");
+    says(to_a_stream, &["track.json:2:", "d.json: documents are not sent to data streams"]);
+    says(opened(""), &["track.json:2:", "d.json has no target-index"]);
+}
+
+#[test]
 fn assertions_are_said_to_be_left_unchecked() {
     let asserts = r#"{ "operation-type": "search", "body": {},
         "assertions": [ { "property": "hits", "condition": ">", "value": 0 } ] }"#;
