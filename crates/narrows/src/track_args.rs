@@ -27,7 +27,8 @@ pub(crate) struct TrackArgs {
     /// Not these tasks.
     #[arg(long, value_name = "TASKS", value_delimiter = ',', value_parser = trimmed)]
     exclude_tasks: Vec<String>,
-    /// Run each task once for each client, with a thousand documents of each file, to see whether the track works.
+    /// Run each task once for each client, or for ten seconds at most where it goes by the time, with a thousand
+    /// documents of each file, to see whether the track works.
     #[arg(long)]
     test_mode: bool,
     /// Run the rest of the challenge where some of its operations are refused.

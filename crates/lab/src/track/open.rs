@@ -109,7 +109,8 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
     }
     if options.test_mode {
         context.change(
-            "Test mode: every task once for each client, with a thousand documents of each file; the figures say nothing."
+            "Test mode: every task once for each client, those that go by the time for ten seconds at most, with a \
+             thousand documents of each file; the figures say nothing."
                 .to_owned(),
         );
     }

@@ -276,7 +276,7 @@ fn scheduled(
     let ends_with_documents = known.bulk_documents.is_some();
     let test_mode = context.options.test_mode;
     let per_client =
-        |count: u64| Extent::Requests(if test_mode { clients.min(count) } else { count * clients });
+        |count: u64| Extent::Requests(if test_mode { clients } else { count * clients });
     let warm_up = match (warm_up_time, warm_up) {
         (Some(time), _) => Extent::Time(if test_mode { Duration::ZERO } else { time }),
         (None, Some(count)) if count > 0 => per_client(count),

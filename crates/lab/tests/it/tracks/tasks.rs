@@ -1,7 +1,9 @@
 //! What comes of a track's tasks in virtual time, where every moment is exact.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use lab::load::Extent;
 use lab::track::TrackOptions;
 use lab::{Error, Options, Place};
 use record::{Line, LoadFigures, RunDir, Status};
@@ -228,6 +230,21 @@ fn nobody_waits_for_a_client_whose_next_start_is_an_hour_away() {
     ));
     assert_eq!((load(&run, "rare").requests, load(&run, "short").requests), (1, 50));
     assert!(last_ms(&run) < 60_000.0, "{}", last_ms(&run));
+}
+
+#[test]
+fn in_test_mode_each_client_sends_one_request_unless_its_task_goes_by_the_time() {
+    let of =
+        |more: &str| format!(r#"{{ "name": "x", "operation": {HEALTH}, "clients": 4, {more} }}"#);
+    let options = TrackOptions { test_mode: true, ..embedded() };
+    let measured = |more: &str| {
+        let track = opened(&of(more), &options).unwrap();
+        assert!(track.changes.concat().contains("for ten seconds at most"), "{:?}", track.changes);
+        track.elements[0].tasks[0].measured
+    };
+    assert_eq!(measured("\"iterations\": 1"), Extent::Requests(4));
+    assert_eq!(measured("\"iterations\": 50"), Extent::Requests(4));
+    assert_eq!(measured("\"time-period\": 3600"), Extent::Time(Duration::from_secs(10)));
 }
 
 #[test]
