@@ -87,6 +87,9 @@ pub struct LoadFigures {
     pub requests: u64,
     /// Failed requests by kind of error: `429 es_rejected_execution_exception`, `timeout`.
     pub errors: BTreeMap<String, u64>,
+    /// The beginning of the first reason of each kind of error, as far as answers gave one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<String, String>,
     /// Bytes of bodies that were received.
     pub answer_bytes: u64,
     /// Documents that bulk requests indexed; 0 for other operations.

@@ -165,7 +165,13 @@ pub(crate) fn remarks(laps: &[LoadFigures]) -> Vec<(Option<Paint>, String)> {
         parts.join(", ")
     };
     if !errors.is_empty() {
-        said.push((Some(Paint::Warning), format!("Errors: {}.", list(&errors))));
+        let told = errors.iter().map(|(kind, count)| {
+            let reason = laps.iter().find_map(|lap| lap.reasons.get(*kind));
+            let reason = reason.map_or_else(String::new, |text| format!(" ({})", plain(text)));
+            format!("{} {}{reason}", plain(kind), show_count(*count))
+        });
+        let told: Vec<String> = told.collect();
+        said.push((Some(Paint::Warning), format!("Errors: {}.", told.join(", "))));
     }
     if hosts.len() > 1 {
         said.push((None, format!("Requests by host: {}.", list(&hosts))));
@@ -218,7 +224,10 @@ mod tests {
     #[test]
     fn counts_are_written_as_everywhere() {
         let errors = [("404".to_owned(), 82_516)].into();
-        let said = remarks(&[LoadFigures { errors, ..LoadFigures::default() }]);
-        assert_eq!(said[0].1, "Errors: 404 82\u{202f}516.");
+        let lap = LoadFigures { errors, ..LoadFigures::default() };
+        assert_eq!(remarks(std::slice::from_ref(&lap))[0].1, "Errors: 404 82\u{202f}516.");
+        let reasons = [("404".to_owned(), "no such index [a]".to_owned())].into();
+        let said = remarks(&[LoadFigures { reasons, ..lap }]);
+        assert_eq!(said[0].1, "Errors: 404 82\u{202f}516 (no such index [a]).");
     }
 }

@@ -60,7 +60,7 @@ impl Check {
                 if ignored.contains(&status)
         );
         if !(200..300).contains(&status) && !is_ignored {
-            return Err(Failure::Refused { status, kind: kind_of(body) });
+            return Err(Failure::refused(status, &kind_of(body), &reason_of(body)));
         }
         let said = behind_scroll_id(body);
         let head = &said[..said.len().min(HEADLINE_BYTES)];
@@ -124,9 +124,10 @@ impl Searched {
     fn judge(&self) -> Result<(), Failure> {
         match self {
             Searched { error: Some(error), status, .. } => {
-                let kind = error["root_cause"][0]["type"].as_str().or(error["type"].as_str());
-                let kind = kind.unwrap_or_default().to_owned();
-                Err(Failure::Refused { status: *status, kind })
+                let said = |of: &str| {
+                    error["root_cause"][0][of].as_str().or(error[of].as_str()).unwrap_or_default()
+                };
+                Err(Failure::refused(*status, said("type"), said("reason")))
             }
             Searched { timed_out: true, .. } => Err(Failure::TimedOut),
             Searched { shards: Shards { failed: 0 }, .. } => Ok(()),
@@ -172,6 +173,19 @@ fn kind_of(body: &[u8]) -> String {
     String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
+/// The reason of an error, that of its type; as far as it is there where the answer is longer than what is kept of it.
+fn reason_of(body: &[u8]) -> String {
+    let text = after(body, b"\"reason\"").strip_prefix(b"\"").unwrap_or_default();
+    let mut is_escaped = false;
+    let ends = |byte: &u8| {
+        let ends = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        ends
+    };
+    let end = text.iter().position(ends).unwrap_or(text.len());
+    String::from_utf8_lossy(&text[..end]).replace("\\\"", "\"")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +204,16 @@ mod tests {
             [Ok(()), Ok(()), Ok(())]
         );
         assert_eq!(ignoring.judge(429, b"{}").unwrap_err().to_string(), "429");
+        let refused = |body: &[u8]| Check::Status.judge(400, body).unwrap_err();
+        let whole =
+            br#"{"error":{"root_cause":[{"type":"a","reason":"no \"b\" here"}],"reason":"c"}}"#;
+        assert_eq!(refused(whole), Failure::refused(400, "a", "no \"b\" here"));
+        let cut = br#"{"error":{"type":"a","reason":"no such"#;
+        assert_eq!(refused(cut), Failure::refused(400, "a", "no such"));
+        assert_eq!(Failure::refused(400, "a", &"r".repeat(201)), {
+            let reason = format!("{}…", "r".repeat(200));
+            Failure::Refused { status: 400, kind: "a".to_owned(), reason }
+        });
         let ignoring = Check::SearchOr([404, 0, 0, 0]);
         assert_eq!(ignoring.judge(404, b"{}"), Ok(()));
         assert_eq!(ignoring.judge(200, partial), Err(Failure::Partial));

@@ -16,6 +16,8 @@ use super::{Arrival, Extent, Load, Starts};
 
 /// A start that is later than this although a client was free counts as the driver's delay.
 const SLIPPED: Duration = Duration::from_millis(1);
+/// What is kept of the reason of an error.
+const REASON_CHARS_MAX: usize = 200;
 
 /// Why a request was not answered well.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub enum Failure {
         status: u16,
         /// The type of the error, where the answer has one.
         kind: String,
+        /// The beginning of its reason, where the answer has one.
+        reason: String,
     },
     /// A search says that it timed out.
     TimedOut,
@@ -51,11 +55,22 @@ pub enum Failure {
     NotSent,
 }
 
+impl Failure {
+    /// An answer that is an error, with the beginning of its reason.
+    pub(crate) fn refused(status: u16, kind: &str, reason: &str) -> Failure {
+        let reason = match reason.char_indices().nth(REASON_CHARS_MAX) {
+            Some((at, _)) => format!("{}…", &reason[..at]),
+            None => reason.to_owned(),
+        };
+        Failure::Refused { status, kind: kind.to_owned(), reason }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Refused { status, kind } if kind.is_empty() => write!(f, "{status}"),
-            Failure::Refused { status, kind } => write!(f, "{status} {kind}"),
+            Failure::Refused { status, kind, .. } if kind.is_empty() => write!(f, "{status}"),
+            Failure::Refused { status, kind, .. } => write!(f, "{status} {kind}"),
             Failure::TimedOut => f.write_str("search timed out"),
             Failure::Partial => f.write_str("shards failed"),
             Failure::Items => f.write_str("documents refused"),
@@ -121,6 +136,8 @@ pub struct Recorder {
     samples: Samples,
     requests: u64,
     errors: BTreeMap<String, u64>,
+    /// The first reason of each kind of error.
+    reasons: BTreeMap<String, String>,
     hosts: Vec<u64>,
     answer_bytes: u64,
     documents: u64,
@@ -175,6 +192,7 @@ impl Recorder {
             samples: Samples::none(),
             requests: 0,
             errors: BTreeMap::new(),
+            reasons: BTreeMap::new(),
             hosts: vec![0; load.hosts.len()],
             answer_bytes: 0,
             documents: 0,
@@ -223,7 +241,7 @@ impl Recorder {
         }
         match &sample.outcome {
             Ok(()) => self.documents += sample.documents,
-            Err(failure) => *self.errors.entry(failure.to_string()).or_default() += 1,
+            Err(failure) => self.count_failure(failure),
         }
         if matches!(sample.outcome, Ok(()) | Err(Failure::NoAnswer)) {
             let latency = self.latency_of(sample);
@@ -233,6 +251,16 @@ impl Recorder {
             let _ = self.service_time.record(nanos(service_time));
             self.samples.add(sample.started, latency, service_time, sample.outcome.is_err());
         }
+    }
+
+    fn count_failure(&mut self, failure: &Failure) {
+        let kind = failure.to_string();
+        if let Failure::Refused { reason, .. } = failure
+            && !reason.is_empty()
+        {
+            self.reasons.entry(kind.clone()).or_insert_with(|| reason.clone());
+        }
+        *self.errors.entry(kind).or_default() += 1;
     }
 
     fn record_warm_up(&mut self, sample: &Sample) {
@@ -305,6 +333,9 @@ impl Recorder {
         for (kind, count) in &other.errors {
             *self.errors.entry(kind.clone()).or_default() += count;
         }
+        for (kind, reason) in &other.reasons {
+            self.reasons.entry(kind.clone()).or_insert_with(|| reason.clone());
+        }
         self.hosts.iter_mut().zip(&other.hosts).for_each(|(own, theirs)| *own += theirs);
         self.answer_bytes += other.answer_bytes;
         self.documents += other.documents;
@@ -333,6 +364,7 @@ impl Recorder {
             seconds: self.seconds,
             requests: self.requests,
             errors: self.errors.clone(),
+            reasons: self.reasons.clone(),
             answer_bytes: self.answer_bytes,
             documents: self.documents,
             throughput: self.throughput(),
@@ -535,14 +567,16 @@ mod tests {
     fn failures_are_counted_and_only_those_given_up_have_a_time() {
         let load = load(Extent::Requests(4));
         let mut recorder = recorder(&load, 0);
-        let full = Failure::Refused { status: 429, kind: "es_rejected_execution_exception".into() };
-        recorder.record(&Sample { outcome: Err(full.clone()), host: 1, ..sample(0, 1) });
-        recorder.record(&Sample { outcome: Err(full), ..sample(0, 1) });
+        let full = |reason| Failure::refused(429, "es_rejected_execution_exception", reason);
+        recorder.record(&Sample { outcome: Err(full("a")), host: 1, ..sample(0, 1) });
+        recorder.record(&Sample { outcome: Err(full("b")), ..sample(0, 1) });
         recorder.record(&Sample { outcome: Err(Failure::NoAnswer), ..sample(0, 1000) });
         recorder.record(&sample(0, 10));
         recorder.close(ms(1000));
         let figures = recorder.figures("x", &load);
         assert_eq!(figures.errors["429 es_rejected_execution_exception"], 2);
+        let reasons = [("429 es_rejected_execution_exception".to_owned(), "a".to_owned())];
+        assert_eq!(figures.reasons, BTreeMap::from(reasons), "the first of each kind");
         assert_eq!((figures.failed(), figures.error_rate()), (3, 0.75));
         let latency = figures.latency.unwrap();
         assert!(latency.p50_ms > 9.9 && latency.p100_ms > 999.0, "{latency:?}");

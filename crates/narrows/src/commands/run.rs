@@ -10,6 +10,7 @@ use std::slice;
 use anyhow::Context;
 use lab::plan::Plan;
 use lab::{Ended, Executed};
+use record::text::visible_line;
 use record::{LoadFigures, RunDir};
 
 use super::show::{Form, write_table};
@@ -113,7 +114,9 @@ fn only_errors(run: &RunDir) -> Option<String> {
     let told = tasks.iter().map(|(task, laps)| {
         let most = laps.iter().flat_map(|load| &load.errors).max_by_key(|(_, count)| **count);
         let kind = most.map_or("", |(kind, _)| kind.as_str());
-        format!("{task} ({kind})")
+        let reason = laps.iter().find_map(|load| load.reasons.get(kind));
+        let reason = reason.map_or_else(String::new, |text| format!(": {}", visible_line(text)));
+        format!("{task} ({kind}{reason})")
     });
     let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| told.join(", "))

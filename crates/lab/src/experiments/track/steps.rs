@@ -356,7 +356,11 @@ fn status_of(error: &clusters::Error) -> Option<(u16, &str)> {
 /// Why a request was not answered well, as loads count it.
 fn failure_of(error: &clusters::Error) -> Failure {
     if let Some((status, kind)) = status_of(error) {
-        return Failure::Refused { status, kind: kind.to_owned() };
+        let reason = match last_of(error) {
+            clusters::Error::Refused { reason, .. } => reason.as_str(),
+            _ => "",
+        };
+        return Failure::refused(status, kind, reason);
     }
     match last_of(error) {
         clusters::Error::Timeout { .. } => Failure::NoAnswer,
