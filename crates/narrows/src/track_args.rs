@@ -69,6 +69,7 @@ impl TrackArgs {
             corpora: self.corpora.clone(),
             scale,
             embedded: matches!(on, On::Embedded | On::Virtual),
+            is_virtual: matches!(on, On::Virtual),
             live: matches!(on, On::Url(_)),
         };
         Ok(Some(lab::track::open(&file, &options)?))

@@ -6,6 +6,9 @@ use super::reader::{Object, Refusal};
 use super::{Action, Step};
 use crate::load::{BulkPart, Check, Content};
 
+/// APIs that read documents and write them anew: there are no words to do so with in virtual time.
+const OF_WORDS: [&str; 3] = ["_delete_by_query", "_reindex", "_update_by_query"];
+
 /// Refuses an operation of a type of which the engine cannot do what it is for.
 pub(super) fn check(
     context: &Context<'_>,
@@ -21,16 +24,22 @@ pub(super) fn check(
         check_indices(context, action)?;
     }
     for (method, path, check) in requests(action) {
-        let Err(failure) = rest::check_request(method, &path) else { continue };
-        if !path.starts_with('/') || check.judge(failure.status, b"").is_ok() {
-            continue;
-        }
+        let counts = |status| path.starts_with('/') && check.judge(status, b"").is_err();
+        let why = match rest::check_request(method, &path) {
+            Err(failure) if counts(failure.status) => {
+                format!("the embedded engine does not answer {method} {path}: {}", failure.reason)
+            }
+            Ok(()) if context.options.is_virtual && needs_words(&path) && counts(400) => format!(
+                "{method} {path} goes by what documents say, and in virtual time they have sizes and no words"
+            ),
+            _ => continue,
+        };
         let word = ["path", "request-params"].into_iter().find(|word| object.get(word).is_some());
         let word = word.unwrap_or_default();
         return Err(Refusal {
             place: context.reader.place(object.get(word).unwrap_or(object.node)),
             word: word.to_owned(),
-            why: format!("the embedded engine does not answer {method} {path}: {}", failure.reason),
+            why,
         });
     }
     check_search(context, object, action)
@@ -54,6 +63,12 @@ fn check_indices(context: &Context<'_>, action: &mut Action) -> Result<(), Refus
         }
     }
     Ok(())
+}
+
+/// Whether what is asked for is in the documents.
+fn needs_words(path: &str) -> bool {
+    let bare = path.split('?').next().unwrap_or_default();
+    bare.split('/').any(|part| OF_WORDS.contains(&part))
 }
 
 /// The indices that a path names: at its beginning, or as those whose health is asked for.

@@ -79,6 +79,8 @@ pub struct TrackOptions {
     pub scale: f64,
     /// Whether the embedded engine runs it, whose search and mappings are known.
     pub embedded: bool,
+    /// Whether it does so in virtual time, where documents have sizes and no words.
+    pub is_virtual: bool,
     /// Whether the cluster was there already: nothing is made there but indices under names of the run.
     pub live: bool,
 }

@@ -239,6 +239,19 @@ fn what_the_embedded_engine_has_no_api_or_parameter_for_is_refused_before_anythi
 }
 
 #[test]
+fn what_goes_by_words_is_refused_in_virtual_time_before_anything_starts() {
+    let in_virtual_time = TrackOptions { is_virtual: true, ..embedded() };
+    for path in ["/orders/_delete_by_query?refresh=true", "/orders/_update_by_query", "/_reindex"] {
+        let request = r#""operation-type": "raw-request", "method": "POST", "path""#;
+        let operation = |more: &str| task(&format!("{{ {request}: \"{path}\"{more} }}"));
+        let words = ["track.json:7:", path, "in virtual time", "--skip-refused"];
+        says(opened(&operation(""), &in_virtual_time), &words);
+        opened(&operation(""), &embedded()).unwrap();
+        opened(&operation(", \"ignore\": 400"), &in_virtual_time).unwrap();
+    }
+}
+
+#[test]
 fn requests_of_a_composite_are_checked_and_sent_as_they_are() {
     let composite = |more: &str, requests: &str| {
         let kind = "\"operation-type\": \"composite\"";
