@@ -20,6 +20,8 @@ const UNTIL_THE_END: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The longest a task is measured in test mode, as in Rally.
 const TEST_TIME: Duration = Duration::from_secs(10);
 const RAMP_UP: &str = "ramp-up-time-period";
+/// What an element is completed by where the first of its tasks that ends, whichever it is, ends the others.
+const ANY: &str = "any";
 const KNOWN: [&str; 18] = [
     "name", "operation", "tags", "meta", "clients", "warmup-iterations", "iterations",
     "warmup-time-period", RAMP_UP, "time-period", "target-throughput", "target-interval",
@@ -121,7 +123,16 @@ fn together(
     }
     let completed_by = match reader.text(parallel, "completed-by") {
         None => CompletedBy::All,
-        Some(any) if any == "any" => CompletedBy::Any,
+        Some(any) if any == ANY => {
+            if let Some(task) = tasks.first().filter(|_| tasks.iter().all(has_no_end)) {
+                let said = format!(
+                    "{} has no end of its own, and no task beside it that would end it; give it a time-period",
+                    task.name
+                );
+                reader.wrong(parallel.get("completed-by")?, ANY, said);
+            }
+            CompletedBy::Any
+        }
         Some(name) if tasks.iter().any(|task| task.name == name) => CompletedBy::Task(name),
         Some(name) if found.names[before..].contains(&name) => {
             if let Some(task) = tasks.iter().find(|task| has_no_end(task)) {
@@ -321,7 +332,7 @@ fn scheduled(
 /// Whether another task of its element ends a task.
 fn another_ends(reader: &Reader<'_>, name: &str, parallel: Option<&Object<'_>>) -> bool {
     let ends = parallel.and_then(|all| reader.text(all, "completed-by"));
-    ends.is_some_and(|ends| ends != name && ends != "any")
+    ends.is_some_and(|ends| ends != name)
 }
 
 /// What is wrong about a ramp-up, as in Rally: it is a part of a warm-up by the time, and one for all tasks that go on
