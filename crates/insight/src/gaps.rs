@@ -12,7 +12,9 @@ pub(crate) fn gaps(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> V
     gaps.extend(status(run, variants));
     if run.rows.iter().any(|row| !row.loads.is_empty()) {
         // A load copies nothing: there is nothing to verify, and no recovery to draw.
-        gaps.extend(variants.iter().filter_map(|variant| unfinished(variant, false)));
+        let lacks =
+            |variant: &Variant| stopped(run, variant).or_else(|| unfinished(variant, false));
+        gaps.extend(variants.iter().filter_map(lacks));
         return gaps;
     }
     let follows = run.rows.iter().any(|row| row.following.is_some());
@@ -37,7 +39,9 @@ fn is_twin(run: &RunDir) -> bool {
 }
 
 fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {
-    let done = variants.iter().filter(|variant| variant.finished().is_some()).count();
+    let is_done =
+        |variant: &&Variant| variant.finished().is_some() && stopped(run, variant).is_none();
+    let done = variants.iter().filter(is_done).count();
     let count = format!("{done} of {} variants finished", variants.len());
     match run.manifest.status {
         Status::Complete if done == variants.len() => None,
@@ -57,6 +61,14 @@ fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {
             Some(format!("The run failed: {count}.{}", note.unwrap_or_default()))
         }
     }
+}
+
+/// Where a variant, a challenge of a track, stopped before its end, be it in a later lap than the first.
+fn stopped(run: &RunDir, variant: &Variant) -> Option<String> {
+    let mut rows = run.rows.iter().filter(|row| row.variant == variant.name);
+    let (lap, at) = rows.find_map(|row| Some((row.lap, row.stopped_at.as_ref()?)))?;
+    let of_lap = if lap > 1 { format!("in lap {lap} ") } else { String::new() };
+    Some(format!("{}: {of_lap}stopped at {at}, before its end.", variant.name))
 }
 
 /// Whether it left traces, and no figures.

@@ -222,8 +222,8 @@ fn names(run: &RunDir) -> Vec<&str> {
 fn variant(run: &RunDir, traces: &Traces<'_>, name: &str) -> Variant {
     let info = run.manifest.variants.iter().find(|variant| variant.name == name);
     let settings = info.map(|info| info.settings.clone()).unwrap_or_default();
-    let rows: Vec<&Row> =
-        run.rows.iter().filter(|row| row.variant == name && row.took_time()).collect();
+    let ended = |row: &&Row| row.variant == name && row.took_time() && row.stopped_at.is_none();
+    let rows: Vec<&Row> = run.rows.iter().filter(ended).collect();
     let published_s = rows.iter().find_map(|row| row.published_s);
     let progress = match rows.as_slice() {
         [] => unfinished(traces, name),

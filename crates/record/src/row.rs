@@ -123,6 +123,9 @@ pub struct Row {
     /// The loads that were sent, one for each operation. A plan that measures loads has nothing else in its rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadFigures>,
+    /// The tasks of a track that went on when it stopped before its end; none of what came to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<String>,
     /// How followers kept up. A plan that follows has nothing else in its rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub following: Option<FollowFigures>,

@@ -304,6 +304,28 @@ fn an_interrupted_run_says_how_far_it_came() {
 }
 
 #[test]
+fn a_track_that_stopped_in_the_middle_did_not_finish_and_says_at_which_task() {
+    let lap = |lap: u32, stopped_at: Option<&str>| Row {
+        loads: vec![LoadFigures::default()],
+        stopped_at: stopped_at.map(str::to_owned),
+        ..row("a", lap, 10.0, Limit::Cpu)
+    };
+    let said = |status: Status, rows: Vec<Row>| Summary::of(&run(&["a"], status, rows)).gaps;
+    assert_eq!(
+        said(Status::Failed, vec![lap(1, Some("merge"))]),
+        ["The run failed: 0 of 1 variants finished.", "a: stopped at merge, before its end."]
+    );
+    assert_eq!(
+        said(Status::Interrupted, vec![lap(1, None), lap(2, Some("merge"))]),
+        [
+            "The run was interrupted: 0 of 1 variants finished.",
+            "a: in lap 2 stopped at merge, before its end."
+        ]
+    );
+    assert_eq!(said(Status::Complete, vec![lap(1, None)]), [""; 0]);
+}
+
+#[test]
 fn an_empty_run_and_a_row_without_time_are_no_results() {
     let failed = run(&[], Status::Failed, vec![]);
     assert_eq!(Summary::of(&failed).headline, "No variant began: the run failed");

@@ -143,12 +143,16 @@ async fn element_of(
     let askers = element.tasks.iter().map(|task| run.clusters.asker(LEADER, task.timeout));
     let askers: Vec<Asker> = askers.collect::<Result<_, _>>()?;
     let title: Vec<&str> = element.tasks.iter().map(|task| task.name.as_str()).collect();
+    let title = title.join(", ");
+    if let Some(row) = run.unfinished.borrow_mut().as_mut() {
+        row.stopped_at = Some(title.clone());
+    }
     let is_reported = element.tasks.iter().any(|task| task.reported);
     let phase = if is_reported { "load" } else { "task" };
     run.journal.phase(phase, true, Some(name), turn.lap)?;
-    run.watch.begin(&title.join(", "), Some(name), None, "requests");
+    run.watch.begin(&title, Some(name), None, "requests");
     let tasks = element.tasks.iter().zip(&lives).zip(&askers).map(|((task, live), asker)| {
-        let (stage, lives) = (&stage, &lives);
+        let (stage, lives, title) = (&stage, &lives, &title);
         async move {
             let done = task_of(stage, asker, task, live).await;
             let ends_all = match &element.completed_by {
@@ -165,7 +169,9 @@ async fn element_of(
                 run.journal.phase(phase, false, Some(name), turn.lap)?;
                 let mut loads = run.unfinished.take().map_or_else(Vec::new, |row| row.loads);
                 loads.push(figures);
-                *run.unfinished.borrow_mut() = Some(row(run, turn, began, loads));
+                let stopped_at = Some(title.clone());
+                let so_far = Row { stopped_at, ..row(run, turn, began, loads) };
+                *run.unfinished.borrow_mut() = Some(so_far);
             }
             Ok(())
         }

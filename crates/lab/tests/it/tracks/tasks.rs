@@ -54,6 +54,7 @@ fn what_was_measured_before_a_task_failed_is_kept() {
     assert!(said.contains("never: GET /_all/_stats"), "{said}");
     assert_eq!((run.manifest.status, run.rows.len()), (Status::Failed, 1));
     assert_eq!(names(&run), ["create-index", "health"]);
+    assert_eq!(run.rows[0].stopped_at.as_deref(), Some("never"));
     assert_eq!(load(&run, "health").requests, 5);
 }
 
