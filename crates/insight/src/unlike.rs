@@ -1,8 +1,14 @@
 //! What two runs do not have in common, which may be where a difference of their figures comes from.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use record::Manifest;
 
 use crate::words::{rate, rtt};
+
+/// The most parameters of a track that are named, and the most of their values that is shown.
+const PARAMS_MAX: usize = 6;
+const PARAM_CHARS_MAX: usize = 40;
 
 /// What is not the same in two runs, and so may be what the difference comes from.
 pub(crate) fn unlike(a: &Manifest, b: &Manifest) -> Vec<String> {
@@ -29,9 +35,13 @@ pub(crate) fn unlike(a: &Manifest, b: &Manifest) -> Vec<String> {
     if a.target != "virtual" || b.target != "virtual" {
         add("machine", &machine(a), &machine(b));
     }
-    if a.plan == b.plan && a.plan_text != b.plan_text {
-        found.push("the text of the plan".to_owned());
+    let given = params(a, b);
+    // What a track was rendered with changes its text.
+    if a.plan == b.plan && a.plan_text != b.plan_text && given.is_none() {
+        let what = if a.challenge.is_some() { "track" } else { "plan" };
+        found.push(format!("the text of the {what}"));
     }
+    found.extend(given);
     for variant in &a.variants {
         let other = b.variants.iter().find(|other| other.name == variant.name);
         if other.is_some_and(|other| other.settings != variant.settings) {
@@ -39,4 +49,61 @@ pub(crate) fn unlike(a: &Manifest, b: &Manifest) -> Vec<String> {
         }
     }
     found
+}
+
+/// The parameters that two tracks were not given alike; none where they were, or where a run does not say.
+fn params(a: &Manifest, b: &Manifest) -> Option<String> {
+    let (a, b) = (a.track_params.as_ref()?, b.track_params.as_ref()?);
+    let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let names: Vec<&String> =
+        names.into_iter().filter(|name| a.get(*name) != b.get(*name)).collect();
+    let value = |of: &BTreeMap<String, String>, name: &String| match of.get(name) {
+        None => "not given".to_owned(),
+        Some(text) => match text.char_indices().nth(PARAM_CHARS_MAX) {
+            Some((at, _)) => format!("{}…", &text[..at]),
+            None => text.clone(),
+        },
+    };
+    let one = |name: &&String| format!("{name} {} and {}", value(a, name), value(b, name));
+    let mut said: Vec<String> = names.iter().take(PARAMS_MAX).map(one).collect();
+    if names.len() > PARAMS_MAX {
+        said.push(format!("{} more", names.len() - PARAMS_MAX));
+    }
+    (!said.is_empty()).then(|| format!("--track-params: {}", said.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use record::FORMAT;
+
+    use super::*;
+
+    fn track(text: &str, params: &[(&str, &str)]) -> Manifest {
+        let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Manifest {
+            plan_text: text.to_owned(),
+            challenge: Some("default".to_owned()),
+            track_params: Some(params.collect()),
+            ..Manifest::unknown("r", FORMAT)
+        }
+    }
+
+    #[test]
+    fn parameters_of_a_track_that_differ_are_named_with_a_bound() {
+        let a = track("a", &[("bulk_size", "500"), ("clients", "4")]);
+        let b = track("b", &[("bulk_size", "2000"), ("clients", "4"), ("merge", "false")]);
+        let said = "--track-params: bulk_size 500 and 2000, merge not given and false";
+        assert_eq!(unlike(&a, &b), [said]);
+        let other = track("b", &[("bulk_size", "500"), ("clients", "4")]);
+        assert_eq!(unlike(&a, &other), ["the text of the track"]);
+        let earlier = Manifest { track_params: None, ..b.clone() };
+        assert_eq!(unlike(&a, &earlier), ["the text of the track"]);
+        let long = "x".repeat(1000);
+        let names: Vec<String> = (0..9).map(|n| format!("p{n}")).collect();
+        let many: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), &*long)).collect();
+        let found = unlike(&track("a", &many), &track("a", &[]));
+        let said = found.join("; ");
+        assert!(said.ends_with("… and not given, 3 more"), "{said}");
+        assert!(said.chars().count() < 500, "{said}");
+    }
 }

@@ -190,6 +190,9 @@ pub struct Manifest {
     /// The challenge of a track, where a track was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub challenge: Option<String>,
+    /// The parameters that were given to a track, where one was run; none in runs of earlier builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub track_params: Option<BTreeMap<String, String>>,
     /// What is not as in the plan because of the place where it ran, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
@@ -216,6 +219,7 @@ impl Manifest {
             nodes: Vec::new(),
             variants: Vec::new(),
             challenge: None,
+            track_params: None,
             changes: Vec::new(),
         }
     }

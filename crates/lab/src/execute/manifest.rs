@@ -35,6 +35,7 @@ pub(super) fn manifest(plan_text: &str, plan: &Resolved, place: &Place, run: Str
         nodes: if is_live { Vec::new() } else { nodes(plan) },
         variants: plan.variants.iter().map(|variant| variant_info(variant, place)).collect(),
         challenge: plan.track.as_ref().map(|track| track.challenge.clone()),
+        track_params: plan.track.as_ref().map(|track| track.params.texts()),
         changes: plan.changes.clone(),
     }
 }

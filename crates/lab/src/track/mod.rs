@@ -94,6 +94,8 @@ pub struct Track {
     pub about: String,
     /// The challenge.
     pub challenge: String,
+    /// The parameters that it was rendered with.
+    pub params: Params,
     /// The track as it was rendered.
     pub text: String,
     /// Names of its indices.

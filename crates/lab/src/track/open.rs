@@ -122,6 +122,7 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
         indices: names,
         elements: schedule.elements,
         changes: context.changes.take(),
+        params: options.params.clone(),
         text: rendered.text.clone(),
     };
     track.make_what_is_asked();
@@ -148,10 +149,8 @@ fn parsed<'r>(files: &Files, rendered: &'r Rendered) -> Result<Node<'r>> {
         let said = error.to_string();
         let what = said.split(" at line ").next().unwrap_or(&said).to_owned();
         let place = rendered.place(error.line());
-        let given = files.params().values().iter().map(|(name, value)| {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            format!("{name} = {value}")
-        });
+        let given = files.params().texts();
+        let given = given.iter().map(|(name, value)| format!("{name} = {value}"));
         let given = given.collect::<Vec<_>>().join(", ");
         let with = if given.is_empty() { given } else { format!(" (with {given})") };
         let message = format!("once rendered, this is no JSON: {what}{with}");

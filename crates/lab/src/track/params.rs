@@ -43,6 +43,12 @@ impl Params {
             .map_err(|error| format!("{from}: {error}; write an object, {{\"bulk_size\": 500}}"))
     }
 
+    /// The values as texts.
+    pub fn texts(&self) -> BTreeMap<String, String> {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        self.0.iter().map(|(name, value)| (name.clone(), text(value))).collect()
+    }
+
     /// The values.
     pub fn values(&self) -> &BTreeMap<String, Value> {
         &self.0

@@ -157,6 +157,8 @@ fn a_track_runs_on_the_embedded_engine() {
     let run = RunDir::open(&dir).unwrap();
     assert_eq!(run.manifest.challenge.as_deref(), Some("fill-and-search"));
     assert!(run.manifest.plan_text.contains("page-by-page"), "the track as it was rendered");
+    let given = [("bulk_size".to_owned(), "40".to_owned())];
+    assert_eq!(run.manifest.track_params, Some(given.into()));
     let runs = shop.dir.path().join("runs").display().to_string();
     let shown = String::from_utf8(narrows(&["show", "--runs", &runs]).stdout).unwrap();
     for line in ["Metric", "50th percentile latency", "page-by-page", "error rate"] {
