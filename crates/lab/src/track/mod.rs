@@ -3,6 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `params` | `--track-params` |
+//! | `filters` | filters of Jinja that are as Python's |
 //! | `render` | collecting parts, Jinja, and from which line of which file each value came |
 //! | `reader` | values with their places, and what is wrong with them |
 //! | `corpora`, `context` | which corpora the track declares; what its operations are read with |
@@ -27,6 +28,7 @@ mod context;
 mod corpora;
 mod counts;
 mod embedded;
+mod filters;
 mod live;
 mod open;
 mod operations;

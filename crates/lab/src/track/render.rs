@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use minijinja::{Environment, ErrorKind, Value};
-use time::{Date, Month, OffsetDateTime};
+use time::OffsetDateTime;
 
+use super::filters;
 use super::params::Params;
 use crate::diagnostic::{Diagnostic, Mistakes};
 use crate::error::{Error, Result};
@@ -24,6 +25,8 @@ const DEPTH_MAX: usize = 32;
 const FILES_MAX: usize = 2000;
 /// A mark is a line of a file between these two; neither may stand in JSON.
 const MARK: (char, char) = ('\u{1}', '\u{2}');
+/// What the filter `random` picks by: the same at every rendering.
+const RAND_SEED: u64 = 0x7472_6163_6b73_2121;
 /// What tracks import to have `collect` and `exists_set_param`.
 const HELPERS: [&str; 2] = ["rally.helpers", "benchmark.helpers"];
 /// `collect` is expanded before anything is rendered, so that parts see what the text above them has set.
@@ -219,7 +222,7 @@ impl Files {
                 _ => Ok(None),
             }
         });
-        jinja.add_filter("days_ago", days_ago);
+        filters::add(&mut jinja);
         // Jinja of Python divides by zero no more than Python does.
         jinja.set_formatter(|out, state, value| {
             let number = f64::try_from(value.clone());
@@ -234,6 +237,7 @@ impl Files {
             ("build_flavor", "default".into()),
             ("serverless_operator", false.into()),
             ("now", self.now.date().to_string().into()),
+            ("RAND_SEED", RAND_SEED.into()),
         ];
         for (name, value) in globals {
             context.entry(name.to_owned()).or_insert(value);
@@ -265,28 +269,6 @@ impl Files {
             None => Error::Usage { why: format!("{}: {message}", path.display()) },
         }
     }
-}
-
-/// How many days lie between a day, `15-05-1998`, and today.
-fn days_ago(day: &str, now: &str) -> Result<i64, minijinja::Error> {
-    let wrong = |text: &str, form: &str| {
-        let said = format!("days_ago wants a day as {form}, found \"{text}\"");
-        minijinja::Error::new(ErrorKind::InvalidOperation, said)
-    };
-    let date = |parts: [&str; 3]| {
-        let [year, month, day] = parts;
-        let month = Month::try_from(month.parse::<u8>().ok()?).ok()?;
-        Date::from_calendar_date(year.parse().ok()?, month, day.parse().ok()?).ok()
-    };
-    let parts = |text: &'_ str| -> Option<[String; 3]> {
-        let parts: Vec<String> = text.split('-').map(str::to_owned).collect();
-        parts.try_into().ok()
-    };
-    let past = parts(day).and_then(|[d, m, y]| date([&y, &m, &d]));
-    let past = past.ok_or_else(|| wrong(day, "15-05-1998"))?;
-    let today = parts(now).and_then(|[y, m, d]| date([&y, &m, &d]));
-    let today = today.ok_or_else(|| wrong(now, "1998-05-15"))?;
-    Ok((today - past).whole_days())
 }
 
 /// The text with a mark at the beginning of each line that is not within a tag of Jinja.

@@ -365,6 +365,40 @@ fn a_later_version_and_a_division_by_zero_are_refused_with_their_lines() {
 }
 
 #[test]
+fn filters_are_those_of_python() {
+    let rendered = |expression: &str| {
+        let text = format!(
+            "{{ \"description\": \"{{{{ {expression} }}}}\", \"schedule\": [ {{ \"operation\": \"refresh\" }} ] }}"
+        );
+        opened_beside(&[], &text, &embedded()).unwrap().about
+    };
+    for (expression, said) in [
+        ("'abc' | int", "0"),
+        ("'abc' | int(7)", "7"),
+        ("'abc' | int(default=7)", "7"),
+        ("' 1_000 ' | int", "1000"),
+        ("'3.9' | int", "3"),
+        ("none | int(4)", "4"),
+        ("'abc' | float(2.5)", "2.5"),
+        ("'abc' | float | int", "0"),
+        ("7 | round", "7"),
+        ("2.5 | round | int", "2"),
+        ("7.5 | round(0, 'floor') | int", "7"),
+        ("7.2 | round(method='ceil') | int", "8"),
+        ("0.125 | round(2)", "0.12"),
+        ("[3] | random", "3"),
+        ("nothing | default(5)", "5"),
+        ("'' | default('x', true)", "x"),
+        ("('a' ~ range(3) | join('-')) | upper | replace('-', '')", "A012"),
+        ("'y' if 5 is number and nothing is not defined", "y"),
+    ] {
+        assert_eq!(rendered(expression), said, "{expression}");
+    }
+    let text = "{\n\"version\": {{ 1.5 | round(0, 'up') }} }";
+    says(opened_beside(&[], text, &embedded()), &["track.json:2:", "common, ceil and floor"]);
+}
+
+#[test]
 fn a_mistake_in_the_first_line_of_a_part_or_behind_it_is_told_there() {
     let track = |more: &str| {
         format!(

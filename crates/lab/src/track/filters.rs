@@ -1,0 +1,107 @@
+//! Filters of Jinja that tracks use, where there is none here or another than Python's.
+
+use minijinja::value::Kwargs;
+use minijinja::{Environment, Error, ErrorKind, State, Value};
+use time::{Date, Month};
+
+/// Adds them.
+pub(super) fn add(jinja: &mut Environment<'_>) {
+    jinja.add_filter("days_ago", days_ago);
+    jinja.add_filter("int", int);
+    jinja.add_filter("float", float);
+    jinja.add_filter("round", round);
+    // What it picks comes from a seed, `RAND_SEED`.
+    jinja.add_filter("random", minijinja_contrib::filters::random);
+}
+
+/// How many days lie between a day, `15-05-1998`, and today.
+fn days_ago(day: &str, now: &str) -> Result<i64, Error> {
+    let wrong = |text: &str, form: &str| {
+        let said = format!("days_ago wants a day as {form}, found \"{text}\"");
+        Error::new(ErrorKind::InvalidOperation, said)
+    };
+    let date = |parts: [&str; 3]| {
+        let [year, month, day] = parts;
+        let month = Month::try_from(month.parse::<u8>().ok()?).ok()?;
+        Date::from_calendar_date(year.parse().ok()?, month, day.parse().ok()?).ok()
+    };
+    let parts = |text: &'_ str| -> Option<[String; 3]> {
+        let parts: Vec<String> = text.split('-').map(str::to_owned).collect();
+        parts.try_into().ok()
+    };
+    let past = parts(day).and_then(|[d, m, y]| date([&y, &m, &d]));
+    let past = past.ok_or_else(|| wrong(day, "15-05-1998"))?;
+    let today = parts(now).and_then(|[y, m, d]| date([&y, &m, &d]));
+    let today = today.ok_or_else(|| wrong(now, "1998-05-15"))?;
+    Ok((today - past).whole_days())
+}
+
+/// A whole number; of what is no number the default, as in Python.
+fn int(
+    state: &State<'_, '_>,
+    value: &Value,
+    default: Option<Value>,
+    named: Kwargs,
+) -> Result<Value, Error> {
+    let read = |value: &Value| minijinja::filters::int(state, value);
+    number(value, default.unwrap_or(named_default(&named, Value::from(0))?), read)
+}
+
+/// A number; of what is none the default, as in Python.
+fn float(
+    state: &State<'_, '_>,
+    value: &Value,
+    default: Option<Value>,
+    named: Kwargs,
+) -> Result<Value, Error> {
+    let read = |value: &Value| minijinja::filters::float(state, value);
+    number(value, default.unwrap_or(named_default(&named, Value::from(0.0))?), read)
+}
+
+fn named_default(named: &Kwargs, otherwise: Value) -> Result<Value, Error> {
+    let default: Option<Value> = named.get("default")?;
+    named.assert_all_used()?;
+    Ok(default.unwrap_or(otherwise))
+}
+
+fn number(
+    value: &Value,
+    otherwise: Value,
+    read: impl Fn(&Value) -> Result<Value, Error>,
+) -> Result<Value, Error> {
+    if value.is_none() || value.is_undefined() {
+        return Ok(otherwise);
+    }
+    let Some(text) = value.as_str() else { return Ok(read(value).unwrap_or(otherwise)) };
+    // As Python reads it: with blanks around it, and with underscores between its digits.
+    let text = text.trim().replace('_', "");
+    match text.parse::<f64>().is_ok_and(f64::is_finite) {
+        true => read(&Value::from(text)),
+        false => Ok(otherwise),
+    }
+}
+
+/// A rounded number, by the methods that Python's has; halves go to the even neighbour, as there.
+fn round(
+    value: &Value,
+    precision: Option<i32>,
+    method: Option<String>,
+    named: Kwargs,
+) -> Result<Value, Error> {
+    let named_precision: Option<i32> = named.get("precision")?;
+    let named_method: Option<String> = named.get("method")?;
+    named.assert_all_used()?;
+    let rounded: fn(f64) -> f64 = match method.or(named_method).as_deref() {
+        // A whole number stays one.
+        None | Some("common") if value.is_integer() => return Ok(value.clone()),
+        None | Some("common") => f64::round_ties_even,
+        Some("ceil") => f64::ceil,
+        Some("floor") => f64::floor,
+        Some(other) => {
+            let said = format!("round has the methods common, ceil and floor, found \"{other}\"");
+            return Err(Error::new(ErrorKind::InvalidOperation, said));
+        }
+    };
+    let scale = 10f64.powi(precision.or(named_precision).unwrap_or(0));
+    Ok(Value::from(rounded(f64::try_from(value.clone())? * scale) / scale))
+}
