@@ -151,8 +151,9 @@ async fn element_of(
     let phase = if is_reported { "load" } else { "task" };
     run.journal.phase(phase, true, Some(name), turn.lap)?;
     run.watch.begin(&title, Some(name), None, "requests");
-    let tasks = element.tasks.iter().zip(&lives).zip(&askers).map(|((task, live), asker)| {
+    let one = |at: usize| {
         let (stage, lives, title) = (&stage, &lives, &title);
+        let (task, live, asker) = (&element.tasks[at], &lives[at], &askers[at]);
         async move {
             let done = task_of(stage, asker, task, live).await;
             let ends_all = match &element.completed_by {
@@ -173,10 +174,22 @@ async fn element_of(
                 let so_far = Row { stopped_at, ..row(run, turn, began, loads) };
                 *run.unfinished.borrow_mut() = Some(so_far);
             }
-            Ok(())
+            Ok::<(), Error>(())
+        }
+    };
+    let sequences = (0..element.at_once).map(|first| {
+        let (one, lives) = (&one, &lives);
+        async move {
+            for at in (first..lives.len()).step_by(element.at_once) {
+                // What ends the others also ends those that have not begun.
+                if !lives[at].is_stopped() {
+                    one(at).await?;
+                }
+            }
+            Ok::<(), Error>(())
         }
     });
-    let done = watched(run, turn, &lives, join_all(tasks)).await;
+    let done = watched(run, turn, &lives, join_all(sequences)).await;
     let done: Result<()> = done.and_then(|done| done.into_iter().collect());
     run.watch.end();
     let told = match is_reported {

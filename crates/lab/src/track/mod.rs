@@ -115,6 +115,8 @@ pub struct Element {
     pub tasks: Vec<Task>,
     /// When the others are ended.
     pub completed_by: CompletedBy,
+    /// How many of the tasks begin at once. Each of the others follows the one that stands so many places before it.
+    pub at_once: usize,
 }
 
 /// When tasks that go on at the same time are over.

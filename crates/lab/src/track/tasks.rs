@@ -74,23 +74,58 @@ pub(super) fn schedule(
 ) -> Schedule {
     let reader = context.reader;
     let mut found = Schedule::default();
+    let mut limits = Vec::new();
     for item in reader.list(node, "a schedule") {
         let object = reader.object(item, "a task");
         let Some(parallel) = object.get("parallel") else {
             let tasks: Vec<Task> =
                 task(context, operations, &object, None, &mut found).into_iter().collect();
             if !tasks.is_empty() {
-                found.elements.push(Element { tasks, completed_by: CompletedBy::All });
+                found.elements.push(Element { tasks, completed_by: CompletedBy::All, at_once: 1 });
             }
             continue;
         };
-        if let Some(element) =
-            together(context, operations, &reader.object(parallel, "parallel"), &mut found)
-        {
+        let parallel = reader.object(parallel, "parallel");
+        if let Some(element) = together(context, operations, &parallel, &mut found) {
+            let clients = reader.whole(&parallel, "clients", 1, CLIENTS_MAX);
+            let at = found.elements.len();
+            limits
+                .extend(clients.zip(parallel.get("clients")).map(|(most, node)| (at, most, node)));
             found.elements.push(element);
         }
     }
+    take_turns(reader, &mut found.elements, &limits);
     found
+}
+
+/// Has tasks follow one another where there are fewer clients than they have together. There are as many as the element
+/// of the schedule with the most of them has, as in Rally, and they take over tasks in turn.
+fn take_turns(reader: &Reader<'_>, elements: &mut [Element], limits: &[(usize, u64, &Node<'_>)]) {
+    let sum =
+        |element: &Element| element.tasks.iter().map(|task| u64::from(task.clients)).sum::<u64>();
+    let clients = elements.iter().enumerate().map(|(at, element)| {
+        let limit = limits.iter().find(|(of, ..)| *of == at);
+        limit.map_or_else(|| sum(element), |(_, most, _)| *most)
+    });
+    let clients: u64 = clients.max().unwrap_or(1);
+    for (at, _, node) in limits {
+        let element = &mut elements[*at];
+        let each = element.tasks.first().map_or(1, |task| u64::from(task.clients));
+        let alike = element.tasks.iter().all(|task| u64::from(task.clients) == each);
+        match sum(element) {
+            all if all <= clients => {}
+            _ if alike && clients.is_multiple_of(each) => {
+                element.at_once = (clients / each) as usize;
+            }
+            all => {
+                let said = format!(
+                    "these tasks have {all} clients and there are {clients}: tasks that wait for others need equal numbers \
+                     of clients, of which {clients} is a multiple"
+                );
+                reader.wrong(node, "clients", said);
+            }
+        }
+    }
 }
 
 /// Tasks that go on at the same time. What the element says of clients and times counts for tasks that say nothing.
@@ -111,16 +146,6 @@ fn together(
             task(context, operations, &object, Some(parallel), found)
         })
         .collect();
-    let clients: u64 = tasks.iter().map(|task| u64::from(task.clients)).sum();
-    if let Some(limit) = reader.whole(parallel, "clients", 1, CLIENTS_MAX)
-        && limit < clients
-    {
-        let said = format!(
-            "these tasks have {clients} clients and the element lets {limit} go on at a time: tasks that wait for clients are \
-             not run yet"
-        );
-        reader.wrong(parallel.get("clients")?, "clients", said);
-    }
     let completed_by = match reader.text(parallel, "completed-by") {
         None => CompletedBy::All,
         Some(any) if any == ANY => {
@@ -159,7 +184,8 @@ fn together(
             CompletedBy::All
         }
     };
-    (!tasks.is_empty()).then_some(Element { tasks, completed_by })
+    let at_once = tasks.len();
+    (!tasks.is_empty()).then_some(Element { tasks, completed_by, at_once })
 }
 
 /// Whether it goes on until another task ends it: what sends documents ends with them.

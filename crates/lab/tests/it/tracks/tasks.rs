@@ -211,6 +211,36 @@ fn loads_that_go_on_together_end_each_at_its_own_time() {
 }
 
 #[test]
+fn tasks_take_turns_where_there_are_fewer_clients_than_they_have() {
+    let nap = |n: u32, clients: u32| {
+        let operation = r#"{ "operation-type": "sleep", "duration": 10 }"#;
+        format!(r#"{{ "name": "nap-{n}", "clients": {clients}, "operation": {operation} }}"#)
+    };
+    let together = |most: u32, each: [u32; 3]| {
+        let tasks: Vec<String> = (0..).zip(each).map(|(n, clients)| nap(n, clients)).collect();
+        format!(r#"{{ "parallel": {{ "clients": {most}, "tasks": [ {} ] }} }}"#, tasks.join(", "))
+    };
+    let ends_s = |tasks: &str| {
+        let run = complete(tasks);
+        let moments = run.lines.iter().filter_map(|line| match line {
+            Line::Phase { t_ms, phase, .. } if phase.name == "load" => Some(*t_ms),
+            _ => None,
+        });
+        let moments: Vec<f64> = moments.collect();
+        let ends = moments[1..].iter().map(|t_ms| ((t_ms - moments[0]) / 1000.0).round());
+        (names(&run).join(" "), ends.collect::<Vec<f64>>())
+    };
+    let (names, ends) = ends_s(&together(4, [2, 2, 2]));
+    assert_eq!((names.as_str(), ends), ("nap-0 nap-1 nap-2", vec![10.0, 10.0, 20.0]));
+    assert_eq!(ends_s(&together(6, [2, 2, 2])).1, [10.0; 3]);
+    let words = ["track.json:6:", "have 6 clients and there are 4"];
+    says(opened(&together(4, [3, 2, 1]), &embedded()), &words);
+    // As in Rally, the element with the most clients says how many there are.
+    let many = format!("{}, {}", nap(9, 8), together(4, [3, 2, 1]));
+    assert_eq!(opened(&many, &embedded()).unwrap().elements[1].at_once, 3);
+}
+
+#[test]
 fn nobody_waits_for_a_client_whose_next_start_is_an_hour_away() {
     // One client is refused at once, while the other waits.
     let (ended, run) =
