@@ -124,7 +124,7 @@ struct Maintained {
 /// Does what is due to a copy.
 async fn maintain_one(
     core: &Rc<Core>,
-    state: &ClusterState,
+    state: &Arc<ClusterState>,
     shard: &Rc<LocalShard>,
     all: &mut BTreeMap<ShardKey, Synced>,
 ) -> Maintained {
@@ -166,15 +166,15 @@ async fn maintain_one(
 /// Has the copies in sync note what all of them have, once after the last write.
 fn tell_global_checkpoint(
     core: &Rc<Core>,
-    state: &ClusterState,
+    state: &Arc<ClusterState>,
     shard: &Rc<LocalShard>,
     store: &Shard,
 ) {
     let (now, checkpoint) = (core.env.now(), store.global_checkpoint());
     let is_quiet = shard.used_at.get().is_some_and(|used_at| now - used_at >= TELL_AFTER);
     let is_new = checkpoint > shard.told_checkpoint.get();
-    let counts = state.indices.get(&shard.index).is_some_and(|meta| meta.knows_its_checkpoints());
-    if !is_quiet || !is_new || !shard.is_primary() || !counts {
+    let counts = || shard.meta(state).is_some_and(|meta| meta.knows_its_checkpoints());
+    if !is_quiet || !is_new || !shard.is_primary() || !counts() {
         return;
     }
     let Some(routing) = shard.routing(state) else { return };

@@ -88,10 +88,11 @@ pub(super) async fn run(node: Node) {
     }
 }
 
-async fn take_down(node: &Node, state: &ClusterState, changed: &ChangedCopies) {
+async fn take_down(node: &Node, state: &Arc<ClusterState>, changed: &ChangedCopies) {
     let core = node.core();
     let is_wanted = |shard: &LocalShard| {
-        let copy = shard.routing(state).and_then(|routing| routing.on_node(core.name()));
+        let routing = shard.routing(state);
+        let copy = routing.as_deref().and_then(|routing| routing.on_node(core.name()));
         // A primary that could not be opened keeps its id when it is assigned to this node again, and this node may
         // have missed the state in between.
         copy.is_some_and(|copy| copy.allocation_id == shard.allocation_id)

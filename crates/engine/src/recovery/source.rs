@@ -316,8 +316,7 @@ pub(crate) async fn read_ops(
         };
         let expected = store.max_seq_no().is_some_and(|max| from <= max);
         if !ops.is_empty() || !expected || service.core.env.now() >= give_up {
-            let shard = &session.shard;
-            let mapping_version = mapping_version(&service.core, &shard.index_uuid, &shard.index);
+            let mapping_version = mapping_version(&service.core, &session.shard);
             return Ok(Response::Ops { ops, mapping_version });
         }
         service.core.env.sleep(Duration::from_millis(5)).await;

@@ -90,9 +90,7 @@ pub(crate) async fn follow_mapping(
     shard: &LocalShard,
     store: &store::Shard,
 ) -> Result<(), ApplyError> {
-    let state = core.state();
-    let meta = state.indices.get(&shard.index).filter(|meta| meta.uuid == shard.index_uuid);
-    let Some(meta) = meta else { return Ok(()) };
+    let Some(meta) = shard.meta(&core.state()) else { return Ok(()) };
     if shard.mapping_version.get() >= meta.mapping_version {
         return Ok(());
     }
@@ -103,10 +101,8 @@ pub(crate) async fn follow_mapping(
 }
 
 /// Version of the mappings of an index, as this node knows it; 0 where the index is gone.
-pub(crate) fn mapping_version(core: &Core, index_uuid: &str, index: &str) -> u64 {
-    let state = core.state();
-    let meta = state.indices.get(index).filter(|meta| meta.uuid == index_uuid);
-    meta.map_or(0, |meta| meta.mapping_version)
+pub(crate) fn mapping_version(core: &Core, shard: &LocalShard) -> u64 {
+    shard.meta(&core.state()).map_or(0, |meta| meta.mapping_version)
 }
 
 /// Mappings that are published are here sooner than this.
@@ -121,7 +117,7 @@ pub(crate) async fn follow_mapping_to(
     store: &store::Shard,
     version: u64,
 ) -> Result<(), ApplyError> {
-    let is_here = || mapping_version(core, &shard.index_uuid, &shard.index) >= version;
+    let is_here = || mapping_version(core, shard) >= version;
     if !is_here() && !core.wait_for_state(MAPPING_COMES, |_| is_here()).await {
         // This node may have missed what was published.
         core.ask_for_state().await?;

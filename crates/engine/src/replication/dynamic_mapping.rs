@@ -27,7 +27,7 @@ pub(super) async fn read_documents(
     requests: Vec<WriteRequest>,
 ) -> Result<ReadRequests, ApplyError> {
     follow_mapping(core, shard, store).await?;
-    let known = || mapping_version(core, &shard.index_uuid, &shard.index);
+    let known = || mapping_version(core, shard);
     let mut known_when_read = known();
     let mut read = store.read(requests).await;
     while !read.new_fields().is_empty() {

@@ -6,6 +6,7 @@
 //! both ways out are the manager's.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use store::Shard;
@@ -78,12 +79,12 @@ pub(crate) async fn next_primary(core: &Core, shard: &LocalShard) -> Result<Opti
     if !shard.operations.is_handed_over() {
         return Ok(None);
     }
-    let is_decided = |state: &ClusterState| {
-        let target = named_target(shard, state);
+    let is_decided = || {
+        let target = named_target(shard, &core.state());
         target.is_none_or(|target| !shard.operations.handed_to(&target.allocation_id))
     };
     let refuse = |why: &str| Failure::unavailable(&shard.index, shard.number, why);
-    if !core.wait_for_state(DECISION_PATIENCE, is_decided).await {
+    if !core.wait_for_state(DECISION_PATIENCE, |_| is_decided()).await {
         return Err(refuse("is being handed over to another node; try again"));
     }
     let state = core.state();
@@ -97,10 +98,10 @@ pub(crate) async fn next_primary(core: &Core, shard: &LocalShard) -> Result<Opti
 }
 
 /// The copy that the state has the primary here moved to.
-fn named_target<'a>(shard: &LocalShard, state: &'a ClusterState) -> Option<&'a ShardCopy> {
-    let primary = shard.routing(state)?.primary();
-    let own = Some(primary).filter(|primary| primary.allocation_id == shard.allocation_id)?;
-    own.target.as_deref()
+fn named_target(shard: &LocalShard, state: &Arc<ClusterState>) -> Option<ShardCopy> {
+    let routing = shard.routing(state)?;
+    let own = Some(routing.primary()).filter(|own| own.allocation_id == shard.allocation_id)?;
+    own.target.as_deref().cloned()
 }
 
 /// Whether the state has the copy that is the primary here moved to this one.

@@ -82,7 +82,7 @@ pub(super) fn send_to_replicas(
             primary_term,
             ops: ops.clone(),
             global_checkpoint,
-            mapping_version: mapping_version(core, &shard.index_uuid, &shard.index),
+            mapping_version: mapping_version(core, shard),
             sync,
         };
         let address = copy.node.as_deref().and_then(|name| core.address_of(name));

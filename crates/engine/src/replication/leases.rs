@@ -98,7 +98,7 @@ fn expire_peer_leases(core: &Core, shard: &LocalShard, store: &Shard, period: Du
     let mut leases = shard.peer_leases.borrow_mut();
     let is_whole =
         |routing: &IndexShardRoutingTable| routing.copies.iter().all(ShardCopy::is_started);
-    let all_go = !shard.is_primary() || shard.routing(&state).is_none_or(is_whole);
+    let all_go = !shard.is_primary() || shard.routing(&state).as_deref().is_none_or(is_whole);
     let stats = store.stats();
     let committed = store.committed_checkpoint().map_or(0, |checkpoint| checkpoint + 1);
     let floor =

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use policy::retention::Leases;
 use store::Shard;
@@ -11,11 +12,12 @@ use world::{Task, Time};
 
 use super::disk::{CopyMetadata, NodeDisk};
 use super::hand_off::{Operation, Operations};
+use super::in_state::{InState, ShardInState};
 use super::other_copies::{FollowedCopies, Tracked};
 use super::progress::{Progress, Stage};
 use super::role::Role;
 use crate::settings::{Durability, IndexSettings};
-use crate::state::{ClusterState, Index, IndexMeta, IndexShardRoutingTable, ShardCopy};
+use crate::state::{ClusterState, Index, IndexMeta, ShardCopy};
 use crate::transport::{Failure, RefreshedCopy, Result};
 
 /// UUID of the index, and shard number.
@@ -47,6 +49,7 @@ pub struct LocalShard {
     /// It failed, and the manager knows.
     failure_reported: Cell<bool>,
     store: RefCell<Option<Shard>>,
+    in_state: InState,
     /// Version of the mappings that the store is known to have; none from before its first write or search.
     pub(crate) mapping_version: Cell<u64>,
     progress: RefCell<Option<Rc<Progress>>>,
@@ -115,6 +118,7 @@ impl LocalShard {
             failed: Cell::new(false),
             failure_reported: Cell::new(false),
             store: RefCell::default(),
+            in_state: InState::default(),
             mapping_version: Cell::new(0),
             progress: RefCell::default(),
             recovery: RefCell::default(),
@@ -166,8 +170,8 @@ impl LocalShard {
     }
 
     /// The settings of the index; none until the store is open, or where the index is gone.
-    pub(crate) fn settings_by(&self, state: &ClusterState) -> Option<IndexSettings> {
-        self.take_settings(state.indices.get(&self.index)?);
+    pub(crate) fn settings_by(&self, state: &Arc<ClusterState>) -> Option<IndexSettings> {
+        self.take_settings(&self.in_state.index(state, &self.index)?);
         self.settings.borrow().as_ref().map(|(_, settings)| settings.clone())
     }
 
@@ -239,19 +243,20 @@ impl LocalShard {
         self.failure_reported.get()
     }
 
-    /// The shard in a state; none once its index is gone, also where another has the name by now.
-    pub(crate) fn routing<'a>(
-        &self,
-        state: &'a ClusterState,
-    ) -> Option<&'a IndexShardRoutingTable> {
-        let meta = state.indices.get(&self.index).filter(|meta| meta.uuid == self.index_uuid);
-        meta.and_then(|_| state.shard(&self.index, self.number))
+    /// Its index in a state; none once that is gone, also where another has the name by now.
+    pub(crate) fn meta(&self, state: &Arc<ClusterState>) -> Option<Arc<IndexMeta>> {
+        let named = self.in_state.index(state, &self.index);
+        named.filter(|meta| meta.uuid == self.index_uuid)
+    }
+
+    /// The shard in a state; none once its index is gone.
+    pub(crate) fn routing(&self, state: &Arc<ClusterState>) -> Option<ShardInState> {
+        self.meta(state).and_then(|_| self.in_state.shard(state, &self.index, self.number))
     }
 
     /// Fails where its index is closed in a state.
-    pub(crate) fn check_open(&self, state: &ClusterState) -> Result<()> {
-        let meta = state.indices.get(&self.index).filter(|meta| meta.uuid == self.index_uuid);
-        match meta.is_some_and(|meta| meta.closed) {
+    pub(crate) fn check_open(&self, state: &Arc<ClusterState>) -> Result<()> {
+        match self.meta(state).is_some_and(|meta| meta.closed) {
             true => Err(Failure::index_closed(&self.index, &self.index_uuid)),
             false => Ok(()),
         }
@@ -260,7 +265,7 @@ impl LocalShard {
     /// Which copy was refreshed here, and of a primary which others have what it acknowledges. One that hands over may
     /// not be the primary any more: the next one may have acknowledged what this copy does not have. Where `is_planted`
     /// it speaks all the same.
-    pub(crate) fn refreshed(&self, state: &ClusterState, is_planted: bool) -> RefreshedCopy {
+    pub(crate) fn refreshed(&self, state: &Arc<ClusterState>, is_planted: bool) -> RefreshedCopy {
         let is_primary = self.is_primary() && (self.operations.are_taken() || is_planted);
         let routing = self.routing(state).filter(|_| is_primary);
         let counts = |copy: &&ShardCopy| copy.is_started() && copy.in_sync;
@@ -298,7 +303,7 @@ impl LocalShard {
     /// The lowest operation that one of its replicas would read from if it became the primary of a follower: a copy
     /// hears of the global checkpoint with the next operations only. What is known of copies that have left stays, and
     /// does not count.
-    pub(crate) fn replicas_need_from(&self, state: &ClusterState) -> Option<u64> {
+    pub(crate) fn replicas_need_from(&self, state: &Arc<ClusterState>) -> Option<u64> {
         let routing = self.routing(state)?;
         let is_there = |id: &String| {
             let mut assigned = routing.assigned();
@@ -312,7 +317,7 @@ impl LocalShard {
     /// Whether it is unknown from where one of the copies in sync would read, also one that is on no node now: a
     /// primary that was promoted or opened anew has told them nothing yet, and from the one before each may have heard
     /// of another global checkpoint.
-    pub(crate) fn has_untold_replicas(&self, state: &ClusterState) -> bool {
+    pub(crate) fn has_untold_replicas(&self, state: &Arc<ClusterState>) -> bool {
         let Some(routing) = self.routing(state) else { return false };
         let copies = self.copies.borrow();
         let is_told = |id: &String| copies.get(id).is_some_and(|copy| copy.needs_from.is_some());
@@ -378,7 +383,7 @@ impl LocalShard {
     }
 
     /// Whether the state has this copy opened, and nobody says that it failed.
-    pub(crate) fn is_to_be_opened(&self, state: &ClusterState) -> bool {
+    pub(crate) fn is_to_be_opened(&self, state: &Arc<ClusterState>) -> bool {
         let routing = self.routing(state);
         let mut copies = routing.iter().flat_map(|routing| routing.assigned());
         let own = copies.find(|copy| copy.allocation_id == self.allocation_id);
@@ -434,8 +439,6 @@ pub(crate) fn store_durability(durability: Durability) -> store::Durability {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::Value;
 
     use super::*;
@@ -444,7 +447,7 @@ mod tests {
     use crate::state::{Aliases, Event, Node, apply};
 
     /// A state of one node with one index, and its primary.
-    fn one_index() -> (ClusterState, LocalShard) {
+    fn one_index() -> (Arc<ClusterState>, LocalShard) {
         let node = Node {
             name: "n1".to_owned(),
             transport_address: "n1:1".to_owned(),
@@ -456,7 +459,7 @@ mod tests {
         apply(&mut state, 0, create()).unwrap();
         let copy = state.shard("a", 0).unwrap().primary().clone();
         let shard = LocalShard::new("a", &state.indices["a"].uuid, 0, &copy, 1);
-        (state, shard)
+        (Arc::new(state), shard)
     }
 
     fn create() -> Event {
@@ -472,8 +475,9 @@ mod tests {
     fn an_index_that_was_made_anew_is_another() {
         let (mut state, shard) = one_index();
         assert!(shard.routing(&state).is_some());
-        apply(&mut state, 0, Event::DeleteIndex { index: shard.index_id() }).unwrap();
-        apply(&mut state, 0, create()).unwrap();
+        let changed = Arc::make_mut(&mut state);
+        apply(changed, 0, Event::DeleteIndex { index: shard.index_id() }).unwrap();
+        apply(changed, 0, create()).unwrap();
         assert!(state.shard("a", 0).is_some() && shard.routing(&state).is_none());
     }
 
@@ -506,7 +510,7 @@ mod tests {
     fn what_a_copy_that_is_away_would_read_is_unknown_until_it_is_told() {
         let (mut state, shard) = one_index();
         assert!(!shard.has_untold_replicas(&state));
-        let routing = state.routing.get_mut("a").map(Arc::make_mut).unwrap();
+        let routing = Arc::make_mut(&mut state).routing.get_mut("a").map(Arc::make_mut).unwrap();
         routing[0].in_sync.extend([shard.allocation_id.clone(), "away".to_owned()]);
         assert!(shard.has_untold_replicas(&state));
         let told = Tracked { needs_from: Some(3), ..Tracked::default() };

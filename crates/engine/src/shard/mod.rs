@@ -4,6 +4,7 @@
 mod copies_on_disk;
 mod disk;
 mod hand_off;
+mod in_state;
 mod local;
 mod other_copies;
 mod progress;
