@@ -103,7 +103,7 @@ impl Incoming {
                 return Err(Error::OutOfRange { dir: inner.dir.clone(), file, offset, end });
             }
             let this = self.clone();
-            let write = async move {
+            let write = move || async move {
                 either!(this, storage => storage.write(file, offset, chunk).await)?;
                 if either!(this, storage => storage.is_sync_due(file)) {
                     let sync = this.clone();
@@ -126,7 +126,8 @@ impl Incoming {
                 return Err(Error::OutOfRange { dir: inner.dir.clone(), file, offset: 0, end: 0 });
             }
             let this = self.clone();
-            let finish = async move { either!(this, storage => storage.finish(file).await) };
+            let finish =
+                move || async move { either!(this, storage => storage.finish(file).await) };
             to_its_end(&inner.env, &inner.dir, "finish a file", finish).await
         })
     }

@@ -7,17 +7,18 @@ use world::Env;
 use crate::Result;
 use crate::error::FirstFailure;
 
-/// Runs `work` as a task of its own, which begins now; what this answers with waits for it.
-pub(crate) fn to_its_end<T: 'static>(
+/// Runs what `make` answers with as a task of its own, which begins now; what this answers with waits for it. The work
+/// is made where it stays: the future of a write has nearly two thousand bytes, and each move copies them.
+pub(crate) fn to_its_end<T: 'static, F: Future<Output = Result<T>> + 'static>(
     env: &Env,
     dir: &Path,
     name: &'static str,
-    work: impl Future<Output = Result<T>> + 'static,
+    make: impl FnOnce() -> F + 'static,
 ) -> impl Future<Output = Result<T>> {
     let (tell, told) = tokio::sync::oneshot::channel();
     let task = move || async move {
         // Where this fails, nobody waits any more.
-        let _ = tell.send(work.await);
+        let _ = tell.send(make().await);
     };
     env.spawn_with(name, task).detach();
     async move {

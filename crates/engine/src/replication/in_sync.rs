@@ -87,7 +87,7 @@ pub(super) fn send_to_replicas(
         };
         let address = copy.node.as_deref().and_then(|name| core.address_of(name));
         let core2 = core.clone();
-        let task = core.env.spawn("replicates", async move {
+        let task = core.env.spawn_with("replicates", move || async move {
             let address = address.ok_or_else(|| CallError::Broken {
                 address: "its node".to_owned(),
                 reason: "it has left the cluster".to_owned(),

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -156,7 +157,8 @@ impl Pool {
         request: Request,
         limit: Duration,
     ) -> Result<Response, CallError> {
-        let call = self.call_without_limit(address, class, request);
+        // Its future has a thousand bytes: handed over with the limit, it would be copied twice.
+        let call = pin!(self.call_without_limit(address, class, request));
         match self.inner.env.timeout(limit, call).await {
             Ok(answer) => answer,
             Err(_) => Err(CallError::Timeout { address: address.to_owned(), limit }),

@@ -156,7 +156,7 @@ impl Shard {
         name: &'static str,
         work: impl Future<Output = Result<T>> + 'static,
     ) -> Result<T> {
-        to_its_end(&self.inner.env, &self.inner.storage.dir(), name, work).await
+        to_its_end(&self.inner.env, &self.inner.storage.dir(), name, move || work).await
     }
 
     /// Adds documents that exist only as a number: a corpus too large to index document by document. They are

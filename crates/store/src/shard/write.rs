@@ -41,7 +41,7 @@ impl Shard {
         Box::pin(async move {
             let inner = self.inner.clone();
             let dir = inner.storage.dir();
-            let work = inner.apply_locked(ops, Log::Lacks);
+            let work = move || inner.apply_locked(ops, Log::Lacks);
             to_its_end(&self.inner.env, &dir, "apply operations", work).await
         })
     }
@@ -58,7 +58,7 @@ impl Shard {
         Box::pin(async move {
             let inner = self.inner.clone();
             let dir = inner.storage.dir();
-            let work = inner.keep_history_locked(ops, complete_from);
+            let work = move || inner.keep_history_locked(ops, complete_from);
             to_its_end(&self.inner.env, &dir, "keep operations", work).await
         })
     }
@@ -84,8 +84,9 @@ impl Shard {
     /// [`Shard::index`] of what was read.
     pub fn index_read(&self, read: ReadRequests) -> LocalFuture<'_, Result<Vec<WriteResult>>> {
         Box::pin(async move {
-            let dir = self.inner.storage.dir();
-            let work = self.inner.clone().index_locked(read.requests, read.parsed);
+            let inner = self.inner.clone();
+            let dir = inner.storage.dir();
+            let work = move || inner.index_locked(read.requests, read.parsed);
             to_its_end(&self.inner.env, &dir, "index documents", work).await
         })
     }
