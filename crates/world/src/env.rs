@@ -1,7 +1,5 @@
 //! A node's view of its world.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -19,10 +17,6 @@ use crate::{Message, Time, Work, machine, model, simulation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no answer within {0:?}")]
 pub struct Elapsed(pub Duration);
-
-/// The bugs that the code of a virtual world is to have.
-#[derive(Default)]
-struct Planted(RefCell<BTreeSet<&'static str>>);
 
 #[derive(Clone)]
 pub(crate) enum Arm {
@@ -236,15 +230,17 @@ impl Env {
     /// Plants a bug in the code of all hosts of a virtual world, to see whether tests find it; the code knows it by
     /// name. In the real world it does nothing.
     pub fn plant(&self, fault: &'static str) {
-        if let Some(planted) = self.virtual_shared::<Planted>() {
-            planted.0.borrow_mut().insert(fault);
+        if let Arm::Virtual(host) = &self.arm {
+            host.plant(fault);
         }
     }
 
     /// Whether this bug is planted: never in the real world.
     pub fn is_planted(&self, fault: &str) -> bool {
-        let planted = self.virtual_shared::<Planted>();
-        planted.is_some_and(|planted| planted.0.borrow().contains(fault))
+        match &self.arm {
+            Arm::Real(_) => false,
+            Arm::Virtual(host) => host.is_planted(fault),
+        }
     }
 
     /// Whether this is the virtual world.

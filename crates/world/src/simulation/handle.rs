@@ -153,6 +153,14 @@ impl Host {
         Rc::clone(one).downcast().expect("values are stored by their type")
     }
 
+    pub(crate) fn plant(&self, fault: &'static str) {
+        self.world().planted.borrow_mut().insert(fault);
+    }
+
+    pub(crate) fn is_planted(&self, fault: &str) -> bool {
+        self.world().planted.borrow().contains(fault)
+    }
+
     pub(crate) fn set_model(&self, model: model::Host) {
         for queue in [&self.state.cores, &self.state.short] {
             queue.borrow_mut().resize(model.cores as usize);

@@ -2,7 +2,7 @@
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 
 use super::events::Event;
@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(super) links: RefCell<Vec<Rc<LinkState>>>,
     /// The flows from and to each host.
     flows: RefCell<BTreeMap<String, Vec<Weak<Flow>>>>,
+    /// The bugs that the code of all hosts is to have. Each write asks for some twenty of them.
+    pub(super) planted: RefCell<BTreeSet<&'static str>>,
     /// One value of each type, for what no host of a real world could know.
     pub(super) shared: RefCell<BTreeMap<TypeId, Rc<dyn Any>>>,
 }
