@@ -166,8 +166,11 @@ impl Executor {
         drop(entries);
     }
 
-    /// Polls until no task is awake.
-    pub(super) fn run_ready(&self) {
+    /// Polls until no task is awake; answers whether any was.
+    pub(super) fn run_ready(&self) -> bool {
+        if !self.ready.any.load(Ordering::Acquire) {
+            return false;
+        }
         let mut woken = self.woken.take();
         while self.ready.take(&mut woken) {
             for id in woken.drain(..) {
@@ -175,6 +178,7 @@ impl Executor {
             }
         }
         self.woken.set(woken);
+        true
     }
 
     fn poll(&self, id: TaskId) {
