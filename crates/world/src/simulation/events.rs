@@ -184,36 +184,30 @@ impl<N> EventQueue<N> {
 
     /// Has something happen in the network at a time, or now if that has passed.
     #[inline(always)]
-    pub(super) fn add(&self, at: Time, event: N) {
-        self.push(at, Event::Network(event));
+    pub(super) fn add(&self, at: Time, make: impl FnOnce() -> N) {
+        self.push(at, || Event::Network(make()));
     }
 
     /// Wakes a task at a time.
     pub(super) fn add_alarm(&self, at: Time, host: Rc<HostState>, waker: Waker) -> Alarm {
-        self.push(at, Event::Wake(host, waker))
+        self.push(at, || Event::Wake(host, waker))
     }
 
-    /// Inlined, so that an event is written where it stays: one that is handed over is written, and read at once, which
-    /// waits for the write.
+    /// Inlined, and the event is made last, so that it is written where it stays. One that is there before something
+    /// that may panic is written elsewhere, and read at once, which waits for the write.
     #[inline(always)]
-    fn push(&self, at: Time, event: Event<N>) -> Alarm {
+    fn push(&self, at: Time, make: impl FnOnce() -> Event<N>) -> Alarm {
         let queue = &mut *self.queue.borrow_mut();
         queue.last_number += 1;
-        let alarm = match queue.free_slots.pop() {
-            Some(place) => {
-                let alarm = Alarm::new(queue.last_number, place);
-                let slot = &mut queue.slots[place];
-                slot.alarm = alarm;
-                slot.event = Some(event);
-                alarm
-            }
-            None => {
-                let alarm = Alarm::new(queue.last_number, queue.slots.len());
-                queue.slots.push(Slot { alarm, event: Some(event) });
-                alarm
-            }
-        };
+        let place = queue.free_slots.pop().unwrap_or(queue.slots.len());
+        let alarm = Alarm::new(queue.last_number, place);
+        if place == queue.slots.len() {
+            queue.slots.push(Slot { alarm, event: None });
+        }
         queue.push(Entry::new(at.max(self.now.get()), alarm));
+        let slot = &mut queue.slots[place];
+        slot.alarm = alarm;
+        slot.event = Some(make());
         alarm
     }
 

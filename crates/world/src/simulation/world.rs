@@ -47,9 +47,9 @@ impl World {
         hosts.entry(name.to_owned()).or_insert_with(new).clone()
     }
 
-    /// Polls tasks and lets events happen, one after another, until `is_done` says so of what tasks did; answers whether
-    /// that came before the last event. Takes no type of its caller's, so that it is compiled in this crate, with its
-    /// optimization.
+    /// Polls tasks and lets events happen, one after another, until `is_done` says so of what tasks did; answers
+    /// whether that came before the last event. Takes no type of its caller's, so that it is compiled in this crate,
+    /// with its optimization.
     pub(crate) fn run_until(&self, is_done: &dyn Fn() -> bool) -> bool {
         loop {
             if self.executor.run_ready() && is_done() {

@@ -28,7 +28,7 @@ impl Flow {
         let goes_on =
             passed.lost_bytes == 0 || self.lose(events, &mut piece, passed.lost_bytes, head);
         if goes_on && piece.hop < self.path.len() {
-            events.add(head, NetworkEvent::Piece(self.clone(), piece));
+            events.add(head, || NetworkEvent::Piece(self.clone(), piece));
             return;
         }
         if goes_on {

@@ -35,13 +35,13 @@ impl Flow {
         }
         if let Some(end) = end {
             if incoming.gaps.is_empty() && incoming.behind_gap.is_empty() {
-                events.add(tail, NetworkEvent::Delivered(self.clone(), bytes, MessageEnd(end)));
+                events.add(tail, || NetworkEvent::Delivered(self.clone(), bytes, MessageEnd(end)));
                 return;
             }
             incoming.behind_gap.insert(from + bytes, (end, bytes));
         }
         while let Some((end, bytes)) = incoming.next_whole() {
-            events.add(tail, NetworkEvent::Delivered(self.clone(), bytes, MessageEnd(end)));
+            events.add(tail, || NetworkEvent::Delivered(self.clone(), bytes, MessageEnd(end)));
         }
     }
 
@@ -66,7 +66,7 @@ impl Flow {
             let done = if end.fin { now } else { self.to.received_at(now, end.message_bytes) };
             if done > now {
                 incoming.busy = true;
-                events.add(done, NetworkEvent::Received(self.clone()));
+                events.add(done, || NetworkEvent::Received(self.clone()));
                 return;
             }
             self.dispatch(events, &mut incoming);
@@ -91,7 +91,7 @@ impl Flow {
             self.hand_over(incoming, end, bytes);
         } else {
             incoming.dispatching.push_back((end, bytes));
-            events.add(events.now() + dispatch, NetworkEvent::Dispatched(self.clone()));
+            events.add(events.now() + dispatch, || NetworkEvent::Dispatched(self.clone()));
         }
     }
 

@@ -45,7 +45,7 @@ impl Flow {
             let done = if next.end.fin { now } else { self.from.prepared_at(now, next.bytes) };
             if done > now {
                 out.preparing = true;
-                events.add(done, NetworkEvent::Prepared(self.clone()));
+                events.add(done, || NetworkEvent::Prepared(self.clone()));
                 break;
             }
             let next = out.unprepared.pop_front();
@@ -223,7 +223,7 @@ impl Flow {
         };
         if let Some(at) = next.filter(|at| out.window_check_at.is_none_or(|set| *at < set)) {
             out.window_check_at = Some(at);
-            events.add(at, NetworkEvent::WindowCheck(self.clone()));
+            events.add(at, || NetworkEvent::WindowCheck(self.clone()));
         }
     }
 
