@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::rc::Rc;
 use std::task::Waker;
 
@@ -42,6 +42,9 @@ impl Alarm {
 struct Entry(u128);
 
 impl Entry {
+    /// After all others.
+    const LAST: Entry = Entry(u128::MAX);
+
     fn new(at: Time, alarm: Alarm) -> Entry {
         Entry((u128::from(at.0) << 64) | u128::from(alarm.0))
     }
@@ -52,6 +55,49 @@ impl Entry {
 
     fn alarm(self) -> Alarm {
         Alarm(self.0 as u64)
+    }
+}
+
+/// Rows of entries. With one for each pipe of a way, and one for what comes beside them, most find a row.
+const ROWS: usize = 4;
+
+/// Entries that are taken in their order. A pipe gives out its pieces one after another, so that most entries come in a
+/// few rows that are in order already, and the next is the first of one of these. What fits into no row goes into a
+/// heap, which moves an entry on each of its levels.
+#[derive(Default)]
+struct Sorted {
+    rows: [VecDeque<Entry>; ROWS],
+    heap: BinaryHeap<Reverse<Entry>>,
+}
+
+impl Sorted {
+    fn push(&mut self, entry: Entry) {
+        let fits = |row: &&mut VecDeque<Entry>| row.back().is_none_or(|last| *last < entry);
+        match self.rows.iter_mut().find(fits) {
+            Some(row) => row.push_back(entry),
+            None => self.heap.push(Reverse(entry)),
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Entry> {
+        let mut first = self.heap.peek().map_or(Entry::LAST, |Reverse(entry)| *entry);
+        let mut from = None;
+        for (number, row) in self.rows.iter().enumerate() {
+            let front = row.front().copied().unwrap_or(Entry::LAST);
+            if front < first {
+                (first, from) = (front, Some(number));
+            }
+        }
+        match from {
+            Some(number) => self.rows[number].pop_front(),
+            None => self.heap.pop().map(|Reverse(entry)| entry),
+        }
+    }
+
+    fn retain(&mut self, mut stays: impl FnMut(Entry) -> bool) {
+        self.rows.iter_mut().for_each(|row| row.retain(|entry| stays(*entry)));
+        self.heap.retain(|Reverse(entry)| stays(*entry));
     }
 }
 
@@ -68,7 +114,7 @@ const BUCKET_BITS: u32 = 30;
 /// never get sorted.
 struct Queue<N> {
     /// Up to the end of the current bucket.
-    sorted: BinaryHeap<Reverse<Entry>>,
+    sorted: Sorted,
     bucket: u64,
     later: BTreeMap<u64, Vec<Reverse<Entry>>>,
     slots: Vec<Slot<N>>,
@@ -83,7 +129,7 @@ struct Queue<N> {
 impl<N> Default for Queue<N> {
     fn default() -> Self {
         Queue {
-            sorted: BinaryHeap::new(),
+            sorted: Sorted::default(),
             bucket: 0,
             later: BTreeMap::new(),
             slots: Vec::new(),
@@ -100,7 +146,7 @@ impl<N> Queue<N> {
         let bucket = entry.at().0 >> BUCKET_BITS;
         self.entries += 1;
         if bucket <= self.bucket {
-            self.sorted.push(Reverse(entry));
+            self.sorted.push(entry);
         } else {
             self.later.entry(bucket).or_default().push(Reverse(entry));
         }
@@ -110,13 +156,13 @@ impl<N> Queue<N> {
     #[inline]
     fn pop(&mut self) -> Option<(Time, Event<N>)> {
         loop {
-            let Some(Reverse(entry)) = self.sorted.pop() else {
+            let Some(entry) = self.sorted.pop() else {
                 let (bucket, mut entries) = self.later.pop_first()?;
                 self.bucket = bucket;
                 let all = entries.len();
                 entries.retain(|Reverse(entry)| is_set(&self.slots, entry.alarm()));
                 self.forget(all - entries.len());
-                self.sorted = entries.into();
+                self.sorted.heap = entries.into();
                 continue;
             };
             match self.take(entry.alarm()) {
@@ -144,7 +190,7 @@ impl<N> Queue<N> {
     fn drop_cancelled(&mut self) {
         if self.cancelled > 1024 && self.cancelled * 2 > self.entries {
             let slots = &self.slots;
-            self.sorted.retain(|Reverse(entry)| is_set(slots, entry.alarm()));
+            self.sorted.retain(|entry| is_set(slots, entry.alarm()));
             self.later.retain(|_, entries| {
                 entries.retain(|Reverse(entry)| is_set(slots, entry.alarm()));
                 !entries.is_empty()
@@ -242,5 +288,43 @@ impl<N> EventQueue<N> {
     pub(super) fn clear(&self) {
         let queue = std::mem::take(&mut *self.queue.borrow_mut());
         drop(queue);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn entries_come_out_in_order_however_they_come_in() {
+        let mut state = 7_u64;
+        let mut below = |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % bound
+        };
+        let (mut sorted, mut expected, mut now) = (Sorted::default(), BTreeSet::new(), 0);
+        for number in 0..20_000 {
+            if below(20) < 11 {
+                // Of some pipes, each with a delay of its own, and of anything.
+                let delay = [10, 1000, 1010, below(2000)][below(4) as usize];
+                let entry = Entry::new(Time(now + delay), Alarm::new(number, 0));
+                sorted.push(entry);
+                expected.insert(entry);
+            } else {
+                let entry = sorted.pop();
+                assert!(entry == expected.pop_first(), "{number}");
+                now = entry.map_or(now, |entry| entry.at().0);
+            }
+            if number % 1000 == 0 {
+                sorted.retain(|entry| entry.at().0 % 3 != 0);
+                expected.retain(|entry| entry.at().0 % 3 != 0);
+            }
+        }
+        while let Some(entry) = sorted.pop() {
+            assert!(Some(entry) == expected.pop_first());
+        }
+        assert!(expected.is_empty());
     }
 }
