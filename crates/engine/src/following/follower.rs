@@ -195,7 +195,7 @@ impl Follower {
             compress: service.core.compress(Some(self.source.alias())),
         };
         let limit = poll_timeout + REMOTE_TIMEOUT;
-        let request = Request::ReadChanges(Box::new(question.clone()));
+        let request = Request::ReadChanges(Box::new(question));
         let answer = self.source.ask(service, self.needed(), request, limit).await;
         let Response::Changes(changes) = answer.map_err(of_call)? else {
             return Err(FailedRequest::Fatal(unexpected()));
@@ -223,7 +223,8 @@ impl Follower {
             claims::operations(ask.from, checkpoint, at_most, &ops).map_err(refused)?;
         }
         if ops.is_empty() {
-            claims::nothing_new(&question, ask.until, took, is_news).map_err(refused)?;
+            let nothing = claims::nothing_new(ask.from..ask.until, (took, poll_timeout), is_news);
+            nothing.map_err(refused)?;
         }
         let [waited, served] = claims::within(took, [changes.waited, changes.served]);
         Ok(Answer {

@@ -4,12 +4,13 @@
 //! known is whether its answer fits the question, and whether its numbers fit each other.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use policy::transfer::accounting::SourcePhases;
 use store::{Commit, Operation};
 
-use crate::transport::{self as wire, Failure, ReadChanges, Result, SessionOpened};
+use crate::transport::{self as wire, Failure, Result, SessionOpened};
 
 /// Sequence numbers are those of the field, a signed number of 64 bits: what is above is no place in a history.
 pub(crate) const SEQ_NO_MAX: u64 = i64::MAX as u64;
@@ -74,20 +75,19 @@ pub(crate) fn operations(
 /// An answer without operations is given after the wait that was asked for, or because there is something new beside
 /// operations. It is no answer to a question for operations that the leader said it has.
 pub(crate) fn nothing_new(
-    ask: &ReadChanges,
-    until: u64,
-    took: Duration,
+    said: Range<u64>,
+    (took, poll_timeout): (Duration, Duration),
     is_news: bool,
 ) -> Result<()> {
-    if until > ask.from {
-        let (from, last) = (ask.from, until - 1);
+    if !said.is_empty() {
+        let (from, last) = (said.start, said.end - 1);
         return Err(refused(format!(
             "it has no operations, though the leader said it has {from} to {last}"
         )));
     }
     // Clocks differ a little.
-    if !is_news && took < ask.poll_timeout / 2 {
-        let (took, wait) = (took.as_millis(), ask.poll_timeout.as_millis());
+    if !is_news && took < poll_timeout / 2 {
+        let (took, wait) = (took.as_millis(), poll_timeout.as_millis());
         return Err(refused(format!(
             "it has nothing new after {took} ms, and was to wait {wait} ms for it"
         )));
