@@ -12,6 +12,8 @@ use crate::operation::GENERATED_ID_BYTES;
 
 /// The list of segments of a commit, as the index library names it.
 pub(crate) const META: &str = "meta.json";
+/// How the name of a list of deleted documents ends.
+pub(crate) const DELETES: &str = ".del";
 
 /// What a commit holds: the content of its [`META`].
 pub(crate) type SegmentList = Rc<[SegmentState]>;
@@ -190,7 +192,7 @@ impl SegmentState {
     /// The file that lists what is gone; none where nothing is. Its name says how many, as they only grow.
     pub(crate) fn deletes_file(&self) -> Option<(String, u64)> {
         let deleted = self.deleted.len() as u64;
-        let name = || format!("{}.{deleted}.del", self.segment.name);
+        let name = || format!("{}.{deleted}{DELETES}", self.segment.name);
         (deleted > 0).then(|| (name(), 64 + self.segment.count() / 8))
     }
 }

@@ -19,7 +19,7 @@ use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::contents::{Counts, Found, Parsed, Refusals, Seen};
 use crate::digest::routed_hash;
 use crate::plan::{Change, Located};
-use crate::virtual_files::{self, Bulk, Damaged, Document, META, SegmentState};
+use crate::virtual_files::{self, Bulk, DELETES, Damaged, Document, META, SegmentState};
 use crate::{
     Digest, Error, GetResult, ListedDocument, OpKind, Operation, Result, SearchView, SegmentStats,
     Segments, WriteRequest, planted,
@@ -374,7 +374,14 @@ impl SyntheticStorage {
         let known = known.unwrap_or_default();
         let mut files = vec![virtual_files::meta(generation, &segments)];
         for state in &segments {
-            let named = state.segment.files().into_iter().chain(state.deletes_file());
+            // A segment is written once: only the list of what is gone from it may be another one. To name every file
+            // anew would be most of what a commit costs.
+            let kept = of_segment(&known, &state.segment.name);
+            let begun = files.len();
+            files.extend(kept.filter(|file| !file.name.ends_with(DELETES)).cloned());
+            let is_new = files.len() == begun;
+            let new = if is_new { state.segment.files() } else { Vec::new() };
+            let named = new.into_iter().chain(state.deletes_file());
             files.extend(named.map(|(name, len)| match find(&known, &name) {
                 Some(file) => file.clone(),
                 None => virtual_files::named(&name, len),
@@ -446,6 +453,15 @@ fn counted(request: &SearchRequest, view: &SearchView) -> ShardHits {
     let Seen::Count(documents) = view.0 else { return ShardHits::default() };
     let (total, more) = request.track_total_hits.of(documents);
     ShardHits { total, more, ..ShardHits::default() }
+}
+
+/// The files of a segment in a commit, whose files are in the order of their names.
+fn of_segment<'f>(files: &'f [FileMeta], name: &'f str) -> impl Iterator<Item = &'f FileMeta> {
+    let from = files.partition_point(|file| *file.name < *name);
+    let is_of_it = move |file: &&FileMeta| {
+        file.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+    };
+    files[from..].iter().take_while(is_of_it)
 }
 
 /// A file of a commit, whose files are in the order of their names.
