@@ -82,14 +82,15 @@ pub(in crate::simulation) struct Pipe {
     bytes: Cell<u64>,
     /// Flows that wait for what was lost.
     held_by_loss: RefCell<Waits>,
-    faults: LinkFaults,
+    /// Those of its link: a pipe of a host is never cut.
+    faults: Option<LinkFaults>,
     stalled: RefCell<Vec<Continue>>,
 }
 
 impl Pipe {
     /// A pipe of a host: small pieces go ahead of large ones.
     pub(in crate::simulation) fn of_host(rate_bytes_per_s: u64, delay: Duration) -> Rc<Pipe> {
-        let pipe = Pipe::new(LinkFaults::default(), Some(Cell::new(Time(0))));
+        let pipe = Pipe::new(None, Some(Cell::new(Time(0))));
         pipe.set_rate(Some(rate_bytes_per_s), delay);
         Rc::new(pipe)
     }
@@ -100,14 +101,14 @@ impl Pipe {
         faults: LinkFaults,
         random: Xoshiro256PlusPlus,
     ) -> Rc<Pipe> {
-        let pipe = Pipe::new(faults, None);
+        let pipe = Pipe::new(Some(faults), None);
         let loss = RandomLoss { segment_bytes: 1448, threshold: 0, random };
         *pipe.random_loss.borrow_mut() = Some(loss);
         pipe.configure(config);
         Rc::new(pipe)
     }
 
-    fn new(faults: LinkFaults, small_until: Option<Cell<Time>>) -> Pipe {
+    fn new(faults: Option<LinkFaults>, small_until: Option<Cell<Time>>) -> Pipe {
         Pipe {
             rate_bytes_per_s: Cell::new(None),
             delay: Cell::new(Duration::ZERO),
@@ -165,7 +166,7 @@ impl Pipe {
     }
 
     pub(in crate::simulation) fn is_cut(&self) -> bool {
-        self.faults.is_cut()
+        self.faults.as_ref().is_some_and(LinkFaults::is_cut)
     }
 
     /// Keeps what arrived at a pipe that is cut, until it heals.
