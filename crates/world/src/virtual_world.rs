@@ -94,6 +94,38 @@ mod tests {
     }
 
     #[test]
+    fn a_world_runs_within_another_and_wakes_its_tasks() {
+        let told = run(1, async |env| {
+            let (tell, told) = tokio::sync::oneshot::channel();
+            let waits = env.spawn("waits for the other world", async move { told.await.unwrap() });
+            env.sleep(Duration::from_millis(1)).await;
+            let other = env.spawn("is awake meanwhile", async {});
+            run(2, |inner| async move {
+                inner.sleep(Duration::from_millis(5)).await;
+                tell.send(inner.now()).unwrap();
+            });
+            other.await.unwrap();
+            waits.await.unwrap()
+        });
+        assert_eq!(told, Time(5_000_000));
+    }
+
+    #[test]
+    fn another_thread_wakes_a_task() {
+        let sent = run(1, async |env| {
+            let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+            let waits = env.spawn("waits for the thread", async move { told.recv().await });
+            std::thread::spawn(move || tell.send(7).unwrap());
+            // Without an event the run would end before the thread begins.
+            while !waits.is_finished() {
+                env.sleep(Duration::from_millis(1)).await;
+            }
+            waits.await.unwrap()
+        });
+        assert_eq!(sent, Some(7));
+    }
+
+    #[test]
     fn a_dropped_timeout_leaves_no_alarm() {
         run(1, async |env| {
             let quick =

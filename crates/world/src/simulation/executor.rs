@@ -16,7 +16,8 @@ pub(super) struct TaskId {
     generation: u32,
 }
 
-/// Tasks that were woken. Shared with wakers. Another thread can hold one: the thread that interrupts a run.
+/// Tasks that were woken where their world does not run: before it does, or on another thread, which can hold a waker
+/// to interrupt the run. Shared with wakers.
 #[derive(Default)]
 struct Ready {
     tasks: Mutex<Vec<TaskId>>,
@@ -24,20 +25,64 @@ struct Ready {
     any: AtomicBool,
 }
 
+/// The world that runs on this thread, and its tasks that were woken here. Nearly all are, and a lock would be taken
+/// for each: atomic operations are most of what a wake costs.
+struct Here {
+    /// The place of its [`Ready`] in memory; 0 where none runs.
+    ready: Cell<usize>,
+    woken: RefCell<Vec<TaskId>>,
+}
+
+thread_local! {
+    static HERE: Here = const { Here { ready: Cell::new(0), woken: RefCell::new(Vec::new()) } };
+}
+
+/// Ends the run of a world on this thread. One that this was begun in goes on.
+pub(super) struct RunsHere {
+    before: (usize, Vec<TaskId>),
+}
+
+impl Drop for RunsHere {
+    fn drop(&mut self) {
+        let (ready, woken) = std::mem::take(&mut self.before);
+        HERE.with(|here| {
+            here.ready.set(ready);
+            *here.woken.borrow_mut() = woken;
+        });
+    }
+}
+
 impl Ready {
+    fn place(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     fn push(&self, id: TaskId) {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-        self.any.store(true, Ordering::Release);
+        let pushed = HERE.try_with(|here| {
+            let is_here = here.ready.get() == self.place();
+            if is_here {
+                here.woken.borrow_mut().push(id);
+            }
+            is_here
+        });
+        if !pushed.unwrap_or(false) {
+            self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+            self.any.store(true, Ordering::Release);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        HERE.with(|here| here.woken.borrow().is_empty()) && !self.any.load(Ordering::Acquire)
     }
 
     /// Exchanges what was woken for an empty list; answers whether anything was.
     fn take(&self, empty: &mut Vec<TaskId>) -> bool {
-        if !self.any.load(Ordering::Acquire) {
-            return false;
+        HERE.with(|here| std::mem::swap(&mut *here.woken.borrow_mut(), empty));
+        if self.any.load(Ordering::Acquire) {
+            self.any.store(false, Ordering::Relaxed);
+            empty.append(&mut self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        self.any.store(false, Ordering::Relaxed);
-        std::mem::swap(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner), empty);
-        true
+        !empty.is_empty()
     }
 }
 
@@ -166,9 +211,15 @@ impl Executor {
         drop(entries);
     }
 
+    /// Begins to run tasks on this thread, until what this answers with is dropped.
+    pub(super) fn runs_here(&self) -> RunsHere {
+        let begin = |here: &Here| (here.ready.replace(self.ready.place()), here.woken.take());
+        RunsHere { before: HERE.with(begin) }
+    }
+
     /// Polls until no task is awake; answers whether any was.
     pub(super) fn run_ready(&self) -> bool {
-        if !self.ready.any.load(Ordering::Acquire) {
+        if self.ready.is_empty() {
             return false;
         }
         let mut woken = self.woken.take();

@@ -51,6 +51,7 @@ impl World {
     /// whether that came before the last event. Takes no type of its caller's, so that it is compiled in this crate,
     /// with its optimization.
     pub(crate) fn run_until(&self, is_done: &dyn Fn() -> bool) -> bool {
+        let _here = self.executor.runs_here();
         loop {
             if self.executor.run_ready() && is_done() {
                 return true;
