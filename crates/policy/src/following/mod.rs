@@ -270,6 +270,10 @@ impl<O: Operation> ShardFollower<O> {
     }
 
     fn next_read(&mut self, now: Time) -> Option<Order<O>> {
+        // There is nothing to ask for but in a long poll, which is alone in flight.
+        if !self.wants() && !self.reads.is_empty() {
+            return None;
+        }
         let outstanding = self.outstanding();
         if let Some((&from, &until)) = self.partial.first_key_value() {
             let (max_ops, max_bytes) = self.budget.may_read(now, &outstanding)?;
@@ -288,9 +292,6 @@ impl<O: Operation> ShardFollower<O> {
             let ops = if outstanding.reads == 0 { max_ops } else { until - from };
             self.requested_next = until;
             return Some(self.read(now, from, until, (ops, max_bytes), until < self.leader_next));
-        }
-        if outstanding.reads > 0 {
-            return None;
         }
         let limits = self.budget.may_read(now, &outstanding)?;
         Some(self.read(now, from, from, limits, false))
@@ -481,7 +482,7 @@ impl<O: Operation> ShardFollower<O> {
 
     /// Whether the shard holds operations or knows of some that it lacks. It does neither in a long poll.
     pub fn is_busy(&self) -> bool {
-        self.memory_bytes() > 0 || self.wants()
+        self.wants() || self.memory_bytes() > 0
     }
 
     /// Whether the leader is known to have operations that were not asked for yet.
