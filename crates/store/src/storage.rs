@@ -1,7 +1,7 @@
 //! The two kinds of storage of a copy: real files under `tantivy`, or the virtual world's sizes and hashes.
 
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use world::Env;
@@ -163,7 +163,7 @@ impl ShardStorage {
         async fn trim(floor: u64) -> Result<()>;
     }
 
-    pub(crate) fn dir(&self) -> PathBuf {
+    pub(crate) fn dir(&self) -> &Path {
         either!(self, storage => storage.dir())
     }
 

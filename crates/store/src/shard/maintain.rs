@@ -143,7 +143,7 @@ impl Shard {
                 let number = inner.snapshots.get();
                 inner.snapshots.set(number + 1);
                 let pin = inner.storage.pin(&commit, &session_dir(&session, number)).await?;
-                Ok(Snapshot::new(inner.env.clone(), inner.storage.dir(), commit, pin))
+                Ok(Snapshot::new(inner.env.clone(), inner.storage.dir().to_owned(), commit, pin))
             };
             self.to_its_end("hold a commit", hold).await
         })
@@ -156,7 +156,7 @@ impl Shard {
         name: &'static str,
         work: impl Future<Output = Result<T>> + 'static,
     ) -> Result<T> {
-        to_its_end(&self.inner.env, &self.inner.storage.dir(), name, move || work).await
+        to_its_end(&self.inner.env, self.inner.storage.dir(), name, move || work).await
     }
 
     /// Adds documents that exist only as a number: a corpus too large to index document by document. They are
@@ -190,7 +190,7 @@ impl Shard {
                     "{documents} documents in {segments} segments take more than {stored_bytes} bytes of files; \
                      give more bytes, or fewer documents or segments"
                 );
-                FirstFailure::new(reason).error(&self.inner.storage.dir())
+                FirstFailure::new(reason).error(self.inner.storage.dir())
             })?;
             self.synthesize(documents, source_bytes, segments).await
         })
@@ -201,7 +201,7 @@ impl Shard {
             ShardStorage::Synthetic(storage) => Ok(storage),
             _ => {
                 let reason = "documents can only be synthesized in the virtual world";
-                Err(FirstFailure::new(reason).error(&self.inner.storage.dir()))
+                Err(FirstFailure::new(reason).error(self.inner.storage.dir()))
             }
         }
     }

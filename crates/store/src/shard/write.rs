@@ -39,10 +39,9 @@ impl Shard {
     /// Once begun it runs to its end, even where the caller goes away.
     pub fn apply(&self, ops: Vec<Operation>) -> LocalFuture<'_, Result<()>> {
         Box::pin(async move {
-            let inner = self.inner.clone();
-            let dir = inner.storage.dir();
+            let (inner, dir) = (self.inner.clone(), self.inner.storage.dir());
             let work = move || inner.apply_locked(ops, Log::Lacks);
-            to_its_end(&self.inner.env, &dir, "apply operations", work).await
+            to_its_end(&self.inner.env, dir, "apply operations", work).await
         })
     }
 
@@ -56,10 +55,9 @@ impl Shard {
         complete_from: Option<u64>,
     ) -> LocalFuture<'_, Result<()>> {
         Box::pin(async move {
-            let inner = self.inner.clone();
-            let dir = inner.storage.dir();
+            let (inner, dir) = (self.inner.clone(), self.inner.storage.dir());
             let work = move || inner.keep_history_locked(ops, complete_from);
-            to_its_end(&self.inner.env, &dir, "keep operations", work).await
+            to_its_end(&self.inner.env, dir, "keep operations", work).await
         })
     }
 
@@ -84,10 +82,9 @@ impl Shard {
     /// [`Shard::index`] of what was read.
     pub fn index_read(&self, read: ReadRequests) -> LocalFuture<'_, Result<Vec<WriteResult>>> {
         Box::pin(async move {
-            let inner = self.inner.clone();
-            let dir = inner.storage.dir();
+            let (inner, dir) = (self.inner.clone(), self.inner.storage.dir());
             let work = move || inner.index_locked(read.requests, read.parsed);
-            to_its_end(&self.inner.env, &dir, "index documents", work).await
+            to_its_end(&self.inner.env, dir, "index documents", work).await
         })
     }
 }

@@ -96,8 +96,8 @@ impl SyntheticStorage {
         format!("{:016x}", self.env.random_u64())
     }
 
-    pub(crate) fn dir(&self) -> PathBuf {
-        self.dir.clone()
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     pub(crate) fn merging(&self) -> u64 {

@@ -51,7 +51,7 @@ mod stored;
 mod work_directory;
 
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use world::{Codec, Env, Work};
@@ -203,8 +203,8 @@ impl TantivyStorage {
         Ok((TantivyStorage { env, shared, cache, documents }, found))
     }
 
-    pub(crate) fn dir(&self) -> PathBuf {
-        self.shared.dir.clone()
+    pub(crate) fn dir(&self) -> &Path {
+        &self.shared.dir
     }
 
     pub(crate) fn counts(&self) -> Counts {
