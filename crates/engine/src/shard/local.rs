@@ -171,7 +171,8 @@ impl LocalShard {
 
     /// The settings of the index; none until the store is open, or where the index is gone.
     pub(crate) fn settings_by(&self, state: &Arc<ClusterState>) -> Option<IndexSettings> {
-        self.take_settings(&self.in_state.index(state, &self.index)?);
+        let meta = self.in_state.index(state, &self.index)?;
+        self.take_settings(&meta);
         self.settings.borrow().as_ref().map(|(_, settings)| settings.clone())
     }
 
