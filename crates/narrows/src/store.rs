@@ -95,11 +95,13 @@ impl Store {
         let path = format!("/_index_template/{name}?create=true");
         match self.ask("PUT", &path, template.to_string(), Check::Status).await {
             Ok(()) => Ok(None),
-            Err(Failure::Refused { status: 400, kind }) if kind == "illegal_argument_exception" => {
+            Err(Failure::Refused { status: 400, kind, .. })
+                if kind == "illegal_argument_exception" =>
+            {
                 Ok(None)
             }
             // A store that has no templates, or not all types of fields.
-            Err(Failure::Refused { status: status @ (400 | 404 | 405), kind }) => {
+            Err(Failure::Refused { status: status @ (400 | 404 | 405), kind, .. }) => {
                 Ok(Some(format!("{status} {kind}")))
             }
             Err(failure) => Err(refused(&failure)),
