@@ -25,8 +25,13 @@ pub(super) fn check(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
     }
     let lost = twin.lost_shards();
     if !lost.is_empty() {
+        let already = match twin.already_lost() {
+            none if none.is_empty() => String::new(),
+            one if one.len() == 1 => format!(", and {} is lost already", shards(&one)),
+            more => format!(", and {} are lost already", shards(&more)),
+        };
         return Err(Error::usage(format!(
-            "no copy would be left of {}: without a snapshot the cluster is red for good; \
+            "no copy would be left of {}{already}: without a snapshot the cluster is red for good; \
              lose fewer nodes at once, or ask first what more replicas take",
             shards(&lost)
         )));

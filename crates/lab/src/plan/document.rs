@@ -1,6 +1,6 @@
 //! A plan's file as plain data: strings and numbers with their places, no meaning yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
@@ -162,6 +162,9 @@ pub(super) struct TwinIndexTable {
     #[serde(default)]
     pub(super) settings: Values,
     pub(super) documents_per_s: Option<Spanned<f64>>,
+    /// Numbers of the shards that have no primary, and so no row below.
+    #[serde(default)]
+    pub(super) lost: BTreeSet<u32>,
     pub(super) shard: Vec<TwinShardTable>,
 }
 

@@ -60,7 +60,9 @@ pub struct TwinIndex {
     pub settings: BTreeMap<String, String>,
     /// Documents that are written to it in a second while nodes restart.
     pub documents_per_s: f64,
-    /// Its shards, by number.
+    /// Numbers of the shards that have no primary already: what is in virtual time are the others.
+    pub lost: BTreeSet<u32>,
+    /// The others, in the order of their numbers.
     pub shards: Vec<TwinShard>,
 }
 
@@ -71,6 +73,17 @@ pub struct TwinShard {
     pub contents: ShardContents,
     /// The nodes of its copies by their place in [`Twin::nodes`], that of the primary first.
     pub nodes: Vec<usize>,
+}
+
+impl TwinIndex {
+    /// A shard by its place, with the number that it has in the cluster that was seen, as `logs[3]`.
+    fn name_of(&self, place: usize) -> String {
+        let mut number = place;
+        for lost in &self.lost {
+            number += usize::from(*lost as usize <= number);
+        }
+        format!("{}[{number}]", self.name)
+    }
 }
 
 /// What happens to a twin.
@@ -168,10 +181,18 @@ impl Twin {
             }
             None => words.to_owned(),
         };
-        let nodes = self.nodes.iter().enumerate();
-        nodes.fold(words, |words, (at, node)| {
-            words.replace(&format!("[{}]", Twin::machine(at)), &format!("[{}]", node.name))
-        })
+        // From behind, as a number never becomes a smaller one.
+        let shards = self.indices.iter().filter(|index| !index.lost.is_empty()).flat_map(|index| {
+            (0..index.shards.len()).rev().map(move |place| {
+                (format!("of {}[{place}]", index.name), format!("of {}", index.name_of(place)))
+            })
+        });
+        let nodes = self
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(at, node)| (format!("[{}]", Twin::machine(at)), format!("[{}]", node.name)));
+        shards.chain(nodes).fold(words, |words, (from, to)| words.replace(&from, &to))
     }
 
     /// A setting's value with the names that nodes have in virtual time: filters name nodes.
@@ -268,7 +289,7 @@ impl Twin {
             |shard: &TwinShard| shard.nodes.len() == 1 && nodes.contains(&shard.nodes[0]);
         let of_index = |index: &TwinIndex| -> Vec<String> {
             let shards = index.shards.iter().enumerate().filter(|(_, shard)| is_alone(shard));
-            shards.map(|(number, _)| format!("{}[{number}]", index.name)).collect()
+            shards.map(|(number, _)| index.name_of(number)).collect()
         };
         self.indices.iter().filter(|index| index.replicas == 0).flat_map(of_index).collect()
     }
@@ -292,7 +313,7 @@ impl Twin {
                 leave > takers.iter().filter(|node| !shard.nodes.contains(node)).count()
             };
             let shards = index.shards.iter().enumerate().filter(|(_, shard)| stays(shard));
-            shards.map(|(number, _)| format!("{}[{number}]", index.name)).collect()
+            shards.map(|(number, _)| index.name_of(number)).collect()
         };
         self.indices.iter().flat_map(of_index).collect()
     }
@@ -317,7 +338,7 @@ impl Twin {
                 let without = copies.saturating_sub(left + room);
                 if without > 0 {
                     homeless.0 += without;
-                    homeless.1.get_or_insert_with(|| format!("{}[{number}]", index.name));
+                    homeless.1.get_or_insert_with(|| index.name_of(number));
                 }
             }
         }
@@ -343,6 +364,14 @@ impl Twin {
         (0..self.nodes.len()).filter(takes).collect()
     }
 
+    /// Shards that have no primary already, whatever is asked, as `logs[3]`.
+    pub(crate) fn already_lost(&self) -> Vec<String> {
+        let of_index = |index: &TwinIndex| -> Vec<String> {
+            index.lost.iter().map(|number| format!("{}[{number}]", index.name)).collect()
+        };
+        self.indices.iter().flat_map(of_index).collect()
+    }
+
     /// Shards of which no copy would be left, as `logs[3]`.
     pub(crate) fn lost_shards(&self) -> Vec<String> {
         let Question::Lose(lost) = &self.question else { return Vec::new() };
@@ -350,7 +379,7 @@ impl Twin {
         let of_index = |index: &TwinIndex| -> Vec<String> {
             let gone = |shard: &TwinShard| shard.nodes.iter().all(|node| lost.contains(node));
             let shards = index.shards.iter().enumerate().filter(|(_, shard)| gone(shard));
-            shards.map(|(number, _)| format!("{}[{number}]", index.name)).collect()
+            shards.map(|(number, _)| index.name_of(number)).collect()
         };
         self.indices.iter().flat_map(of_index).collect()
     }
@@ -369,6 +398,7 @@ mod tests {
             replicas: 1,
             settings: BTreeMap::new(),
             documents_per_s: 0.0,
+            lost: BTreeSet::new(),
             shards: vec![shard(&[0, 1]), shard(&[1, 2]), shard(&[2])],
         };
         let nodes = ["a", "b", "c"].map(node).to_vec();
@@ -389,6 +419,18 @@ mod tests {
         );
         // c has just joined: a third of five copies, of which a part is never moved.
         assert_eq!(twin(Question::Add(vec![2])).outstanding(), (1, 1000));
+    }
+
+    #[test]
+    fn shards_keep_their_numbers_where_others_are_lost_already() {
+        let mut twin = twin(Question::Lose(vec![2]));
+        twin.indices[0].lost = BTreeSet::from([0, 2, 5]);
+        assert_eq!(twin.lost_shards(), ["logs[4]"], "1, 3 and 4 are there");
+        assert_eq!(twin.already_lost(), ["logs[0]", "logs[2]", "logs[5]"]);
+        assert_eq!(
+            twin.in_its_names("of logs[0]: no; of logs[1]: no"),
+            "of logs[1]: no; of logs[3]: no"
+        );
     }
 
     #[test]

@@ -361,7 +361,9 @@ pub(super) mod tests {
             ["narrows.fault_detection.on_disconnect", "narrows.allocation.replica_ring"];
         assert!(of_the_field.iter().all(|name| settings[*name] == "true"));
         assert_eq!(twin.attributes()[2]["zone"], "r2", "the manager is the first");
-        assert!(left_out.iter().any(|one| one.starts_with("1 shard without")), "{left_out:?}");
+        assert_eq!(index.lost, BTreeSet::from([2]));
+        let says = "1 shard without a started primary, lost already: logs-of--today-[2]";
+        assert!(left_out.iter().any(|one| one == says), "{left_out:?}");
     }
 
     #[test]

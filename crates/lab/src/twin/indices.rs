@@ -19,6 +19,8 @@ const COPIES_MAX: usize = 11;
 /// OpenSearch; and whether one keeps its files in a repository, in OpenSearch.
 pub(super) const STORE_TYPE: &str = "index.store.type";
 pub(super) const REMOTE_STORE: &str = "index.remote_store.enabled";
+/// Shards that are lost already and are named, at most.
+const NAMED_MAX: usize = 10;
 /// Where the first primaries of an index that was shrunk from another had to be.
 const INITIAL_RECOVERY: &str = "index.routing.allocation.initial_recovery._id";
 /// What limits of allocation are where they limit nothing.
@@ -35,7 +37,8 @@ pub(super) fn indices(
     for copy in &seen.copies {
         by_index.entry(&copy.index).or_default().entry(copy.shard).or_default().push(copy);
     }
-    let (mut found, mut red, mut assumed, mut empty, mut fetched) = (Vec::new(), 0, 0, 0, 0);
+    let (mut found, mut red) = (Vec::new(), Vec::new());
+    let (mut assumed, mut empty, mut fetched) = (0, 0, 0);
     for (name, shards) in by_index {
         let copies = shards.values().map(Vec::len).max().unwrap_or(1);
         // The field gives it fewer copies where there are fewer nodes: none of them waits for a place.
@@ -63,8 +66,15 @@ pub(super) fn indices(
             row.insert("copies".to_owned(), places.into());
             Some((Value::Table(row), primary.segments.is_none(), primary.bytes.is_none()))
         };
-        let rows: Vec<_> = shards.values().filter_map(one).collect();
-        red += shards.len() - rows.len();
+        let mut rows = Vec::new();
+        let mut lost = Vec::new();
+        for (number, copies) in &shards {
+            match one(copies) {
+                Some(row) => rows.push(row),
+                None => lost.push(*number),
+            }
+        }
+        red.extend(lost.iter().map(|number| format!("{name}[{number}]")));
         assumed += rows.iter().filter(|(_, assumed, _)| *assumed).count();
         empty += rows.iter().filter(|(.., untold)| *untold).count();
         if rows.is_empty() {
@@ -75,12 +85,18 @@ pub(super) fn indices(
         index.insert("name".to_owned(), name.into());
         index.insert("replicas".to_owned(), i64::try_from(copies - 1).unwrap_or(0).into());
         index.insert("settings".to_owned(), index_settings(seen, name, nodes, left_out).into());
+        let lost: Vec<Value> = lost.into_iter().map(|number| i64::from(number).into()).collect();
+        index.insert("lost".to_owned(), lost.into());
         let rows: Vec<Value> = rows.into_iter().map(|(row, ..)| row).collect();
         index.insert("shard".to_owned(), rows.into());
         found.push(index.into());
     }
-    if red > 0 {
-        left_out.push(format!("{} without a started primary", shards_in_words(red)));
+    if !red.is_empty() {
+        let shards = shards_in_words(red.len());
+        let more = if red.len() > NAMED_MAX { ", ..." } else { "" };
+        red.truncate(NAMED_MAX);
+        let names = red.join(", ");
+        left_out.push(format!("{shards} without a started primary, lost already: {names}{more}"));
     }
     if assumed > 0 {
         let assumed = shards_in_words(assumed);

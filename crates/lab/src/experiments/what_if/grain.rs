@@ -60,7 +60,7 @@ impl Grain {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::time::Duration;
 
     use engine::ShardContents;
@@ -80,6 +80,7 @@ mod tests {
             replicas: 1,
             settings: BTreeMap::new(),
             documents_per_s: 0.0,
+            lost: BTreeSet::new(),
             shards: vec![TwinShard { contents, nodes: vec![0, 1] }; shards],
         };
         let nodes = ["a", "b", "c"].map(node).to_vec();

@@ -142,7 +142,7 @@ fn every(twin: &Twin) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use engine::ShardContents;
 
@@ -155,6 +155,7 @@ mod tests {
             replicas: 1,
             settings: BTreeMap::new(),
             documents_per_s,
+            lost: BTreeSet::new(),
             shards: vec![TwinShard { contents, nodes: vec![0, 1] }; shards],
         };
         let (nodes, down) = ((0..nodes).collect(), Duration::from_secs(down_s));

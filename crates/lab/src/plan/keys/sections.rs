@@ -190,7 +190,8 @@ pub(super) static TWIN_INDEX: Section = Section {
         needed("replicas", Whole, "1", "Replicas of each shard, 0 to 10."),
         optional("settings", Settings, NONE, "{ \"index.priority\" = 5 }", "Its settings."),
         optional("documents_per_s", Number, "0", "120.5", "Documents that are written to it in a second while nodes restart."),
-        needed("shard", Tables(&TWIN_SHARD), "[{ bytes = \"1gb\", documents = 1000, segments = 9, copies = [\"n1\"] }]", "Its shards, in the order of their numbers."),
+        optional("lost", Values, NONE, "[3]", "Numbers of its shards that have no primary: they are lost already, and are no rows of `shard`."),
+        needed("shard", Tables(&TWIN_SHARD), "[{ bytes = \"1gb\", documents = 1000, segments = 9, copies = [\"n1\"] }]", "Its shards, in the order of their numbers, without those that are lost."),
     ],
 };
 

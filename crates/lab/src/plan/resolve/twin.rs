@@ -125,7 +125,8 @@ impl Plan {
         let all = (name, replicas, settings, documents_per_s, shards);
         let ((), replicas, settings, documents_per_s, shards) = all.together()?;
         let name = index.name.get_ref().clone();
-        Ok(TwinIndex { name, replicas, settings, documents_per_s, shards })
+        let lost = index.lost.clone();
+        Ok(TwinIndex { name, replicas, settings, documents_per_s, lost, shards })
     }
 
     fn twin_shard(
