@@ -30,9 +30,16 @@ pub(super) fn check(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
             one if one.len() == 1 => format!(", and {} is lost already", shards(&one)),
             more => format!(", and {} are lost already", shards(&more)),
         };
+        let is_one = matches!(&twin.question, Question::Lose(nodes) if nodes.len() == 1);
+        let advice = match twin.lost_for_want_of_replicas() == lost {
+            true => {
+                "their replicas are not started yet, and one that is being made is no copy; ask again once it is"
+            }
+            false if is_one => "ask first what more replicas take",
+            false => "lose fewer nodes at once, or ask first what more replicas take",
+        };
         return Err(Error::usage(format!(
-            "no copy would be left of {}{already}: without a snapshot the cluster is red for good; \
-             lose fewer nodes at once, or ask first what more replicas take",
+            "no copy would be left of {}{already}: without a snapshot the cluster is red for good; {advice}",
             shards(&lost)
         )));
     }

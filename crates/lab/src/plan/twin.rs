@@ -374,14 +374,30 @@ impl Twin {
 
     /// Shards of which no copy would be left, as `logs[3]`.
     pub(crate) fn lost_shards(&self) -> Vec<String> {
+        self.lost(|_, _| true)
+    }
+
+    /// Those of them that would not be lost once all their replicas are started.
+    pub(crate) fn lost_for_want_of_replicas(&self) -> Vec<String> {
+        let Question::Lose(lost) = &self.question else { return Vec::new() };
+        self.lost(|index, shard| {
+            shard.nodes.len() <= index.replicas as usize && lost.len() <= index.replicas as usize
+        })
+    }
+
+    fn lost(&self, counts: impl Fn(&TwinIndex, &TwinShard) -> bool) -> Vec<String> {
         let Question::Lose(lost) = &self.question else { return Vec::new() };
         let lost: BTreeSet<&usize> = lost.iter().collect();
-        let of_index = |index: &TwinIndex| -> Vec<String> {
-            let gone = |shard: &TwinShard| shard.nodes.iter().all(|node| lost.contains(node));
-            let shards = index.shards.iter().enumerate().filter(|(_, shard)| gone(shard));
-            shards.map(|(number, _)| index.name_of(number)).collect()
-        };
-        self.indices.iter().flat_map(of_index).collect()
+        let mut names = Vec::new();
+        for index in &self.indices {
+            for (place, shard) in index.shards.iter().enumerate() {
+                let is_lost = shard.nodes.iter().all(|node| lost.contains(node));
+                if is_lost && counts(index, shard) {
+                    names.push(index.name_of(place));
+                }
+            }
+        }
+        names
     }
 }
 
@@ -411,6 +427,10 @@ mod tests {
         let more = BTreeMap::from([("logs".to_owned(), 2)]);
         assert_eq!(twin(Question::Replicas(more)).outstanding(), (4, 4000));
         assert_eq!(twin(Question::Lose(vec![2])).lost_shards(), ["logs[2]"]);
+        assert_eq!(twin(Question::Lose(vec![2])).lost_for_want_of_replicas(), ["logs[2]"]);
+        let two = twin(Question::Lose(vec![1, 2]));
+        assert_eq!(two.lost_shards(), ["logs[1]", "logs[2]"]);
+        assert_eq!(two.lost_for_want_of_replicas(), Vec::<String>::new(), "one replica is too few");
         assert_eq!(twin(Question::Lose(vec![1])).lost_shards(), Vec::<String>::new());
         assert_eq!(
             twin(Question::Drain(vec![2])).outstanding(),
