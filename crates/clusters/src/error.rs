@@ -18,7 +18,8 @@ pub enum Error {
     #[error("{address}: {source}")]
     Connection { address: String, source: io::Error },
     #[error(
-        "{address}: the connection broke during {method} {path}, which may have been done: {source}"
+        "{address}: the connection broke during {method} {}{}: {source}",
+        shown(.path), may_be_done(.method)
     )]
     Broken { address: String, method: String, path: String, source: io::Error },
     #[error(
@@ -229,6 +230,11 @@ pub(crate) fn shown(path: &str) -> String {
         Some((short, _)) if path.len() > PATH_BYTES_MAX => format!("{short}?..."),
         _ => path.to_owned(),
     }
+}
+
+/// What is not known of a request that changes something.
+fn may_be_done(method: &str) -> &'static str {
+    if method == "GET" { "" } else { ", which may have been done" }
 }
 
 fn one_by_one(errors: &[Error]) -> String {

@@ -259,7 +259,10 @@ impl LiveClient {
         answers.iter().all(|answer| {
             matches!(
                 answer,
-                Err(Error::Connection { .. } | Error::Peer { .. } | Error::Timeout { .. })
+                Err(Error::Connection { .. }
+                    | Error::Broken { .. }
+                    | Error::Peer { .. }
+                    | Error::Timeout { .. })
             )
         })
     }
@@ -384,15 +387,20 @@ impl LiveClient {
                 path: path.to_owned(),
                 limit_bytes,
             }),
-            // The request may have been carried out: only an idempotent one may go to another host.
-            Ok(Err(Failure::Broken(source))) if !is_idempotent(method) => Err(Error::Broken {
-                address: address.to_string(),
-                method: method.to_owned(),
-                path: path.to_owned(),
-                source,
-            }),
-            Ok(Err(Failure::Unread(source) | Failure::Broken(source))) => {
-                Err(self.why_not(address, source).await)
+            Ok(Err(Failure::Unread(source))) => Err(self.why_not(address, source).await),
+            Ok(Err(Failure::Broken(source))) => {
+                // The request may have been carried out: only an idempotent one may go to another host.
+                let why = match is_idempotent(method) {
+                    true => self.why_not(address, source).await,
+                    false => Error::Connection { address: address.to_string(), source },
+                };
+                Err(match why {
+                    Error::Connection { address, source } => {
+                        let (method, path) = (method.to_owned(), path.to_owned());
+                        Error::Broken { address, method, path, source }
+                    }
+                    other => other,
+                })
             }
             Err(elapsed) => Err(Error::Timeout {
                 address: address.to_string(),
@@ -523,7 +531,7 @@ fn is_known(answer: &Result<Bytes>) -> bool {
 fn is_worth_another_host(error: &Error, method: &str) -> bool {
     match error {
         Error::Connection { .. } | Error::Peer { .. } => true,
-        Error::Timeout { .. } => is_idempotent(method),
+        Error::Timeout { .. } | Error::Broken { .. } => is_idempotent(method),
         Error::Refused { status, .. } => matches!(status, 429 | 502 | 503 | 504),
         _ => false,
     }

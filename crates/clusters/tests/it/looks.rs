@@ -19,6 +19,8 @@ const CALM: &str =
     r#"{"status":"green","initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#;
 pub const WAITS: &str =
     r#"{"status":"yellow","initializing_shards":1,"relocating_shards":0,"unassigned_shards":1}"#;
+/// In place of a status: the connection is closed before an answer.
+const CUT: u16 = 0;
 pub const SHARDS: &str = r#"[{"state":"UNASSIGNED","index":"logs","shard":"0","prirep":"r"}]"#;
 
 /// A host that answers by path, without what follows a question mark, after so long: status and body, or never.
@@ -43,6 +45,9 @@ pub async fn host(
                         return std::future::pending().await;
                     };
                     clock.sleep(latency).await;
+                    if status == CUT {
+                        return;
+                    }
                     let content_type = "application/json".to_owned();
                     let body = Bytes::from_static(body.as_bytes());
                     let response = RestResponse { status, content_type, body };
@@ -98,6 +103,31 @@ fn a_look_at_a_cluster_that_hangs_has_one_end() {
         let asked = env.now();
         sampler.client().get("/_recovery").await.unwrap_err();
         assert_eq!(env.now() - asked, TIMEOUT);
+    });
+}
+
+/// As where a proxy cuts what is long: whoever answers everything else is there.
+#[test]
+fn an_answer_that_is_cut_off_is_a_gap() {
+    world::virtual_world::run(1, async |env| {
+        let gone = Rc::new(Cell::new(false));
+        let is_gone = gone.clone();
+        let answer = move |path: &str| match path {
+            _ if is_gone.get() => Some((CUT, "")),
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, CALM)),
+            "/_cat/shards" => Some((200, "[]")),
+            _ if path.starts_with("/_nodes/stats") => Some((CUT, "")),
+            _ => Some((200, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        let look = sampler.look(Depth::Full).await.unwrap();
+        assert_eq!(gaps(&look), ["/_nodes/stats"]);
+        let found = &look.gaps[0].found;
+        assert!(found.contains("the connection broke during GET /_nodes/stats"), "{found}");
+        gone.set(true);
+        let over = sampler.look(Depth::Full).await.unwrap_err();
+        assert!(matches!(over, clusters::Error::Broken { .. }), "{over}");
     });
 }
 

@@ -77,11 +77,13 @@ impl Sampler {
         Ok(())
     }
 
-    /// Whether nothing more is to be asked. A host may be too late for one question because another node stands still:
-    /// where nobody has answered in this observation yet, hosts are asked for themselves to tell that from silence.
+    /// Whether nothing more is to be asked. A host may be too late for one question because another node stands still,
+    /// and who stands before it may cut one long answer: where nobody has answered in this observation yet, hosts are
+    /// asked for themselves to tell that from silence.
     pub(super) async fn is_over(&self, error: &Error) -> bool {
-        let is_doubtful = matches!(error, Error::Timeout { .. } | Error::NoHost { .. })
-            && self.client.cost().1 == self.bytes_before;
+        let is_doubtful =
+            matches!(error, Error::Timeout { .. } | Error::Broken { .. } | Error::NoHost { .. })
+                && self.client.cost().1 == self.bytes_before;
         ends_observation(error) || (is_doubtful && self.client.is_silent().await)
     }
 }
