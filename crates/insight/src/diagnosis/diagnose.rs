@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::observation::{Observation, Recovery};
+use record::observation::{Health, Observation, Recovery};
 use record::{Line, RunDir};
 use serde::Serialize;
 
@@ -43,6 +43,8 @@ pub struct Diagnosis {
     pub notes: Vec<String>,
     /// What could not be asked, and what is lost without it.
     pub gaps: Vec<String>,
+    /// The cluster's health by the last look; none where it was not told, as of a bucket.
+    pub health: Option<Health>,
     /// The whole in one sentence.
     pub headline: String,
     /// Results of probes; empty without probes.
@@ -116,6 +118,7 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
                 format!("{}: {}; without it one cannot tell {}", gap.path, gap.found, gap.lost)
             })
             .collect(),
+        health: series.last().and_then(|look| look.health.clone()),
         headline: String::new(),
         probes: Vec::new(),
     };
@@ -443,6 +446,7 @@ mod tests {
                 healthy: Vec::new(),
                 notes: Vec::new(),
                 gaps: Vec::new(),
+                health: None,
                 headline: String::new(),
                 probes: Vec::new(),
             };

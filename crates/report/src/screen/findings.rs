@@ -2,7 +2,7 @@
 
 use insight::diagnosis::{By, Changes, Diagnosis, Evidence, Finding, Gain, Lift, Pair};
 use insight::{Advice, words};
-use record::observation::Scope;
+use record::observation::{Health, Scope};
 use record::units::show_seconds;
 
 use crate::style::{Paint, Style, plain, wrap};
@@ -21,6 +21,10 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
     let head = format!("{title}, {}", looks(diagnosis));
     let mut text = style.paint(Some(Paint::Dim), &plain(&head));
     text.push('\n');
+    if let Some(health) = &diagnosis.health {
+        let line = wrap(&plain(&healthy(health)), usize::from(style.width), 2);
+        text.push_str(&format!("{}\n", style.paint(Some(Paint::Dim), &line)));
+    }
     if diagnosis.findings.is_empty() {
         text.push('\n');
         text.push_str(&style.paint(Some(Paint::Bold), &plain(&diagnosis.headline)));
@@ -52,6 +56,30 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
     }
     for outcome in &diagnosis.probes {
         text.push_str(&row("probe", &outcome.sentence(), style));
+    }
+    text
+}
+
+/// The health with what it counts: `health yellow, 3 nodes, 2 copies on no node`.
+fn healthy(health: &Health) -> String {
+    let mut text = format!("health {}", health.status);
+    let copies = |count| if count == 1 { "1 copy".to_owned() } else { format!("{count} copies") };
+    let nodes = health.nodes.map(|count| match count {
+        1 => "1 node".to_owned(),
+        count => format!("{count} nodes"),
+    });
+    let counted = [
+        (health.unassigned, "on no node"),
+        (health.delayed, "waiting for a node to come back"),
+        (health.initializing, "coming up"),
+        (health.relocating, "moving"),
+    ];
+    let counted = counted.into_iter().filter_map(|(count, state)| {
+        count.filter(|count| *count > 0).map(|count| format!("{} {state}", copies(count)))
+    });
+    for part in nodes.into_iter().chain(counted) {
+        text.push_str(", ");
+        text.push_str(&part);
     }
     text
 }

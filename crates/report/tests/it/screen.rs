@@ -252,6 +252,25 @@ fn nothing_that_recovers_is_said_too() {
 }
 
 #[test]
+fn the_health_stands_above_what_is_found() {
+    let looks = [0, 1].map(|s| {
+        let health = Health {
+            status: "yellow".into(),
+            nodes: Some(3),
+            unassigned: Some(2),
+            initializing: Some(0),
+            relocating: Some(1),
+            ..Health::default()
+        };
+        Observation { recoveries: vec![], health: Some(health), ..look(s) }
+    });
+    let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
+    let text = findings(&diagnose(&series), "logs", Style { color: false, width: 200 });
+    let line = "health yellow, 3 nodes, 2 copies on no node, 1 copy moving";
+    assert_eq!(text.lines().nth(1), Some(line), "{text}");
+}
+
+#[test]
 fn a_narrow_terminal_names_its_nodes() {
     for width in [56, 70, 80, 90, 120] {
         let screen = shown(&view(), width, 24);
