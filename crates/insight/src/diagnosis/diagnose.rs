@@ -22,7 +22,7 @@ use super::series::{Series, Transfer};
 use super::snapshots::written;
 use super::streaming::{Streaming, streamings};
 use super::threshold::FAST_BYTES_PER_S;
-use super::unanswered::{RECOVERY, SHARDS, lacks, tells_of_recoveries};
+use super::unanswered::{HEALTH, RECOVERY, SHARDS, lacks, tells_of_recoveries};
 use super::waiting::{Waiting, allocation_off, waiting, waits_for_nodes};
 use super::watermarks::forbidden;
 
@@ -378,7 +378,7 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
 fn not_known(look: &Observation) -> Option<String> {
     let path = match &look.health {
         _ if !tells_of_recoveries(look) => RECOVERY,
-        None => "/_cluster/health",
+        None => HEALTH,
         Some(_) if !lacks(look, SHARDS) => return None,
         Some(health) => match health.unassigned {
             None | Some(0) => SHARDS,
@@ -392,6 +392,22 @@ fn not_known(look: &Observation) -> Option<String> {
         },
     };
     Some(format!("not known: whether anything recovers or waits, for {path} was not answered"))
+}
+
+/// The questions without an answer, where nothing was found and one cannot tell that all is well for want of one of
+/// them; none elsewhere.
+pub fn untold(diagnosis: &Diagnosis, series: &Series<'_>) -> Option<Vec<String>> {
+    let last = series.last()?;
+    let is_told = !diagnosis.findings.is_empty() || copying(last) > 0 || not_known(last).is_none();
+    // A health that says nothing was answered all the same.
+    let is_asked = [RECOVERY, HEALTH, SHARDS].iter().any(|path| lacks(last, path));
+    let paths = || last.gaps.iter().map(|gap| gap.path.clone()).collect();
+    (diagnosis.looks >= 2 && !is_told && is_asked).then(paths)
+}
+
+/// How many recoveries copy files.
+fn copying(look: &Observation) -> usize {
+    look.recoveries.iter().filter(|recovery| !recovery.ended && recovery.copies_files()).count()
 }
 
 pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
@@ -408,8 +424,7 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
             n => format!("healthy: {n} DCP connections, and nothing holds one that is behind"),
         };
     }
-    let goes_on = |recovery: &&Recovery| !recovery.ended && recovery.copies_files();
-    let recovering = last.map_or(0, |look| look.recoveries.iter().filter(goes_on).count());
+    let recovering = last.map_or(0, copying);
     if let Some(sentence) = last.and_then(not_known).filter(|_| recovering == 0) {
         return sentence;
     }

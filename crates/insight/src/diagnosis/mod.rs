@@ -68,7 +68,7 @@ mod watermarks;
 pub use baselines::{highest_utilisation, settings_lint};
 pub use changes::{Changes, Pair, changes};
 pub use class::Class;
-pub use diagnose::{Diagnosis, OfNodes, diagnose, diagnose_again, recorded};
+pub use diagnose::{Diagnosis, OfNodes, diagnose, diagnose_again, recorded, untold};
 pub use events::{Event, EventFinder, Topic};
 pub use finding::{Evidence, Finding, Gain, Lift, Next};
 pub use flow::{Flow, flows};

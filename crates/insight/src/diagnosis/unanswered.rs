@@ -4,6 +4,8 @@ use record::observation::Observation;
 
 /// The question for active recoveries, as gaps name it.
 pub(super) const RECOVERY: &str = "/_recovery";
+/// The question for the health, as gaps name it.
+pub(super) const HEALTH: &str = "/_cluster/health";
 /// The question for copies, as gaps name it.
 pub(super) const SHARDS: &str = "/_cat/shards";
 

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clusters::live::{LiveClient, is_transcript};
-use insight::diagnosis::{Changes, Class, Diagnosis, Series, changes, diagnose, probe, recorded};
+use insight::diagnosis::{
+    Changes, Class, Diagnosis, Series, changes, diagnose, probe, recorded, untold,
+};
 use insight::{Summary, advice};
 use record::RunDir;
+use record::names::listed;
 use record::units::{parse_duration, show_seconds};
 use serde_json::json;
 use world::Env;
@@ -329,7 +332,14 @@ async fn write(
             write!(out, "{}", report::screen::changes(changes, since, out.style()))?;
         }
     }
-    Ok(())
+    match untold(diagnosis, series) {
+        // Scripts go by the exit code.
+        Some(paths) => anyhow::bail!(
+            "no verdict is possible: {} had no answer; what was found instead is told of each (`gaps` in --json)",
+            listed(&paths)
+        ),
+        None => Ok(()),
+    }
 }
 
 fn print_rules() -> anyhow::Result<()> {

@@ -63,7 +63,8 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
 /// The health with what it counts: `health yellow, 3 nodes, 2 copies on no node`.
 fn healthy(health: &Health) -> String {
     let mut text = format!("health {}", health.status);
-    let copies = |count| if count == 1 { "1 copy".to_owned() } else { format!("{count} copies") };
+    let copies =
+        |count: u64| if count == 1 { "1 copy".to_owned() } else { format!("{count} copies") };
     let nodes = health.nodes.map(|count| match count {
         1 => "1 node".to_owned(),
         count => format!("{count} nodes"),

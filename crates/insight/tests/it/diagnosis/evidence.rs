@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use insight::diagnosis::{By, Class, Series, paces};
+use insight::diagnosis::{By, Class, Series, diagnose, paces, untold};
 use record::observation::{AnswerTime, Gap, HotThreads, Node, Observation, RoundTrip, Scope};
 
 use super::{LIMIT, judge, looks, looks_at, only};
@@ -291,6 +291,22 @@ fn without_an_answer_nothing_is_healthy() {
         assert!(said.starts_with(words) && said.contains("/_cat/shards"), "{said}");
     }
     assert!(headline("/_recovery", true, 3).starts_with("not known: "));
+}
+
+/// Scripts go by the exit code: where nothing could be judged, it is not that of a cluster that is well.
+#[test]
+fn what_could_not_be_judged_for_want_of_answers_names_them() {
+    let told = |path: &str, recovers: bool| {
+        let looks = looks_at(0, |look, _| {
+            look.recoveries.retain(|_| recovers);
+            look.gaps = vec![Gap { path: path.into(), ..Gap::default() }];
+        });
+        let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+        untold(&diagnose(&series), &series)
+    };
+    assert_eq!(told("/_recovery", false), Some(vec!["/_recovery".to_owned()]));
+    assert_eq!(told("/_nodes/hot_threads", false), None, "the rest was answered");
+    assert_eq!(told("/_cat/shards", true), None, "a recovery is judged");
 }
 
 #[test]
