@@ -170,16 +170,38 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
         say!("narrows: everything that was asked and answered is in {}", path.display());
     }
     looked?;
-    let mut diagnosis = diagnose(&looking.series());
-    if args.probe && diagnosis.looks >= 2 {
+    let mut diagnosis = judged(&looking);
+    if args.probe && diagnosis.looks >= 2 && looking.silence().is_none() {
         let aloud = !args.json;
         let (runs, urls, connect) = (&*args.runs, &*args.what, &args.connect);
         let probing = Probing { runs, urls, connect, aloud };
         live::probe(env, &mut looking, &mut diagnosis, &probing).await?;
     }
     write(env, args, earlier, (&looking.series(), &diagnosis), &title).await?;
+    still_answers(&looking)?;
     // What was found is not lost for want of the record.
     Ok(kept.map(drop)?)
+}
+
+/// What was seen, judged. What is missing says where nothing answers any more.
+fn judged(looking: &Looking) -> Diagnosis {
+    let mut diagnosis = diagnose(&looking.series());
+    if let Some(why) = looking.silence() {
+        // What was well at its last answer may no longer be so.
+        if diagnosis.findings.is_empty() {
+            diagnosis.headline = format!("unknown: {why}");
+        }
+        diagnosis.gaps.push(why);
+    }
+    diagnosis
+}
+
+/// Fails where nothing answers any more, for whoever goes by the exit code.
+fn still_answers(looking: &Looking) -> anyhow::Result<()> {
+    match looking.silence() {
+        Some(why) => anyhow::bail!("{why}; what was seen before is judged"),
+        None => Ok(()),
+    }
 }
 
 /// The client, which writes down everything where that is wanted.
@@ -194,7 +216,8 @@ async fn of_transcript(env: &Env, args: &Args, dir: &str) -> anyhow::Result<()> 
         say!("narrows: {dir} breaks off; what was seen up to there counts");
     }
     let (series, title) = (looking.series(), title(looking.sampler.identity()));
-    write(env, args, earlier(args)?, (&series, &diagnose(&series)), &title).await
+    write(env, args, earlier(args)?, (&series, &judged(&looking)), &title).await?;
+    still_answers(&looking)
 }
 
 /// How a cluster is written of which the host or the port alone was given; nothing where it is neither.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clusters::live::{Depth, LiveClient, Replay, Sampler};
 use insight::diagnosis::Series;
+use record::units::show_seconds;
 use world::{Env, Time};
 
 use super::{History, usage};
@@ -42,6 +43,8 @@ pub(crate) struct Looking {
     waited: u32,
     /// Whether the last look asked for settings; others repeat what one before them was told.
     settings_are_new: bool,
+    /// Why the looks after the last one that counts failed, where they did.
+    silent: Option<clusters::Error>,
 }
 
 impl Looking {
@@ -49,8 +52,17 @@ impl Looking {
     pub(crate) fn new(sampler: Sampler, interval: Duration) -> Looking {
         let began = sampler.client().now();
         let history = History::default();
-        let settings_are_new = false;
-        Looking { sampler, history, began, interval, next: began, waited: 0, settings_are_new }
+        let (settings_are_new, silent) = (false, None);
+        Looking {
+            sampler,
+            history,
+            began,
+            interval,
+            next: began,
+            waited: 0,
+            settings_are_new,
+            silent,
+        }
     }
 
     /// All that was seen.
@@ -66,6 +78,14 @@ impl Looking {
     /// Whether the last look asked for settings.
     pub(crate) fn settings_are_new(&self) -> bool {
         self.settings_are_new
+    }
+
+    /// Since when nothing answers, and why; none where the last look was answered.
+    pub(crate) fn silence(&self) -> Option<String> {
+        let error = self.silent.as_ref()?;
+        let (t_ms, _) = *self.series().looks().last()?;
+        let since = show_seconds(t_ms / 1e3);
+        Some(format!("nothing answers any more since {since} after the first look: {error}"))
     }
 
     fn now(&self) -> Time {
@@ -107,7 +127,8 @@ impl Looking {
     }
 
     /// Looks for so long, the first time deeply. Longer where the cluster answers so late that there would be too few
-    /// looks: that alone says that something is wrong with it.
+    /// looks: that alone says that something is wrong with it. Where it stops answering after two looks, these count,
+    /// and [`Looking::silence`] says so.
     pub(crate) async fn look_for(&mut self, span: Duration) -> anyhow::Result<()> {
         let (ends, gives_up) = (self.began + span, self.began + span.saturating_mul(LONGER_MAX));
         let wanted = (span.as_secs_f64() / self.interval.as_secs_f64()) as usize;
@@ -120,7 +141,15 @@ impl Looking {
                 || (self.series().looks().len() < wanted && self.now() < gives_up))
         {
             self.pause().await;
-            self.look(Depth::Full).await?;
+            match self.try_look(Depth::Full).await {
+                Ok(_) if self.has_broken_off() => {}
+                Ok(_) => self.silent = None,
+                Err(error) if self.series().looks().len() < 2 => return Err(usage(&error)),
+                // What was seen is judged, and who is away for a moment may come back.
+                Err(error) => {
+                    self.silent.get_or_insert(error);
+                }
+            }
         }
         Ok(())
     }
@@ -163,6 +192,21 @@ mod tests {
             let sampler = connect(&env, &[url], &ConnectArgs::default()).await.unwrap();
             let mut looking = Looking::new(sampler, Duration::from_secs(1));
             assert!(looking.look_for(Duration::MAX).await.is_err(), "nobody answers");
+        });
+    }
+
+    #[test]
+    fn what_was_seen_before_a_cluster_vanished_is_kept() {
+        world::virtual_world::run(1, async |env| {
+            let (clock, ends) = (env.clone(), env.now() + Duration::from_secs(5));
+            let answer = move |_: &RestRequest| (clock.now() < ends).then(|| CALM.to_owned());
+            let (url, _node) = serve(&env, answer).await;
+            let sampler = connect(&env, &[url], &ConnectArgs::default()).await.unwrap();
+            let mut looking = Looking::new(sampler, Duration::from_secs(1));
+            looking.look_for(Duration::from_secs(20)).await.unwrap();
+            assert!(looking.series().looks().len() >= 2);
+            let said = looking.silence().unwrap();
+            assert!(said.contains("since ") && said.contains("did not answer"), "{said}");
         });
     }
 }
