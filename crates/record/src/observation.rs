@@ -296,6 +296,8 @@ pub struct Health {
     pub delayed: Option<u64>,
     /// Tasks that wait for the manager.
     pub pending_tasks: Option<u64>,
+    /// How long the oldest of them has waited, in milliseconds.
+    pub task_waited_ms: Option<u64>,
 }
 
 /// The rank at which a setting is set.

@@ -11,7 +11,7 @@ pub(super) const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.sta
 /// The state first: of a copy that is started and stays, nearly every one, nothing else is read.
 pub(super) const SHARD_COLUMNS: &str = "state,index,shard,prirep,node,unassigned.reason";
 /// Parts of paths as they were asked for before, in recordings that are kept, and as they are today.
-pub(super) const EARLIER: [(&str, &str); 5] = [
+pub(super) const EARLIER: [(&str, &str); 6] = [
     ("index,shard,prirep,state,node,unassigned.reason", SHARD_COLUMNS),
     ("nodes.*.jvm.mem.heap_used_percent,", "nodes.*.jvm.mem.heap_used_*,"),
     (
@@ -23,9 +23,14 @@ pub(super) const EARLIER: [(&str, &str); 5] = [
         "translog.recovered,*.shards.narrows.charged_ns",
         "translog.recovered,*.shards.narrows.failure,*.shards.narrows.charged_ns",
     ),
+    (
+        "number_of_pending_tasks&timeout",
+        "number_of_pending_tasks,task_max_waiting_in_queue_millis&timeout",
+    ),
 ];
 pub(super) const HEALTH: &str = "/_cluster/health?filter_path=status,number_of_nodes,initializing_shards,\
-    relocating_shards,unassigned_shards,delayed_unassigned_shards,number_of_pending_tasks&timeout=5s";
+    relocating_shards,unassigned_shards,delayed_unassigned_shards,number_of_pending_tasks,\
+    task_max_waiting_in_queue_millis&timeout=5s";
 pub(super) const REMOTES: &str = "/_remote/info";
 pub(super) const NODES_STATS: &str = "/_nodes/stats";
 /// What the questions below are called in gaps.

@@ -15,6 +15,7 @@ use super::copying::Recovering;
 use super::finding::{Finding, Lift};
 use super::following::followings;
 use super::knobs::Knobs;
+use super::manager_queue::long_queue;
 use super::moving::moves;
 use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
@@ -112,7 +113,7 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
         looks: series.looks().len(),
         findings,
         healthy,
-        notes: allocation_off(series).into_iter().chain(forbidden(series)).collect(),
+        notes: notes(series),
         gaps: gaps
             .map(|gap| {
                 format!("{}: {}; without it one cannot tell {}", gap.path, gap.found, gap.lost)
@@ -124,6 +125,11 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
     };
     diagnosis.headline = headline(&diagnosis, series);
     diagnosis
+}
+
+/// What holds nothing today and should be known all the same.
+fn notes(series: &Series<'_>) -> Vec<String> {
+    allocation_off(series).into_iter().chain(forbidden(series)).chain(long_queue(series)).collect()
 }
 
 /// What goes on without anybody's help, beside recoveries: copies that wait for a node to come back or move, and

@@ -9,6 +9,7 @@
 //! | `copying`, `busy`, `replaying`, `waiting`, `following`, `streaming` | what judges look at |
 //! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
 //! | `watermarks` | disks that are too full, and what the cluster forbids meanwhile |
+//! | `manager_queue` | tasks that wait for the manager |
 //! | `repository_limit` | a restore or a snapshot at the rate of its repository: the cause `rate_limit` asks it |
 //! | `answers`, `rivals` | what judges of rival causes say, and what speaks against each |
 //! | `unanswered` | what a look has no answer to |
@@ -44,6 +45,7 @@ mod flow;
 mod following;
 mod green;
 mod knobs;
+mod manager_queue;
 mod moving;
 mod node_pace;
 mod node_span;
@@ -74,6 +76,7 @@ pub use finding::{Evidence, Finding, Gain, Lift, Next};
 pub use flow::{Flow, flows};
 pub use green::{TimeToGreen, time_to_green};
 pub(crate) use knobs::{Knobs, show_rounded_up};
+pub use manager_queue::THRESHOLDS as NOTE_THRESHOLDS;
 pub use node_pace::{NodePace, node_paces};
 pub use pace::{Pace, paces};
 pub use rivals::{By, Rivals, RuledOut};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clusters::live::{LiveClient, is_transcript};
 use insight::diagnosis::{
-    Changes, Class, Diagnosis, Series, changes, diagnose, probe, recorded, untold,
+    Changes, Class, Diagnosis, NOTE_THRESHOLDS, Series, changes, diagnose, probe, recorded, untold,
 };
 use insight::{Summary, advice};
 use record::RunDir;
@@ -383,6 +383,10 @@ fn print_rules() -> anyhow::Result<()> {
         if !rule.probe.is_empty() {
             writeln!(out, "  told apart {}", rule.probe)?;
         }
+    }
+    writeln!(out, "notes")?;
+    for threshold in NOTE_THRESHOLDS {
+        writeln!(out, "  threshold  {}: {}", threshold.what, threshold.value)?;
     }
     writeln!(out, "probes")?;
     for threshold in probe::THRESHOLDS {

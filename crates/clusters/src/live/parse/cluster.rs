@@ -55,6 +55,7 @@ pub(crate) fn health(answer: &Value) -> Option<Health> {
         unassigned: at("unassigned_shards"),
         delayed: at("delayed_unassigned_shards"),
         pending_tasks: at("number_of_pending_tasks"),
+        task_waited_ms: at("task_max_waiting_in_queue_millis"),
     })
 }
 

@@ -90,6 +90,30 @@ fn a_large_disk_is_past_a_watermark_only_where_less_than_its_headroom_is_free() 
 }
 
 #[test]
+fn a_long_queue_of_the_manager_is_told() {
+    let notes = |seen: u64, tasks: u64, waited_ms: u64| {
+        let judged = judge(&looks(|s| {
+            at_rest(s, |look| {
+                let health = look.health.as_mut().unwrap();
+                let is_long = s < seen;
+                health.pending_tasks = Some(if is_long { tasks } else { 0 });
+                health.task_waited_ms = Some(if is_long { waited_ms } else { 0 });
+            })
+        }));
+        judged.notes
+    };
+    let note = notes(5, 1, 4200).remove(0);
+    assert!(
+        note.starts_with("up to 1 task waited for the manager, the oldest for 4.20 s"),
+        "{note}"
+    );
+    let note = notes(2, 60, 0).remove(0);
+    assert!(note.starts_with("up to 60 tasks waited for the manager (in 2 of 11 looks)"), "{note}");
+    assert_eq!(notes(1, 60, 4200), Vec::<String>::new(), "one look may meet what passes");
+    assert_eq!(notes(5, 29, 900), Vec::<String>::new());
+}
+
+#[test]
 fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
     let taken = |written_bytes: u64, limit: Option<&str>| {
         looks(|s| {
