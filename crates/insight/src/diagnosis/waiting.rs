@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use record::observation::{Lack, Observation, Scope, Setting, WaitingCopy};
+use record::observation::{Decision, Lack, Observation, Scope, Setting, WaitingCopy};
 use record::units::show_seconds;
 
 use super::finding::{Evidence, LINES_SHOWN};
@@ -14,6 +14,8 @@ const EXPLAIN: &str = "_cluster/allocation/explain";
 /// What `can_allocate` says of a copy that waits for its node to come back.
 const DELAYED: &str = "allocation_delayed";
 
+/// The decider of copies that failed too often.
+const MAX_RETRY: &str = "max_retry";
 /// The decider of nodes that hold a copy of the shard.
 const SAME_SHARD: &str = "same_shard";
 
@@ -70,7 +72,7 @@ impl Decider {
 /// Deciders, most telling first: of several that keep a copy from nodes alike, the first of these names the block.
 pub(crate) const DECIDERS: &[Decider] = &[
     Decider::new(
-        "max_retry",
+        MAX_RETRY,
         "it failed too often: see its last failure, then POST _cluster/reroute?retry_failed",
         None,
     ),
@@ -79,7 +81,13 @@ pub(crate) const DECIDERS: &[Decider] = &[
         "disks are past the watermark: make room, add a node, or let it keep less free while you do",
         Some("cluster.routing.allocation.disk.watermark.low"),
     ),
-    Decider::new("enable", "allocation is turned off: turn it on", Some(ENABLE.0)),
+    Decider {
+        narrower: Some((
+            "are forbidden due to",
+            "allocation is limited to primaries, or to those of new indices: turn it on for all",
+        )),
+        ..Decider::new("enable", "allocation is turned off: turn it on", Some(ENABLE.0))
+    },
     Decider::new(
         "filter",
         "allocation filters name no node that may hold it: look at index.routing.allocation.* and cluster.routing.allocation.*",
@@ -244,7 +252,7 @@ fn stated_need(copy: &WaitingCopy) -> Need {
             Some(decider) => decider.name,
             None if words.contains("primary is not started") => "replica_after_primary_active",
             None if words.contains(ENABLE.0) => "enable",
-            None if words.contains("retry_failed") || words.contains("failed") => "max_retry",
+            None if words.contains("retry_failed") || words.contains("failed") => MAX_RETRY,
             None => "",
         };
         return Need::Decider(named.to_owned());
@@ -394,17 +402,35 @@ pub(crate) fn named(copies: &[&WaitingCopy]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The cluster's explanation for the first of the copies: the answers of one decider, or of all.
+/// The same, each once: two replicas of a shard have one name.
+pub(crate) fn subjects(copies: &[&WaitingCopy]) -> Vec<String> {
+    let mut all = names(copies);
+    all.dedup();
+    all
+}
+
+/// The cluster's explanations for the copies: the answers of one decider, or of all. The first copy speaks for those of
+/// which the same is said; of the others, a few speak for themselves.
 pub(crate) fn explained(copies: &[&WaitingCopy], decider: Option<&str>) -> Vec<Evidence> {
-    let mut evidence = Vec::new();
-    if let Some(copy) = copies.first() {
-        if let Some(said) = &copy.can_allocate {
-            evidence.push(Evidence::new(EXPLAIN, "can_allocate", said));
+    let mut said: Vec<(BTreeSet<String>, &WaitingCopy)> = Vec::new();
+    for copy in copies.iter().copied() {
+        let reasons = reasons(copy, decider);
+        if said.len() < LINES_SHOWN && said.iter().all(|(known, _)| *known != reasons) {
+            said.push((reasons, copy));
         }
-        let telling =
-            copy.decisions.iter().filter(|d| decider.is_none_or(|name| d.decider == name));
-        for decision in telling.take(LINES_SHOWN) {
-            let field = format!("node_allocation_decisions, {}", decision.node);
+    }
+    let mut evidence = Vec::new();
+    if let Some(can_allocate) = copies.first().and_then(|copy| copy.can_allocate.as_ref()) {
+        evidence.push(Evidence::new(EXPLAIN, "can_allocate", can_allocate));
+    }
+    let are_several = said.len() > 1;
+    for (_, copy) in said {
+        let of = match are_several {
+            true => format!(" of {}[{}]", copy.index, copy.shard),
+            false => String::new(),
+        };
+        for decision in telling(copy, decider) {
+            let field = format!("node_allocation_decisions{of}, {}", decision.node);
             let value =
                 format!("{} {}: {}", decision.decider, decision.decision, decision.explanation);
             evidence.push(Evidence::new(EXPLAIN, field, value));
@@ -412,8 +438,53 @@ pub(crate) fn explained(copies: &[&WaitingCopy], decider: Option<&str>) -> Vec<E
         if copy.decisions.is_empty()
             && let Some(words) = &copy.explanation
         {
-            evidence.push(Evidence::new(EXPLAIN, "allocate_explanation", words));
+            evidence.push(Evidence::new(EXPLAIN, format!("allocate_explanation{of}"), words));
         }
     }
     evidence
+}
+
+/// What one decider answers for a copy, or all of them: of a few nodes.
+fn telling<'c>(
+    copy: &'c WaitingCopy,
+    decider: Option<&'c str>,
+) -> impl Iterator<Item = &'c Decision> {
+    let is_told = move |one: &&Decision| decider.is_none_or(|name| one.decider == name);
+    copy.decisions.iter().filter(is_told).take(LINES_SHOWN)
+}
+
+/// What is said of a copy, without what differs from copy to copy and from node to node.
+fn reasons(copy: &WaitingCopy, decider: Option<&str>) -> BTreeSet<String> {
+    let whole = copy.explanation.as_deref().filter(|_| copy.decisions.is_empty());
+    let words = telling(copy, decider).map(|one| one.explanation.as_str()).chain(whole);
+    let mut reasons: BTreeSet<String> = words.map(reason).collect();
+    // Why the last try failed stands among its figures.
+    if decider == Some(MAX_RETRY) {
+        reasons.insert(copy.index.clone());
+    }
+    reasons
+}
+
+/// An explanation without what it has in brackets, but for settings and filters: figures, nodes and shards.
+fn reason(words: &str) -> String {
+    let is_kept = |part: &str| {
+        let is_named = ["index.", "cluster."].iter().any(|start| part.starts_with(start));
+        !part.contains('[') && (is_named || part.contains(['=', ':']))
+    };
+    let (mut kept, mut rest) = (String::new(), words);
+    while let Some((before, after)) = rest.split_once('[') {
+        kept.push_str(before);
+        let mut open = 1;
+        let end = after.find(|c: char| {
+            open += i32::from(c == '[') - i32::from(c == ']');
+            open == 0
+        });
+        let (part, behind) = after.split_at(end.unwrap_or(after.len()));
+        if is_kept(part) {
+            kept.push_str(part);
+        }
+        rest = behind;
+    }
+    kept.push_str(rest);
+    kept
 }

@@ -1,5 +1,7 @@
 //! No node may hold a copy, or a primary waits for something that comes by itself.
 
+use record::observation::WaitingCopy;
+
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -7,7 +9,7 @@ use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift, Next};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
-use crate::diagnosis::waiting::{DECIDERS, ENABLE, Need, Waiting, explained, named, names};
+use crate::diagnosis::waiting::{DECIDERS, ENABLE, Need, Waiting, explained, named, subjects};
 
 /// Data that cannot be reached comes before data that is slow.
 const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may hold", 1.0);
@@ -55,19 +57,25 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     let copies = &waiting.copies;
     let decider = DECIDERS.iter().find(|decider| decider.name == name);
     // Some deciders obey a setting of the index as well, and say which of the two it is.
-    let decisions = copies.iter().flat_map(|copy| &copy.decisions);
-    let is_of_index = decisions
-        .filter(|decision| decision.decider == name)
-        .any(|decision| decision.explanation.contains("index setting ["));
+    let is_of_index = |copy: &&&WaitingCopy| {
+        let mut own = copy.decisions.iter().filter(|decision| decision.decider == name);
+        own.any(|decision| decision.explanation.contains("index setting ["))
+    };
+    let by_index = copies.iter().filter(is_of_index).count();
     let cited = decider.and_then(|decider| decider.cited(copies));
-    let setting = decider.and_then(|decider| decider.setting).filter(|_| !is_of_index);
+    let setting = decider.and_then(|decider| decider.setting);
+    let setting = setting.filter(|_| by_index < copies.len());
     let setting = setting.map(|setting| cited.map_or(setting, |(name, _)| name));
     let found = setting.and_then(|name| waiting.series.setting(name));
     let now = found.map(|found| found.value.as_str()).or(cited.map(|(_, value)| value));
     let enable = setting.filter(|name| *name == ENABLE.0).map(|_| ENABLE.1.to_owned());
     let action = decider
         .map_or("read what the cluster says of each node", |decider| decider.action_for(copies));
-    let of_index = if is_of_index { " (a setting of the index: see the evidence)" } else { "" };
+    let of_index = match by_index {
+        0 => String::new(),
+        all if all == copies.len() => " (a setting of the index: see the evidence)".to_owned(),
+        some => format!(" (of {some} of them by a setting of the index: see the evidence)"),
+    };
     let others = if waiting.unassigned > copies.len() {
         format!(" (of {} that wait)", waiting.unassigned)
     } else {
@@ -80,7 +88,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     let has_primary = copies.iter().any(|copy| copy.primary);
     let strength = if has_primary { STRENGTH_PRIMARY } else { STRENGTH_REPLICA };
     Finding {
-        subjects: names(copies),
+        subjects: subjects(copies),
         evidence: explained(copies, decider.map(|decider| decider.name)),
         lift: Some(Lift {
             setting: setting.map(str::to_owned),
@@ -98,7 +106,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
 /// Waiting that ends by itself is no finding, unless data cannot be reached meanwhile.
 fn primaries_wait(waiting: &Waiting<'_, '_>, why: &str) -> Option<Finding> {
     let primaries: Vec<_> = waiting.copies.iter().copied().filter(|copy| copy.primary).collect();
-    let subjects = names(&primaries);
+    let subjects = subjects(&primaries);
     let sentence = format!("{} waits: {why}", subjects.join(", "));
     (!primaries.is_empty()).then(|| Finding {
         subjects,

@@ -11,7 +11,7 @@ use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next, RECOVERY};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
-use crate::diagnosis::waiting::{Need, Waiting, explained, names};
+use crate::diagnosis::waiting::{Need, Waiting, explained, subjects};
 
 const STRENGTH: Threshold = at("strength where recoveries leave room", 0.9);
 /// More slots would only share what holds the recoveries that have one.
@@ -91,7 +91,7 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     let action = "give nodes more recoveries at once; look whether the total rises, and go back if it does not";
     let lift = Lift::setting(name, setting, Some(to.to_string()), action);
     Ok(Finding {
-        subjects: names(copies),
+        subjects: subjects(copies),
         evidence,
         lift: Some(lift.with_default(Some(default))),
         // From no slot at all there is no rate to gain on.

@@ -234,6 +234,38 @@ fn a_block_by_a_setting_of_the_index_names_none_of_the_cluster() {
     assert_eq!(of_cluster.default.as_deref(), Some("all"));
 }
 
+/// The trap: what is said of the first copy is not true of all that the same decider refuses.
+#[test]
+fn a_block_shows_every_reason_that_its_decider_gives() {
+    let blocked = |index: &str, words: &str| {
+        let mut copy = waiting("no", &[("a", "enable", "NO")]);
+        copy.index = index.to_owned();
+        copy.decisions[0].explanation = words.to_owned();
+        copy
+    };
+    let by_index =
+        "no allocations are allowed due to index setting [index.routing.allocation.enable=none]";
+    let by_cluster = "replica allocations are forbidden due to cluster setting \
+                      [cluster.routing.allocation.enable=primaries]";
+    let found = |copies: &[WaitingCopy]| only(&while_waiting(copies));
+    let two = found(&[blocked("v", by_index), blocked("v", by_index), blocked("w", by_cluster)]);
+    assert_eq!(two.subjects, ["replica of v[0]", "replica of w[0]"], "each once");
+    let fields = two.evidence.iter().skip(1).map(|line| line.field.to_string());
+    let of = |index: &str| format!("node_allocation_decisions of {index}[0], a");
+    assert_eq!(fields.collect::<Vec<_>>(), [of("v"), of("w")]);
+    let lift = two.lift.unwrap();
+    assert!(lift.action.contains("(of 2 of them by a setting of the index"), "{lift:?}");
+    assert_eq!(lift.setting.as_deref(), Some("cluster.routing.allocation.enable"));
+    let limited = found(&[blocked("w", by_cluster)]).lift.unwrap().action;
+    assert!(limited.starts_with("allocation is limited to primaries"), "{limited}");
+    // What differs in figures alone is one reason.
+    let full = |index: &str, free: &str| {
+        let setting = "cluster.routing.allocation.disk.watermark.low=85%";
+        blocked(index, &format!("above the low watermark [{setting}], actual free: [{free}]"))
+    };
+    assert_eq!(found(&[full("v", "8.1%"), full("w", "7.9%")]).evidence.len(), 2);
+}
+
 /// The trap: a decider that obeys several settings names the one which refuses, and others change nothing.
 #[test]
 fn a_block_names_the_setting_that_its_words_name() {
