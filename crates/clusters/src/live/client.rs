@@ -491,6 +491,12 @@ impl LiveClient {
             };
             return Error::Peer { address: address.to_string(), why: why.to_owned() };
         }
+        // hyper's words; a node's transport port answers "This is not an HTTP port".
+        if source.to_string().contains("invalid HTTP version") {
+            let why = "speaks no HTTP: it may be the port at which nodes speak to each other (9300); write where REST \
+                       does, as http://HOST:9200";
+            return Error::Peer { address: address.to_string(), why: why.to_owned() };
+        }
         Error::Connection { address: address.to_string(), source }
     }
 

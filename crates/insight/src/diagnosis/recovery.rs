@@ -7,7 +7,7 @@ use super::cause::Judge;
 use super::causes::{follower_stopped, judges, latency, unknown};
 use super::ceilings;
 use super::class::Class;
-use super::copying::{Copying, Recovering};
+use super::copying::{Copying, Recovering, alias_of};
 use super::finding::{Finding, Next};
 use super::replaying::Replaying;
 use super::rivals::Against;
@@ -136,8 +136,13 @@ fn answers(copying: &Copying<'_, '_>) -> Answers {
             _ => None,
         })
     };
+    let last = copying.transfer.last();
+    // A restore reads a repository, which is no node; that of another cluster's alias stands for nodes.
+    let is_restore = last.source.is_none()
+        && last.repository.as_deref().is_some_and(|name| alias_of(name).is_none());
+    let sides: &[&'static str] = if is_restore { &["target"] } else { &["source", "target"] };
     // What an end that nobody saw does is open.
-    let unseen = ["source", "target"].into_iter().filter(|side| {
+    let unseen = sides.iter().copied().filter(|side| {
         let is_seen = copying.ends.iter().any(|end| end.side() == *side);
         !is_seen
     });

@@ -271,15 +271,24 @@ pub(crate) fn options(
     Ok(LiveOptions { addresses, credentials, tls, timeout })
 }
 
-/// The cluster in words: `logs, opensearch 2.19.1`.
+/// The cluster in words: `logs, opensearch 2.19.1`. A role may be allowed to monitor it and not to ask who it is.
 pub(crate) fn title(identity: &record::observation::Identity) -> String {
     let record::observation::Identity { name, flavour, version } = identity;
-    format!("{name}, {flavour} {version}")
+    match name.is_empty() && version.is_empty() {
+        true => "a cluster of an untold version".to_owned(),
+        false => format!("{name}, {flavour} {version}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cluster_that_does_not_say_who_it_is_has_a_title() {
+        let untold = record::observation::Identity::default();
+        assert_eq!(title(&untold), "a cluster of an untold version");
+    }
 
     #[test]
     fn whoever_answers_and_is_no_node_is_said_to_be_none() {

@@ -124,6 +124,21 @@ fn whoever_answers_instead_of_a_cluster_is_one_sentence_and_exit_code_2() {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 }
 
+/// A node answers there in words that are no HTTP.
+#[test]
+fn the_port_at_which_nodes_speak_to_each_other_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            if stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {
+                let _ = stream.write_all(b"This is not an HTTP port");
+            }
+        }
+    });
+    refused(&["explain", &url, "--for", "1s"], &["speaks no HTTP", "9300", "http://HOST:9200"]);
+}
+
 /// As a cluster without a manager, whichever of its hosts is asked.
 #[test]
 fn what_answers_nothing_is_not_healthy() {

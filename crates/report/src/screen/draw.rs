@@ -90,22 +90,39 @@ fn block(title: String, paint: Palette) -> Block<'static> {
 
 fn head(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: &str, paint: Palette) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let title = Span::styled(plain(&view.title), bold);
+    let title = plain(&view.title);
     let health = Span::styled(plain(&view.health), paint.health(&view.health).patch(bold));
     let [program, word, gap, quits] = ["narrows watch  ", "  health ", "  ", "  q quits"]
         .map(|text| Span::styled(text, paint.dim()));
     let green = Span::styled(until_green(view), paint.dim());
     // Where not all of it fits, the state comes before the names, and how to leave before the program's name.
+    let whole_title = Span::styled(title.clone(), bold);
     let whole =
-        Line::from_iter([&program, &title, &word, &health, &green, &quits].map(Clone::clone));
+        Line::from_iter([&program, &whole_title, &word, &health, &green, &quits].map(Clone::clone));
     let first = match usize::from(area.width) {
-        width if width < NARROW.into() => Line::from(vec![health, green, gap, title]),
-        width if width < whole.width() => Line::from(vec![title, word, health, green, quits]),
+        width if width < NARROW.into() => {
+            let room = width.saturating_sub(health.width() + green.width() + gap.width());
+            let title = Span::styled(short_title(&title, room), bold);
+            Line::from(vec![health, green, gap, title])
+        }
+        width if width < whole.width() => Line::from(vec![whole_title, word, health, green, quits]),
         _ => whole,
     };
     let mut lines = vec![first, Line::styled(plain(&view.about), paint.dim())];
     lines.extend(trouble.lines().map(|line| Line::styled(line.to_owned(), paint.warning())));
     frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Name and version of a cluster in so many columns: a long name is cut rather than the version, which would be read as
+/// another one.
+fn short_title(title: &str, room: usize) -> String {
+    let over = title.chars().count().saturating_sub(room);
+    let Some((name, version)) = title.split_once("  ").filter(|_| over > 0) else {
+        return title.to_owned();
+    };
+    let kept = name.chars().count().saturating_sub(over + 1);
+    let name: String = name.chars().take(kept).collect();
+    if name.is_empty() { version.to_owned() } else { format!("{name}…  {version}") }
 }
 
 /// When it will be green, where that is worth a word.

@@ -251,6 +251,16 @@ fn nothing_that_recovers_is_said_too() {
     assert!(text.contains("Verdict") && text.contains("healthy: nothing recovers"), "{text}");
 }
 
+/// The trap: a version that is cut is another version.
+#[test]
+fn a_narrow_terminal_cuts_the_name_of_the_cluster_and_not_its_version() {
+    let mut view = view();
+    view.title = "logs-of-all-the-shops-in-production  opensearch 2.19.1".to_owned();
+    let first = |width: u16| shown(&view, width, 24).remove(0);
+    assert!(first(60).trim_end().ends_with("…  opensearch 2.19.1"), "{}", first(60));
+    assert!(first(60).contains("  logs-of"), "{}", first(60));
+}
+
 #[test]
 fn the_health_stands_above_what_is_found() {
     let looks = [0, 1].map(|s| {

@@ -1,6 +1,6 @@
 //! Recoveries that a limiter holds, and those that it does not though they are near it or pause.
 
-use insight::diagnosis::{Class, Finding, Onlooker, Series};
+use insight::diagnosis::{Class, Finding, Onlooker, RuledOut, Series};
 use policy::steering::{Foreground, Holds};
 use record::observation::{Node, RoundTrip, Scope};
 use world::Time;
@@ -81,6 +81,8 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     };
     let of_node = only(&restored(41 * MB, None));
     assert_eq!(of_node.class, Class::RateLimit);
+    let is_of_source = |one: &RuledOut| one.why.contains("the node at the source");
+    assert!(!of_node.ruled_out.iter().any(is_of_source), "there is none: {:?}", of_node.ruled_out);
     assert_eq!(
         of_node.lift.unwrap().setting.as_deref(),
         Some("indices.recovery.max_bytes_per_sec"),
