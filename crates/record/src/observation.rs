@@ -42,6 +42,9 @@ pub struct Observation {
     pub moves: Arc<[Move]>,
     /// Snapshots that are being taken, as the last look that asked found them.
     pub snapshots: Vec<Snapshot>,
+    /// Blocks of indices, as the last look that asked found them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub index_blocks: Vec<IndexBlock>,
     /// Shards that follow another cluster.
     pub followers: Vec<Follower>,
     /// Other clusters that this one knows.
@@ -276,6 +279,18 @@ pub struct Selection {
     pub service_ns: Option<u64>,
     /// Time until its answer is here.
     pub response_ns: Option<u64>,
+}
+
+/// What some indices do not allow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IndexBlock {
+    /// The setting of the index: `index.blocks.write`, ...
+    pub setting: String,
+    /// How many indices have it.
+    pub count: u64,
+    /// The first of them.
+    pub indices: Vec<String>,
 }
 
 /// The cluster's health.

@@ -49,14 +49,19 @@ pub(super) const LEASES_FILTER: &str = "indices.*.shards.*.routing.primary,indic
     indices.*.shards.*.retention_leases.leases";
 pub(super) const SNAPSHOTS: &str = "/_snapshot/_status?filter_path=snapshots.snapshot,snapshots.repository,\
     snapshots.shards_stats,snapshots.stats,snapshots.indices.*.shards.*.stage,snapshots.indices.*.shards.*.node";
+/// What the question below is called in gaps.
+pub(super) const STATE: &str = "/_cluster/state";
+/// Of the whole state, the blocks alone: no index without one is in the answer.
+pub(super) const BLOCKS: &str = "/_cluster/state/blocks?filter_path=blocks.indices.*.*.description";
 pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
 
 /// What an observation lacks without an answer, by path.
-pub(super) const LOST: [(&str, &str); 15] = [
+pub(super) const LOST: [(&str, &str); 16] = [
     (NODES_STATS, "throttle, disk, network, CPU and memory of nodes"),
     ("/_cluster/health", "whether copies wait"),
     ("/_recovery", "recoveries themselves"),
     ("/_cluster/settings", "today's settings; defaults are assumed"),
+    (STATE, "which indices are blocked"),
     ("/_cat/shards", "which copies wait"),
     ("/_cluster/allocation/explain", "why copies wait"),
     ("/_nodes/hot_threads", "what threads do"),

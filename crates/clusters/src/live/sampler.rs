@@ -14,16 +14,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use record::observation::{
-    Cost, Follower, Gap, Health, Identity, Move, Node, Observation, Recovery, Remote, RoundTrip,
-    Scope, Setting, Snapshot, UNKNOWN_FLAVOUR, WaitingCopy,
+    Cost, Follower, Gap, Health, Identity, IndexBlock, Move, Node, Observation, Recovery, Remote,
+    RoundTrip, Scope, Setting, Snapshot, UNKNOWN_FLAVOUR, WaitingCopy,
 };
 use serde_json::Value;
 use world::Time;
 
 use super::pacing::{Pacing, Question};
 use super::questions::{
-    CCR, CCR_INFO, CCR_STATS, CORES, HEALTH, NODES_STATS, PLUGIN, RECOVERY_FILTER, REMOTES,
-    REPLICATED_FILTER, REPLICATION, SNAPSHOT_STATUS, SNAPSHOTS, escape, lost_without,
+    BLOCKS, CCR, CCR_INFO, CCR_STATS, CORES, HEALTH, NODES_STATS, PLUGIN, RECOVERY_FILTER, REMOTES,
+    REPLICATED_FILTER, REPLICATION, SNAPSHOT_STATUS, SNAPSHOTS, STATE, escape, lost_without,
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
@@ -85,6 +85,8 @@ pub struct Sampler {
     rows: u64,
     /// Snapshots that were being taken when last asked.
     snapshots: Vec<Snapshot>,
+    /// Blocks of indices, as they were last told.
+    blocks: Vec<IndexBlock>,
     remotes: Vec<Remote>,
     /// Followers as they were last told.
     followers: Vec<Follower>,
@@ -137,6 +139,7 @@ impl Sampler {
             counted: None,
             rows: 0,
             snapshots: Vec::new(),
+            blocks: Vec::new(),
             gaps,
             absent: BTreeSet::new(),
             bytes_before: 0,
@@ -184,7 +187,7 @@ impl Sampler {
         } else if depth != Depth::Light && self.pacing.take(Question::Settings, began, false) {
             seen.settings = self.settings(depth, began).await?;
         }
-        seen.snapshots = self.snapshots.clone();
+        (seen.snapshots, seen.index_blocks) = (self.snapshots.clone(), self.blocks.clone());
         // Where no other cluster is known, nobody follows one and nobody is asked who paused.
         seen.followers = self.followers(slow).await?;
         seen.round_trips = self.round_trips_if_due(&seen, depth, began).await;
@@ -308,6 +311,11 @@ impl Sampler {
             }
         }
         self.snapshots().await?;
+        if depth != Depth::Light
+            && let Some(answer) = self.ask_unless_absent(STATE, BLOCKS).await?
+        {
+            self.blocks = parse::index_blocks(&answer);
+        }
         // Asked again even if there are none: one may be added meanwhile.
         if let Some(answer) = self.ask_unless_absent(REMOTES, REMOTES).await? {
             self.remotes = parse::remotes(&answer);

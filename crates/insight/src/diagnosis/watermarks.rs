@@ -1,6 +1,6 @@
 //! Disks beyond the cluster's watermarks, and what the cluster forbids meanwhile.
 
-use record::observation::{Node, Scope};
+use record::observation::{IndexBlock, Node, Scope};
 use record::units::parse_size;
 
 use super::finding::LINES_SHOWN;
@@ -21,6 +21,18 @@ const BLOCKS: [(&str, &str); 3] = [
     ),
     ("cluster.blocks.read_only_allow_delete", "nothing can be written, only deleted"),
     ("cluster.blocks.read_only", "nothing can be written"),
+];
+
+/// Blocks of an index, and what they forbid.
+const INDEX_BLOCKS: [(&str, &str); 5] = [
+    ("index.blocks.read_only", "neither documents nor settings can be changed there"),
+    ("index.blocks.read", "nothing can be read there"),
+    ("index.blocks.write", "no document can be written there"),
+    ("index.blocks.metadata", "neither settings nor mappings can be read or changed there"),
+    (
+        "index.blocks.read_only_allow_delete",
+        "nothing can be written there, only deleted; a disk past its flood stage sets it, and it goes by itself",
+    ),
 ];
 
 /// The size of a node's disk, and what of it is free.
@@ -64,7 +76,25 @@ pub(crate) fn forbidden(series: &Series<'_>) -> Vec<String> {
     flooded(series)
         .into_iter()
         .chain(BLOCKS.iter().filter_map(|one| blocked(series, *one)))
+        .chain(series.last().into_iter().flat_map(|look| &look.index_blocks).filter_map(of_indices))
         .collect()
+}
+
+/// A block that indices have, with the request that takes it back.
+fn of_indices(block: &IndexBlock) -> Option<String> {
+    let name = &block.setting;
+    let (_, forbids) = INDEX_BLOCKS.iter().find(|(known, _)| known == name)?;
+    let shown = &block.indices[..block.indices.len().min(LINES_SHOWN)];
+    let more = match block.count.saturating_sub(shown.len() as u64) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let first = shown.first()?;
+    Some(format!(
+        "{name} = true of {}{more}: {forbids}; where that is no longer meant, PUT {first}/_settings \
+         {{\"{name}\":null}}",
+        shown.join(", ")
+    ))
 }
 
 /// The disks past the flood stage. The embedded engine has none.

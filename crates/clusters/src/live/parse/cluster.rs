@@ -1,8 +1,8 @@
-//! `/`, `_cluster/health`, `_cluster/settings` and `_remote/info`.
+//! `/`, `_cluster/health`, `_cluster/settings`, `_cluster/state/blocks` and `_remote/info`.
 
 use std::collections::BTreeMap;
 
-use record::observation::{Health, Identity, Remote, Scope, Setting};
+use record::observation::{Health, Identity, IndexBlock, Remote, Scope, Setting};
 use serde_json::Value;
 
 use super::{at, count, count_at, entries, text_at};
@@ -25,6 +25,18 @@ const KEPT: [&str; 11] = [
     "indexing_pressure.memory.",
     "narrows.recovery.",
 ];
+
+/// Settings of indices by the ids of the blocks that they set (`IndexMetadata` of the field). Others, as that of a
+/// closed index, are no setting.
+const BLOCKS: [(&str, &str); 5] = [
+    ("5", "index.blocks.read_only"),
+    ("7", "index.blocks.read"),
+    ("8", "index.blocks.write"),
+    ("9", "index.blocks.metadata"),
+    ("12", "index.blocks.read_only_allow_delete"),
+];
+/// So many indices of each block are named.
+const BLOCKED_MAX: usize = 10;
 
 /// How names of settings end that say where another cluster or its proxy is: those stay out of observations.
 const ADDRESSES: [&str; 4] = [".seeds", ".proxy", ".proxy_address", ".server_name"];
@@ -57,6 +69,18 @@ pub(crate) fn health(answer: &Value) -> Option<Health> {
         pending_tasks: at("number_of_pending_tasks"),
         task_waited_ms: at("task_max_waiting_in_queue_millis"),
     })
+}
+
+/// The blocks that some index has.
+pub(crate) fn index_blocks(answer: &Value) -> Vec<IndexBlock> {
+    let blocked = |(id, setting): (&str, &str)| {
+        let all = entries(at(answer, "/blocks/indices"));
+        let mut names = all.filter(|(_, own)| own.get(id).is_some()).map(|(index, _)| index);
+        let indices: Vec<String> = names.by_ref().take(BLOCKED_MAX).cloned().collect();
+        let count = (indices.len() + names.count()) as u64;
+        (count > 0).then(|| IndexBlock { setting: setting.to_owned(), count, indices })
+    };
+    BLOCKS.into_iter().filter_map(blocked).collect()
 }
 
 /// The settings that are kept, each as the highest scope has it.
@@ -146,6 +170,22 @@ mod tests {
         assert_eq!(found["indices.recovery.max_concurrent_file_chunks"].scope, Scope::Default);
         assert_eq!(found["cluster.routing.allocation.awareness.attributes"].value, "zone,rack");
         assert_eq!(found.len(), 3);
+    }
+
+    #[test]
+    fn blocks_of_indices_are_named_by_their_settings() {
+        let by_hand = json!({"8": {"description": "index write (api)"}});
+        let closed = json!({"4": {"description": "index closed"}});
+        let mut indices = serde_json::Map::new();
+        for number in 10..22 {
+            indices.insert(format!("old-{number}"), by_hand.clone());
+        }
+        indices.insert("shut".to_owned(), closed);
+        let found = index_blocks(&json!({"blocks": {"indices": indices}}));
+        let [block] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((block.setting.as_str(), block.count), ("index.blocks.write", 12));
+        assert_eq!((block.indices.len(), block.indices[0].as_str()), (BLOCKED_MAX, "old-10"));
+        assert_eq!(index_blocks(&json!({"status": "green"})), []);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What goes on beside recoveries and needs nobody's help: copies that move, snapshots, nodes that may come back.
 
 use insight::diagnosis::{By, Class, RuledOut};
-use record::observation::{Lack, Move, Observation, Snapshot, WaitingCopy};
+use record::observation::{IndexBlock, Lack, Move, Observation, Snapshot, WaitingCopy};
 
 use super::{judge, looks, only};
 use crate::common::{MB, case, settings};
@@ -279,6 +279,17 @@ fn what_the_cluster_forbids_is_told_while_it_is_green() {
     let [note] = &told[..] else { panic!("{told:?}") };
     let put = r#"PUT _cluster/settings {"persistent":{"cluster.blocks.create_index":null}}"#;
     assert!(note.contains("no index can be created") && note.ends_with(put), "{note}");
+}
+
+#[test]
+fn blocks_of_indices_are_told_with_what_takes_them_back() {
+    let indices = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+    let block = IndexBlock { setting: "index.blocks.read_only".into(), count: 12, indices };
+    let told = judge(&looks(|s| at_rest(s, |look| look.index_blocks = vec![block.clone()]))).notes;
+    let [note] = &told[..] else { panic!("{told:?}") };
+    let begins = "index.blocks.read_only = true of a, b, c and 9 more: neither documents nor ";
+    let put = r#"PUT a/_settings {"index.blocks.read_only":null}"#;
+    assert!(note.starts_with(begins) && note.ends_with(put), "{note}");
 }
 
 /// A copy that came back with its node copies no files, however long its nodes take to open and compare it. Of many
