@@ -169,9 +169,9 @@ impl Lease {
         }
     }
 
-    /// As [`BorrowedSettings::set`], as long as the lease is held: it is renewed before where it is time, and read where
-    /// it is not, and a change that is not answered before it expires is given up, so that it is sent to no further
-    /// host then. Fails with [`Error::Leased`] if somebody else has it by now.
+    /// As [`BorrowedSettings::set`], as long as the lease is held: it is renewed before where it is time, and read
+    /// where it is not, and a change that is not answered before it expires is given up, so that it is sent to no
+    /// further host then. Fails with [`Error::Leased`] if somebody else has it by now.
     pub async fn set(
         &self,
         settings: &mut BorrowedSettings,

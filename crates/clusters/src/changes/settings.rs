@@ -345,8 +345,8 @@ impl BorrowedSettings {
         done.refused.map_or(Ok(done.left.into_iter().next()), Err)
     }
 
-    /// Fails where another cluster answers by now, as behind a name or a balancer that was turned to it: what is not set
-    /// there would count as put back, and the journal would go.
+    /// Fails where another cluster answers by now, as behind a name or a balancer that was turned to it: what is not
+    /// set there would count as put back, and the journal would go.
     async fn check_cluster(&self) -> Result<()> {
         let expected = &self.journal.head().cluster_uuid;
         let root = match self.client.get("/").await {

@@ -17,7 +17,8 @@ const NODES: &str = "/_nodes/os?filter_path=nodes.*.name,nodes.*.roles,nodes.*.a
 const MANAGER: &str = "/_nodes/_master/os?filter_path=nodes.*.name";
 const COPIES: &str =
     "/_cat/shards?format=json&bytes=b&h=index,shard,prirep,state,docs,store,node,segments.count";
-/// Where nodes are called alike, only their ids say which of them has a copy. Nearly nowhere they are, and ids are long.
+/// Where nodes are called alike, only their ids say which of them has a copy. Nearly nowhere they are, and ids are
+/// long.
 const IDS_TOO: &str = ",id";
 const SEGMENTS: &str = "/_segments?filter_path=indices.*.shards.*.routing.primary,\
     indices.*.shards.*.segments.*.size_in_bytes,indices.*.shards.*.segments.*.committed";

@@ -149,8 +149,8 @@ pub(crate) const DECIDERS: &[Decider] = &[
     ),
 ];
 
-/// The cluster's setting that an answer of a decider names: of a disk it may be the low watermark, the high one, or what
-/// bounds how much either keeps free (`max_headroom`, Elasticsearch since 8.5).
+/// The cluster's setting that an answer of a decider names: of a disk it may be the low watermark, the high one, or
+/// what bounds how much either keeps free (`max_headroom`, Elasticsearch since 8.5).
 fn cited(explanation: &str) -> Option<(&str, &str)> {
     let (_, cited) = explanation.split_once("cluster setting [")?;
     cited.split_once(']')?.0.split_once('=')

@@ -154,8 +154,8 @@ async fn of_bucket(env: &Env, args: &Args) -> anyhow::Result<()> {
 }
 
 async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
-    // Nobody looks for minutes to be told that there is no such run. A probe leaves a run of its own, which would be the
-    // last one afterwards.
+    // Nobody looks for minutes to be told that there is no such run. A probe leaves a run of its own, which would be
+    // the last one afterwards.
     let earlier = earlier(args)?;
     let client = client(env, &args.what, &args.connect, args.connect.timeout())?;
     let sampler = greet(env, recorded_to(client, args)?, &args.connect).await?;
