@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of the commit file that this build writes.
 pub(crate) const FORMAT: u32 = 2;
@@ -61,6 +62,27 @@ pub(crate) struct StoredCommit {
     /// Its files came from another copy, and the log that lies beside them may be of the copy before.
     #[serde(default)]
     pub(crate) is_received: bool,
+    /// What the files of the log call their history, where that is not [`Commit::history_uuid`]: the copy began another
+    /// one after they were written.
+    #[serde(default)]
+    pub(crate) log_history: Option<u64>,
+}
+
+impl StoredCommit {
+    /// What the files of its log call their history.
+    pub(crate) fn log_history(&self) -> u64 {
+        self.log_history.unwrap_or_else(|| xxh3_64(self.commit.history_uuid.as_bytes()))
+    }
+
+    /// Gives the copy another history, and leaves its log as it is. False where it has that one.
+    pub(crate) fn begin_history(&mut self, history_uuid: &str) -> bool {
+        if self.commit.history_uuid == history_uuid {
+            return false;
+        }
+        self.log_history = Some(self.log_history());
+        history_uuid.clone_into(&mut self.commit.history_uuid);
+        true
+    }
 }
 
 /// How far a copy goes that nobody has open, and what it knows of the others.

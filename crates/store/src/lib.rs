@@ -50,5 +50,7 @@ pub use shard::{
     holds_operations,
 };
 pub use snapshot::Snapshot;
-pub use synthetic::{damage_log, put_log_back, put_segments_back, set_disk_free_bytes};
+pub use synthetic::{
+    accept_data_loss, damage_log, put_log_back, put_segments_back, set_disk_free_bytes,
+};
 pub use tantivy_storage::Aggregated;

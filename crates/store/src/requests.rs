@@ -28,8 +28,8 @@ pub struct Options {
     /// `index.shard.check_on_startup`: whether opening reads every committed file and compares it with its hash.
     /// Lengths are compared always.
     pub check_on_startup: bool,
-    /// Identity of the history of a copy that is created; drawn at random where none is given. An existing
-    /// copy keeps its own.
+    /// Identity of the history of a copy that is created; drawn at random where none is given. An existing copy keeps
+    /// its own where none is given, and else begins this one: durably, with all that it has, before it is open.
     pub history_uuid: Option<String>,
 }
 

@@ -39,14 +39,17 @@ pub(crate) async fn open(
     dir: &Path,
     mapping: &Mapping,
     verify: bool,
+    history_uuid: Option<&str>,
 ) -> Result<(ShardStorage, Found)> {
     match env.virtual_disk() {
         Some(disk) => {
-            let (storage, found) = SyntheticStorage::open(env, &disk, dir, mapping, verify).await?;
+            let opened = SyntheticStorage::open(env, &disk, dir, mapping, verify, history_uuid);
+            let (storage, found) = opened.await?;
             Ok((ShardStorage::Synthetic(storage), found))
         }
         None => {
-            let (storage, found) = TantivyStorage::open(env, dir, mapping, verify).await?;
+            let opened = TantivyStorage::open(env, dir, mapping, verify, history_uuid);
+            let (storage, found) = opened.await?;
             Ok((ShardStorage::Tantivy(storage), found))
         }
     }

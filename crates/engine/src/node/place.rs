@@ -157,6 +157,7 @@ async fn open_copy(
         allocation_id: copy.allocation_id.clone(),
         primary_term: FIRST_TERM,
         history_uuid: Some(store.history_uuid().to_owned()),
+        begins: None,
     };
     let written = core.disk.write_metadata(&meta.uuid, number, &metadata).await;
     written.map_err(|error| {

@@ -63,6 +63,7 @@ mod tests {
             allocation_id: "id".to_owned(),
             primary_term: 1,
             history_uuid: Some("history".to_owned()),
+            begins: None,
         };
         let left = LeftCopy { dir: "/data/0".into(), metadata, global_checkpoint: 499 };
         let refused = |max_seq_no, history: &str| {

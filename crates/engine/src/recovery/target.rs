@@ -134,7 +134,7 @@ impl Recovery {
         self.service.core.env.now()
     }
 
-    fn options(&self, history_uuid: Option<String>) -> Result<(Mapping, Options), Failure> {
+    fn options(&self) -> Result<(Mapping, Options), Failure> {
         let state = self.service.core.state();
         let meta = state.indices.get(&self.shard.index);
         let meta = meta.ok_or_else(|| Failure::no_such_index(&self.shard.index))?;
@@ -142,7 +142,7 @@ impl Recovery {
         let settings = meta.typed_settings();
         let durability = store_durability(settings.translog_durability());
         let check_on_startup = settings.check_on_startup() == CheckOnStartup::Checksum;
-        Ok((mapping, Options { durability, check_on_startup, history_uuid }))
+        Ok((mapping, Options { durability, check_on_startup, history_uuid: None }))
     }
 
     /// Refreshes a copy once that only requests refresh (`index.refresh_interval` of -1): no search would make visible
@@ -179,7 +179,7 @@ impl Recovery {
     }
 
     async fn recover_from_nothing(&self) -> Result<(), Failure> {
-        let (mapping, options) = self.options(None)?;
+        let (mapping, options) = self.options()?;
         let (uuid, number) = (&self.shard.index_uuid, self.shard.number);
         // Files of an earlier try without metadata are no copy.
         let _ = self.service.core.disk.remove_copy(uuid, number).await;
@@ -188,9 +188,33 @@ impl Recovery {
         self.shard.write_metadata(&self.service.core.disk).await
     }
 
+    /// A primary that is opened although operations of it may be lost begins another history, as the field's does
+    /// (`bootstrapNewHistory`): it numbers anew what followers and other copies may have, and these must hear of it.
+    /// A follower keeps its leader's history, and fetches from it what is lost.
+    ///
+    /// The metadata says so first, so that the copy is known as this one whatever moment its node dies in.
+    async fn history_to_begin(&self) -> Result<Option<String>, Failure> {
+        let core = &self.service.core;
+        let extent = store::extent(&core.env, &self.dir()).await.unwrap_or_default();
+        if !extent.is_loss_accepted || self.follows() {
+            return Ok(None);
+        }
+        let metadata = self.metadata().await;
+        // Files of another shard are refused below.
+        let Some(metadata) = metadata.filter(|found| found.is_of(&extent.history_uuid)) else {
+            return Ok(None);
+        };
+        let begins = Some(core.next_id());
+        let history_uuid = Some(extent.history_uuid);
+        let metadata = CopyMetadata { history_uuid, begins: begins.clone(), ..metadata };
+        self.shard.put_metadata(&core.disk, &metadata).await?;
+        Ok(begins)
+    }
+
     async fn recover_from_disk(&self) -> Result<(), Failure> {
         self.progress.enter(self.now(), Stage::Index, Limit::DiskRead);
-        let (mapping, options) = self.options(None)?;
+        let (mapping, options) = self.options()?;
+        let options = Options { history_uuid: self.history_to_begin().await?, ..options };
         let store = self.open_here(&mapping, &options).await?;
         let metadata = self.metadata().await;
         if metadata.is_some_and(|metadata| !metadata.is_of(store.history_uuid())) {
@@ -255,7 +279,7 @@ impl Recovery {
         let metadata = self.metadata().await?;
         let is_planted = self.service.core.env.is_planted(planted::OWN_COPY_TRUSTED);
         let is_of_term = metadata.primary_term == self.shard.term() || self.follows() || is_planted;
-        let (mapping, options) = self.options(None).ok()?;
+        let (mapping, options) = self.options().ok()?;
         let store = self.open_here(&mapping, &options).await.ok()?;
         let is_in_history = is_of_term || store.max_seq_no() <= store.global_checkpoint();
         (is_in_history && metadata.is_of(store.history_uuid())).then_some(store)
@@ -333,7 +357,7 @@ impl Recovery {
                     store.close().await?;
                 }
                 self.spend(|costs| costs.new_copy).await;
-                self.copy_files(source, commit, prefetched, &opened.history_uuid).await?
+                self.copy_files(source, commit, prefetched).await?
             }
             // A source offers operations alone only to a target that has a store.
             None => own.clone().ok_or_else(|| CallError::Failed(unexpected()))?,
@@ -443,7 +467,7 @@ impl Recovery {
         self.shard.drop_store();
         let commit = opened.commit.as_ref();
         let commit = commit.ok_or_else(|| CallError::Failed(unexpected()))?;
-        let store = self.copy_files(source, commit, prefetched, &opened.history_uuid).await?;
+        let store = self.copy_files(source, commit, prefetched).await?;
         self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
         self.copy_ops(source, &store, opened.max_seq_no).await?;
         self.progress.enter(self.now(), Stage::Finalize, Limit::DiskWrite);
@@ -496,7 +520,6 @@ impl Recovery {
         source: &SourceSession,
         commit: &Commit,
         prefetched: PrefetchedChunks,
-        history_uuid: &str,
     ) -> Result<Shard, TransferError> {
         let env = &self.service.core.env;
         self.progress.enter(self.now(), Stage::Index, WAITS_FOR_ANSWER);
@@ -504,7 +527,7 @@ impl Recovery {
         fetch_files(&self.service, source, &self.progress, (commit, &incoming), prefetched).await?;
         self.progress.enter(self.now(), Stage::VerifyIndex, Limit::DiskWrite);
         let failed = |failure| TransferError::Call(CallError::Failed(failure));
-        let (mapping, options) = self.options(Some(history_uuid.to_owned())).map_err(failed)?;
+        let (mapping, options) = self.options().map_err(failed)?;
         Ok(Rc::unwrap_or_clone(incoming).install(&mapping, options).await?)
     }
 }

@@ -189,6 +189,7 @@ mod tests {
                 allocation_id: format!("copy{shard}"),
                 primary_term: 1,
                 history_uuid: None,
+                begins: None,
             };
             disk.write_metadata("uuid", shard, &metadata).await.unwrap();
             disk.write_leases("uuid", shard, &Leases::default()).await.unwrap();

@@ -40,12 +40,16 @@ pub(crate) struct CopyMetadata {
     /// The history that its files belong to; earlier builds did not say.
     #[serde(default)]
     pub(crate) history_uuid: Option<String>,
+    /// The history that the copy is about to begin, where a loss of operations was accepted.
+    #[serde(default)]
+    pub(crate) begins: Option<String>,
 }
 
 impl CopyMetadata {
     /// Whether it is written of files with this history, and not of another shard's.
     pub(crate) fn is_of(&self, history_uuid: &str) -> bool {
         self.history_uuid.as_deref().is_none_or(|own| own == history_uuid)
+            || self.begins.as_deref() == Some(history_uuid)
     }
 }
 
@@ -376,6 +380,7 @@ mod tests {
                 allocation_id: "copy".to_owned(),
                 primary_term: 1,
                 history_uuid: None,
+                begins: None,
             };
             for round in 0..50 {
                 // Each is dropped while its thread goes on, unless that was faster.

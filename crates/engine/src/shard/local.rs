@@ -343,8 +343,18 @@ impl LocalShard {
             allocation_id: self.allocation_id.clone(),
             primary_term: self.term(),
             history_uuid: self.store().ok().map(|store| store.history_uuid().to_owned()),
+            begins: None,
         };
-        let signed = disk.write_metadata(&self.index_uuid, self.number, &metadata).await;
+        self.put_metadata(disk, &metadata).await
+    }
+
+    /// Writes this beside the copy's files.
+    pub(crate) async fn put_metadata(
+        &self,
+        disk: &NodeDisk,
+        metadata: &CopyMetadata,
+    ) -> Result<()> {
+        let signed = disk.write_metadata(&self.index_uuid, self.number, metadata).await;
         signed.map_err(|error| {
             let dir = disk.copy_dir(&self.index_uuid, self.number);
             let reason = format!("cannot write the metadata of the copy in {dir:?}");

@@ -14,6 +14,7 @@ testbed::both_worlds!(
     an_index_deleted_while_a_node_was_away_goes_from_its_disk,
     what_has_no_metadata_goes_once_nobody_needs_it,
     health_is_green_when_everything_is_found,
+    an_accepted_loss_begins_a_history_that_every_copy_takes_over,
 );
 
 /// A node gives up after half a minute.
@@ -235,6 +236,48 @@ fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing
         assert_eq!(count(&c, "a").await.0, 503);
         c.stop().await;
     });
+}
+
+async fn an_accepted_loss_begins_a_history_that_every_copy_takes_over(env: Env) {
+    let mut c = Cluster::holding(&env, "c", 2, ("a", 1, 1), 100).await;
+    let uuid = c.any().state().indices["a"].uuid.clone();
+    let histories = async |c: &Cluster| {
+        let mut histories = Vec::new();
+        for node in 0..2 {
+            let (host, dir) = (env.host(&c.config(node).name), c.copy_dir(node, &uuid, 0));
+            let commit = store::committed(&host, &dir).await.unwrap();
+            histories.push(commit.unwrap().history_uuid);
+        }
+        histories
+    };
+    let stop = async |c: &mut Cluster| {
+        for node in [1, 0] {
+            c.kill_node(node).await;
+        }
+    };
+    stop(&mut c).await;
+    let before = histories(&c).await;
+    assert_eq!(before[0], before[1]);
+    c.accept_data_loss(0, &uuid, 0);
+    c.start_node(0).await;
+    eventually(&env, "the primary is alone", async || {
+        c.must("GET", "/_cluster/health", Value::Null).await["status"] == "yellow"
+    })
+    .await;
+    assert_eq!(c.index("a", 100, 110).await, 10);
+    c.start_node(1).await;
+    c.green("a").await;
+    let digests = c.digests("a").await;
+    assert_eq!(digests.iter().map(|copy| copy.1).collect::<Vec<_>>(), [110, 110]);
+    stop(&mut c).await;
+    let after = histories(&c).await;
+    assert!(after[0] == after[1] && after[0] != before[0], "{before:?} {after:?}");
+    for node in 0..2 {
+        c.start_node(node).await;
+    }
+    c.green("a").await;
+    assert_eq!(c.digests("a").await, digests);
+    c.stop().await;
 }
 
 /// Where no other copy exists, only somebody's explicit word opens a log of whose end nobody knows.

@@ -20,6 +20,7 @@ testbed::both_worlds!(
     an_expired_lease_is_recovered_from,
     it_recovers_from_remote_again_once_and_not_twice,
     another_history_is_refused,
+    a_leader_whose_loss_was_accepted_is_followed_no_more,
     renewals_at_once_all_succeed,
     a_leader_made_anew_is_named,
     a_follower_that_cannot_begin_says_why,
@@ -425,6 +426,36 @@ async fn another_history_is_refused(env: Env) {
     let said = answer.unwrap_err().to_string();
     assert!(said.contains("unexpected history uuid") && said.contains("of another past"), "{said}");
     pool.close();
+    pair.stop().await;
+}
+
+/// It numbers anew what its follower may have: that must not differ and say nothing.
+async fn a_leader_whose_loss_was_accepted_is_followed_no_more(env: Env) {
+    let mut pair = pair_of(&env, (1, 1), (4, 50_000_000), (0, 100)).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    let uuid = pair.leader.any().state().indices["a"].uuid.clone();
+    pair.leader.kill_node(0).await;
+    (0..2).for_each(|shard| pair.leader.accept_data_loss(0, &uuid, shard));
+    pair.leader.start_node(0).await;
+    pair.leader.green("a").await;
+    assert_eq!(pair.leader.index("a", 100, 150).await, 50);
+    eventually(&env, "both shards say that they cannot go on", async || {
+        let (_, answer) = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
+        let shards = answer["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
+        let says = |shard: &Value| {
+            let why = shard["fatal_exception"]["reason"].as_str().unwrap_or_default();
+            why.contains("unexpected history uuid") && why.contains("follow anew")
+        };
+        shards.len() == 2 && shards.iter().all(says)
+    })
+    .await;
+    assert_eq!(pair.follower.counted("b").await["count"], 100);
+    pair.follower.must("DELETE", "/b", Value::Null).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.leader.index("a", 150, 200).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
     pair.stop().await;
 }
 

@@ -317,11 +317,12 @@ impl Inner {
                 documents: seq_nos.documents,
                 history_uuid: self.history_uuid.clone(),
             },
-            // The storage knows.
+            // The storage knows, and the history of its log, too.
             log_generation: 0,
             complete_from: seq_nos.complete_from.max(floor),
             global_checkpoint: seq_nos.global_checkpoint,
             is_received: false,
+            log_history: None,
         }
     }
 }

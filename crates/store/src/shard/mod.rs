@@ -100,7 +100,9 @@ impl Shard {
         options: Options,
         verify: bool,
     ) -> Result<Shard> {
-        let (storage, found) = patiently(env, || storage::open(env, dir, mapping, verify)).await?;
+        let history = options.history_uuid.as_deref();
+        let opened = patiently(env, || storage::open(env, dir, mapping, verify, history));
+        let (storage, found) = opened.await?;
         let stored = found.stored;
         let shard = Shard {
             inner: Rc::new(Inner {

@@ -165,6 +165,7 @@ impl SyntheticIncoming {
             log_generation: 1,
             global_checkpoint: None,
             is_received: true,
+            log_history: None,
         });
         disk.global_checkpoint = None;
         disk.log_remove_where(|_| true);

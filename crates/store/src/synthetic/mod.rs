@@ -55,6 +55,8 @@ struct Disk {
     log_bytes: u64,
     /// Whether an open finds that records of the log have changed since they were synced, as checksums would say.
     log_damaged: bool,
+    /// Whether the next open takes the log as it is, as an operator's word in the log's checkpoint says.
+    is_loss_accepted: bool,
     /// What every copy in sync had, as far as this one was told.
     global_checkpoint: Option<u64>,
     /// Sequence numbers in `log` that were not synced, in the order of their appends, which are counted.
@@ -169,6 +171,7 @@ pub(crate) fn create(disk: &VirtualDisk, dir: &Path, history_uuid: &str) -> Resu
         complete_from: 0,
         global_checkpoint: None,
         is_received: false,
+        log_history: None,
     });
     Ok(())
 }
@@ -192,6 +195,7 @@ pub(crate) fn extent(disk: &VirtualDisk, dir: &Path) -> Extent {
     let logged = disk.log.values().map(Operation::last_seq_no).max();
     extent.next_seq_no = extent.next_seq_no.max(logged.map_or(0, |max| max + 1));
     extent.global_checkpoint = extent.global_checkpoint.max(disk.global_checkpoint);
+    extent.is_loss_accepted = disk.is_loss_accepted;
     extent
 }
 
@@ -212,6 +216,16 @@ pub fn damage_log(env: &Env, dir: &Path) -> bool {
         return false;
     };
     open_disk(&disk, dir).borrow_mut().log_damaged = true;
+    true
+}
+
+/// Accepts that a copy on a virtual disk, which nobody has open, lost operations, as an operator does on real files.
+/// False where there is none, and in the real world, where it does nothing. For faults in experiments.
+pub fn accept_data_loss(env: &Env, dir: &Path) -> bool {
+    let Some(disk) = env.virtual_disk().filter(|disk| disk.contains(&disk_path(dir))) else {
+        return false;
+    };
+    open_disk(&disk, dir).borrow_mut().is_loss_accepted = true;
     true
 }
 

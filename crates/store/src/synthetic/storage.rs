@@ -55,6 +55,7 @@ impl SyntheticStorage {
         dir: &Path,
         mapping: &Mapping,
         verify: bool,
+        history_uuid: Option<&str>,
     ) -> Result<(Self, Found)> {
         if !disk.contains(&super::disk_path(dir)) {
             return Err(Error::NoCommit { dir: dir.to_owned() });
@@ -63,12 +64,17 @@ impl SyntheticStorage {
         let (holder, stored, segments, damaged) = {
             let mut disk = disk.borrow_mut();
             let stored = disk.stored.clone();
-            let stored = stored.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
+            let mut stored = stored.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
             if disk.log_damaged {
                 let reason = "a record no longer has its checksum".to_owned();
                 return Err(Error::LogDamaged { path: dir.join("oplog"), offset: 0, reason });
             }
-            (disk.hold(dir)?, stored, disk.segments.to_vec(), disk.damaged.clone())
+            let holder = disk.hold(dir)?;
+            if history_uuid.is_some_and(|history| stored.begin_history(history)) {
+                disk.stored = Some(stored.clone());
+            }
+            disk.is_loss_accepted = false;
+            (holder, stored, disk.segments.to_vec(), disk.damaged.clone())
         };
         for file in stored.commit.files.iter().filter(|_| verify) {
             check_file(env, dir, file, &damaged).await?;

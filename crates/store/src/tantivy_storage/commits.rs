@@ -99,6 +99,7 @@ pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Resu
         complete_from: 0,
         global_checkpoint: None,
         is_received: false,
+        log_history: None,
     };
     log_opening::begin(copy, &stored)?;
     publish(copy, &stored)
@@ -113,6 +114,19 @@ pub(super) fn prepare(copy: &Path) -> Result<(File, StoredCommit)> {
     let stored = newest(copy)?.ok_or_else(|| Error::NoCommit { dir: copy.to_owned() })?;
     sweep(copy, stored.commit.generation)?;
     files::remove_dir(&copy.join(SNAPSHOTS))?;
+    Ok((lock, stored))
+}
+
+/// The same. The copy begins this history, if it has another one: durably, before its log is opened, so that the word
+/// which accepts a loss stays in the log's checkpoint until then.
+pub(super) fn prepare_with_history(
+    copy: &Path,
+    history_uuid: Option<&str>,
+) -> Result<(File, StoredCommit)> {
+    let (lock, mut stored) = prepare(copy)?;
+    if history_uuid.is_some_and(|history| stored.begin_history(history)) {
+        publish(copy, &stored)?;
+    }
     Ok((lock, stored))
 }
 

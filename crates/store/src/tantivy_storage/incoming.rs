@@ -519,6 +519,7 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
         log_generation: newest_log.map_or(1, |newest| newest + 1),
         global_checkpoint: None,
         is_received: true,
+        log_history: None,
     };
     commits::publish(copy, &stored)?;
     // Not before the commit is published: until then the directory holds the former copy, with its log.

@@ -102,6 +102,11 @@ impl Log {
         self.checkpoint.write(&self.synced)
     }
 
+    /// What its files call their history.
+    pub(super) fn history(&self) -> u64 {
+        self.history
+    }
+
     /// The oldest generation that is kept.
     pub(super) fn oldest(&self) -> u64 {
         self.files.first().map_or(0, |file| file.generation)

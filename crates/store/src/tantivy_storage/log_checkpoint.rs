@@ -63,7 +63,7 @@ pub(super) const ACCEPTED: &str = "accept_data_loss";
 pub(super) fn unknown_end(what: &str) -> String {
     format!(
         "{what}, and nobody else knows how far the log was synced; put it back, or write {ACCEPTED} into it to go on with \
-         the operations that the log still holds"
+         the operations that the log still holds; what follows the index is to be made anew then"
     )
 }
 

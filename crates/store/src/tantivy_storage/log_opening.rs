@@ -3,8 +3,6 @@
 use std::cmp::Ordering;
 use std::path::Path;
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::files;
 use super::log::Log;
 use super::log_checkpoint::{self, CheckpointFile, Found, Synced};
@@ -34,7 +32,7 @@ impl Expected {
         commit.above_checkpoint.iter().for_each(|range| held.mark_range(range.clone()));
         Expected {
             generation: stored.log_generation,
-            history: xxh3_64(commit.history_uuid.as_bytes()),
+            history: stored.log_history(),
             needs_checkpoint: stored.format > FORMAT_WITHOUT_LOG_CHECKPOINT,
             is_received: stored.is_received,
             held,

@@ -55,7 +55,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use world::{Codec, Env, Work};
-use xxhash_rust::xxh3::xxh3_64;
 
 use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
@@ -118,9 +117,9 @@ pub(crate) async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
         let stored = commits::newest(&dir)?;
         let logged = log_checkpoint::read(&dir)?;
         let mut extent = stored.as_ref().map(Extent::of_commit).unwrap_or_default();
-        let history = xxh3_64(extent.history_uuid.as_bytes());
+        let history = stored.as_ref().map(StoredCommit::log_history);
         if let log_checkpoint::Found::Synced(synced) = logged
-            && (synced.history == history || stored.is_none())
+            && history.is_none_or(|history| synced.history == history)
         {
             extent.next_seq_no = extent.next_seq_no.max(synced.next_seq_no);
             extent.global_checkpoint = extent.global_checkpoint.max(synced.global_checkpoint);
@@ -183,12 +182,13 @@ impl TantivyStorage {
         dir: &Path,
         mapping: &Mapping,
         verify: bool,
+        history_uuid: Option<&str>,
     ) -> Result<(Self, Found)> {
-        let dir = dir.to_owned();
+        let (dir, begins) = (dir.to_owned(), history_uuid.map(str::to_owned));
         let (lock, stored) = env
             .work(Work::DiskRead { bytes: 4096 }, {
                 let dir = dir.clone();
-                move || commits::prepare(&dir)
+                move || commits::prepare_with_history(&dir, begins.as_deref())
             })
             .await?;
         let commit_dir = commits::dir(&dir, stored.commit.generation);

@@ -372,7 +372,11 @@ impl Shared {
 
     /// Makes a commit the newest, durably.
     pub(super) fn finish_commit(&self, mut stored: StoredCommit) -> Result<Commit> {
-        stored.log_generation = lock(&self.log).oldest();
+        {
+            let log = lock(&self.log);
+            stored.log_generation = log.oldest();
+            stored.log_history = Some(log.history());
+        }
         commits::publish(&self.dir, &stored)?;
         Ok(stored.commit)
     }

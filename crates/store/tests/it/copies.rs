@@ -30,6 +30,7 @@ crate::in_both_worlds! {
     a_lookup_sees_appends_that_are_not_searchable => update_of_an_append;
     what_comes_twice_counts_once => twice;
     how_far_a_copy_goes_is_on_its_disk => extent_on_disk;
+    a_copy_begins_another_history_with_what_it_has => another_history;
 }
 
 async fn extent_on_disk(env: Env, dir: PathBuf) {
@@ -52,6 +53,36 @@ async fn extent_on_disk(env: Env, dir: PathBuf) {
     shard.close().await.unwrap();
     let of = extent(&env, &dir).await.unwrap();
     assert_eq!((of.next_seq_no, of.global_checkpoint, of.is_loss_accepted), (10, Some(9), false));
+}
+
+async fn another_history(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    write(&shard, (0..10).map(|n| put(&format!("id{n}"), n)).collect()).await;
+    shard.flush().await.unwrap();
+    write(&shard, (10..20).map(|n| put(&format!("id{n}"), n)).collect()).await;
+    shard.close().await.unwrap();
+    for history in ["second", "third"] {
+        let options = Options { history_uuid: Some(history.to_owned()), ..Options::default() };
+        let begun = Shard::open(&env, &dir, &mapping(), options).await.unwrap();
+        assert_eq!(
+            (begun.history_uuid(), begun.commit().history_uuid.as_str()),
+            (history, history)
+        );
+        // It is killed at once: its log has operations of before.
+        drop(begun);
+        let again = open(&env, &dir).await.unwrap();
+        assert_eq!((again.history_uuid(), again.count().await.unwrap()), (history, 20));
+        let Extent { history_uuid, next_seq_no, .. } = extent(&env, &dir).await.unwrap();
+        assert_eq!((history_uuid.as_str(), next_seq_no), (history, 20));
+        again.close().await.unwrap();
+    }
+    let shard = open(&env, &dir).await.unwrap();
+    write(&shard, vec![put("id20", 20)]).await;
+    shard.flush().await.unwrap();
+    write(&shard, vec![put("id21", 21)]).await;
+    shard.close().await.unwrap();
+    let shard = open(&env, &dir).await.unwrap();
+    assert_eq!((shard.history_uuid(), shard.count().await.unwrap()), ("third", 22));
 }
 
 async fn primary(env: Env, dir: PathBuf) {

@@ -143,6 +143,23 @@ impl Cluster {
         self.configs[number].data.clone()
     }
 
+    /// Where a node that is down has a copy.
+    pub fn copy_dir(&self, number: usize, uuid: &str, shard: u32) -> PathBuf {
+        self.data_dir(number).join("indices").join(uuid).join(shard.to_string())
+    }
+
+    /// Accepts, as an operator, that a copy of a node that is down may have lost operations.
+    pub fn accept_data_loss(&self, number: usize, uuid: &str, shard: u32) {
+        let dir = self.copy_dir(number, uuid, shard);
+        match self.env.is_virtual() {
+            true => {
+                let host = self.env.host(&self.configs[number].name);
+                assert!(store::accept_data_loss(&host, &dir));
+            }
+            false => std::fs::write(dir.join("oplog.ckp"), "accept_data_loss\n").unwrap(),
+        }
+    }
+
     /// What a node is started with.
     pub fn config(&self, number: usize) -> NodeConfig {
         self.configs[number].clone()

@@ -36,6 +36,7 @@ fn open_by(dir: &Path, history: &str, committed: Option<u64>) -> Result<OpenedLo
         complete_from: 0,
         global_checkpoint: None,
         is_received: false,
+        log_history: None,
     };
     if files::names(dir).unwrap().is_empty() {
         begin(dir, &stored)?;
