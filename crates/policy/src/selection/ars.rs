@@ -13,6 +13,8 @@
 //!
 //! C3's mu is a rate; the first form put a time in its place, so that a slow node ranks better the longer its queue.
 //!
+//! Queues of losers follow `IndexShardRoutingTable.adjustStats`: `(minStats.queueSize + stats.queueSize) / 2` of integers.
+//!
 //! Before 7.13 a coordinator counts one request in flight to a node that it has none at
 //! (`nodeSearchCounts.getOrDefault(nodeId, 1L)`, and 0 since then): an idle node ranks as one with a single request.
 
@@ -58,11 +60,13 @@ impl ArsForm {
     }
 
     /// What a loser becomes: each average is fed the mean of its own and the winner's, so that a node that is
-    /// shunned is tried again after some decisions.
+    /// shunned is tried again after some decisions. Queues are whole numbers there, and so is their mean: the averages
+    /// are cut off before it, and the half after it.
     fn adjusted(self, loser: &NodeStats, winner: &NodeStats) -> NodeStats {
         let step = |own: f64, other: f64| own + ALPHA * ((own + other) / 2.0 - own);
+        let mean_queue = ((loser.queue.floor() + winner.queue.floor()) / 2.0).floor();
         NodeStats {
-            queue: step(loser.queue, winner.queue),
+            queue: loser.queue + ALPHA * (mean_queue - loser.queue),
             response_ns: step(loser.response_ns, winner.response_ns),
             service_ns: match self {
                 // No average then: the mean itself took its place.
@@ -218,6 +222,19 @@ mod tests {
                 nodes.stats(["a", "b"][winner]),
                 Some(if winner == 0 { best } else { worst })
             );
+        }
+    }
+
+    #[test]
+    fn the_queue_of_a_loser_is_fed_a_whole_number() {
+        let fed = |own: f64, other: f64| {
+            let (loser, winner) = (stats(own, 1.0, 1.0), stats(other, 1.0, 1.0));
+            let queue = ArsForm::Inverted.adjusted(&loser, &winner).queue;
+            own + (queue - own) / ALPHA
+        };
+        // (1 + 2) / 2 and (0 + 0) / 2 of integers.
+        for (own, other, whole) in [(2.9, 1.9, 1.0), (0.9, 0.9, 0.0), (20.0, 0.0, 10.0)] {
+            assert!((fed(own, other) - whole).abs() < 1e-9, "{own} {other}: {}", fed(own, other));
         }
     }
 
