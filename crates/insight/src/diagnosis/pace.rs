@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::series::{Series, Step, Transfer};
-use crate::stats::mean;
+use crate::stats::{mean, standard_errors};
 
 /// A rate that differs from the latest rates by more than this factor is no longer current.
 const CHANGE: f64 = 1.5;
@@ -113,7 +113,8 @@ pub(crate) fn since_change(rates: &[f64]) -> &[f64] {
     if from == rates.len() { present } else { &rates[from..] }
 }
 
-/// Earliest and latest end: two standard errors of the mean rate around it, and at least 10 %.
+/// Earliest and latest end: the mean rate and what 95 % of such means are within, at least 10 %. One rate tells nothing
+/// of how it varies: half of it is taken.
 pub(crate) fn interval(left: f64, rates: &[f64]) -> Option<(f64, f64)> {
     let mean = mean(rates).filter(|mean| *mean > 0.0)?;
     let count = rates.len() as f64;
@@ -122,7 +123,8 @@ pub(crate) fn interval(left: f64, rates: &[f64]) -> Option<(f64, f64)> {
         _ => {
             let variance =
                 rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0);
-            (2.0 * (variance / count).sqrt() / mean).clamp(SPREAD_MIN, SPREAD_MAX)
+            (standard_errors(rates.len()) * (variance / count).sqrt() / mean)
+                .clamp(SPREAD_MIN, SPREAD_MAX)
         }
     };
     Some(between(left, mean, spread))
@@ -152,5 +154,17 @@ mod tests {
         let (soon, late) = interval(100.0, &[5.0, 15.0]).unwrap();
         assert!(soon < 7.0 && late > 20.0, "{soon} {late}");
         assert_eq!(interval(100.0, &[0.0]), None);
+    }
+
+    /// Two standard errors of two rates hold their mean in 70 % of cases.
+    #[test]
+    fn few_rates_leave_more_open() {
+        let spread = |rates: &[f64]| {
+            let (soon, late) = interval(100.0, rates).unwrap();
+            (late / soon - 1.0) / (late / soon + 1.0)
+        };
+        // 12.706 standard errors of 2 %, and 4.303 of 5.77 %.
+        assert!((spread(&[9.8, 10.2]) - 0.254).abs() < 1e-3);
+        assert!((spread(&[9.0, 10.0, 11.0]) - 0.248).abs() < 1e-3);
     }
 }

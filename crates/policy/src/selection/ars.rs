@@ -13,7 +13,8 @@
 //!
 //! C3's mu is a rate; the first form put a time in its place, so that a slow node ranks better the longer its queue.
 //!
-//! Queues of losers follow `IndexShardRoutingTable.adjustStats`: `(minStats.queueSize + stats.queueSize) / 2` of integers.
+//! Queues of losers follow `IndexShardRoutingTable.adjustStats`: `(minStats.queueSize + stats.queueSize) / 2`, of
+//! integers.
 //!
 //! Before 7.13 a coordinator counts one request in flight to a node that it has none at
 //! (`nodeSearchCounts.getOrDefault(nodeId, 1L)`, and 0 since then): an idle node ranks as one with a single request.
