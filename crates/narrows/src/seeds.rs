@@ -336,8 +336,9 @@ fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves])
         Quantity::Rollovers => Some(following(run, name)?.rollovers as f64),
         Quantity::DocumentsAnIndex => {
             let following = following(run, name)?;
-            let rollovers = following.rollovers as f64;
-            (rollovers > 0.0).then(|| following.acknowledged as f64 / rollovers / 1e6)
+            // The last index is still written to: it is no whole one.
+            let rolled = following.rolled_operations as f64;
+            (rolled > 0.0).then(|| rolled / following.rollovers as f64 / 1e6)
         }
     }
 }

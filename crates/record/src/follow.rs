@@ -80,6 +80,9 @@ pub struct FollowFigures {
     /// How many of those indices a rollover made.
     #[serde(default)]
     pub rollovers: u64,
+    /// Operations that those indices acknowledged whose place another one has taken. 0 in records that do not say.
+    #[serde(default)]
+    pub rolled_operations: u64,
     /// Random restarts of nodes that ended before the run did.
     #[serde(default)]
     pub restarts_ended: u64,

@@ -75,7 +75,7 @@ pub enum Quantity {
     LagMax,
     /// Indices that a rollover made.
     Rollovers,
-    /// Millions of documents for each rollover.
+    /// Millions of documents of an index that was rolled over, in the mean.
     DocumentsAnIndex,
 }
 

@@ -179,6 +179,7 @@ fn row(run: &Runner<'_>, turn: &Turn<'_>, measured: &Measured) -> Row {
         operations: following.operations(),
         indices: ledgers.all().len() as u64,
         rollovers: ledgers.rollovers(),
+        rolled_operations: ledgers.rolled_operations(),
         ..following.figures.clone()
     };
     let row = Row::measured(&turn.variant.name, turn.lap, *seconds, *bytes);

@@ -173,6 +173,9 @@ fn two_hours_of_logs_roll_over_and_nothing_is_lost() {
     let (found, run_dir) = two_hours("stability");
     // 20 GB are there after 42 minutes, and after 84.
     assert_eq!((found.indices, found.rollovers), (3, 2), "{found:?}");
+    // 84 of 120 minutes: what the third index has is not in it.
+    let rolled = found.rolled_operations as f64 / found.acknowledged as f64;
+    assert!((0.6..0.8).contains(&rolled), "{found:?}");
     assert!((WRITTEN..WRITTEN + 400_000).contains(&found.acknowledged), "{found:?}");
     assert_eq!((found.rejected, found.unanswered), (0, 0), "{found:?}");
     assert_eq!(found.operations, found.acknowledged, "each is an operation, and there is no other");
