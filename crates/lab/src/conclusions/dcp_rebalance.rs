@@ -1,7 +1,7 @@
 //! What it concludes: the study of what a rebalance carries.
 
 use super::claim::{claim, figure, not_measured, one, slower};
-use super::conclusion::Bound::{About, AtLeast, AtMost, HalfOf, HalfTheEffect};
+use super::conclusion::Bound::{About, AtLeast, AtMost, Between, HalfOf, HalfTheEffect};
 use super::conclusion::Expected::{Fails, Holds, HoldsBut};
 use super::conclusion::{Conclusion, Document, Measure, Quantity};
 
@@ -108,7 +108,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     claim("update of 2020-09-03", "... so that by its documents it had seemed to carry 55 MB/s",
         one(MOVES, REBALANCE_FAST, Quantity::DocumentRate), About(55.0), Fails(PROXY)),
     claim("on memory", "The consumer stops at the replication threshold, 99 % of the bucket's quota",
-        one(MEMORY, NO_EXPEL, Quantity::MemoryPeak), About(0.99),
+        one(MEMORY, NO_EXPEL, Quantity::MemoryPeak), Between(0.99, 1.0),
         HoldsBut("The threshold is what dcp.memory = \"2020\" sets. That it stops there is the row about the bottleneck.")),
     claim("on memory", "Releasing checkpoints' memory sooner, by item expel, lets it go on more promptly: time without over time with",
         slower(MEMORY, NO_EXPEL, EXPEL), AtLeast(1.5), HoldsBut(OUR_QUOTA)),
@@ -118,3 +118,17 @@ const CONCLUSIONS: &[Conclusion] = &[
         "Neither a disk nor its rate is given. A plan of that case would need both, and a disk that we chose would be its \
          result."),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Within a tenth of 99 % would be what never stops, at 89 %, and what is over its quota.
+    #[test]
+    fn a_consumer_stops_at_its_threshold_and_within_its_quota() {
+        let measure = one(MEMORY, NO_EXPEL, Quantity::MemoryPeak);
+        let found = CONCLUSIONS.iter().find(|one| one.measure == measure).unwrap();
+        let holds = |share: f64| found.judge(Some(share), None).holds;
+        assert_eq!([0.98, 0.992, 1.01].map(holds), [Some(false), Some(true), Some(false)]);
+    }
+}

@@ -145,8 +145,6 @@ const COLD: &str = "The case without selection is the first, on nodes that have 
 const COLD_BASE: &str = "The case without load and selection is the first, on nodes that have just started: what selection brings \
      there is too much to be compared with.";
 const COLD_CASE: &str = "The case without load is the first, on nodes that have just started, so that it is the slower one.";
-const LESS: &str = "Less than that, though the loaded node gets a third of what others get: what it is spared they run on the \
-     same two cores. How much each of these counts was not looked into.";
 const NO_TRADE: &str = "On shared cores the loaded node slows every search that meets it, the median one too: with selection it \
      falls.";
 const THE_TAIL: &str = "It falls by 3 % where 15 % is asked: what selection takes off here is the tail, 28 % of the 90th and 46 % of the \
@@ -165,7 +163,6 @@ const KNOWN: &[Known] = &[
     known(Elsewhere::Embedded, PLAN, "... and 66.18 to 19 %", SAMPLES),
     known(Elsewhere::Embedded, ARTICLE, "Fetching chunks of different files", SMALL),
     known(Elsewhere::Embedded, ARTICLE, "Without settings that saturate", ZSTD),
-    known(Elsewhere::Embedded, SELECTION, "Doubles the median throughput", HEAVIER),
     known(Elsewhere::Embedded, SELECTION, "With more copies it improves throughput", SHARED),
     known(Elsewhere::Embedded, SELECTION, "... and latency: 50th percentile", SHARED),
     known(Elsewhere::Embedded, SELECTION, "... 90th percentile", SHARED),
@@ -191,7 +188,6 @@ const KNOWN: &[Known] = &[
     known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: 50th", COLD),
     known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: 90th", COLD),
     known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: 99th", COLD),
-    known(Elsewhere::OpenSearch, SELECTION, "Doubles the median throughput", LESS),
     known(Elsewhere::OpenSearch, SELECTION, "Trades the 50th percentile", NO_TRADE),
     known(Elsewhere::OpenSearch, SELECTION, "... and the 99th", TAIL_ROSE),
     known(Elsewhere::OpenSearch, SELECTION, "... and latency: 50th percentile", THE_TAIL),

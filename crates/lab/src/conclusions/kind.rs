@@ -11,13 +11,18 @@ impl Measure {
     pub fn kind<'a>(&self, variant: impl Fn(RowName) -> Option<&'a Variant>) -> Kind {
         let figures = self.figures();
         let rows: Vec<&Variant> = figures.iter().filter_map(|figure| variant(figure.row)).collect();
-        if figures.iter().any(|figure| is_set(figure.of)) || run_alike(&rows) {
+        let is_chosen = rows.iter().any(|row| row.settings.contains_key(QUOTA));
+        if is_chosen || figures.iter().any(|figure| is_set(figure.of)) || run_alike(&rows) {
             return Kind::Implied;
         }
         let kinds = rows.iter().filter_map(|row| Some(row.published.as_ref()?.kind));
         kinds.max().unwrap_or(Kind::Predicted)
     }
 }
+
+/// No document has the quota of a consumer that is stopped by it: the plan's own, and the documents that it gets,
+/// decide how often it stops and for how long.
+const QUOTA: &str = "dcp.destination_quota";
 
 /// Whether it is counted from a plan's settings: documents, their sizes, which vbuckets are taken over, when an index
 /// is rolled over, and at which part of its quota a consumer stops.
@@ -71,7 +76,7 @@ mod tests {
             ("Parallel recovery is essential", Kind::Predicted),
             // What the cores of both rows did went into the test bed.
             ("Compression ends up slower", Kind::Calibrated),
-            ("Doubles the median throughput", Kind::Predicted),
+            ("Again a large improvement in throughput", Kind::Predicted),
             ("The manager's proxy is the next bottleneck", Kind::Predicted),
             // Both rows follow from the link's rate, which was fitted.
             ("Iteration 6, even higher defaults: slower than iteration 4", Kind::Calibrated),
@@ -90,6 +95,8 @@ mod tests {
             ("At this rate it will take a full week", Kind::Implied),
             ("After 45 minutes", Kind::Implied),
             ("The consumer stops at the replication threshold", Kind::Implied),
+            ("Releasing checkpoints' memory sooner", Kind::Implied),
+            ("There the producer streams fast", Kind::Implied),
             ("... which rolls its index over 341 times", Kind::Implied),
             ("First tests: doubles", Kind::Predicted),
             ("A file that scp copies", Kind::Predicted),

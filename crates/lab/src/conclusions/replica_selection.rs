@@ -134,8 +134,8 @@ const CONCLUSIONS: &[Conclusion] = &[
         gain(ONE, P90), Between(0.95, 1.05), AtItsBound(FASTEST)),
     claim("updated tests, no load", "Not a huge difference: 99th percentile",
         gain(ONE, P99), Between(0.95, 1.05), AtItsBound(FASTEST)),
-    claim(ES3_LOADED, "Doubles the median throughput, 41 to 88 ops/s",
-        gain(ONE_LOADED, THROUGHPUT), About(2.0), Holds),
+    claim(ES3_LOADED, "Again a large improvement in throughput, 41 to 88 ops/s",
+        gain(ONE_LOADED, THROUGHPUT), HalfTheEffect, Holds),
     claim(ES3_LOADED, "Trades the 50th percentile for that",
         gain(ONE_LOADED, P50), HalfTheEffect, Fails(ROTATIONS)),
     claim(ES3_LOADED, "... for a large reduction in the 90th",
@@ -210,6 +210,14 @@ const CONCLUSIONS: &[Conclusion] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The sentence stands below the first tests; that of the updated ones has "again, a large improvement".
+    #[test]
+    fn the_throughput_doubles_where_the_document_says_so() {
+        let doubles = |one: &&Conclusion| one.claim.to_lowercase().contains("doubles the median");
+        let found: Vec<_> = CONCLUSIONS.iter().filter(doubles).collect();
+        assert!(found.len() == 1 && found[0].place == "1 replica, es3 loaded", "{found:?}");
+    }
 
     /// What es1, es2, es4 and es5 completed in the document's tables, and es3. Its esclient holds no copy: what it
     /// completed, one for each search, are no searches of shards.
