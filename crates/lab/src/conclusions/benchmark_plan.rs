@@ -37,10 +37,18 @@ const EXPERIMENT_5: &str = "experiment 5, analysis";
 const NO_HEAP: &str = "The model has no heap and no collector: what eight chunks of 5 MB in flight for each of nine files \
                        do to JDK 8 is not in it, so both versions of Java come out the same.";
 const NO_SAMPLES: &str = "The model's cores do less than theirs at the peak, when all three indices recover: only what the \
-                          averages of the last index cost is in its parameters.";
+                          averages of the last index cost is in its parameters. Ours is the busiest second, which is \
+                          no less than the busiest ten of the document's charts.";
 
 const SHORTER: &str = "Ours is the busiest half second; the document's charts have a point for each ten seconds, as far as is known.";
+const SHORTER_SMALL: &str = "The peak is the busiest second here; the document's charts have a point for each ten \
+                             seconds, as far as is known.";
 const DEFLATE: &str = "DEFLATE takes what elsewhere its makers measured, 20.5 MB/s a core; by this document's cores it took 38.";
+const DEFLATE_PEAK: &str = "DEFLATE takes what elsewhere its makers measured, 20.5 MB/s a core; by this document's \
+                            cores it took 38. Ours is the busiest second, too, where the document's charts have a point \
+                            for each ten.";
+const NO_JAVA_PEAK: &str =
+    "The model has no Java, so that this cannot fail. Both are the busiest half second.";
 const TOO_FAST: &str = "At the document's rates the last index would be copied in under 390 s, and it says 511: ours is what its \
                         times allow (docs/published/model.md).";
 const TWO_PEAKS: &str =
@@ -103,16 +111,16 @@ const CONCLUSIONS: &[Conclusion] = &[
     claim(EXPERIMENT_2, "Without compression the first leader's CPU peaks at 2 % of 16 cores, 0.32 cores",
         one(HTTP_LOGS, SIXTH, Quantity::PeakCores("leader-0")), About(0.32), AtItsBound(SHORTER)),
     claim(EXPERIMENT_2, "With compression the first leader's CPU peaks at 22.3 % of 16 cores, 3.57 cores",
-        one(HTTP_LOGS, COMPRESSED_MORE, Quantity::PeakCores("leader-0")), About(3.568), Holds),
+        one(HTTP_LOGS, COMPRESSED_MORE, Quantity::PeakCores("leader-0")), About(3.568), HoldsBut(SHORTER)),
     claim(EXPERIMENT_2,
         "A large difference of the first leader's CPU with compression, 2 % to 22.3 %: at least half of that effect",
         Measure::Ratio(figure(HTTP_LOGS, COMPRESSED_MORE, Quantity::PeakCores("leader-0")),
             figure(HTTP_LOGS, SIXTH, Quantity::PeakCores("leader-0"))),
-        HalfOf(11.15), Holds),
+        HalfOf(11.15), HoldsBut(SHORTER)),
     claim(EXPERIMENT_2, "With compression Java 11 makes no significant change in the follower's CPU",
         Measure::Ratio(figure(HTTP_LOGS, COMPRESSED_11, Quantity::PeakCores("follower-2")),
             figure(HTTP_LOGS, COMPRESSED_MORE, Quantity::PeakCores("follower-2"))),
-        About(1.0), HoldsBut("The model has no Java, so that this cannot fail.")),
+        About(1.0), HoldsBut(NO_JAVA_PEAK)),
     claim(EXPERIMENT_5, "Compression ends up slower on small nodes: 8:31 becomes 11:09",
         slower(SMALL, "compressed", "plain"), HalfTheEffect, Holds),
     claim(EXPERIMENT_5, "Small nodes pay more for compression than those of experiment 2 do",
@@ -128,15 +136,15 @@ const CONCLUSIONS: &[Conclusion] = &[
          compression; at least half of that effect",
         Measure::Ratio(figure(SMALL, "plain", Quantity::PeakCores("leader-0")),
             figure(SMALL, "plain", Quantity::LastShardCores("leader-0"))),
-        HalfOf(4.2), Holds),
+        HalfOf(4.2), HoldsBut(SHORTER_SMALL)),
     claim(EXPERIMENT_5, "... and 66.18 to 19 % with compression; at least half of that effect",
         Measure::Ratio(figure(SMALL, "compressed", Quantity::PeakCores("leader-0")),
             figure(SMALL, "compressed", Quantity::LastShardCores("leader-0"))),
-        HalfOf(3.483), Holds),
+        HalfOf(3.483), HoldsBut(SHORTER_SMALL)),
     claim(EXPERIMENT_5, "Peak CPU of the leader without compression: 21 % of 4 cores",
         one(SMALL, "plain", Quantity::PeakCores("leader-0")), About(0.84), Fails(NO_SAMPLES)),
     claim(EXPERIMENT_5, "Peak CPU of the leader with compression: 66.18 % of 4 cores",
-        one(SMALL, "compressed", Quantity::PeakCores("leader-0")), About(2.647), Fails(DEFLATE)),
+        one(SMALL, "compressed", Quantity::PeakCores("leader-0")), About(2.647), Fails(DEFLATE_PEAK)),
     claim(EXPERIMENT_5, "Peak CPU of the follower without compression: 20.4 % of 4 cores",
         one(SMALL, "plain", Quantity::PeakCores("follower-0")), About(0.816), Fails(NO_SAMPLES)),
     claim(EXPERIMENT_5, "Peak CPU of the follower with compression: 18.5 % of 4 cores",

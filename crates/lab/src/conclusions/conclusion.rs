@@ -49,7 +49,7 @@ pub enum Quantity {
     Busy(&'static str),
     /// The share of the time that was charged to a limit, 0 to 1.
     HeldBy(Limit),
-    /// The most cores that a node used in one sample.
+    /// The most cores that a node used in one sample: shorter than ten seconds in most plans, which each claim says.
     PeakCores(&'static str),
     /// Mean cores that a node used while one shard alone was left.
     LastShardCores(&'static str),

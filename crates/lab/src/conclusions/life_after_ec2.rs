@@ -22,7 +22,8 @@ const ONE_FILE: &str = "copy-one-file";
 /// What the node that restarts receives in the ten seconds with the most.
 const RESTARTED: Quantity = Quantity::Received(When::Peak, "leader-7");
 
-const MINIMAL: &str = "The slide has no figure: a tenth is ours. Ours are far below it, as the throttle of 20 MB/s lets nothing else be. \
+const MINIMAL: &str = "The slide has no figure: a tenth is ours. Ours are far below it in the busiest five \
+                       minutes, as the throttle of 20 MB/s lets nothing else be. \
                        Disks of the sources are no row: in a run of 2026-11-28 the busiest was busy for 16 % of the time.";
 
 const INTERLEAVED: &str = "No setting here is that one: files that a recovery fetches at a time stand for it, and a hundredth of the size was \
