@@ -114,20 +114,27 @@ fn why_link(
     bytes_per_s: f64,
     link_share: Option<f64>,
 ) -> String {
+    let used = bounds.link_used(link_share);
     let rest = match limits.get(1) {
-        Some(second) if link_share.is_some_and(|share| share < 0.9) && second.share >= 0.05 => {
+        Some(second) if used.is_some_and(|used| used < 0.9) && second.share >= 0.05 => {
             format!("; {} more went to {}", percent(second.share), words::holder(second.limit))
         }
         _ => String::new(),
     };
-    match (link_share, bounds.link_bytes_per_s) {
+    match (link_share.zip(used), bounds.link_bytes_per_s) {
         // Files are compressed on the link: its own bytes are fewer.
-        (Some(share), Some(rate)) if share > TOLERANCE => format!(
-            "{} before compression came over the link's {}{rest}",
-            words::rate(bytes_per_s),
-            words::rate(rate)
-        ),
-        (Some(share), Some(rate)) => format!(
+        (Some((share, used)), Some(rate)) if share > used.min(1.0) * TOLERANCE => {
+            let busy = match bounds.link_busy {
+                Some(busy) => format!(", busy for {} of the time", percent(busy)),
+                None => String::new(),
+            };
+            format!(
+                "{} before compression came over the link's {}{busy}{rest}",
+                words::rate(bytes_per_s),
+                words::rate(rate)
+            )
+        }
+        (Some((share, _)), Some(rate)) => format!(
             "{} is {} of the link's {}{rest}",
             words::rate(bytes_per_s),
             percent(share),
@@ -273,6 +280,20 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    /// 118 MB/s of files are 60 on the line: no 94 % of the link.
+    #[test]
+    fn what_is_compressed_below_the_links_rate_is_told_by_how_busy_it_was() {
+        let limits = limits(&[(Limit::LinkRate, 0.48), (Limit::Latency, 0.47)]);
+        let bounds = Bounds { link_busy: Some(0.48), ..ocean(1 << 20, 5) };
+        let text = verdict(&limits, &bounds, 118e6, Some(0.944)).text;
+        let says = "118 MB/s before compression came over the link's 125 MB/s, busy for 48 % of the time; 47 % more";
+        assert!(text.contains(says), "{text}");
+        // What is not compressed has headers, too.
+        let bounds = Bounds { link_busy: Some(0.97), ..ocean(1 << 20, 5) };
+        let text = verdict(&limits, &bounds, 118e6, Some(0.944)).text;
+        assert!(text.contains("118 MB/s is 94 % of the link's 125 MB/s; next"), "{text}");
     }
 
     #[test]

@@ -447,8 +447,8 @@ impl Held<'_> {
         let Some(ceiling) = self.bounds.ceiling(limit) else {
             return (By::Untold, "this target does not tell the time that it took".to_owned());
         };
-        let used = match figures.link_share {
-            Some(share) if limit == Limit::LinkRate => share,
+        let used = match self.bounds.link_used(figures.link_share) {
+            Some(used) if limit == Limit::LinkRate => used,
             _ => figures.bytes_per_s / ceiling.rate_bytes_per_s,
         };
         if limit == Limit::LinkRate && used > TOLERANCE {
@@ -463,7 +463,8 @@ impl Held<'_> {
         let rate = self.bounds.link_bytes_per_s?;
         let rtt =
             self.bounds.rtt_ms.map_or_else(String::new, |rtt| format!(" over {}", words::rtt(rtt)));
-        let used = self.figures.link_share.map_or_else(String::new, |share| match share {
+        let used = self.bounds.link_used(self.figures.link_share);
+        let used = used.map_or_else(String::new, |share| match share {
             share if share > TOLERANCE => ", with bytes told before compression".to_owned(),
             share => format!(", of which {} was used", percent(share)),
         });

@@ -43,6 +43,8 @@ pub struct Bounds {
     pub rtt_ms: Option<f64>,
     /// Rate of the link.
     pub link_bytes_per_s: Option<f64>,
+    /// Share of the time in which the link carried bytes, where that was measured.
+    pub link_busy: Option<f64>,
     /// Window of one connection, where it is bounded.
     pub window_bytes: Option<u64>,
     /// Whether a connection that pauses has to open its congestion window again.
@@ -96,6 +98,7 @@ impl Bounds {
             busiest_limiter: busiest_limiter.map(|(node, share)| (node.to_owned(), share)),
             rtt_ms: link.map(|link| link.rtt_ms).filter(|rtt| *rtt > 0.0),
             link_bytes_per_s: link.map(|l| l.rate_bytes_per_s as f64).filter(|rate| *rate > 0.0),
+            link_busy: row.link_busy,
             window_bytes: [
                 link.and_then(|link| link.window_bytes),
                 model(models, "link.max_window_bytes").and_then(|w| units::parse_size(w).ok()),
@@ -126,6 +129,13 @@ impl Bounds {
     /// The window of a connection, where it is smaller than a chunk.
     pub fn window_below_chunk(&self) -> Option<u64> {
         self.window_bytes.filter(|window| self.chunk_bytes.is_some_and(|chunk| *window < chunk))
+    }
+
+    /// The share of the link that was used: by what it carried where that is known, which is less than `link_share`
+    /// says where files are compressed on it.
+    pub fn link_used(&self, link_share: Option<f64>) -> Option<f64> {
+        let busy = self.link_busy.unwrap_or(f64::INFINITY);
+        link_share.map(|share| share.min(busy))
     }
 
     /// Bytes that the link holds when it is full: rate times round trip.

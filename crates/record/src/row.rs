@@ -105,6 +105,10 @@ pub struct Row {
     pub bytes_per_s: f64,
     /// `bytes_per_s` as a share of the link's rate, 0 to 1; none without a link.
     pub link_share: Option<f64>,
+    /// Share of the time in which the link carried bytes, in the direction in which it did for longer; less than
+    /// `link_share` where they are compressed on it. None without a link, and in records that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_busy: Option<f64>,
     /// What the time was charged to, largest first; shares sum to 1.
     pub limits: Vec<LimitShare>,
     /// Whether both sides hold the same documents.

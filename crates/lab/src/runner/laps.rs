@@ -1,5 +1,8 @@
 //! Laps and variants: an experiment's four steps, and the loop that takes it through them.
 
+use std::cell::Cell;
+use std::time::Duration;
+
 use async_trait::async_trait;
 use record::Row;
 use record::units::{show_rate, show_seconds};
@@ -20,12 +23,15 @@ pub(crate) struct Turn<'a> {
     pub(crate) writers: Option<&'a BackgroundWriters>,
     /// The changes of settings that are made in this turn, out of the variant's.
     pub(super) changes: Changes,
+    /// How long the link had been busy in each direction when the recovery began.
+    pub(super) link_busy: Cell<[Duration; 2]>,
 }
 
 impl<'a> Turn<'a> {
     /// A turn in which nobody writes in the background.
     pub(crate) fn of(variant: &'a Variant, lap: u32) -> Self {
-        Turn { variant, lap, writers: None, changes: Changes::default() }
+        let (changes, link_busy) = (Changes::default(), Cell::default());
+        Turn { variant, lap, writers: None, changes, link_busy }
     }
 }
 

@@ -57,6 +57,7 @@ impl Runner<'_> {
         let telemetry = Telemetry::default();
         self.sample_nodes(name, turn.lap, &telemetry).await?;
         turn.changes.begin(self.env.now());
+        turn.link_busy.set(self.link_busy());
         Ok(telemetry)
     }
 
@@ -142,6 +143,13 @@ impl Runner<'_> {
         link.map_or(Duration::ZERO, |link| link.stats(Direction::Back).held_by_loss)
     }
 
+    /// How long the link was busy in each direction, since it was opened.
+    fn link_busy(&self) -> [Duration; 2] {
+        let link = self.clusters.link();
+        let busy = |direction| link.map_or(Duration::ZERO, |link| link.stats(direction).busy);
+        [Direction::Out, Direction::Back].map(busy)
+    }
+
     /// The row of a turn that took so long and ended with these recoveries.
     pub(crate) fn row(&self, turn: &Turn<'_>, seconds: f64, end: &Recoveries) -> Row {
         let Turn { variant, lap, .. } = *turn;
@@ -150,9 +158,16 @@ impl Runner<'_> {
         let published = variant.published.as_ref();
         let link = self.plan.link.filter(|_| self.clusters.link().is_some());
         let link_share = link.map(|link| row.bytes_per_s / link.rate_bytes_per_s as f64);
+        let link_busy = link.map(|_| {
+            let each = self.link_busy().into_iter().zip(turn.link_busy.get());
+            let busiest = each.map(|(now, then)| now.saturating_sub(then)).max();
+            (busiest.unwrap_or_default().as_secs_f64() / seconds).min(1.0)
+        });
+        let full = link_share.zip(link_busy).map(|(share, busy)| share.min(busy));
         Row {
             link_share,
-            limits: shares(&end.sample.charged_s, link_share, end.held_by_loss_s / seconds),
+            link_busy,
+            limits: shares(&end.sample.charged_s, full, end.held_by_loss_s / seconds),
             refetched_chunks: end.refetched_chunks,
             published_s: published.and_then(|published| published.seconds),
             published_bytes: published.and_then(|published| published.bytes),
@@ -164,18 +179,14 @@ impl Runner<'_> {
 /// Charged seconds as shares of their sum, largest first.
 ///
 /// The engine charges transfer time that it cannot attribute elsewhere to the link's rate. The link was the limit only
-/// while it was full, which is at most the time that it needs to carry what it carried. Of the rest, what the link says
-/// that connections waited for lost segments, or with a window that a loss had reduced, is loss; and what is left is
-/// latency: a connection's window was smaller than what was asked for.
-fn shares(
-    charged_s: &BTreeMap<Limit, f64>,
-    link_share: Option<f64>,
-    loss_share: f64,
-) -> Vec<LimitShare> {
+/// while it was full, which is at most the time that it needs to carry what it carried, once that is compressed: the
+/// share `full`. Of the rest, what the link says that connections waited for lost segments, or with a window that a
+/// loss had reduced, is loss; and what is left is latency: a connection's window was smaller than what was asked for.
+fn shares(charged_s: &BTreeMap<Limit, f64>, full: Option<f64>, loss_share: f64) -> Vec<LimitShare> {
     let total: f64 = charged_s.values().sum();
     let mut charged_s = charged_s.clone();
-    if let (Some(share), Some(charged)) = (link_share, charged_s.get_mut(&Limit::LinkRate)) {
-        let more = *charged - charged.min(share * total);
+    if let (Some(full), Some(charged)) = (full, charged_s.get_mut(&Limit::LinkRate)) {
+        let more = *charged - charged.min(full * total);
         *charged -= more;
         let lost = more.min(loss_share * total);
         *charged_s.entry(Limit::Loss).or_default() += lost;

@@ -114,6 +114,12 @@ fn three_indices_recover_at_once_and_compressed() {
     assert!(rows.iter().all(|row| row.verified && row.documents > 490_000), "{rows:?}");
     let small = run("small-nodes-compression", 0.002, |_| ());
     assert!(small.len() == 2 && small.iter().all(|row| row.verified), "{small:?}");
+    // What is compressed keeps the link busy for less time, and its rate holds a recovery for no longer than that.
+    let compressed = &small[1];
+    assert!(compressed.link_busy < compressed.link_share, "{compressed:?}");
+    let held = compressed.limits.iter().find(|share| share.limit == Limit::LinkRate);
+    let busy = compressed.link_busy.unwrap() + 1e-9;
+    assert!(held.is_none_or(|held| held.share <= busy), "{compressed:?}");
 }
 
 #[test]
