@@ -11,8 +11,12 @@ use super::{Credentials, Hash};
 
 /// Rounds of PBKDF2, as RFC 7677 has them at least.
 const ITERATIONS: NonZeroU32 = NonZeroU32::new(4096).expect("it is more than zero");
-/// A server that asks for more rounds wants to keep its client busy.
-const MAX_ITERATIONS: u32 = 10_000_000;
+/// With fewer rounds, whoever sees a proof could try too many passwords: a server that asks for one may want just that.
+/// Couchbase asks for 4000 and more.
+const MIN_ITERATIONS: u32 = 1000;
+/// The rounds of about a second, in which the thread does nothing else: a server that asks for more wants to keep its
+/// client busy.
+const MAX_ITERATIONS: u32 = 1_000_000;
 /// `n,,` in base64: no channel binding.
 const NO_BINDING: &str = "biws";
 
@@ -135,11 +139,11 @@ impl ScramClient {
         }
         let salt = attribute(server_first, "s").and_then(|salt| STANDARD.decode(salt).ok());
         let salt = salt.ok_or("its message has no salt")?;
-        let iterations = attribute(server_first, "i").and_then(|text| text.parse().ok());
+        let iterations = attribute(server_first, "i").and_then(|text| text.parse::<u32>().ok());
         let iterations = iterations
-            .filter(|rounds| *rounds <= MAX_ITERATIONS)
+            .filter(|rounds| (MIN_ITERATIONS..=MAX_ITERATIONS).contains(rounds))
             .and_then(NonZeroU32::new)
-            .ok_or("its number of rounds is not right")?;
+            .ok_or("it has to ask for 1000 to 1000000 rounds of SCRAM")?;
         let bare = format!("c={NO_BINDING},r={nonce}");
         let messages = format!("{},{server_first},{bare}", self.first_bare());
         let password = self.credentials.password.clone();
@@ -293,12 +297,14 @@ mod tests {
             assert!(ScramServer::begin(Hash::Sha1, first, "x", b"s", none).is_none(), "{first:?}");
         }
         for first in [
-            "", "r=mine,s=AAAA,i=1", "r=other,s=AAAA,i=1", "r=minex,s=?,i=1", "r=minex,s=AAAA,i=0",
-            "r=minex,s=AAAA,i=4000000000",
+            "", "r=mine,s=AAAA,i=4096", "r=other,s=AAAA,i=4096", "r=minex,s=?,i=4096",
+            "r=minex,s=AAAA,i=0", "r=minex,s=AAAA,i=1", "r=minex,s=AAAA,i=999",
+            "r=minex,s=AAAA,i=1000001", "r=minex,s=AAAA,i=4000000000",
         ] {
             let answer = client(Hash::Sha1, "a", "b", "mine").answer(first.as_bytes());
             assert!(answer.is_err(), "{first}");
         }
+        client(Hash::Sha1, "a", "b", "mine").answer(b"r=minex,s=AAAA,i=1000").unwrap();
         let server = || {
             let known = |_: &str| Some(salted(Hash::Sha1, "b", b"s"));
             ScramServer::begin(Hash::Sha1, b"n,,n=a,r=mine", "x", b"s", known).unwrap()
