@@ -1,5 +1,7 @@
 //! Requests and the messages of streams, typed.
 
+use std::fmt;
+
 use bytes::Bytes;
 
 use super::error::{DecodeError, Part};
@@ -51,17 +53,65 @@ wire_numbers! {
     }
 }
 
-wire_numbers! {
-    /// Why a stream ended.
-    #[allow(missing_docs, reason = "the texts say it")]
-    EndReason: u32 {
-        Ok = 0 => "all was sent",
-        Closed = 1 => "the stream was closed",
-        State = 2 => "the vbucket moved or changed its state",
-        Disconnected = 3 => "the producer was disconnected",
-        Slow = 4 => "the consumer was too slow",
-        BackfillFailed = 5 => "the producer could not read its disk",
-        Rollback = 6 => "the producer rolled back",
+/// Why a stream ended.
+#[allow(missing_docs, reason = "the texts of its `Display` say it")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    Ok,
+    Closed,
+    State,
+    Disconnected,
+    Slow,
+    BackfillFailed,
+    Rollback,
+    /// A number that is not known here; newer producers have more. It ends its stream as the others do.
+    Other(u32),
+}
+
+impl EndReason {
+    /// The number on the wire.
+    pub const fn number(self) -> u32 {
+        match self {
+            EndReason::Ok => 0,
+            EndReason::Closed => 1,
+            EndReason::State => 2,
+            EndReason::Disconnected => 3,
+            EndReason::Slow => 4,
+            EndReason::BackfillFailed => 5,
+            EndReason::Rollback => 6,
+            EndReason::Other(number) => number,
+        }
+    }
+
+    /// What a number on the wire stands for.
+    pub const fn of(number: u32) -> EndReason {
+        match number {
+            0 => EndReason::Ok,
+            1 => EndReason::Closed,
+            2 => EndReason::State,
+            3 => EndReason::Disconnected,
+            4 => EndReason::Slow,
+            5 => EndReason::BackfillFailed,
+            6 => EndReason::Rollback,
+            number => EndReason::Other(number),
+        }
+    }
+}
+
+impl fmt::Display for EndReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EndReason::Ok => "all was sent",
+            EndReason::Closed => "the stream was closed",
+            EndReason::State => "the vbucket moved or changed its state",
+            EndReason::Disconnected => "the producer was disconnected",
+            EndReason::Slow => "the consumer was too slow",
+            EndReason::BackfillFailed => "the producer could not read its disk",
+            EndReason::Rollback => "the producer rolled back",
+            EndReason::Other(number) => {
+                return write!(f, "the producer ended it, reason {number}");
+            }
+        })
     }
 }
 
@@ -351,11 +401,7 @@ fn parse(opcode: Opcode, packet: Packet) -> Result<Body, DecodeError> {
             Body::StreamRequest(StreamRequest { flags, start, end, uuid, snap_start, snap_end })
         }
         Opcode::FailoverLog => Body::FailoverLog,
-        Opcode::StreamEnd => {
-            let number = f.u32();
-            let reason = EndReason::of(number);
-            Body::StreamEnd { reason: reason.ok_or_else(|| unknown("reason", number.into()))? }
-        }
+        Opcode::StreamEnd => Body::StreamEnd { reason: EndReason::of(f.u32()) },
         Opcode::SnapshotMarker => {
             Body::SnapshotMarker(Marker { start: f.u64(), end: f.u64(), flags: f.u32() })
         }

@@ -228,7 +228,7 @@ async fn drain(
         let ended = match event {
             Some(Event::Refused { vb, status }) => (vb, format!("refused: {status}")),
             Some(Event::Ended { vb, reason }) if reason != EndReason::Ok => {
-                (vb, reason.name().to_owned())
+                (vb, reason.to_string())
             }
             _ => continue,
         };

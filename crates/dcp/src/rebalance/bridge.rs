@@ -133,7 +133,7 @@ impl Bridge {
             Ok((vb, reason)) => Error::Unexpected {
                 address: "the producer".to_owned(),
                 what: "a stream",
-                found: format!("the end of that of vbucket {vb}: {}", reason.name()),
+                found: format!("the end of that of vbucket {vb}: {reason}"),
             },
         }
     }

@@ -121,7 +121,7 @@ impl Rebalance {
     }
 
     fn ended_early(&self, what: &'static str, reason: EndReason) -> Error {
-        let found = format!("its end: {}", reason.name());
+        let found = format!("its end: {reason}");
         Error::Unexpected { address: self.source.address.clone(), what, found }
     }
 

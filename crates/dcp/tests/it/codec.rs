@@ -99,7 +99,7 @@ fn connections() -> impl Strategy<Value = Body> {
 }
 
 fn streams() -> impl Strategy<Value = Body> {
-    let reasons = proptest::sample::select(EndReason::ALL);
+    let reasons = (0..9_u32).prop_map(EndReason::of);
     let states = proptest::sample::select(VbucketState::ALL);
     prop_oneof![
         Just(Body::CloseStream),
@@ -306,6 +306,11 @@ fn parts_of_the_wrong_length_are_named() {
     let end = Request::new(1, 0, Body::StreamEnd { reason: EndReason::Ok });
     let mut packet = end.packet();
     packet.extras = Bytes::from_static(&[0, 0, 0, 9]);
+    let reason = EndReason::Other(9);
+    assert_eq!(Request::parse(packet).unwrap().body, Body::StreamEnd { reason });
+    let state = Request::new(1, 0, Body::SetVbucketState { state: VbucketState::Active });
+    let mut packet = state.packet();
+    packet.extras = Bytes::from_static(&[9]);
     let error = Request::parse(packet).unwrap_err();
-    assert_eq!(error, DecodeError::Number { opcode: 0x55, field: "reason", found: 9 });
+    assert_eq!(error, DecodeError::Number { opcode: 0x5b, field: "state", found: 9 });
 }

@@ -6,8 +6,8 @@ use bytes::{Bytes, BytesMut};
 use dcp::Error;
 use dcp::client::{Client, ClientOptions};
 use dcp::codec::{
-    Answer, Body, DecodeError, FailoverEntry, Marker, Mutation, Opcode, Packet, Request, Response,
-    SNAPSHOT_MEMORY, Status,
+    Answer, Body, DecodeError, EndReason, FailoverEntry, Marker, Mutation, Opcode, Packet, Request,
+    Response, SNAPSHOT_MEMORY, Status,
 };
 use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -252,6 +252,24 @@ fn a_stream_that_is_out_of_order_ends_with_its_vbucket() {
         let error = failure(says);
         assert!(matches!(error, Error::Stream { vbucket: 0, .. }), "{error}");
     }
+}
+
+/// Newer producers know more reasons.
+#[test]
+fn a_stream_that_ends_for_an_unknown_reason_is_no_violation() {
+    let ended = world::real_world::run(7, async |env| {
+        let says: Says = |request| match request.body {
+            Body::StreamRequest(_) => {
+                let mut bytes = well(request)?;
+                let end = Body::StreamEnd { reason: EndReason::Other(9) };
+                bytes.extend(encoded(Request::new(request.opaque, request.vbucket, end).packet()));
+                Some(bytes)
+            }
+            _ => well(request),
+        };
+        follow(&env, says).await.unwrap()
+    });
+    assert_eq!(ended, Event::Ended { vb: 0, reason: EndReason::Other(9) });
 }
 
 #[test]
