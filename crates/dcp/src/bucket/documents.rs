@@ -156,7 +156,7 @@ impl Bucket {
             key,
             value,
             by_seqno: 0,
-            rev_seqno: before.map_or(1, |before| before.rev_seqno + 1),
+            rev_seqno: before.map_or(1, |before| before.rev_seqno.saturating_add(1)),
             cas: 0,
             flags: write.flags,
             time_s,
@@ -171,7 +171,8 @@ impl Bucket {
         let before = self.before(vb, key)?;
         let live = before.filter(|before| !before.deleted).ok_or(Status::NotFound)?;
         check_cas(cas, Some(live))?;
-        self.append(vb, self.tombstone(key, ItemKind::Deletion, live.rev_seqno + 1))
+        let rev_seqno = live.rev_seqno.saturating_add(1);
+        self.append(vb, self.tombstone(key, ItemKind::Deletion, rev_seqno))
     }
 
     fn tombstone(&self, key: &[u8], kind: ItemKind, rev_seqno: u64) -> ItemData {
@@ -214,7 +215,8 @@ impl Bucket {
         let rev_seqno = self.active(vb, |vbucket| {
             Ok(vbucket.table.get(key).map_or(0, |slot| slot.item.rev_seqno))
         })?;
-        self.append(vb, self.tombstone(key, ItemKind::Expiration, rev_seqno + 1)).map(|_| ())
+        let rev_seqno = rev_seqno.saturating_add(1);
+        self.append(vb, self.tombstone(key, ItemKind::Expiration, rev_seqno)).map(|_| ())
     }
 
     fn check_memory(&self, adds_bytes: u64) -> Result<(), Status> {

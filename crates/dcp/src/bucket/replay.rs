@@ -129,7 +129,7 @@ fn restore(
         if completes_snapshot {
             vbucket.index.mark_complete(seqno);
         }
-        vbucket.max_cas = vbucket.max_cas.max(item.cas);
+        vbucket.count_cas(item.cas);
         vbucket.high_seqno = seqno;
         let before = vbucket.table.get(&item.key).map(|slot| slot.on_disk);
         if let Some(location) = before.and_then(|before| vbucket.index.supersede(before, seqno)) {

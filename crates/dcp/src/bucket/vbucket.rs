@@ -12,6 +12,9 @@ use super::table::Table;
 use crate::codec::{Marker, SNAPSHOT_CHECKPOINT, SNAPSHOT_DISK, VbucketState};
 use crate::policy::{FailoverTable, OutOfOrder, SnapshotCursor, StreamStart};
 
+/// The time of a CAS, in nanoseconds since 1970, is below this until the year 2262.
+const CAS_END: u64 = 1 << 63;
+
 /// One vbucket.
 #[derive(Debug)]
 pub(super) struct Vbucket {
@@ -89,9 +92,17 @@ impl Vbucket {
     /// As [`Vbucket::take`], without waking streams.
     pub(crate) fn take_quietly(&mut self, item: Rc<Item>) {
         self.high_seqno = item.by_seqno;
-        self.max_cas = self.max_cas.max(item.cas);
+        self.count_cas(item.cas);
         let replaced = self.table.put(item.clone());
         self.checkpoints.push(item, replaced);
+    }
+
+    /// A version has this CAS: later ones get higher ones. What a producer sent may be no time, and after the highest
+    /// of all there would be none.
+    pub fn count_cas(&mut self, cas: u64) {
+        if cas < CAS_END {
+            self.max_cas = self.max_cas.max(cas);
+        }
     }
 
     /// The producer sent a snapshot marker.

@@ -6,6 +6,9 @@
 use crate::codec::Marker;
 use crate::policy::StreamStart;
 
+/// No vbucket gets so far by counting. One that took the highest number of all could give none to its next version.
+const SEQNO_END: u64 = 1 << 63;
+
 /// A message that does not fit the position of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -20,6 +23,8 @@ pub enum OutOfOrder {
     Backwards { start: u64, end: u64, last: u64 },
     #[error("a snapshot ends at {end} before it begins at {start}")]
     Reversed { start: u64, end: u64 },
+    #[error("a snapshot ends at {end}; sequence numbers stay below 2^63")]
+    TooHigh { end: u64 },
 }
 
 /// A position in a stream; by default that at which nothing has come.
@@ -43,6 +48,9 @@ impl SnapshotCursor {
         let Marker { start, end, .. } = marker;
         if end < start {
             return Err(OutOfOrder::Reversed { start, end });
+        }
+        if end >= SEQNO_END {
+            return Err(OutOfOrder::TooHigh { end });
         }
         // A snapshot may begin at the number after which the stream was requested, or before it if an earlier stream
         // sent a part of the snapshot.
@@ -125,6 +133,9 @@ mod tests {
         let error = cursor.marker(marker(5, 9)).unwrap_err();
         assert_eq!(error, OutOfOrder::Backwards { start: 5, end: 9, last: 10 });
         assert!(cursor.marker(marker(11, 9)).is_err());
+        for end in [1 << 63, u64::MAX] {
+            assert_eq!(cursor.marker(marker(11, end)), Err(OutOfOrder::TooHigh { end }));
+        }
         cursor.marker(marker(11, 12)).unwrap();
         cursor.item(12).unwrap();
         assert_eq!(cursor.last(), 12);

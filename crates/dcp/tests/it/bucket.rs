@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dcp::bucket::{Bucket, BucketSettings, CheckpointLimits, Condition, ItemData, ItemKind, Take};
-use dcp::codec::{Status, VbucketState, Write};
+use dcp::codec::{Marker, SNAPSHOT_MEMORY, Status, VbucketState, Write};
 use tokio::sync::Notify;
 use world::Env;
 
@@ -19,6 +19,7 @@ testbed::both_worlds!(
     memory_stays_under_its_quota,
     a_document_written_again_and_again_takes_little_memory,
     cleaning_keeps_what_is_needed,
+    the_highest_numbers_of_a_producer_do_not_stop_writes,
 );
 
 const SOON: Duration = Duration::from_secs(60);
@@ -350,6 +351,37 @@ async fn cleaning_keeps_what_is_needed(env: Env) {
     assert_eq!(items.len(), 6);
     bucket.set_state(0, VbucketState::Replica).unwrap();
     assert_eq!(bucket.roll_back(0, 3).await.unwrap(), 0, "what was the newest then is gone");
+}
+
+async fn the_highest_numbers_of_a_producer_do_not_stop_writes(env: Env) {
+    let place = place(&env);
+    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+    bucket.set_state(0, VbucketState::Replica).unwrap();
+    let marker = |end| Marker { start: 1, end, flags: SNAPSHOT_MEMORY };
+    assert!(bucket.begin_snapshot(0, marker(u64::MAX)).is_err());
+    bucket.begin_snapshot(0, marker(1)).unwrap();
+    let highest = ItemData {
+        kind: ItemKind::Mutation,
+        key: Bytes::from_static(b"a"),
+        value: Bytes::new(),
+        by_seqno: 1,
+        rev_seqno: u64::MAX,
+        cas: u64::MAX,
+        flags: 0,
+        time_s: 0,
+        datatype: 0,
+    };
+    bucket.apply(0, highest).unwrap();
+    bucket.set_state(0, VbucketState::Active).unwrap();
+    let mut before = 0;
+    for seqno in [2, 3] {
+        assert_eq!(set(&bucket, 0, "a", b"x"), Ok(seqno));
+        let cas = bucket.get(0, b"a").await.unwrap().cas;
+        assert!((before + 1..u64::MAX).contains(&cas), "{cas} after {before}");
+        before = cas;
+    }
+    assert_eq!(bucket.delete(0, b"a", 0).unwrap().seqno, 4);
+    persisted(&bucket, 0).await;
 }
 
 #[test]

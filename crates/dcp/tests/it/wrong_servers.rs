@@ -231,7 +231,8 @@ fn streamed(request: &Request, marker: Option<(u64, u64)>, seqnos: &[u64]) -> Ve
 #[test]
 fn a_stream_that_is_out_of_order_ends_with_its_vbucket() {
     for says in [
-        // An item without a snapshot, one twice, one beyond the snapshot, a snapshot that goes back.
+        // An item without a snapshot, one twice, one beyond the snapshot, a snapshot that goes back, one after which no
+        // number would be left.
         (|request| match request.body {
             Body::StreamRequest(_) => Some(streamed(request, None, &[1])),
             _ => well(request),
@@ -246,6 +247,10 @@ fn a_stream_that_is_out_of_order_ends_with_its_vbucket() {
         },
         |request| match request.body {
             Body::StreamRequest(_) => Some(streamed(request, Some((9, 2)), &[])),
+            _ => well(request),
+        },
+        |request| match request.body {
+            Body::StreamRequest(_) => Some(streamed(request, Some((0, u64::MAX)), &[u64::MAX])),
             _ => well(request),
         },
     ] {
