@@ -126,6 +126,17 @@ impl Consumer {
     }
 
     async fn roll_back(&mut self, vb: u16, to: u64, out: &mut Outgoing) -> Result<()> {
+        let Some(last) = self.streams.get(&vb).map(Stream::last) else { return Ok(()) };
+        // Whoever went there would never ask for what is between.
+        if to > last {
+            return Err(Error::Unexpected {
+                address: out.address().to_owned(),
+                what: "STREAM_REQ",
+                found: format!(
+                    "a rollback of vbucket {vb} to {to}, which has come to {last} alone"
+                ),
+            });
+        }
         self.stats.rollbacks += 1;
         let mut refusal = Status::Rollback;
         let at = match &self.sink {

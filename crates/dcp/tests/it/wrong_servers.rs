@@ -259,6 +259,15 @@ fn a_stream_that_is_out_of_order_ends_with_its_vbucket() {
     }
 }
 
+#[test]
+fn a_rollback_that_leads_forward_is_refused() {
+    let error = failure(|request| match &request.body {
+        Body::StreamRequest(_) => answer(request, Status::Rollback, Answer::Rollback(7)),
+        _ => well(request),
+    });
+    assert!(error.to_string().contains("a rollback of vbucket 0 to 7"), "{error}");
+}
+
 /// Newer producers know more reasons.
 #[test]
 fn a_stream_that_ends_for_an_unknown_reason_is_no_violation() {
