@@ -4,7 +4,7 @@
 
 mod report;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::mpsc;
 use world::{Env, LocalFuture, Task, Time};
@@ -45,6 +45,7 @@ pub struct Drain {
     connections: Vec<Draining>,
     ended: usize,
     ends: BTreeMap<u16, String>,
+    not_active: Vec<u16>,
 }
 
 /// One connection of it.
@@ -67,8 +68,8 @@ enum ConnectionEvent {
 }
 
 impl Drain {
-    /// Connects to every node that has vbuckets, and begins. Fails if a node cannot be reached, refuses us or flow
-    /// control, or has none of the vbuckets.
+    /// Connects to every node that has vbuckets, and begins; the report names those that are active nowhere. Fails if a
+    /// node cannot be reached, refuses us or flow control, or if none of the vbuckets is active.
     pub fn start<'a>(
         env: &'a Env,
         options: &'a ClientOptions,
@@ -77,6 +78,8 @@ impl Drain {
         Box::pin(async move {
             let nodes = nodes(env, options).await?;
             let mut plan = Vec::new();
+            let mut not_active: BTreeSet<u16> =
+                settings.vbuckets.iter().flatten().copied().collect();
             for node in nodes {
                 let at = ClientOptions { address: node, ..options.clone() };
                 let mut client = Client::connect(env, &at).await?;
@@ -85,6 +88,9 @@ impl Drain {
                 let seqnos = client.active_seqnos().await?;
                 let here: Vec<(u16, u64)> =
                     seqnos.into_iter().filter(|(vb, _)| wanted(vb)).collect();
+                for (vb, _) in &here {
+                    not_active.remove(vb);
+                }
                 let connections = usize::from(settings.connections.max(1)).min(here.len());
                 for place in 0..connections {
                     let own = here.iter().skip(place).step_by(connections).copied();
@@ -121,8 +127,15 @@ impl Drain {
                     _task: env.spawn("drains a connection", draining),
                 });
             }
-            let ends = BTreeMap::new();
-            Ok(Drain { env: env.clone(), began: all_began, reports, connections, ended: 0, ends })
+            Ok(Drain {
+                env: env.clone(),
+                began: all_began,
+                reports,
+                connections,
+                ended: 0,
+                ends: BTreeMap::new(),
+                not_active: not_active.into_iter().collect(),
+            })
         })
     }
 
@@ -176,7 +189,8 @@ impl Drain {
                 })
                 .collect(),
         });
-        DrainReport { seconds, connections: connections.collect() }
+        let not_active = self.not_active.clone();
+        DrainReport { seconds, connections: connections.collect(), not_active }
     }
 }
 

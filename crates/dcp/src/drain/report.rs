@@ -37,6 +37,8 @@ pub struct DrainReport {
     pub seconds: f64,
     /// By connection.
     pub connections: Vec<ConnectionReport>,
+    /// The vbuckets that were asked for and are active nowhere: they were left out.
+    pub not_active: Vec<u16>,
 }
 
 /// A sum over a time: 10^6 bytes a second, and items a second.
@@ -109,6 +111,7 @@ impl DrainReport {
         });
         let mut shown = sum(self.bytes(), self.items(), self.seconds);
         shown["connections"] = connections.collect();
+        shown["not_active"] = json!(self.not_active);
         shown["interrupted"] = json!(interrupted);
         shown
     }

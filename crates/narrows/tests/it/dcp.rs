@@ -60,6 +60,11 @@ fn a_bucket_is_served_and_drained() {
         table.status.success() && text.contains("items/s") && text.contains("vbucket 3"),
         "{text}"
     );
+    let args = ["dcp", "drain", url, "--json", "--vbuckets", "3,40,41"];
+    let left_out = narrows(&args, "right").output().unwrap();
+    assert_eq!(json(&left_out)["not_active"], serde_json::json!([40, 41]));
+    let said = String::from_utf8_lossy(&left_out.stderr);
+    assert!(said.contains("vbuckets 40, 41 are active nowhere, and are left out"), "{said}");
     let capped =
         narrows(&["dcp", "drain", url, "--json", "--rate", "2MB/s"], "right").output().unwrap();
     let rate = json(&capped)["mb_per_s"].as_f64().unwrap();

@@ -15,6 +15,8 @@ use crate::terminal::{self, say};
 
 /// How often it is said how far it is.
 const SHOW_EVERY: Duration = Duration::from_secs(1);
+/// How many vbuckets that are left out are named; `--json` has all.
+const NAMED: usize = 10;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -100,6 +102,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             name: format!("narrows-drain-{}", std::process::id()),
         };
         let mut drain = Drain::start(&env, &options, &settings).await.map_err(asked)?;
+        say_left_out(&drain.report().not_active);
         let ended = until_told(follow(&env, &mut drain, args)).await;
         let report = drain.report();
         // The connections end before anything is said.
@@ -114,6 +117,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             false => anyhow::bail!("not everything came: {}", broken.join(", ")),
         }
     })
+}
+
+/// Names the first of the vbuckets that are active nowhere.
+fn say_left_out(vbuckets: &[u16]) {
+    let first: Vec<String> = vbuckets.iter().take(NAMED).map(u16::to_string).collect();
+    let (first, more) = (first.join(", "), vbuckets.len().saturating_sub(NAMED));
+    match (vbuckets.len(), more) {
+        (0, _) => {}
+        (1, _) => say!("narrows: vbucket {first} is active nowhere, and is left out"),
+        (_, 0) => say!("narrows: vbuckets {first} are active nowhere, and are left out"),
+        _ => say!("narrows: vbuckets {first} and {more} more are active nowhere, and are left out"),
+    }
 }
 
 /// Reads until its end, or until the time is over, and says how far it is.
