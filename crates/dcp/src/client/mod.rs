@@ -33,6 +33,15 @@ const JSON: u16 = 0x0b;
 /// HELLO: values may begin with extended attributes.
 const XATTR: u16 = 0x06;
 
+/// How TLS is spoken.
+#[derive(Clone)]
+pub struct Tls {
+    /// With the certificates to trust.
+    pub config: Arc<ClientConfig>,
+    /// Whether the server's certificate is looked at. Where it is not, anybody may have answered.
+    pub verified: bool,
+}
+
 /// How to reach a server.
 #[derive(Clone)]
 pub struct ClientOptions {
@@ -42,12 +51,22 @@ pub struct ClientOptions {
     pub bucket: String,
     /// User and password.
     pub credentials: Credentials,
-    /// TLS, with the certificates to trust; none is without TLS.
-    pub tls: Option<Arc<ClientConfig>>,
+    /// TLS; none is without.
+    pub tls: Option<Tls>,
     /// How long one answer may take.
     pub timeout: Duration,
     /// Our name in HELLO.
     pub agent: String,
+}
+
+impl ClientOptions {
+    /// Whether the password itself may be sent: nobody on the way can read it, or take the server's place.
+    fn may_send_password(&self) -> bool {
+        let host = host_of(&self.address);
+        let here = host == "localhost"
+            || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        here || self.tls.as_ref().is_some_and(|tls| tls.verified)
+    }
 }
 
 /// An authenticated connection with a bucket. It has one request at a time.
@@ -62,14 +81,15 @@ pub struct Client {
 
 impl Client {
     /// Connects, authenticates with the server's strongest mechanism, and selects the bucket. The password itself is
-    /// never sent over a connection without TLS, except to this machine. Fails if the server cannot be reached, refuses
-    /// us, cannot prove that it knows the password, or has no such bucket.
+    /// never sent without TLS, or where the certificate was not looked at, except to this machine. Fails if the server
+    /// cannot be reached, refuses us, cannot prove that it knows the password, or has no such bucket.
     pub fn connect<'a>(
         env: &'a Env,
         options: &'a ClientOptions,
     ) -> LocalFuture<'a, Result<Client>> {
         Box::pin(async move {
-            let connecting = Wire::connect(env, &options.address, options.tls.clone());
+            let tls = options.tls.as_ref().map(|tls| tls.config.clone());
+            let connecting = Wire::connect(env, &options.address, tls);
             let silent = || Error::Silent {
                 address: options.address.clone(),
                 silent_s: options.timeout.as_secs().max(1),
@@ -186,12 +206,10 @@ impl Client {
             });
         };
         let names: Vec<&[u8]> = names.split(|byte| *byte == b' ').collect();
-        let host = host_of(&options.address);
-        let here = host == "localhost"
-            || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-        let open = options.tls.is_some() || here || self.env.is_virtual();
+        let takes_password = options.may_send_password() || self.env.is_virtual();
         let usable = |mechanism: &Mechanism| {
-            names.contains(&mechanism.name().as_bytes()) && (*mechanism != Mechanism::Plain || open)
+            let safe = *mechanism != Mechanism::Plain || takes_password;
+            safe && names.contains(&mechanism.name().as_bytes())
         };
         match Mechanism::ALL.into_iter().find(usable) {
             Some(mechanism) => self.authenticate_by(mechanism, &options.credentials).await,
@@ -199,7 +217,12 @@ impl Client {
                 address: self.address().to_owned(),
                 what: "authentication without a readable password".to_owned(),
                 status: String::from_utf8_lossy(&names.join(&b' ')).into_owned(),
-                hint: Some("use couchbases://, so that the password is not readable on the way"),
+                hint: Some(match options.tls {
+                    None => "use couchbases://, so that the password is not readable on the way",
+                    Some(_) => {
+                        "with --insecure anybody may have answered; give --ca instead, or a user that has SCRAM"
+                    }
+                }),
             }),
         }
     }
@@ -345,5 +368,43 @@ impl Client {
             self.expect(&response, || opcode.name().to_owned(), None)?;
             Ok(response)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(host: &str, verified: Option<bool>) -> ClientOptions {
+        let tls = |verified| {
+            let provider = Arc::new(rustls::crypto::ring::default_provider());
+            let config = ClientConfig::builder_with_provider(provider)
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_root_certificates(rustls::RootCertStore::empty())
+                .with_no_client_auth();
+            Tls { config: Arc::new(config), verified }
+        };
+        ClientOptions {
+            address: format!("{host}:11207"),
+            bucket: "example".to_owned(),
+            credentials: Credentials { user: "a".to_owned(), password: "b".to_owned() },
+            tls: verified.map(tls),
+            timeout: Duration::from_secs(1),
+            agent: "test".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_password_goes_to_whom_we_know() {
+        for (host, verified, may) in [
+            ("cb.example.org", Some(true), true),
+            ("cb.example.org", Some(false), false),
+            ("cb.example.org", None, false),
+            ("[::1]", None, true),
+            ("localhost", Some(false), true),
+        ] {
+            assert_eq!(options(host, verified).may_send_password(), may, "{host} {verified:?}");
+        }
     }
 }

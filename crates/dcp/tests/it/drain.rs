@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::{Bench, credentials, set, settings};
 use dcp::Error;
-use dcp::client::ClientOptions;
+use dcp::client::{ClientOptions, Tls};
 use dcp::codec::VbucketState;
 use dcp::drain::{Drain, DrainSettings};
 use world::Env;
@@ -196,7 +196,7 @@ fn tls_is_spoken_with_whom_we_trust() {
                 .with_no_client_auth();
             ClientOptions {
                 address: format!("localhost:{port}"),
-                tls: Some(Arc::new(config)),
+                tls: Some(Tls { config: Arc::new(config), verified: true }),
                 credentials: credentials(),
                 ..bench.options()
             }

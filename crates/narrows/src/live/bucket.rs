@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dcp::client::{BucketAddress, ClientOptions};
+use dcp::client::{BucketAddress, ClientOptions, Tls};
 use dcp::look::Looker;
 use world::Env;
 
@@ -32,10 +32,20 @@ pub(crate) async fn look_at_bucket(
         }
         options.push(client_options(address, args)?);
     }
-    if addresses.iter().any(|address| address.tls) && args.insecure() {
-        say!("narrows: --insecure: the server's certificate is not looked at");
+    if let Some(first) = addresses.first() {
+        say_if_insecure(first, args);
     }
     Looker::connect(env, &options).await.map_err(asked)
+}
+
+/// Says aloud that anybody may answer. All addresses of a bucket are of one scheme.
+pub(crate) fn say_if_insecure(address: &BucketAddress, args: &ConnectArgs) {
+    if address.tls && args.insecure() {
+        say!(
+            "narrows: --insecure: the server's certificate is not looked at; the password itself is sent to this \
+             machine alone, others have to take SCRAM"
+        );
+    }
 }
 
 /// How to reach a bucket; reads the credentials.
@@ -44,7 +54,10 @@ pub(crate) fn client_options(
     args: &ConnectArgs,
 ) -> anyhow::Result<ClientOptions> {
     let tls = match address.tls {
-        true => Some(args.tls().config().map_err(|error| usage(&error))?),
+        true => {
+            let config = args.tls().config().map_err(|error| usage(&error))?;
+            Some(Tls { config, verified: !args.insecure() })
+        }
         false => None,
     };
     let found = args.credentials().map_err(|error| usage(&error))?;

@@ -10,7 +10,7 @@ use world::Env;
 
 use crate::exit::Usage;
 use crate::interrupt::{Ended, until_told};
-use crate::live::{ConnectArgs, client_options};
+use crate::live::{ConnectArgs, client_options, say_if_insecure};
 use crate::terminal::{self, say};
 
 /// How often it is said how far it is.
@@ -88,9 +88,7 @@ fn asked(error: dcp::Error) -> anyhow::Error {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let address = BucketAddress::parse(&args.address).map_err(asked)?;
     let options = client_options(&address, &args.connect)?;
-    if address.tls && args.connect.insecure() {
-        say!("narrows: --insecure: the server's certificate is not looked at");
-    }
+    say_if_insecure(&address, &args.connect);
     world::real_world::run(0, async |env| {
         let settings = DrainSettings {
             window_bytes: args.window,
