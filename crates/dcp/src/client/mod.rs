@@ -99,6 +99,10 @@ impl Client {
             let agent = options.agent.clone().into();
             let features = vec![XATTR, SELECT_BUCKET, JSON];
             let hello = client.ask(0, Body::Hello { agent, features }).await?;
+            if hello.is(Status::Busy) {
+                let hint = Some("it may have too many; try again later");
+                client.expect(&hello, || "the connection".to_owned(), hint)?;
+            }
             if let Answer::Features(granted) = hello.answer {
                 client.granted = granted;
             }

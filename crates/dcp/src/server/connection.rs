@@ -21,6 +21,10 @@ use crate::{Error, Result};
 const BATCH_PACKETS: usize = 1024;
 /// How long a peer may leave sent bytes unread.
 const SEND_PATIENCE: Duration = Duration::from_secs(360);
+/// How long a peer may take to say who it is.
+const AUTHENTICATION_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a peer that is turned away has for its first request.
+const TURN_AWAY_PATIENCE: Duration = Duration::from_secs(1);
 /// Answers are sent at the latest when so many bytes of them have gathered.
 const GATHER_BYTES: usize = 256 << 10;
 
@@ -36,6 +40,8 @@ pub(super) struct Connection {
     pub shared: Rc<Shared>,
     pub id: u64,
     pub session: Session,
+    /// By when the client has to be known; none once it was.
+    known_by: Option<Time>,
     pub dcp: Dcp,
     /// The bucket and the name that it was opened with.
     pub name: Option<(String, String)>,
@@ -56,10 +62,30 @@ enum Woken {
     Time,
 }
 
+/// Answers the first request of a peer with EBUSY, and closes.
+pub(super) async fn turn_away(shared: Rc<Shared>, wire: Wire) {
+    let Wire { mut incoming, outgoing: mut out } = wire;
+    incoming.limit_body(Session::default().max_body_bytes());
+    let said = format!("{} was turned away: too many connections are open", out.address());
+    shared.count(|stats| stats.failed += 1);
+    *shared.last_error.borrow_mut() = Some(said);
+    let answering = async {
+        let asked = incoming.expect("before it was turned away").await?;
+        let mut packet = Packet::new(Kind::Response, asked.opcode);
+        packet.opaque = asked.opaque;
+        packet.vbucket_or_status = Status::Busy.number();
+        out.put(packet)?;
+        out.flush().await
+    };
+    // It may be gone.
+    let _ = shared.env.timeout(TURN_AWAY_PATIENCE, answering).await;
+}
+
 pub(super) async fn serve(shared: Rc<Shared>, id: u64, wire: Wire) {
     let Wire { incoming, outgoing } = wire;
     let connection = Connection {
         session: Session::default(),
+        known_by: Some(shared.env.now() + AUTHENTICATION_PATIENCE),
         dcp: Dcp::None,
         name: None,
         notify: Rc::default(),
@@ -88,6 +114,7 @@ impl Drop for Connection {
 
 impl Connection {
     async fn run(mut self, mut incoming: Incoming) -> Result<()> {
+        incoming.limit_body(self.session.max_body_bytes());
         let mut more = false;
         loop {
             let until = self.timers().await?;
@@ -184,8 +211,17 @@ impl Connection {
 
     /// Does what is due, and answers when to come back.
     async fn timers(&mut self) -> Result<Option<Time>> {
+        if self.session.is_authenticated() {
+            self.known_by = None;
+        }
         match &mut self.dcp {
-            Dcp::None => Ok(None),
+            Dcp::None if self.known_by.is_some_and(|by| by <= self.shared.env.now()) => {
+                Err(Error::Silent {
+                    address: self.out.address().to_owned(),
+                    silent_s: AUTHENTICATION_PATIENCE.as_secs(),
+                })
+            }
+            Dcp::None => Ok(self.known_by),
             Dcp::Consumer(consumer) => consumer.run_due(&mut self.out).await,
             Dcp::Producer(producer) => loop {
                 let slow = producer.end_slow_backfills();
@@ -223,6 +259,7 @@ impl Connection {
                 self.handle(packet).await?;
             }
             handled += 1;
+            incoming.limit_body(self.session.max_body_bytes());
             if self.session.leaves || handled == BATCH_PACKETS {
                 break;
             }

@@ -37,6 +37,8 @@ use shared::{Shared, Side};
 
 /// Pause after a connection could not be accepted; others may close meanwhile.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+/// The most connections at a time. A move of all vbuckets at once has two for each of 1024.
+const MAX_CONNECTIONS: usize = 4096;
 
 /// A server that listens. It ends with the last clone.
 #[derive(Clone)]
@@ -127,6 +129,11 @@ async fn accept(shared: Rc<Shared>, mut listener: PacketListener) {
             continue;
         };
         connections.retain(|task| !task.is_finished());
+        if connections.len() >= MAX_CONNECTIONS {
+            let turning = connection::turn_away(shared.clone(), wire);
+            connections.push(shared.env.spawn("turns a client away", turning));
+            continue;
+        }
         let id = shared.next_id.get();
         shared.next_id.set(id + 1);
         shared.count(|stats| stats.connections += 1);

@@ -9,7 +9,7 @@ use crate::auth::{
     Credentials, Hash, Mechanism, ScramServer, escaped, is_same, nonce, parse_plain, salted,
 };
 use crate::bucket::Bucket;
-use crate::codec::{Answer, Body, Status};
+use crate::codec::{Answer, Body, MAX_BODY_BYTES, Status};
 
 /// HELLO: errors may be extended by JSON, and the error map is asked for.
 const XERROR: u16 = 0x07;
@@ -19,6 +19,9 @@ const SELECT_BUCKET: u16 = 0x08;
 const JSON: u16 = 0x0b;
 /// Features that are granted on request. Compression and collections are not: values and keys stay as they are sent.
 const GRANTED: [u16; 3] = [XERROR, SELECT_BUCKET, JSON];
+
+/// The largest body of a packet before authentication: a stranger must not fill the memory.
+const STRANGER_BODY_BYTES: usize = 64 << 10;
 
 /// The session of one connection.
 #[derive(Default)]
@@ -39,6 +42,16 @@ impl Session {
         }
     }
 
+    /// Whether it is known who the client is.
+    pub fn is_authenticated(&self) -> bool {
+        self.user.is_some()
+    }
+
+    /// The largest body that its next packet may have.
+    pub fn max_body_bytes(&self) -> usize {
+        if self.is_authenticated() { MAX_BODY_BYTES } else { STRANGER_BODY_BYTES }
+    }
+
     /// Whether the request is allowed: before authentication, only a few are.
     pub fn admits(&self, body: &Body) -> bool {
         let open = matches!(
@@ -52,7 +65,7 @@ impl Session {
                 | Body::KvNoop
                 | Body::Quit
         );
-        open || self.user.is_some()
+        open || self.is_authenticated()
     }
 
     /// Answers requests about the session; none if the request is about something else.

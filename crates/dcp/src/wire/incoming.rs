@@ -71,6 +71,11 @@ impl Incoming {
         self
     }
 
+    /// Limits the body of each packet that comes from now on.
+    pub(crate) fn limit_body(&mut self, bytes: usize) {
+        self.max_body_bytes = bytes;
+    }
+
     /// The peer.
     pub fn address(&self) -> &str {
         &self.address

@@ -1,7 +1,10 @@
 //! Peers that do not speak the protocol: they are told what the protocol has a word for, their connection ends,
 //! and the server lives.
 
+use std::time::Duration;
+
 use crate::common::{Bench, PATIENCE, settings};
+use dcp::client::Client;
 use dcp::codec::{Body, HEADER_BYTES, Packet, Request, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -40,6 +43,17 @@ fn the_server_outlives_them() {
         let mut huge = encoded(Body::Version);
         huge[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
         assert_eq!(status(&say(&env, &bench, &huge).await), Some(Status::TooBig.number()));
+        // Strangers may send little: more is refused before it has come.
+        let body_bytes = |bytes: u32| {
+            let mut packet = encoded(Body::Version);
+            packet[8..12].copy_from_slice(&bytes.to_be_bytes());
+            packet
+        };
+        let large = say(&env, &bench, &body_bytes((64 << 10) + 1)).await;
+        assert_eq!(status(&large), Some(Status::TooBig.number()));
+        assert_eq!(status(&say(&env, &bench, &body_bytes(64 << 10)).await), None);
+        let known = bench.client().await.set(0, "large", vec![b'x'; 1 << 20].into()).await;
+        assert_eq!(known.unwrap(), Ok(Status::Success));
         let mut parts = encoded(Body::Version);
         parts[4] = 200;
         assert_eq!(status(&say(&env, &bench, &parts).await), Some(Status::Invalid.number()));
@@ -63,6 +77,26 @@ fn the_server_outlives_them() {
         answer.extend(encoded(Body::Version));
         assert_eq!(status(&say(&env, &bench, &answer).await), Some(Status::Success.number()));
         assert_eq!(bench.client().await.get(0, "a").await.unwrap(), None);
+    });
+}
+
+#[test]
+fn strangers_are_few_and_do_not_stay() {
+    world::virtual_world::run(7, async |env| {
+        let bench = Bench::start(&env, settings(2, 64 << 20)).await;
+        let mut known = bench.client().await;
+        let mut strangers = Vec::new();
+        for _ in 0..4095 {
+            strangers.push(bench.stranger().await);
+        }
+        let refused =
+            Client::connect(&env, &bench.options()).await.err().expect("there is no room");
+        assert!(refused.to_string().contains("refused the connection: EBUSY"), "{refused}");
+        assert!(bench.server.last_error().unwrap().contains("was turned away"));
+        env.sleep(Duration::from_secs(61)).await;
+        let mut after = bench.client().await;
+        assert_eq!(after.get(0, "a").await.unwrap(), None);
+        assert_eq!(known.get(0, "a").await.unwrap(), None, "who is known may be silent");
     });
 }
 
