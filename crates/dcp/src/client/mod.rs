@@ -153,10 +153,11 @@ impl Client {
         })
     }
 
-    /// Sends a request, whose answer the caller waits for. Fails if the connection breaks.
+    /// Sends a request, whose answer the caller waits for. Fails if the connection breaks, or the server leaves it
+    /// unread for too long.
     pub async fn send(&mut self, request: Request) -> Result<()> {
         self.outgoing.put(request.packet())?;
-        self.outgoing.flush().await
+        self.outgoing.flush_in_time(&self.env).await
     }
 
     /// Waits for the answer to a request.

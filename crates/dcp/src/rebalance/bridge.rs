@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::codec::{
     Body, EndReason, Kind, OPEN_PRODUCER, Opcode, Packet, Request, Response, Status,
 };
-use crate::wire::{Incoming, Outgoing, Wire};
+use crate::wire::{Incoming, Outgoing, PEER_PATIENCE, Wire, gone};
 
 /// Bytes that the decoding path reads at a time, as `ns_server` sets its sockets.
 const SOCKET_BYTES: usize = 64 << 10;
@@ -90,7 +90,7 @@ impl Bridge {
             };
             let out =
                 pass_items(env.clone(), incoming, destination.outgoing, asked, path, seen.clone());
-            let back = pass_answers(destination.incoming, outgoing, seen.clone());
+            let back = pass_answers(env.clone(), destination.incoming, outgoing, seen.clone());
             let tasks = [env.spawn("passes items on", out), env.spawn("passes answers back", back)];
             Ok(Bridge { commands, seen, next_opaque: OWN_OPAQUES, _tasks: tasks })
         })
@@ -186,11 +186,14 @@ async fn pass_items(
         loop {
             let packet = tokio::select! {
                 biased;
-                packet = from.next() => packet?,
+                // The consumer has had it send NOOPs.
+                packet = env.timeout(PEER_PATIENCE, from.next()) => {
+                    packet.unwrap_or_else(|_| Err(gone(&address)))?
+                }
                 command = asked.recv() => {
                     let Some(command) = command else { return Ok(()) };
                     to.put(command)?;
-                    to.flush().await?;
+                    to.flush_in_time(&env).await?;
                     continue;
                 }
             };
@@ -207,7 +210,7 @@ async fn pass_items(
                         }
                     }
                     env.work(Work::Copy { bytes: to.gathered_bytes() as u64 }, || ()).await;
-                    to.flush().await?;
+                    to.flush_in_time(&env).await?;
                 }
             }
         }
@@ -226,7 +229,7 @@ async fn decode_and_pass(env: &Env, packet: Packet, to: &mut Outgoing, seen: &Se
     };
     env.work(Work::RelayPackets { packets: 1 }, || ()).await;
     to.put(again)?;
-    to.flush().await
+    to.flush_in_time(env).await
 }
 
 fn note(packet: &Packet, seen: &Seen) {
@@ -249,7 +252,7 @@ fn note(packet: &Packet, seen: &Seen) {
 }
 
 /// From the consumer to the producer, except for answers to the manager.
-async fn pass_answers(mut from: Incoming, mut to: Outgoing, seen: Rc<Seen>) {
+async fn pass_answers(env: Env, mut from: Incoming, mut to: Outgoing, seen: Rc<Seen>) {
     let address = from.address().to_owned();
     let passing = async {
         while let Some(packet) = from.next().await? {
@@ -272,7 +275,7 @@ async fn pass_answers(mut from: Incoming, mut to: Outgoing, seen: Rc<Seen>) {
                 seen.changed.notify_waiters();
             }
             to.put(packet)?;
-            to.flush().await?;
+            to.flush_in_time(&env).await?;
         }
         Ok(())
     };

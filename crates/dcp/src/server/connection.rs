@@ -19,8 +19,6 @@ use crate::{Error, Result};
 
 /// Packets that are handled before the streams have their turn.
 const BATCH_PACKETS: usize = 1024;
-/// How long a peer may leave sent bytes unread.
-const SEND_PATIENCE: Duration = Duration::from_secs(360);
 /// How long a peer may take to say who it is.
 const AUTHENTICATION_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a peer that is turned away has for its first request.
@@ -204,9 +202,7 @@ impl Connection {
         if let Dcp::Producer(producer) = &mut self.dcp {
             env.work(Work::SendPackets { packets: producer.unpaid_packets() }, || ()).await;
         }
-        let address = self.out.address().to_owned();
-        let flushed = env.timeout(SEND_PATIENCE, self.out.flush()).await;
-        flushed.unwrap_or(Err(Error::Silent { address, silent_s: SEND_PATIENCE.as_secs() }))
+        self.out.flush_in_time(&env).await
     }
 
     /// Does what is due, and answers when to come back.

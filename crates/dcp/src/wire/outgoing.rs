@@ -7,8 +7,10 @@ use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio_rustls::client::TlsStream;
+use world::Env;
 
 use super::message::Packets;
+use super::peer::{PEER_PATIENCE, gone};
 use crate::codec::Packet;
 use crate::{Error, Result};
 
@@ -79,6 +81,12 @@ impl Outgoing {
     /// Bytes that the next flush sends.
     pub fn gathered_bytes(&self) -> usize {
         self.gathered.len() + self.packet_bytes
+    }
+
+    /// As [`Outgoing::flush`]; fails, too, if the peer leaves sent bytes unread for too long.
+    pub(crate) async fn flush_in_time(&mut self, env: &Env) -> Result<()> {
+        let flushed = env.timeout(PEER_PATIENCE, self.flush()).await;
+        flushed.unwrap_or_else(|_| Err(gone(&self.address)))
     }
 
     /// Sends what was gathered. After dropping the future while it waits, the connection must not be used any more.

@@ -1,4 +1,17 @@
-//! Parts of addresses.
+//! The address of a peer, and how long it may do nothing.
+
+use std::time::Duration;
+
+use crate::Error;
+
+/// How long a peer may leave sent bytes unread, or a producer that sends NOOPs say nothing (`dcp_idle_timeout`): twice
+/// the default interval of NOOPs.
+pub(crate) const PEER_PATIENCE: Duration = Duration::from_secs(360);
+
+/// A peer was waited for that long.
+pub(crate) fn gone(address: &str) -> Error {
+    Error::Silent { address: address.to_owned(), silent_s: PEER_PATIENCE.as_secs() }
+}
 
 /// The host of an address, without the brackets of IPv6.
 pub(crate) fn host_of(address: &str) -> &str {

@@ -3,13 +3,16 @@
 use std::future::pending;
 use std::time::Duration;
 
-use crate::common::{Bench, PATIENCE, set, settings};
-use bytes::Bytes;
+use crate::common::{Bench, PATIENCE, options_to, set, settings};
+use crate::wrong_servers::well;
+use bytes::{Bytes, BytesMut};
 use dcp::Error;
 use dcp::bucket::BucketSettings;
-use dcp::codec::{Body, Status, VbucketState};
+use dcp::client::ClientOptions;
+use dcp::codec::{Body, Packet, Request, Status, VbucketState};
 use dcp::consumer::ConsumerKind;
 use dcp::rebalance::{Path, Rebalance};
+use dcp::wire::{PacketListener, Wire};
 use world::Env;
 
 testbed::both_worlds!(
@@ -180,6 +183,49 @@ async fn a_connection_that_breaks_ends_the_move(env: Env) {
     };
     let error = built.err().expect("there is no room for it");
     assert!(matches!(error, Error::Closed { .. } | Error::Io { .. }), "{error}");
+}
+
+/// A server that grants everything, and says nothing by itself.
+async fn speechless(env: &Env) -> ClientOptions {
+    let mut listener = PacketListener::bind(env, &env.any_address()).await.unwrap();
+    let options = options_to(listener.address());
+    let clock = env.clone();
+    let serving = async move {
+        loop {
+            let Wire { mut incoming, mut outgoing } = listener.accept().await.unwrap();
+            let answering = async move {
+                while let Ok(Some(packet)) = incoming.next().await {
+                    let Ok(request) = Request::parse(packet) else { continue };
+                    let mut bytes = BytesMut::from(&well(&request).unwrap()[..]);
+                    let answer = Packet::take(&mut bytes, 1 << 16).unwrap().unwrap();
+                    outgoing.put(answer).unwrap();
+                    if outgoing.flush().await.is_err() {
+                        return;
+                    }
+                }
+            };
+            clock.spawn("answers", answering).detach();
+        }
+    };
+    env.spawn("a speechless server", serving).detach();
+    options
+}
+
+/// As where the power of both hosts fails: no connection closes.
+#[test]
+fn a_bridge_between_servers_that_fall_silent_ends() {
+    world::virtual_world::run(7, async |env| {
+        for path in [Path::Decoding, Path::Plain] {
+            let (source, destination) = (speechless(&env).await, speechless(&env).await);
+            let move_overhead = Duration::ZERO;
+            let name = "test".to_owned();
+            let rebalance = Rebalance { source, destination, path, name, move_overhead };
+            let replication = rebalance.replicate(&env, &[0]).await.unwrap();
+            let ended = env.timeout(Duration::from_secs(3600), replication.failure()).await;
+            let error = ended.expect("it waits for ever");
+            assert!(error.to_string().contains("taken for gone"), "{error}");
+        }
+    });
 }
 
 /// Why a replica is not built, where something happens after a while.
