@@ -14,6 +14,10 @@ use crate::{Error, Result};
 
 /// How often the figures are updated: much more often than they are sampled, which is about every 100 ms.
 const UPDATE_EVERY: Duration = Duration::from_millis(2);
+/// How long nothing may come while the ceiling is measured.
+const CEILING_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether somebody connects.
+const ACCEPT_EVERY: Duration = Duration::from_millis(1);
 
 enum Command {
     Route(String, String, mpsc::Sender<io::Result<String>>),
@@ -146,7 +150,7 @@ pub fn measure_ceiling() -> Result<u64> {
     let through = link.route("127.0.0.1:0", &address)?;
     let measured = std::thread::scope(|scope| {
         let source = scope.spawn(move || send_for(&through, FOR));
-        let received = receive_all(&sink);
+        let received = receive_all(&sink, CEILING_PATIENCE);
         source.join().unwrap_or(Ok(())).and(received)
     });
     measured.map_err(Error::Link)
@@ -155,6 +159,7 @@ pub fn measure_ceiling() -> Result<u64> {
 fn send_for(address: &str, time: Duration) -> io::Result<()> {
     use std::io::Write;
     let mut stream = TcpStream::connect(address)?;
+    stream.set_write_timeout(Some(CEILING_PATIENCE))?;
     let piece = vec![0x5a; 256 << 10];
     let began = Instant::now();
     while began.elapsed() < time {
@@ -163,10 +168,10 @@ fn send_for(address: &str, time: Duration) -> io::Result<()> {
     Ok(())
 }
 
-fn receive_all(sink: &TcpListener) -> io::Result<u64> {
+fn receive_all(sink: &TcpListener, patience: Duration) -> io::Result<u64> {
     use std::io::Read;
-    let (mut stream, _) = sink.accept()?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let mut stream = accept_within(sink, patience)?;
+    stream.set_read_timeout(Some(patience))?;
     let mut buffer = vec![0; 256 << 10];
     let mut bytes = stream.read(&mut buffer)? as u64;
     let began = Instant::now();
@@ -180,9 +185,36 @@ fn receive_all(sink: &TcpListener) -> io::Result<u64> {
     Ok((bytes as f64 / seconds) as u64)
 }
 
+/// The first connection. Nobody connects where the other end, or the link, has no file left to open.
+fn accept_within(sink: &TcpListener, patience: Duration) -> io::Result<TcpStream> {
+    sink.set_nonblocking(true)?;
+    let give_up = Instant::now() + patience;
+    let stream = loop {
+        match sink.accept() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if Instant::now() >= give_up {
+                    let text = "nobody connected through the link";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                }
+                std::thread::sleep(ACCEPT_EVERY);
+            }
+            accepted => break accepted?.0,
+        }
+    };
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_is_waited_for_who_does_not_connect() {
+        let sink = TcpListener::bind("127.0.0.1:0").unwrap();
+        let refused = receive_all(&sink, Duration::from_millis(20)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut);
+    }
 
     #[test]
     fn the_ceiling_is_measured() {
