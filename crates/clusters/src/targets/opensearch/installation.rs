@@ -4,6 +4,9 @@
 //! `OpenSearchNode.java`, and keeps both in the user's cache directory. Later uses need no `mvn`.
 
 use std::ffi::OsString;
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
@@ -153,10 +156,16 @@ fn made_cache_dir() -> Result<PathBuf> {
     Ok(dir)
 }
 
+/// Writes a file whole or not at all: a node of another run may be reading it just now.
 fn write(path: &Path, text: &str) -> Result<()> {
     let io = |source| Error::Io { what: "write", path: path.to_owned(), source };
-    std::fs::create_dir_all(path.parent().expect("it lies in a directory")).map_err(io)?;
-    std::fs::write(path, text).map_err(io)
+    let parent = path.parent().expect("it lies in a directory");
+    std::fs::create_dir_all(parent).map_err(io)?;
+    let readable = Permissions::from_mode(0o644);
+    let mut fresh =
+        tempfile::Builder::new().permissions(readable).tempfile_in(parent).map_err(io)?;
+    fresh.write_all(text.as_bytes()).map_err(io)?;
+    fresh.persist(path).map(drop).map_err(|error| io(error.error))
 }
 
 /// The Java to use; a JVM may take seconds to say its version, so it is asked on a thread of its own.
@@ -232,6 +241,17 @@ mod tests {
         let source = node_source(elasticsearch);
         assert!(source.contains("import org.elasticsearch.node.Node;"));
         assert!(!source.contains("org.opensearch"));
+    }
+
+    #[test]
+    fn who_reads_a_file_that_is_written_again_has_the_whole_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("node.java");
+        write(&path, "class").unwrap();
+        let mut opened = std::fs::File::open(&path).unwrap();
+        write(&path, "").unwrap();
+        assert_eq!(std::io::read_to_string(&mut opened).unwrap(), "class");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
