@@ -10,6 +10,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags, open};
+
 use crate::{Error, Result};
 
 /// How names of such directories begin.
@@ -86,7 +88,10 @@ pub struct TemporaryUse {
 impl TemporaryUse {
     /// Begins to use a directory that a runner has created. Fails if it has no marker of a runner, or is being removed.
     pub fn begin(dir: &Path) -> io::Result<TemporaryUse> {
-        let marker = File::open(dir.join(MARKER))?;
+        // Everybody may make such a directory where temporary ones are: whoever opens a pipe in it is not to wait for
+        // its other end.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let marker = File::from(open(dir.join(MARKER), flags, Mode::empty())?);
         let mut text = String::new();
         (&marker).take(TEXT.len() as u64 + 1).read_to_string(&mut text)?;
         if text != TEXT {
@@ -187,5 +192,20 @@ mod tests {
         fs::write(dir.path().join(MARKER), TEXT.repeat(2)).unwrap();
         assert!(TemporaryUse::begin(dir.path()).is_err());
         assert!(dir.path().exists());
+    }
+
+    /// A stranger's pipe would have every run on the machine wait for ever.
+    #[test]
+    fn a_marker_that_is_a_pipe_or_a_link_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let marker = dir.path().join(MARKER);
+        let made = std::process::Command::new("mkfifo").arg(&marker).status().unwrap();
+        assert!(made.success());
+        assert!(TemporaryUse::begin(dir.path()).is_err());
+        fs::remove_file(&marker).unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        fs::write(&elsewhere, TEXT).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &marker).unwrap();
+        assert!(TemporaryUse::begin(dir.path()).is_err());
     }
 }
