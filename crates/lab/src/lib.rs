@@ -21,6 +21,6 @@ pub use diagnostic::{Diagnostic, Mistakes};
 pub use error::{Error, Result};
 pub use execute::{
     Ended, Executed, Interrupt, JOURNALS, LiveHosts, NO_LEADER, OpenSearchNodes, Options, Place,
-    caught, execute, execute_resolved, execute_track, fresh, journal, now,
+    caught, execute, execute_resolved, execute_track, fresh, journal, now, stopped_unless_told,
 };
 pub use runner::{Quiet, Watch};

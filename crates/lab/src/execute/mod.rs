@@ -36,4 +36,4 @@ pub use on_track::execute_track;
 pub use options::{Interrupt, Options};
 pub use place::{LiveHosts, OpenSearchNodes, Place};
 pub use record_dir::{fresh, now};
-pub use working::{Ended, caught};
+pub use working::{Ended, caught, stopped_unless_told};

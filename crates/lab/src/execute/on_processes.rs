@@ -5,7 +5,7 @@ use record::{Manifest, Writer};
 use world::Env;
 
 use super::options::Options;
-use super::working::{Ended, until_interrupted, work};
+use super::working::{Ended, stopped_unless_told, until_interrupted, work};
 use crate::error::{Error, Result};
 use crate::plan::Resolved;
 
@@ -37,7 +37,7 @@ pub(super) fn run(
             Err(error) => Err(clusters.failed_node().await.map_or(error, Into::into)),
             ended => ended,
         };
-        clusters.stop().await;
+        stopped_unless_told(&env, clusters.stop(), (options.interrupt)()).await;
         ended
     })
 }

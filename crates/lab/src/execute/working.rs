@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 
-use clusters::Clusters;
+use clusters::{Clusters, SENT_TWICE};
 use futures_util::FutureExt;
 use record::{Row, Writer};
 use world::Env;
@@ -60,4 +60,45 @@ pub(super) async fn until_interrupted<T>(
 /// back.
 pub async fn caught<T>(work: impl Future<Output = T>) -> Result<T> {
     AssertUnwindSafe(work).catch_unwind().await.map_err(|_| Error::Panicked)
+}
+
+/// Waits until what was started has stopped, or until somebody says stop once more: then nobody waits for what hangs,
+/// which is killed where it is dropped.
+pub async fn stopped_unless_told(
+    env: &Env,
+    stops: impl Future<Output = ()>,
+    told: impl Future<Output = std::io::Result<()>>,
+) {
+    let told_again = async {
+        env.sleep(SENT_TWICE).await;
+        if told.await.is_err() {
+            // Nobody can be heard.
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = stops => {}
+        () = told_again => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn whoever_says_stop_once_more_waits_for_nothing_that_hangs() {
+        world::virtual_world::run(1, async |env| {
+            let began = env.now();
+            stopped_unless_told(&env, pending(), ready(Ok(()))).await;
+            assert_eq!(env.now() - began, SENT_TWICE);
+            let takes_its_time = env.sleep(Duration::from_secs(10));
+            stopped_unless_told(&env, takes_its_time, pending()).await;
+            assert_eq!(env.now() - began, SENT_TWICE + Duration::from_secs(10));
+        });
+    }
 }

@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         if !target.nodes(&args.name).is_empty() {
             say!("stopping");
         }
-        target.stop().await;
+        lab::stopped_unless_told(&env, target.stop(), interrupt::told()).await;
         ended
     })
 }
