@@ -102,9 +102,17 @@ impl Journal {
             age: Duration::ZERO,
         };
         let line = serde_json::to_string(&journal.head).expect("a head is plain data");
-        journal.write(line)?;
-        sync_parent(path).map_err(|source| io_error("create", path, source))?;
-        Ok(journal)
+        let durable = journal
+            .write(line)
+            .and_then(|()| sync_parent(path).map_err(|source| io_error("create", path, source)));
+        match durable {
+            Ok(()) => Ok(journal),
+            Err(error) => {
+                // Nothing was changed, and nobody is to look for what has to be put back.
+                let _ = std::fs::remove_file(path);
+                Err(error)
+            }
+        }
     }
 
     /// Opens a journal that was left behind. A last line that is incomplete is dropped: its change was never made.
@@ -126,7 +134,15 @@ impl Journal {
             whole = &text;
         }
         let mut lines = whole.lines();
-        let first = lines.next().unwrap_or_default();
+        let Some(first) = lines.next() else {
+            if !text.is_empty() && !text.starts_with('{') {
+                return Err(damaged(1));
+            }
+            return Err(io::Error::other(
+                "its first line was never written to its end: its run, which was killed, had changed nothing; remove \
+                 the file",
+            ));
+        };
         let mut hash = checked(first, 0).ok_or_else(|| damaged(1))?;
         let head: Head = serde_json::from_str(first)?;
         if head.format > FORMAT {
@@ -303,6 +319,22 @@ mod tests {
         assert_eq!(again.changes.len(), 3);
         again.finish().unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_journal_whose_first_line_is_torn_says_that_nothing_was_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            Journal::open(&path).err().unwrap().to_string()
+        };
+        for (name, torn) in [("empty", ""), ("torn", "{\"format\":3,\"clus")] {
+            let refused = read(name, torn);
+            assert!(refused.contains("had changed nothing"), "{refused}");
+        }
+        let refused = read("zeros", &"\0".repeat(500));
+        assert!(refused.contains("line 1 is not as it was"), "{refused}");
     }
 
     #[test]
