@@ -29,8 +29,8 @@ pub use follow_api::FollowApi;
 pub use http::{Answer, RestClient, trusted_authorities, wire};
 pub use link::{LinkThread, measure_ceiling};
 pub use nodes::{
-    ADDRESS_TAKEN, NodeReady, NodeStart, Order, ProcessFault, STOP, SlowDisk, TemporaryUse,
-    end_process_on_panic, serve_disk,
+    ADDRESS_TAKEN, NodeReady, NodeStart, Order, ProcessFault, STOP, SlowDisk, TemporaryDir,
+    TemporaryUse, end_process_on_panic, serve_disk,
 };
 pub use targets::{
     DEFAULT_HEAP, EmbeddedClusters, LiveClusters, OpenSearchClusters, Release, SENT_TWICE,

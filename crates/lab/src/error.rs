@@ -49,8 +49,6 @@ pub enum Error {
     /// What runs has a bug. Its words were printed where it was found.
     #[error("this is a bug of narrows, which the lines above name; please report it with them")]
     Panicked,
-    #[error("make a temporary directory")]
-    TemporaryDirectory { source: std::io::Error },
     /// Signal handlers could not be installed, so that nothing could interrupt the run.
     #[error(transparent)]
     Signals { source: std::io::Error },

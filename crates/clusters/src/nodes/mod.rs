@@ -30,11 +30,10 @@ pub(crate) use ports::free_ports;
 pub(crate) use process::NodeProcess;
 pub(crate) use slow_disk::SlowDisks;
 pub(crate) use small_disk::SmallDisks;
-pub(crate) use temporary::TemporaryDir;
 
 pub use disk_server::serve_disk;
 pub use order::{Order, STOP};
 pub use process::{ADDRESS_TAKEN, NodeReady, NodeStart, end_process_on_panic};
 pub use process_fault::ProcessFault;
 pub use slow_disk::SlowDisk;
-pub use temporary::TemporaryUse;
+pub use temporary::{TemporaryDir, TemporaryUse};

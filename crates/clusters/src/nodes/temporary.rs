@@ -25,16 +25,17 @@ const FREE_BYTES_MIN: u64 = 16 << 20;
 /// How long the last process waits for the lock of a runner that is just being killed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The runner's side: removes the directory when it is dropped.
-pub(crate) struct TemporaryDir {
+/// The runner's side: removes the directory when it is dropped. Of a runner that is killed the last node removes it, or
+/// the next runner.
+pub struct TemporaryDir {
     dir: tempfile::TempDir,
     /// Its lock keeps nodes from removing the directory.
     _marker: File,
 }
 
 impl TemporaryDir {
-    /// A fresh directory where the system keeps temporary ones.
-    pub(crate) fn make() -> Result<TemporaryDir> {
+    /// A fresh directory where the system keeps temporary ones. Fails if none can be made there, or there is no room.
+    pub fn make() -> Result<TemporaryDir> {
         let above = std::env::temp_dir();
         let io = |source: io::Error| match source.kind() {
             io::ErrorKind::StorageFull => Error::NoRoom { path: above.clone() },
@@ -49,7 +50,8 @@ impl TemporaryDir {
         Ok(TemporaryDir { dir, _marker: marker })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         self.dir.path()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clusters::TemporaryDir;
 use record::Writer;
 
 use super::options::Options;
@@ -56,8 +57,7 @@ fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<
                     if lap > plan.laps && *took_s >= at_least_s {
                         continue;
                     }
-                    let dir = tempfile::tempdir();
-                    let dir = dir.map_err(|source| Error::TemporaryDirectory { source })?;
+                    let dir = TemporaryDir::make()?;
                     let (turn, env, dir) = (&Turn::of(variant, lap), &env, dir.path());
                     let stage = Stage { env, plan, turn, dir, journal, watch };
                     *took_s += StreamBuckets::run(&stage).await?.seconds;

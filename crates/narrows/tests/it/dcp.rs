@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{BINARY, json, look_until, signal, until};
+use crate::common::{BINARY, entries, json, look_until, signal, until};
 
 fn narrows(args: &[&str], password: &str) -> Command {
     let mut command = Command::new(BINARY);
@@ -29,13 +29,20 @@ impl Drop for Serving {
 }
 
 fn serve(args: &[&str]) -> Serving {
-    let all = [&["dcp", "serve", "--port", "0"], args].concat();
-    let mut command = narrows(&all, "right");
+    let (child, url) = started(serving(args));
+    Serving { child, url }
+}
+
+fn serving(args: &[&str]) -> Command {
+    narrows(&[&["dcp", "serve", "--port", "0"], args].concat(), "right")
+}
+
+fn started(mut command: Command) -> (Child, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
     assert!(url.starts_with("couchbase://127.0.0.1:"), "{url}");
-    Serving { child, url: url.trim().to_owned() }
+    (child, url.trim().to_owned())
 }
 
 #[test]
@@ -69,6 +76,23 @@ fn a_bucket_is_served_and_drained() {
         narrows(&["dcp", "drain", url, "--json", "--rate", "2MB/s"], "right").output().unwrap();
     let rate = json(&capped)["mb_per_s"].as_f64().unwrap();
     assert!(rate <= 2.0, "{rate}");
+}
+
+#[test]
+fn the_files_of_a_server_that_was_killed_are_removed_by_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let there = || {
+        let mut command = serving(&["--vbuckets", "4"]);
+        command.env("TMPDIR", dir.path());
+        started(command)
+    };
+    let (mut killed, _) = there();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(entries(dir.path()).len(), 1, "nobody was left to remove it");
+    let (child, url) = there();
+    drop(Serving { child, url });
+    assert!(entries(dir.path()).is_empty(), "{:?}", entries(dir.path()));
 }
 
 #[test]

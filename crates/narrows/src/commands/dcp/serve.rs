@@ -78,9 +78,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let user = user_and_password(found.map_err(|error| crate::live::usage(&error))?)?;
     let temporary = match &args.data {
         Some(_) => None,
-        None => Some(tempfile::tempdir().context("make a temporary directory")?),
+        None => Some(clusters::TemporaryDir::make()?),
     };
-    let dir = args.data.clone().or(temporary.as_ref().map(|dir| dir.path().to_owned()));
+    let dir = args.data.clone().or(temporary.as_ref().map(|dir| dir.path().join("bucket")));
     let dir = dir.unwrap_or_default();
     world::real_world::run(0, async |env| {
         let listener = PacketListener::bind(&env, &format!("127.0.0.1:{}", args.port)).await;
