@@ -45,8 +45,18 @@ impl TemporaryDir {
         if machine::free_bytes(&above).is_some_and(|free| free < FREE_BYTES_MIN) {
             return Err(Error::NoRoom { path: above });
         }
-        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir().map_err(io)?;
-        let marker = make_marker(dir.path()).map_err(io)?;
+        TemporaryDir::fresh_in(&above).map_err(io)
+    }
+
+    /// A fresh directory in another one, where those that were left behind are removed as well.
+    pub(crate) fn make_in(above: &Path) -> io::Result<TemporaryDir> {
+        sweep(above);
+        TemporaryDir::fresh_in(above)
+    }
+
+    fn fresh_in(above: &Path) -> io::Result<TemporaryDir> {
+        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(above)?;
+        let marker = make_marker(dir.path())?;
         Ok(TemporaryDir { dir, _marker: marker })
     }
 
@@ -168,8 +178,8 @@ mod tests {
         let linked = above.path().join("narrows-linked");
         std::os::unix::fs::symlink(&other.1, &linked).unwrap();
         drop((left.0, other.0));
-        sweep(above.path());
-        assert!(!left.1.exists());
+        let fresh = TemporaryDir::make_in(above.path()).unwrap();
+        assert!(!left.1.exists() && fresh.path().starts_with(above.path()));
         assert!(used.1.exists() && other.1.exists() && unmarked.exists() && linked.exists());
     }
 

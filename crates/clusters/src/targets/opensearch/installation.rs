@@ -14,6 +14,7 @@ use tokio::process::Command;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::release::{Dialect, ELASTICSEARCH, Release};
+use crate::nodes::TemporaryDir;
 use crate::{Error, Result};
 
 const POM: &str = include_str!("pom.xml");
@@ -191,8 +192,7 @@ async fn build(dir: &Path, release: &Release, java: &Path) -> Result<()> {
         let path = path.to_owned();
         move |source| Error::Io { what, path, source }
     };
-    let work = tempfile::Builder::new().prefix("building-").tempdir_in(parent);
-    let work = work.map_err(io("make a directory in", parent))?;
+    let work = TemporaryDir::make_in(parent).map_err(io("make a directory in", parent))?;
     write(&work.path().join("pom.xml"), POM)?;
     let source = node_source(release.dialect);
     write(&work.path().join("src/main/java/narrows/OpenSearchNode.java"), &source)?;
