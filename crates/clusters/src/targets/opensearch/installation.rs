@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::release::{Dialect, ELASTICSEARCH, Release};
 use crate::nodes::TemporaryDir;
-use crate::{Error, Result};
+use crate::{Error, Result, credentials};
 
 const POM: &str = include_str!("pom.xml");
 const NODE_SOURCE: &str = include_str!("OpenSearchNode.java");
@@ -181,6 +181,10 @@ async fn java(home: Option<&Path>, oldest: u32, install: &'static str) -> Result
 
 /// Runs a command to its end; the error is why it could not be started.
 async fn run(command: &mut Command, name: &str) -> Result<Output, String> {
+    // Plugins of others run in it, and have no business with a cluster.
+    for name in credentials::VARIABLES {
+        command.env_remove(name);
+    }
     let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
     output.map_err(|error| machine::why_not_started(name, &error))
 }
@@ -241,6 +245,16 @@ mod tests {
         let source = node_source(elasticsearch);
         assert!(source.contains("import org.elasticsearch.node.Node;"));
         assert!(!source.contains("org.opensearch"));
+    }
+
+    #[test]
+    fn what_builds_a_release_is_given_no_credentials() {
+        let output = world::real_world::run(1, async |_| {
+            let mut command = Command::new("sh");
+            command.args(["-c", "echo \"$NARROWS_PASSWORD\""]).env("NARROWS_PASSWORD", "hush");
+            run(&mut command, "sh").await.unwrap()
+        });
+        assert_eq!(output.stdout, b"\n");
     }
 
     #[test]
