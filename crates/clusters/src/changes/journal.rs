@@ -126,8 +126,9 @@ impl Journal {
         lock(&file)?;
         // Where the clocks of two machines differ, it was just now.
         let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
-        let mut text = String::new();
-        file.read_to_string(&mut text)?;
+        let mut bytes = Vec::new();
+        let read = file.read_to_end(&mut bytes)?;
+        let text = text_of(bytes)?;
         let (mut whole, torn) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
         // Its end may have been there.
         if lacks_its_end_alone(torn) {
@@ -158,7 +159,7 @@ impl Journal {
             return Err(damaged(1 + changes.len()));
         }
         // The next line must not be appended to half of another. What is whole keeps the time of its last line.
-        if whole.len() < text.len() {
+        if whole.len() < read {
             file.set_len(whole.len() as u64)?;
         }
         if !whole.ends_with('\n') {
@@ -277,6 +278,16 @@ impl Journal {
     }
 }
 
+/// The text of a journal, whose last line may break off in the middle of a letter.
+fn text_of(mut bytes: Vec<u8>) -> io::Result<String> {
+    if let Err(error) = std::str::from_utf8(&bytes)
+        && error.error_len().is_none()
+    {
+        bytes.truncate(error.valid_up_to());
+    }
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
 fn io_error(what: &'static str, path: &Path, source: io::Error) -> Error {
     let what = match what {
         "create" => "create the journal of changes",
@@ -319,6 +330,23 @@ mod tests {
         assert_eq!(again.changes.len(), 3);
         again.finish().unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_line_that_breaks_off_in_the_middle_of_a_letter_is_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let (whole, torn) = (dir.path().join("whole"), dir.path().join("torn"));
+        let mut journal = Journal::create(&whole, head()).unwrap();
+        for value in ["1", "\u{e4}"] {
+            journal.record(settings(&[("a", None)], &[("a", Some(value))])).unwrap();
+        }
+        let bytes = std::fs::read(&whole).unwrap();
+        let letter = bytes.iter().position(|byte| !byte.is_ascii()).unwrap();
+        std::fs::write(&torn, &bytes[..=letter]).unwrap();
+        let again = Journal::open(&torn).unwrap();
+        assert_eq!(again.changes, journal.changes[..1]);
+        let lines = std::fs::read_to_string(&torn).unwrap();
+        assert!(lines.ends_with("}\n") && lines.lines().count() == 2, "{lines}");
     }
 
     #[test]

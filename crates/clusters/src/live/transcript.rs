@@ -228,23 +228,24 @@ impl Replay {
             let why = format!("has {bytes} bytes; {BYTES_MAX} at most are read");
             return Err(Error::Transcript { path, why });
         }
-        let (mut reader, mut text) = (BufReader::new(file), String::new());
-        reader.read_line(&mut text).map_err(io)?;
+        // A line may break off in the middle of a letter.
+        let (mut reader, mut text) = (BufReader::new(file), Vec::new());
+        reader.read_until(b'\n', &mut text).map_err(io)?;
         let header = header(&text).map_err(|why| Error::Transcript { path: path.clone(), why })?;
         let (mut clock, mut answers) = (VecDeque::new(), HashMap::<Asked, VecDeque<_>>::new());
         for number in 2.. {
             text.clear();
-            if reader.read_line(&mut text).map_err(io)? == 0 {
+            if reader.read_until(b'\n', &mut text).map_err(io)? == 0 {
                 break;
             }
-            match serde_json::from_str(&text) {
+            match serde_json::from_slice(&text) {
                 Ok(Line::Clock(ns)) => clock.push_back(Time::default() + Duration::from_nanos(ns)),
                 Ok(Line::Asked { host, method, path, took_ns, outcome }) => {
                     let answer = (Duration::from_nanos(took_ns), outcome);
                     let path = EARLIER.iter().fold(path, |path, (was, is)| path.replace(was, is));
                     answers.entry((host, method, path)).or_default().push_back(answer);
                 }
-                Err(_) if !text.ends_with('\n') => break,
+                Err(_) if !text.ends_with(b"\n") => break,
                 Err(error) => return Err(damaged(number, error.to_string())),
             }
         }
@@ -283,8 +284,8 @@ impl Replay {
     }
 }
 
-fn header(text: &str) -> Result<Header, String> {
-    let header: Header = serde_json::from_str(text)
+fn header(text: &[u8]) -> Result<Header, String> {
+    let header: Header = serde_json::from_slice(text)
         .map_err(|error| format!("does not begin as a transcript does: {error}"))?;
     if header.format != FORMAT {
         return Err(format!(
@@ -298,6 +299,24 @@ fn header(text: &str) -> Result<Header, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_breaks_off_in_the_middle_of_a_letter_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let second = Duration::from_secs(1);
+        let header = Header::new(vec!["http://a:9200".to_owned()], second, second);
+        let transcript = Transcript::create(dir.path(), &header).unwrap();
+        transcript.clock(Time(1));
+        let request = Request { host: 0, address: "http://a:9200", method: "GET", path: "/" };
+        let answer = Ok((200, Bytes::from("\u{e4}")));
+        transcript.asked(request, second, &answer);
+        let bytes = std::fs::read(dir.path().join(FILE)).unwrap();
+        let letter = bytes.iter().position(|byte| !byte.is_ascii()).unwrap();
+        std::fs::write(dir.path().join(FILE), &bytes[..=letter]).unwrap();
+        let (_, replay) = Replay::open(dir.path()).unwrap();
+        assert_eq!(replay.now(), Time(1));
+        assert!(matches!(replay.answer(request).0, Err(Error::NotRecorded { .. })));
+    }
 
     #[test]
     fn nothing_stands_behind_a_line_that_had_no_room() {
