@@ -96,7 +96,12 @@ impl NodeProcess {
     ) -> Result<(NodeProcess, NodeReady)> {
         let mut command = Command::new(program);
         command.arg("node");
-        let mut line = serde_json::to_string(start).expect("a configuration is plain data");
+        // The one thing in it that may be no text is where its data is.
+        let mut line = serde_json::to_string(start).map_err(|error| Error::Io {
+            what: "tell a node of its directory, whose name has to be UTF-8,",
+            path: start.config.data.clone(),
+            source: error.into(),
+        })?;
         line.push('\n');
         let name = &start.config.name;
         let (mut process, first) = NodeProcess::spawn(env, name, command, &line, ends).await?;
@@ -356,6 +361,18 @@ mod tests {
             let pid = process.child.id().unwrap();
             process.stop().await;
             assert!(!is_there(pid));
+        });
+    }
+
+    #[test]
+    fn a_directory_whose_name_is_no_text_is_refused() {
+        use std::os::unix::ffi::OsStrExt;
+        real(async |env| {
+            let mut start = config("good");
+            start.config.data = std::ffi::OsStr::from_bytes(b"/\xff").into();
+            let started = NodeProcess::start(&env, Path::new("none"), &start, &Rc::default());
+            let refused = started.await.err().unwrap().to_string();
+            assert!(refused.contains("has to be UTF-8"), "{refused}");
         });
     }
 
