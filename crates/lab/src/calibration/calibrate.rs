@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clusters::TemporaryDir;
 use world::model::parameters;
 
 use super::measurement::Measurement;
@@ -14,7 +15,7 @@ use crate::machine::is_in_memory;
 /// or something of the engine fails.
 pub fn calibrate(dir: &Path, laps: u32, tell: &dyn Fn(&str)) -> Result<Vec<Measurement>> {
     let io = |source| Error::Io { what: "make a directory in", path: dir.to_owned(), source };
-    let own = tempfile::Builder::new().prefix("narrows-calibrate-").tempdir_in(dir).map_err(io)?;
+    let own = TemporaryDir::make_in(dir).map_err(io)?;
     let mut measured = world::real_world::run(1, async |env| {
         tell("parsing and indexing");
         let (mut measured, chunks) = indexing::measure(&env, own.path(), laps).await?;

@@ -52,12 +52,12 @@ pub(super) async fn on_stage<T: 'static>(
 struct Node {
     bucket: Bucket,
     server: Server,
-    _dir: tempfile::TempDir,
+    _dir: clusters::TemporaryDir,
 }
 
 impl Node {
     async fn start(env: &Env, name: &str, settings: BucketSettings) -> anyhow::Result<Node> {
-        let dir = tempfile::tempdir()?;
+        let dir = clusters::TemporaryDir::make()?;
         let bucket = Bucket::open(env, settings, &dir.path().join(name)).await?;
         let listener = PacketListener::bind(env, &env.any_address()).await?;
         let settings = ServerSettings { users: vec![user()], ..ServerSettings::default() };
