@@ -370,8 +370,9 @@ mod tests {
         real(async |env| {
             let mut start = config("good");
             start.config.data = std::ffi::OsStr::from_bytes(b"/\xff").into();
-            let started = NodeProcess::start(&env, Path::new("none"), &start, &Rc::default());
-            let refused = started.await.err().unwrap().to_string();
+            let shared = Rc::default();
+            let started = NodeProcess::start(&env, Path::new("none"), &start, &shared).await;
+            let refused = started.err().unwrap().to_string();
             assert!(refused.contains("has to be UTF-8"), "{refused}");
         });
     }
