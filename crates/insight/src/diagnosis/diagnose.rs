@@ -416,6 +416,14 @@ fn copying(look: &Observation) -> usize {
     look.recoveries.iter().filter(|recovery| !recovery.ended && recovery.copies_files()).count()
 }
 
+/// Copies on no node, or coming up, as the health counts them: those of an index that was just created move no bytes,
+/// and wait for nothing but the manager's next turn.
+fn still_to_come(look: &Observation) -> u64 {
+    let health = look.health.as_ref();
+    let counts = health.map(|health| [health.unassigned, health.initializing]);
+    counts.into_iter().flatten().flatten().sum()
+}
+
 pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     if diagnosis.looks < 2 {
         return "one look is not enough: counters say something only by how they change".to_owned();
@@ -440,7 +448,12 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     match (recovering, goes_on_beside(series).first()) {
         (0, Some(first)) => format!("healthy: {first} (health {status})"),
         (0, None) if diagnosis.healthy.is_empty() => {
-            format!("healthy: nothing recovers or waits (health {status})")
+            let said = match last.map_or(0, still_to_come) {
+                0 => "nothing recovers or waits".to_owned(),
+                1 => "1 copy is still to come up, and nothing seen holds it".to_owned(),
+                n => format!("{n} copies are still to come up, and nothing seen holds them"),
+            };
+            format!("healthy: {said} (health {status})")
         }
         (0, None) => format!("healthy: what recovered is done (health {status})"),
         (1, _) => "healthy: 1 recovery goes on and nothing holds it".to_owned(),

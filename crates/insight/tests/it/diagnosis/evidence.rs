@@ -285,6 +285,11 @@ fn without_an_answer_nothing_is_healthy() {
     }
     let said = headline("/_nodes/hot_threads", true, 0);
     assert!(said.starts_with("healthy: nothing recovers or waits"), "{said}");
+    // While many indices are created, copies come up without a recovery that is seen.
+    for (unassigned, words) in [(1, "healthy: 1 copy is still"), (185, "healthy: 185 copies are")] {
+        let said = headline("/_nodes/hot_threads", true, unassigned);
+        assert!(said.starts_with(words) && said.ends_with("(health yellow)"), "{said}");
+    }
     // The health alone says that copies wait.
     for (unassigned, words) in [(1, "1 copy waits, "), (3, "3 copies wait, ")] {
         let said = headline("/_cat/shards", true, unassigned);
