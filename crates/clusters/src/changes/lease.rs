@@ -31,6 +31,8 @@ use crate::{Error, Result};
 pub const RENEWED: Duration = Duration::from_secs(10);
 /// How long the lease stands without a renewal.
 pub const EXPIRES: Duration = Duration::from_secs(35);
+/// How often whoever waits for another holder looks whether that has given it back.
+const LOOKED: Duration = Duration::from_secs(1);
 /// How long until another holder's value would show.
 const SETTLES: Duration = Duration::from_millis(700);
 
@@ -83,8 +85,8 @@ pub struct Lease {
 
 impl Lease {
     /// Takes the lease for `holder`, a name that no other holder has. Where somebody has the lease, waits to see
-    /// whether that holder lives, and says so to `tell`. Fails with [`Error::Leased`] if somebody else has it and
-    /// lives.
+    /// whether that holder lives, no longer than until it is given back, and says so to `tell`. Fails with
+    /// [`Error::Leased`] if somebody else has it and lives.
     pub async fn take(
         env: &Env,
         there: &mut impl Journaled,
@@ -94,8 +96,8 @@ impl Lease {
         let mut died = None;
         if let Some(found) = now(there.client(), LEASE).await? {
             tell(holder_of(&found.value));
-            env.sleep(EXPIRES).await;
-            match now(there.client(), LEASE).await? {
+            let client = there.client();
+            match outwaited(client, async || now(client, LEASE).await).await? {
                 Some(now) if now != found => {
                     return Err(Error::Leased { holder: holder_of(&now.value).to_owned() });
                 }
@@ -247,10 +249,26 @@ pub async fn check_nobody_steers(
     };
     let Some(found) = held().await? else { return Ok(()) };
     tell(holder_of(&found));
-    client.sleep_until(client.now() + EXPIRES).await;
-    match held().await? {
+    match outwaited(client, held).await? {
         Some(now) if now != found => Err(Error::Leased { holder: holder_of(&now).to_owned() }),
         _ => Ok(()),
+    }
+}
+
+/// What is held once [`EXPIRES`] is over; none as soon as it is given back. That looks at it fail meanwhile says nothing
+/// of the holder.
+async fn outwaited<T>(
+    client: &LiveClient,
+    held: impl AsyncFn() -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    let until = client.now() + EXPIRES;
+    loop {
+        client.sleep_until(until.min(client.now() + LOOKED)).await;
+        match held().await {
+            Ok(None) => return Ok(None),
+            last if client.now() >= until => return last,
+            _ => {}
+        }
     }
 }
 

@@ -168,6 +168,33 @@ fn a_run_does_not_begin_where_another_one_lives() {
 }
 
 #[test]
+fn who_waits_for_another_one_goes_on_once_that_has_ended() {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        let ends = async || {
+            env.sleep(LEASE_RENEWED).await;
+            cluster.manager.borrow_mut().set.remove(LEASE);
+        };
+        let soon = LEASE_RENEWED + 5 * NO_TIME;
+        let mut run = run_of(&cluster).await;
+        cluster.hold("they 1");
+        let began = env.now();
+        let (begun, ()) = join(begin(&mut run), ends()).await;
+        assert!(begun.is_ok() && env.now() - began < soon, "{begun:?}");
+        run.stop().await;
+        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        let mut settings = cluster.borrow();
+        settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
+        drop(settings);
+        let (client, journal) = (cluster.client(), Journal::open(&cluster.path()).unwrap());
+        cluster.hold("they 1");
+        let began = env.now();
+        let (checked, ()) = join(check_nobody_steers(&client, &journal, |_| ()), ends()).await;
+        assert!(checked.is_ok() && env.now() - began < soon, "{checked:?}");
+    });
+}
+
+#[test]
 fn a_run_that_has_lost_the_lease_changes_nothing_any_more() {
     virtually(|env| async move {
         let cluster = Cluster::start(&env).await;
