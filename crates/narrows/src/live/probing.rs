@@ -35,11 +35,8 @@ pub(crate) async fn probe(
     diagnosis: &mut Diagnosis,
     probing: &Probing<'_>,
 ) -> anyhow::Result<()> {
-    let probes = probe::plan(&looking.series(), diagnosis);
+    let probes = planned(looking, diagnosis);
     if probes.is_empty() {
-        say!(
-            "narrows: nothing to probe: no recovery moves bytes that a setting could slow or widen"
-        );
         return Ok(());
     }
     let client = changer(env, probing.urls, probing.connect).await?;
@@ -47,10 +44,11 @@ pub(crate) async fn probe(
     let dir = recording.dir();
     let restore = restore_command(&dir, client.client.options());
     let mut borrowed = client.borrow(&dir.join(lab::JOURNALS[0]))?;
-    let mut prober = Prober::new(probes.clone(), 0.0);
+    let mut prober = Prober::new(probes, 0.0);
     let holder = recording.holder();
     let work = async {
-        let lease = lease(env, looking, (&probes[..], &mut prober), &mut borrowed, &holder).await?;
+        let both = (&*diagnosis, &mut prober);
+        let lease = lease(env, looking, both, &mut borrowed, &holder).await?;
         work(looking, &mut prober, &mut borrowed, lease, probing.aloud).await
     };
     let ended = until_told(work).await;
@@ -92,6 +90,17 @@ pub(crate) async fn probe_unrecorded(
     Ok(())
 }
 
+/// The probes to make. Says so where there are none.
+fn planned(looking: &Looking, diagnosis: &Diagnosis) -> Vec<Probe> {
+    let probes = probe::plan(&looking.series(), diagnosis);
+    if probes.is_empty() {
+        say!(
+            "narrows: nothing to probe: no recovery moves bytes that a setting could slow or widen"
+        );
+    }
+    probes
+}
+
 /// Who may change settings of a cluster, once there is a journal.
 struct Changer {
     client: LiveClient,
@@ -131,7 +140,7 @@ fn record(looking: &Looking, probing: &Probing<'_>) -> anyhow::Result<Recording>
 async fn lease(
     env: &Env,
     looking: &mut Looking,
-    (probes, prober): (&[Probe], &mut Prober),
+    (diagnosis, prober): (&Diagnosis, &mut Prober),
     borrowed: &mut BorrowedSettings,
     holder: &str,
 ) -> anyhow::Result<Option<Lease>> {
@@ -150,8 +159,10 @@ async fn lease(
         Err(error) => return Err(usage(&error)),
     };
     if has_waited {
-        // What was seen before is too old to be compared with.
-        *prober = Prober::new(probes.to_vec(), looking.look(Depth::Full).await?);
+        // What was seen before is too old to be compared with, and settings were the other one's, who has put them
+        // back.
+        let since_ms = looking.look(Depth::Deep).await?;
+        *prober = Prober::new(planned(looking, diagnosis), since_ms);
     }
     Ok(lease)
 }
@@ -276,18 +287,56 @@ mod tests {
             let sampler = connect(&env, &urls, &args).await.unwrap();
             let mut looking = Looking::new(sampler, Duration::from_secs(1));
             looking.look_for(Duration::from_secs(10)).await.unwrap();
-            let probes = probe::plan(&looking.series(), &diagnose(&looking.series()));
+            let found = diagnose(&looking.series());
             let dir = tempfile::tempdir().unwrap();
             let journal = dir.path().join("changes.jsonl");
             let mut borrowed = changer(&env, &urls, &args).await.unwrap().borrow(&journal).unwrap();
-            let mut prober = Prober::new(probes.clone(), 0.0);
-            let both = (&probes[..], &mut prober);
+            let mut prober = Prober::new(probe::plan(&looking.series(), &found), 0.0);
+            let both = (&found, &mut prober);
             let taken = lease(&env, &mut looking, both, &mut borrowed, "we").await.unwrap();
             assert!(taken.is_none() && changes.get() == 0);
             let results = prober.into_results();
             let given_up = |reading: &Reading| matches!(reading, Reading::GivenUp(why) if why.contains("they changes settings"));
             assert!(!results.is_empty(), "there was something to probe");
             assert!(results.iter().all(|one| given_up(&one.reading)), "{results:#?}");
+        });
+    }
+
+    /// The trap: a setting that the other one had changed is not what is found once that one has put it back.
+    #[test]
+    fn after_another_one_it_goes_by_the_settings_that_are_found_then() {
+        const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+        world::virtual_world::run(1, async |env| {
+            let (clock, began) = (env.clone(), env.now());
+            let answer = move |asked: &RestRequest| {
+                let ms = (clock.now() - began).as_millis() as u64 + 1000;
+                let set = match ms < 20_000 {
+                    true => json!({ "cluster.metadata.narrows_steerer": "they 1", LIMIT: "20mb" }),
+                    false => json!({ LIMIT: "30mb" }),
+                };
+                let body = match asked.path.starts_with("/_cluster/settings") {
+                    true => json!({ "persistent": set, "transient": {} }),
+                    false => recovers(asked, ms),
+                };
+                Some((200, body.to_string()))
+            };
+            let (url, _node) = serve_refusing(&env, answer).await;
+            let (urls, args) = ([url], ConnectArgs::default());
+            let sampler = connect(&env, &urls, &args).await.unwrap();
+            let mut looking = Looking::new(sampler, Duration::from_secs(1));
+            looking.look_for(Duration::from_secs(10)).await.unwrap();
+            let diagnosis = diagnose(&looking.series());
+            let dir = tempfile::tempdir().unwrap();
+            let journal = dir.path().join("changes.jsonl");
+            let mut borrowed = changer(&env, &urls, &args).await.unwrap().borrow(&journal).unwrap();
+            let mut prober = Prober::new(probe::plan(&looking.series(), &diagnosis), 0.0);
+            let found =
+                |prober: &Prober| prober.under_way().map(|(one, _)| one.found.value.clone());
+            assert_eq!(found(&prober).as_deref(), Some("20mb"));
+            let both = (&diagnosis, &mut prober);
+            let taken = lease(&env, &mut looking, both, &mut borrowed, "we").await.unwrap();
+            assert!(taken.is_some());
+            assert_eq!(found(&prober).as_deref(), Some("30mb"));
         });
     }
 
