@@ -189,7 +189,7 @@ fn judged(looking: &Looking) -> Diagnosis {
     if let Some(why) = looking.silence() {
         // What was well at its last answer may no longer be so.
         if diagnosis.findings.is_empty() {
-            diagnosis.headline = format!("unknown: {why}");
+            diagnosis.headline = "unknown: the cluster does not answer any more".to_owned();
         }
         diagnosis.gaps.push(why);
     }
