@@ -38,7 +38,6 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Re
         let (advanced, changed) = (shard.advanced.notified(), core.published.changed.notified());
         let store = primary(&shard, &ask.leader)?;
         confirm_checkpoint(core, &shard).await?;
-        check_extent(&shard, &store, ask.from)?;
         let has_ops = || store.global_checkpoint() >= Some(ask.from);
         if !has_ops() {
             // With `index.translog.durability: async` the checkpoint advances between writes.
@@ -142,22 +141,6 @@ fn primary(shard: &LocalShard, of: &LeaderShard) -> Result<Shard> {
         store.history_uuid()
     );
     Err(Failure::new(400, "illegal_state_exception", reason))
-}
-
-/// A follower is handed no operation that a primary may ever lack. One that ends before what its follower has was put
-/// back as it was earlier: it is no leader without news. The copy that has the operations may still come and take its
-/// place.
-fn check_extent(shard: &LocalShard, store: &Shard, from: u64) -> Result<()> {
-    let next = store.max_seq_no().map_or(0, |max| max + 1);
-    if from <= next {
-        return Ok(());
-    }
-    let why = format!(
-        "lacks operations {next} to {}, which its follower has: it was put back as it was earlier; before it is written, \
-         bring back what it had, or delete the follower and follow anew",
-        from - 1
-    );
-    Err(Failure::unavailable(&shard.index, shard.number, &why))
 }
 
 /// The error of operations that the log no longer has: as the field's, with the leases that there are.
