@@ -170,20 +170,27 @@ fn beside_a_foreign_flow_that_fills_the_link_no_connection_is_opened() {
     });
 }
 
+/// Of one seed a flow that loses segments by chance differs by a tenth from minute to minute.
 #[test]
 fn a_foreign_flow_that_loses_segments_keeps_what_it_had() {
-    virtual_world::run(1, async |env: Env| {
-        let pair = started(&env, line(0.001, Some(RATE / 10))).await;
-        let (foreign, _tasks) = foreign_flow(&env, &pair).await;
-        env.sleep(Duration::from_secs(20)).await;
-        let (before, began) = (foreign.get(), env.now());
-        env.sleep(Duration::from_secs(60)).await;
-        let alone_s = (env.now() - began).as_secs_f64();
-        let alone = (foreign.get() - before) as f64 / alone_s / RATE as f64;
-        let ours = recover(&env, &pair, "adaptive", &foreign).await;
-        println!("the foreign flow alone: {:.2} %", alone * 100.0);
-        assert!(ours.share > 0.5, "{:.3} of the link", ours.share);
-        assert!(ours.foreign > 0.9 * alone, "{:.4} of {alone:.4}", ours.foreign);
-        pair.stop().await;
-    });
+    let of_seed = |seed: u64| {
+        virtual_world::run(seed, async |env: Env| {
+            let pair = started(&env, line(0.001, Some(RATE / 10))).await;
+            let (foreign, _tasks) = foreign_flow(&env, &pair).await;
+            env.sleep(Duration::from_secs(20)).await;
+            let (before, began) = (foreign.get(), env.now());
+            env.sleep(Duration::from_secs(60)).await;
+            let alone_s = (env.now() - began).as_secs_f64();
+            let alone = (foreign.get() - before) as f64 / alone_s / RATE as f64;
+            let ours = recover(&env, &pair, "adaptive", &foreign).await;
+            println!("the foreign flow alone: {:.2} %", alone * 100.0);
+            assert!(ours.share > 0.5, "{:.3} of the link", ours.share);
+            pair.stop().await;
+            (ours.foreign, alone)
+        })
+    };
+    let seeds = [1, 2, 3, 4].map(of_seed);
+    let (beside, alone) =
+        seeds.iter().fold((0.0, 0.0), |(beside, alone), one| (beside + one.0, alone + one.1));
+    assert!(beside > 0.9 * alone, "{beside:.4} of {alone:.4} in {seeds:?}");
 }
