@@ -255,8 +255,8 @@ pub async fn check_nobody_steers(
     }
 }
 
-/// What is held once [`EXPIRES`] is over; none as soon as it is given back. That looks at it fail meanwhile says nothing
-/// of the holder.
+/// What is held once [`EXPIRES`] is over; none as soon as it is given back. That looks at it fail meanwhile says
+/// nothing of the holder.
 async fn outwaited<T>(
     client: &LiveClient,
     held: impl AsyncFn() -> Result<Option<T>>,
