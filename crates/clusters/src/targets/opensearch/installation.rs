@@ -205,6 +205,7 @@ async fn build(dir: &Path, release: &Release, java: &Path) -> Result<()> {
     let [group, artifact, version] = release.artifact;
     maven.arg(format!("-Drunner.group={group}")).arg(format!("-Drunner.artifact={artifact}"));
     maven.arg(format!("-Drunner.version={version}"));
+    maven.args(release.geo.map(|version| format!("-Dgeo.version={version}")));
     // The compiler must be able to read the jars, so it needs the Java that they need.
     if let Some(home) = java.parent().and_then(Path::parent).filter(|_| java.is_absolute()) {
         maven.env("JAVA_HOME", home);

