@@ -38,6 +38,32 @@ fn markdown_and_comments_stay_within_120_columns() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A bench that was never run with `--write` leaves its table empty, and the page says nothing.
+#[test]
+fn every_generated_table_of_the_docs_is_filled() {
+    let mut seen = 0;
+    let mut empty = Vec::new();
+    for (name, text) in texts().filter(|(name, _)| name.starts_with("docs/")) {
+        let lines: Vec<&str> = text.lines().collect();
+        for pair in lines.windows(2) {
+            let mark = |line: &str, opening: &str| {
+                let named = line.strip_prefix(opening)?.strip_suffix(" -->")?;
+                Some(named.to_owned())
+            };
+            let Some(opened) = mark(pair[0], "<!-- ").filter(|named| !named.starts_with('/'))
+            else {
+                continue;
+            };
+            seen += 1;
+            if mark(pair[1], "<!-- /") == Some(opened.clone()) {
+                empty.push(format!("{name}: {opened}"));
+            }
+        }
+    }
+    assert!(seen > 10, "no marks of tables are recognized");
+    assert!(empty.is_empty(), "these tables are empty: {empty:?}");
+}
+
 /// Every binary links the whole workspace anew.
 #[test]
 fn a_crate_has_one_binary_of_integration_tests() {
