@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
+use world::Env;
 
 use crate::fault::{FaultKind, Strain};
 use crate::http::{Answer, RestClient, is_idempotent};
@@ -15,6 +16,12 @@ use crate::{Asker, Error, Result};
 /// So many nodes are asked in turn: whoever is asked has connections to all others from then on, so that all of a
 /// thousand would have a million.
 const IN_TURN: usize = 8;
+/// How long the nodes of a cluster may take to find each other once they listen.
+const JOIN_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a node may take to say who has joined, of which it may wait 5 s for others.
+const JOIN_ANSWER_PATIENCE: Duration = Duration::from_secs(8);
+/// The pause before that is asked again.
+const JOIN_PAUSE: Duration = Duration::from_millis(200);
 
 /// What runs a node.
 pub(crate) trait RunningNode: Sized {
@@ -197,6 +204,46 @@ impl<P: RunningNode, C> Nodes<P, C> {
         node.running.as_ref()?.process_id()
     }
 
+    /// Waits until so many nodes of a cluster have joined. Fails as soon as a node has ended by itself; otherwise, in
+    /// the end, as the last question did.
+    pub(crate) async fn wait_until_joined(
+        &mut self,
+        env: &Env,
+        cluster: &str,
+        nodes: usize,
+    ) -> Result<()> {
+        let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=5s");
+        let ends = self.ends.clone();
+        let not_joined = |joined| Error::NotJoined { cluster: cluster.to_owned(), joined, nodes };
+        let mut failure = not_joined(0);
+        let give_up = env.now() + JOIN_PATIENCE;
+        while env.now() < give_up {
+            let asked = self.ask(cluster, "GET", &path, Bytes::new());
+            let answered = tokio::select! {
+                biased;
+                () = ends.notified() => None,
+                answered = env.timeout(JOIN_ANSWER_PATIENCE, asked) => answered.ok(),
+            };
+            if let Some(ended) = self.failed().await {
+                return Err(ended);
+            }
+            match answered {
+                Some(Ok(answer)) => {
+                    let joined = answer.json()?["number_of_nodes"].as_u64().unwrap_or(0);
+                    if joined >= nodes as u64 {
+                        return Ok(());
+                    }
+                    failure = not_joined(joined);
+                }
+                // Before a manager is elected the answer is an error.
+                Some(Err(error)) => failure = error,
+                None => {}
+            }
+            env.sleep(JOIN_PAUSE).await;
+        }
+        Err(failure)
+    }
+
     /// The first node that has ended by itself, as the error that it is.
     pub(crate) async fn failed(&mut self) -> Option<Error> {
         Some(self.first_failed().await?.1)
@@ -218,5 +265,68 @@ impl<P: RunningNode, C> Nodes<P, C> {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rest::RestMessage;
+
+    use super::*;
+
+    /// A node that ends when it is told to.
+    struct Ending(Rc<Cell<bool>>);
+
+    impl RunningNode for Ending {
+        async fn stop(self) {}
+
+        async fn failure(&mut self) -> Option<Error> {
+            let what = "ended by itself".to_owned();
+            let error = Error::Node { node: "a-0".to_owned(), what, stderr: Vec::new() };
+            self.0.get().then_some(error)
+        }
+    }
+
+    /// Waits for two nodes where the only one accepts questions and answers none; it ends after a while where one is
+    /// given. Returns the error, and when it came.
+    async fn wait_for_two(env: &Env, ends_after: Option<Duration>) -> (Error, Duration) {
+        let host = env.host("a");
+        let listener = host.listen::<RestMessage>("a:9200").await.unwrap();
+        let mut nodes = Nodes::new("virtual", RestClient::new(env));
+        let http = listener.address().to_owned();
+        let handle = NodeHandle { name: "a-0".to_owned(), http, transport: String::new() };
+        let ended = Rc::new(Cell::new(false));
+        let (through_link, running) = (None, Some(Ending(ended.clone())));
+        let site = "a".to_owned();
+        nodes.add(StartedNode { site, handle, through_link, config: (), running });
+        let (ends, own) = (nodes.ends.clone(), env.clone());
+        let _end = env.spawn("ends", async move {
+            if let Some(after) = ends_after {
+                own.sleep(after).await;
+                ended.set(true);
+                ends.notify_one();
+            }
+        });
+        let begun = env.now();
+        let error = nodes.wait_until_joined(env, "a", 2).await.unwrap_err();
+        (error, env.now() - begun)
+    }
+
+    #[test]
+    fn a_node_that_ends_before_others_have_joined_is_noticed_at_once() {
+        world::virtual_world::run(1, async |env| {
+            let (error, after) = wait_for_two(&env, Some(Duration::from_secs(2))).await;
+            assert!(matches!(error, Error::Node { .. }), "{error}");
+            assert_eq!(after, Duration::from_secs(2));
+        });
+    }
+
+    #[test]
+    fn a_node_that_does_not_answer_is_not_waited_for_longer_than_for_its_joining() {
+        world::virtual_world::run(1, async |env| {
+            let (error, after) = wait_for_two(&env, None).await;
+            assert!(matches!(error, Error::NotJoined { joined: 0, .. }), "{error}");
+            assert!(after < JOIN_PATIENCE + JOIN_ANSWER_PATIENCE + JOIN_PAUSE, "{after:?}");
+        });
     }
 }

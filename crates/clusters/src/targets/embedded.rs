@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use engine::NodeConfig;
 use rest::{BasicAuth, PresentedAs};
 use world::Env;
@@ -244,14 +243,8 @@ impl EngineClusters for EmbeddedClusters {
         self.link.as_ref().map(|link| link.route(site, address)).transpose()
     }
 
-    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<()> {
-        let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=30s");
-        let health = self.nodes.ask(cluster, "GET", &path, Bytes::new()).await?.json()?;
-        if health["timed_out"] == true {
-            let joined = health["number_of_nodes"].as_u64().unwrap_or(0);
-            return Err(Error::NotJoined { cluster: cluster.to_owned(), joined, nodes });
-        }
-        Ok(())
+    async fn wait_for_nodes(&mut self, cluster: &str, nodes: usize) -> Result<()> {
+        self.nodes.wait_until_joined(&self.env, cluster, nodes).await
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) trait EngineClusters: StartedHere<Config = NodeConfig> {
     async fn route(&self, site: &str, address: &str) -> Result<Option<String>>;
 
     /// Waits until the nodes of a cluster have joined, where they may not have done so when they are started.
-    async fn wait_for_nodes(&self, _cluster: &str, _nodes: usize) -> Result<()> {
+    async fn wait_for_nodes(&mut self, _cluster: &str, _nodes: usize) -> Result<()> {
         Ok(())
     }
 }

@@ -20,10 +20,8 @@ mod release;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use world::{Env, LinkConfig};
 
 use super::remove_copies;
@@ -43,8 +41,6 @@ pub use release::Release;
 
 /// The heap of a node where none is asked for.
 pub const DEFAULT_HEAP: &str = "512m";
-/// How long the nodes may take to find each other once they listen.
-const JOIN_PATIENCE: Duration = Duration::from_secs(30);
 /// How often a node is started at most, where its ports are taken in the meantime.
 const STARTS_MAX: u32 = 3;
 
@@ -257,24 +253,6 @@ impl OpenSearchClusters {
         };
         Ok((spec, through_link))
     }
-
-    async fn wait_for_nodes(&self, cluster: &str, nodes: usize) -> Result<()> {
-        let path = format!("/_cluster/health?wait_for_nodes={nodes}&timeout=5s");
-        let give_up = self.env.now() + JOIN_PATIENCE;
-        let mut joined = 0;
-        while self.env.now() < give_up {
-            // Before a manager is elected the answer is an error.
-            if let Ok(answer) = self.nodes.ask(cluster, "GET", &path, Bytes::new()).await {
-                let health = answer.json()?;
-                joined = health["number_of_nodes"].as_u64().unwrap_or(0);
-                if joined >= nodes as u64 {
-                    return Ok(());
-                }
-            }
-            self.env.sleep(Duration::from_millis(200)).await;
-        }
-        Err(Error::NotJoined { cluster: cluster.to_owned(), joined, nodes })
-    }
 }
 
 fn is_port_taken(error: &Error) -> bool {
@@ -324,7 +302,7 @@ impl StartedHere for OpenSearchClusters {
         let joined_nodes = topology.clusters.iter().map(|cluster| cluster.nodes).sum();
         for cluster in &topology.clusters {
             let nodes = if topology.joined { joined_nodes } else { cluster.nodes };
-            self.wait_for_nodes(&cluster.name, nodes).await?;
+            self.nodes.wait_until_joined(&self.env, &cluster.name, nodes).await?;
         }
         Ok(())
     }
