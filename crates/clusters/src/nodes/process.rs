@@ -232,11 +232,14 @@ impl NodeProcess {
         stdin.write_all(line.as_bytes()).await.map_err(|error| format!("tell it: {error}"))
     }
 
-    /// Ends it now.
-    pub(crate) async fn kill(mut self) {
+    /// Ends it now. The error is a sentence: the system may keep a process that waits for a disk.
+    pub(crate) async fn kill(mut self) -> Result<(), String> {
         self.watched.set(false);
         // It fails only where the process is gone already.
-        let _ = self.child.kill().await;
+        let killed = self.env.timeout(KILL_PATIENCE, self.child.kill()).await;
+        killed.map(drop).map_err(|elapsed| {
+            format!("the system has not ended its process {} s after SIGKILL", elapsed.0.as_secs())
+        })
     }
 
     /// Closes its input, and waits for its end; none where that takes too long.
@@ -255,7 +258,8 @@ impl RunningNode for NodeProcess {
     /// Asks it to end, and waits; kills it where that takes too long.
     async fn stop(mut self) {
         if self.end_in_order().await.is_none() {
-            self.kill().await;
+            // What is left then is the system's to end: it was sent the signal.
+            let _ = self.kill().await;
         }
     }
 
@@ -382,7 +386,7 @@ mod tests {
         real(async |env| {
             let (process, _) = start(&env, "good").await.unwrap();
             let pid = process.child.id().unwrap();
-            process.kill().await;
+            process.kill().await.unwrap();
             assert!(!is_there(pid));
             let (process, _) = start(&env, "good").await.unwrap();
             let pid = process.child.id().unwrap();
@@ -443,7 +447,7 @@ mod tests {
             let ends = Rc::default();
             // An end that was ordered is no news.
             start_noting(&env, "good", &ends).await.unwrap().0.stop().await;
-            start_noting(&env, "good", &ends).await.unwrap().0.kill().await;
+            start_noting(&env, "good", &ends).await.unwrap().0.kill().await.unwrap();
             drop(start_noting(&env, "good", &ends).await.unwrap());
             start_noting(&env, "broken", &ends).await.err().unwrap();
             assert!(env.timeout(Duration::from_millis(50), ends.notified()).await.is_err());

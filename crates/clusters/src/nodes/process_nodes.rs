@@ -11,10 +11,9 @@ impl<C> Nodes<NodeProcess, C> {
     pub(crate) async fn begin(&mut self, node: &str, fault: FaultKind) -> Result<()> {
         match fault {
             FaultKind::Kill => {
-                if let Some(process) = self.find(node)?.running.take() {
-                    process.kill().await;
-                }
-                Ok(())
+                let Some(process) = self.find(node)?.running.take() else { return Ok(()) };
+                let (target, what) = (self.target(), format!("kill {node}"));
+                process.kill().await.map_err(|why| Error::NoFault { target, what, why })
             }
             FaultKind::Stop => self.stop(node).await,
             FaultKind::Pause => self.pause(node, true),
