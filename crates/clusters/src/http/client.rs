@@ -65,10 +65,16 @@ impl HttpClient {
         self
     }
 
-    /// Another client with the same credentials, and connections of its own.
+    /// The same client with connections of its own.
     pub(crate) fn another(&self) -> HttpClient {
-        let authorization = self.authorization.clone();
-        HttpClient { authorization, ..HttpClient::new(self.env.clone()) }
+        HttpClient {
+            env: self.env.clone(),
+            pool: ConnectionPool::default(),
+            tls: self.tls.clone(),
+            authorization: self.authorization.clone(),
+            answer_bytes_max: self.answer_bytes_max,
+            room: RefCell::default(),
+        }
     }
 
     /// How often a connection broke after a node may have read what was asked on it.
@@ -202,6 +208,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
+    use super::super::TlsOptions;
     use super::*;
     use crate::{Error, RestClient};
 
@@ -406,6 +413,20 @@ mod tests {
             assert_eq!(ask(900).await.unwrap().0, 200);
             assert!(matches!(ask(1001).await, Err(Failure::TooLarge(1000))));
             assert_eq!(ask(900).await.unwrap().0, 200);
+        });
+    }
+
+    #[test]
+    fn another_client_speaks_and_bounds_as_the_first() {
+        real(async |env| {
+            let insecure = TlsOptions { insecure: true, ..TlsOptions::default() };
+            let tls = insecure.config().unwrap();
+            let mut client = HttpClient::new(env.clone()).with_tls(tls.clone());
+            client.set_credentials(&Credentials::ApiKey("k".to_owned()));
+            let another = client.with_answer_bytes_max(1000).another();
+            assert!(another.tls.is_some_and(|config| Arc::ptr_eq(&config, &tls)));
+            assert_eq!(another.authorization.unwrap(), "ApiKey k");
+            assert_eq!(another.answer_bytes_max, 1000);
         });
     }
 
