@@ -20,6 +20,17 @@ case $config in
     echo "address in use" >&2
     exit 75
     ;;
+*'"name":"moves"'*)
+    # The address that it is given at its first start is taken.
+    data=$(echo "$config" | sed 's/.*"data":"\([^"]*\)".*/\1/')
+    if [ ! -d "$data" ]; then
+        mkdir -p "$data"
+        exit 75
+    fi
+    transport=$(echo "$config" | sed 's/.*"transport":"\([^"]*\)".*/\1/')
+    echo "{\"name\":\"moves\",\"transport\":\"$transport\",\"http\":\"127.0.0.1:2\"}"
+    while read -r _; do :; done
+    ;;
 *'"name":"chatty"'*)
     echo hello
     while read -r _; do :; done

@@ -27,7 +27,7 @@ mod warnings;
 
 pub(crate) use list::{Nodes, RunningNode, StartedNode};
 pub(crate) use ports::free_ports;
-pub(crate) use process::NodeProcess;
+pub(crate) use process::{NodeProcess, start_where_it_was};
 pub(crate) use slow_disk::SlowDisks;
 pub(crate) use small_disk::SmallDisks;
 

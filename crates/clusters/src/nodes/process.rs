@@ -37,6 +37,9 @@ const STDERR_LINES: usize = 20;
 /// Exit code of a node whose address another process has taken: it may be free again soon (`EX_TEMPFAIL` of
 /// `sysexits.h`).
 pub const ADDRESS_TAKEN: u8 = 75;
+/// Pauses before a restarted node tries again to listen where it listened before: other processes are given
+/// such ports for a connection, often a short one.
+const TAKEN_PAUSES_MS: [u64; 6] = [50, 100, 200, 500, 1000, 2000];
 /// Exit code of a process that panicked, as Rust has it.
 const PANICKED: i32 = 101;
 
@@ -68,6 +71,20 @@ pub fn end_process_on_panic() {
         print(panic);
         std::process::exit(PANICKED);
     }));
+}
+
+/// Starts a node where it was before; tries again for some seconds where another process listens there.
+pub(crate) async fn start_where_it_was<T>(
+    env: &Env,
+    mut start: impl AsyncFnMut() -> Result<T>,
+) -> Result<T> {
+    for pause in TAKEN_PAUSES_MS {
+        match start().await {
+            Err(Error::AddressTaken { .. }) => env.sleep(Duration::from_millis(pause)).await,
+            started => return started,
+        }
+    }
+    start().await
 }
 
 /// A running node.
@@ -466,6 +483,23 @@ mod tests {
             let error = start(&env, "taken").await.err().unwrap();
             assert!(matches!(error, Error::AddressTaken { .. }), "{error}");
             assert!(error.to_string().contains("address in use"), "{error}");
+        });
+    }
+
+    #[test]
+    fn a_node_is_started_again_until_its_address_is_free() {
+        world::virtual_world::run(1, async |env| {
+            let start = async |taken: usize| {
+                let mut starts = 0;
+                let started = start_where_it_was(&env, async || {
+                    starts += 1;
+                    let (node, stderr) = ("a-0".to_owned(), Vec::new());
+                    if starts > taken { Ok(()) } else { Err(Error::AddressTaken { node, stderr }) }
+                });
+                (started.await.is_ok(), starts)
+            };
+            assert_eq!(start(2).await, (true, 3));
+            assert_eq!(start(9).await, (false, 7));
         });
     }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::NodeConfig;
@@ -19,15 +18,13 @@ use crate::http::RestClient;
 use crate::link::SiteLink;
 use crate::nodes::{
     NodeProcess, NodeReady, NodeStart, Nodes, Order, SmallDisks, TemporaryDir, free_ports,
+    start_where_it_was,
 };
 use crate::topology::{NodeHandle, TopologySpec};
 use crate::{Credentials, Error, Result};
 
 /// How far transport ports lie above the HTTP ports.
 pub const TRANSPORT_ABOVE: u16 = 100;
-/// Pauses before a restarted node tries again to listen where it listened before: other processes are given
-/// such ports for a connection, often a short one.
-const TAKEN_PAUSES_MS: [u64; 6] = [50, 100, 200, 500, 1000, 2000];
 
 /// Embedded clusters as processes: `--on embedded`.
 pub struct EmbeddedClusters {
@@ -189,17 +186,9 @@ impl StartedHere for EmbeddedClusters {
         engine_start::start_all(self, topology).await
     }
 
-    /// Starts a node where it was before; tries again for some seconds where another process listens there.
     async fn start_again(&mut self, config: &NodeConfig) -> Result<NodeProcess> {
-        let mut pauses = TAKEN_PAUSES_MS.iter();
-        loop {
-            match (self.start_process(config).await, pauses.next()) {
-                (Err(Error::AddressTaken { .. }), Some(pause)) => {
-                    self.env.sleep(Duration::from_millis(*pause)).await;
-                }
-                (started, _) => return started.map(|(process, _)| process),
-            }
-        }
+        let start = async || self.start_process(config).await;
+        start_where_it_was(&self.env, start).await.map(|(process, _)| process)
     }
 
     async fn strain(&self, node: &str, strain: Strain) -> Result<()> {
@@ -281,5 +270,26 @@ impl Faults for EmbeddedClusters {
 
     fn wipe(&mut self, node: &str) -> Result<()> {
         remove_copies(self.nodes.find_down(node)?.data.join("indices"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_whose_port_is_taken_meanwhile_listens_on_another() {
+        world::real_world::run(1, async |env| {
+            let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_node.sh");
+            let mut target = EmbeddedClusters::new(&env, program);
+            let Place { transport, http, data } = target.place(0, "moves", true).unwrap();
+            let taken = transport.clone();
+            let config = NodeConfig::new("moves", "c", &["moves".to_owned()], data);
+            let mut config = NodeConfig { transport, http, ..config };
+            let started = engine_start::start_node(&mut target, "c", 0, &mut config, true).await;
+            let (_process, handle) = started.unwrap();
+            assert_ne!(handle.transport, taken);
+            assert_eq!(handle.transport, config.transport);
+        });
     }
 }

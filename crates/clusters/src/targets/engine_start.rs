@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use engine::NodeConfig;
 
-use super::started::StartedHere;
-use crate::Result;
+use super::started::{STARTS_MAX, StartedHere};
 use crate::nodes::StartedNode;
 use crate::topology::{ClusterSpec, NodeHandle, TopologySpec};
+use crate::{Error, Result};
 
 /// Where a node listens, and where it keeps its data.
 pub(crate) struct Place {
@@ -55,14 +55,12 @@ async fn start_cluster<T: EngineClusters>(
     joined: bool,
 ) -> Result<()> {
     let configs = configs(target, sites, joined)?;
-    let nodes = configs.len();
+    let (first, nodes) = (target.nodes().len(), configs.len());
     let mut manager = None;
-    for (site, mut config) in configs {
-        if joined {
-            config.publish = target.route(site, &config.transport).await?;
-        }
+    for (n, (site, mut config)) in configs.into_iter().enumerate() {
         config.manager.clone_from(&manager);
-        let (running, mut handle) = target.start_new(&config).await?;
+        let (running, mut handle) =
+            start_node(target, site, first + n, &mut config, joined).await?;
         manager.get_or_insert_with(|| handle.transport.clone());
         let through_link = if joined {
             handle.transport.clone_from(&config.transport);
@@ -76,6 +74,30 @@ async fn start_cluster<T: EngineClusters>(
         target.nodes_mut().add(StartedNode { site, handle, through_link, config, running });
     }
     target.wait_for_nodes(&sites[0].name, nodes).await
+}
+
+/// Starts the node of a number. Where sites are joined its address was chosen before, and another process may have
+/// taken it meanwhile: then it starts elsewhere.
+pub(super) async fn start_node<T: EngineClusters>(
+    target: &mut T,
+    site: &str,
+    number: usize,
+    config: &mut NodeConfig,
+    joined: bool,
+) -> Result<(T::Node, NodeHandle)> {
+    let mut starts = 1;
+    loop {
+        if joined {
+            config.publish = target.route(site, &config.transport).await?;
+        }
+        match target.start_new(config).await {
+            Err(Error::AddressTaken { .. }) if joined && starts < STARTS_MAX => {
+                config.transport = target.place(number, &config.name, joined)?.transport;
+                starts += 1;
+            }
+            started => return started,
+        }
+    }
 }
 
 /// The address that a restarted node binds: the bind address of before (0.0.0.0 stays so), with the port that it got at

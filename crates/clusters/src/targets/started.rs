@@ -13,6 +13,9 @@ use crate::nodes::{Nodes, RunningNode};
 use crate::topology::{NodeHandle, Repository, TopologySpec};
 use crate::{Asker, Error, Result};
 
+/// How often a node is started at most, where its ports are taken in the meantime.
+pub(super) const STARTS_MAX: u32 = 3;
+
 /// Clusters whose nodes are started here. Each is one of [`Clusters`].
 pub(crate) trait StartedHere: Faults {
     /// What runs a node.

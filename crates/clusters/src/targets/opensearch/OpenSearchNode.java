@@ -24,9 +24,10 @@ import org.opensearch.plugins.Plugin;
  * One OpenSearch node, as a child of narrows.
  *
  * Standard input holds its settings, one name=value a line, and then an empty line. When that input ends, so does the
- * node. What it wrote stays where the line "stop" came before: it may be started again. Otherwise what it wrote goes
- * with it: nothing outlives a runner that was killed. It prints the line "ready" when it listens. From then on, a line
- * "collect 0.5" has collections of garbage take this share of the time; 0 leaves those that it needs.
+ * node. What it wrote stays where the line "stop" came before, or where it does not start: it may be started again.
+ * Otherwise what it wrote goes with it: nothing outlives a runner that was killed. It prints the line "ready" when it
+ * listens. From then on, a line "collect 0.5" has collections of garbage take this share of the time; 0 leaves those
+ * that it needs.
  *
  * The system property narrows.plugins names the classes of plugins that are on the class path; it is empty with an
  * unpacked distribution, whose modules the node finds by itself. narrows.remove names the directory to remove at the
@@ -37,6 +38,9 @@ public final class OpenSearchNode {
     private static final String MARKER = "narrows-temporary";
 
     private static final String COLLECT = "collect ";
+
+    /** Exit code of a node whose port another process has taken. */
+    private static final int ADDRESS_TAKEN = 75;
 
     private OpenSearchNode() {
     }
@@ -95,12 +99,14 @@ public final class OpenSearchNode {
         } catch (Exception | Error error) {
             error.printStackTrace();
             // The runner keeps the last lines only.
+            int code = 1;
             for (Throwable cause = error; cause != null; cause = cause.getCause()) {
                 System.err.println(cause);
+                // BindException of Java, BindHttpException and BindTransportException of the libraries.
+                code = cause.getClass().getSimpleName().startsWith("Bind") ? ADDRESS_TAKEN : code;
             }
-            remove();
             // Threads of what did start would keep the process.
-            Runtime.getRuntime().halt(1);
+            Runtime.getRuntime().halt(code);
         }
         out.println("ready");
         out.flush();

@@ -25,12 +25,14 @@ use async_trait::async_trait;
 use world::{Env, LinkConfig};
 
 use super::remove_copies;
-use super::started::StartedHere;
+use super::started::{STARTS_MAX, StartedHere};
 use crate::clusters::{Faults, LinkControl};
 use crate::fault::{FaultKind, Strain};
 use crate::http::RestClient;
 use crate::link::{LinkThread, SiteLink};
-use crate::nodes::{NodeProcess, Nodes, Order, SlowDisks, StartedNode, TemporaryDir, free_ports};
+use crate::nodes::{
+    NodeProcess, Nodes, Order, SlowDisks, StartedNode, TemporaryDir, free_ports, start_where_it_was,
+};
 use crate::topology::{ClusterSpec, NodeHandle, Repository, TopologySpec};
 use crate::{Error, Result};
 use file_server::FileServer;
@@ -41,8 +43,6 @@ pub use release::Release;
 
 /// The heap of a node where none is asked for.
 pub const DEFAULT_HEAP: &str = "512m";
-/// How often a node is started at most, where its ports are taken in the meantime.
-const STARTS_MAX: u32 = 3;
 
 /// OpenSearch nodes as processes: `--on opensearch`.
 pub struct OpenSearchClusters {
@@ -184,7 +184,7 @@ impl OpenSearchClusters {
                     self.nodes.add(StartedNode { site, handle, through_link, config, running });
                     return Ok(spec);
                 }
-                Err(error) if is_port_taken(&error) && tries < STARTS_MAX => tries += 1,
+                Err(Error::AddressTaken { .. }) if tries < STARTS_MAX => tries += 1,
                 Err(error) => return Err(error),
             }
         }
@@ -255,11 +255,6 @@ impl OpenSearchClusters {
     }
 }
 
-fn is_port_taken(error: &Error) -> bool {
-    let Error::Node { stderr, .. } = error else { return false };
-    stderr.iter().any(|line| line.contains("BindException") || line.contains("BindHttpException"))
-}
-
 impl StartedHere for OpenSearchClusters {
     type Node = NodeProcess;
     type Config = NodeSpec;
@@ -308,7 +303,8 @@ impl StartedHere for OpenSearchClusters {
     }
 
     async fn start_again(&mut self, spec: &NodeSpec) -> Result<NodeProcess> {
-        self.start_process(spec).await
+        let env = self.env.clone();
+        start_where_it_was(&env, async || self.start_process(spec).await).await
     }
 
     async fn strain(&self, node: &str, strain: Strain) -> Result<()> {
