@@ -35,6 +35,7 @@ pub struct Frame {
     held: Vec<Held>,
     held_more: usize,
     healthy: Vec<String>,
+    notes: Vec<String>,
     gaps: Vec<String>,
     flows: Vec<Flow>,
     flows_more: More,
@@ -149,6 +150,7 @@ impl Frame {
             held: shown.iter().map(|(finding, also)| held(finding, also, view)).collect(),
             held_more: all.len() - shown.len(),
             healthy: diagnosis.healthy.iter().take(WAITING_MAX).cloned().collect(),
+            notes: view.notes.clone(),
             gaps: diagnosis.gaps.clone(),
             flows_more: More {
                 count: hidden.len(),

@@ -26,8 +26,9 @@ function drawFinding(held) {
 function drawHeld(frame) {
   const held = frame.held.map(drawFinding);
   const well = frame.healthy.slice(0, 6).map((sentence) => el("p", { class: "well" }, prose(sentence)));
+  const notes = frame.notes.map((note) => el("p", { class: "note" }, prose(`Note: ${note}.`)));
   const rest = more(frame.held_more, " findings: narrows explain");
-  return held.length + well.length > 0 ? [...held, rest, ...well] : [el("p", { class: "well" }, prose(frame.headline))];
+  return [...(held.length + well.length > 0 ? [...held, rest, ...well] : [el("p", { class: "well" }, prose(frame.headline))]), ...notes];
 }
 
 function drawTotals(totals) {

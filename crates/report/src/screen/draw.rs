@@ -37,7 +37,7 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, trails: &Trails, color: bool) {
     let followers = view.followers.len().min(SIDE_ROWS_MAX);
     let waiting = view.waiting.len().min(SIDE_ROWS_MAX);
     let titled = |rows: usize| if rows == 0 { 0 } else { rows as u16 + 1 };
-    let held = verdict::lines(view, area.width, paint);
+    let mut held = verdict::lines(view, area.width, paint);
     // However much is found, the recoveries that it is about must have room as well.
     let verdict_rows = (held.len() as u16 + 1).min((area.height / 2).max(3));
     let node_rows = (view.nodes.len() as u16 + 2).min((area.height / 3).max(4));
@@ -50,13 +50,16 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, trails: &Trails, color: bool) {
     let fit = Fit::of(area.width, &view.recoveries[..in_sight]);
     let [needed, least] = [in_sight * fit.lines() + 2, 3 + fit.lines()].map(|rows| rows as u16);
     let recovery_rows = needed.min(area.height.saturating_sub(rest)).max(needed.min(least)).max(4);
+    let spare = area.height.saturating_sub(rest.saturating_add(recovery_rows));
+    held.truncate(usize::from(verdict_rows) - 1);
+    held.extend(verdict::notes(view, area.width, spare.into(), paint));
     let [head, recoveries, nodes, follow, wait, verdict, _] = Layout::vertical([
         Constraint::Length(head_rows),
         Constraint::Length(recovery_rows),
         Constraint::Length(node_rows),
         Constraint::Length(titled(followers)),
         Constraint::Length(titled(waiting)),
-        Constraint::Length(verdict_rows),
+        Constraint::Length(held.len() as u16 + 1),
         Constraint::Fill(1),
     ])
     .areas(area);

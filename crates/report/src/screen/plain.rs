@@ -55,5 +55,6 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
         let of = if index == 0 { String::new() } else { format!("{}: ", found.class) };
         Some(format!("    {of}{lift}"))
     }));
+    lines.extend(view.notes.iter().map(|note| format!("  note: {note}")));
     lines.iter().map(|line| plain(line)).collect()
 }

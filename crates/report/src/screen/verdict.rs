@@ -1,4 +1,4 @@
-//! The foot of the screen: what holds, and what lifts it.
+//! The foot of the screen: what holds, what lifts it, and what should be known besides.
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -40,6 +40,28 @@ pub(super) fn lines(view: &View, width: u16, paint: Palette) -> Vec<Line<'static
     match view.found.len().saturating_sub(SHOWN) {
         0 => {}
         more => lines.push(Line::styled(format!("and {more} more: narrows explain"), paint.dim())),
+    }
+    lines
+}
+
+/// What holds nothing and should be known all the same, in so many rows at most: each note whole or not at all.
+pub(super) fn notes(view: &View, width: u16, rows: usize, paint: Palette) -> Vec<Line<'static>> {
+    let width = usize::from(width).max(20);
+    let line = |note: &String| wrapped(&format!("note: {note}"), width, "  ", Style::new());
+    let notes: Vec<Vec<Line<'static>>> = view.notes.iter().map(line).collect();
+    let is_whole = notes.iter().map(Vec::len).sum::<usize>() <= rows;
+    let room = if is_whole { rows } else { rows.saturating_sub(1) };
+    let (mut lines, mut hidden) = (Vec::new(), notes.len());
+    for note in notes {
+        if lines.len() + note.len() > room {
+            break;
+        }
+        lines.extend(note);
+        hidden -= 1;
+    }
+    if hidden > 0 && rows > 0 {
+        let text = format!("notes that have no room: {hidden}; narrows explain");
+        lines.push(Line::styled(text, paint.dim()));
     }
     lines
 }

@@ -64,6 +64,8 @@ pub struct View {
     pub verdict: String,
     /// What is found, in the order of the diagnosis.
     pub found: Vec<Found>,
+    /// What holds nothing today and should be known all the same.
+    pub notes: Vec<String>,
 }
 
 /// Copies of which the same is told.
@@ -139,6 +141,7 @@ impl View {
                 false => diagnosis.headline.clone(),
             },
             found: diagnosis.findings.iter().map(found).collect(),
+            notes: diagnosis.notes.clone(),
         }
     }
 }

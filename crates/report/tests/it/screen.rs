@@ -107,6 +107,33 @@ fn it_says_what_goes_on_what_holds_and_what_lifts_it() {
     assert!(plain.contains("health yellow") && plain.contains("try "), "{plain}");
 }
 
+/// As `explain` shows them: that allocation is turned off holds nothing today.
+#[test]
+fn notes_are_shown_whole_where_there_is_room_for_them() {
+    let off = Setting { value: "none".into(), scope: Scope::Persistent };
+    let name = "cluster.routing.allocation.enable";
+    let with = |look: Observation| Observation {
+        settings: look.settings.map(|mut all| {
+            all.insert(name.to_owned(), off.clone());
+            all
+        }),
+        ..look
+    };
+    let view = view_of(&(0..=8).map(|s| with(look(s))).collect::<Vec<_>>());
+    let (begins, ends) = (format!("note: {name} = none: "), format!("\"{name}\":null}}}}"));
+    let text = |height| shown(&view, 120, height).join("\n");
+    for height in 12..40 {
+        let text = text(height);
+        assert_eq!(text.contains(&begins), text.contains(&ends), "{text}");
+    }
+    assert!(text(39).contains(&begins), "{}", text(39));
+    assert!(!text(12).contains("note"), "{}", text(12));
+    let plain = plain_lines(&view, 8.0).join("\n");
+    assert!(plain.contains(&begins) && plain.contains(&ends), "{plain}");
+    let frame = serde_json::to_value(Frame::of(0, &view, &diagnose(&Series::new([])))).unwrap();
+    assert!(frame["notes"][0].as_str().unwrap().starts_with(name), "{frame:#}");
+}
+
 /// Looks of before tell of a limit for as long as they are looked at.
 #[test]
 fn what_held_a_recovery_that_is_over_holds_nothing_now() {
