@@ -47,21 +47,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let journals = lab::JOURNALS.map(|name| dir.join(name));
     let left: Vec<&PathBuf> = journals.iter().filter(|path| path.exists()).collect();
     if left.is_empty() {
-        let elsewhere = with_journals(&args.runs)?;
-        let but = match elsewhere.is_empty() {
-            true => String::new(),
-            false => format!(
-                "; there is one of {}: where that was killed and does not run, write `narrows restore {}`",
-                elsewhere.join(", "),
-                args.runs.join(&elsewhere[elsewhere.len() - 1]).display()
-            ),
-        };
+        let but = left_elsewhere(&args.runs, &dir)?;
+        let is_elsewhere = !but.is_empty();
         let dir = dir.display();
         let nothing = format!(
             "nothing to put back: {dir} has no journal of changes, which goes once all is put back or kept as asked{but}"
         );
         // Whoever names no run means the one that was killed, and nothing is put back of that.
-        if args.run == "last" && !elsewhere.is_empty() {
+        if args.run == "last" && is_elsewhere {
             anyhow::bail!(nothing);
         }
         return Ok(writeln!(terminal::out(), "{nothing}")?);
@@ -85,10 +78,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     })
 }
 
-/// The runs of which a journal is left. Which of them still run is not known, so that none is taken unasked.
-fn with_journals(runs: &Path) -> anyhow::Result<Vec<String>> {
-    let has_one = |id: &String| lab::JOURNALS.iter().any(|name| runs.join(id).join(name).exists());
-    Ok(runs::list(runs)?.into_iter().filter(has_one).collect())
+/// Of which other runs a journal is left, as the end of a sentence; nothing where there is none. Which of them still
+/// run is not known, so that none is taken unasked.
+fn left_elsewhere(runs: &Path, dir: &Path) -> anyhow::Result<String> {
+    let has_one = |id: &String| {
+        let other = runs.join(id);
+        other != dir && lab::JOURNALS.iter().any(|name| other.join(name).exists())
+    };
+    let found: Vec<String> = runs::list(runs)?.into_iter().filter(has_one).collect();
+    Ok(found.last().map_or_else(String::new, |newest| {
+        format!(
+            "; there is one of {}: where that was killed and does not run, write `narrows restore {}`",
+            found.join(", "),
+            runs.join(newest).display()
+        )
+    }))
 }
 
 /// A cluster whose settings were put back, and what to type should it not be waited for.
@@ -101,7 +105,14 @@ struct Restored {
 
 /// Puts back the settings in one journal.
 async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<Restored> {
-    let journal = Journal::open(path)?;
+    let journal = match Journal::open(path) {
+        // Whoever names no run means the one that was killed, and the last one may live.
+        Err(error) if args.run == "last" => {
+            let but = left_elsewhere(&args.runs, path.parent().unwrap_or(path))?;
+            anyhow::bail!("{error}{but}");
+        }
+        opened => opened?,
+    };
     let hosts = hosts(&journal, path, args)?;
     let timeout = args.connect.timeout();
     let client = client(env, &hosts, &args.connect, timeout)?;

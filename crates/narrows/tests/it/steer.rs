@@ -107,6 +107,12 @@ fn after_kill_9_restore_puts_everything_back_and_another_one_may_steer() {
     std::fs::copy(left[0].with_file_name("manifest.json"), later.join("manifest.json")).unwrap();
     let command = format!("`narrows restore {}`", dir.path().join(killed).display());
     failed(&restore("last", dir.path()), 1, &["nothing to put back", &command]);
+    // Nor while the later one lives.
+    let journal = later.join("changes.jsonl");
+    let lives = std::fs::File::create(&journal).unwrap();
+    lives.lock().unwrap();
+    failed(&restore("last", dir.path()), 1, &["still lives", &command]);
+    std::fs::remove_file(&journal).unwrap();
     assert_ne!(cluster.settings()[LIMIT], FOUND);
     let again = format!("{LIMIT} is \"{FOUND}\" again");
     failed(&restore(killed, dir.path()), 0, &["60.0 s at most", &again]);
