@@ -179,6 +179,7 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
     }
     write(env, args, earlier, (&looking.series(), &diagnosis), &title).await?;
     still_answers(&looking)?;
+    probed_to_the_end(&diagnosis)?;
     // What was found is not lost for want of the record.
     Ok(kept.map(drop)?)
 }
@@ -200,6 +201,18 @@ fn judged(looking: &Looking) -> Diagnosis {
 fn still_answers(looking: &Looking) -> anyhow::Result<()> {
     match looking.silence() {
         Some(why) => anyhow::bail!("{why}; what was seen before is judged"),
+        None => Ok(()),
+    }
+}
+
+/// Fails where a probe was given up, for whoever goes by the exit code.
+fn probed_to_the_end(diagnosis: &Diagnosis) -> anyhow::Result<()> {
+    let given_up = diagnosis.probes.iter().find_map(|one| match &one.reading {
+        probe::Reading::GivenUp(why) => Some(why),
+        _ => None,
+    });
+    match given_up {
+        Some(why) => anyhow::bail!("a probe was given up: {why}; what looking showed is judged"),
         None => Ok(()),
     }
 }
