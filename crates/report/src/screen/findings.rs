@@ -26,8 +26,12 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
         text.push_str(&format!("{}\n", style.paint(Some(Paint::Dim), &line)));
     }
     if diagnosis.findings.is_empty() {
+        // The health stands above already.
+        let health = diagnosis.health.as_ref().map(|one| format!(" (health {})", one.status));
+        let headline = health.and_then(|health| diagnosis.headline.strip_suffix(&health));
+        let headline = plain(headline.unwrap_or(&diagnosis.headline));
         text.push('\n');
-        text.push_str(&style.paint(Some(Paint::Bold), &plain(&diagnosis.headline)));
+        text.push_str(&style.paint(Some(Paint::Bold), &headline));
         text.push('\n');
     }
     for finding in &diagnosis.findings {

@@ -299,12 +299,14 @@ fn the_health_stands_above_what_is_found() {
             relocating: Some(1),
             ..Health::default()
         };
-        Observation { recoveries: vec![], health: Some(health), ..look(s) }
+        Observation { recoveries: vec![], nodes: vec![], health: Some(health), ..look(s) }
     });
     let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
     let text = findings(&diagnose(&series), "logs", Style { color: false, width: 200 });
     let line = "health yellow, 3 nodes, 2 copies on no node, 1 copy moving";
     assert_eq!(text.lines().nth(1), Some(line), "{text}");
+    assert!(text.contains("\nhealthy: "), "{text}");
+    assert_eq!(text.matches("health yellow").count(), 1, "{text}");
 }
 
 #[test]
