@@ -33,13 +33,12 @@ pub struct Executed {
 /// Executes a plan in a place. Fails if the plan cannot be run as it is asked for, or its record cannot be written.
 /// What goes wrong once the record is begun is in [`Executed::ended`].
 pub fn execute(plan: &Plan, place: &Place, options: &Options) -> Result<Executed> {
-    may_change(place)?;
     let resolved = adapted(plan, place, options)?;
     execute_resolved(plan.text(), resolved, place, options)
 }
 
 /// Refuses a cluster that nobody has said may be changed.
-pub(super) fn may_change(place: &Place) -> Result<()> {
+fn may_change(place: &Place) -> Result<()> {
     if matches!(place, Place::Live(live) if !live.allow_changes) {
         let why = "a run makes an index and changes settings on that cluster, and takes both back at the end; \
                    say --allow-changes if it may";
@@ -57,6 +56,8 @@ pub fn execute_resolved(
 ) -> Result<Executed> {
     plan.check_size(place.name(), place.is_virtual())?;
     plan.check_faults(place.name(), place.is_virtual())?;
+    // Nobody is asked for leave to do what cannot be done.
+    may_change(place)?;
     if let Place::Embedded { own_mounts, .. } = place
         && !plan.full_disks().is_empty()
     {

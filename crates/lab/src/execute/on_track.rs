@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::execution::{Executed, execute_resolved, may_change};
+use super::execution::{Executed, execute_resolved};
 use super::options::Options;
 use super::place::Place;
 use crate::error::{Error, Result};
@@ -26,7 +26,6 @@ pub fn execute_track(
     place: &Place,
     options: &Options,
 ) -> Result<Executed> {
-    may_change(place)?;
     if !(options.scale > 0.0 && options.scale <= bounds::SCALE_MAX) {
         return Err(Error::Scale { scale: options.scale });
     }

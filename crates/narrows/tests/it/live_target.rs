@@ -36,6 +36,10 @@ fn nothing_is_written_unless_that_is_allowed() {
     let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
     let output = run(&cluster, runs.path(), &[]).output().unwrap();
     failed(&output, 2, &["--allow-changes"]);
+    // Nobody is asked to allow what cannot be done.
+    let output = run_plan("remote-recovery", &cluster, runs.path(), &[]).output().unwrap();
+    failed(&output, 2, &["give the one that has the data with --leader URL"]);
+    assert!(!said(&output).contains("--allow-changes"), "{}", said(&output));
     assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
     // A cluster that is too small is found before anything is written, too.
     let output = run(&cluster, runs.path(), &["--allow-changes"]).output().unwrap();
