@@ -85,16 +85,18 @@ fn of_indices(block: &IndexBlock) -> Option<String> {
     let name = &block.setting;
     let (_, forbids) = INDEX_BLOCKS.iter().find(|(known, _)| known == name)?;
     let shown = &block.indices[..block.indices.len().min(LINES_SHOWN)];
-    let more = match block.count.saturating_sub(shown.len() as u64) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
+    let (more, others) = match block.count.saturating_sub(shown.len() as u64) {
+        0 => (String::new(), ""),
+        more => (format!(" and {more} more"), ", and the same of the others"),
     };
-    let first = shown.first()?;
-    Some(format!(
-        "{name} = true of {}{more}: {forbids}; where that is no longer meant, PUT {first}/_settings \
-         {{\"{name}\":null}}",
-        shown.join(", ")
-    ))
+    (!shown.is_empty()).then(|| {
+        format!(
+            "{name} = true of {}{more}: {forbids}; where that is no longer meant, PUT {}/_settings \
+             {{\"{name}\":null}}{others}",
+            shown.join(", "),
+            shown.join(",")
+        )
+    })
 }
 
 /// The disks past the flood stage. The embedded engine has none.

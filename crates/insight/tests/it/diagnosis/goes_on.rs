@@ -284,12 +284,22 @@ fn what_the_cluster_forbids_is_told_while_it_is_green() {
 #[test]
 fn blocks_of_indices_are_told_with_what_takes_them_back() {
     let indices = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
-    let block = IndexBlock { setting: "index.blocks.read_only".into(), count: 12, indices };
-    let told = judge(&looks(|s| at_rest(s, |look| look.index_blocks = vec![block.clone()]))).notes;
-    let [note] = &told[..] else { panic!("{told:?}") };
+    let note = |count: u64, indices: &[String]| {
+        let (setting, indices) = ("index.blocks.read_only".into(), indices.to_vec());
+        let block = IndexBlock { setting, count, indices };
+        let blocked = looks(|s| at_rest(s, |look| look.index_blocks = vec![block.clone()]));
+        let told = judge(&blocked).notes;
+        let [note] = &told[..] else { panic!("{told:?}") };
+        note.clone()
+    };
+    let many = note(12, &indices);
     let begins = "index.blocks.read_only = true of a, b, c and 9 more: neither documents nor ";
-    let put = r#"PUT a/_settings {"index.blocks.read_only":null}"#;
-    assert!(note.starts_with(begins) && note.ends_with(put), "{note}");
+    let put = r#"PUT a,b,c/_settings {"index.blocks.read_only":null}"#;
+    assert!(many.starts_with(begins), "{many}");
+    assert!(many.ends_with(&format!("{put}, and the same of the others")), "{many}");
+    // One request takes back all that are named.
+    let few = note(3, &indices[..3]);
+    assert!(few.ends_with(put), "{few}");
 }
 
 /// A copy that came back with its node copies no files, however long its nodes take to open and compare it. Of many
