@@ -194,6 +194,14 @@ fn virtually<F: Future<Output = ()> + 'static>(main: impl FnOnce(Env) -> F) {
     world::virtual_world::run(1, main);
 }
 
+/// The same on a cluster that nobody has changed yet.
+fn on_cluster<F: Future<Output = ()> + 'static>(main: impl FnOnce(Env, Cluster) -> F + 'static) {
+    virtually(|env| async move {
+        let cluster = Cluster::start(&env).await;
+        main(env, cluster).await;
+    });
+}
+
 /// One host, or who stands before it, holds up a change that another one makes meanwhile, or another connection.
 #[test]
 fn a_change_that_comes_after_it_was_put_back_is_put_back_again() {
@@ -205,8 +213,7 @@ fn a_change_that_comes_after_it_was_put_back_is_put_back_again() {
         Does::Says(504, "{}"),
     ];
     for (case, does) in every.into_iter().enumerate() {
-        virtually(move |env| async move {
-            let cluster = Cluster::start(&env).await;
+        on_cluster(move |_, cluster| async move {
             let mut settings = cluster.borrow();
             cluster.does(does);
             settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
@@ -224,8 +231,7 @@ fn a_change_that_comes_after_it_was_put_back_is_put_back_again() {
 /// Ctrl-C while a change is under way: nobody waits for its answer.
 #[test]
 fn a_change_that_is_broken_off_may_come_too() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         cluster.does(Does::Hangs);
         let found = not_set();
@@ -240,8 +246,7 @@ fn a_change_that_is_broken_off_may_come_too() {
 
 #[test]
 fn a_value_that_somebody_else_sets_meanwhile_stays_though_it_was_tried_here() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
         cluster.does(Does::Hangs);
@@ -260,8 +265,7 @@ fn a_value_that_somebody_else_sets_meanwhile_stays_though_it_was_tried_here() {
 
 #[test]
 fn the_lease_is_held_as_long_as_changes_may_come() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         taken(&env, &mut settings).await;
         cluster.does(Does::Hangs);
@@ -282,8 +286,7 @@ fn the_lease_is_held_as_long_as_changes_may_come() {
 /// Somebody who came a moment after the last renewal looks again before the last change can come.
 #[test]
 fn nobody_takes_the_lease_for_a_dead_ones_while_late_changes_are_looked_for() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         let lease = taken(&env, &mut settings).await;
         let path = cluster.dir.path().join("theirs.jsonl");
@@ -308,8 +311,7 @@ fn nobody_takes_the_lease_for_a_dead_ones_while_late_changes_are_looked_for() {
 #[test]
 fn a_renewal_that_fails_keeps_nobody_from_looking_for_late_changes() {
     for hangs in [false, true] {
-        virtually(move |env| async move {
-            let cluster = Cluster::start(&env).await;
+        on_cluster(move |env, cluster| async move {
             let mut settings = cluster.borrow();
             let lease = taken(&env, &mut settings).await;
             cluster.does(Does::Hangs);
@@ -336,8 +338,7 @@ fn a_renewal_that_fails_keeps_nobody_from_looking_for_late_changes() {
 /// Others count from when they saw a renewal. A host that hangs must not keep a change until they have the lease.
 #[test]
 fn nothing_is_changed_once_the_lease_has_expired() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let options = options(&cluster.hosts, Credentials::None);
         let patient = LiveOptions { timeout: 2 * LEASE_EXPIRES, ..options };
         let client = LiveClient::new(&env, &patient).unwrap();
@@ -363,8 +364,7 @@ fn nothing_is_changed_once_the_lease_has_expired() {
 /// Whoever removed it may take it in the same moment.
 #[test]
 fn a_lease_that_was_removed_is_read_again_once_it_is_taken_again() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         let lease = taken(&env, &mut settings).await;
         cluster.manager.borrow_mut().set.clear();
@@ -382,8 +382,7 @@ fn a_lease_that_was_removed_is_read_again_once_it_is_taken_again() {
 /// What a change that helped is to stay is not what it was before the first one.
 #[test]
 fn what_is_kept_stays_as_it_is_kept() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|_, cluster| async move {
         let mut settings = cluster.borrow();
         settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
         let ours = |value| setting(value, Scope::Persistent);
@@ -404,8 +403,7 @@ fn what_is_kept_stays_as_it_is_kept() {
 fn changes_are_waited_for_from_when_they_were_sent_and_only_at_the_end() {
     // Whether a host hangs; how long ago that is; how long the end takes, from and to.
     for (hangs, ago_s, takes_s) in [(false, 0, 0..1), (true, 10, 15..22), (true, 31, 0..1)] {
-        virtually(move |env| async move {
-            let cluster = Cluster::start(&env).await;
+        on_cluster(move |env, cluster| async move {
             let mut settings = cluster.borrow();
             if hangs {
                 cluster.does(Does::Hangs);
@@ -426,8 +424,7 @@ fn changes_are_waited_for_from_when_they_were_sent_and_only_at_the_end() {
 #[test]
 fn restore_waits_for_what_was_sent_a_short_time_ago() {
     for ago in [Duration::ZERO, Duration::from_secs(60)] {
-        virtually(move |env| async move {
-            let cluster = Cluster::start(&env).await;
+        on_cluster(move |env, cluster| async move {
             let mut journal = cluster.journal();
             let one = |value: Option<&str>| {
                 BTreeMap::from([(LIMIT.to_owned(), value.map(str::to_owned))])
@@ -463,8 +460,7 @@ fn restore_waits_for_what_was_sent_a_short_time_ago() {
 /// A host that hangs keeps a change from the next one for as long as an answer may take, which may be minutes.
 #[test]
 fn the_file_tells_when_a_change_was_sent_and_not_when_it_was_written() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         cluster.does(Does::Hangs);
         let path = cluster.path();
@@ -514,8 +510,7 @@ async fn come(env: &Env, clusters: &[&Cluster]) {
 
 #[test]
 fn a_run_puts_back_what_comes_late() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut run = run_on(std::slice::from_ref(&cluster)).await;
         let said = RefCell::new(Vec::new());
         let tell = |text: &str| said.borrow_mut().push(text.to_owned());

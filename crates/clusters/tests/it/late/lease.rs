@@ -5,8 +5,7 @@ use super::*;
 /// As of a plugin that is gone.
 #[test]
 fn a_value_that_is_refused_at_the_end_keeps_the_journal_and_nothing_else() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         taken(&env, &mut settings).await;
         cluster.does(Does::Hangs);
@@ -28,8 +27,7 @@ fn a_value_that_is_refused_at_the_end_keeps_the_journal_and_nothing_else() {
 /// A host that hangs must not keep a renewal until another one has the lease.
 #[test]
 fn a_renewal_is_given_up_once_the_lease_has_expired() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let patient = LiveOptions {
             timeout: 2 * LEASE_EXPIRES,
             ..options(&cluster.hosts, Credentials::None)
@@ -53,8 +51,7 @@ fn a_renewal_is_given_up_once_the_lease_has_expired() {
 
 #[test]
 fn nothing_is_changed_where_the_lease_cannot_be_renewed_before() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         let lease = taken(&env, &mut settings).await;
         env.sleep(LEASE_RENEWED).await;
@@ -69,8 +66,7 @@ fn nothing_is_changed_where_the_lease_cannot_be_renewed_before() {
 /// A machine that sleeps has a clock that does not: by it the lease was renewed a moment ago.
 #[test]
 fn nothing_is_changed_under_another_ones_lease_however_short_the_time_seems() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         let lease = taken(&env, &mut settings).await;
         cluster.hold("they 1");
@@ -83,8 +79,7 @@ fn nothing_is_changed_under_another_ones_lease_however_short_the_time_seems() {
 /// The trap: whoever took over from a run that was killed found what that had set, and goes back to it.
 #[test]
 fn a_killed_run_is_not_put_back_beneath_another_one_that_steers() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut settings = cluster.borrow();
         taken(&env, &mut settings).await;
         settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
@@ -126,8 +121,7 @@ async fn put(run: &LiveClusters, path: &str, body: Value) -> Result<(), Error> {
 /// has set.
 #[test]
 fn a_run_holds_the_lease_from_its_beginning_to_its_end() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut run = run_of(&cluster).await;
         begin(&mut run).await.unwrap();
         let taken = cluster.lease().unwrap();
@@ -151,8 +145,7 @@ fn a_run_holds_the_lease_from_its_beginning_to_its_end() {
 
 #[test]
 fn a_run_does_not_begin_where_another_one_lives() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut run = run_of(&cluster).await;
         cluster.hold("they 1");
         let renews = async {
@@ -169,8 +162,7 @@ fn a_run_does_not_begin_where_another_one_lives() {
 
 #[test]
 fn who_waits_for_another_one_goes_on_once_that_has_ended() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let ends = async || {
             env.sleep(LEASE_RENEWED).await;
             cluster.manager.borrow_mut().set.remove(LEASE);
@@ -196,8 +188,7 @@ fn who_waits_for_another_one_goes_on_once_that_has_ended() {
 
 #[test]
 fn a_run_that_has_lost_the_lease_changes_nothing_any_more() {
-    virtually(|env| async move {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(|env, cluster| async move {
         let mut run = run_of(&cluster).await;
         begin(&mut run).await.unwrap();
         cluster.hold("they 1");
