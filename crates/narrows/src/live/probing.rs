@@ -265,35 +265,49 @@ mod tests {
         }
     }
 
+    /// Asks for the lease of a cluster in which [`recovers`], with settings by the request and the time: what was to be
+    /// probed before, the lease, and what is afterwards.
+    async fn leased(
+        env: &Env,
+        set: impl Fn(&RestRequest, u64) -> Value + 'static,
+    ) -> (Prober, Option<Lease>, Prober) {
+        let (clock, began) = (env.clone(), env.now());
+        let answer = move |asked: &RestRequest| {
+            let ms = (clock.now() - began).as_millis() as u64 + 1000;
+            let set = set(asked, ms);
+            let body = match asked.path.starts_with("/_cluster/settings") {
+                true => json!({ "persistent": set, "transient": {} }),
+                false => recovers(asked, ms),
+            };
+            Some((200, body.to_string()))
+        };
+        let (url, _node) = serve_refusing(env, answer).await;
+        let (urls, args) = ([url], ConnectArgs::default());
+        let sampler = connect(env, &urls, &args).await.unwrap();
+        let mut looking = Looking::new(sampler, Duration::from_secs(1));
+        looking.look_for(Duration::from_secs(10)).await.unwrap();
+        let found = diagnose(&looking.series());
+        let dir = tempfile::tempdir().unwrap();
+        let journal = dir.path().join("changes.jsonl");
+        let mut borrowed = changer(env, &urls, &args).await.unwrap().borrow(&journal).unwrap();
+        let before = Prober::new(probe::plan(&looking.series(), &found), 0.0);
+        let mut after = before.clone();
+        let both = (&found, &mut after);
+        let taken = lease(env, &mut looking, both, &mut borrowed, "we").await.unwrap();
+        (before, taken, after)
+    }
+
     /// The trap: a hand stops at what it takes for somebody else's change, and the probe puts back what it had raised.
     #[test]
     fn beneath_a_hand_that_lives_nothing_is_probed() {
         world::virtual_world::run(1, async |env| {
-            let (clock, began) = (env.clone(), env.now());
             let changes = Rc::new(Cell::new(0));
             let sent = changes.clone();
-            let answer = move |asked: &RestRequest| {
-                let ms = (clock.now() - began).as_millis() as u64 + 1000;
+            let set = move |asked: &RestRequest, ms: u64| {
                 sent.set(sent.get() + u32::from(asked.method == "PUT"));
-                let held = json!({ "cluster.metadata.narrows_steerer": format!("they {ms}") });
-                let body = match asked.path.starts_with("/_cluster/settings") {
-                    true => json!({ "persistent": held, "transient": {} }),
-                    false => recovers(asked, ms),
-                };
-                Some((200, body.to_string()))
+                json!({ "cluster.metadata.narrows_steerer": format!("they {ms}") })
             };
-            let (url, _node) = serve_refusing(&env, answer).await;
-            let (urls, args) = ([url], ConnectArgs::default());
-            let sampler = connect(&env, &urls, &args).await.unwrap();
-            let mut looking = Looking::new(sampler, Duration::from_secs(1));
-            looking.look_for(Duration::from_secs(10)).await.unwrap();
-            let found = diagnose(&looking.series());
-            let dir = tempfile::tempdir().unwrap();
-            let journal = dir.path().join("changes.jsonl");
-            let mut borrowed = changer(&env, &urls, &args).await.unwrap().borrow(&journal).unwrap();
-            let mut prober = Prober::new(probe::plan(&looking.series(), &found), 0.0);
-            let both = (&found, &mut prober);
-            let taken = lease(&env, &mut looking, both, &mut borrowed, "we").await.unwrap();
+            let (_, taken, prober) = leased(&env, set).await;
             assert!(taken.is_none() && changes.get() == 0);
             let results = prober.into_results();
             let given_up = |reading: &Reading| matches!(reading, Reading::GivenUp(why) if why.contains("they changes settings"));
@@ -307,36 +321,15 @@ mod tests {
     fn after_another_one_it_goes_by_the_settings_that_are_found_then() {
         const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
         world::virtual_world::run(1, async |env| {
-            let (clock, began) = (env.clone(), env.now());
-            let answer = move |asked: &RestRequest| {
-                let ms = (clock.now() - began).as_millis() as u64 + 1000;
-                let set = match ms < 20_000 {
-                    true => json!({ "cluster.metadata.narrows_steerer": "they 1", LIMIT: "20mb" }),
-                    false => json!({ LIMIT: "30mb" }),
-                };
-                let body = match asked.path.starts_with("/_cluster/settings") {
-                    true => json!({ "persistent": set, "transient": {} }),
-                    false => recovers(asked, ms),
-                };
-                Some((200, body.to_string()))
+            let set = |_: &RestRequest, ms: u64| match ms < 20_000 {
+                true => json!({ "cluster.metadata.narrows_steerer": "they 1", LIMIT: "20mb" }),
+                false => json!({ LIMIT: "30mb" }),
             };
-            let (url, _node) = serve_refusing(&env, answer).await;
-            let (urls, args) = ([url], ConnectArgs::default());
-            let sampler = connect(&env, &urls, &args).await.unwrap();
-            let mut looking = Looking::new(sampler, Duration::from_secs(1));
-            looking.look_for(Duration::from_secs(10)).await.unwrap();
-            let diagnosis = diagnose(&looking.series());
-            let dir = tempfile::tempdir().unwrap();
-            let journal = dir.path().join("changes.jsonl");
-            let mut borrowed = changer(&env, &urls, &args).await.unwrap().borrow(&journal).unwrap();
-            let mut prober = Prober::new(probe::plan(&looking.series(), &diagnosis), 0.0);
-            let found =
-                |prober: &Prober| prober.under_way().map(|(one, _)| one.found.value.clone());
-            assert_eq!(found(&prober).as_deref(), Some("20mb"));
-            let both = (&diagnosis, &mut prober);
-            let taken = lease(&env, &mut looking, both, &mut borrowed, "we").await.unwrap();
+            let (before, taken, after) = leased(&env, set).await;
+            let found = |prober: &Prober| Some(prober.under_way()?.0.found.value.clone());
+            assert_eq!(found(&before).as_deref(), Some("20mb"));
             assert!(taken.is_some());
-            assert_eq!(found(&prober).as_deref(), Some("30mb"));
+            assert_eq!(found(&after).as_deref(), Some("30mb"));
         });
     }
 
