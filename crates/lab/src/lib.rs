@@ -22,5 +22,6 @@ pub use error::{Error, Result};
 pub use execute::{
     Ended, Executed, Interrupt, JOURNALS, LiveHosts, NO_LEADER, OpenSearchNodes, Options, Place,
     caught, execute, execute_resolved, execute_track, fresh, journal, now, stopped_unless_told,
+    variant_info,
 };
 pub use runner::{Quiet, Watch};

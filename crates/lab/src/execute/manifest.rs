@@ -55,7 +55,8 @@ fn nodes(plan: &Resolved) -> Vec<NodeInfo> {
     nodes.collect()
 }
 
-fn variant_info(variant: &Variant, place: &Place) -> VariantInfo {
+/// What the record says of a variant.
+pub fn variant_info(variant: &Variant, place: &Place) -> VariantInfo {
     VariantInfo {
         name: variant.name.clone(),
         settings: variant.settings.clone(),

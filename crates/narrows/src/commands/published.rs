@@ -363,8 +363,7 @@ mod tests {
     use insight::words::{mb_per_s, three_digits};
     use record::units::show_seconds_beside;
     use record::{
-        FORMAT, Limit, LimitShare, LoadFigures, Manifest, Percentiles, PublishedInfo, Row, RunDir,
-        Throughput, VariantInfo,
+        FORMAT, Limit, LimitShare, LoadFigures, Manifest, Percentiles, Row, RunDir, Throughput,
     };
     use report::Style;
 
@@ -372,20 +371,7 @@ mod tests {
 
     /// A run of this plan in virtual time, each time a second shorter than is published.
     fn made_up(plan: &Resolved) -> RunDir {
-        let info = |variant: &Variant| VariantInfo {
-            name: variant.name.clone(),
-            published_s: variant.published.as_ref().and_then(|published| published.seconds),
-            published: variant.published.as_ref().map(|published| PublishedInfo {
-                figure: published.figure.clone(),
-                row: published.row.clone(),
-                text: published.text.clone(),
-                node_bytes_per_s: published.node_bytes_per_s,
-                load: published.load.clone(),
-                kind: published.kind,
-            }),
-            baseline: variant.baseline.clone(),
-            ..VariantInfo::default()
-        };
+        let info = |variant: &Variant| lab::variant_info(variant, &Place::VIRTUAL);
         let load = || LoadFigures {
             operation: "search".to_owned(),
             seconds: 10.0,
