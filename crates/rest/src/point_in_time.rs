@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::call::{Call, texts};
-use super::error::{bad_body, invalid, not_supported};
+use super::error::{bad_body, invalid};
 use super::keep_alive::point_in_time_keep_alive;
-use super::names::{filters, indices};
+use super::names::{filter_texts, indices};
 use super::search::{failed, preference, shards_json};
 use engine::search::{
     Opened, PointInTime, close_point_in_time, open_point_in_time, points_in_time,
@@ -25,11 +25,8 @@ async fn opened(call: &Call, allow_partial: bool) -> Result<Result<Opened, Reply
     let keep_alive = point_in_time_keep_alive(call, text)?;
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
-    if !filters(&state, call.indices(), &names)?.is_empty() {
-        let instead = "name its indices, and send the filter with each search";
-        return Err(not_supported("a point in time of an alias with a [filter]", instead));
-    }
-    let searched = (names, preference(&call.query)?);
+    let filters = filter_texts(&state, call.indices(), &names);
+    let searched = (names, filters, preference(&call.query)?);
     let opening = open_point_in_time(call.node.search(), searched, keep_alive, allow_partial);
     Ok(opening.await.map_err(|failures| failed(&failures)))
 }

@@ -15,7 +15,7 @@ use super::answer::Reply;
 use super::call::{Call, parsed};
 use super::error::{bad_request, cause_json, error_json, not_supported};
 use super::keep_alive::point_in_time;
-use super::names::{EXPRESSION, filters, indices};
+use super::names::{EXPRESSION, filters, indices, read_filters};
 use super::parameters::{Query, filter_source};
 use super::typed_keys::{TypedKey, typed};
 use super::uri_query::uri_query;
@@ -116,6 +116,7 @@ fn resolved(
     let names = match &point_in_time {
         // What was deleted since is known by the nodes that have it no more.
         Some(point) => {
+            request.query = request.query.within(read_filters(point.filters())?);
             let there = |name: &String| state.indices.contains_key(name);
             point.indices().into_iter().filter(there).collect()
         }

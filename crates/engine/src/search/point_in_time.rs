@@ -1,6 +1,6 @@
-//! A point in time, as its id has it: which node holds which view.
+//! A point in time, as its id has it: which node holds which view, and the filters of the aliases that it is of.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use base64::Engine;
@@ -16,6 +16,7 @@ const MAX_VIEWS: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointInTime {
     pub(super) views: Vec<View>,
+    filters: BTreeMap<String, String>,
     /// How long it is kept from now on, at least; none for as long as was said before.
     pub keep_alive: Option<Duration>,
 }
@@ -36,9 +37,11 @@ impl PointInTime {
             postcard::take_from_bytes(bytes).is_ok_and(|(count, _): (usize, _)| count <= MAX_VIEWS)
         };
         let bytes = URL_SAFE_NO_PAD.decode(id).ok().filter(is_few);
-        let views = bytes.and_then(|bytes| postcard::from_bytes::<Vec<View>>(&bytes).ok());
+        let read = bytes.and_then(|bytes| {
+            postcard::from_bytes::<(Vec<View>, BTreeMap<String, String>)>(&bytes).ok()
+        });
         // A shard that was named often would be searched as often.
-        let views = views.filter(|views| {
+        let read = read.filter(|(views, _)| {
             let shards: BTreeSet<(&str, u32)> =
                 views.iter().map(|view| (view.index.as_str(), view.shard)).collect();
             shards.len() == views.len()
@@ -47,7 +50,8 @@ impl PointInTime {
             let begins: String = id.chars().take(1000).collect();
             Failure::new(400, "illegal_argument_exception", format!("invalid id: [{begins}]"))
         };
-        Ok(PointInTime { views: views.ok_or_else(wrong)?, keep_alive })
+        let (views, filters) = read.ok_or_else(wrong)?;
+        Ok(PointInTime { views, filters, keep_alive })
     }
 
     /// The indices that it is of, sorted.
@@ -55,11 +59,19 @@ impl PointInTime {
         let names: BTreeSet<&String> = self.views.iter().map(|view| &view.index).collect();
         names.into_iter().cloned().collect()
     }
+
+    /// What is found of it: by the names of its indices queries as they are written in a request. Of others all.
+    ///
+    /// As in the field they are those that aliases had when it was opened.
+    pub fn filters(&self) -> &BTreeMap<String, String> {
+        &self.filters
+    }
 }
 
-/// The id of these views.
-pub(super) fn id_of(views: &[View]) -> String {
-    let bytes = postcard::to_stdvec(views).expect("plain values are bytes, and memory takes all");
+/// The id of these views, with filters.
+pub(super) fn id_of(views: &[View], filters: &BTreeMap<String, String>) -> String {
+    let bytes = postcard::to_stdvec(&(views, filters));
+    let bytes = bytes.expect("plain values are bytes, and memory takes all");
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
@@ -76,10 +88,12 @@ mod tests {
             context: 7,
         };
         let views = vec![view("b", 0), view("a", 1), view("b", 1)];
-        let id = id_of(&views);
+        let filters = BTreeMap::from([("a".to_owned(), "{\"match_all\":{}}".to_owned())]);
+        let id = id_of(&views, &filters);
         let read = PointInTime::parse(&id, None).unwrap();
+        assert_eq!(read.filters(), &filters);
         assert_eq!((read.indices(), read.views), (vec!["a".to_owned(), "b".to_owned()], views));
-        let twice = id_of(&[view("b", 0), view("a", 1), view("b", 0)]);
+        let twice = id_of(&[view("b", 0), view("a", 1), view("b", 0)], &filters);
         let many = URL_SAFE_NO_PAD.encode(postcard::to_stdvec(&(MAX_VIEWS + 1)).unwrap());
         for wrong in ["x", "DnF1ZXJ5", "!", &twice, &many] {
             assert_eq!(PointInTime::parse(wrong, None).unwrap_err().status, 400, "{wrong}");

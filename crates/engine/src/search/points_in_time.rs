@@ -33,10 +33,11 @@ pub struct Opened {
     pub failures: Vec<ShardFailure>,
 }
 
-/// Opens a point in time of indices (sorted names). Fails as [`super::search`].
+/// Opens a point in time of indices (sorted names), of some of which filters let through what searches of it find.
+/// Fails as [`super::search`].
 pub fn open_point_in_time(
     service: &Rc<SearchService>,
-    (indices, preference): (Vec<String>, Preference),
+    (indices, filters, preference): (Vec<String>, BTreeMap<String, String>, Preference),
     keep_alive: Duration,
     allow_partial: bool,
 ) -> LocalFuture<'_, Result<Opened, Vec<ShardFailure>>> {
@@ -59,7 +60,7 @@ pub fn open_point_in_time(
             let AskedShard { index, shard: number, .. } = shard.asked;
             views.push(View { index, shard: number, node: shard.node, context: shard.context });
         }
-        let id = id_of(&views);
+        let id = id_of(&views, &filters);
         for (node, contexts) in of_nodes {
             let name = Request::NamePointInTime { contexts, id: id.clone(), created_ms };
             // Of a node that is gone since nothing is listed, and searches say that its shards failed.
