@@ -30,7 +30,7 @@ impl MinimumShouldMatch {
             let clauses = i64::try_from(clauses).ok()?;
             let percent = text.strip_suffix('%');
             let most = if percent.is_some() { 10_000 } else { u64::from(u32::MAX) };
-            let given = percent.unwrap_or(text).trim().parse().ok();
+            let given = percent.unwrap_or(text).parse().ok();
             let given = given.filter(|given: &i64| given.unsigned_abs() <= most)?;
             // Rounded towards zero, on both sides of it.
             let share = if percent.is_some() { clauses * given / 100 } else { given };
@@ -40,14 +40,15 @@ impl MinimumShouldMatch {
         if !self.0.contains('<') {
             return plain(self.0.trim());
         }
-        // `3<90% 9<-3`: all up to 3, 90 % up to 9, all but 3 beyond.
+        // `3<90% 9<-3`: all up to 3, 90 % up to 9, all but 3 beyond. Spaces may stand on both sides of `<`.
+        let text = self.0.split('<').map(str::trim).collect::<Vec<_>>().join("<");
         let mut needed = clauses;
-        for part in self.0.split_whitespace() {
+        for part in text.split_whitespace() {
             let (above, then) = part.split_once('<')?;
-            if clauses <= above.trim().parse::<usize>().ok()? {
+            if clauses <= above.parse::<usize>().ok()? {
                 return Some(needed);
             }
-            needed = plain(then.trim())?;
+            needed = plain(then)?;
         }
         Some(needed)
     }
@@ -399,6 +400,12 @@ mod tests {
             ("2<-25% 9<-3", 2, Some(2)),
             ("2<-25% 9<-3", 8, Some(6)),
             ("2<-25% 9<-3", 12, Some(9)),
+            ("2< -25%", 2, Some(2)),
+            (" 2 < -25%  9 <\t-3 ", 8, Some(6)),
+            (" 2 < -25%  9 <\t-3 ", 12, Some(9)),
+            (" 75% ", 4, Some(3)),
+            ("75 %", 4, None),
+            ("2<75% 9", 12, None),
             ("two", 3, None),
             ("3<", 4, None),
             ("10001%", 4, None),
