@@ -58,6 +58,12 @@ fn body() -> Value {
     json!({ "size": 0 })
 }
 
+/// What is asked of `_count`: without a body it counts all documents. None of other paths.
+fn of_count(path: &str) -> Option<&str> {
+    // What a path says behind it, as `q` does, would choose among documents.
+    path.split('?').next().filter(|path| path.ends_with("/_count"))
+}
+
 /// The searches of a `_msearch`, which stand in every second line.
 fn counting(searches: &str) -> String {
     let line = |(at, line): (usize, &str)| match at % 2 {
@@ -72,6 +78,14 @@ fn count(content: &mut Content) -> bool {
     {
         bodies.iter_mut().for_each(|searches| *searches = counting(searches));
         return true;
+    }
+    if let Content::Pattern { path, bodies, .. } = content
+        && let Some(all) = of_count(path)
+    {
+        let changed = all != path.as_str() || !bodies.is_empty();
+        *path = all.to_owned();
+        bodies.clear();
+        return changed;
     }
     let path = match content {
         Content::Pattern { path, .. } | Content::Scroll { path, .. }
@@ -111,6 +125,13 @@ fn count_step(step: &mut Step) -> bool {
             *searches = counting(searches);
             true
         }
+        Step::Request(request) if of_count(&request.path).is_some() => {
+            let all = of_count(&request.path).unwrap_or_default().to_owned();
+            let changed = all != request.path || request.body.is_some();
+            request.path = all;
+            request.body = None;
+            changed
+        }
         Step::Streams(streams) => {
             streams.iter_mut().flatten().fold(false, |changed, step| count_step(step) | changed)
         }
@@ -120,6 +141,7 @@ fn count_step(step: &mut Step) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::context::request;
     use super::*;
 
     #[test]
@@ -127,5 +149,31 @@ mod tests {
         let searches = "{\"index\":\"a\"}\n{\"query\":{\"match\":{\"b\":1}}}\n{}\n{\"size\":3}\n";
         let counted = "{\"index\":\"a\"}\n{\"size\":0}\n{}\n{\"size\":0}\n";
         assert_eq!(counting(searches), counted);
+    }
+
+    #[test]
+    fn a_count_counts_all_documents() {
+        let query = json!({"query": {"term": {"item": "tea"}}});
+        for (path, query, changes) in [
+            ("/a/_count", Some(query), true),
+            ("/a/_count?q=tea", None, true),
+            ("/_count", None, false),
+        ] {
+            let counted = path.split('?').next().unwrap();
+            let pattern = |path: &str, bodies: Vec<String>| Content::Pattern {
+                method: "POST".to_owned(),
+                path: path.to_owned(),
+                bodies,
+                parameters: BTreeMap::new(),
+                check: Check::Status,
+            };
+            let bodies = query.iter().map(Value::to_string).collect();
+            let mut content = pattern(path, bodies);
+            assert_eq!(count(&mut content), changes, "{path}");
+            assert_eq!(content, pattern(counted, Vec::new()), "{path}");
+            let mut step = Step::Request(request("POST", path.to_owned(), query));
+            assert_eq!(count_step(&mut step), changes, "{path}");
+            assert_eq!(step, Step::Request(request("POST", counted.to_owned(), None)), "{path}");
+        }
     }
 }
