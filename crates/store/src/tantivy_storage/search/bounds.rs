@@ -5,10 +5,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tantivy::{DocId, SegmentReader};
+use tantivy::columnar::StrColumn;
+use tantivy::{DocId, Searcher, SegmentReader};
 
 use super::by_segment::BySegment;
 use super::column::Column;
+use super::ids;
 use super::statistics::{Booleans, CountsCache};
 
 /// Documents of a block.
@@ -27,6 +29,7 @@ pub(crate) struct Findings {
     pub(super) counts: CountsCache,
     pub(super) booleans: Booleans,
     bounds: BySegment<String, Arc<Bounds>>,
+    ids: BySegment<(), Option<StrColumn>>,
 }
 
 impl Findings {
@@ -35,6 +38,19 @@ impl Findings {
         self.counts.clear();
         self.booleans.0.clear();
         self.bounds.clear();
+        self.ids.clear();
+    }
+
+    /// The ids of a segment, as a column.
+    pub(super) fn ids(&self, segment: &SegmentReader) -> tantivy::Result<Column> {
+        let find = || ids::column(segment);
+        Ok(Column::of_texts(self.ids.get_or_find((segment.segment_id(), ()), find)?))
+    }
+
+    /// Forgets ids of segments that a search does not see: they take as much memory as all other findings.
+    pub(super) fn keep_ids(&self, searcher: &Searcher) {
+        let seen = searcher.segment_readers();
+        self.ids.retain(|known| seen.iter().any(|segment| segment.segment_id() == known));
     }
 
     /// The bounds of a column; none where documents may have no value or several.

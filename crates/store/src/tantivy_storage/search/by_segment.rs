@@ -37,6 +37,11 @@ impl<K: Ord, V: Clone> BySegment<K, V> {
         Ok(found)
     }
 
+    /// Forgets what is known of segments that are not there.
+    pub(super) fn retain(&self, is_there: impl Fn(SegmentId) -> bool) {
+        self.lock().retain(|(segment, _), _| is_there(*segment));
+    }
+
     pub(super) fn clear(&self) {
         self.lock().clear();
     }

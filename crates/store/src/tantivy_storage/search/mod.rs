@@ -9,6 +9,7 @@
 //! | `functions.rs` | scores that functions change |
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `column.rs` | the values of a field in a segment |
+//! | `ids.rs` | the ids of a segment as such values |
 //! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is known of a segment |
 //! | `between.rs` | the documents with a value between two, block by block |
 //! | `by_score.rs` | the best by score alone, and how many there are |
@@ -37,6 +38,7 @@ mod failed;
 mod functions;
 mod fuzzy;
 mod highlight;
+mod ids;
 mod indexed_field;
 mod matching;
 mod metrics;
@@ -64,7 +66,7 @@ use tantivy::{Searcher, SegmentReader};
 
 use query::{
     BoolQuery, FetchedHit, Literal, Mapping, Query, QueryKind, SearchLimits, SearchRequest,
-    ShardHit, ShardHits, SortKey, SortValue, compare_hits, keep_first_of_group,
+    ShardHit, ShardHits, SortKey, SortTarget, SortValue, compare_hits, keep_first_of_group,
 };
 
 use self::aggregate::Collectors;
@@ -194,10 +196,12 @@ impl Execution<'_> {
         // The hits are counted apart then, so that those that cannot be among the best need not be looked at.
         let sorts_only = wants_hits && !needs_scores && request.aggregations.is_empty();
         let counted = if sorts_only { Some(self.count(search)?) } else { None };
-        if let Some(path) = &request.collapse
-            && let Some(field) = self.mapping.field(path)
-        {
-            check_collapsible(path, field.kind)?;
+        if let Some(path) = &request.collapse {
+            check_collapsible(path, self.mapping.field(path).map(|field| field.kind))?;
+        }
+        let is_of_ids = |key: &SortKey| key.target == SortTarget::Field(ID.to_owned());
+        if keys.iter().any(is_of_ids) {
+            self.findings.keep_ids(searcher);
         }
         let group = request.collapse.as_deref().map(|field| SortKey::of(field, None));
         let stop = &self.limits.stop;

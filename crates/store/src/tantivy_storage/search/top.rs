@@ -17,6 +17,7 @@ use super::bounds::{Bounds, Findings};
 use super::column::{Column, Pair, double_bits, double_of, long_bits, pair, text_of};
 use super::failed::{Failed, Result};
 use super::value::{self, Value, check_sortable};
+use crate::tantivy_storage::schema::ID;
 
 /// Less is better. Above the 64 bits of a value stands whether there is one; an address fills all bits.
 type Bits = u128;
@@ -80,7 +81,7 @@ impl<'a> Top<'a> {
         (segment, findings): (Option<&SegmentReader>, &Findings),
         base: u64,
     ) -> Result<Self> {
-        let key = |of| key(of, mapping, segment, base, now_ms);
+        let key = |of| key(of, mapping, (segment, findings), base, now_ms);
         let keys: Vec<Key<'a>> = keys.iter().map(key).collect::<Result<_>>()?;
         let after: Option<Result<Vec<Bits>>> = request.search_after.as_ref().map(|values| {
             let pairs = keys.iter().zip(values);
@@ -245,7 +246,7 @@ fn unmapped(name: &str) -> Result<Field> {
 fn key<'a>(
     key: &'a SortKey,
     mapping: &Mapping,
-    segment: Option<&SegmentReader>,
+    (segment, findings): (Option<&SegmentReader>, &Findings),
     base: u64,
     now_ms: i64,
 ) -> Result<Key<'a>> {
@@ -267,10 +268,14 @@ fn key<'a>(
                 None => Column::absent(mapped.kind),
             }
         }
+        None if path == ID => match segment {
+            Some(segment) => findings.ids(segment)?,
+            None => Column::of_texts(None),
+        },
         None if mapping::is_metadata(path) => {
             let reason = format!(
-                "hits cannot be sorted by the metadata field [{path}]; sort by [_doc], or by a keyword field with the \
-                 same value"
+                "hits cannot be sorted by the metadata field [{path}]; sort by [_doc] or [_id], or by a keyword field \
+                 with the same value"
             );
             return Err(unfit(reason).into());
         }
@@ -393,13 +398,13 @@ impl Key<'_> {
         else {
             return Ok(self.missing);
         };
+        if column.kind() == FieldType::Keyword {
+            return Ok(self.directed(text_bits(column, &literal.text())?));
+        }
         let unmapped = self.key.unmapped_type.as_deref().and_then(|name| unmapped(name).ok());
         let Some(mapped) = mapping.field(path).or(unmapped.as_ref()) else {
             return Ok(self.missing);
         };
-        if column.kind() == FieldType::Keyword {
-            return Ok(self.directed(text_bits(column, &literal.text())?));
-        }
         let exact = value::exact(path, mapped, literal, (None, None, now_ms))?;
         let Some((value, _)) = exact else {
             return Err(unfit(format!("[{}] is no value of [{path}]", literal.text())).into());

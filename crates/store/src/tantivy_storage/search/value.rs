@@ -9,7 +9,7 @@ use tantivy::schema::{Field as IndexField, Schema};
 use query::{Field, FieldType, Literal, RangeEnd, SearchError, Zone, illegal, unfit};
 
 use super::column::{double_bits, long_bits};
-use crate::tantivy_storage::schema::{has_nanos, nanos};
+use crate::tantivy_storage::schema::{ID, has_nanos, nanos};
 use query::date::{DateContext, DateFormat};
 use query::value::ip;
 
@@ -73,10 +73,12 @@ pub(super) fn check_sortable(path: &str, mapped: &Field) -> Result<(), SearchErr
 }
 
 /// Fails where hits cannot be collapsed by a field: keywords and numbers are what the field takes.
-pub(super) fn check_collapsible(path: &str, kind: FieldType) -> Result<(), SearchError> {
+pub(super) fn check_collapsible(path: &str, kind: Option<FieldType>) -> Result<(), SearchError> {
     use FieldType::{Byte, Double, Float, Integer, Keyword, Long, Short};
     match kind {
-        Keyword | Long | Integer | Short | Byte | Double | Float => Ok(()),
+        Some(Keyword | Long | Integer | Short | Byte | Double | Float) => Ok(()),
+        // Which other fields are not there is told where hits are grouped by them.
+        None if path != ID => Ok(()),
         _ => Err(illegal(format!(
             "unknown type for collapse field `{path}`, only keywords and numbers are accepted"
         ))),

@@ -8,6 +8,7 @@ use store::{Options, Rejection, Shard, WriteRequest};
 use super::known::{ids, refused, shard};
 use super::known_buckets::aggregated;
 use super::{run, search};
+use crate::common::write;
 
 #[test]
 fn dates_of_every_year_are_found_sorted_and_counted() {
@@ -257,6 +258,36 @@ fn hits_are_sorted_by_how_far_their_points_are() {
             let said = refused(&shard, body).await;
             assert!(said.contains(why), "{said}");
         }
+    });
+}
+
+/// As texts, whatever they are.
+#[test]
+fn hits_are_sorted_by_their_ids() {
+    run("ids", 1, async |env, dir, _| {
+        let documents: Vec<Value> = (0..12).map(|n| json!({"n": n % 2})).collect();
+        let shard = shard(&env, &dir, json!({"n": {"type": "long"}}), &documents).await;
+        let sorted = |by: Value| json!({"sort": by, "size": 12});
+        let rising = [0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9];
+        assert_eq!(ids(&shard, sorted(json!(["_id"]))).await, rising);
+        let falling: Vec<u64> = rising.into_iter().rev().collect();
+        assert_eq!(ids(&shard, sorted(json!([{"_id": "desc"}]))).await, falling);
+        for (after, left) in [("11", 8usize), ("10x", 9), ("", 12), ("z", 0)] {
+            let mut body = sorted(json!(["_id"]));
+            body["search_after"] = json!([after]);
+            assert_eq!(ids(&shard, body).await, rising[12 - left..], "{after}");
+        }
+        let (_, hits, found) = search(&shard, &sorted(json!([{"n": "desc"}, "_id"]))).await;
+        assert_eq!(found, [1, 11, 3, 5, 7, 9, 0, 10, 2, 4, 6, 8]);
+        let shown = [Some(Literal::Integer(1)), Some(Literal::Text("11".to_owned()))];
+        assert_eq!(hits.hits[1].sort, shown);
+        // What was written again is in another segment, and once more in its own, deleted.
+        let again = WriteRequest::index("5".into(), Bytes::from_static(b"{}"));
+        write(&shard, vec![again]).await;
+        shard.refresh().await.unwrap();
+        assert_eq!(ids(&shard, sorted(json!(["_id"]))).await, rising);
+        let said = refused(&shard, json!({"collapse": {"field": "_id"}})).await;
+        assert!(said.contains("unknown type for collapse field `_id`"), "{said}");
     });
 }
 
