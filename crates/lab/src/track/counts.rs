@@ -58,10 +58,14 @@ fn body() -> Value {
     json!({ "size": 0 })
 }
 
+/// A path without its parameters: what they say, as `q` does, is of no use to what counts all documents.
+fn bare(path: &str) -> &str {
+    path.split('?').next().unwrap_or_default()
+}
+
 /// What is asked of `_count`: without a body it counts all documents. None of other paths.
 fn of_count(path: &str) -> Option<&str> {
-    // What a path says behind it, as `q` does, would choose among documents.
-    path.split('?').next().filter(|path| path.ends_with("/_count"))
+    Some(bare(path)).filter(|path| path.ends_with("/_count"))
 }
 
 /// The searches of a `_msearch`, which stand in every second line.
@@ -95,8 +99,7 @@ fn count(content: &mut Content) -> bool {
         }
         _ => return false,
     };
-    // What a search may say in its path is of no use to one that counts.
-    let path = path.split('?').next().unwrap_or_default().to_owned();
+    let path = bare(path).to_owned();
     *content = Content::Pattern {
         method: "POST".to_owned(),
         path,
@@ -109,12 +112,10 @@ fn count(content: &mut Content) -> bool {
 
 fn count_step(step: &mut Step) -> bool {
     match step {
-        Step::Request(request)
-            if request.path.split('?').next().is_some_and(|p| p.ends_with("/_search")) =>
-        {
-            let changed = request.body.as_ref() != Some(&body());
-            request.body = Some(body());
-            request.method = "POST";
+        Step::Request(request) if bare(&request.path).ends_with("/_search") => {
+            let (path, body) = (bare(&request.path).to_owned(), Some(body()));
+            let changed = path != request.path || body != request.body;
+            (request.path, request.body, request.method) = (path, body, "POST");
             changed
         }
         Step::Request(Request {
@@ -149,6 +150,18 @@ mod tests {
         let searches = "{\"index\":\"a\"}\n{\"query\":{\"match\":{\"b\":1}}}\n{}\n{\"size\":3}\n";
         let counted = "{\"index\":\"a\"}\n{\"size\":0}\n{}\n{\"size\":0}\n";
         assert_eq!(counting(searches), counted);
+    }
+
+    #[test]
+    fn a_search_of_a_composite_counts_all_documents() {
+        let search = |path: &str, body| Step::Request(request("GET", path.to_owned(), body));
+        for (path, asked) in [("/a/_search?q=tea", Some(body())), ("/a/_search", None)] {
+            let mut step = search(path, asked);
+            assert!(count_step(&mut step), "{path}");
+            let counting = request("POST", "/a/_search".to_owned(), Some(body()));
+            assert_eq!(step, Step::Request(counting), "{path}");
+            assert!(!count_step(&mut step), "{path}");
+        }
     }
 
     #[test]
