@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use insight::what_if::{
-    Answer, Foreground, Held, NOT_MODELLED, NOT_MODELLED_S, Phase, Point, answers,
+    Answer, NOT_MODELLED, NOT_MODELLED_S, Phase, PhaseKind, Point, RecoveryUse, answers,
 };
 use insight::words::percent;
 use record::units::{show_bytes, show_seconds};
@@ -36,7 +36,7 @@ pub fn what_if((asked, until): (&str, &str), answers: &[Answer], tried: &[Answer
         let columns =
             [("setting", false), (after.as_str(), true), ("gain", true), ("held by", false)];
         let row = |answer: &Answer| {
-            let held = answer.phases.iter().rfind(|phase| phase.what == Held::Copying);
+            let held = answer.phases.iter().rfind(|phase| phase.what == PhaseKind::Copying);
             vec![
                 answer.variant.clone(),
                 show_seconds(answer.green_s),
@@ -71,7 +71,7 @@ fn write_answers(text: &mut String, until: &str, answers: &[Answer]) {
         write_phases(text, &format!("What holds it with {}", plain(&other.variant)), other);
     }
     write_curve(text, &first.curve);
-    let _ = writeln!(text, "\n{}", foreground(&first.foreground));
+    let _ = writeln!(text, "\n{}", recovery_use(&first.recovery_use));
     for sentence in first.came_back.iter().chain(&first.full_disks) {
         let _ = writeln!(text, "{}.", plain(sentence));
     }
@@ -115,7 +115,7 @@ fn write_phases(text: &mut String, title: &str, answer: &Answer) {
     let columns = [("from", true), ("to", true), ("copies", true), ("", false)];
     let row = |phase: &Phase| {
         let what = match phase.what {
-            Held::Copying => format!("{}: {}", phase.what.label(), limits(phase, 3)),
+            PhaseKind::Copying => format!("{}: {}", phase.what.label(), limits(phase, 3)),
             other => other.label().to_owned(),
         };
         let copies = if phase.copies == 0 { String::new() } else { phase.copies.to_string() };
@@ -124,7 +124,7 @@ fn write_phases(text: &mut String, title: &str, answer: &Answer) {
     for line in grid(columns, answer.phases.iter().map(row)) {
         let _ = writeln!(text, "  {line}");
     }
-    let copying = answer.phases.iter().filter(|phase| phase.what == Held::Copying);
+    let copying = answer.phases.iter().filter(|phase| phase.what == PhaseKind::Copying);
     let longest = copying.max_by(|a, b| (a.to_s - a.from_s).total_cmp(&(b.to_s - b.from_s)));
     if let Some([(first, _), (second, _), ..]) = longest.map(|phase| &phase.limits[..]) {
         let _ =
@@ -166,7 +166,7 @@ fn write_curve(text: &mut String, curve: &[Point]) {
     }
 }
 
-fn foreground(taken: &Foreground) -> String {
+fn recovery_use(taken: &RecoveryUse) -> String {
     let share = |share: Option<f64>| share.map(percent);
     let parts = [
         (share(taken.link_peak), "of its network card"),
@@ -194,11 +194,12 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_nodes_is_said() {
-        let mut taken = Foreground { link_peak: None, disk_peak: None, cores_peak: None, nodes: 1 };
+        let mut taken =
+            RecoveryUse { link_peak: None, disk_peak: None, cores_peak: None, nodes: 1 };
         let unknown = "1 node takes part. What it takes of them is not known.";
-        assert_eq!(foreground(&taken), unknown);
+        assert_eq!(recovery_use(&taken), unknown);
         (taken.nodes, taken.disk_peak, taken.cores_peak) = (3, Some(0.25), Some(0.004));
-        let known = foreground(&taken);
+        let known = recovery_use(&taken);
         let says = "3 nodes take part. Of the busiest it takes at most 25 % of its disk, 0.4 % of its cores,";
         assert!(known.starts_with(says), "{known}");
     }
@@ -216,7 +217,7 @@ mod tests {
             bytes: 0,
             phases: Vec::new(),
             curve: Vec::new(),
-            foreground: Foreground::default(),
+            recovery_use: RecoveryUse::default(),
             full_disks: Vec::new(),
             came_back: Vec::new(),
         };

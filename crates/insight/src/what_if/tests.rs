@@ -1,5 +1,8 @@
 //! What is read of the run of a twin.
 
+use record::Limit;
+
+use super::phases::{DELAYED, DONE, PhaseKind, UNASSIGNED, WAITING};
 use super::*;
 
 fn sample(stages: &[(&str, u32)], recovered: u64, throttle_s: f64) -> RecoverySample {
@@ -26,9 +29,9 @@ fn phases_follow_one_another_until_green() {
     let seen: Vec<_> =
         phases.iter().map(|phase| (phase.what, phase.from_s, phase.to_s, phase.copies)).collect();
     let expected = [
-        (Held::NotNoticed, 0.0, 1.0, 0),
-        (Held::Delayed, 1.0, 61.0, 2),
-        (Held::Copying, 61.0, 70.0, 2),
+        (PhaseKind::NotNoticed, 0.0, 1.0, 0),
+        (PhaseKind::Delayed, 1.0, 61.0, 2),
+        (PhaseKind::Copying, 61.0, 70.0, 2),
     ];
     assert_eq!(seen, expected);
     assert_eq!(phases[2].limits, [(Limit::Throttle, 1.0)]);
@@ -67,15 +70,16 @@ fn what_nothing_but_a_restart_holds_is_held_by_the_node_that_is_away() {
     };
     let alone = [sample(&[(UNASSIGNED, 1)], 0, 0.0), sample(&[], 0, 0.0)];
     let away = [(0.0, 30.0)];
-    let expected = [(Held::Away, 0.0, 30.5), (Held::NotNoticed, 30.5, 31.0)];
+    let expected = [(PhaseKind::Away, 0.0, 30.5), (PhaseKind::NotNoticed, 30.5, 31.0)];
     assert_eq!(seen(&alone, &[2.0, 30.5], &away), expected);
-    let expected = [(Held::NotNoticed, 0.0, 2.0), (Held::Allocating, 2.0, 30.5)];
+    let expected = [(PhaseKind::NotNoticed, 0.0, 2.0), (PhaseKind::Allocating, 2.0, 30.5)];
     assert_eq!(seen(&alone, &[2.0, 30.5], &[])[..2], expected, "nobody is away");
     let made = [sample(&[("INDEX", 1)], 50, 1.0), sample(&[(DONE, 1)], 100, 2.0)];
-    let expected = [(Held::Away, 0.0, 2.0), (Held::Copying, 2.0, 9.0), (Held::Away, 9.0, 31.0)];
+    let expected =
+        [(PhaseKind::Away, 0.0, 2.0), (PhaseKind::Copying, 2.0, 9.0), (PhaseKind::Away, 9.0, 31.0)];
     assert_eq!(seen(&made, &[2.0, 9.0], &away), expected);
     let waits = [sample(&[(UNASSIGNED, 1), (DELAYED, 1)], 0, 0.0)];
-    let expected = [(Held::Away, 0.0, 2.0), (Held::Delayed, 2.0, 31.0)];
+    let expected = [(PhaseKind::Away, 0.0, 2.0), (PhaseKind::Delayed, 2.0, 31.0)];
     assert_eq!(seen(&waits, &[2.0], &away), expected);
 }
 
@@ -111,78 +115,4 @@ fn nodes_are_away_from_the_beginning_of_that_phase_to_its_end() {
     let run = RunDir { manifest, lines, rows: Vec::new(), damage: Vec::new() };
     assert_eq!(away(&run, "a", 1), [(0.5, 30.5), (39.0, 69.0)]);
     assert!(away(&run, "b", 1).is_empty());
-}
-
-/// A node receives 40 MB/s in chunks of 32 MB, of which two come at once, and looks ten times a second.
-#[test]
-fn large_chunks_make_no_larger_peak() {
-    const CHUNK: u64 = 32_000_000;
-    let sample = |tenth: u32| NodeSample {
-        transport_rx_bytes: u64::from(tenth / 16) * 2 * CHUNK,
-        cpu_cores: if tenth.is_multiple_of(16) { 3.2 } else { 0.0 },
-        ..NodeSample::default()
-    };
-    let all: Vec<NodeSample> = (0..2000).map(sample).collect();
-    let timed: Vec<(f64, &NodeSample)> =
-        (0u32..).map(|tenth| f64::from(tenth) / 10.0).zip(&all).collect();
-    let peak_with = |bytes: u64| peak(&used(&timed), bytes);
-    assert!(peak_with(0).0 > 600e6, "between two samples two chunks came");
-    let (rx, tx, cores) = peak_with(CHUNKS_OF_A_WINDOW * CHUNK);
-    assert!((39e6..42e6).contains(&rx), "{rx}");
-    assert!((0.19..0.22).contains(&cores), "{cores}");
-    assert_eq!(tx, 0.0);
-}
-
-#[test]
-fn the_manager_of_a_twin_is_no_node_of_it() {
-    let mut manifest = record::Manifest::unknown("twin", record::FORMAT);
-    let name = |number: u64| format!("leader-{number}");
-    let node = |number| record::NodeInfo { cluster: "leader".to_owned(), name: name(number) };
-    manifest.nodes = (0..3).map(node).collect();
-    let line = |s: u64, number: u64| {
-        let (node, transport_rx_bytes) = (name(number), s * 1000);
-        let sample = NodeSample { node, transport_rx_bytes, ..NodeSample::default() };
-        Line::Node { t_ms: s as f64 * 1e3, variant: Some(String::new()), lap: 1, sample }
-    };
-    let lines = (0..5).flat_map(|s| (0..3).map(move |number| (s, number)));
-    let lines = lines.map(|(s, number)| line(s, number)).collect();
-    let run = RunDir { manifest, lines, rows: Vec::new(), damage: Vec::new() };
-    assert_eq!(foreground(&run, &record::VariantInfo::default(), 1).nodes, 2);
-}
-
-/// The second node gets 98.5 % of what the first sends, and the third the rest.
-#[test]
-fn who_moves_more_than_a_hundredth_takes_part() {
-    let moved = [("manager", 0, 0), ("source", 0, 10_000), ("most", 9850, 0), ("least", 150, 0)];
-    let mut manifest = record::Manifest::unknown("twin", record::FORMAT);
-    let node = |(name, ..): (&str, u64, u64)| record::NodeInfo {
-        cluster: "leader".to_owned(),
-        name: name.to_owned(),
-    };
-    manifest.nodes = moved.map(node).into();
-    let line = |s: u64, (name, rx, tx): (&str, u64, u64)| {
-        let sample = NodeSample {
-            node: name.to_owned(),
-            transport_rx_bytes: s * rx,
-            transport_tx_bytes: s * tx,
-            ..NodeSample::default()
-        };
-        Line::Node { t_ms: s as f64 * 1e3, variant: Some(String::new()), lap: 1, sample }
-    };
-    let lines = (0..2).flat_map(|s| moved.map(|one| line(s, one))).collect();
-    let run = RunDir { manifest, lines, rows: Vec::new(), damage: Vec::new() };
-    assert_eq!(foreground(&run, &record::VariantInfo::default(), 1).nodes, 3);
-}
-
-#[test]
-fn a_peak_is_no_mean_and_a_restart_loses_nothing() {
-    let sample = |rx: u64| NodeSample { transport_rx_bytes: rx, ..NodeSample::default() };
-    let all = [sample(1000), sample(1000), sample(2000), sample(300), sample(300)];
-    let times = [0.0, 60.0, 61.0, 62.0, 100.0];
-    let timed: Vec<(f64, &NodeSample)> = times.into_iter().zip(&all).collect();
-    let used = used(&timed);
-    assert_eq!(used.last().unwrap().rx_bytes, 1300);
-    // All of it is less than 64 chunks of a kilobyte: it came within two seconds.
-    assert_eq!(peak(&used, 64 << 10).0, 650.0);
-    assert_eq!(peak(&used, 0).0, 1000.0);
 }

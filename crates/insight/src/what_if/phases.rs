@@ -1,0 +1,137 @@
+//! What went on until green, one thing after another.
+
+use std::collections::BTreeMap;
+
+use record::{Limit, RecoverySample};
+use serde::Serialize;
+
+/// The stages of a sample that are no stage of a recovery.
+pub(super) const UNASSIGNED: &str = "UNASSIGNED";
+pub(super) const DELAYED: &str = "DELAYED";
+pub(super) const WAITING: &str = "WAITING";
+pub(super) const DONE: &str = "DONE";
+
+/// A time in which one thing held it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Phase {
+    /// When it begins, in seconds since the variant did.
+    pub from_s: f64,
+    /// When it ends.
+    pub to_s: f64,
+    /// What went on.
+    pub what: PhaseKind,
+    /// Copies that are not started at its beginning.
+    pub copies: u32,
+    /// Of the time that copies were being made in it, the share of each limit, largest first.
+    pub limits: Vec<(Limit, f64)>,
+}
+
+/// What goes on in a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseKind {
+    /// The cluster has not noticed yet, or is all green between two nodes that restart.
+    NotNoticed,
+    /// A node that restarts is away. No copy is being made, and none waits for its delay.
+    Away,
+    /// Copies wait for their node to come back, and none is being made.
+    Delayed,
+    /// Copies have no place, and none is being made.
+    Allocating,
+    /// Copies are being made.
+    Copying,
+}
+
+impl PhaseKind {
+    /// Its name in tables.
+    pub fn label(self) -> &'static str {
+        match self {
+            PhaseKind::NotNoticed => "no copy is known to be missing",
+            PhaseKind::Away => "the node is away",
+            PhaseKind::Delayed => "delayed allocation: copies wait for their node",
+            PhaseKind::Allocating => "waits for the allocator",
+            PhaseKind::Copying => "copies are made",
+        }
+    }
+}
+
+pub(super) fn count(sample: &RecoverySample, stage: &str) -> u32 {
+    sample.stages.get(stage).copied().unwrap_or(0)
+}
+
+/// Recoveries that go on.
+pub(super) fn active(sample: &RecoverySample) -> u32 {
+    let none = [UNASSIGNED, DELAYED, WAITING, DONE];
+    let stages = sample.stages.iter().filter(|(stage, _)| !none.contains(&stage.as_str()));
+    stages.map(|(_, count)| count).sum()
+}
+
+pub(super) fn outstanding(sample: &RecoverySample) -> u32 {
+    count(sample, UNASSIGNED) + count(sample, WAITING) + active(sample)
+}
+
+fn kind(sample: &RecoverySample, is_away: bool) -> PhaseKind {
+    let homeless = count(sample, UNASSIGNED) + count(sample, WAITING);
+    match (active(sample), homeless, count(sample, DELAYED)) {
+        (0, 0, _) if !is_away => PhaseKind::NotNoticed,
+        (0, 0, _) | (0, _, 0) if is_away => PhaseKind::Away,
+        (0, _, 0) => PhaseKind::Allocating,
+        (0, _, _) => PhaseKind::Delayed,
+        _ => PhaseKind::Copying,
+    }
+}
+
+/// What went on, from one change to the next, where nodes were `away` from time to time. What went on between two
+/// samples is what the earlier one shows.
+pub(super) fn phases(
+    samples: &[(f64, &RecoverySample)],
+    away: &[(f64, f64)],
+    green_s: f64,
+) -> Vec<Phase> {
+    let mut phases: Vec<Phase> = Vec::new();
+    let mut charged = BTreeMap::new();
+    let start = std::iter::once((0.0, None));
+    let all: Vec<(f64, Option<&RecoverySample>)> =
+        start.chain(samples.iter().map(|(t, sample)| (*t, Some(*sample)))).collect();
+    for (at, (from_s, sample)) in all.iter().enumerate() {
+        let to_s = all.get(at + 1).map_or(green_s, |(t, _)| t.min(green_s));
+        // A node goes away just after a sample or before the first one: the middle says whether it was away.
+        let middle_s = f64::midpoint(*from_s, to_s);
+        let is_away = away.iter().any(|(from_s, to_s)| (*from_s..*to_s).contains(&middle_s));
+        let before_all = RecoverySample::default();
+        let what = kind(sample.unwrap_or(&before_all), is_away);
+        let now = all.get(at + 1).and_then(|(_, next)| *next).map(|next| &next.charged_s);
+        let more: BTreeMap<Limit, f64> = now
+            .into_iter()
+            .flatten()
+            .map(|(limit, s)| (*limit, s - charged.get(limit).copied().unwrap_or(0.0)))
+            .filter(|(_, s)| *s > 0.0)
+            .collect();
+        if let Some(now) = now {
+            charged = now.clone();
+        }
+        if to_s <= *from_s {
+            continue;
+        }
+        let is_same = phases.last().is_some_and(|last| last.what == what);
+        if !is_same {
+            let copies = sample.map_or(0, outstanding);
+            let limits = Vec::new();
+            phases.push(Phase { from_s: *from_s, to_s, what, copies, limits });
+        }
+        let last = phases.last_mut().expect("one was pushed");
+        last.to_s = to_s;
+        for (limit, seconds) in more {
+            match last.limits.iter_mut().find(|(known, _)| *known == limit) {
+                Some((_, sum)) => *sum += seconds,
+                None => last.limits.push((limit, seconds)),
+            }
+        }
+    }
+    for phase in &mut phases {
+        let sum: f64 = phase.limits.iter().map(|(_, seconds)| seconds).sum();
+        phase.limits.iter_mut().for_each(|(_, seconds)| *seconds /= sum);
+        phase.limits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    }
+    phases
+}
