@@ -7,7 +7,9 @@
 //! | `session_opening` | the session, and the chunks that are asked for with it |
 //! | `source` | the copy that is read |
 //! | `left_copy` | the copy that is here already, where the primary lacks what that one knows of |
-//! | `target` | the copy that recovers: stages, retries |
+//! | `target` | the copy that recovers: what all kinds of recovery share |
+//! | `store_recovery`, `peer_recovery`, `remote_recovery` | from nothing or its own disk, from its primary, from a leader |
+//! | `retries` | when a recovery that failed is tried again |
 //! | `operations` | the operations that it takes after the files |
 //! | `taking_over` | the copy that takes the place of a primary that is moved |
 //! | `transfer` | files: chunks chosen by a scheduler, throttled, verified, accounted |
@@ -17,11 +19,15 @@
 
 mod left_copy;
 mod operations;
+mod peer_recovery;
+mod remote_recovery;
+mod retries;
 mod service;
 mod session_opening;
 mod sessions;
 mod source;
 mod source_session;
+mod store_recovery;
 mod taking_over;
 mod target;
 mod transfer;

@@ -1,0 +1,175 @@
+//! A copy that gets its documents from the primary: by files and operations, or by operations alone.
+
+use std::time::Duration;
+
+use store::Shard;
+
+use super::left_copy::LeftCopy;
+use super::retries::Retries;
+use super::session_opening::{PrefetchedChunks, Wanted};
+use super::source_session::{SourceSession, TransferError};
+use super::target::Recovery;
+use super::transfer::WAITS_FOR_ANSWER;
+use crate::planted;
+use crate::replication::set_leases;
+use crate::shard::Stage;
+use crate::transport::{
+    CallError, Class, Failure, Request, Response, SessionKind, SessionOpened, unexpected,
+};
+
+/// How long a copy waits for operations that are on their way to it, and how often it looks.
+const OPS_PATIENCE: Duration = Duration::from_secs(10);
+const OPS_LOOK: Duration = Duration::from_millis(5);
+
+impl Recovery {
+    pub(super) async fn recover_from_peer(&self, from_node: &str) -> Result<(), Failure> {
+        self.progress.ends.borrow_mut().source = Some(from_node.to_owned());
+        let left = LeftCopy::find(&self.service.core, &self.shard).await;
+        let mut store = self.own_store().await;
+        let (mut retries, mut is_listed) = (Retries::new(self), false);
+        loop {
+            let tried = self.try_peer(from_node, left.as_ref(), &mut store, &mut is_listed).await;
+            match tried {
+                Ok(()) => return Ok(()),
+                Err(error) => retries.after(self, error).await?,
+            }
+        }
+    }
+
+    /// The store that an earlier life left here, if operations alone can bring it up to date. All its operations must
+    /// be in the primary's history: the copy was in sync with the primary of the same term; or it belongs to a
+    /// follower, whose copies have the leader's operations and no others; or it has none above the global checkpoint
+    /// that its commit knows, up to which every copy in sync has the same, whoever is the primary since.
+    async fn own_store(&self) -> Option<Shard> {
+        let metadata = self.metadata().await?;
+        let is_planted = self.service.core.env.is_planted(planted::OWN_COPY_TRUSTED);
+        let is_of_term = metadata.primary_term == self.shard.term() || self.follows() || is_planted;
+        let (mapping, options) = self.options().ok()?;
+        let store = self.open_here(&mapping, &options).await.ok()?;
+        let is_in_history = is_of_term || store.max_seq_no() <= store.global_checkpoint();
+        (is_in_history && metadata.is_of(store.history_uuid())).then_some(store)
+    }
+
+    async fn try_peer(
+        &self,
+        from_node: &str,
+        left: Option<&LeftCopy>,
+        own: &mut Option<Shard>,
+        is_listed: &mut bool,
+    ) -> Result<(), TransferError> {
+        let address = self.service.core.address_of(from_node).ok_or_else(|| CallError::Broken {
+            address: from_node.to_owned(),
+            reason: "the node has left the cluster".to_owned(),
+        })?;
+        self.progress.ends.borrow_mut().source_address = Some(address.clone());
+        let has = own.as_ref().map(|store| {
+            (store.history_uuid().to_owned(), store.local_checkpoint().map_or(0, |seq| seq + 1))
+        });
+        let allocation_id = self.shard.allocation_id.clone();
+        let index_uuid = self.shard.index_uuid.clone();
+        let retries = self.progress.retries.get();
+        let kind = SessionKind::Peer { index_uuid, allocation_id, has, retries };
+        let wanted = Wanted { index: self.shard.index.clone(), shard: self.shard.number, kind };
+        let source = self.source(address, None);
+        let _pings = self.ping(&source);
+        let (source, opened, prefetched) = self.open(vec![source], wanted).await?;
+        let result = match left.and_then(|left| left.refuses(&opened)) {
+            Some(failure) => Err(CallError::Failed(failure).into()),
+            None => {
+                // A source that has heard of the copy at one try knows it at the next.
+                if opened.commit.is_some() && !*is_listed {
+                    self.wait_to_be_listed(from_node).await;
+                    *is_listed = true;
+                }
+                self.copy_and_follow(&source, &opened, prefetched, own).await
+            }
+        };
+        self.end_session(&source);
+        result
+    }
+
+    /// A manager of the field applies a state once all others have (`Coordinator.handleApplyCommit`). A copy that has
+    /// no files to open first asks it before that: OpenSearch 2 lets a replica wait
+    /// (`RecoverySourceHandler.waitForAssignmentPropagate`), and a primary that moves asks again
+    /// (`PeerRecoverySourceService.recover`).
+    async fn wait_to_be_listed(&self, from_node: &str) {
+        let settings = self.service.core.settings();
+        if !settings.hearing_last().iter().any(|name| name == from_node) {
+            return;
+        }
+        let asks_again = settings.recovery_retry_delay_state_sync();
+        let most = if self.shard.takes_over() { asks_again } else { Duration::MAX };
+        self.spend(|costs| costs.unlisted_copy.min(most)).await;
+    }
+
+    async fn copy_and_follow(
+        &self,
+        source: &SourceSession,
+        opened: &SessionOpened,
+        prefetched: PrefetchedChunks,
+        own: &mut Option<Shard>,
+    ) -> Result<(), TransferError> {
+        let store = match &opened.commit {
+            Some(commit) => {
+                self.shard.drop_store();
+                if let Some(store) = own.take() {
+                    store.close().await?;
+                }
+                self.spend(|costs| costs.new_copy).await;
+                self.copy_files(source, commit, prefetched).await?
+            }
+            // A source offers operations alone only to a target that has a store.
+            None => own.clone().ok_or_else(|| CallError::Failed(unexpected()))?,
+        };
+        *own = Some(store.clone());
+        set_leases(&self.shard, &store, opened.leases.clone());
+        if self.shard.takes_over() {
+            self.keep_history(source, &store, &opened.leases).await?;
+        }
+        self.shard.set_store(store.clone());
+        self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
+        let request = Request::StartTracking(source.session);
+        let max = match source.ask(&self.service, Class::Control, request).await? {
+            Response::SeqNo(max) => max,
+            _ => return Err(CallError::Failed(unexpected()).into()),
+        };
+        self.copy_ops(source, &store, max).await?;
+        self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
+        self.join(source, &store).await?;
+        self.shard.write_metadata(&self.service.core.disk).await.map_err(CallError::Failed)?;
+        match self.shard.takes_over() {
+            true => self.take_over(source, &store).await.map_err(|f| CallError::Failed(f).into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Joins the in-sync set once this copy has what the others have. Operations that were being written when it began
+    /// to be tracked may reach the others first.
+    async fn join(&self, source: &SourceSession, store: &Shard) -> Result<(), TransferError> {
+        let give_up = self.now() + OPS_PATIENCE;
+        loop {
+            // From now on the global checkpoint counts what this copy has, so that must be durable.
+            store.sync().await?;
+            let local_checkpoint = store.persisted_checkpoint();
+            let request = Request::Finalize { session: source.session, local_checkpoint };
+            let everywhere = match source.ask(&self.service, Class::Control, request).await? {
+                Response::SeqNo(everywhere) => everywhere,
+                _ => return Err(CallError::Failed(unexpected()).into()),
+            };
+            if local_checkpoint >= everywhere {
+                everywhere.into_iter().for_each(|up_to| store.advance_global_checkpoint(up_to));
+                return Ok(());
+            }
+            while store.local_checkpoint() < everywhere {
+                if self.now() >= give_up {
+                    let reason = format!(
+                        "the copy has operations up to {local_checkpoint:?}, all others up to {everywhere:?}"
+                    );
+                    let failure = Failure::new(409, "recovery_failed_exception", reason);
+                    return Err(CallError::Failed(failure).into());
+                }
+                self.service.core.env.sleep(OPS_LOOK).await;
+            }
+        }
+    }
+}
