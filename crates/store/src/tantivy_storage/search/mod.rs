@@ -17,7 +17,8 @@
 //! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
 //! | `counted.rs`, `pages.rs` | plain histograms, and the page that a `composite` shows |
 //! | `matching.rs` | the documents that match, before they are collected |
-//! | `aggregated.rs`, `rows.rs` | their answers, merged and written |
+//! | `found.rs`, `aggregated.rs` | what shards find for them, and that merged |
+//! | `aggregation_writer.rs`, `rows.rs` | how it is written |
 //! | `metrics.rs`, `pipelines.rs` | numbers, and what is computed of the buckets that are written |
 //! | `by_bucket.rs`, `top_hits.rs` | the best documents of each bucket: found, merged and written |
 //! | `shown.rs` | what hits show of their columns |
@@ -26,6 +27,7 @@
 
 mod aggregate;
 mod aggregated;
+mod aggregation_writer;
 mod between;
 mod bounds;
 mod by_bucket;
@@ -35,6 +37,7 @@ mod column;
 mod computed;
 mod counted;
 mod failed;
+mod found;
 mod functions;
 mod fuzzy;
 mod highlight;
