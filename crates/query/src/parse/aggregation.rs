@@ -2,32 +2,27 @@
 
 use record::names::did_you_mean;
 
-use super::limits::{
-    AGGREGATIONS, FILTERS, MAX_AGGREGATION_DEPTH, MAX_PARTS, MAX_TERMS, MAX_TERMS_SIZE, PERCENTS,
-    RANGES, few,
-};
+use super::grid::grid;
+use super::histogram::{auto_histogram, histogram};
+use super::limits::{AGGREGATIONS, FILTERS, MAX_AGGREGATION_DEPTH, MAX_PARTS, PERCENTS, few};
 use super::pipeline::over_path;
-use super::places::{point, sides, unit_m};
-use super::query::{date_format, query, time_zone};
+use super::query::query;
+use super::ranges::{date_ranges, distances, ranges};
+use super::terms::{size, terms};
 use super::{hits, pipeline};
 use crate::aggregation::{
-    Aggregation, AggregationKind, BucketOrder, Chosen, DateRanges, Distances, Filters,
-    FiltersShape, OrderBy, RangeBucket, Statistic, Tuples,
+    Aggregation, AggregationKind, BucketOrder, Filters, FiltersShape, OrderBy, RangeBucket,
+    Statistic, Tuples,
 };
-use crate::date::{self, CalendarUnit, DateContext};
 use crate::error::{Result, ensure, illegal, parsing};
-use crate::grid::{Grid, MAX_LETTERS, MAX_ZOOM, letters_within, tile_of_key};
-use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
+use crate::grid::tile_of_key;
 use crate::json::{Member, Node, Options, Value};
 use crate::pipeline::PipelineKind::{
     AvgBucket, CumulativeSum, MaxBucket, MinBucket, StatsBucket, SumBucket,
 };
 use crate::query::{BoolQuery, Query, QueryKind};
+use crate::refused;
 use crate::value::Literal;
-use crate::{geo, refused};
-
-/// Milliseconds beyond which nothing lies that a date could be.
-const MAX_MS: i64 = 1 << 50;
 
 /// Reads the options of an aggregation.
 type Read = fn(&Options<'_>) -> Result<AggregationKind>;
@@ -263,48 +258,6 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
     })
 }
 
-/// How many buckets are shown.
-fn size(options: &Options<'_>, name: &str) -> Result<Option<usize>> {
-    options.read(name, |node, name| {
-        let count = node.count(name)?;
-        ensure(count > 0, node.at, format_args!("[{name}] must be greater than 0"))?;
-        Ok(count.min(MAX_TERMS_SIZE) as usize)
-    })
-}
-
-/// How many buckets are shown, and how many a shard sends: as `BucketUtils.suggestShardSideQueueSize`.
-fn sizes(options: &Options<'_>, default: usize) -> Result<(usize, usize)> {
-    let shown = size(options, "size")?.unwrap_or(default);
-    let shard_size = size(options, "shard_size")?.unwrap_or(shown + shown / 2 + 10);
-    Ok((shown, shard_size.max(shown)))
-}
-
-fn terms(options: &Options<'_>) -> Result<AggregationKind> {
-    let (size, shard_size) = sizes(options, 10)?;
-    let (include, exclude) = (options.read("include", chosen)?, options.read("exclude", chosen)?);
-    if include.is_some() || exclude.is_some() {
-        let is_of_index =
-            options.get("field").is_some_and(|of| of.value == Value::Text("_index".into()));
-        let reason = "[include] and [exclude] with [missing], or of [_index], are not supported by this engine; leave \
-                      buckets of the answer out";
-        ensure(options.get("missing").is_none() && !is_of_index, options.node.at, reason)?;
-    }
-    Ok(AggregationKind::Terms { size, shard_size, include, exclude })
-}
-
-/// A regular expression, or values.
-fn chosen(node: &Node, name: &str) -> Result<Chosen> {
-    match &node.value {
-        Value::Text(text) => Ok(Chosen::Regexp(text.to_string())),
-        Value::List(items) => {
-            few(node.at, items.len(), (MAX_TERMS, "values of [include] or [exclude]"))?;
-            let values = items.iter().map(|item| item.literal(name));
-            Ok(Chosen::Values(values.collect::<Result<_>>()?))
-        }
-        _ => Err(node.wrong(name, "a regular expression, or an array of values")),
-    }
-}
-
 fn filters(options: &Options<'_>) -> Result<AggregationKind> {
     let node = options.need("filters")?;
     let (shape, given): (FiltersShape, Vec<(&str, &Node)>) = match &node.value {
@@ -426,16 +379,6 @@ fn after(of: &Aggregation, node: &Node) -> Result<Literal> {
     Ok(Literal::Integer(cell))
 }
 
-fn date_ranges(options: &Options<'_>) -> Result<AggregationKind> {
-    Ok(AggregationKind::DateRange(DateRanges {
-        ranges: each_range(options.need("ranges")?, Node::literal, |key, from, to| {
-            (key, from, to)
-        })?,
-        format: options.read("format", date_format)?,
-        zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
-    }))
-}
-
 fn orders(node: &Node, _: &str) -> Result<Vec<BucketOrder>> {
     const KEYS: (usize, &str) = (MAX_PARTS, "keys of one [order]");
     few(node.at, node.items().len(), KEYS)?;
@@ -465,175 +408,4 @@ fn percents(node: &Node, name: &str) -> Result<Vec<f64>> {
     let are_percents = !percents.is_empty() && percents.iter().all(|p| (0.0..=100.0).contains(p));
     ensure(are_percents, node.at, "[percents] must be numbers from 0 to 100, at least one")?;
     Ok(percents)
-}
-
-fn ranges(node: &Node) -> Result<Vec<RangeBucket>> {
-    each_range(node, Node::float, |key, from, to| RangeBucket { key, from, to })
-}
-
-/// What `of` makes of the name and the ends of each of some ranges, one at least.
-fn each_range<'a, E, T>(
-    node: &'a Node<'a>,
-    end: impl Fn(&'a Node<'a>, &str) -> Result<E>,
-    of: impl Fn(Option<String>, Option<E>, Option<E>) -> T,
-) -> Result<Vec<T>> {
-    let range = |item: &'a Node<'a>| {
-        let options = item.options("ranges", "key from to", 0)?;
-        let key = options.read("key", Node::text)?;
-        Ok(of(key, options.read("from", &end)?, options.read("to", &end)?))
-    };
-    let ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
-    few(node.at, ranges.len(), RANGES)?;
-    ensure(!ranges.is_empty(), node.at, "[ranges] has at least one")?;
-    Ok(ranges)
-}
-
-/// Unlike those of numbers, the field shows these ranges as they are asked for.
-fn distances(options: &Options<'_>) -> Result<AggregationKind> {
-    options.one_of("distance_type", &["arc"])?;
-    let mut ranges = ranges(options.need("ranges")?)?;
-    ranges.iter_mut().for_each(|range| _ = range.from.get_or_insert(0.0));
-    let (unit_m, origin) = (unit_m(options)?, point(options.need("origin")?, "origin")?);
-    Ok(AggregationKind::Distance(Distances { origin, unit_m, ranges }))
-}
-
-fn grid(options: &Options<'_>, of_tiles: bool) -> Result<AggregationKind> {
-    let given = options.read("precision", |node, name| precision(node, name, of_tiles))?;
-    let bounds = options.read("bounds", sides)?;
-    let (size, shard_size) = sizes(options, 10_000)?;
-    let precision = given.unwrap_or(if of_tiles { 7 } else { 5 });
-    Ok(AggregationKind::Grid(Grid { of_tiles, precision, bounds, size, shard_size }))
-}
-
-/// A zoom, or letters of a geohash: these also by how large a cell may be.
-fn precision(node: &Node, name: &str, of_tiles: bool) -> Result<u32> {
-    if let Value::Text(text) = &node.value
-        && !of_tiles
-        && text.trim().parse::<i64>().is_err()
-    {
-        let meters = geo::meters(text, "m");
-        let wanted = || node.wrong(name, "letters of a geohash, or the size of a cell, like 1km");
-        let letters = letters_within(meters.ok_or_else(wanted)?);
-        ensure(letters <= MAX_LETTERS, node.at, format_args!("precision too high [{text}]"))?;
-        return Ok(letters);
-    }
-    let (what, least, most) = match of_tiles {
-        true => ("geotile_grid", 0, MAX_ZOOM),
-        false => ("geohash aggregation", 1, MAX_LETTERS),
-    };
-    let given = node.integer(name)?;
-    let reason =
-        format_args!("Invalid {what} precision of {given}. Must be between {least} and {most}.");
-    let fits = u32::try_from(given).ok().filter(|given| (least..=most).contains(given));
-    fits.ok_or_else(|| parsing(node.at, reason.to_string()))
-}
-
-fn histogram(options: &Options<'_>, of_dates: bool) -> Result<AggregationKind> {
-    let format = options.read("format", date_format)?;
-    let zone = options.read("time_zone", time_zone)?.unwrap_or_default();
-    let (interval, mut offset) = match of_dates {
-        true => (date_interval(options)?, options.read("offset", date_offset)?),
-        false => {
-            let node = options.need("interval")?;
-            let width = node.float("interval")?;
-            let reason = "[interval] must be >0 for histogram aggregation";
-            ensure(width >= f64::MIN_POSITIVE, node.at, reason)?;
-            (Interval::Fixed(width), options.read("offset", Node::float)?)
-        }
-    };
-    // Buckets are those of an offset below their width. Bounds of dates are moved by all of it: `Histogram::bounds`.
-    if let Interval::Fixed(width) = interval
-        && !of_dates
-    {
-        offset = offset.map(|offset| offset.rem_euclid(width));
-    }
-    let mut extended_bounds = None;
-    if let Some(node) = options.get("extended_bounds") {
-        let given = node.options("extended_bounds", "min max", 0)?;
-        let known = format.clone().unwrap_or_default();
-        let context = DateContext { format: &known, now_ms: 0, zone: &zone };
-        let end = |name: &str| match of_dates {
-            true => moment(given.need(name)?, &context),
-            false => given.need(name)?.float(name),
-        };
-        let (min, max) = (end("min")?, end("max")?);
-        let beyond = format_args!("cannot be greater than [extended_bounds.max][{max}]");
-        ensure(min <= max, node.at, format_args!("[extended_bounds.min][{min}] {beyond}"))?;
-        extended_bounds = Some((min, max));
-    }
-    let offset = offset.unwrap_or(0.0);
-    let histogram = Histogram { interval, offset, zone, of_dates, format, extended_bounds };
-    Ok(AggregationKind::Histogram(histogram))
-}
-
-fn auto_histogram(options: &Options<'_>) -> Result<AggregationKind> {
-    let least = |node: &Node, name: &str| {
-        let unit = node.text(name)?;
-        AutoHistogram::level_of_unit(&unit)
-            .ok_or_else(|| node.wrong(name, "year, month, day, hour, minute or second"))
-    };
-    let buckets = |node: &Node, name: &str| {
-        let count = node.count(name)?;
-        let reason = format_args!("[{name}] must be greater than 0 in [auto_date_histogram]");
-        ensure(count > 0, node.at, reason)?;
-        let reason = format_args!("[{name}] must be less than {MAX_BUCKETS}");
-        ensure(count <= MAX_BUCKETS as u64, node.at, reason)?;
-        Ok(count as usize)
-    };
-    Ok(AggregationKind::AutoHistogram(AutoHistogram {
-        buckets: options.read("buckets", buckets)?.unwrap_or(10),
-        least: options.read("minimum_interval", least)?.unwrap_or(0),
-        zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
-        format: options.read("format", date_format)?,
-    }))
-}
-
-fn date_interval(options: &Options<'_>) -> Result<Interval> {
-    let names = ["calendar_interval", "fixed_interval", "interval"];
-    let mut given = names.into_iter().filter_map(|name| Some((name, options.get(name)?)));
-    let (name, node) =
-        given.next().ok_or_else(|| options.missing("calendar_interval] or [fixed_interval"))?;
-    let second = given.next().map(|(_, second)| second.at);
-    let reason = "[date_histogram] has more than one interval";
-    ensure(second.is_none(), second.unwrap_or_default(), reason)?;
-    let text = node.text(name)?;
-    let calendar = || CalendarUnit::of_interval(&text).map(Interval::Calendar);
-    let fixed = || date::fixed_interval_ms(&text).map(|ms| Interval::Fixed(ms as f64));
-    let (found, accepted) = match name {
-        "calendar_interval" => (
-            calendar(),
-            "one unit of the calendar: minute, hour, day, week, month, quarter or year",
-        ),
-        "fixed_interval" => (fixed(), "like 90m or 30d; months and years are calendar_interval"),
-        _ => (calendar().or_else(fixed), "like 90m or month"),
-    };
-    found.ok_or_else(|| parsing(node.at, format!("[{name}] cannot be [{text}]: write {accepted}")))
-}
-
-/// `+6h`, `-1d`, or milliseconds.
-fn date_offset(node: &Node, name: &str) -> Result<f64> {
-    if let Value::Number(_) = node.value {
-        return node.integer(name).map(|ms| ms.clamp(-MAX_MS, MAX_MS) as f64);
-    }
-    let text = node.text(name)?;
-    let (sign, rest) = match text.strip_prefix('-') {
-        Some(rest) => (-1.0, rest),
-        None => (1.0, text.strip_prefix('+').unwrap_or(&text)),
-    };
-    let ms = if rest == "0" { Some(0) } else { date::fixed_interval_ms(rest) };
-    let ms = ms.filter(|ms| *ms < MAX_MS);
-    ms.map(|ms| sign * ms as f64).ok_or_else(|| node.wrong(name, "a time like +6h or -1d"))
-}
-
-/// An end of the `extended_bounds` of dates.
-fn moment(node: &Node, context: &DateContext<'_>) -> Result<f64> {
-    if let Value::Number(_) = node.value {
-        return node.integer("extended_bounds").map(|ms| ms.clamp(-MAX_MS, MAX_MS) as f64);
-    }
-    // Bounds are read here and once, where no clock is; `now` would differ by shard.
-    let text = node.text("extended_bounds")?;
-    let reason = "[extended_bounds] by now is not supported by this engine; send dates";
-    ensure(!text.starts_with("now"), node.at, reason)?;
-    let ms = context.resolve(&text, false).map_err(|reason| parsing(node.at, reason))?;
-    Ok(ms as f64)
 }

@@ -3,15 +3,19 @@
 mod aggregation;
 mod clauses;
 mod function_score;
+mod grid;
 mod highlight;
+mod histogram;
 mod hits;
 mod limits;
 mod pipeline;
 mod places;
 mod query;
 mod query_string;
+mod ranges;
 mod simple_query_string;
 mod sort;
+mod terms;
 
 pub use aggregation::aggregations;
 pub use highlight::highlight_options;
