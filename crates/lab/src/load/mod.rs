@@ -7,6 +7,7 @@
 //! | `check` | when an answer is a good one. Pure |
 //! | `hosts` | which host is next, and which is left out for a while. Pure |
 //! | `samples` | some of the requests one by one. Pure |
+//! | `failure` | why an answer, or none, is no good one. Pure |
 //! | `recorder` | latency from the intended start, service time, throughput in windows, errors by kind. Pure |
 //! | `client`, `scroll` | [`Client`]: what requests are sent through; the further pages of a search |
 //! | `deadlines` | giving up on answers, for all clients at once |
@@ -23,6 +24,7 @@ mod check;
 mod client;
 mod deadlines;
 mod driver;
+mod failure;
 mod hosts;
 mod messages;
 mod operation;
@@ -38,10 +40,11 @@ use std::time::Duration;
 pub use check::Check;
 pub use client::{Client, Reply};
 pub use driver::{Live, drive};
+pub use failure::Failure;
 pub use hosts::HostTurn;
 pub use messages::{MessageClient, in_virtual_time};
 pub use operation::{BulkPart, Content, Draw, Operation, Request, Requests};
-pub use recorder::{Failure, Recorder, Sample};
+pub use recorder::{Recorder, Sample};
 pub use schedule::{Next, Starts};
 pub use sockets::SocketClient;
 pub use threads::{Running, start};
