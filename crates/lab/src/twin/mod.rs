@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `given` | what is said on the command line about machines, and what is assumed otherwise |
 //! | `import` | a plan from an inventory: its nodes and machines |
+//! | `node_order` | the order in which its allocator goes through nodes |
 //! | `indices` | its indices |
 //! | `writes` | documents that are written to them |
 //! | `cluster_settings` | its settings |
@@ -21,6 +22,7 @@ mod filters;
 mod given;
 mod import;
 mod indices;
+mod node_order;
 mod text;
 mod voters;
 mod within;
