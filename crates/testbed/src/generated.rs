@@ -1,11 +1,16 @@
-//! Tables in documents that are written by the code which they describe, or by the bench that measured them.
+//! Documents, and tables in them, that are written by the code which they describe, or by the bench that measured them.
 //!
 //! A table stands between `<!-- NAME -->` and `<!-- /NAME -->`.
 
 use std::path::PathBuf;
 
-/// The variable that has tests write their tables.
-pub const WRITE: &str = "NARROWS_WRITE_DOCS";
+/// The variable that, set to 1, has tests write what they would compare.
+pub const WRITE: &str = "NARROWS_WRITE";
+
+/// Whether tests are to write what they would compare.
+pub fn writes() -> bool {
+    std::env::var(WRITE).is_ok_and(|value| value == "1")
+}
 
 /// A file of this workspace.
 pub(crate) fn path_of(file: &str) -> PathBuf {
@@ -52,7 +57,7 @@ pub fn write(document: &str, name: &str, table: &str) {
 /// # Panics
 /// Where they differ.
 pub fn check(document: &str, name: &str, table: &str) {
-    if std::env::var(WRITE).is_ok_and(|value| value == "1") {
+    if writes() {
         return write(document, name, table);
     }
     let there = read(document, name);
@@ -61,6 +66,19 @@ pub fn check(document: &str, name: &str, table: &str) {
         Some(table),
         "{document} is out of date: run this test with {WRITE}=1"
     );
+}
+
+/// Compares `page` with the whole of a document of this workspace; with [`WRITE`] set to 1, writes it.
+///
+/// # Panics
+/// Where they differ, or it cannot be written.
+pub fn check_page(document: &str, page: &str) {
+    let path = path_of(document);
+    if writes() {
+        std::fs::write(&path, page).unwrap_or_else(|error| panic!("{document}: {error}"));
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(there == page, "{document} is out of date: run this test with {WRITE}=1");
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::Command;
 
 use crate::common::cluster::Cluster;
@@ -264,15 +263,7 @@ fn every_mistake_is_answered_with_the_line_to_type() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert!(COMMANDS.len() + ADDRESSES.len() + PLANS.len() >= 30);
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors.md");
-    if std::env::var_os("NARROWS_WRITE").is_some() {
-        std::fs::write(&file, &document).unwrap();
-    }
-    let there = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        there == document,
-        "docs/errors.md is not what is answered; write it with NARROWS_WRITE=1 cargo test --release -p narrows --test it errors"
-    );
+    testbed::generated::check_page("docs/errors.md", &document);
 }
 
 /// The end of an answer that tells what is wrong, without figures that were measured and without the time of a run. An

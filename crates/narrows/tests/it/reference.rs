@@ -154,13 +154,5 @@ fn the_reference_is_what_the_program_says() {
     ] {
         assert!(made.contains(part), "{part}");
     }
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
-    if std::env::var_os("NARROWS_WRITE").is_some() {
-        std::fs::write(&file, &made).unwrap();
-    }
-    let there = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        there == made,
-        "docs/reference.md is not what the program says; write it with NARROWS_WRITE=1 cargo test --release -p narrows --test it reference"
-    );
+    testbed::generated::check_page("docs/reference.md", &made);
 }

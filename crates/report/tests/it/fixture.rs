@@ -101,8 +101,11 @@ fn the_fixture_of_this_format_is_stored() {
     if dir.exists() {
         return;
     }
-    let writes = std::env::var_os("NARROWS_WRITE").is_some();
-    assert!(writes, "{} is missing; NARROWS_WRITE=1 writes it", dir.display());
+    assert!(
+        testbed::generated::writes(),
+        "{} is missing; NARROWS_WRITE=1 writes it",
+        dir.display()
+    );
     let mut run = common::made_up(1000.0, true);
     beside::write_beside(&mut run);
     let mut writer = Writer::create(&dir, &run.manifest).unwrap();

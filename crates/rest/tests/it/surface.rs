@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
 
 use bytes::Bytes;
 use engine::{Node, NodeConfig};
@@ -121,15 +120,7 @@ fn page() -> String {
 
 #[test]
 fn the_page_of_the_surface_is_current() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rest.md");
-    if std::env::var_os("NARROWS_WRITE").is_some() {
-        std::fs::write(&file, page()).unwrap();
-    }
-    let found = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        found == page(),
-        "docs/rest.md is not what the tables say; write it with NARROWS_WRITE=1 cargo test --release -p rest surface"
-    );
+    testbed::generated::check_page("docs/rest.md", &page());
 }
 
 /// The router itself fails where a path with a method stands in both tables.

@@ -1,7 +1,5 @@
 //! The table has the keys of the types, with examples that are right; `docs/plans.md` is what it says.
 
-use std::path::Path;
-
 use serde::de::value::Error as Seen;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde::forward_to_deserialize_any;
@@ -186,14 +184,5 @@ fn sections() -> Vec<&'static Section> {
 
 #[test]
 fn the_document_is_what_the_table_says() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plans.md");
-    let made = markdown();
-    if std::env::var_os("NARROWS_WRITE").is_some() {
-        std::fs::write(&file, &made).unwrap();
-    }
-    let there = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        there == made,
-        "docs/plans.md is not what the table says; write it with NARROWS_WRITE=1 cargo test --release -p lab plan::keys"
-    );
+    testbed::generated::check_page("docs/plans.md", &markdown());
 }
