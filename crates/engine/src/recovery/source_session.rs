@@ -47,6 +47,7 @@ pub(crate) struct SourceSession {
 }
 
 impl SourceSession {
+    /// The limiter of this node that it is subject to.
     pub(crate) fn throttle(&self) -> Throttle {
         match self.remote {
             Some(_) => Throttle::Ccr,
@@ -61,9 +62,9 @@ impl SourceSession {
         request: Request,
     ) -> Result<Response, CallError> {
         let settings = service.core.settings();
-        let limit = match self.throttle() {
-            Throttle::Ccr => settings.ccr_internal_action_timeout(),
-            Throttle::Peer => settings.recovery_internal_action_timeout(),
+        let limit = match self.remote {
+            Some(_) => settings.ccr_internal_action_timeout(),
+            None => settings.recovery_internal_action_timeout(),
         };
         service.core.call(&self.address, class, request, limit).await
     }
@@ -80,11 +81,11 @@ impl SourceSession {
     /// How chunks are chosen, as the settings are now.
     pub(crate) fn scheduler(&self, service: &Rc<RecoveryService>) -> SchedulerConfig {
         let (settings, sharing) = (service.core.settings(), running(service));
-        let (chunk_bytes, max_concurrent) = match self.throttle() {
-            Throttle::Ccr => {
+        let (chunk_bytes, max_concurrent) = match self.remote {
+            Some(_) => {
                 (settings.ccr_chunk_size(), settings.ccr_max_concurrent_file_chunks() as usize)
             }
-            Throttle::Peer => (
+            None => (
                 settings.recovery_chunk_size(),
                 settings.recovery_max_concurrent_file_chunks() as usize,
             ),
