@@ -165,8 +165,8 @@ impl Trace<'_> {
         }
         // A follower is level only once it follows.
         let until = self.level().map_or(self.following.len(), |level| level + 1);
-        let told = self.following[..until].iter();
-        told.filter_map(|(t_ms, sample)| Some((*t_ms, sample.recovered_bytes?))).collect()
+        let samples = self.following[..until].iter();
+        samples.filter_map(|(t_ms, sample)| Some((*t_ms, sample.recovered_bytes?))).collect()
     }
 
     fn carried_bytes_per_s(&self, from_ms: f64, to_ms: f64) -> Option<f64> {

@@ -30,11 +30,11 @@ pub(crate) enum Ended {
 pub(crate) async fn until_told(
     work: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<Ended> {
-    let told = listen()?;
+    let stop = listen()?;
     tokio::select! {
         biased;
         result = lab::caught(work) => result?.map(|()| Ended::Complete),
-        () = told => Ok(Ended::Interrupted),
+        () = stop => Ok(Ended::Interrupted),
     }
 }
 
@@ -75,14 +75,14 @@ pub(crate) fn in_virtual_time<T: 'static, F: Future<Output = anyhow::Result<T>> 
 
 fn hear() -> io::Result<watch::Receiver<bool>> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
-    let told = {
+    let stop = {
         let _entered = runtime.enter();
         listen()?
     };
     let (tell, heard) = watch::channel(false);
     let body = move || {
         runtime.block_on(async {
-            told.await;
+            stop.await;
             tell.send_replace(true);
             let first = Instant::now();
             while let Ok(again) = listen() {

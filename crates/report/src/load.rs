@@ -165,13 +165,13 @@ pub(crate) fn remarks(laps: &[LoadFigures]) -> Vec<(Option<Paint>, String)> {
         parts.join(", ")
     };
     if !errors.is_empty() {
-        let told = errors.iter().map(|(kind, count)| {
+        let kinds = errors.iter().map(|(kind, count)| {
             let reason = laps.iter().find_map(|lap| lap.reasons.get(*kind));
             let reason = reason.map_or_else(String::new, |text| format!(" ({})", plain(text)));
             format!("{} {}{reason}", plain(kind), show_count(*count))
         });
-        let told: Vec<String> = told.collect();
-        said.push((Some(Paint::Warning), format!("Errors: {}.", told.join(", "))));
+        let kinds: Vec<String> = kinds.collect();
+        said.push((Some(Paint::Warning), format!("Errors: {}.", kinds.join(", "))));
     }
     if hosts.len() > 1 {
         said.push((None, format!("Requests by host: {}.", list(&hosts))));

@@ -81,8 +81,9 @@ impl SlowDisk {
         let (dir, device) = (dir.to_owned(), (0, 0));
         let mut disk = SlowDisk { dir, device, neighbours: RefCell::default(), shell };
         let path = disk.path();
-        let told = fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        disk.device = (major(told.dev()), minor(told.dev()));
+        let metadata =
+            fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        disk.device = (major(metadata.dev()), minor(metadata.dev()));
         Ok(disk)
     }
 

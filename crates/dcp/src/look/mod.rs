@@ -91,16 +91,16 @@ impl Looker {
             let looking = std::mem::take(&mut self.nodes).into_iter().map(|mut node| {
                 let (env, began) = (self.env.clone(), self.began);
                 let looked = async move {
-                    let told = node.look(&env, began).await;
-                    (node, told)
+                    let answer = node.look(&env, began).await;
+                    (node, answer)
                 };
                 self.env.spawn("looks at a node", looked)
             });
             let looking: Vec<Task<_>> = looking.collect();
             let (mut buckets, mut gaps, mut failure) = (Vec::new(), Vec::new(), None);
             for looked in looking {
-                let Ok((node, told)) = looked.await else { continue };
-                match told {
+                let Ok((node, answer)) = looked.await else { continue };
+                match answer {
                     Ok(bucket) => buckets.extend(bucket),
                     Err(error) => failure = Some(error),
                 }
@@ -132,8 +132,8 @@ impl DataNode {
         }
         let limit = self.options.timeout * LOOK_ANSWERS;
         let (address, silent_s) = (self.options.address.clone(), limit.as_secs().max(1));
-        let told = env.timeout(limit, self.ask(env, began)).await;
-        match told.unwrap_or(Err(Error::Silent { address, silent_s })) {
+        let answer = env.timeout(limit, self.ask(env, began)).await;
+        match answer.unwrap_or(Err(Error::Silent { address, silent_s })) {
             Ok(bucket) => {
                 self.failed = None;
                 Ok(Some(bucket))

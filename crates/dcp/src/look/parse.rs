@@ -28,7 +28,7 @@ pub struct Statistics {
 
 #[derive(Debug, Default)]
 struct Connection {
-    told: DcpConnection,
+    known: DcpConnection,
     /// The pause that lasts, in milliseconds.
     paused_now_ms: u64,
 }
@@ -55,8 +55,8 @@ impl Statistics {
             if self.connections.len() == CONNECTIONS_MAX {
                 return;
             }
-            let told = DcpConnection { name: name.to_owned(), ..DcpConnection::default() };
-            self.connections.insert(name.to_owned(), Connection { told, paused_now_ms: 0 });
+            let known = DcpConnection { name: name.to_owned(), ..DcpConnection::default() };
+            self.connections.insert(name.to_owned(), Connection { known, paused_now_ms: 0 });
         }
         if let Some(connection) = self.connections.get_mut(name) {
             connection.take(statistic, value);
@@ -72,7 +72,7 @@ impl Statistics {
 
 impl Connection {
     fn take(&mut self, statistic: &str, value: &str) {
-        let (number, told) = (value.parse::<u64>().ok(), &mut self.told);
+        let (number, known) = (value.parse::<u64>().ok(), &mut self.known);
         let flag = match value {
             "true" => Some(true),
             "false" => Some(false),
@@ -80,49 +80,49 @@ impl Connection {
         };
         let ms = || u64::try_from(parse_time_text(value)?.as_millis()).ok();
         match statistic {
-            "type" => told.kind = value.to_owned(),
-            "items_sent" => told.items_sent = number,
-            "items_remaining" => told.items_remaining = number,
-            "total_bytes_sent" => told.bytes_sent = number,
-            "total_acked_bytes" => told.acked_bytes = number,
-            "unacked_bytes" => told.unacked_bytes = number,
-            "max_buffer_bytes" => told.max_buffer_bytes = number.filter(|bytes| *bytes > 0),
-            "flow_control" => told.flow_control = Some(value == "enabled"),
-            "paused" => told.paused = flag,
-            "paused_current_reason" => told.paused_for = Some(value.replace(REASON, "")),
+            "type" => known.kind = value.to_owned(),
+            "items_sent" => known.items_sent = number,
+            "items_remaining" => known.items_remaining = number,
+            "total_bytes_sent" => known.bytes_sent = number,
+            "total_acked_bytes" => known.acked_bytes = number,
+            "unacked_bytes" => known.unacked_bytes = number,
+            "max_buffer_bytes" => known.max_buffer_bytes = number.filter(|bytes| *bytes > 0),
+            "flow_control" => known.flow_control = Some(value == "enabled"),
+            "paused" => known.paused = flag,
+            "paused_current_reason" => known.paused_for = Some(value.replace(REASON, "")),
             "paused_current_duration" => self.paused_now_ms = ms().unwrap_or(0),
-            "total_backoffs" => told.backoffs = number,
+            "total_backoffs" => known.backoffs = number,
             "processor_task_state" => {
-                told.has_more_to_process = Some(value == "MORE_TO_PROCESS");
+                known.has_more_to_process = Some(value == "MORE_TO_PROCESS");
             }
-            "backfill_buffer_full" => told.backfill_full = flag,
+            "backfill_buffer_full" => known.backfill_full = flag,
             "backfill_num_active"
             | "backfill_num_pending"
             | "backfill_num_snoozing"
             | "backfill_num_initializing" => {
-                let sum = told.backfills.unwrap_or(0).saturating_add(number.unwrap_or(0));
-                told.backfills = Some(sum);
+                let sum = known.backfills.unwrap_or(0).saturating_add(number.unwrap_or(0));
+                known.backfills = Some(sum);
             }
             _ => {
                 let reason = statistic
                     .strip_prefix("paused_previous_")
                     .and_then(|rest| rest.strip_suffix("_duration"));
                 if let (Some(reason), Some(ms)) = (reason, ms()) {
-                    told.paused_ms.insert(reason.to_owned(), ms);
+                    known.paused_ms.insert(reason.to_owned(), ms);
                 } else if is_state(statistic) {
-                    told.streams += 1;
-                    told.backfilling += u64::from(value == "backfilling");
+                    known.streams += 1;
+                    known.backfilling += u64::from(value == "backfilling");
                 }
             }
         }
     }
 
     fn whole(mut self) -> DcpConnection {
-        if let Some(reason) = &self.told.paused_for {
-            let all_ms = self.told.paused_ms.entry(reason.clone()).or_default();
+        if let Some(reason) = &self.known.paused_for {
+            let all_ms = self.known.paused_ms.entry(reason.clone()).or_default();
             *all_ms = all_ms.saturating_add(self.paused_now_ms);
         }
-        self.told
+        self.known
     }
 }
 

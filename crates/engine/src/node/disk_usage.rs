@@ -66,11 +66,11 @@ pub(super) async fn look_at_all(core: &Rc<Core>, state: &ClusterState) -> Cluste
         others.map(|other| (other.name.as_str(), other.transport_address.clone())).unzip();
     let looks = core.pool.call_each(&addresses, &Request::DiskLook, LOOK_TIMEOUT).await;
     let answers = names.into_iter().zip(looks);
-    let told = answers.filter_map(|(name, answer)| match answer {
+    let answered = answers.filter_map(|(name, answer)| match answer {
         Ok(Response::DiskLook(look)) => Some((name, *look)),
         _ => None,
     });
-    together(std::iter::once((core.name(), look(core))).chain(told))
+    together(std::iter::once((core.name(), look(core))).chain(answered))
 }
 
 /// What nodes say, in one.

@@ -152,6 +152,6 @@ fn memory_bytes(name: &str, is_virtual: bool) -> u64 {
 /// A number that a file of `/proc` tells of this process by its name.
 fn of_process(file: &str, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/{file}")).ok()?;
-    let told = text.lines().find_map(|line| line.strip_prefix(name))?;
-    told.split_whitespace().next()?.parse().ok()
+    let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+    value.split_whitespace().next()?.parse().ok()
 }

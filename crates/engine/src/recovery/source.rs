@@ -353,14 +353,14 @@ pub(crate) fn finalize(
         copy.pending_in_sync = true;
     }
     advance_global_checkpoint(&service.core, &session.shard);
-    let told = store.global_checkpoint();
+    let global_checkpoint = store.global_checkpoint();
     if let SessionKind::Peer { allocation_id, .. } = &session.kind
         && let Some(copy) = session.shard.copies.borrow_mut().get_mut(allocation_id)
     {
-        let needs_from = told.map_or(0, |checkpoint| checkpoint + 1);
+        let needs_from = global_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
         copy.needs_from = copy.needs_from.max(Some(needs_from));
     }
-    Ok(Response::SeqNo(told))
+    Ok(Response::SeqNo(global_checkpoint))
 }
 
 pub(crate) fn close_session(service: &Rc<RecoveryService>, session: u64) {

@@ -309,8 +309,8 @@ fn of_cluster(series: &Series<'_>) -> Vec<Finding> {
 impl OfNodes {
     /// What the judges of nodes find.
     fn judge(&mut self, series: &Series<'_>) -> &[Finding] {
-        let told = series.looks().iter().filter(|(_, look)| !look.nodes.is_empty());
-        let told_ms: Vec<f64> = told.map(|(t_ms, _)| *t_ms).collect();
+        let looks = series.looks().iter().filter(|(_, look)| !look.nodes.is_empty());
+        let told_ms: Vec<f64> = looks.map(|(t_ms, _)| *t_ms).collect();
         if self.told_ms != told_ms {
             let all = judges().flat_map(|(_, judge)| match judge {
                 Judge::Node(judge) => series.nodes().filter_map(judge).collect(),

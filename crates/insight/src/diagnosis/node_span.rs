@@ -105,8 +105,8 @@ impl<'a> NodeSpan<'a> {
 
     /// The mean of a gauge over the looks that have it.
     pub fn mean(&self, gauge: impl Fn(&Node) -> Option<u64>) -> Option<f64> {
-        let told = self.steps.iter().filter_map(|(_, node)| gauge(node));
-        let (sum, count) = told.fold((0, 0), |(sum, count), one| (sum + one, count + 1));
+        let values = self.steps.iter().filter_map(|(_, node)| gauge(node));
+        let (sum, count) = values.fold((0, 0), |(sum, count), one| (sum + one, count + 1));
         (count > 0).then(|| sum as f64 / f64::from(count))
     }
 }

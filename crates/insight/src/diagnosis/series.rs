@@ -121,11 +121,11 @@ impl<'a> Series<'a> {
         let is_old = |recovery: &Recovery| {
             recovery.total_ms.is_some_and(|ms| ms as f64 >= SHORT_S.value * 1e3)
         };
-        let told = |steps: &[(f64, &'a Recovery)]| {
+        let transfer = |steps: &[(f64, &'a Recovery)]| {
             let is_told = steps.len() >= 2 || (self.looks.len() >= 2 && is_old(steps[0].1));
             is_told.then(|| Transfer { steps: steps.to_vec() })
         };
-        seen.chunk_by(|a, b| a.1.key() == b.1.key()).filter_map(told).collect()
+        seen.chunk_by(|a, b| a.1.key() == b.1.key()).filter_map(transfer).collect()
     }
 
     /// All that looks tell of a kind of thing, in the order of its keys, and of one key in the order of time. One look

@@ -321,10 +321,10 @@ pub(crate) fn waits_for_nodes(last: &Observation) -> Option<String> {
     let copies = delayed(last);
     // Of many copies, the cluster explains only some. It counts primaries of the node that left as well, which nobody
     // makes anew elsewhere.
-    let told = last.health.as_ref().and_then(|health| health.delayed).unwrap_or(0) as usize;
+    let delayed = last.health.as_ref().and_then(|health| health.delayed).unwrap_or(0) as usize;
     let has_left = |copy: &&WaitingCopy| copy.reason.as_deref() == Some("NODE_LEFT");
     let primaries = last.waiting.iter().filter(|copy| copy.primary && copy.state == "UNASSIGNED");
-    let count = copies.len().max(told.saturating_sub(primaries.filter(has_left).count()));
+    let count = copies.len().max(delayed.saturating_sub(primaries.filter(has_left).count()));
     let (who, wait) = match count {
         0 => return None,
         1 if copies.len() == 1 => (names(&copies).remove(0), "waits"),

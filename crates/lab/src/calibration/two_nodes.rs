@@ -165,8 +165,9 @@ fn in_words(machine: &Value) -> String {
     let heap =
         machine["heap_bytes"].as_u64().map(|bytes| format!("a heap of {}", show_bytes(bytes)));
     let text = |key: &str| machine[key].as_str().map(str::to_owned);
-    let told: Vec<String> = [cores, heap, text("os"), text("arch")].into_iter().flatten().collect();
-    if told.is_empty() { "of a machine that is not told".to_owned() } else { told.join(", ") }
+    let parts: Vec<String> =
+        [cores, heap, text("os"), text("arch")].into_iter().flatten().collect();
+    if parts.is_empty() { "of a machine that is not told".to_owned() } else { parts.join(", ") }
 }
 
 #[cfg(test)]

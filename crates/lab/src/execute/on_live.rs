@@ -56,8 +56,8 @@ pub(super) fn run(
         });
         manifest.nodes = nodes.collect();
         let is_told = matches!(ended, Ok(Ended::Interrupted));
-        let told = || (options.interrupt)();
-        clusters.stop_until_told(is_told, told, |text| watch.note(text)).await;
+        let interrupted = || (options.interrupt)();
+        clusters.stop_until_told(is_told, interrupted, |text| watch.note(text)).await;
         match clusters.ended() {
             Some(Err(source)) => {
                 let restore = restore_command(dir, &live.follower);

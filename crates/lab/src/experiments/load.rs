@@ -117,11 +117,11 @@ async fn send(
         watch_load(run, &watched, &mut faults, running.figures()).await
     };
     // The phase ends with the load: charts count back from there. Whatever its end, what was done to nodes is undone.
-    let told = run.journal.phase("load", false, Some(&variant.name), lap);
+    let noted = run.journal.phase("load", false, Some(&variant.name), lap);
     let undone = end_faults(run, variant, &faults).await;
     let mut figures = ended?;
     undone?;
-    told?;
+    noted?;
     run.watch.end();
     for (node, completed) in searches_by_node(run).await {
         let earlier = before.get(&node).copied().unwrap_or(0);

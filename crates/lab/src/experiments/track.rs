@@ -192,11 +192,11 @@ async fn element_of(
     let done = watched(run, turn, &lives, join_all(sequences)).await;
     let done: Result<()> = done.and_then(|done| done.into_iter().collect());
     run.watch.end();
-    let told = match is_reported {
+    let noted = match is_reported {
         true => Ok(()),
         false => run.journal.phase(phase, false, Some(name), turn.lap),
     };
-    done.and(told)
+    done.and(noted)
 }
 
 /// Waits for tasks; samples nodes and shows how many requests were answered meanwhile.

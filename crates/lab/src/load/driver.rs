@@ -42,9 +42,9 @@ impl Live {
     /// Waits until it is to end.
     pub async fn stopped(&self) {
         // Before the look: what is told from now on is heard.
-        let told = self.stopped.notified();
+        let notified = self.stopped.notified();
         if !self.is_stopped() {
-            told.await;
+            notified.await;
         }
     }
 

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ..LinkConfig::default()
     };
     world::real_world::run(0, async |env| {
-        let told = interrupt::listen()?;
+        let stop = interrupt::listen()?;
         let link = Link::open(&env, config);
         link.bound_connections(args.connections as usize);
         let address =
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         say!("Ctrl-C ends it");
         tokio::select! {
             biased;
-            () = told => Ok(()),
+            () = stop => Ok(()),
             () = say_stats(&env, &link, args.connections as usize) => Ok(()),
         }
     })

@@ -111,15 +111,15 @@ fn only_errors(run: &RunDir) -> Option<String> {
     }
     let is_lost = |load: &&LoadFigures| load.requests > 0 && load.failed() == load.requests;
     tasks.retain(|_, laps| laps.iter().all(is_lost));
-    let told = tasks.iter().map(|(task, laps)| {
+    let lost = tasks.iter().map(|(task, laps)| {
         let most = laps.iter().flat_map(|load| &load.errors).max_by_key(|(_, count)| **count);
         let kind = most.map_or("", |(kind, _)| kind.as_str());
         let reason = laps.iter().find_map(|load| load.reasons.get(kind));
         let reason = reason.map_or_else(String::new, |text| format!(": {}", visible_line(text)));
         format!("{task} ({kind}{reason})")
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let lost: Vec<String> = lost.collect();
+    (!lost.is_empty()).then(|| lost.join(", "))
 }
 
 /// Runs the plan, or the track.

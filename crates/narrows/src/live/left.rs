@@ -23,9 +23,9 @@ pub(crate) async fn patiently<T>(
     mut put_back: impl AsyncFnMut() -> Result<T, Error>,
 ) -> anyhow::Result<T> {
     // Whoever says stop during the first try is heard, and that is made all the same.
-    let told = listen();
+    let stop = listen();
     let mut done = put_back().await;
-    let told = told?;
+    let stop = stop?;
     let gives_up = env.now() + PATIENCE;
     let tries = async {
         if let Err(error) = &done
@@ -47,33 +47,33 @@ pub(crate) async fn patiently<T>(
     tokio::select! {
         biased;
         () = tries => {}
-        () = told => {}
+        () = stop => {}
     }
     done.with_context(|| {
         format!("settings could not be put back; once the cluster answers, say `{restore}`")
     })
 }
 
-/// Waits, once settings were put back, until no change comes any more, or until somebody says stop (`told`) once more,
+/// Waits, once settings were put back, until no change comes any more, or until somebody says stop (`stop`) once more,
 /// and removes the journal. Returns a sentence for each setting that somebody else has changed.
 pub(crate) async fn settle(
     env: &Env,
     restore: &str,
     settings: BorrowedSettings,
     mut done: PutBack,
-    told: impl Future<Output = io::Result<()>>,
+    stop: impl Future<Output = io::Result<()>>,
 ) -> anyhow::Result<Vec<String>> {
     tell_wait(settings.may_come_for(), restore);
     let settled = patiently(env, restore, async || settings.settle(&mut done).await);
-    let told = async {
+    let stop = async {
         // So soon it is the signal that ended the work, sent twice.
         env.sleep(SENT_TWICE).await;
-        told.await
+        stop.await
     };
     tokio::select! {
         biased;
         settled = settled => settled?,
-        told = told => return Err(told.map_or_else(anyhow::Error::from, |()| broken_off(restore))),
+        stop = stop => return Err(stop.map_or_else(anyhow::Error::from, |()| broken_off(restore))),
     }
     settings.finish()?;
     Ok(done.left)
@@ -169,8 +169,8 @@ mod tests {
             let done = settings.put_back(&Kept::new()).await.unwrap();
             let began = env.now();
             assert!(!settings.may_come_for().is_zero(), "one host has not answered");
-            let told = std::future::ready(Ok(()));
-            let ended = settle(&env, "narrows restore DIR", settings, done, told).await;
+            let stop = std::future::ready(Ok(()));
+            let ended = settle(&env, "narrows restore DIR", settings, done, stop).await;
             let said = ended.unwrap_err().to_string();
             assert!(said.contains("`narrows restore DIR`, which puts back every change"), "{said}");
             assert!(path.exists());

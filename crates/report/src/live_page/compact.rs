@@ -105,8 +105,8 @@ impl Compact {
         self.from_ms = self.from_ms.iter().copied().step_by(2).collect();
         for ranges in self.ranges.values_mut() {
             let both = |pair: &[Range]| {
-                let told = pair.iter().flatten().copied();
-                told.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+                let known = pair.iter().flatten().copied();
+                known.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
             };
             *ranges = ranges.make_contiguous().chunks(2).map(both).collect();
         }

@@ -181,8 +181,9 @@ impl Frame {
             ("left", left_bytes.map(|bytes| bytes as f64 / 1e3)),
             ("waiting", waiting.map(|copies| copies as f64)),
         ];
-        let told = totals.into_iter().filter_map(|(name, figure)| Some((name.to_owned(), figure?)));
-        let mut all: Vec<(String, f64)> = told.collect();
+        let known =
+            totals.into_iter().filter_map(|(name, figure)| Some((name.to_owned(), figure?)));
+        let mut all: Vec<(String, f64)> = known.collect();
         for (name, rates) in &self.node_rates {
             for (way, rate) in ["out", "in"].into_iter().zip(rates).filter(|(_, rate)| **rate > 0.0)
             {

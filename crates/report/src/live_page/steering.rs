@@ -106,9 +106,9 @@ impl Steering {
     fn came(&mut self, at_ms: u64, line: Line, result: &'static str) {
         let is_it = |step: &Step| step.ended_ms.is_none() && step.setting == line.setting;
         let on_trial = self.steps.iter().rposition(is_it).map(|at| self.steps.remove(at));
-        let told = Step::new(at_ms, line);
-        let began = on_trial.unwrap_or_else(|| told.clone());
-        let (after, got, why) = (told.after, told.got, told.why);
+        let outcome = Step::new(at_ms, line);
+        let began = on_trial.unwrap_or_else(|| outcome.clone());
+        let (after, got, why) = (outcome.after, outcome.got, outcome.why);
         self.steps.push(Step { ended_ms: Some(at_ms), after, got, result, why, ..began });
     }
 }

@@ -111,18 +111,18 @@ fn describe(summary: &Summary<'_>, curves: &[&Curves]) -> String {
 /// What was wrong meanwhile, or set otherwise, and so is shaded in the charts: a line for each variant, in its colour.
 pub(crate) fn shaded(curves: &[&Curves]) -> Markup {
     let shaded = shades_of(curves);
-    let told = |shades: &[Shade]| shades.iter().map(shade_words).collect::<Vec<_>>().join("; ");
+    let in_words = |shades: &[Shade]| shades.iter().map(shade_words).collect::<Vec<_>>().join("; ");
     html! {
         @for of in &shaded {
             @let (first, more) = of.shades.split_at(of.shades.len().min(MOST_SHADES));
             p.hint {
                 span class=(format!("chip shaded {}", of.class)) aria-hidden="true" {}
                 @if curves.len() > 1 { (of.variant) ": " }
-                (told(first)) "."
+                (in_words(first)) "."
             }
             @if !more.is_empty() { details {
                 summary { (more.len()) " more shaded times" }
-                p.hint { (told(more)) "." }
+                p.hint { (in_words(more)) "." }
             } }
         }
         @if shaded.len() > 1 { p.hint { "Each of these variants has a lane of its own, in this order from the top." } }

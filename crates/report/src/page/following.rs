@@ -87,10 +87,10 @@ fn met(curves: &[&Curves]) -> Markup {
         let (after, operations) = (units::show_seconds(met.t_s), words::count(met.value as u64));
         Some(format!("{} after {after}, at {operations} operations", curve.variant))
     };
-    let told: Vec<String> = curves.iter().filter_map(one).collect();
+    let meetings: Vec<String> = curves.iter().filter_map(one).collect();
     html! {
-        @if !told.is_empty() {
-            p.hint { "A ring marks where it first met the leader: " (told.join("; ")) "." }
+        @if !meetings.is_empty() {
+            p.hint { "A ring marks where it first met the leader: " (meetings.join("; ")) "." }
         }
     }
 }
@@ -98,12 +98,12 @@ fn met(curves: &[&Curves]) -> Markup {
 /// When the follower had caught up, where it was waited for: what is marked from top to bottom.
 fn caught_up(curves: &[&Curves]) -> Markup {
     let drawn = curves.iter().filter(|curve| !curve.caught_up_s.is_empty());
-    let told = drawn.map(|curve| {
+    let catch_ups = drawn.map(|curve| {
         let times = curve.caught_up_s.iter().map(|at_s| units::show_seconds(*at_s));
         format!("{} at {}", curve.variant, times.collect::<Vec<_>>().join(", "))
     });
-    let told: Vec<String> = told.collect();
+    let catch_ups: Vec<String> = catch_ups.collect();
     html! {
-        @if !told.is_empty() { p.hint { "Vertical lines mark when it had caught up: " (told.join("; ")) "." } }
+        @if !catch_ups.is_empty() { p.hint { "Vertical lines mark when it had caught up: " (catch_ups.join("; ")) "." } }
     }
 }

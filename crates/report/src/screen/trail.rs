@@ -25,8 +25,8 @@ impl Trails {
             nodes.iter().map(|node| (node.name.as_str(), node)).collect();
         for (name, rates) in &mut self.nodes {
             let node = by_name.get(name.as_str()).filter(|node| !node.gone);
-            let told = node.map(|node| [node.rx_bytes_per_s, node.tx_bytes_per_s]);
-            rates.push_back(told.into_iter().flatten().flatten().reduce(|a, b| a + b));
+            let both = node.map(|node| [node.rx_bytes_per_s, node.tx_bytes_per_s]);
+            rates.push_back(both.into_iter().flatten().flatten().reduce(|a, b| a + b));
             if rates.len() > LOOKS_MAX {
                 rates.pop_front();
             }
@@ -51,8 +51,8 @@ impl Trails {
     pub(super) fn of_all(&self, width: usize) -> String {
         let longest = self.nodes.values().map(VecDeque::len).max().unwrap_or(0);
         let ago = |ago: usize| -> Option<f64> {
-            let told = self.nodes.values().filter_map(|rates| *rates.iter().rev().nth(ago)?);
-            told.reduce(|a, b| a + b)
+            let rates = self.nodes.values().filter_map(|rates| *rates.iter().rev().nth(ago)?);
+            rates.reduce(|a, b| a + b)
         };
         let sums: VecDeque<Option<f64>> = (0..longest).rev().map(ago).collect();
         blocks(&sums, sums.iter().flatten().copied().fold(0.0, f64::max), width)
@@ -67,8 +67,8 @@ fn blocks(rates: &VecDeque<Option<f64>>, most: f64, width: usize) -> String {
     let each = rates.len().div_ceil(width.max(1)).max(1);
     let rates: Vec<Option<f64>> = rates.iter().copied().collect();
     let block = |some: &[Option<f64>]| {
-        let told: Vec<f64> = some.iter().flatten().copied().collect();
-        mean(&told)
+        let known: Vec<f64> = some.iter().flatten().copied().collect();
+        mean(&known)
             .map_or(' ', |rate| BLOCKS[((rate / most * 8.0).ceil() as usize).clamp(1, 8) - 1])
     };
     // From the end, so that a part of the line that is full stays as it is.

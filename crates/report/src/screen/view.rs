@@ -193,16 +193,16 @@ fn followers(all: &[Follower]) -> Vec<String> {
 fn waiting(look: &Observation) -> (Vec<WaitingLine>, usize) {
     let mut alike: BTreeMap<(bool, bool, Cow<'_, str>), Vec<&WaitingCopy>> = BTreeMap::new();
     for copy in look.waiting.iter().filter(|copy| copy.state == "UNASSIGNED") {
-        let told = told(look, copy);
-        let is_untold = told.is_none();
-        let why = told.unwrap_or_else(|| copy.reason.as_deref().unwrap_or_default().into());
+        let answer = answer(look, copy);
+        let is_untold = answer.is_none();
+        let why = answer.unwrap_or_else(|| copy.reason.as_deref().unwrap_or_default().into());
         alike.entry((is_untold, !copy.primary, why)).or_default().push(copy);
     }
     let hidden = alike.values().skip(WAITING_MAX).map(Vec::len).sum();
     let line =
         |((is_untold, _, why), copies): (&(bool, bool, Cow<'_, str>), &Vec<&WaitingCopy>)| {
             let why = match (*is_untold, &**why) {
-                (false, told) => told.to_owned(),
+                (false, answer) => answer.to_owned(),
                 (true, "") => "the cluster was not asked why".to_owned(),
                 (true, came_by) => format!("{came_by}; the cluster was not asked why"),
             };
@@ -212,7 +212,7 @@ fn waiting(look: &Observation) -> (Vec<WaitingLine>, usize) {
 }
 
 /// Why a copy waits, where the cluster said it. The words suit one copy and several.
-fn told<'c>(look: &Observation, copy: &'c WaitingCopy) -> Option<Cow<'c, str>> {
+fn answer<'c>(look: &Observation, copy: &'c WaitingCopy) -> Option<Cow<'c, str>> {
     // A node that already holds a copy always refuses another: that explains nothing.
     let telling = copy.decisions.iter().find(|decision| decision.decider != "same_shard");
     let delay = look.delay_left_ms(copy).map(|ms| {

@@ -49,18 +49,18 @@ impl Turns {
         if self.had.len() == all.len() {
             self.had.clear();
         }
-        let told = |copy: &WaitingCopy| {
+        let earlier = |copy: &WaitingCopy| {
             let answer = copy.can_allocate.clone()?;
             Some((key(copy), answer))
         };
-        let told: BTreeMap<Key, String> = before.iter().filter_map(told).collect();
+        let earlier: BTreeMap<Key, String> = before.iter().filter_map(earlier).collect();
         let mut answers = BTreeSet::new();
         let mut sorted = Vec::new();
         for (_, copies) in all {
             let key = key(&copies[0]);
             // One turn at least is for the others.
             let is_again = answers.len() < EXPLAINED_MAX - 1
-                && told.get(&key).is_some_and(|answer| answers.insert(answer));
+                && earlier.get(&key).is_some_and(|answer| answers.insert(answer));
             sorted.push(((!is_again, self.had.contains(&key)), key, copies));
         }
         sorted.sort_by_key(|(place, ..)| *place);

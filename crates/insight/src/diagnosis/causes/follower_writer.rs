@@ -38,8 +38,8 @@ pub(super) static CAUSE: Cause = Cause {
 fn judge(following: &Following<'_, '_>) -> Answer {
     let lagging = following.lagging()?;
     let now = following.now;
-    let told = lagging.then.write_buffer_bytes.zip(now.write_buffer_bytes);
-    let Some((was, is)) = told else { return by_operations(following, lagging) };
+    let buffers = lagging.then.write_buffer_bytes.zip(now.write_buffer_bytes);
+    let Some((was, is)) = buffers else { return by_operations(following, lagging) };
     let is_full = is as f64 / BUFFER_BYTES.value >= BUFFER_FULL.value;
     let grows = is > was && now.outstanding_writes.is_some_and(|writes| writes > 0);
     if !is_full && !grows {

@@ -140,13 +140,14 @@ impl Worst<'_> {
     fn times(&self, name: &str) -> Option<String> {
         let ms = |ns: u64| words::rtt_tenths(ns as f64 / NS_PER_MS);
         let Selection { queue, service_ns, response_ns, .. } = self.selection;
-        let told = [
+        let parts = [
             service_ns.map(|ns| format!("{} of work", ms(ns))),
             response_ns.map(|ns| format!("{} until its answer is here", ms(ns))),
             queue.map(|queue| format!("a queue of {}", words::three_digits(queue))),
         ];
-        let told: Vec<String> = told.into_iter().flatten().collect();
-        (!told.is_empty()).then(|| format!("{} sees of {name}: {}", self.seen_by, told.join(", ")))
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty())
+            .then(|| format!("{} sees of {name}: {}", self.seen_by, parts.join(", ")))
     }
 
     fn strength(&self) -> f64 {

@@ -269,11 +269,11 @@ impl Served {
             }
             shown.told = now;
         }
-        let told = clusters.iter().filter_map(|shown| shown.last.as_ref());
+        let looks = clusters.iter().filter_map(|shown| shown.last.as_ref());
         Answer::Text {
             content_type: metrics::CONTENT_TYPE,
             policy: None,
-            text: metrics::openmetrics(told),
+            text: metrics::openmetrics(looks),
         }
     }
 

@@ -80,13 +80,13 @@ impl<'a> Asking<'a> {
             let tries = thread.spawn_scoped(scope, tries).context("start a thread")?;
             // An error says that it has ended already.
             let _ = begun.recv();
-            let told = self.told().execute(plan, self.draws);
-            told_failed.send_replace(told.is_err());
-            if told.is_ok() && !tries.is_finished() {
+            let answered = self.told().execute(plan, self.draws);
+            told_failed.send_replace(answered.is_err());
+            if answered.is_ok() && !tries.is_finished() {
                 say!("narrows: settings that matter are tried ...");
             }
             let tries = tries.join().unwrap_or_else(|panic| resume_unwind(panic));
-            Ok((told?, tries.map(|(answers, _)| answers)))
+            Ok((answered?, tries.map(|(answers, _)| answers)))
         })
     }
 

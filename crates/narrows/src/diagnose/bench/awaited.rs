@@ -164,15 +164,15 @@ struct Sum<'a> {
 impl Sum<'_> {
     fn row(&self, name: &str) -> String {
         let Sum { cases, said } = self;
-        let told: Vec<&&Said> = said.iter().filter(|said| said.within_s.is_some()).collect();
+        let bounded: Vec<&&Said> = said.iter().filter(|said| said.within_s.is_some()).collect();
         let share = |count: usize, of: usize| match of {
             0 => "-".to_owned(),
             _ => words::percent(count as f64 / of as f64),
         };
         let count = |is: fn(f64, (f64, f64)) -> bool| {
-            told.iter().filter(|one| one.within_s.is_some_and(|it| is(one.came_s, it))).count()
+            bounded.iter().filter(|one| one.within_s.is_some_and(|it| is(one.came_s, it))).count()
         };
-        let widths: Vec<f64> = told.iter().filter_map(|one| one.width()).collect();
+        let widths: Vec<f64> = bounded.iter().filter_map(|one| one.width()).collect();
         format!(
             "| {name} | {cases} | {} | {} | {} | {} | {} |\n",
             share(told.len(), said.len()),
@@ -233,10 +233,10 @@ mod tests {
     fn what_is_inside_early_or_late_is_counted_of_what_was_told() {
         let said = |within_s, came_s| Said { within_s, came_s };
         let case = |seed, said| Awaited { seed, name: "a limit".into(), severity: 1, said };
-        let told = Some((8.0, 12.0));
+        let within_s = Some((8.0, 12.0));
         let cases = [
-            case(2, vec![said(told, 10.0), said(told, 12.5)]),
-            case(3, vec![said(None, 5.0), said(told, 7.0)]),
+            case(2, vec![said(within_s, 10.0), said(within_s, 12.5)]),
+            case(3, vec![said(None, 5.0), said(within_s, 7.0)]),
         ];
         let text = table(&cases);
         assert!(text.contains("| odd seeds | 1 | 50 % | 0 % | 100 % | 0 % | 57 % |"), "{text}");
