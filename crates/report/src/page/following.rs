@@ -104,6 +104,8 @@ fn caught_up(curves: &[&Curves]) -> Markup {
     });
     let catch_ups: Vec<String> = catch_ups.collect();
     html! {
-        @if !catch_ups.is_empty() { p.hint { "Vertical lines mark when it had caught up: " (catch_ups.join("; ")) "." } }
+        @if !catch_ups.is_empty() {
+            p.hint { "Vertical lines mark when it had caught up: " (catch_ups.join("; ")) "." }
+        }
     }
 }
