@@ -88,6 +88,14 @@ impl Env {
         }
     }
 
+    /// As [`Env::sleep_until`]; for ever where there is no moment.
+    pub async fn sleep_until_due(&self, due: Option<Time>) {
+        match due {
+            Some(when) => self.sleep_until(when).await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Waits for `future`, but no longer than `limit`; past that the future is dropped, and [`Elapsed`] says the limit.
     pub async fn timeout<T>(
         &self,

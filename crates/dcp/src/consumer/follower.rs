@@ -100,16 +100,10 @@ impl Follower {
         self.out.flush().await?;
         let first = {
             let (env, incoming) = (&self.env, &mut self.incoming);
-            let time = async {
-                match until {
-                    Some(until) => env.sleep_until(until).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 packet = incoming.next() => Some(packet?),
-                () = time => None,
+                () = env.sleep_until_due(until) => None,
             }
         };
         match first {

@@ -167,18 +167,12 @@ impl Connection {
     async fn wait(&mut self, incoming: &mut Incoming, until: Option<Time>) -> Result<Woken> {
         let env = self.shared.env.clone();
         let (notify, close) = (self.notify.clone(), self.close.clone());
-        let time = async {
-            match until {
-                Some(until) => env.sleep_until(until).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             () = close.notified() => Ok(Woken::Closed),
             packet = incoming.next() => packet.map(Woken::Packet),
             () = notify.notified() => Ok(Woken::Notified),
-            () = time => Ok(Woken::Time),
+            () = env.sleep_until_due(until) => Ok(Woken::Time),
         }
     }
 

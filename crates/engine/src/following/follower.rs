@@ -10,7 +10,7 @@ use policy::following::{Answer, Limits, Order, ReadAsk, ReadWriteBudget, ShardFo
 use policy::transfer::compression::Shipment;
 use store::Operation;
 use tokio::sync::mpsc;
-use world::{Task, Time};
+use world::Task;
 
 use super::metadata_sync::{MetadataSync, covers};
 use super::service::{FollowService, REMOTE_TIMEOUT};
@@ -319,15 +319,8 @@ async fn keep_up(service: &Rc<FollowService>, follower: &Rc<Follower>) -> Failur
                     next = events.try_recv().ok();
                 }
             }
-            () = sleep_until(service, wake_at) => {}
+            () = service.core.env.sleep_until_due(wake_at) => {}
         }
-    }
-}
-
-async fn sleep_until(service: &Rc<FollowService>, when: Option<Time>) {
-    match when {
-        Some(when) => service.core.env.sleep_until(when).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use store::Commit;
-use world::{Env, Task, Time};
+use world::{Task, Time};
 
 use super::source_session::{SourceSession, TransferError};
 use crate::remote::{self, claims};
@@ -109,16 +109,8 @@ pub(crate) async fn open(
                 let (source, session) = opened?;
                 return Ok((source, session, prefetched));
             }
-            () = sleep_until(&service.core.env, wake_at) => {}
+            () = service.core.env.sleep_until_due(wake_at) => {}
         }
-    }
-}
-
-/// Waits until a moment, or for ever.
-pub(crate) async fn sleep_until(env: &Env, when: Option<Time>) {
-    match when {
-        Some(when) => env.sleep_until(when).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use world::{Task, Time};
 
 use super::service::RecoveryService;
-use super::session_opening::{Answer, Asked, PrefetchedChunks, sleep_until};
+use super::session_opening::{Answer, Asked, PrefetchedChunks};
 use super::source_session::{SourceSession, TransferError};
 use crate::remote::claims;
 use crate::shard::{FileProgress, Progress};
@@ -220,7 +220,7 @@ impl Transfer {
                     }
                 }
                 () = service.core.pace_changed.notified() => self.reconfigure(),
-                () = sleep_until(&service.core.env, wake_at) => {}
+                () = service.core.env.sleep_until_due(wake_at) => {}
             }
         }
         Ok(())
