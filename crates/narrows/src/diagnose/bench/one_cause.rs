@@ -6,7 +6,7 @@ use insight::diagnosis::Class;
 use insight::diagnosis::score::Scored;
 use world::Env;
 
-use super::trial::{COSTS, Judgement, Outcome, classes, next_class};
+use super::trial::{COSTS, Judgement, Outcome};
 
 /// Where a case is made.
 #[derive(Clone, Copy)]
@@ -111,23 +111,14 @@ where
             return Ok(Outcome::Refused(why.to_owned()));
         }
     }
-    let Judgement { diagnosis, reason, seconds, guesses } = case.judged(world, &injected).await?;
+    let judgement = case.judged(world, &injected).await?;
     Ok(Outcome::Admitted(Box::new(Scored {
         target: world.target().to_owned(),
         name: case.known().0.to_owned(),
         classes: case.classes(),
         severity: case.severity as u32,
         seed: case.seed,
-        verdicts: classes(&diagnosis),
-        probed: None,
-        next: next_class(&diagnosis),
-        sentence: diagnosis.headline,
-        reason,
-        promised: None,
-        got: None,
-        seconds,
-        probed_seconds: None,
-        guesses,
+        ..judgement.scored()
     })))
 }
 

@@ -10,7 +10,7 @@ use report::benched::Bench;
 use world::Env;
 
 use super::label::Label;
-use super::trial::{Judgement, classes, next_class};
+use super::trial::Judgement;
 use crate::exit::Usage;
 use crate::live::looked_again;
 
@@ -25,24 +25,14 @@ pub(crate) async fn of_recordings(env: &Env, dir: &Path) -> anyhow::Result<Bench
             let text = format!("{} broke off before the second look", recording.display());
             return Err(Usage(text).into());
         }
-        let Judgement { diagnosis, reason, seconds, guesses } = Judgement::of(&series, &right);
+        let judgement = Judgement::of(&series, &right);
         let folder = recording.file_name().unwrap_or_default().to_string_lossy();
         cases.push(Scored {
             target: "recordings".to_owned(),
             name: format!("{name} ({folder})"),
             classes: right,
-            severity: 0,
             seed: number,
-            verdicts: classes(&diagnosis),
-            probed: None,
-            next: next_class(&diagnosis),
-            sentence: diagnosis.headline,
-            reason,
-            promised: None,
-            got: None,
-            seconds,
-            probed_seconds: None,
-            guesses,
+            ..judgement.scored()
         });
     }
     let target = "recordings".to_owned();

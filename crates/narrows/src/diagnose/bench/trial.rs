@@ -103,16 +103,9 @@ pub(crate) async fn trial(
         classes: case.classes(),
         severity: case.severity as u32,
         seed: case.seed,
-        verdicts: looked.passive,
-        probed: looked.probed,
-        next: looked.next,
-        sentence: looked.sentence,
-        reason: looked.reason,
         promised,
         got,
-        seconds: looked.seconds,
-        probed_seconds: looked.probed_seconds,
-        guesses: looked.guesses,
+        ..looked.scored
     })))
 }
 
@@ -220,16 +213,10 @@ impl<'a, P: Place> Runs<'a, P> {
 
 /// What was seen.
 struct Looked {
-    passive: Vec<Class>,
-    probed: Option<Vec<Class>>,
-    next: Option<Class>,
-    sentence: String,
-    reason: Option<String>,
+    /// All but which case it is and what its advice brings.
+    scored: Scored,
     /// The setting that the first finding advises, its value, and what is promised.
     advice: Option<(String, String, f64)>,
-    seconds: Option<f64>,
-    probed_seconds: Option<f64>,
-    guesses: Guesses,
 }
 
 async fn look(
@@ -274,36 +261,26 @@ async fn explain(
     let mut looking = Looking::new(greet(env, client, &args).await?, INTERVAL);
     looking.look_for(LOOK_FOR).await?;
     looking.sampler.client().transcript()?;
-    let Judgement { diagnosis: passive, reason, seconds, guesses } =
-        Judgement::of(&looking.series(), &case.classes());
+    let judgement = Judgement::of(&looking.series(), &case.classes());
     let (mut probed, mut probed_seconds) = (None, None);
     if let Some(journal) = journal
-        && !passive.findings.is_empty()
+        && !judgement.diagnosis.findings.is_empty()
     {
-        let mut diagnosis = passive.clone();
+        let mut diagnosis = judgement.diagnosis.clone();
         probe_unrecorded(env, &mut looking, &mut diagnosis, &urls, &args, journal).await?;
         let said = classes(&diagnosis);
         if said.first() == case.classes().first() {
             // What looking knew already, probes have confirmed.
             let last = looking.series().looks().last().map(|(t_ms, _)| t_ms / 1e3);
-            probed_seconds = seconds.or(last);
+            probed_seconds = judgement.seconds.or(last);
         }
         probed = Some(said);
     }
-    Ok(Looked {
-        advice: passive.findings.first().and_then(|finding| {
-            let lift = finding.lift.as_ref()?;
-            Some((lift.setting.clone()?, lift.to.clone()?, finding.gain.as_ref()?.factor))
-        }),
-        next: next_class(&passive),
-        sentence: passive.headline.clone(),
-        reason,
-        passive: classes(&passive),
-        probed,
-        seconds,
-        probed_seconds,
-        guesses,
-    })
+    let advice = judgement.diagnosis.findings.first().and_then(|finding| {
+        let lift = finding.lift.as_ref()?;
+        Some((lift.setting.clone()?, lift.to.clone()?, finding.gain.as_ref()?.factor))
+    });
+    Ok(Looked { scored: Scored { probed, probed_seconds, ..judgement.scored() }, advice })
 }
 
 /// What looking alone says.
@@ -329,6 +306,20 @@ impl Judgement {
         let diagnosis = diagnose(series);
         Judgement { reason: wrong_because(&diagnosis, right), diagnosis, seconds, guesses }
     }
+
+    /// What is scored of it: all but which case it is, and what probes and its advice bring.
+    pub(super) fn scored(self) -> Scored {
+        let Judgement { diagnosis, reason, seconds, guesses } = self;
+        Scored {
+            verdicts: classes(&diagnosis),
+            next: diagnosis.findings.first().and_then(|finding| finding.next.class),
+            sentence: diagnosis.headline,
+            reason,
+            seconds,
+            guesses,
+            ..Scored::default()
+        }
+    }
 }
 
 /// Why the cause that is right is not what was named first: what spoke against it, or else what spoke for the other.
@@ -350,7 +341,7 @@ fn wrong_because(diagnosis: &Diagnosis, right: &[Class]) -> Option<String> {
 }
 
 /// Classes of the findings in their order, each once.
-pub(super) fn classes(diagnosis: &Diagnosis) -> Vec<Class> {
+fn classes(diagnosis: &Diagnosis) -> Vec<Class> {
     let mut classes = Vec::new();
     for finding in &diagnosis.findings {
         if !classes.contains(&finding.class) {
@@ -358,11 +349,6 @@ pub(super) fn classes(diagnosis: &Diagnosis) -> Vec<Class> {
         }
     }
     classes
-}
-
-/// The class of the limit that the first finding names as the next.
-pub(super) fn next_class(diagnosis: &Diagnosis) -> Option<Class> {
-    diagnosis.findings.first()?.next.class
 }
 
 /// Bytes a second of all recoveries together over so long at most, while files are copied: of a few MB, opening and
