@@ -11,8 +11,14 @@ use crate::replication::follow_mapping_to;
 use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
 
 /// Operations asked for at once (as `ccr` reads them: 5120 operations, 32 MB).
-pub(super) const OPS_AT_ONCE: u32 = 5120;
-pub(super) const OPS_BYTES_AT_ONCE: u64 = 32 << 20;
+const OPS_AT_ONCE: u32 = 5120;
+const OPS_BYTES_AT_ONCE: u64 = 32 << 20;
+
+/// What asks a source for its operations from one on.
+pub(super) fn read_ops(source: &SourceSession, from: u64) -> Request {
+    let (max_ops, max_bytes) = (OPS_AT_ONCE, OPS_BYTES_AT_ONCE);
+    Request::ReadOps { session: source.session, from, max_ops, max_bytes }
+}
 
 impl Recovery {
     /// Takes over the leader's mappings, which operations may need, and answers with their version there.
@@ -49,12 +55,7 @@ impl Recovery {
         let mut from = next(store);
         let mut leader_version = 0;
         while max.is_some_and(|max| from <= max) {
-            let request = Request::ReadOps {
-                session: source.session,
-                from,
-                max_ops: OPS_AT_ONCE,
-                max_bytes: OPS_BYTES_AT_ONCE,
-            };
+            let request = read_ops(source, from);
             let answer = source.ask(&self.service, Class::Recovery(0), request).await?;
             let Response::Ops { ops, mapping_version } = answer else {
                 return Err(CallError::Failed(unexpected()).into());

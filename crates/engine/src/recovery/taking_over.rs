@@ -7,7 +7,7 @@ use policy::failures::GONE;
 use policy::retention::Leases;
 use store::{Operation, Shard};
 
-use super::operations::{OPS_AT_ONCE, OPS_BYTES_AT_ONCE};
+use super::operations::read_ops;
 use super::source_session::{SourceSession, TransferError};
 use super::target::Recovery;
 use crate::planted;
@@ -31,12 +31,7 @@ impl Recovery {
         let Some(begin) = lowest.filter(|lowest| *lowest < end) else { return Ok(()) };
         let mut from = begin;
         while from < end {
-            let request = Request::ReadOps {
-                session: source.session,
-                from,
-                max_ops: OPS_AT_ONCE,
-                max_bytes: OPS_BYTES_AT_ONCE,
-            };
+            let request = read_ops(source, from);
             let mut ops = match source.ask(&self.service, Class::Recovery(0), request).await {
                 Ok(Response::Ops { ops, .. }) => ops,
                 Err(CallError::Failed(failure)) if failure.kind == GONE => return Ok(()),
