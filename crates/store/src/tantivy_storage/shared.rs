@@ -392,6 +392,16 @@ mod tests {
     use crate::contents::Parsed;
     use crate::plan::Change;
 
+    /// A copy without documents, and the directory that it is in.
+    fn opened() -> (tempfile::TempDir, Shared) {
+        let dir = tempfile::tempdir().unwrap();
+        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
+        commits::create(&copy, &mapping, "history").unwrap();
+        let (in_use, stored) = commits::prepare(&copy).unwrap();
+        let (shared, _) = Shared::open(copy, in_use, stored, &mapping).unwrap();
+        (dir, shared)
+    }
+
     /// Indexes documents of these ids as the next segment; those that are there are replaced.
     fn index(shared: &Shared, seq_no: &mut u64, ids: &[(&str, bool)]) {
         let mut ops = Vec::new();
@@ -463,11 +473,7 @@ mod tests {
 
     #[test]
     fn documents_are_searched_in_the_order_in_which_they_were_indexed_merged_or_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
-        commits::create(&copy, &mapping, "history").unwrap();
-        let (in_use, stored) = commits::prepare(&copy).unwrap();
-        let (shared, _) = Shared::open(copy, in_use, stored, &mapping).unwrap();
+        let (_dir, shared) = opened();
         let mut seq_no = 0;
         for ids in [&["a", "b"][..], &["c"], &["d", "e", "f"], &["g"], &["h"], &["i"], &["j"]] {
             let ids: Vec<(&str, bool)> = ids.iter().map(|id| (*id, false)).collect();
@@ -492,11 +498,7 @@ mod tests {
     /// the view of them.
     #[test]
     fn a_refresh_does_not_pass_an_earlier_one() {
-        let dir = tempfile::tempdir().unwrap();
-        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
-        commits::create(&copy, &mapping, "history").unwrap();
-        let (in_use, stored) = commits::prepare(&copy).unwrap();
-        let (shared, _) = Shared::open(copy, in_use, stored, &mapping).unwrap();
+        let (_dir, shared) = opened();
         let shared = Arc::new(shared);
         let earlier = lock(&shared.reloading);
         let (told, is_done) = std::sync::mpsc::channel();
@@ -515,11 +517,7 @@ mod tests {
 
     #[test]
     fn a_merge_that_is_ended_for_a_mapping_begins_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
-        commits::create(&copy, &mapping, "history").unwrap();
-        let (lock, stored) = commits::prepare(&copy).unwrap();
-        let (shared, _) = Shared::open(copy, lock, stored, &mapping).unwrap();
+        let (_dir, shared) = opened();
         let mut seq_no = 0;
         for id in ["a", "b", "c"] {
             index(&shared, &mut seq_no, &[(id, false)]);
