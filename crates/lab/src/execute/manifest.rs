@@ -1,11 +1,11 @@
 //! What the record says of a run as a whole.
 
-use record::{FORMAT, LinkInfo, Manifest, ModelInfo, NodeInfo, PublishedInfo, Status, VariantInfo};
+use record::{FORMAT, LinkInfo, Manifest, ModelInfo, NodeInfo, Status, VariantInfo};
 
 use super::place::Place;
 use super::record_dir;
 use crate::machine;
-use crate::plan::{ModelInUse, Resolved, Variant, models_in_use};
+use crate::plan::{ModelInUse, Published, Resolved, Variant, models_in_use};
 use crate::runner::topology;
 
 /// The manifest of a run that begins now.
@@ -61,14 +61,7 @@ pub fn variant_info(variant: &Variant, place: &Place) -> VariantInfo {
         name: variant.name.clone(),
         settings: variant.settings.clone(),
         published_s: variant.published.as_ref().and_then(|published| published.seconds),
-        published: variant.published.as_ref().map(|published| PublishedInfo {
-            figure: published.figure.clone(),
-            row: published.row.clone(),
-            text: published.text.clone(),
-            node_bytes_per_s: published.node_bytes_per_s,
-            load: published.load.clone(),
-            kind: published.kind,
-        }),
+        published: variant.published.as_ref().map(Published::info),
         baseline: variant.baseline.clone(),
         models: if place.is_virtual() { models(variant) } else { Vec::new() },
     }

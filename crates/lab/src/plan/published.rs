@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::Kind;
+use record::{Kind, PublishedInfo};
 
 use crate::choices::unknown;
 
@@ -41,6 +41,20 @@ pub struct Published {
     pub kind: Kind,
     /// What the document says beside the figure.
     pub note: Option<String>,
+}
+
+impl Published {
+    /// What a record says of it.
+    pub fn info(&self) -> PublishedInfo {
+        PublishedInfo {
+            figure: self.figure.clone(),
+            row: self.row.clone(),
+            text: self.text.clone(),
+            node_bytes_per_s: self.node_bytes_per_s,
+            load: self.load.clone(),
+            kind: self.kind,
+        }
+    }
 }
 
 /// A row by its columns; empty cells are left out.
