@@ -39,8 +39,8 @@ pub use query::{
     Query, QueryKind, RangeEnd, RangeQuery, Relation, ScoreFunction,
 };
 pub use request::{
-    AskedPointInTime, DEFAULT_MAX_RESULT_WINDOW, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost,
-    FetchRequest, NO_TIMEOUT_MS, SearchLimits, SearchRequest, TrackTotalHits,
+    AskedPointInTime, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost, FetchRequest, NO_TIMEOUT_MS,
+    SearchLimits, SearchRequest, TrackTotalHits,
 };
 pub use result::{FetchedHit, ShardHit, ShardHits, ShownHit, compare_hits, keep_first_of_group};
 pub use source::SourceFilter;

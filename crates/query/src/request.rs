@@ -10,8 +10,6 @@ use super::highlight::Highlight;
 use super::hits::{ColumnField, SortKey, SortTarget, SortValue};
 use super::{Query, SourceFilter};
 
-/// Hits that a search may reach, where the index does not say (`index.max_result_window`).
-pub const DEFAULT_MAX_RESULT_WINDOW: usize = 10_000;
 /// Hits that are counted exactly, where the request does not say.
 pub const DEFAULT_TRACK_TOTAL_HITS: u64 = 10_000;
 
