@@ -7,195 +7,30 @@
 //! Whoever writes a record holds a lock on its lines, and the kernel lets go of it with the process: so a run that
 //! broke off is known from one that goes on.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+mod format;
+mod sums;
+mod writer;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3Default;
 
+pub use self::format::{Error, FORMAT};
+use self::format::{LINES, MANIFEST, ROWS, Version, io, open};
+use self::sums::Sums;
+pub use self::writer::{Writer, replace_manifest};
 use crate::line::Line;
 use crate::manifest::{Manifest, Status};
 use crate::row::Row;
 
-/// The version of the format that this build writes. Older ones still open. 2 added observations of live clusters, 3
-/// what following is like, 4 a first line with the version to `lines.jsonl` and `rows.jsonl`, 5 faults, and what was
-/// indexed beside a recovery.
-pub const FORMAT: u32 = 5;
-
 /// From this format on, files of lines begin with their version.
 const FIRST_WITH_VERSION_LINES: u32 = 4;
-
-const MANIFEST: &str = "manifest.json";
-const LINES: &str = "lines.jsonl";
-const ROWS: &str = "rows.jsonl";
-
-/// Why a run's directory could not be written or read.
-#[expect(missing_docs, reason = "each message says what its fields are")]
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file system said no.
-    #[error("{what} {path}: {source}")]
-    Io { what: &'static str, path: PathBuf, source: std::io::Error },
-    /// Written by a newer narrows.
-    #[error("{path} has format {found}, this narrows reads up to {FORMAT}; use a newer one")]
-    Newer { path: PathBuf, found: u32 },
-}
-
-fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {
-    move |source| Error::Io { what, path: path.to_owned(), source }
-}
-
-/// What a file says of itself: a field of the manifest, and the first line of the others.
-#[derive(Serialize, Deserialize)]
-struct Version {
-    format: u32,
-}
-
-impl Version {
-    /// Refuses the file if it is newer than this build.
-    fn check(&self, path: &Path) -> Result<(), Error> {
-        if self.format <= FORMAT {
-            return Ok(());
-        }
-        Err(Error::Newer { path: path.to_owned(), found: self.format })
-    }
-}
-
-/// What a file of lines was like when the run had ended.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Sum {
-    bytes: u64,
-    /// 16 hexadecimal digits.
-    xxh3: String,
-}
-
-impl Sum {
-    fn of(path: &Path) -> std::io::Result<Sum> {
-        let (mut file, mut hash, mut bytes) = (open(path, u64::MAX)?, Xxh3Default::new(), 0);
-        let mut buffer = vec![0; 64 << 10];
-        loop {
-            let read = file.read(&mut buffer)?;
-            if read == 0 {
-                return Ok(Sum { bytes, xxh3: format!("{:016x}", hash.digest()) });
-            }
-            hash.update(&buffer[..read]);
-            bytes += read as u64;
-        }
-    }
-
-    /// What is to be said of a file as it is now.
-    fn damage(&self, name: &str, path: &Path) -> Option<String> {
-        let now = Sum::of(path).ok().filter(|now| now != self)?;
-        Some(match now.bytes < self.bytes {
-            true => {
-                format!("{name} is cut off: {} of its {} bytes are there.", now.bytes, self.bytes)
-            }
-            false => format!("{name} is not as it was written: what is shown of it may be wrong."),
-        })
-    }
-}
-
-/// What the manifest says beside what the run was.
-#[derive(Default, Serialize, Deserialize)]
-struct Sums {
-    /// By the names of the files.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    files: BTreeMap<String, Sum>,
-}
-
-/// `manifest.json`, whole.
-#[derive(Serialize)]
-struct Stored<'a> {
-    #[serde(flatten)]
-    manifest: &'a Manifest,
-    #[serde(flatten)]
-    sums: Sums,
-}
 
 /// Whether a directory holds the record of a run.
 pub fn is_run(dir: &Path) -> bool {
     dir.join(MANIFEST).is_file()
-}
-
-/// Appends to the record of a run in progress. Each line reaches the file system before the call
-/// returns, so a killed run is readable up to its last moment.
-#[derive(Debug)]
-pub struct Writer {
-    dir: PathBuf,
-    lines: BufWriter<File>,
-    rows: BufWriter<File>,
-}
-
-impl Writer {
-    /// Creates `dir` and its files. Fails if the directory cannot be written, before anything ran.
-    pub fn create(dir: &Path, manifest: &Manifest) -> Result<Self, Error> {
-        fs::create_dir_all(dir).map_err(io("create run directory", dir))?;
-        let open = |name: &str| {
-            let path = dir.join(name);
-            let mut file = File::create(&path).map(BufWriter::new).map_err(io("create", &path))?;
-            append(&mut file, &Version { format: FORMAT }).map_err(io("append to", &path))?;
-            Ok(file)
-        };
-        let writer = Writer { dir: dir.to_owned(), lines: open(LINES)?, rows: open(ROWS)? };
-        // Where the file system has no locks, what broke off is taken for running.
-        let _ = writer.lines.get_ref().try_lock();
-        write_manifest(dir, manifest, Sums::default())?;
-        Ok(writer)
-    }
-
-    /// The directory.
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    /// Keeps the run from counting as broken off once the writer is gone, for as long as it takes to say how it ended.
-    /// None where no more files can be opened.
-    pub fn hold(&self) -> Option<File> {
-        self.lines.get_ref().try_clone().ok()
-    }
-
-    /// As [`replace_manifest`]. Of a run that has ended nothing is to be appended afterwards.
-    pub fn manifest(&self, manifest: &Manifest) -> Result<(), Error> {
-        replace_manifest(&self.dir, manifest)
-    }
-
-    /// Appends a line. Fails if it cannot be written, as all of these do.
-    pub fn line(&mut self, line: &Line) -> Result<(), Error> {
-        append(&mut self.lines, line).map_err(io("append to", &self.dir.join(LINES)))
-    }
-
-    /// Appends a row.
-    pub fn row(&mut self, row: &Row) -> Result<(), Error> {
-        append(&mut self.rows, row).map_err(io("append to", &self.dir.join(ROWS)))
-    }
-}
-
-/// Replaces the manifest of the run in `dir` atomically; for when its writer is gone already. That of a run that has
-/// ended gets the lengths and hashes of the other files. Fails if these cannot be read, or it cannot be written.
-pub fn replace_manifest(dir: &Path, manifest: &Manifest) -> Result<(), Error> {
-    let mut sums = Sums::default();
-    for name in [LINES, ROWS].iter().filter(|_| manifest.status != Status::Running) {
-        let path = dir.join(name);
-        sums.files.insert((*name).to_owned(), Sum::of(&path).map_err(io("read", &path))?);
-    }
-    write_manifest(dir, manifest, sums)
-}
-
-fn write_manifest(dir: &Path, manifest: &Manifest, sums: Sums) -> Result<(), Error> {
-    let (path, fresh) = (dir.join(MANIFEST), dir.join("manifest.json.new"));
-    let stored = Stored { manifest, sums };
-    let text = serde_json::to_string_pretty(&stored).expect("a manifest is plain data");
-    fs::write(&fresh, text).map_err(io("write", &fresh))?;
-    fs::rename(&fresh, &path).map_err(io("replace", &path))
-}
-
-fn append(file: &mut BufWriter<File>, value: &impl Serialize) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *file, value)?;
-    file.write_all(b"\n")?;
-    file.flush()
 }
 
 /// A finished or interrupted run, read back.
@@ -257,17 +92,6 @@ fn drop_repeated(rows: &mut Vec<Row>, damage: &mut Vec<String>) {
 
 /// Bytes of a file that is held whole.
 const HELD_BYTES_MAX: u64 = 4 << 30;
-
-/// Opens an ordinary file, of so many bytes at most: another may never answer, or have no end.
-fn open(path: &Path, bytes_max: u64) -> std::io::Result<File> {
-    let file = fs::metadata(path)?;
-    let why = match file.len() {
-        _ if !file.is_file() => "it is no ordinary file".to_owned(),
-        bytes if bytes > bytes_max => format!("it has {bytes} bytes, more than {bytes_max}"),
-        _ => return File::open(path),
-    };
-    Err(std::io::Error::new(ErrorKind::InvalidInput, why))
-}
 
 /// The manifest; one that knows nothing but the run's name where it cannot be read.
 fn read_manifest(dir: &Path, damage: &mut Vec<String>) -> Result<(Manifest, Sums), Error> {
@@ -354,6 +178,8 @@ fn read<T: DeserializeOwned>(
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+
     use super::*;
 
     fn row(variant: &str) -> String {

@@ -1,0 +1,100 @@
+//! Writes the files of a run.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::format::{Error, FORMAT, LINES, MANIFEST, ROWS, Version, io};
+use super::sums::{Sum, Sums};
+use crate::line::Line;
+use crate::manifest::{Manifest, Status};
+use crate::row::Row;
+
+/// `manifest.json`, whole.
+#[derive(Serialize)]
+struct Stored<'a> {
+    #[serde(flatten)]
+    manifest: &'a Manifest,
+    #[serde(flatten)]
+    sums: Sums,
+}
+
+/// Appends to the record of a run in progress. Each line reaches the file system before the call
+/// returns, so a killed run is readable up to its last moment.
+#[derive(Debug)]
+pub struct Writer {
+    dir: PathBuf,
+    lines: BufWriter<File>,
+    rows: BufWriter<File>,
+}
+
+impl Writer {
+    /// Creates `dir` and its files. Fails if the directory cannot be written, before anything ran.
+    pub fn create(dir: &Path, manifest: &Manifest) -> Result<Self, Error> {
+        fs::create_dir_all(dir).map_err(io("create run directory", dir))?;
+        let open = |name: &str| {
+            let path = dir.join(name);
+            let mut file = File::create(&path).map(BufWriter::new).map_err(io("create", &path))?;
+            append(&mut file, &Version { format: FORMAT }).map_err(io("append to", &path))?;
+            Ok(file)
+        };
+        let writer = Writer { dir: dir.to_owned(), lines: open(LINES)?, rows: open(ROWS)? };
+        // Where the file system has no locks, what broke off is taken for running.
+        let _ = writer.lines.get_ref().try_lock();
+        write_manifest(dir, manifest, Sums::default())?;
+        Ok(writer)
+    }
+
+    /// The directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Keeps the run from counting as broken off once the writer is gone, for as long as it takes to say how it ended.
+    /// None where no more files can be opened.
+    pub fn hold(&self) -> Option<File> {
+        self.lines.get_ref().try_clone().ok()
+    }
+
+    /// As [`replace_manifest`]. Of a run that has ended nothing is to be appended afterwards.
+    pub fn manifest(&self, manifest: &Manifest) -> Result<(), Error> {
+        replace_manifest(&self.dir, manifest)
+    }
+
+    /// Appends a line. Fails if it cannot be written, as all of these do.
+    pub fn line(&mut self, line: &Line) -> Result<(), Error> {
+        append(&mut self.lines, line).map_err(io("append to", &self.dir.join(LINES)))
+    }
+
+    /// Appends a row.
+    pub fn row(&mut self, row: &Row) -> Result<(), Error> {
+        append(&mut self.rows, row).map_err(io("append to", &self.dir.join(ROWS)))
+    }
+}
+
+/// Replaces the manifest of the run in `dir` atomically; for when its writer is gone already. That of a run that has
+/// ended gets the lengths and hashes of the other files. Fails if these cannot be read, or it cannot be written.
+pub fn replace_manifest(dir: &Path, manifest: &Manifest) -> Result<(), Error> {
+    let mut sums = Sums::default();
+    for name in [LINES, ROWS].iter().filter(|_| manifest.status != Status::Running) {
+        let path = dir.join(name);
+        sums.files.insert((*name).to_owned(), Sum::of(&path).map_err(io("read", &path))?);
+    }
+    write_manifest(dir, manifest, sums)
+}
+
+fn write_manifest(dir: &Path, manifest: &Manifest, sums: Sums) -> Result<(), Error> {
+    let (path, fresh) = (dir.join(MANIFEST), dir.join("manifest.json.new"));
+    let stored = Stored { manifest, sums };
+    let text = serde_json::to_string_pretty(&stored).expect("a manifest is plain data");
+    fs::write(&fresh, text).map_err(io("write", &fresh))?;
+    fs::rename(&fresh, &path).map_err(io("replace", &path))
+}
+
+fn append(file: &mut BufWriter<File>, value: &impl Serialize) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *file, value)?;
+    file.write_all(b"\n")?;
+    file.flush()
+}
