@@ -40,11 +40,11 @@ pub(super) struct Asking<'a> {
 }
 
 /// The answers, and the page of the run where it is kept.
-type Told = (Vec<Answer>, Option<PathBuf>);
+type Answered = (Vec<Answer>, Option<PathBuf>);
 
 /// What is told of the twin, and of the settings that are tried: that may fail, or be interrupted, once the first is
 /// known.
-type Both = (Told, anyhow::Result<Vec<Answer>>);
+type Both = (Answered, anyhow::Result<Vec<Answer>>);
 
 impl<'a> Asking<'a> {
     /// Asks the twin so often, and once with settings that are `tried`: at the same time where this machine has room
@@ -52,14 +52,14 @@ impl<'a> Asking<'a> {
     /// last, so that `last` names it.
     pub(super) fn ask(self, plan: &TwinPlan, tried: Option<&TwinPlan>) -> anyhow::Result<Both> {
         match tried {
-            None => Ok((self.told().execute(plan, self.draws)?, Ok(Vec::new()))),
+            None => Ok((self.kept().execute(plan, self.draws)?, Ok(Vec::new()))),
             Some(tried) if has_room_for_two(tried) => self.side_by_side(plan, tried),
             Some(tried) => self.one_after_the_other(plan, tried),
         }
     }
 
     fn one_after_the_other(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
-        let mut kept = Kept { is_kept: false, ..self.told() };
+        let mut kept = Kept { is_kept: false, ..self.kept() };
         let tries = kept.execute(tried, 1);
         kept.is_kept = true;
         Ok((kept.execute(plan, self.draws)?, tries.map(|(answers, _)| answers)))
@@ -67,21 +67,21 @@ impl<'a> Asking<'a> {
 
     fn side_by_side(self, plan: &TwinPlan, tried: &TwinPlan) -> anyhow::Result<Both> {
         // Which ends what is tried. A setting may fail that is tried, and says nothing of the twin as it is.
-        let told_failed = &watch::Sender::new(false);
+        let draws_failed = &watch::Sender::new(false);
         let (begins, begun) = mpsc::channel();
         thread::scope(|scope| {
             // Progress of two would be written over each other, and what is wrong with one is wrong with both.
             let tries = move || {
                 let watch: Option<Rc<dyn Watch>> = Some(Rc::new(Begins(begins)));
-                let beside = Some(told_failed.subscribe());
-                Kept { watch, beside, is_kept: false, ..self.told() }.execute(tried, 1)
+                let beside = Some(draws_failed.subscribe());
+                Kept { watch, beside, is_kept: false, ..self.kept() }.execute(tried, 1)
             };
             let thread = thread::Builder::new().stack_size(STACK_BYTES);
             let tries = thread.spawn_scoped(scope, tries).context("start a thread")?;
             // An error says that it has ended already.
             let _ = begun.recv();
-            let answered = self.told().execute(plan, self.draws);
-            told_failed.send_replace(answered.is_err());
+            let answered = self.kept().execute(plan, self.draws);
+            draws_failed.send_replace(answered.is_err());
             if answered.is_ok() && !tries.is_finished() {
                 say!("narrows: settings that matter are tried ...");
             }
@@ -90,7 +90,7 @@ impl<'a> Asking<'a> {
         })
     }
 
-    fn told(self) -> Kept<'a> {
+    fn kept(self) -> Kept<'a> {
         Kept { asking: self, watch: None, beside: None, is_kept: true, instead: None }
     }
 }
@@ -144,7 +144,7 @@ struct Kept<'a> {
 
 impl Kept<'_> {
     /// Asks the twin, so often. An answer that cannot be kept is told all the same.
-    fn execute(&mut self, plan: &TwinPlan, draws: u32) -> anyhow::Result<Told> {
+    fn execute(&mut self, plan: &TwinPlan, draws: u32) -> anyhow::Result<Answered> {
         if self.instead.is_none() {
             match self.execute_in(self.asking.runs, plan, draws) {
                 Err(error) if is_of_record(&error) => self.say(&format!(
@@ -158,7 +158,7 @@ impl Kept<'_> {
         Ok((self.execute_in(instead, plan, draws)?.0, None))
     }
 
-    fn execute_in(&self, runs: &Path, plan: &TwinPlan, draws: u32) -> anyhow::Result<Told> {
+    fn execute_in(&self, runs: &Path, plan: &TwinPlan, draws: u32) -> anyhow::Result<Answered> {
         let plan = Plan::parse("the twin", &twin::text(plan))?;
         let watch = self.watch.clone().unwrap_or_else(|| Rc::new(Progress::new()));
         let beside = self.beside.clone();
