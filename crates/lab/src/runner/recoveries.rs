@@ -127,6 +127,7 @@ impl Recoveries {
         self.stopped_epoch_ms = self.stopped_epoch_ms.max(later.stopped_epoch_ms);
         self.operations_bytes += later.operations_bytes;
         self.operations += later.operations;
+        self.reused_bytes += later.reused_bytes;
         self.refetched_chunks += later.refetched_chunks;
         self.held_by_loss_s += later.held_by_loss_s;
         self.failure = later.failure.or(self.failure);
@@ -242,10 +243,15 @@ mod tests {
 
     #[test]
     fn parts_of_a_variant_are_summed() {
-        let answer = rows(json!({ "x": { "shards": [row("PEER", "a", 50, "DONE")] } }));
+        let mut shard = row("PEER", "a", 50, "DONE");
+        shard["index"]["size"]["reused_in_bytes"] = json!(2);
+        let answer = rows(json!({ "x": { "shards": [shard] } }));
         let part = Recoveries::of(&answer, &Wanted::Peers { since_epoch_ms: 0, copies: 1 });
+        // A turn of one part adds it to nothing.
+        assert_eq!(Recoveries::default().and(part.clone()).reused_bytes, 2);
         let both = part.clone().and(part);
         assert_eq!((both.done, both.sample.recovered_bytes, both.stopped_epoch_ms), (true, 10, 60));
+        assert_eq!(both.reused_bytes, 4);
         assert_eq!(both.sample.stages["DONE"], 2);
     }
 
