@@ -3,6 +3,7 @@
 //! Times are kept in HDR histograms of three significant digits: a figure is at most 0.1 % above the exact one,
 //! whatever its size, and a million requests take no more room than a hundred.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -255,8 +256,23 @@ impl Recorder {
         self.windows.resize(whole, Window::default());
     }
 
-    /// Adds what another driver of the same load recorded at the same time. Both are closed.
+    /// How much it has to tell, once it is closed: nothing, a warm-up, or what was measured.
+    fn rank(&self) -> u8 {
+        match (self.begin, self.only_warm_up) {
+            (None, _) => 0,
+            (Some(_), true) => 1,
+            (Some(_), false) => 2,
+        }
+    }
+
+    /// Adds what another driver of the same load recorded at the same time. Both are closed. Where one has measured
+    /// and the other ended in its warm-up, or sent nothing, the figures are those of the first.
     pub fn add(&mut self, other: &Recorder) {
+        match self.rank().cmp(&other.rank()) {
+            Ordering::Less => return self.clone_from(other),
+            Ordering::Greater => return,
+            Ordering::Equal => {}
+        }
         let _ = self.latency.add(&other.latency);
         let _ = self.service_time.add(&other.service_time);
         self.samples.merge(&other.samples);
@@ -276,7 +292,6 @@ impl Recorder {
         self.busy_starts += other.busy_starts;
         self.slipped_starts += other.slipped_starts;
         self.seconds = self.seconds.max(other.seconds);
-        self.only_warm_up &= other.only_warm_up;
     }
 
     /// Requests that were measured so far.
@@ -552,6 +567,44 @@ mod tests {
         begun.close(ms(130_000));
         let figures = begun.figures("x", &load);
         assert_eq!((figures.requests, figures.only_warm_up), (1, false));
+    }
+
+    #[test]
+    fn a_driver_that_measured_nothing_hides_no_figure_of_another() {
+        let warm_up = Extent::Time(Duration::from_secs(1));
+        let load = Load { warm_up, ..load(Extent::Time(Duration::from_secs(2))) };
+        let silent = Recorder::new(&load);
+        let mut warm = silent.clone();
+        warm.record(&Sample { measured: false, ..sample(0, 900) });
+        let mut measured = silent.clone();
+        let mut starts = Starts::new(&load, ms(0));
+        assert_ne!(starts.next(ms(1000)), Next::End);
+        measured.follow(&starts);
+        for n in 0..20 {
+            measured.record(&sample(1000, 1000 + 100 * n + 50));
+        }
+        let closed = |mut part: Recorder| {
+            part.close(ms(3000));
+            part
+        };
+        let [silent, warm, measured] = [silent, warm, measured].map(closed);
+        let both = |one: &Recorder, other: &Recorder| {
+            let mut whole = one.clone();
+            whole.add(other);
+            whole.figures("x", &load)
+        };
+        let alone = measured.figures("x", &load);
+        assert_eq!((alone.requests, alone.throughput.windows.clone()), (20, vec![10, 10]));
+        for other in [&silent, &warm] {
+            assert_eq!(
+                (both(&measured, other), both(other, &measured)),
+                (alone.clone(), alone.clone())
+            );
+        }
+        // What is told of a warm-up alone says so.
+        for figures in [both(&silent, &warm), both(&warm, &silent)] {
+            assert_eq!((figures.requests, figures.only_warm_up), (1, true));
+        }
     }
 
     #[test]
