@@ -120,11 +120,7 @@ pub async fn drive<C: Client>(
         shared.wait_until(end).await;
     }
     let mut recorder = shared.recorder.borrow().clone();
-    let now = env.now();
-    while let Some(intended) = shared.starts.borrow_mut().next_unsent() {
-        recorder.record_unsent(intended, now);
-    }
-    recorder.close(now);
+    recorder.close_after(&mut shared.starts.borrow_mut(), env.now());
     Ok(recorder)
 }
 
@@ -236,8 +232,9 @@ impl Shared {
         let every = (self.timeout / LOOK_PART).clamp(LOOK_MIN, LOOK_MAX);
         loop {
             self.env.sleep(every).await;
-            if self.live.stop.load(Ordering::Relaxed) {
-                self.stop();
+            if self.live.is_stopped() {
+                self.starts.borrow_mut().interrupt(self.env.now());
+                self.stopped.notify_waiters();
             }
             self.deadlines.look(self.env.now());
         }

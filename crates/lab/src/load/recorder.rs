@@ -219,11 +219,19 @@ impl Recorder {
     }
 
     /// Records a start that was due and not sent: it counts as a failed request, with the time until `now`.
-    pub(crate) fn record_unsent(&mut self, intended: Time, now: Time) {
+    fn record_unsent(&mut self, intended: Time, now: Time) {
         self.requests += 1;
         self.busy_starts += 1;
         *self.errors.entry(Failure::NotSent.to_string()).or_default() += 1;
         let _ = self.latency.record(nanos(now - intended));
+    }
+
+    /// As [`Recorder::close`], once what was due and not sent is recorded.
+    pub(crate) fn close_after(&mut self, starts: &mut Starts, now: Time) {
+        while let Some(intended) = starts.next_unsent() {
+            self.record_unsent(intended, now);
+        }
+        self.close(now);
     }
 
     /// Counts a good answer in its window, also that of a request of the warm-up: in turn some measured requests have

@@ -45,6 +45,8 @@ pub struct Starts {
     /// When the first measured one was to start.
     begin: Option<Time>,
     stopped: bool,
+    /// When somebody ended it.
+    interrupted: Option<Time>,
 }
 
 impl Starts {
@@ -60,6 +62,7 @@ impl Starts {
             handed_out: [0; 2],
             begin: None,
             stopped: false,
+            interrupted: None,
         };
         // The first arrival of a Poisson process is a gap away, too.
         starts.due_s = match load.arrival {
@@ -85,6 +88,14 @@ impl Starts {
     /// From now on there is nothing more to send.
     pub fn stop(&mut self) {
         self.stopped = true;
+    }
+
+    /// The same, where somebody ends it at `now`: what was due before, and had no client, counts as not sent.
+    pub fn interrupt(&mut self, now: Time) {
+        if !self.stopped {
+            self.stopped = true;
+            self.interrupted = Some(now);
+        }
     }
 
     /// Whether it was stopped.
@@ -129,14 +140,20 @@ impl Starts {
         Next::Start { at, measured }
     }
 
-    /// The next measured start that was due within the time, and came too late to be sent; none where all were sent, or
-    /// where the load was stopped.
+    /// The next measured start that was due within the time, or before somebody ended it, and came too late to be sent;
+    /// none where all were sent, or where there was nothing more to send.
     pub(crate) fn next_unsent(&mut self) -> Option<Time> {
-        let end = self.end().filter(|_| !self.stopped && self.arrival != Arrival::Closed)?;
+        self.begin.filter(|_| self.arrival != Arrival::Closed)?;
+        let until = match self.interrupted {
+            Some(at) => self.end().map_or(at, |end| end.min(at)),
+            None => self.end().filter(|_| !self.stopped)?,
+        };
         let at = self.began + Duration::from_secs_f64(self.due_s);
-        if at >= end {
+        let all = matches!(self.measured, Extent::Requests(all) if self.handed_out[1] >= all);
+        if at >= until || all {
             return None;
         }
+        self.handed_out[1] += 1;
         self.due_s += self.gap_s();
         Some(at)
     }
@@ -223,6 +240,26 @@ mod tests {
         let mut starts = Starts::new(&load, at(0));
         while starts.next(at(0)) != Next::End {}
         assert_eq!(starts.next_unsent(), None);
+    }
+
+    #[test]
+    fn what_was_due_before_somebody_ended_it_is_told() {
+        let arrival = Arrival::Deterministic { rate_per_s: 100.0 };
+        let unsent = |measured: Extent, end: fn(&mut Starts)| {
+            let mut starts = Starts::new(&load(arrival, Extent::NONE, measured), at(0));
+            assert_ne!(starts.next(at(0)), Next::End);
+            end(&mut starts);
+            // It is told again and again, and counts once.
+            starts.interrupt(at(90));
+            std::iter::from_fn(move || starts.next_unsent()).collect::<Vec<_>>()
+        };
+        let due = |from: u64, to: u64| (from..to).map(|n| at(n * 10)).collect::<Vec<_>>();
+        let hour = Extent::Time(Duration::from_secs(3600));
+        assert_eq!(unsent(hour, |starts| starts.interrupt(at(45))), due(1, 5));
+        let soon = Extent::Time(Duration::from_millis(30));
+        assert_eq!(unsent(soon, |starts| starts.interrupt(at(45))), due(1, 3), "no longer than it");
+        assert_eq!(unsent(Extent::Requests(3), |starts| starts.interrupt(at(45))), due(1, 3));
+        assert_eq!(unsent(hour, Starts::stop), [], "there was nothing more to send");
     }
 
     #[test]

@@ -174,6 +174,28 @@ fn a_load_that_is_stopped_tells_what_it_has() {
 }
 
 #[test]
+fn a_stall_at_the_end_of_a_load_that_is_stopped_is_charged_to_all_that_was_due() {
+    let figures = world::virtual_world::run(3, async move |env| {
+        let (address, _server) = server(&env, "s", Duration::from_secs(20), 0).await;
+        let load = Load {
+            arrival: Arrival::Deterministic { rate_per_s: 10.0 },
+            ..Load::closed(vec![address], 1, Extent::Time(Duration::from_secs(3600)), 3)
+        };
+        let live = Arc::new(Live::default());
+        let (stop, clock) = (live.clone(), env.clone());
+        let _stop = env.spawn("stop", async move {
+            clock.sleep(Duration::from_secs(10)).await;
+            stop.stop();
+        });
+        in_virtual_time(&env, &load, &search(), &live).await.unwrap()
+    });
+    // The only client waits for its first answer, which comes ten seconds after the load was stopped.
+    let unsent = figures.errors["not sent in time"];
+    assert!((98..=103).contains(&unsent), "{unsent}");
+    assert!(figures.latency.unwrap().p50_ms > 10_000.0, "{:?}", figures.latency);
+}
+
+#[test]
 fn nodes_in_virtual_time_answer_and_the_same_seed_gives_the_same_figures() {
     let once = || {
         world::virtual_world::run_traced(3, async |env| {

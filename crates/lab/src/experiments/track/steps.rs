@@ -100,10 +100,28 @@ pub(super) async fn go_through(
             }
         }
     };
-    // The others are not waited for: the next start of one may be an hour away.
-    try_join_all((0..load.clients).map(client)).await?;
+    // What is under way when the task is ended may take long: what is due from then on is no longer to be sent.
+    let ended = async {
+        live.stopped().await;
+        starts.borrow_mut().interrupt(env.now());
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        biased;
+        // The others are not waited for where one fails: the next start of one may be an hour away.
+        done = try_join_all((0..load.clients).map(client)) => drop(done?),
+        () = ended => {}
+    }
+    if live.is_stopped() {
+        starts.borrow_mut().interrupt(env.now());
+    }
+    // As of a load: the rest of the time is measured, and what was due in it counts.
+    let end = starts.borrow().end();
+    if let Some(end) = end {
+        wait_until(env, end, live).await;
+    }
     let mut recorder = recorder.into_inner();
-    recorder.close(env.now());
+    recorder.close_after(&mut starts.borrow_mut(), env.now());
     Ok(recorder.figures(&task.name, load))
 }
 
@@ -381,8 +399,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::load::Check;
+    use crate::load::{Arrival, Check, Extent};
     use crate::plan::LEADER;
+    use crate::track::Action;
 
     const WHO: &str = r#"{"cluster_uuid":"u","version":{"distribution":"opensearch","number":"2.19.1"},
         "nodes":{"a":{"name":"a"}}}"#;
@@ -476,6 +495,47 @@ mod tests {
             assert!((took_s - 100.0).abs() < 1.0, "one minute, and four looks: {took_s}");
             let blocking = answered(&through, &request(None)).await;
             assert!(matches!(blocking, Err(Lost::Run(_))));
+        });
+    }
+
+    #[test]
+    fn starts_for_which_no_client_was_free_are_told() {
+        world::virtual_world::run(1, async |env| {
+            let dir = tempfile::tempdir().unwrap();
+            let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
+            let timeout = Duration::from_secs(60);
+            let asker = clusters.asker(LEADER, timeout).unwrap();
+            let arrival = Arrival::Deterministic { rate_per_s: 8.0 };
+            let measured = Extent::Time(Duration::from_secs(10));
+            let steps = vec![Step::Sleep(Duration::from_secs(1))];
+            let task = Task {
+                name: "slow".to_owned(),
+                operation_type: "sleep".to_owned(),
+                action: Action::Do(steps.clone()),
+                clients: 1,
+                arrival,
+                warm_up: Extent::NONE,
+                measured,
+                ramp_up: Duration::ZERO,
+                timeout,
+                connections: None,
+                reported: true,
+            };
+            let load = Load { arrival, ..Load::closed(vec!["a:9200".to_owned()], 1, measured, 1) };
+            let unsent = Failure::NotSent.to_string();
+            let live = Live::default();
+            let figures = go_through(&env, &asker, &task, &load, &steps, &live, None).await;
+            let figures = figures.unwrap();
+            // One a second, the last a second after the end, of eight a second for ten.
+            assert_eq!((figures.requests, figures.errors[&unsent]), (80, 69));
+            let stop = async {
+                env.sleep(Duration::from_millis(5500)).await;
+                live.stop();
+            };
+            let ended = go_through(&env, &asker, &task, &load, &steps, &live, None);
+            let (figures, ()) = tokio::join!(ended, stop);
+            // Of the 44 that were due, five were done and one was under way.
+            assert_eq!(figures.unwrap().errors[&unsent], 38);
         });
     }
 
