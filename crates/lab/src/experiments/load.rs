@@ -180,6 +180,7 @@ fn load_of(run: &Runner<'_>, plan: &LoadUse, hosts: &[WireHost], lap: u32) -> Lo
         seed: run.plan.seed,
         // Variants of a lap are compared: they have the same. Laps are independent of each other.
         gaps: u64::from(lap - 1),
+        offset: Duration::ZERO,
     }
 }
 

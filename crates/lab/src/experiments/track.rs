@@ -246,6 +246,7 @@ async fn task_of(
         ramp_up: task.ramp_up,
         seed: stage.seed,
         gaps: 0,
+        offset: Duration::ZERO,
     };
     match &task.action {
         Action::Send(operation) => send(stage, &load, operation, live).await,

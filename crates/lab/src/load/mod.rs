@@ -137,6 +137,8 @@ pub struct Load {
     pub seed: u64,
     /// Which of the seed's sequences of gaps: laps send the same requests, in gaps of their own.
     pub gaps: u64,
+    /// How long after it begins the first of equally spaced starts is: threads that share a load take turns.
+    pub offset: Duration,
 }
 
 impl Load {
@@ -153,6 +155,7 @@ impl Load {
             ramp_up: Duration::ZERO,
             seed,
             gaps: 0,
+            offset: Duration::ZERO,
         }
     }
 }

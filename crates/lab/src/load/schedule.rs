@@ -67,7 +67,8 @@ impl Starts {
         // The first arrival of a Poisson process is a gap away, too.
         starts.due_s = match load.arrival {
             Arrival::Poisson { .. } => starts.gap_s(),
-            _ => 0.0,
+            Arrival::Deterministic { .. } => load.offset.as_secs_f64(),
+            Arrival::Closed => 0.0,
         };
         starts
     }

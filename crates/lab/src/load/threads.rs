@@ -113,6 +113,9 @@ fn part_of(load: &Load, number: u32, threads: u32) -> Load {
         measured: extent(load.measured),
         // Each has gaps of its own, and other ones than any lap.
         gaps: load.gaps | (u64::from(number) << 32),
+        offset: load.arrival.rate_per_s().map_or(Duration::ZERO, |rate_per_s| {
+            Duration::from_secs_f64(f64::from(number) / rate_per_s)
+        }),
         ..load.clone()
     }
 }
@@ -147,8 +150,29 @@ fn starved() -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use world::Time;
+
     use super::*;
-    use crate::load::Arrival;
+    use crate::load::{Arrival, Next, Starts};
+
+    #[test]
+    fn starts_of_several_threads_are_as_far_apart_as_those_of_one() {
+        let load = Load {
+            arrival: Arrival::Deterministic { rate_per_s: 100.0 },
+            ..Load::closed(vec!["a:1".to_owned()], 8, Extent::Requests(40), 5)
+        };
+        let starts = |number: u32| {
+            let mut starts = Starts::new(&part_of(&load, number, 4), Time(0));
+            std::iter::from_fn(move || match starts.next(Time(0)) {
+                Next::Start { at, .. } => Some(at),
+                Next::End => None,
+            })
+        };
+        let mut all: Vec<Time> = (0..4).flat_map(starts).collect();
+        all.sort_unstable();
+        let gap_ms = |two: &[Time]| ((two[1] - two[0]).as_secs_f64() * 1e3).round();
+        assert_eq!(all.windows(2).map(gap_ms).collect::<Vec<_>>(), [10.0; 39]);
+    }
 
     #[test]
     fn parts_of_a_load_are_the_whole() {

@@ -133,6 +133,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ramp_up: Duration::ZERO,
         seed: args.seed,
         gaps: 0,
+        offset: Duration::ZERO,
     };
     let (laps, interrupted) = world::real_world::run(args.seed, async |env| {
         reach(&env, args).await?;
