@@ -123,10 +123,7 @@ async fn send(
     undone?;
     noted?;
     run.watch.end();
-    for (node, completed) in searches_by_node(run).await {
-        let earlier = before.get(&node).copied().unwrap_or(0);
-        figures.searches.insert(node, completed.saturating_sub(earlier));
-    }
+    figures.searches = completed_between(&before, searches_by_node(run).await);
     // Nodes are known by their names, not by the ports that they have today.
     let name = |host: &String| nodes.get(host).unwrap_or(host).clone();
     figures.hosts = figures.hosts.iter().map(|(host, count)| (name(host), *count)).collect();
@@ -264,6 +261,19 @@ async fn end_faults(run: &mut Runner<'_>, variant: &Variant, faults: &[DueFault]
     Ok(())
 }
 
+/// What each node has completed between two looks. Of a node that did not answer in the first, or has restarted since
+/// and counts anew, that is not known.
+fn completed_between(
+    before: &BTreeMap<String, u64>,
+    after: BTreeMap<String, u64>,
+) -> BTreeMap<String, u64> {
+    let more = |(node, completed): (String, u64)| {
+        let more = completed.checked_sub(*before.get(&node)?)?;
+        Some((node, more))
+    };
+    after.into_iter().filter_map(more).collect()
+}
+
 /// Queries of shards that the search pool of each node has completed; those that do not answer are left out.
 async fn searches_by_node(run: &Runner<'_>) -> BTreeMap<String, u64> {
     let path = "/_cat/thread_pool/search?format=json&h=node_name,completed";
@@ -275,4 +285,20 @@ async fn searches_by_node(run: &Runner<'_>) -> BTreeMap<String, u64> {
     let rows = answer.as_array().into_iter().flatten();
     rows.filter_map(|row| Some((row["node_name"].as_str()?.to_owned(), number(&row["completed"])?)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_completed_is_known_of_two_looks_alone() {
+        let of = |all: &[(&str, u64)]| -> BTreeMap<String, u64> {
+            all.iter().map(|(node, completed)| ((*node).to_owned(), *completed)).collect()
+        };
+        let before = of(&[("a", 1000), ("restarted", 1000), ("gone", 7)]);
+        let after = of(&[("a", 1500), ("restarted", 300), ("did not answer", 1_000_000)]);
+        assert_eq!(completed_between(&before, after.clone()), of(&[("a", 500)]));
+        assert_eq!(completed_between(&of(&[]), after), of(&[]), "the first look failed");
+    }
 }
