@@ -25,12 +25,20 @@ pub enum Check {
     SearchesOr([u16; 4]),
     /// As [`Check::Status`], and no document was refused.
     Bulk,
+    /// As [`Check::Bulk`], or its status is one of these; 0 stands for none.
+    BulkOr([u16; 4]),
 }
 
 impl Check {
     /// The check of a request with this path.
     pub fn of(path: &str) -> Check {
+        let is_bulk = path.split('?').next().is_some_and(|path| path.ends_with("/_bulk"));
         match path {
+            // An answer that is filtered may say nothing of errors where there are some.
+            _ if is_bulk && (!path.contains("filter_path=") || path.contains("errors")) => {
+                Check::Bulk
+            }
+            _ if is_bulk => Check::Status,
             _ if path.contains("_msearch") => Check::Searches,
             _ if path.contains("_search") => Check::Search,
             _ => Check::Status,
@@ -43,6 +51,7 @@ impl Check {
             Check::Status => Check::StatusOr(statuses),
             Check::Search => Check::SearchOr(statuses),
             Check::Searches => Check::SearchesOr(statuses),
+            Check::Bulk => Check::BulkOr(statuses),
             other => other,
         }
     }
@@ -54,11 +63,13 @@ impl Check {
 
     /// Judges an answer by its status and the beginning of its body; all of it for [`Check::Searches`].
     pub fn judge(self, status: u16, body: &[u8]) -> Result<(), Failure> {
-        let is_ignored = matches!(
-            self,
-            Check::StatusOr(ignored) | Check::SearchOr(ignored) | Check::SearchesOr(ignored)
-                if ignored.contains(&status)
-        );
+        let is_ignored = match self {
+            Check::StatusOr(ignored)
+            | Check::SearchOr(ignored)
+            | Check::SearchesOr(ignored)
+            | Check::BulkOr(ignored) => ignored.contains(&status),
+            Check::Status | Check::Search | Check::Searches | Check::Bulk => false,
+        };
         if !(200..300).contains(&status) && !is_ignored {
             return Err(Failure::refused(status, &kind_of(body), &reason_of(body)));
         }
@@ -80,9 +91,11 @@ impl Check {
                 }
             }
             Check::Searches | Check::SearchesOr(_) => judge_searches(body),
-            Check::Bulk if after(head, b"\"errors\"").starts_with(b"true") => Err(Failure::Items),
-            Check::Bulk if after(head, b"\"errors\"").starts_with(b"false") => Ok(()),
-            Check::Bulk => Err(Failure::NotJson),
+            Check::Bulk | Check::BulkOr(_) => match after(head, b"\"errors\"") {
+                said if said.starts_with(b"true") => Err(Failure::Items),
+                said if said.starts_with(b"false") => Ok(()),
+                _ => Err(Failure::NotJson),
+            },
         }
     }
 }
@@ -235,6 +248,23 @@ mod tests {
         let refused = Check::Search.judge(429, full).unwrap_err();
         assert_eq!(refused.to_string(), "429 es_rejected_execution_exception");
         assert_eq!(Check::Status.judge(502, b"<html>").unwrap_err().to_string(), "502");
+    }
+
+    #[test]
+    fn documents_that_a_bulk_of_ones_own_writes_may_be_refused() {
+        let refused = br#"{"took":3,"errors":true,"items":[]}"#;
+        for path in ["/_bulk", "/a_search/_bulk?refresh=true", "/a/_bulk?filter_path=errors,took"] {
+            assert_eq!(Check::of(path).judge(200, refused), Err(Failure::Items), "{path}");
+        }
+        let ignoring = Check::of("/a/_bulk").or([429, 0, 0, 0]);
+        assert_eq!(ignoring.judge(200, refused), Err(Failure::Items));
+        assert_eq!(
+            (ignoring.judge(429, b"{}"), ignoring.judge(500, b"{}").is_err()),
+            (Ok(()), true)
+        );
+        // What is left of a good answer here is nothing.
+        assert_eq!(Check::of("/a/_bulk?filter_path=items.*.error").judge(200, b"{}"), Ok(()));
+        assert_eq!(Check::of("/my_bulk/_doc/1"), Check::Status);
     }
 
     #[test]
