@@ -71,9 +71,10 @@ fn asked(path: PathBuf) -> Result<Java, String> {
     Ok(Java { path, version })
 }
 
-/// The major version in the first line of `java -version`: `17` of `17.0.15`, `8` of `1.8.0_402`.
+/// The major version that `java -version` says: `17` of `17.0.15`, `8` of `1.8.0_402`. Options of the environment are
+/// told before it, and may have quotes of their own.
 fn version_in(said: &str) -> Option<u32> {
-    let quoted = said.split('"').nth(1)?;
+    let (_, quoted) = said.split_once(" version \"")?;
     let mut numbers = quoted.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     match numbers.next()?.ok()? {
         1 => numbers.next()?.ok(),
@@ -93,6 +94,9 @@ mod tests {
         assert_eq!(version_in("openjdk version \"22-ea\" 2024-03-19"), Some(22));
         let picked_up = "Picked up JAVA_TOOL_OPTIONS: -X\nopenjdk version \"11.0.2\" 2019-01-15";
         assert_eq!(version_in(picked_up), Some(11));
+        let quoted =
+            "Picked up JAVA_TOOL_OPTIONS: -Da=\"b 7\"\nopenjdk version \"17.0.15\" 2025-04-15";
+        assert_eq!(version_in(quoted), Some(17));
         assert_eq!(version_in("bash: no such thing"), None);
         assert_eq!(version_in("\"\""), None);
     }
