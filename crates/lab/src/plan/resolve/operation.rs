@@ -43,12 +43,21 @@ impl Plan {
         for table in &self.document.operation {
             let operation = self.operation(table)?;
             operations.push(match &operation.content {
-                Content::Pattern { check: Check::Search, .. } => {
+                Content::Pattern { path, parameters, check: Check::Search, .. } => {
                     let body = match &table.cost {
                         Some(cost) => self.cost(cost)?,
                         None => json!({ "size": 0 }).to_string(),
                     };
-                    Operation::search(&operation.name, &self.index_of(table), vec![body])
+                    // Of the same indices; what else a path says is of no use to a search that counts.
+                    let indices = path.split("/_search").next().unwrap_or_default();
+                    let content = Content::Pattern {
+                        method: "POST".to_owned(),
+                        path: format!("{indices}/_search"),
+                        bodies: vec![body],
+                        parameters: parameters.clone(),
+                        check: Check::Search,
+                    };
+                    Operation { name: operation.name.clone(), content }
                 }
                 _ => operation,
             });
@@ -84,6 +93,12 @@ impl Plan {
             parameters.insert(name.get_ref().clone(), self.draw(values)?);
         }
         let path = table.path.clone().unwrap_or_else(|| "/{index}/_search".to_owned());
+        if let Some(own) = table.index.as_ref().filter(|_| !path.contains("{index}")) {
+            let message = format!(
+                "index = \"{own}\" changes nothing of the path {path}; write {{index}} where it belongs, or leave it out"
+            );
+            return Err(self.error(table.name.span(), message));
+        }
         let path = path.replace("{index}", &index);
         let bodies: Vec<String> = table.body.iter().chain(&table.bodies).cloned().collect();
         let default = if bodies.is_empty() && !path.contains("_search") { "GET" } else { "POST" };

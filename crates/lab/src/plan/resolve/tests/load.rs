@@ -121,6 +121,17 @@ fn the_published_run_has_its_own_size_costs_and_replicas() {
 }
 
 #[test]
+fn a_search_that_counts_asks_the_indices_of_its_path() {
+    let name = "name = \"term\"\n";
+    let text =
+        TEXT.replacen(name, &format!("{name}path = \"/second/_search?request_cache=true\"\n"), 1);
+    let plan = resolve(&text).unwrap();
+    let full = &plan.variants[0].load.as_ref().unwrap().full;
+    let Content::Pattern { path, .. } = &full.operations[0].content else { panic!() };
+    assert_eq!(path, "/second/_search");
+}
+
+#[test]
 fn a_variant_for_each_value_of_a_setting() {
     let each = r#"name = "open"
 each = { setting = "narrows.search.selection", values = ["none", "c3"] }"#;
@@ -176,6 +187,7 @@ fn what_is_wrong_is_shown_in_its_place() {
         ("kind = \"slow\"", "kind = \"slowly\"", "did you mean \"slow\""),
         ("factor = 4.0\n", "", "say how slow"),
         ("{{word}}", "{{wrod}}", "did you mean \"word\""),
+        ("\"health\"\n", "\"health\"\nindex = \"logs\"\n", "changes nothing of the path /_cluster"),
         ("word = [\"physician\", \"cell\"]", "word = { from = 3 }", "a parameter is a range"),
         ("[load]", "[load]\nspeed = 3", "unknown key \"speed\""),
     ] {
