@@ -13,7 +13,7 @@ use serde_json::Value;
 use world::Time;
 
 use crate::error::Result;
-use crate::load::{self, Live, Load, Operation};
+use crate::load::{self, Ending, Live, Load, Operation};
 use crate::plan::{DeclaredStep, Fault, LEADER, LoadUse, Needs, Resolved, Variant};
 use crate::runner::{Experiment, Runner, Telemetry, Turn};
 
@@ -107,6 +107,8 @@ async fn send(
     run.watch.begin(&operation.name, Some(&variant.name), total, "requests");
     let before = searches_by_node(run).await;
     let watched = WatchedLoad { turn, live: Arc::new(Live::default()) };
+    // The run's indices are deleted on a cluster that was there, however it ends.
+    let _ending = run.is_elsewhere().then(|| Ending(std::slice::from_ref(&watched.live)));
     let env = run.env.clone();
     let mut faults = due_faults(run.env.now(), &variant.faults);
     let ended = if run.clusters.is_virtual() {

@@ -14,7 +14,7 @@ use world::{Env, Time};
 
 use self::steps::go_through;
 use crate::error::{Error, Result};
-use crate::load::{self, Live, Load, Operation};
+use crate::load::{self, Ending, Live, Load, Operation};
 use crate::plan::{DeclaredStep, LEADER, Needs, Variant};
 use crate::runner::{Experiment, Runner, Telemetry, Turn};
 use crate::track::{Action, CompletedBy, Element, Task, Track};
@@ -23,9 +23,6 @@ use crate::track::{Action, CompletedBy, Element, Task, Track};
 const SHOW_EVERY: Duration = Duration::from_millis(500);
 /// Throughput is counted in windows of this length.
 const WINDOW: Duration = Duration::from_secs(1);
-/// The pause between checks whether stopped threads of loads have ended, and the number of checks: ten seconds in all.
-const END_LOOK: Duration = Duration::from_millis(1);
-const END_LOOKS: u32 = 10_000;
 
 /// The experiment of a track.
 pub(crate) struct RunTrack(Track);
@@ -92,23 +89,6 @@ fn row(run: &Runner<'_>, turn: &Turn<'_>, began: Time, loads: Vec<LoadFigures>) 
     let seconds = (run.env.now() - began).as_secs_f64();
     let bytes = loads.iter().map(|figures| figures.answer_bytes).sum();
     Row { loads, ..Row::measured(&turn.variant.name, turn.lap, seconds, bytes) }
-}
-
-/// Ends loads on threads of their own where the run is interrupted, and waits for them: a document that is written
-/// after its index was deleted would make it anew.
-struct Ending<'a>(&'a [Arc<Live>]);
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        self.0.iter().for_each(|live| live.stop());
-        for _ in 0..END_LOOKS {
-            // Each of the threads holds one, too.
-            if self.0.iter().all(|live| Arc::strong_count(live) == 1) {
-                return;
-            }
-            std::thread::sleep(END_LOOK);
-        }
-    }
 }
 
 /// What a task needs of the run that it does not borrow.

@@ -47,6 +47,7 @@ pub use operation::{BulkPart, Content, Draw, Operation, Request, Requests};
 pub use recorder::{Recorder, Sample};
 pub use schedule::{Next, Starts};
 pub use sockets::SocketClient;
+pub(crate) use threads::Ending;
 pub use threads::{Running, start};
 
 /// When requests start.

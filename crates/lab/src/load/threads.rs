@@ -12,6 +12,10 @@ use super::{Extent, Live, Load, Operation, Recorder, SocketClient, drive};
 use crate::calibration::clock::thread_time;
 use crate::error::{Error, Result};
 
+/// The pause between checks whether stopped threads of loads have ended, and the number of checks: ten seconds in all.
+const END_LOOK: Duration = Duration::from_millis(1);
+const END_LOOKS: u32 = 10_000;
+
 /// A load that goes on, on one thread or several. If this is dropped, the load is stopped.
 pub struct Running {
     load: Load,
@@ -98,6 +102,23 @@ impl Drop for Running {
     }
 }
 
+/// Ends loads on threads of their own where the run is interrupted, and waits for them: a document that is written
+/// after its index was deleted would make it anew.
+pub(crate) struct Ending<'a>(pub(crate) &'a [Arc<Live>]);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|live| live.stop());
+        for _ in 0..END_LOOKS {
+            // Each of the threads holds one, too.
+            if self.0.iter().all(|live| Arc::strong_count(live) == 1) {
+                return;
+            }
+            std::thread::sleep(END_LOOK);
+        }
+    }
+}
+
 /// The part of a load that thread `number` of `threads` has.
 fn part_of(load: &Load, number: u32, threads: u32) -> Load {
     let below = |whole: u64, n: u32| u128::from(whole) * u128::from(n) / u128::from(threads);
@@ -172,6 +193,28 @@ mod tests {
         all.sort_unstable();
         let gap_ms = |two: &[Time]| ((two[1] - two[0]).as_secs_f64() * 1e3).round();
         assert_eq!(all.windows(2).map(gap_ms).collect::<Vec<_>>(), [10.0; 39]);
+    }
+
+    #[test]
+    fn a_load_that_is_ended_sends_nothing_any_more() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        // It takes what comes, and never answers.
+        std::thread::spawn(move || listener.incoming().collect::<Vec<_>>());
+        let measured = Extent::Time(Duration::from_secs(3600));
+        let load = Load {
+            timeout: Duration::from_millis(300),
+            ..Load::closed(vec![address.clone()], 4, measured, 5)
+        };
+        let lives = [Arc::new(Live::default())];
+        let ending = Ending(&lives);
+        let (health, hosts) = (Operation::get("a", "/"), [WireHost::plain(&address)]);
+        let running = start(&load, &health, &hosts, 2, &lives[0]).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        drop(running);
+        assert!(Arc::strong_count(&lives[0]) > 1, "it has requests under way");
+        drop(ending);
+        assert_eq!(Arc::strong_count(&lives[0]), 1, "its threads have ended");
     }
 
     #[test]
