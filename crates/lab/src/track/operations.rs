@@ -126,6 +126,15 @@ pub(super) fn operation(
             None => (Action::Do(steps(context, kind, object)?), None),
         },
     };
+    // What a composite consists of says so itself.
+    if let (Action::Do(steps), true) = (&mut action, kind != "composite") {
+        let retried = reader.bool(object, "retry-until-success").unwrap_or(false);
+        for step in steps {
+            if let Step::Request(request) = step {
+                request.retried = retried;
+            }
+        }
+    }
     // Settings are journaled, and put back.
     if context.options.live && kind != "put-settings" {
         live::check(&action).map_err(|why| refuse("path", why))?;
@@ -328,8 +337,7 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<S
             reader.wrong(object.node, kind, format!("{kind} needs \"{member}\": {what}"));
         }
     };
-    let retried = reader.bool(object, "retry-until-success").unwrap_or(false);
-    let one = |found: Request| vec![Step::Request(Request { retried, ..found })];
+    let one = |found: Request| vec![Step::Request(found)];
     Ok(match kind {
         "create-index" => {
             only(&["settings", "index", "body"]);

@@ -279,6 +279,16 @@ fn requests_of_a_composite_are_checked_and_sent_as_they_are() {
 }
 
 #[test]
+fn whatever_goes_through_steps_is_tried_again_where_it_says_so() {
+    for kind in ["create-index", "delete-index", "refresh"] {
+        let text = format!("{{ \"operation-type\": \"{kind}\", \"retry-until-success\": true }}");
+        let track = opened(&task(&text), &embedded()).unwrap();
+        let found = requests(&track);
+        assert!(!found.is_empty() && found.iter().all(|request| request.retried), "{kind}");
+    }
+}
+
+#[test]
 fn what_a_task_says_of_its_requests_is_obeyed() {
     let raw = r#"{ "operation-type": "raw-request", "path": "/a", "ignore": 404 }"#;
     let track = opened(&task(raw), &embedded()).unwrap();
