@@ -187,12 +187,19 @@ impl Twin {
                 (format!("of {}[{place}]", index.name), format!("of {}", index.name_of(place)))
             })
         });
-        let nodes = self
-            .nodes
-            .iter()
-            .enumerate()
-            .map(|(at, node)| (format!("[{}]", Twin::machine(at)), format!("[{}]", node.name)));
-        shards.chain(nodes).fold(words, |words, (from, to)| words.replace(&from, &to))
+        let words = shards.fold(words, |words, (from, to)| words.replace(&from, &to));
+        // Each once: a node of the cluster may be called as another one is in virtual time.
+        let (mut told, mut rest) = (String::new(), words.as_str());
+        while let Some((before, after)) = rest.split_once('[') {
+            told.push_str(before);
+            told.push('[');
+            let machine = after.split(']').next().unwrap_or_default();
+            let name = self.stands_for(machine);
+            told.push_str(name.unwrap_or_default());
+            rest = if name.is_some() { &after[machine.len()..] } else { after };
+        }
+        told.push_str(rest);
+        told
     }
 
     /// A setting's value with the names that nodes have in virtual time: filters name nodes.
@@ -541,6 +548,9 @@ mod tests {
             "no: [a]: full; [b]: gone"
         );
         assert_eq!(twin.in_its_names("no: [leader-1]: full; [leader-0]: named"), "no: [a]: full");
+        let mut like = twin.clone();
+        like.nodes[0].name = "leader-2".to_owned();
+        assert_eq!(like.in_its_names("[leader-1] waits, not [x"), "[leader-2] waits, not [x");
         assert_eq!((twin.stands_for("leader-2"), twin.stands_for("leader-0")), (Some("b"), None));
     }
 }
