@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::ask::why_not_started;
@@ -25,8 +25,10 @@ const PART_MIN_US: f64 = 1000.0;
 pub struct Quota {
     pid: u32,
     group: PathBuf,
-    /// Where it was before.
+    /// Where groups are made.
     home: PathBuf,
+    /// Where it was before.
+    before: PathBuf,
     /// Whether groups are of the first version.
     is_first: bool,
 }
@@ -44,10 +46,13 @@ impl Quota {
         let is_first =
             first.join("cpu.cfs_quota_us").exists() || first.join("cgroup.procs").exists();
         let home = if is_first { first } else { PathBuf::from("/sys/fs/cgroup") };
+        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
+        let before = group_in(&groups, is_first).unwrap_or_default();
+        let before = home.join(before.trim_start_matches('/'));
         let group = home.join(format!("narrows-{pid}"));
         fs::create_dir(&group)?;
         // From here on it is removed again, whatever fails.
-        let made = Quota { pid, group, home, is_first };
+        let made = Quota { pid, group, home, before, is_first };
         made.allow(share)?;
         fs::write(made.group.join("cgroup.procs"), pid.to_string())?;
         Ok(made)
@@ -74,9 +79,25 @@ impl Quota {
 impl Drop for Quota {
     fn drop(&mut self) {
         // A group with a process in it stays; one whose process has ended can go at once.
-        let _ = fs::write(self.home.join("cgroup.procs"), self.pid.to_string());
+        let move_to = |group: &Path| fs::write(group.join("cgroup.procs"), self.pid.to_string());
+        // In a container that sees the groups of its host there is no such path.
+        let _ = move_to(&self.before).or_else(|_| move_to(&self.home));
         let _ = fs::remove_dir(&self.group);
     }
+}
+
+/// The group that bounds the cores of a process, by its lines in cgroups(7): `0::/user.slice`, of the first version
+/// `4:cpu,cpuacct:/user.slice`.
+fn group_in(groups: &str, is_first: bool) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let (_, of) = line.split_once(':')?;
+        let (controllers, path) = of.split_once(':')?;
+        let fits = match is_first {
+            true => controllers.split(',').any(|controller| controller == "cpu"),
+            false => controllers.is_empty(),
+        };
+        fits.then_some(path)
+    })
 }
 
 /// Makes a group and puts a process into it that does nothing.
@@ -108,12 +129,23 @@ mod tests {
         let homes = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"];
         let groups = homes.map(|home| PathBuf::from(format!("{home}/narrows-{}", idle.id())));
         let is_there = || groups.iter().any(|group| group.exists());
+        let own = || fs::read_to_string(format!("/proc/{}/cgroup", idle.id())).unwrap();
+        let before = own();
         let quota = Quota::of(idle.id(), 0.5);
         assert_eq!(is_there(), quota.is_ok(), "{quota:?}");
         assert_eq!(CONTROL_GROUPS.look().is_ok(), quota.is_ok());
         drop(quota);
         assert!(!is_there());
+        assert_eq!(own(), before, "it is where it was");
         idle.kill().unwrap();
         idle.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_is_in_a_group_of_each_version() {
+        let both = "12:memory:/a\n4:cpu,cpuacct:/user.slice/b\n3:cpuset:/c\n0::/d\n";
+        assert_eq!(group_in(both, true), Some("/user.slice/b"));
+        assert_eq!(group_in(both, false), Some("/d"));
+        assert_eq!(group_in("", false), None);
     }
 }
