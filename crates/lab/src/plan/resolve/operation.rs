@@ -95,7 +95,7 @@ impl Plan {
         let path = table.path.clone().unwrap_or_else(|| "/{index}/_search".to_owned());
         if let Some(own) = table.index.as_ref().filter(|_| !path.contains("{index}")) {
             let message = format!(
-                "index = \"{own}\" changes nothing of the path {path}; write {{index}} where it belongs, or leave it out"
+                "index = \"{own}\" changes nothing of the path {path}; write {{index}} into that, or leave index out"
             );
             return Err(self.error(table.name.span(), message));
         }
