@@ -206,13 +206,7 @@ impl Follower {
         let is_news = !covers(&known, &changes.versions);
         // Operations may need mappings that the leader's index has by now.
         self.metadata
-            .catch_up(
-                service,
-                &self.shard,
-                self.source.alias(),
-                &self.source.shard,
-                changes.versions,
-            )
+            .catch_up(service, &self.shard, &self.source, self.needed(), changes.versions)
             .await
             .map_err(of_failure)?;
         let at_most = (ask.max_ops, ask.max_bytes);

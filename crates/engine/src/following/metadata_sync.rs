@@ -5,7 +5,8 @@
 //! change later it is made; settings that were given with `_ccr/follow` stay. Aliases are taken over as in the field:
 //! for reading alone.
 
-use super::service::FollowService;
+use super::service::{FollowService, REMOTE_TIMEOUT};
+use super::source::{Needed, Source};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -16,7 +17,7 @@ use crate::remote;
 use crate::settings::{self, SettingsMap, Update};
 use crate::shard::LocalShard;
 use crate::state::{Alias, AliasAction, Aliases, Event, Index};
-use crate::transport::{Failure, LeaderShard, RemoteIndex, Result, Versions};
+use crate::transport::{Failure, RemoteIndex, Request, Response, Result, Versions, unexpected};
 
 /// Settings that are about the cluster, and stay as the follower has them.
 const CLUSTER_SETTINGS: [&str; 3] = [
@@ -57,8 +58,8 @@ impl MetadataSync {
         &self,
         service: &Rc<FollowService>,
         follower: &LocalShard,
-        alias: &str,
-        leader: &LeaderShard,
+        source: &Source,
+        needed: Needed,
         versions: Versions,
     ) -> Result<()> {
         if self.has(versions) {
@@ -68,18 +69,22 @@ impl MetadataSync {
         if self.has(versions) {
             return Ok(());
         }
-        let asked =
-            remote::ask_index(service.remotes.clone(), alias.to_owned(), leader.index.clone())
-                .await?;
-        if asked.uuid == leader.index_uuid {
-            take_over(service, follower, &asked).await.map_err(of_manager)?;
+        // The node that said these versions: any other may not have heard of them yet, nor of the index.
+        let leader = &source.shard;
+        let request = Request::RemoteIndex(leader.index.clone());
+        let answer = source.ask(service, needed, request, REMOTE_TIMEOUT).await?;
+        let Response::RemoteIndex(asked) = answer else { return Err(unexpected()) };
+        if asked.uuid != leader.index_uuid {
+            return Err(Failure::another_index(&leader.index, &leader.index_uuid, &asked.uuid));
         }
+        take_over(service, follower, &asked).await.map_err(of_manager)?;
         let have = Versions {
             mappings: asked.mapping_version,
             settings: asked.settings_version,
             aliases: asked.aliases_version,
         };
         if !covers(&have, &versions) {
+            // The primary is elsewhere by now.
             let why = "asked a node of the leader that has not heard of a change yet; try again";
             return Err(Failure::unavailable(&leader.index, leader.shard, why));
         }

@@ -8,11 +8,13 @@ use tokio::sync::{Notify, mpsc};
 
 use super::patience::SILENT_PATIENCE;
 use crate::core::Core;
-use crate::transport::{CallError, Class, Request, Response, Result, unexpected};
+use crate::transport::{
+    CallError, Class, INDEX_NOT_FOUND, Request, Response, Result, UNAVAILABLE, unexpected,
+};
 
-/// Waits for several calls at once; the first success is the answer, and the other calls are dropped. If all fail, any
-/// other failure is preferred to "not here". Once another node has answered, one that is silent is not waited for until
-/// its call's limit: where the others say at once that it is not there, they are to be asked again soon.
+/// Waits for several calls at once; the first success is the answer, and the other calls are dropped. If all fail, the
+/// failure is that which says most ([`says`]). Once another node has answered, one that is silent is not waited for
+/// until its call's limit: where the others say at once that it is not there, they are to be asked again soon.
 pub(crate) async fn first_of<S, F>(
     core: &Rc<Core>,
     calls: Vec<(S, F)>,
@@ -40,14 +42,16 @@ where
         })
         .collect();
     drop(answers);
-    let mut failure = None;
+    let mut failure: Option<CallError> = None;
     while let Some((source, answer)) = answered.recv().await {
         if matches!(answer, Err(CallError::Failed(_))) {
             heard.after(core.env.now() - began);
         }
         match answer {
             Ok(response) => return Ok((source, response)),
-            Err(error) if failure.is_none() || !is_elsewhere(&error) => failure = Some(error),
+            Err(error) if failure.as_ref().is_none_or(|known| says(&error) >= says(known)) => {
+                failure = Some(error);
+            }
             Err(_) => {}
         }
     }
@@ -94,6 +98,30 @@ async fn until_silent(core: &Core, address: &str, heard: Rc<Heard>) -> CallError
     }
 }
 
-fn is_elsewhere(error: &CallError) -> bool {
-    matches!(error, CallError::Failed(failure) if failure.kind == "unavailable_shards_exception")
+/// How much a failure says of what is asked for. A node that knows no such index may be one that has not heard of it
+/// yet: others know better, also where they only say that they have not got it. A node that is out of reach may have
+/// it, and whoever has it knows best why it is refused.
+fn says(error: &CallError) -> u8 {
+    match error {
+        CallError::Failed(failure) if failure.kind == INDEX_NOT_FOUND => 0,
+        CallError::Failed(failure) if failure.kind == UNAVAILABLE => 1,
+        error if error.is_transient() => 2,
+        _ => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::Failure;
+
+    #[test]
+    fn one_that_does_not_know_the_index_is_believed_last() {
+        let failed = |status, kind| CallError::Failed(Failure::new(status, kind, "no"));
+        let gone = CallError::Broken { address: "a".to_owned(), reason: "closed".to_owned() };
+        let of_primary = failed(400, "illegal_state_exception");
+        let order = [failed(404, INDEX_NOT_FOUND), failed(503, UNAVAILABLE), gone, of_primary];
+        assert!(order.is_sorted_by_key(says));
+        assert_eq!(order.iter().map(says).max(), Some(3));
+    }
 }

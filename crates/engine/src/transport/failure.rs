@@ -34,7 +34,7 @@ impl Failure {
 
     /// The index does not exist.
     pub fn no_such_index(index: &str) -> Self {
-        Failure::new(404, "index_not_found_exception", format!("no such index [{index}]"))
+        Failure::new(404, INDEX_NOT_FOUND, format!("no such index [{index}]"))
     }
 
     /// The index is closed: its documents are neither read nor written.
@@ -55,7 +55,7 @@ impl Failure {
             "the index [{index}] that was followed had the uuid [{followed}] and is gone, the one of that name now has \
              [{now}]; follow it anew"
         );
-        Failure::new(404, "index_not_found_exception", reason)
+        Failure::new(404, INDEX_NOT_FOUND, reason)
     }
 
     /// A disk has no room. A status of 4xx says that nothing was done.
@@ -92,6 +92,9 @@ impl Failure {
 
 /// The error of a shard that cannot serve now and has done nothing of what it was asked.
 pub(crate) const UNAVAILABLE: &str = "unavailable_shards_exception";
+
+/// The error of a node that does not know an index.
+pub(crate) const INDEX_NOT_FOUND: &str = "index_not_found_exception";
 
 /// A peer answered something else than was asked.
 pub fn unexpected() -> Failure {

@@ -28,8 +28,8 @@ mod searching;
 pub use class::Class;
 pub use compress::{decompress, maybe_compress};
 pub use envelope::{Envelope, WIRE_VERSION};
-pub(crate) use failure::UNAVAILABLE;
 pub use failure::{Failure, Result, unexpected};
+pub(crate) use failure::{INDEX_NOT_FOUND, UNAVAILABLE};
 pub use follow_stats::FollowStats;
 pub use following::{Changes, LeaderShard, LeaseRequest, ReadChanges, RemoteIndex, Versions};
 pub use message::{

@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::common::between::{Between, cluster_behind};
+use crate::common::between::{Between, cluster_behind, cluster_behind_each};
 use crate::common::pair::{Pair, pair, pair_of};
 use crate::common::{Cluster, eventually};
+use crate::waits::create_on;
 use engine::following::FollowRequest;
 use engine::settings::{FollowParameters, Update};
 use engine::state::Event;
@@ -29,7 +30,8 @@ testbed::both_worlds!(
     a_replica_that_comes_up_beside_writes_lacks_none,
     writes_that_do_not_wait_for_the_disk_are_known_in_the_end,
     one_whose_client_goes_away_follows_what_its_leader_says,
-    one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open;
+    one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open,
+    a_node_of_the_leader_that_does_not_know_the_index_is_no_end_of_following;
     simulated: an_alias_that_the_manager_did_not_hear_of_comes_later,
     a_manager_that_cannot_store_a_change_is_no_end_of_following,
 );
@@ -127,6 +129,41 @@ async fn one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open(env: Env)
     pair.follower.must("POST", "/b/_open", Value::Null).await;
     pair.same(&env, "b").await;
     pair.stop().await;
+}
+
+/// It has not heard of the index yet. It is asked what the mappings are, and where the primary is while the node of that
+/// is busy.
+async fn a_node_of_the_leader_that_does_not_know_the_index_is_no_end_of_following(env: Env) {
+    let (between, leader) = cluster_behind_each(&env, "leader", 2, &[0, 1]).await;
+    create_on(&leader, "a", "leader-1").await;
+    let follower = Cluster::start(&env, "follower", 1).await;
+    let seeds = [&between[0].address, &between[1].address];
+    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+    follower.must("PUT", "/_cluster/settings", settings).await;
+    follower.follow("b", ("leader", "a"), 0, "1").await;
+    between[0].change(|request, answer| match request {
+        Request::RemoteIndex(_) | Request::Lease(_) => {
+            Err(Failure::new(404, "index_not_found_exception", "no such index [a]"))
+        }
+        _ => answer,
+    });
+    let mapping = json!({ "properties": { "word": { "type": "keyword" } } });
+    leader.must("PUT", "/a/_mapping", mapping).await;
+    assert_eq!(leader.index("a", 0, 10).await, 10);
+    let follows = async |documents: u64| follower.counted("b").await["count"] == documents;
+    eventually(&env, "it has the mappings of the primary's node", async || follows(10).await).await;
+    let mut refusals = 5;
+    between[1].change(move |request, answer| match request {
+        Request::ReadChanges(_) | Request::Lease(_) if refusals > 0 => {
+            refusals -= 1;
+            Err(Failure::new(503, "unavailable_shards_exception", "it is being moved; try again"))
+        }
+        _ => answer,
+    });
+    assert_eq!(leader.index("a", 10, 20).await, 10);
+    eventually(&env, "it finds the primary again", async || follows(20).await).await;
+    follower.stop().await;
+    leader.stop().await;
 }
 
 async fn writes_updates_and_deletes_arrive(env: Env) {
