@@ -15,7 +15,7 @@ use super::call::Call;
 use super::error::{bad_body, bad_request, not_supported};
 use super::names::{no_such_index, one_index, write_index};
 use super::parameters::{Query, filter_source};
-use super::spread::{AskedCopy, ask, on_shards, primaries, started};
+use super::spread::{AskedCopy, ask, coming_up, on_shards, primaries, started};
 use super::unchanged::Unchanged;
 use engine::Node;
 use engine::replication::{WRITE_TIMEOUT, write_documents};
@@ -69,7 +69,8 @@ impl Refresh {
     /// Refreshes every copy of these indices. A copy that fails at it is reported to the manager by its node.
     pub(super) async fn carry_out(self, node: &Node, indices: &[String]) {
         if self != Refresh::No {
-            let places = started(&node.core().state(), indices);
+            let state = node.core().state();
+            let places = [started(&state, indices), coming_up(&state, indices)].concat();
             on_shards(node, places, &ShardAction::Refresh, PATIENCE).await;
         }
     }

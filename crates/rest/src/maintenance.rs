@@ -11,7 +11,7 @@ use super::call::Call;
 use super::error::{bad_request, invalid, not_supported};
 use super::names::indices;
 use super::search::count_by;
-use super::spread::{Answers, AskedCopy, copies, on_shards, shards_json, started};
+use super::spread::{Answers, AskedCopy, coming_up, copies, on_shards, shards_json, started};
 use super::table::{Cell, Column, Table, numbers, words};
 use super::time_text::clock;
 use super::uri_query::uri_query;
@@ -94,7 +94,13 @@ async fn everywhere(call: &Call, actions: &[(ShardAction, Duration)]) -> Result<
     let mut places = started(&state, &names);
     let mut answers = Vec::new();
     for (action, limit) in actions {
-        let done = on_shards(&call.node, std::mem::take(&mut places), action, *limit).await;
+        let counted = places.len();
+        if *action == ShardAction::Refresh {
+            places.extend(coming_up(&state, &names));
+        }
+        let mut done = on_shards(&call.node, std::mem::take(&mut places), action, *limit).await;
+        // A copy that comes up may not be open yet.
+        done.truncate(counted);
         let done = as_primaries_count(done);
         let (good, bad) = done.into_iter().partition::<Vec<_>, _>(|(_, answer)| answer.is_ok());
         places = good.into_iter().map(|(place, _)| place).collect();

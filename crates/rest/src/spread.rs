@@ -35,6 +35,19 @@ pub(super) fn started(state: &ClusterState, indices: &[String]) -> Vec<AskedCopy
     copies
 }
 
+/// The copies that come up, also where others are moved to. They are sent writes, and may be searched elsewhere before
+/// this node hears that they have started: a refresh is for them, too.
+pub(super) fn coming_up(state: &ClusterState, indices: &[String]) -> Vec<AskedCopy> {
+    let mut copies = Vec::new();
+    for (index, shard, routing) in shards_of(state, indices) {
+        for copy in routing.assigned().filter(|copy| !copy.is_started()) {
+            let node = copy.node.clone();
+            copies.push(AskedCopy { index: index.to_owned(), shard, primary: copy.primary, node });
+        }
+    }
+    copies
+}
+
 /// The primary of every shard, also of those that have none started.
 pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<AskedCopy> {
     shards_of(state, indices)

@@ -136,6 +136,8 @@ impl Recovery {
     /// Refreshes a copy once that only requests refresh (`index.refresh_interval` of -1): no search would make visible
     /// what the recovery brought.
     async fn refresh_recovered(&self) -> Result<(), Failure> {
+        // The maintenance may have done so beside a write that came earlier than the rest.
+        self.shard.on_request.set(false);
         if let Some(settings) = self.shard.settings_by(&self.service.core.state()) {
             self.shard.apply_refresh_interval(&self.shard.store()?, &settings).await?;
         }

@@ -61,7 +61,7 @@ pub struct LocalShard {
     /// When it was refreshed last by time.
     pub(crate) last_refresh: Cell<Option<Time>>,
     /// Requests alone refresh it, and what it had when that began is searchable.
-    on_request: Cell<bool>,
+    pub(crate) on_request: Cell<bool>,
     /// The index's settings that the open store goes by, and their version.
     settings: RefCell<Option<(u64, IndexSettings)>>,
     /// On a primary: the other copies, their checkpoints, and whether new writes go to them.

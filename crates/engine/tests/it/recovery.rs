@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::between::cluster_behind;
+use crate::common::between::{cluster_behind, starts_a_copy};
 use crate::common::pair::pair;
 use crate::common::{Cluster, eventually, fails_with};
 use crate::waits::{add_replica_on, create_on};
@@ -24,12 +24,71 @@ testbed::both_worlds!(
     a_replica_added_later_is_complete,
     a_cancelled_recovery_gives_back_its_place_at_the_limiter,
     a_try_that_comes_late_leaves_the_copy_to_the_later_one,
+    a_refresh_reaches_a_copy_that_does_not_count_as_started_yet,
+    what_a_recovery_brings_is_searchable_once_it_has_ended,
 );
 
 #[test]
 fn planted_bugs_fail_the_tests_that_they_are_for() {
     let test = a_try_that_comes_late_leaves_the_copy_to_the_later_one;
     fails_with(planted::LATE_TRY_UNTRACKS, test, "unwrap_err");
+}
+
+/// An index that requests alone refresh, whose copy on the second node is joined by one on the third.
+async fn begin_a_replica(c: &Cluster) {
+    let settings = json!({
+        "index.number_of_replicas": 1, "index.routing.allocation.require._name": null,
+        "index.routing.allocation.include._name": "one-1,one-2", "index.refresh_interval": "-1",
+    });
+    c.must("PUT", "/a/_settings", settings).await;
+}
+
+/// Documents that searches find on a node.
+async fn found_on(c: &Cluster, node: &str) -> Value {
+    let path = format!("/a/_count?preference=_only_nodes:{node}");
+    c.must("GET", &path, Value::Null).await["count"].clone()
+}
+
+/// It is complete and is sent writes, and is searched as soon as the manager has heard of it.
+async fn a_refresh_reaches_a_copy_that_does_not_count_as_started_yet(env: Env) {
+    let (manager, c) = cluster_behind(&env, "one", 3, 0).await;
+    create_on(&c, "a", "one-1").await;
+    manager.hold(starts_a_copy);
+    begin_a_replica(&c).await;
+    eventually(&env, "the replica is complete", async || manager.held() > 0).await;
+    c.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
+    let refreshed = c.must("POST", "/a/_refresh", Value::Null).await;
+    assert_eq!(refreshed["_shards"], json!({ "total": 2, "successful": 1, "failed": 0 }));
+    c.must("PUT", "/a/_doc/2?refresh=true", json!({ "n": 2 })).await;
+    manager.be_honest();
+    c.green("a").await;
+    for node in ["one-1", "one-2"] {
+        assert_eq!(found_on(&c, node).await, 2, "{node}");
+    }
+    c.stop().await;
+}
+
+/// A write comes to the copy before what was written earlier does, and the maintenance looks at it in between.
+async fn what_a_recovery_brings_is_searchable_once_it_has_ended(env: Env) {
+    let (primary, c) = cluster_behind(&env, "one", 3, 1).await;
+    create_on(&c, "a", "one-1").await;
+    c.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
+    primary.hold(|request| matches!(request, Request::StartTracking(_)));
+    begin_a_replica(&c).await;
+    eventually(&env, "the replica has the files", async || primary.held() > 0).await;
+    c.must("PUT", "/a/_doc/2?refresh=true", json!({ "n": 2 })).await;
+    primary.hold(|request| matches!(request, Request::ReadOps { .. }));
+    // What was held goes on first.
+    env.sleep(Duration::from_millis(500)).await;
+    eventually(&env, "it asks for the operations", async || primary.held() > 0).await;
+    c.must("PUT", "/a/_doc/3?refresh=true", json!({ "n": 3 })).await;
+    env.sleep(Duration::from_secs(3)).await;
+    primary.be_honest();
+    c.green("a").await;
+    for node in ["one-1", "one-2"] {
+        assert_eq!(found_on(&c, node).await, 3, "{node}");
+    }
+    c.stop().await;
 }
 
 /// Files began to come, and the copy that they were to replace was needed after all.
