@@ -8,7 +8,7 @@ use super::service::{RecoveryService, read_ahead_kib};
 use super::sessions::{KeptOps, Session};
 use crate::planted;
 use crate::replication::{
-    advance_global_checkpoint, begin_lease, confirm_checkpoint, mapping_version,
+    advance_global_checkpoint, begin_lease, confirm_checkpoint, mapping_version, spread_leases,
 };
 use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
@@ -332,6 +332,10 @@ pub(crate) fn start_tracking(service: &Rc<RecoveryService>, session: u64) -> Res
         let copy = copies.entry(allocation_id.clone()).or_default();
         copy.tracked = true;
         copy.retries = copy.retries.max(*retries);
+        // It has those from when the session was opened, and could take none while it copied files.
+        if !session.shard.leases.borrow().is_empty() {
+            spread_leases(&service.core, &session.shard);
+        }
     }
     Ok(Response::SeqNo(store.max_seq_no()))
 }

@@ -174,8 +174,14 @@ pub(crate) async fn take_leases(
 
 async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
     write_leases(core, shard).await?;
+    spread_leases(core, shard);
+    Ok(())
+}
+
+/// Sends the leases to the other copies, so that each retains the same if it becomes the primary.
+pub(crate) fn spread_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) {
     let state = core.state();
-    let Some(routing) = shard.routing(&state) else { return Ok(()) };
+    let Some(routing) = shard.routing(&state) else { return };
     let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
     for address in others.filter_map(|copy| core.address_of(copy.node.as_deref()?)) {
         let request = Request::Leases {
@@ -190,7 +196,6 @@ async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
             let _ = core2.call(&address, Class::Control, request, COPY_TIMEOUT).await;
         });
     }
-    Ok(())
 }
 
 pub(super) async fn write_leases(core: &Rc<Core>, shard: &LocalShard) -> Result<()> {

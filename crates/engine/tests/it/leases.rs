@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::between::cluster_behind;
 use crate::common::pair::{Pair, pair, pair_of};
 use crate::common::{Cluster, eventually};
+use crate::waits::create_on;
 use engine::transport::{
     Class, LeaderShard, LeaseRequest, Pool, ReadChanges, Request, Response, SessionKind,
     ShardAction, ShardAnswer,
@@ -28,6 +30,7 @@ testbed::both_worlds!(
     what_cannot_be_followed_is_named,
     a_chain_two_followers_and_oneself,
     leases_of_an_older_term_are_refused,
+    a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile,
 );
 
 /// A follower's copy begins: it asks for a session on the one shard of `a`.
@@ -93,6 +96,35 @@ async fn leases_of_an_older_term_are_refused(env: Env) {
     assert!(refused.contains("is over"), "{refused}");
     let taken = send(shard.primary_term).await;
     assert!(matches!(taken, Ok(Response::Done)), "{taken:?}");
+    pool.close();
+    cluster.stop().await;
+}
+
+/// It copies files when the lease begins, and cannot take it. A follower that rests renews it an hour later.
+async fn a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile(env: Env) {
+    let (primary, mut cluster) = cluster_behind(&env, "one", 3, 1).await;
+    create_on(&cluster, "a", "one-1").await;
+    cluster.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
+    primary
+        .hold(|request| matches!(request, Request::ReadOpening { .. } | Request::ReadChunk { .. }));
+    let settings = json!({
+        "index.number_of_replicas": 1, "index.routing.allocation.require._name": null,
+        "index.routing.allocation.include._name": "one-1,one-2",
+    });
+    cluster.must("PUT", "/a/_settings", settings).await;
+    eventually(&env, "the replica asks for files", async || primary.held() > 0).await;
+    // Its session is open by then.
+    env.sleep(Duration::from_secs(1)).await;
+    let (pool, limit) = (Pool::new(env.clone()), Duration::from_secs(30));
+    pool.call(&primary.address, Class::Control, opening(&cluster, 1), limit).await.unwrap();
+    primary.be_honest();
+    cluster.green("a").await;
+    cluster.kill_node(1).await;
+    eventually(&env, "the replica is the primary and has the lease", async || {
+        let kept = cluster.node(2).retention_leases("a").unwrap_or_default();
+        kept.iter().any(|(id, _)| id == "f")
+    })
+    .await;
     pool.close();
     cluster.stop().await;
 }
