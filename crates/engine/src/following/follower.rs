@@ -32,6 +32,8 @@ pub(crate) struct Follower {
     pub(crate) source: Rc<Source>,
     pub(crate) policy: RefCell<ShardFollower<Operation>>,
     pub(crate) metadata: MetadataSync,
+    /// Term of the leader's primary, as of the last answer.
+    leader_term: Cell<Option<u64>>,
     /// Why following stopped.
     pub(crate) fatal: RefCell<Option<Failure>>,
     /// The error of the last write that failed.
@@ -137,6 +139,7 @@ impl Follower {
             source: Rc::new(source),
             policy: RefCell::new(policy),
             metadata: MetadataSync::default(),
+            leader_term: Cell::default(),
             fatal: RefCell::default(),
             last_write_failure: RefCell::default(),
             is_busy: Cell::new(false),
@@ -185,6 +188,7 @@ impl Follower {
         let asked = service.core.env.now();
         let poll_timeout = self.policy.borrow().poll_timeout(asked);
         let known = self.metadata.versions();
+        let told = self.policy.borrow().leader_global_checkpoint();
         let question = ReadChanges {
             leader: self.source.shard.clone(),
             from: ask.from,
@@ -192,6 +196,7 @@ impl Follower {
             max_bytes: ask.max_bytes,
             poll_timeout,
             known: Some(known),
+            heard: self.leader_term.get().map(|term| (term, told)),
             compress: service.core.compress(Some(self.source.alias())),
         };
         let limit = poll_timeout + REMOTE_TIMEOUT;
@@ -220,6 +225,7 @@ impl Follower {
             let nothing = claims::nothing_new(ask.from..ask.until, (took, poll_timeout), is_news);
             nothing.map_err(refused)?;
         }
+        self.leader_term.set(self.leader_term.get().max(Some(changes.primary_term)));
         let [waited, served] = claims::within(took, [changes.waited, changes.served]);
         Ok(Answer {
             ops,

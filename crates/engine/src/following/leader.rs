@@ -12,7 +12,7 @@ use store::Shard;
 use crate::core::Core;
 use crate::planted;
 use crate::replication::{
-    add_lease, advance_global_checkpoint, begin_lease, confirm_checkpoint, remove_lease,
+    add_lease, advance_global_checkpoint, begin_lease, confirm_checkpoint, follows, remove_lease,
 };
 use crate::shard::LocalShard;
 use crate::transport::{
@@ -25,7 +25,7 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Re
     let asked = core.env.now();
     let deadline = asked + ask.poll_timeout;
     let index_changed = || ask.known.is_some() && ask.known != versions(core, &ask.leader.index);
-    let store = loop {
+    let (primary_term, store) = loop {
         let shard = local(core, &ask.leader)?;
         // Not so of its lease: what the follower lacks is kept until the index is opened.
         shard.check_open(&core.state()).map_err(|closed| {
@@ -37,6 +37,7 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Re
         })?;
         let (advanced, changed) = (shard.advanced.notified(), core.published.changed.notified());
         let store = primary(&shard, &ask.leader)?;
+        check_extent(core, &shard, &ask)?;
         confirm_checkpoint(core, &shard).await?;
         let has_ops = || store.global_checkpoint() >= Some(ask.from);
         if !has_ops() {
@@ -45,7 +46,7 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Re
         }
         let has_news = has_ops() || index_changed();
         if has_news || core.env.now() >= deadline {
-            break store;
+            break (shard.term(), store);
         }
         tokio::select! {
             biased;
@@ -77,6 +78,7 @@ pub(crate) async fn read_changes(core: &Rc<Core>, ask: ReadChanges) -> Result<Re
         ops,
         global_checkpoint,
         max_seq_no: store.max_seq_no(),
+        primary_term,
         versions,
         served: core.env.now() - began,
         waited: began - asked,
@@ -139,6 +141,28 @@ fn primary(shard: &LocalShard, of: &LeaderShard) -> Result<Shard> {
         of.shard,
         of.history_uuid,
         store.history_uuid()
+    );
+    Err(Failure::new(400, "illegal_state_exception", reason))
+}
+
+/// Fails where this primary began with less than an earlier one had told its follower: it was put back as it was
+/// earlier, and gives the places of what it lacks to other operations. A primary that is in sync has what was told. One
+/// that follows itself gets from its leader what it lacks.
+fn check_extent(core: &Core, shard: &LocalShard, ask: &ReadChanges) -> Result<()> {
+    let Some((term, told)) = ask.heard else { return Ok(()) };
+    let began_with = shard.began_with.get();
+    let has_it = term >= shard.term() || told <= began_with;
+    if has_it || follows(&core.state(), &shard.index) {
+        return Ok(());
+    }
+    let shown = |seq_no: Option<u64>| seq_no.map_or("none".to_owned(), |seq_no| seq_no.to_string());
+    let reason = format!(
+        "[{}][{}] was put back as it was earlier: the primary has begun with the operations up to {}, and an earlier \
+         one had told its follower of those up to {}; delete the follower and follow anew",
+        shard.index,
+        shard.number,
+        shown(began_with),
+        shown(told)
     );
     Err(Failure::new(400, "illegal_state_exception", reason))
 }

@@ -162,6 +162,7 @@ pub(crate) async fn take_over(
         );
         return Err(Failure::new(409, "recovery_failed_exception", reason));
     }
+    shard.began_with.set(store.max_seq_no());
     shard.assumes_checkpoint.set(follows);
     match follows {
         true => shard.followed_copies.set(FollowedCopies::BeforeRead),

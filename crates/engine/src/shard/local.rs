@@ -93,6 +93,8 @@ pub struct LocalShard {
     /// On a follower's primary: its global checkpoint is assumed. It is all that it had when it was opened, or was told
     /// by a primary that assumed it; not every copy in sync has said since what it has.
     pub(crate) assumes_checkpoint: Cell<bool>,
+    /// Its highest sequence number when its term began, it was opened, or it was handed the primary's place.
+    pub(crate) began_with: Cell<Option<u64>>,
 }
 
 impl LocalShard {
@@ -140,6 +142,7 @@ impl LocalShard {
             ends_following: Cell::new(false),
             followed_copies: Cell::default(),
             assumes_checkpoint: Cell::default(),
+            began_with: Cell::default(),
         }
     }
 
@@ -157,7 +160,11 @@ impl LocalShard {
         let before = self.role.get();
         let role = before.next(primary, was_handed_over);
         self.role.set(role);
-        self.term.set(term);
+        if self.term.replace(term) != term
+            && let Some(store) = &*self.store.borrow()
+        {
+            self.began_with.set(store.max_seq_no());
+        }
         if role.is_primary() || follows {
             self.history_term.set(term);
         }
@@ -327,6 +334,7 @@ impl LocalShard {
     }
 
     pub(crate) fn set_store(&self, store: Shard) {
+        self.began_with.set(store.max_seq_no());
         *self.store.borrow_mut() = Some(store);
         // The settings may have changed while the store was being opened with older ones.
         self.settings.take();

@@ -48,6 +48,8 @@ pub struct ReadChanges {
     /// Versions of the mappings, settings and aliases that the follower has. If the leader has others, it answers at
     /// once.
     pub known: Option<Versions>,
+    /// Term of the primary that answered before, and the highest global checkpoint that was told.
+    pub heard: Option<(u64, Option<u64>)>,
     /// 0 plain, 1 lz4, 2 zstd.
     pub compress: u8,
 }
@@ -61,6 +63,8 @@ pub struct Changes {
     pub global_checkpoint: Option<u64>,
     /// Highest sequence number of the primary.
     pub max_seq_no: Option<u64>,
+    /// Term of the primary.
+    pub primary_term: u64,
     /// Versions of the index's other properties.
     pub versions: Versions,
     /// How long it took, without the wait.

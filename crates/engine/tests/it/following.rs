@@ -34,6 +34,7 @@ testbed::both_worlds!(
     a_node_of_the_leader_that_does_not_know_the_index_is_no_end_of_following;
     simulated: an_alias_that_the_manager_did_not_hear_of_comes_later,
     a_manager_that_cannot_store_a_change_is_no_end_of_following,
+    a_leader_that_was_put_back_and_written_is_followed_no_more,
 );
 
 impl Pair {
@@ -131,8 +132,37 @@ async fn one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open(env: Env)
     pair.stop().await;
 }
 
-/// It has not heard of the index yet. It is asked what the mappings are, and where the primary is while the node of that
-/// is busy.
+/// It has no replica that could take its place. What it lacks has other operations in its places by then.
+async fn a_leader_that_was_put_back_and_written_is_followed_no_more(env: Env) {
+    let mut pair = pair_of(&env, (1, 1), (10, 50_000_000), (0, 100)).await;
+    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    pair.follow_with("b", 0, Value::Null).await;
+    assert_eq!(pair.leader.index("a", 100, 200).await, 100);
+    pair.same(&env, "b").await;
+    let uuid = pair.leader.any().state().indices["a"].uuid.clone();
+    pair.leader.kill_node(0).await;
+    let host = env.host(&pair.leader.config(0).name);
+    for shard in 0..2 {
+        let dir = pair.leader.copy_dir(0, &uuid, shard);
+        let commit = store::committed(&host, &dir).await.unwrap().unwrap();
+        let next = commit.max_seq_no.map_or(0, |max| max + 1);
+        assert!(store::put_log_back(&host, &dir, next));
+    }
+    pair.leader.start_node(0).await;
+    pair.leader.green("a").await;
+    assert_eq!(pair.leader.index("a", 200, 500).await, 300);
+    eventually(&env, "its statistics say why it has stopped", async || {
+        pair.stats("b").await.iter().all(|shard| {
+            let said = shard["fatal_exception"]["reason"].as_str();
+            said.is_some_and(|said| said.contains("was put back as it was earlier"))
+        })
+    })
+    .await;
+    pair.stop().await;
+}
+
+/// It has not heard of the index yet. It could be asked what the mappings are, and is asked where the primary is while
+/// the node of that is busy.
 async fn a_node_of_the_leader_that_does_not_know_the_index_is_no_end_of_following(env: Env) {
     let (between, leader) = cluster_behind_each(&env, "leader", 2, &[0, 1]).await;
     create_on(&leader, "a", "leader-1").await;

@@ -115,6 +115,7 @@ fn envelopes() -> Vec<Envelope> {
         max_bytes: 32 << 20,
         poll_timeout: Duration::from_secs(60),
         known: Some(Versions { mappings: 1, settings: 2, aliases: 3 }),
+        heard: Some((1, Some(299))),
         compress: 1,
     };
     let op = |seq_no, kind| Operation { seq_no, version: 1, id: "id".into(), kind };
@@ -128,6 +129,7 @@ fn envelopes() -> Vec<Envelope> {
         ops: Operations::Plain(Arc::new(ops.clone())),
         global_checkpoint: Some(9),
         max_seq_no: Some(9),
+        primary_term: 1,
         versions: Versions::default(),
         served: Duration::from_millis(1),
         waited: Duration::ZERO,

@@ -450,6 +450,7 @@ async fn another_history_is_refused(env: Env) {
         max_bytes: 1000,
         poll_timeout: Duration::ZERO,
         known: None,
+        heard: None,
         compress: 0,
     };
     let pool = Pool::new(env.clone());

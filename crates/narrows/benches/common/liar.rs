@@ -139,6 +139,7 @@ fn lie(request: &Request, told: u64) -> Response {
         ops,
         global_checkpoint: Some(checkpoint),
         max_seq_no: Some(checkpoint),
+        primary_term: 1,
         versions: Versions::default(),
         served: Duration::ZERO,
         waited: Duration::ZERO,
