@@ -13,7 +13,8 @@ use super::service::RemoteClusterService;
 use crate::core::Core;
 use crate::state::{Event, Index};
 use crate::transport::{
-    CallError, Class, Failure, RemoteIndex, Request, Response, Result, UNAVAILABLE, unexpected,
+    CallError, Class, Failure, INDEX_NOT_FOUND, RemoteIndex, Request, Response, Result,
+    UNAVAILABLE, unexpected,
 };
 
 /// Nodes of a remote cluster that the field connects to (`cluster.remote.*.node_connections`).
@@ -75,8 +76,9 @@ pub fn list<'a>(
 }
 
 /// Asks the nodes one after another until one answers, for half a minute in all; a long poll may take `wait` longer.
-/// Begins with the one that answered last, so that one which stands still is waited for only once. Where the nodes are
-/// is noted, if that is what the answer says.
+/// One that is starting, is busy, or does not know an index is passed over: others may say more. Begins with the one
+/// that answered last, so that one which stands still is waited for only once. Where the nodes are is noted, if that is
+/// what the answer says.
 pub(super) async fn ask_any(
     service: &Rc<RemoteClusterService>,
     alias: &str,
@@ -102,13 +104,16 @@ pub(super) async fn ask_any(
             failure = Some(Failure::new(503, UNAVAILABLE, why));
             continue;
         }
-        if matches!(answer, Ok(_) | Err(CallError::Failed(_))) {
-            service.answered.borrow_mut().insert(alias.to_owned(), address);
-        }
         match answer {
-            Ok(response) => return Ok(response),
-            Err(CallError::Failed(refused)) => return Err(refused),
-            Err(error) => failure = Some(error.into()),
+            Ok(response) => {
+                service.answered.borrow_mut().insert(alias.to_owned(), address);
+                return Ok(response);
+            }
+            Err(error) if error.is_transient() => failure = failure.or(Some(error.into())),
+            Err(CallError::Failed(unknown)) if unknown.kind == INDEX_NOT_FOUND => {
+                failure = Some(unknown);
+            }
+            Err(error) => return Err(error.into()),
         }
         if env.now() >= give_up {
             break;

@@ -17,6 +17,7 @@ testbed::both_worlds!(
     one_seed_leads_to_every_shard_and_its_node_may_go,
     a_shard_that_cannot_begin_says_why_at_once,
     a_silent_cluster_holds_up_no_other,
+    a_node_that_can_say_nothing_is_passed_over,
 );
 
 fn seed(address: &str) -> Value {
@@ -39,6 +40,30 @@ pub(crate) async fn same(leader: &Cluster, follower: &Cluster, index: &str) {
         follower.answered_digests(index).await.is_ok_and(|found| content(found) == expected)
     })
     .await;
+}
+
+/// It has not joined its cluster yet, or has not heard of the index.
+async fn a_node_that_can_say_nothing_is_passed_over(env: Env) {
+    let (between, leader) = cluster_behind(&env, "leader", 2, 1).await;
+    leader.create("a", 1, 0).await;
+    for (status, kind) in
+        [(503, "unavailable_shards_exception"), (404, "index_not_found_exception")]
+    {
+        between.change(move |request, answer| match request {
+            Request::RemoteIndex(_) | Request::RemoteIndices { .. } => {
+                Err(Failure::new(status, kind, "it cannot say"))
+            }
+            _ => answer,
+        });
+        let follower = Cluster::start(&env, &format!("follower-{status}"), 1).await;
+        let seeds = json!([between.address, leader.node(0).transport_address()]);
+        let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
+        follower.must("PUT", "/_cluster/settings", settings).await;
+        follower.follow("b", ("leader", "a"), 0, "1").await;
+        follower.stop().await;
+        between.be_honest();
+    }
+    leader.stop().await;
 }
 
 async fn one_seed_leads_to_every_shard_and_its_node_may_go(env: Env) {
