@@ -196,7 +196,7 @@ async fn write_groups(
         .into_iter()
         .map(|(shard, (places, requests))| {
             let (index, index_uuid) = (index.name.clone(), index.uuid.clone());
-            let write = Write { index, index_uuid, shard, requests };
+            let write = Write { index, index_uuid, shard, requests, resent: false };
             let core2 = core.clone();
             (places, core.env.spawn("writes", async move { in_parts(&core2, write, limit).await }))
         })
@@ -214,13 +214,14 @@ async fn write_groups(
 /// Sends a write to the primary, one part after the other; one result for each request. What comes after a part that
 /// failed fails with it: that part may still be under way, and must not be overtaken.
 async fn in_parts(core: &Rc<Core>, write: Write, limit: Duration) -> Vec<Result<Written>> {
-    let Write { index, index_uuid, shard, requests } = write;
+    let Write { index, index_uuid, shard, requests, .. } = write;
     let total = requests.len();
     let mut results = Vec::with_capacity(total);
     for requests in parts(requests) {
         let asked = results.len() + requests.len();
         let (index, index_uuid) = (index.clone(), index_uuid.clone());
-        match to_primary(core, Write { index, index_uuid, shard, requests }, limit).await {
+        let part = Write { index, index_uuid, shard, requests, resent: false };
+        match to_primary(core, part, limit).await {
             Ok(answers) => {
                 results.extend(answers);
                 results.resize(asked, Err(unexpected()));
@@ -240,19 +241,18 @@ fn is_there(core: &Core, write: &Write) -> bool {
     state.indices.get(&write.index).is_some_and(|meta| meta.uuid == write.index_uuid)
 }
 
-/// Sends a write to the primary, and waits for one where there is none yet. A write whose connection broke is
-/// sent again, as Elasticsearch does: it may have been done, so that from then on no id counts as fresh.
+/// Sends a write to the primary, and waits for one where there is none yet. A write whose connection broke is sent
+/// again, as Elasticsearch does, and says so: it may have been done.
 async fn to_primary(
     core: &Rc<Core>,
     mut write: Write,
     limit: Duration,
 ) -> Result<Vec<Result<Written>>> {
     let give_up = core.env.now() + limit;
-    let mut was_sent = false;
     loop {
         if !is_there(core, &write) {
             let gone = Failure::no_such_index(&write.index);
-            return Err(if was_sent { not_known(gone) } else { gone });
+            return Err(if write.resent { not_known(gone) } else { gone });
         }
         let state = core.state();
         let primary = state.shard(&write.index, write.shard).and_then(|s| s.started_primary());
@@ -267,7 +267,7 @@ async fn to_primary(
                         // The conflict may be with this write itself, which was sent before.
                         let refused = results.iter_mut().filter_map(|result| result.as_mut().err());
                         let may_be =
-                            was_sent && !core.env.is_planted(planted::CONFLICT_WITH_ITSELF);
+                            write.resent && !core.env.is_planted(planted::CONFLICT_WITH_ITSELF);
                         let conflicts = refused.filter(|failure| may_be && failure.status == 409);
                         conflicts.for_each(|failure| *failure = not_known(failure.clone()));
                         return Ok(results);
@@ -281,27 +281,20 @@ async fn to_primary(
                         if write.requests.iter().any(WriteRequest::is_synthetic_batch) {
                             return Err(not_known(broken.into()));
                         }
-                        was_sent = true;
-                        write.requests.iter_mut().for_each(may_exist);
+                        write.resent = true;
                         broken.into()
                     }
-                    Err(error) if was_sent => return Err(not_known(error.into())),
+                    Err(error) if write.resent => return Err(not_known(error.into())),
                     Err(error) => return Err(error.into()),
                 }
             }
         };
         if core.env.now() >= give_up {
-            return Err(if was_sent { not_known(failure) } else { failure });
+            return Err(if write.resent { not_known(failure) } else { failure });
         }
         if is_there(core, &write) {
             core.env.sleep(RETRY_AFTER).await;
         }
-    }
-}
-
-fn may_exist(request: &mut WriteRequest) {
-    if let WriteRequest::Index { auto_id, .. } = request {
-        *auto_id = false;
     }
 }
 

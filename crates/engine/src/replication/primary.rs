@@ -32,6 +32,9 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     let began = core.env.now();
     let shard = core.local_shard_of((&write.index, &write.index_uuid), write.shard)?;
     let store = shard.primary_store()?;
+    if write.resent {
+        shard.resent_at.set(Some(began));
+    }
     // A write to a closed index is refused before its documents map a field.
     shard.check_open(&core.state())?;
     let mut read = read_documents(core, &shard, &store, write.requests)
@@ -47,6 +50,10 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     core.note_use_of(&shard);
     let primary_term = shard.term();
     refuse_other_terms(&mut read, primary_term);
+    // The one that was sent before may have come first, or may be this one, which comes last.
+    if shard.resent_at.get().is_some_and(|at| core.env.now() - at < LATE_AT_MOST) {
+        read.may_exist();
+    }
     let outcomes = store.index_read(read).await;
     let outcomes = outcomes.map_err(|error| report_store_failure(core, &shard, error))?;
     let mut ops = Vec::with_capacity(outcomes.len());
@@ -74,6 +81,11 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     core.served_in(core.env.now() - began);
     Ok(Response::Written(results))
 }
+
+/// How long after a write was sent again the first one may still come: both ends of its connection have closed that by
+/// then. Until then no id counts as fresh, as in the field (`mayHaveBeenIndexedBefore`): of two appends under one id,
+/// both would be found.
+const LATE_AT_MOST: Duration = Duration::from_secs(600);
 
 /// How long a primary waits for the writes that run when its index is closed.
 const WRITES_PATIENCE: Duration = Duration::from_secs(30);

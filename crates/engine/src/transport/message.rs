@@ -106,6 +106,8 @@ pub struct Write {
     pub shard: u32,
     /// What to write, in order.
     pub requests: Vec<WriteRequest>,
+    /// Whether it was sent before, over a connection that broke: it may have been done, or that one may still come.
+    pub resent: bool,
 }
 
 /// What a write did.

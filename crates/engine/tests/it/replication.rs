@@ -30,7 +30,26 @@ testbed::both_worlds!(
     a_replica_that_stands_still_holds_up_no_other_index,
     of_two_who_ask_for_the_same_one_is_refused,
     a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting,
+    a_write_that_comes_after_it_was_sent_again_is_no_second_document,
 );
+
+/// Its connection broke, and what was sent over that is read later.
+async fn a_write_that_comes_after_it_was_sent_again_is_no_second_document(env: Env) {
+    let cluster = Cluster::with(&env, "one", 1, ("a", 1, 0)).await;
+    let index_uuid = cluster.any().state().indices["a"].uuid.clone();
+    let (pool, address) = (Pool::new(env.clone()), cluster.any().transport_address());
+    for resent in [true, false] {
+        let (index, index_uuid) = ("a".to_owned(), index_uuid.clone());
+        let request = WriteRequest::append("generated".into(), Bytes::from_static(b"{\"n\":1}"));
+        let write = Write { index, index_uuid, shard: 0, requests: vec![request], resent };
+        let limit = Duration::from_secs(30);
+        let written = pool.call(address, Class::Bulk, Request::Write(write), limit).await;
+        assert!(matches!(written, Ok(Response::Written(_))), "{written:?}");
+        assert_eq!(cluster.counted("a").await["count"], 1);
+    }
+    pool.close();
+    cluster.stop().await;
+}
 
 /// Two nodes are asked at once, and neither knows of what the other was asked: the manager decides.
 async fn of_two_who_ask_for_the_same_one_is_refused(env: Env) {
@@ -219,7 +238,7 @@ async fn a_write_goes_on_where_the_node_that_sent_it_is_lost(env: Env) {
         let (id, source) = (format!("d{number}").into(), Bytes::from_static(b"{}"));
         let request = WriteRequest::index(id, source);
         let (index, index_uuid) = ("a".to_owned(), state.indices["a"].uuid.clone());
-        let write = Write { index, index_uuid, shard: 0, requests: vec![request] };
+        let write = Write { index, index_uuid, shard: 0, requests: vec![request], resent: false };
         let pool = Pool::new(env.clone());
         let limit = Duration::from_micros(20 * number);
         let _ = pool.call(&address, Class::Bulk, Request::Write(write), limit).await;

@@ -107,6 +107,15 @@ impl ReadRequests {
         &self.requests
     }
 
+    /// Has every id looked up, also those that were generated: their documents may be there.
+    pub fn may_exist(&mut self) {
+        for request in &mut self.requests {
+            if let WriteRequest::Index { auto_id, .. } = request {
+                *auto_id = false;
+            }
+        }
+    }
+
     /// Refuses a request.
     pub fn refuse(&mut self, at: usize, refusal: Refusal) {
         self.parsed.new_fields.retain(|(place, _)| *place != at);
