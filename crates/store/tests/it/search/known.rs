@@ -3,24 +3,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use query::aggregation::DEFAULT_MAX_BUCKETS;
 use query::{Literal, Mapping, SearchLimits, SourceFilter, parse_search};
 use serde_json::{Value, json};
-use store::{Aggregated, Options, Shard, WriteRequest};
+use store::{Options, Shard, WriteRequest};
 use world::Env;
 
-use super::{bm25, limits, run, search};
+use super::{bm25, index, limits, merged, run, search, with};
 use crate::common::write;
 
 /// A copy with some documents in two segments.
 pub(super) async fn shard(env: &Env, dir: &Path, properties: Value, documents: &[Value]) -> Shard {
     let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
     let shard = Shard::create(env, dir, &mapping, Options::default()).await.unwrap();
-    let index = |(id, document): (usize, &Value)| {
-        WriteRequest::index(id.to_string().into(), Bytes::from(document.to_string()))
-    };
-    let mut requests: Vec<WriteRequest> = documents.iter().enumerate().map(index).collect();
+    let mut requests: Vec<WriteRequest> =
+        (0..).zip(documents).map(|(id, document)| index(id, document)).collect();
     let rest = requests.split_off(documents.len() / 2);
     for requests in [requests, rest] {
         write(&shard, requests).await;
@@ -33,9 +29,17 @@ pub(super) async fn ids(shard: &Shard, body: Value) -> Vec<u64> {
     search(shard, &body).await.2
 }
 
-pub(super) async fn refused(shard: &Shard, body: Value) -> String {
+pub(super) async fn sorted_ids(shard: &Shard, body: Value) -> Vec<u64> {
+    let mut ids = ids(shard, body).await;
+    ids.sort_unstable();
+    ids
+}
+
+pub(super) async fn is_refused(shard: &Shard, body: Value, why: &str) {
     let request = parse_search(body.to_string().as_bytes()).unwrap();
-    shard.search(&Arc::new(request), &limits()).await.map(drop).unwrap_err().to_string()
+    let answer = shard.search(&Arc::new(request), &limits()).await;
+    let said = answer.map(drop).unwrap_err().to_string();
+    assert!(said.contains(why), "{body}: {said}");
 }
 
 /// What is made of a body is bounded: clauses within each other by the stack of the thread that searches, words and
@@ -62,16 +66,15 @@ fn no_body_takes_more_than_its_bounds() {
             json!({"multi_match": {"query": "a ".repeat(7000), "fields": names, "lenient": true}}),
             json!({"query_string": {"query": pattern, "fields": names, "lenient": true}}),
         ] {
-            let said = refused(&shard, json!({ "query": query })).await;
-            assert!(said.contains("too many words, fuzzy words and patterns"), "{said}");
+            let why = "too many words, fuzzy words and patterns";
+            is_refused(&shard, json!({ "query": query }), why).await;
         }
         let regexps = (0..17).map(|n| format!("/a{n}/")).collect::<Vec<_>>().join(" OR ");
         let lenient =
             json!({"query_string": {"query": regexps, "fields": ["f0"], "lenient": true}});
-        assert!(refused(&shard, json!({ "query": lenient })).await.contains("regular expressions"));
+        is_refused(&shard, json!({ "query": lenient }), "regular expressions").await;
         let long = json!({"regexp": {"f0": {"value": "a".repeat(1001)}}});
-        let said = refused(&shard, json!({ "query": long })).await;
-        assert!(said.contains("index.max_regex_length"), "{said}");
+        is_refused(&shard, json!({ "query": long }), "index.max_regex_length").await;
     });
 }
 
@@ -112,9 +115,7 @@ fn nothing_matches_more_clauses_than_there_are() {
             (json!({"term": {"k": 2.0}}), vec![0]),
             (json!({"terms": {"k": [2]}}), vec![1]),
         ] {
-            let mut ids = ids(&shard, json!({ "query": query })).await;
-            ids.sort_unstable();
-            assert_eq!(ids, found, "{query}");
+            assert_eq!(sorted_ids(&shard, json!({ "query": query })).await, found, "{query}");
         }
     });
 }
@@ -167,11 +168,7 @@ fn functions_change_scores() {
         );
         let functions = json!([{"filter": {"range": {"n": {"gte": 8}}}, "weight": 3},
             {"filter": {"ids": {"values": ["1", "3"]}}, "weight": 2}]);
-        let of = |more: Value| {
-            let mut of = json!({"functions": functions, "score_mode": "sum"});
-            of.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            of
-        };
+        let of = |more| with(json!({"functions": functions, "score_mode": "sum"}), more);
         assert_eq!(scores(of(json!({}))).await, [(1, 5.0), (0, 3.0), (3, 2.0), (2, 1.0)]);
         let best = of(json!({"boost_mode": "sum", "max_boost": 4, "min_score": 4}));
         assert_eq!(scores(best.clone()).await, [(1, 5.0), (0, 4.0)]);
@@ -194,7 +191,7 @@ fn functions_change_scores() {
         {
             let body =
                 json!({"query": {"function_score": {"field_value_factor": {"field": field}}}});
-            assert!(refused(&shard, body).await.contains(why));
+            is_refused(&shard, body, why).await;
         }
     });
 }
@@ -207,11 +204,7 @@ fn words_that_are_near_are_found() {
         let texts = ["roam free", "foam", "roams", "form", "roma", "road to rome"];
         let documents = texts.map(|text| json!({"t": text, "k": text}));
         let shard = shard(&env, &dir, properties, &documents).await;
-        let found = async |query: Value| {
-            let mut found = ids(&shard, json!({ "query": query })).await;
-            found.sort_unstable();
-            found
-        };
+        let found = async |query: Value| sorted_ids(&shard, json!({ "query": query })).await;
         assert_eq!(ids(&shard, json!({"query": {"fuzzy": {"t": "roam"}}})).await[0], 0);
         assert_eq!(found(json!({"fuzzy": {"t": "roam"}})).await, [0, 1, 2, 4, 5]);
         let plain =
@@ -227,7 +220,7 @@ fn words_that_are_near_are_found() {
         assert_eq!(found(simple("foam | ro*")).await, [0, 1, 2, 4, 5]);
         assert_eq!(found(simple("\"road to\" + rome")).await, [5]);
         assert_eq!(found(simple("ro* + -rome")).await, [0, 2, 4]);
-        assert!(refused(&shard, json!({"query": {"fuzzy": {"n": "1"}}})).await.contains("fuzzy"));
+        is_refused(&shard, json!({"query": {"fuzzy": {"n": "1"}}}), "fuzzy").await;
     });
 }
 
@@ -338,9 +331,7 @@ fn points_are_found_and_shown_as_they_are_kept() {
             (json!({"type": "envelope", "coordinates": [[-1, 1], [1, -1]]}), vec![1]),
         ] {
             let body = json!({"query": {"geo_shape": {"p": {"shape": shape}}}});
-            let mut ids = ids(&shard, body).await;
-            ids.sort_unstable();
-            assert_eq!(ids, found, "{shape}");
+            assert_eq!(sorted_ids(&shard, body).await, found, "{shape}");
         }
         let near =
             json!({"geo_bounding_box": {"p": {"top": 7, "left": 15, "bottom": 5, "right": 17}}});
@@ -374,10 +365,7 @@ fn hits_are_filtered_collapsed_and_shown() {
         });
         let (request, hits, found) = search(&shard, &body).await;
         assert_eq!((hits.total, found), (2, vec![2, 5]));
-        let (mut answer, mut text) = (Aggregated::default(), Vec::new());
-        answer.add("a", &hits.aggregations).unwrap();
-        answer.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
-        let buckets = serde_json::from_slice::<Value>(&text).unwrap()["k"]["buckets"].clone();
+        let buckets = &merged(&request, &[&hits])["k"]["buckets"];
         assert_eq!(buckets.as_array().unwrap().len(), 3, "{buckets}");
 
         let collapsed =
@@ -425,11 +413,8 @@ fn hits_are_filtered_collapsed_and_shown() {
         let (_, hits, _) = search(&shard, &json!({"query": {"term": {"b": true}}})).await;
         let idf = (1.0f32 + (6.0 - 4.0 + 0.5) / (4.0 + 0.5)).ln();
         assert!((hits.max_score.unwrap() - idf).abs() < 1e-6, "{:?} {idf}", hits.max_score);
-        for (body, why) in [
-            (json!({"sort": ["r"]}), "double_range"),
-            (json!({"docvalue_fields": ["r"]}), "double_range"),
-        ] {
-            assert!(refused(&shard, body).await.contains(why));
+        for body in [json!({"sort": ["r"]}), json!({"docvalue_fields": ["r"]})] {
+            is_refused(&shard, body, "double_range").await;
         }
     });
 }
@@ -437,11 +422,7 @@ fn hits_are_filtered_collapsed_and_shown() {
 #[test]
 fn a_text_without_words_is_there() {
     run("wordless", 1, async |env, dir, _| {
-        let text = |more: Value| {
-            let mut field = json!({"type": "text"});
-            field.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            field
-        };
+        let text = |more| with(json!({"type": "text"}), more);
         let properties = json!({
             "n": {"type": "long"}, "t": text(json!({})), "bare": text(json!({"norms": false})),
             "e": text(json!({"analyzer": "english"})),

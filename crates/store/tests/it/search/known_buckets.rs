@@ -1,11 +1,10 @@
 //! Aggregations whose answers are written down: buckets, figures, and the pipelines over both.
 
-use query::aggregation::DEFAULT_MAX_BUCKETS;
 use serde_json::{Value, json};
-use store::{Aggregated, Shard};
+use store::Shard;
 
-use super::known::{ids, refused, shard};
-use super::{run, search};
+use super::known::{ids, is_refused, shard};
+use super::{merged, run, search, with};
 
 pub(super) async fn aggregated(shard: &Shard, aggs: Value) -> Value {
     answered(shard, json!({"size": 0, "aggs": aggs})).await
@@ -13,10 +12,7 @@ pub(super) async fn aggregated(shard: &Shard, aggs: Value) -> Value {
 
 async fn answered(shard: &Shard, body: Value) -> Value {
     let (request, hits, _) = search(shard, &body).await;
-    let (mut answer, mut text) = (Aggregated::default(), Vec::new());
-    answer.add("a", &hits.aggregations).unwrap();
-    answer.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
-    serde_json::from_slice(&text).unwrap()
+    merged(&request, &[&hits])
 }
 
 #[test]
@@ -222,16 +218,15 @@ fn pages_of_what_is_left() {
         let sources =
             (0..21).map(|n| json!({format!("f{n}"): {"terms": {"field": format!("f{n}")}}}));
         let wide = json!({"composite": {"sources": sources.collect::<Vec<_>>()}});
-        let said = refused(&shard, json!({"aggs": {"wide": wide}})).await;
-        assert!(said.contains("combinations of values"), "{said}");
+        is_refused(&shard, json!({"aggs": {"wide": wide}}), "combinations of values").await;
 
         let within = |field: &str, ignored: bool| {
             let sides = json!({"top": 1, "left": 0, "bottom": 0, "right": 1});
             json!({"query": {"geo_bounding_box": {field: sides, "ignore_unmapped": ignored}}})
         };
         assert!(ids(&shard, within("none", true)).await.is_empty());
-        assert!(refused(&shard, within("none", false)).await.contains("find geo field [none]"));
-        assert!(refused(&shard, within("n", true)).await.contains("unsupported type [long]"));
+        is_refused(&shard, within("none", false), "find geo field [none]").await;
+        is_refused(&shard, within("n", true), "unsupported type [long]").await;
     });
 }
 
@@ -279,8 +274,7 @@ fn buckets_of_fields_that_no_document_has() {
             (json!({"query": {"exists": {"field": "_routing"}}}), "metadata field [_routing]"),
             (json!({"aggs": {"a": {"avg": of(json!("x"))}}}), "[none], which is not mapped"),
         ] {
-            let said = refused(&shard, body).await;
-            assert!(said.contains(why), "{said}");
+            is_refused(&shard, body, why).await;
         }
     });
 }
@@ -304,9 +298,7 @@ fn buckets_of_distances() {
             }, "aggs": {"n": {"sum": {"field": "n"}}}}, "c": {"value_count": {"field": field}}})
         };
         let bucket = |key: &str, ends: Value, doc_count: u64, sum: f64| {
-            let mut bucket = json!({"key": key, "doc_count": doc_count, "n": {"value": sum}});
-            bucket.as_object_mut().unwrap().extend(ends.as_object().unwrap().clone());
-            bucket
+            with(json!({"key": key, "doc_count": doc_count, "n": {"value": sum}}), ends)
         };
         let expected = json!([
             bucket("300.0-*", json!({"from": 300.0}), 2, 10.0),
@@ -320,7 +312,7 @@ fn buckets_of_distances() {
         let answer = aggregated(&shard, asked("none", false)).await;
         assert_eq!(answer["d"]["buckets"][0]["doc_count"], 0, "{answer}");
         let wrong = json!({"size": 0, "aggs": asked("n", false)});
-        assert!(refused(&shard, wrong).await.contains("[n] of type [long] is not supported"));
+        is_refused(&shard, wrong, "[n] of type [long] is not supported").await;
     });
 }
 
@@ -339,21 +331,14 @@ fn cells_middles_and_boxes_of_points() {
         ];
         let shard = shard(&env, &dir, properties, &documents).await;
         let of = json!({"field": "p"});
-        let grid = |mut options: Value| {
-            options["field"] = json!("p");
-            options
-        };
-        let page = |options: Value, more: Value| {
-            let mut page = json!({"size": 2, "sources": [{"t": {"geotile_grid": grid(options)}}]});
-            page.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            json!({ "composite": page })
+        let grid = |options| with(of.clone(), options);
+        let page = |options, more| {
+            let page = json!({"size": 2, "sources": [{"t": {"geotile_grid": grid(options)}}]});
+            json!({ "composite": with(page, more) })
         };
         let across = json!({"top_left": "50,170", "bottom_right": "0,-170"});
         let (descending, null) = (json!({"order": "desc"}), json!({"missing_bucket": true}));
-        let zoom = |mut options: Value| {
-            options["precision"] = json!(2);
-            options
-        };
+        let zoom = |options| with(json!({"precision": 2}), options);
         let answer = aggregated(&shard, json!({
             "middle": {"geo_centroid": of}, "box": {"geo_bounds": of},
             "plain": {"geo_bounds": {"field": "p", "wrap_longitude": false}},
@@ -409,8 +394,7 @@ fn cells_middles_and_boxes_of_points() {
         assert_eq!((&answer["none"], &answer["unmapped"]), (&none, &json!({})));
         for kind in ["geo_centroid", "geo_bounds", "geohash_grid", "geotile_grid"] {
             let wrong = json!({"size": 0, "aggs": {"a": {kind: {"field": "k"}}}});
-            let said = refused(&shard, wrong).await;
-            assert!(said.contains("[k] of type [keyword] is not supported"), "{kind}: {said}");
+            is_refused(&shard, wrong, "[k] of type [keyword] is not supported").await;
         }
     });
 }
@@ -525,10 +509,9 @@ fn pipelines_read_the_buckets_that_are_shown() {
         assert_eq!(answer["rises"], rises);
 
         // Of buckets within buckets, and of those that are left.
-        let within = |more: Value| {
-            let mut aggs = json!({"m": {"max_bucket": over("h>s")}, "h": {"histogram": histogram, "aggs": {"s": sum}}});
-            aggs.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            json!({"terms": {"field": "k"}, "aggs": aggs})
+        let within = |more| {
+            let aggs = json!({"m": {"max_bucket": over("h>s")}, "h": {"histogram": histogram, "aggs": {"s": sum}}});
+            json!({"terms": {"field": "k"}, "aggs": with(aggs, more)})
         };
         let sort = json!({"o": {"bucket_sort": {"sort": [{"m": "desc"}, "_key"], "size": 1}}});
         let answer = aggregated(

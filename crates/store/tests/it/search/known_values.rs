@@ -1,13 +1,12 @@
 //! Values at the ends of what fields keep, and fields that are named by patterns.
 
-use bytes::Bytes;
 use query::{Literal, Mapping, parse_search};
 use serde_json::{Value, json};
-use store::{Options, Rejection, Shard, WriteRequest};
+use store::{Options, Rejection, Shard};
 
-use super::known::{ids, refused, shard};
+use super::known::{ids, is_refused, shard, sorted_ids};
 use super::known_buckets::aggregated;
-use super::{run, search};
+use super::{index, run, search, with};
 use crate::common::write;
 
 #[test]
@@ -69,8 +68,7 @@ fn a_pattern_of_fields_exists_where_one_of_them_does() {
             ("none*", vec![]),
         ] {
             let exists = json!({"exists": {"field": pattern}});
-            let mut found = ids(&shard, json!({ "query": exists })).await;
-            found.sort_unstable();
+            let found = sorted_ids(&shard, json!({ "query": exists })).await;
             assert_eq!(found, expected, "{pattern}");
             let mut others = ids(&shard, json!({"query": {"bool": {"must_not": exists}}})).await;
             others.extend(&found);
@@ -89,16 +87,14 @@ fn what_cannot_be_kept_is_refused() {
         let properties =
             json!({"d": {"type": "date"}, "k": {"type": "keyword"}, "n": {"type": "long"}});
         let shard = shard(&env, &dir, properties, &[]).await;
-        let index = |(id, document): (usize, &Value)| {
-            WriteRequest::index(id.to_string().into(), Bytes::from(document.to_string()))
-        };
         let documents = [
             json!({"d": "2023-02-28", "k": "k".repeat(32_766)}),
             json!({"d": "2023-02-30"}),
             json!({"d": "2023-02-28T25:00"}),
             json!({"k": "k".repeat(32_767)}),
         ];
-        let results = shard.index(documents.iter().enumerate().map(index).collect()).await.unwrap();
+        let requests = (0..).zip(&documents).map(|(id, document)| index(id, document));
+        let results = shard.index(requests.collect()).await.unwrap();
         let said = results.into_iter().map(|result| match result {
             Ok(_) => "kept".to_owned(),
             Err(Rejection::Document { refusal, .. }) => refusal.kind,
@@ -150,16 +146,15 @@ fn values_mean_what_they_mean_in_the_field() {
             (json!({"range": {"n": {"lte": 1e30}}}), "out of range for type [integer]"),
             (json!({"term": {"b": ""}}), "Can't parse boolean value []"),
         ] {
-            let said = refused(&shard, json!({"query": query})).await;
-            assert!(said.contains(why), "{query}: {said}");
+            is_refused(&shard, json!({"query": query}), why).await;
         }
         let collapse = json!({"field": "k"});
-        assert!(refused(&shard, json!({"collapse": collapse})).await.contains("single valued"));
+        is_refused(&shard, json!({"collapse": collapse}), "single valued").await;
         let few =
             json!({"collapse": collapse, "query": {"range": {"n": {"lt": 3}}}, "sort": ["n"]});
         assert_eq!(ids(&shard, few).await, [0], "twice the same text is one");
-        let numbers = json!({"collapse": {"field": "two"}});
-        assert!(refused(&shard, numbers).await.contains("single valued"), "numbers are two");
+        // Twice the same number is two.
+        is_refused(&shard, json!({"collapse": {"field": "two"}}), "single valued").await;
         let score = async |query: Value| search(&shard, &json!({"query": query})).await.1.max_score;
         let term = score(json!({"term": {"b": true}})).await;
         assert!(term > Some(1.1), "{term:?}");
@@ -214,8 +209,7 @@ fn hits_are_sorted_by_how_far_their_points_are() {
         ];
         let shard = shard(&env, &dir, properties, &documents).await;
         let sorted = |field: &str, from: Value, options: Value| {
-            let mut by = json!({field: from, "unit": "km"});
-            by.as_object_mut().unwrap().extend(options.as_object().unwrap().clone());
+            let by = with(json!({field: from, "unit": "km"}), options);
             json!({"sort": [{"_geo_distance": by}]})
         };
         let endless = f64::INFINITY;
@@ -245,9 +239,7 @@ fn hits_are_sorted_by_how_far_their_points_are() {
         }
         let ignored = sorted("none", json!([0, 0]), json!({"ignore_unmapped": true}));
         // All are as far, and come in the order in which the segments hold them.
-        let mut found = ids(&shard, ignored).await;
-        found.sort_unstable();
-        assert_eq!(found, [0, 1, 2, 3]);
+        assert_eq!(sorted_ids(&shard, ignored).await, [0, 1, 2, 3]);
         for (field, after, why) in [
             ("n", json!(1), "sorts by columns of points"),
             ("none", json!(1), "failed to find mapper for [none]"),
@@ -255,8 +247,7 @@ fn hits_are_sorted_by_how_far_their_points_are() {
         ] {
             let mut body = sorted(field, json!([0, 0]), json!({}));
             body["search_after"] = json!([after]);
-            let said = refused(&shard, body).await;
-            assert!(said.contains(why), "{said}");
+            is_refused(&shard, body, why).await;
         }
     });
 }
@@ -282,12 +273,11 @@ fn hits_are_sorted_by_their_ids() {
         let shown = [Some(Literal::Integer(1)), Some(Literal::Text("11".to_owned()))];
         assert_eq!(hits.hits[1].sort, shown);
         // What was written again is in another segment, and once more in its own, deleted.
-        let again = WriteRequest::index("5".into(), Bytes::from_static(b"{}"));
-        write(&shard, vec![again]).await;
+        write(&shard, vec![index(5, &json!({}))]).await;
         shard.refresh().await.unwrap();
         assert_eq!(ids(&shard, sorted(json!(["_id"]))).await, rising);
-        let said = refused(&shard, json!({"collapse": {"field": "_id"}})).await;
-        assert!(said.contains("unknown type for collapse field `_id`"), "{said}");
+        let by_id = json!({"collapse": {"field": "_id"}});
+        is_refused(&shard, by_id, "unknown type for collapse field `_id`").await;
     });
 }
 
@@ -307,8 +297,7 @@ fn a_copy_without_documents_is_sorted_by_what_others_can_be_sorted_by() {
             (json!({"sort": [{"none": {"unmapped_type": "keywrd"}}]}), "did you mean \"keyword\""),
             (json!({"collapse": {"field": "none"}}), "No mapping found for [none]"),
         ] {
-            let said = refused(&empty, body).await;
-            assert!(said.contains(why), "{said}");
+            is_refused(&empty, body, why).await;
         }
         // Nobody asks for the type of a field that is there.
         let of_other = json!({"sort": [{"n": {"unmapped_type": "keywrd"}}]});

@@ -47,6 +47,10 @@ fn limits() -> SearchLimits {
     SearchLimits { index: "a".to_owned(), ..SearchLimits::default() }
 }
 
+fn index(id: u64, document: &Value) -> WriteRequest {
+    WriteRequest::index(id.to_string().into(), Bytes::from(document.to_string()))
+}
+
 /// A copy with documents in several segments, some written twice, some deleted; and what it must hold.
 async fn filled(env: &Env, dir: &Path, numbers: &mut Numbers) -> (Shard, BTreeMap<u64, Value>) {
     let shard = Shard::create(env, dir, &mapping(), Options::default()).await.unwrap();
@@ -60,8 +64,8 @@ async fn filled(env: &Env, dir: &Path, numbers: &mut Numbers) -> (Shard, BTreeMa
         let count = numbers.below(if whole { 180 } else { 60 });
         for n in 0..count {
             let id = numbers.below(200);
-            let name: Arc<str> = id.to_string().into();
             if there.contains_key(&id) && numbers.below(3) == 0 {
+                let name = id.to_string().into();
                 requests.push(WriteRequest::Delete { id: name, routing: None });
                 there.remove(&id);
             } else {
@@ -69,8 +73,7 @@ async fn filled(env: &Env, dir: &Path, numbers: &mut Numbers) -> (Shard, BTreeMa
                 if log {
                     as_in_a_log(numbers, n, count, &mut document);
                 }
-                let source = Bytes::from(document.to_string());
-                requests.push(WriteRequest::index(name, source));
+                requests.push(index(id, &document));
                 there.insert(id, document);
             }
         }
@@ -90,6 +93,23 @@ async fn search(shard: &Shard, body: &Value) -> (SearchRequest, ShardHits, Vec<u
     let found = shard.fetch(&view, places, &SourceFilter::default()).await.unwrap();
     let ids = found.iter().map(|hit| hit.id.parse().unwrap()).collect();
     (request, hits, ids)
+}
+
+/// What the aggregations of these shards answer together.
+fn merged(request: &SearchRequest, shards: &[&ShardHits]) -> Value {
+    let (mut aggregated, mut text) = (Aggregated::default(), Vec::new());
+    for hits in shards {
+        aggregated.add("a", &hits.aggregations).unwrap();
+    }
+    aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// An object with the keys of another in it.
+fn with(mut object: Value, more: Value) -> Value {
+    let Value::Object(more) = more else { panic!("{more}") };
+    object.as_object_mut().unwrap().extend(more);
+    object
 }
 
 fn run(
@@ -147,26 +167,15 @@ fn sorts_and_goes_on_behind_a_hit() {
                 "missing": if first { "_first" } else { "_last" },
             }});
             let mut expected: Vec<u64> = there.keys().copied().collect();
+            let missing = if first { Ordering::Less } else { Ordering::Greater };
             expected.sort_by(|a, b| {
                 let of = |id: &u64| sort_value(&there[id], path, descending);
                 match (of(a), of(b)) {
                     (Some(a), Some(b)) if descending => compare(path, b, a),
                     (Some(a), Some(b)) => compare(path, a, b),
                     (None, None) => Ordering::Equal,
-                    (None, _) => {
-                        if first {
-                            Ordering::Less
-                        } else {
-                            Ordering::Greater
-                        }
-                    }
-                    (_, None) => {
-                        if first {
-                            Ordering::Greater
-                        } else {
-                            Ordering::Less
-                        }
-                    }
+                    (None, _) => missing,
+                    (_, None) => missing.reverse(),
                 }
                 .then(a.cmp(b))
             });
@@ -219,11 +228,7 @@ fn aggregates_as_brute_force_does() {
                 json!({"a": aggregation(&mut numbers, 3), "b": aggregation(&mut numbers, 1)});
             let body = json!({"query": query, "aggs": aggs, "size": 0});
             let (request, hits, _) = search(&shard, &body).await;
-            let mut text = Vec::new();
-            let mut aggregated = Aggregated::default();
-            aggregated.add("a", &hits.aggregations).unwrap();
-            aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
-            let found: Value = serde_json::from_slice(&text).unwrap();
+            let found = merged(&request, &[&hits]);
             let documents: Vec<&Value> =
                 there.values().filter(|document| fits(&query, document)).collect();
             let expected = aggregate(&aggs, &documents);
@@ -256,12 +261,7 @@ fn shards_together_answer_as_one() {
             let body = json!({"query": query, "aggs": aggs, "size": 0});
             let (request, of_a, _) = search(&a, &body).await;
             let (_, of_b, _) = search(&b, &body).await;
-            let mut aggregated = Aggregated::default();
-            aggregated.add("a", &of_a.aggregations).unwrap();
-            aggregated.add("a", &of_b.aggregations).unwrap();
-            let mut text = Vec::new();
-            aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
-            let found: Value = serde_json::from_slice(&text).unwrap();
+            let found = merged(&request, &[&of_a, &of_b]);
             let all = in_a.values().chain(in_b.values());
             let documents: Vec<&Value> = all.filter(|document| fits(&query, document)).collect();
             let expected = aggregate(&aggs, &documents);
@@ -303,11 +303,7 @@ fn many_values_are_counted_and_sampled() {
             ]}},
         }});
         let (request, hits, _) = search(&shard, &body).await;
-        let mut aggregated = Aggregated::default();
-        aggregated.add("a", &hits.aggregations).unwrap();
-        let mut text = Vec::new();
-        aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
-        let found: Value = serde_json::from_slice(&text).unwrap();
+        let found = merged(&request, &[&hits]);
         let near = |value: &Value, expected: f64, share: f64| {
             let value = value.as_f64().unwrap();
             assert!((value / expected - 1.0).abs() < share, "{value} {expected}: {found}");
@@ -354,9 +350,8 @@ fn kept_answers_are_of_the_view_and_go_with_it() {
         let of_now = json!({"size": 0, "query": {"range": {"at": {"lt": "now"}}}});
         asked(&shard, &of_now).await;
         assert_eq!(counts(&shard), (3, 1));
-        let source = Bytes::from(r#"{"id": 999, "text": "red", "key": "red0"}"#);
-        let index = WriteRequest::index("999".into(), source);
-        write(&shard, vec![index]).await;
+        let another = json!({"id": 999, "text": "red", "key": "red0"});
+        write(&shard, vec![index(999, &another)]).await;
         shard.refresh().await.unwrap();
         let later = asked(&shard, &body).await;
         assert_eq!((later.total, counts(&shard)), (first.total + 1, (3, 2)));
@@ -412,9 +407,7 @@ fn scores_are_those_of_lucene() {
             if let Some(key) = key {
                 document["key"] = json!(key);
             }
-            let source = Bytes::from(document.to_string());
-            let name: Arc<str> = id.to_string().into();
-            requests.push(WriteRequest::index(name, source));
+            requests.push(index(id, &document));
             texts.push(text);
             keys.push(key);
         }
