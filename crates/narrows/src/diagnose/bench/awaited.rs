@@ -175,10 +175,10 @@ impl Sum<'_> {
         let widths: Vec<f64> = bounded.iter().filter_map(|one| one.width()).collect();
         format!(
             "| {name} | {cases} | {} | {} | {} | {} | {} |\n",
-            share(told.len(), said.len()),
-            share(told.iter().filter(|one| one.is_inside()).count(), told.len()),
-            share(count(|came, (soon, _)| came < soon), told.len()),
-            share(count(|came, (_, late)| came > late), told.len()),
+            share(bounded.len(), said.len()),
+            share(bounded.iter().filter(|one| one.is_inside()).count(), bounded.len()),
+            share(count(|came, (soon, _)| came < soon), bounded.len()),
+            share(count(|came, (_, late)| came > late), bounded.len()),
             median(&widths).map_or_else(|| "-".to_owned(), words::percent),
         )
     }

@@ -7,8 +7,11 @@ use super::stream::{Ack, End, Fate, Outgoing, Range, Unsent};
 use super::{Events, Flow, NetworkEvent, Piece};
 use crate::Time;
 
-/// A piece of a message is at most a quarter of the window, which makes windows exact to that, and at least this where
-/// the window allows it: pieces cost time to simulate.
+/// A piece of a message is at most this part of the window, which makes windows exact to that, and at least
+/// [`PIECE_BYTES`] where the window allows it: pieces cost time to simulate.
+const PIECE_OF_WINDOW: u64 = 4;
+/// The same within a site, whose window binds nothing.
+const PIECE_OF_SITE_WINDOW: u64 = 2;
 const PIECE_BYTES: u64 = 64 << 10;
 /// Without a window, a message has at most this many pieces.
 const PIECES_MAX: u64 = 16;
@@ -201,7 +204,8 @@ impl Flow {
             }
         };
         let segment = self.tcp.as_ref().map_or(1448, |tcp| tcp.borrow().segment_bytes());
-        let bytes = left.min(PIECE_BYTES.max(window / 4)).min(free);
+        let part = if self.link.is_none() { PIECE_OF_SITE_WINDOW } else { PIECE_OF_WINDOW };
+        let bytes = left.min(PIECE_BYTES.max(window / part)).min(free);
         // No tiny pieces (silly window syndrome): their acknowledgements would open the window for tiny pieces only.
         let least = left.min(segment.max(window / 64)).min(window);
         (bytes > 0 && (bytes >= least || out.in_flight_bytes == 0)).then_some(bytes)
