@@ -9,7 +9,6 @@ use query::refused::{AGGREGATIONS, HIGHLIGHT, PARAMETERS, QUERIES, SEARCH, TYPES
 use query::{FieldType, Mapping, parse_search};
 use rest::{ROUTES, RestRequest, handle_and_list_parameters, refused};
 use serde_json::{Value, json};
-use world::Env;
 
 use crate::documented::{DIFFERENCES, IGNORED, IGNORED_OF, REFUSED_OF};
 
@@ -21,29 +20,13 @@ struct Words {
 }
 
 fn words() -> [Words; 5] {
-    let refused = |words| all(words).collect();
+    let words = |of, offered, refused| Words { of, offered, refused: all(refused).collect() };
     [
-        Words { of: "Queries", offered: query::queries().collect(), refused: refused(QUERIES) },
-        Words {
-            of: "Aggregations",
-            offered: query::aggregations().collect(),
-            refused: refused(AGGREGATIONS),
-        },
-        Words {
-            of: "Types of fields",
-            offered: FieldType::names().collect(),
-            refused: refused(TYPES),
-        },
-        Words {
-            of: "Parameters of fields",
-            offered: FieldType::all_parameters(),
-            refused: refused(PARAMETERS),
-        },
-        Words {
-            of: "Options of highlight",
-            offered: query::highlight_options().collect(),
-            refused: refused(HIGHLIGHT),
-        },
+        words("Queries", query::queries().collect(), QUERIES),
+        words("Aggregations", query::aggregations().collect(), AGGREGATIONS),
+        words("Types of fields", FieldType::names().collect(), TYPES),
+        words("Parameters of fields", FieldType::all_parameters(), PARAMETERS),
+        words("Options of highlight", query::highlight_options().collect(), HIGHLIGHT),
     ]
 }
 
@@ -137,34 +120,26 @@ fn a_word_is_offered_or_refused_with_a_hint() {
         let said = parse_search(format!("{{\"query\":{{\"{name}\":{{}}}}}}").as_bytes());
         assert!(!said.is_err_and(|error| error.reason.contains("unknown query")), "{name}");
     }
-    for (name, instead) in all(QUERIES) {
-        let said =
-            parse_search(format!("{{\"query\":{{\"{name}\":{{}}}}}}").as_bytes()).unwrap_err();
-        assert!(said.reason.contains(name) && said.reason.ends_with(instead), "{}", said.reason);
-    }
-    for (name, instead) in all(AGGREGATIONS) {
-        let body = format!("{{\"aggs\":{{\"a\":{{\"{name}\":{{}}}}}}}}");
-        let said = parse_search(body.as_bytes()).unwrap_err();
-        assert!(said.reason.contains(name) && said.reason.ends_with(instead), "{}", said.reason);
-    }
-    for (name, instead) in all(HIGHLIGHT) {
-        let body = json!({ "highlight": { "fields": { "a": { name: 1 } } } }).to_string();
-        let said = parse_search(body.as_bytes()).unwrap_err();
-        assert!(said.reason.contains(name) && said.reason.ends_with(instead), "{}", said.reason);
-    }
-    for (name, instead) in all(SEARCH) {
-        let said = parse_search(json!({ name: {} }).to_string().as_bytes()).unwrap_err();
-        let named = said.reason.contains(&format!("[{name}] of a search is not supported"));
-        assert!(named && said.reason.ends_with(instead), "{}", said.reason);
-    }
-    let mapped = |field: Value| Mapping::parse(&json!({ "properties": { "f": field } }));
-    for (name, instead) in all(TYPES) {
-        let said = mapped(json!({ "type": name })).unwrap_err().to_string();
-        assert!(said.contains(name) && said.ends_with(instead), "{said}");
-    }
-    for (name, instead) in all(PARAMETERS) {
-        let said = mapped(json!({ "type": "keyword", name: 1 })).unwrap_err().to_string();
-        assert!(said.contains(name) && said.ends_with(instead), "{said}");
+    let searched = |body: Value| parse_search(body.to_string().as_bytes()).unwrap_err().reason;
+    let mapped = |field: Value| {
+        let said = Mapping::parse(&json!({ "properties": { "f": field } })).unwrap_err();
+        said.to_string()
+    };
+    let kinds: [(_, &dyn Fn(&str) -> String); 6] = [
+        (QUERIES, &|name| searched(json!({ "query": { name: {} } }))),
+        (AGGREGATIONS, &|name| searched(json!({ "aggs": { "a": { name: {} } } }))),
+        (HIGHLIGHT, &|name| searched(json!({ "highlight": { "fields": { "a": { name: 1 } } } }))),
+        (SEARCH, &|name| searched(json!({ name: {} }))),
+        (TYPES, &|name| mapped(json!({ "type": name }))),
+        (PARAMETERS, &|name| mapped(json!({ "type": "keyword", name: 1 }))),
+    ];
+    for (words, said_of) in kinds {
+        for (name, instead) in all(words) {
+            let said = said_of(name);
+            let of_search = format!("[{name}] of a search is not supported");
+            let named: &str = if words == SEARCH { &of_search } else { name };
+            assert!(said.contains(named) && said.ends_with(instead), "{said}");
+        }
     }
 }
 
@@ -193,32 +168,41 @@ fn concrete(path: &str) -> String {
     path.replace("{metric}", metric).replace(['{', '}'], "")
 }
 
+/// Asks a node, which is stopped then.
+fn at_a_node(test: impl AsyncFnOnce(&Node) + 'static) {
+    world::virtual_world::run(7, move |env| async move {
+        let host = env.host("n");
+        let (transport, http) = (host.any_address(), host.any_address());
+        let config = NodeConfig::new("n", "c", &["n".to_owned()], "/data/n");
+        let node = rest::start(&host, NodeConfig { transport, http, ..config }).await.unwrap();
+        test(&node).await;
+        node.stop().await;
+    });
+}
+
+/// Each of the methods with each of the paths.
+fn requests<'a>(
+    methods: &'a [&'a str],
+    paths: &'a [&'a str],
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    paths.iter().flat_map(move |path| methods.iter().map(move |method| (*method, *path)))
+}
+
 /// Each API that is refused is refused by its name, whatever its parameters are.
 #[test]
 fn what_is_refused_says_what_to_do() {
-    world::virtual_world::run(7, |env| async move {
-        let node = start(&env).await;
+    at_a_node(async |node| {
         for api in refused() {
-            for (method, path) in
-                api.paths.iter().flat_map(|p| api.methods.iter().map(move |m| (*m, *p)))
-            {
+            for (method, path) in requests(&api.methods, &api.paths) {
                 let path = format!("{}?some=parameter", concrete(path));
-                let (status, said) = ask(&node, method, &path, "{}").await;
+                let (status, said) = ask(node, method, &path, "{}").await;
                 assert_eq!(status, 400, "{method} {path}: {said}");
                 let hint = method == "HEAD"
                     || said.contains(&format!("the API [{}] is not supported", api.name));
                 assert!(hint, "{method} {path}: {said}");
             }
         }
-        node.stop().await;
     });
-}
-
-async fn start(env: &Env) -> Node {
-    let host = env.host("n");
-    let (transport, http) = (host.any_address(), host.any_address());
-    let config = NodeConfig::new("n", "c", &["n".to_owned()], "/data/n");
-    rest::start(&host, NodeConfig { transport, http, ..config }).await.unwrap()
 }
 
 /// What an API needs to be answered well: a body, or 404 where it asks for what this cluster has not.
@@ -287,20 +271,17 @@ fn is_refused(apis: &str, name: &str) -> bool {
 /// Each parameter that the page shows as refused is, by its name.
 #[test]
 fn parameters_that_are_refused_are_named() {
-    world::virtual_world::run(7, |env| async move {
-        let node = start(&env).await;
-        ask(&node, "PUT", "/logs/_doc/1", r#"{"n":1}"#).await;
+    at_a_node(async |node| {
+        ask(node, "PUT", "/logs/_doc/1", r#"{"n":1}"#).await;
         let mut shown = BTreeSet::new();
         for route in ROUTES {
             let known = route.known.iter().copied().flatten().flat_map(|of| of.split(' '));
             for name in known.filter(|name| is_refused(route.names, name)) {
                 shown.insert(name);
                 let (body, _) = example(route.names);
-                for (method, path) in
-                    route.paths.iter().flat_map(|p| route.methods.iter().map(move |m| (*m, *p)))
-                {
+                for (method, path) in requests(route.methods, route.paths) {
                     let path = format!("{}?{name}=1", concrete(path));
-                    let (status, said) = ask(&node, method, &path, body).await;
+                    let (status, said) = ask(node, method, &path, body).await;
                     let is_named = method == "HEAD" || said.contains(name);
                     assert!(status == 400 && is_named, "{method} {path}: {status} {said}");
                 }
@@ -308,7 +289,6 @@ fn parameters_that_are_refused_are_named() {
         }
         let listed = REFUSED_OF.iter().flat_map(|(names, _)| names.split(' '));
         assert_eq!(shown, listed.collect::<BTreeSet<_>>(), "some are known nowhere");
-        node.stop().await;
     });
 }
 
@@ -316,23 +296,20 @@ fn parameters_that_are_refused_are_named() {
 /// that it is ignored.
 #[test]
 fn what_is_offered_is_answered() {
-    world::virtual_world::run(7, |env| async move {
-        let node = start(&env).await;
+    at_a_node(async |node| {
         let mut wrong = Vec::new();
         for route in ROUTES {
             let mut read = BTreeSet::new();
-            for (method, path) in
-                route.paths.iter().flat_map(|p| route.methods.iter().map(move |m| (*m, *p)))
-            {
+            for (method, path) in requests(route.methods, route.paths) {
                 // Each begins with an index and a document, and an alias of it.
-                ask(&node, "DELETE", "/logs*", "").await;
+                ask(node, "DELETE", "/logs*", "").await;
                 let makes_it = method == "PUT" && path == "/{index}";
                 if !makes_it {
-                    ask(&node, "PUT", "/logs", r#"{"aliases":{"name":{}}}"#).await;
+                    ask(node, "PUT", "/logs", r#"{"aliases":{"name":{}}}"#).await;
                 }
                 // What makes a document says 201 where there was none.
                 if !makes_it && !matches!(route.names, "index" | "create") {
-                    ask(&node, "PUT", "/logs/_doc/1", r#"{"n":1}"#).await;
+                    ask(node, "PUT", "/logs/_doc/1", r#"{"n":1}"#).await;
                 }
                 if route.names.contains("template") {
                     let of_kind = |kind: &str, body: &'static str| (format!("/{kind}/name"), body);
@@ -341,7 +318,7 @@ fn what_is_offered_is_answered() {
                         of_kind("_index_template", r#"{"index_patterns":["none-*"]}"#),
                         of_kind("_component_template", r#"{"template":{}}"#),
                     ] {
-                        ask(&node, "PUT", &path, body).await;
+                        ask(node, "PUT", &path, body).await;
                     }
                 }
                 let (body, expected) = example(route.names);
@@ -350,7 +327,7 @@ fn what_is_offered_is_answered() {
                 let more = if opens { "?keep_alive=1m" } else { "" };
                 let path = concrete(path) + more;
                 let (status, said, looked_up) =
-                    ask_and_list_parameters(&node, method, &path, body).await;
+                    ask_and_list_parameters(node, method, &path, body).await;
                 read.extend(looked_up);
                 let fits = status == expected || known(route.names, status);
                 if !fits {
@@ -365,37 +342,32 @@ fn what_is_offered_is_answered() {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-        node.stop().await;
     });
 }
 
 /// As in the field, where the parameter is only what stands for a body that does not say.
 #[test]
 fn the_order_of_a_template_is_that_of_its_body() {
-    world::virtual_world::run(7, |env| async move {
-        let node = start(&env).await;
+    at_a_node(async |node| {
         for (body, order) in [
             (r#"{"index_patterns":["a"],"order":7}"#, "\"order\":7"),
             (r#"{"index_patterns":["a"]}"#, "\"order\":3"),
         ] {
-            ask(&node, "PUT", "/_template/t?order=3", body).await;
-            let (_, said) = ask(&node, "GET", "/_template/t", "").await;
+            ask(node, "PUT", "/_template/t?order=3", body).await;
+            let (_, said) = ask(node, "GET", "/_template/t", "").await;
             assert!(said.contains(order), "{body}: {said}");
         }
-        node.stop().await;
     });
 }
 
 #[test]
 fn a_bulk_that_waits_for_no_number_is_refused_whole() {
-    world::virtual_world::run(7, |env| async move {
-        let node = start(&env).await;
+    at_a_node(async |node| {
         let body = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n";
         let (status, said) =
-            ask(&node, "POST", "/logs/_bulk?wait_for_active_shards=many", body).await;
+            ask(node, "POST", "/logs/_bulk?wait_for_active_shards=many", body).await;
         assert_eq!(status, 400, "{said}");
-        assert_eq!(ask(&node, "HEAD", "/logs", "").await.0, 404, "it made its index");
-        node.stop().await;
+        assert_eq!(ask(node, "HEAD", "/logs", "").await.0, 404, "it made its index");
     });
 }
 
