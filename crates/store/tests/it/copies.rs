@@ -428,9 +428,7 @@ async fn lifecycle(env: Env, dir: PathBuf) {
 /// A commit whose flush failed may be on the disk all the same: at its number there is never another.
 #[test]
 fn a_flush_that_failed_has_used_its_number() {
-    world::real_world::run(7, async |env| {
-        let root = tempfile::tempdir().unwrap();
-        let dir = root.path().join("copy");
+    on_real_files(async |env, dir| {
         let shard = create(&env, &dir).await;
         let before = shard.commit().generation;
         shard.index(vec![put("a", 1)]).await.unwrap();

@@ -80,9 +80,7 @@ async fn check(shard: &Shard, known: &mut Known, what: &str) {
 
 #[test]
 fn what_is_left_of_commits_that_failed_goes_with_the_next_one() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("copy");
-    real_world::run(7, |env| async move {
+    on_real_files(async |env, dir| {
         create(&env, &dir).await.close().await.unwrap();
         fs::create_dir(dir.join("commit-8")).unwrap();
         for number in [7, 8] {
@@ -200,10 +198,8 @@ fn newest_log(dir: &Path) -> PathBuf {
 
 #[test]
 fn a_log_cut_behind_the_synced_part_keeps_that_part() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("copy");
-    let scratch = scratch.path().to_owned();
-    real_world::run(1, |env| async move {
+    on_real_files(async |env, scratch| {
+        let dir = scratch.join("copy");
         let shard = create(&env, &dir).await;
         write(&shard, (0..40).map(|n| put(&format!("id{n}"), n)).collect()).await;
         shard.sync().await.unwrap();
@@ -239,9 +235,7 @@ fn a_log_cut_behind_the_synced_part_keeps_that_part() {
 
 #[test]
 fn damage_in_the_middle_of_the_log_is_an_error_with_its_place() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().join("copy");
-    real_world::run(1, |env| async move {
+    on_real_files(async |env, dir| {
         let shard = create(&env, &dir).await;
         write(&shard, (0..40).map(|n| put(&format!("id{n}"), n)).collect()).await;
         shard.close().await.unwrap();
@@ -265,11 +259,10 @@ fn damage_in_the_middle_of_the_log_is_an_error_with_its_place() {
 
 #[test]
 fn what_the_disk_refuses_is_said_with_its_path() {
-    let scratch = tempfile::tempdir().unwrap();
-    let file = scratch.path().join("file");
-    fs::write(&file, "in the way").unwrap();
-    let dir = file.join("copy");
-    real_world::run(1, |env| async move {
+    on_real_files(async |env, dir| {
+        let file = dir.join("file");
+        fs::write(&file, "in the way").unwrap();
+        let dir = file.join("copy");
         let options = store::Options::default;
         let error = Shard::create(&env, &dir, &mapping(), options()).await.err().unwrap();
         assert!(error.to_string().contains("file/copy"), "{error}");
@@ -289,9 +282,7 @@ fn what_the_disk_refuses_is_said_with_its_path() {
 
 #[test]
 fn a_document_that_does_not_fit_stops_no_other() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().to_owned();
-    real_world::run(1, |env| async move {
+    on_real_files(async |env, dir| {
         let shard = create(&env, &dir.join("primary")).await;
         let bad = store::WriteRequest::index("bad".into(), "{\"n\":\"x\"}".into());
         let results = shard.index(vec![put("a", 1), bad, put("b", 2)]).await.unwrap();
@@ -380,7 +371,7 @@ fn a_synthesized_corpus_is_recovered_as_a_real_one_would_be() {
         write(&shard, vec![put("b", 2)]).await;
         assert_eq!(shard.count().await.unwrap(), 10_000_002);
         assert_eq!((shard.max_seq_no(), shard.log_complete_from()), (Some(10_000_001), 10_000_001));
-        let (copy, commit) = recover_in(&env, &shard, &to).await;
+        let (copy, commit) = recover(&env, &shard, &to, 1 << 20).await;
         assert!(commit.bytes() > 400_000_000, "{}", commit.bytes());
         assert_eq!(copy.digest().await.unwrap(), shard.digest().await.unwrap());
         let lens: Vec<u64> = commit.files.iter().map(|file| file.len).collect();
@@ -412,12 +403,4 @@ fn a_corpus_is_synthesized_to_the_size_of_its_files() {
             "{error}"
         );
     });
-}
-
-async fn recover_in(env: &Env, from: &Shard, dir: &Path) -> (Shard, store::Commit) {
-    let snapshot = from.snapshot("s").await.unwrap();
-    let incoming = store::Incoming::begin(env, dir, snapshot.commit().clone()).await.unwrap();
-    copy_files(&snapshot, &incoming, 1 << 20, 3).await.unwrap();
-    let commit = snapshot.commit().clone();
-    (incoming.install(&mapping(), store::Options::default()).await.unwrap(), commit)
 }

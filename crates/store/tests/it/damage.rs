@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::*;
 use store::Digest;
-use world::{Env, real_world};
+use world::Env;
 
 /// Every file of a copy but those that an open makes anew.
 fn files(copy: &Path) -> BTreeMap<String, PathBuf> {
@@ -95,9 +95,8 @@ fn nor_where_the_log_is_trimmed() {
 }
 
 fn whatever_happens(lease: bool) {
-    let scratch = tempfile::tempdir().unwrap();
-    let (copy, other) = (scratch.path().join("copy"), scratch.path().join("other"));
-    real_world::run(1, |env| async move {
+    on_real_files(async |env, dir| {
+        let (copy, other) = (dir.join("copy"), dir.join("other"));
         let (older, sound, digest) = grown(&env, &copy, 0, lease).await;
         let (_, foreign, _) = grown(&env, &other, 1000, lease).await;
         let mut outcomes: BTreeMap<String, BTreeMap<&str, u32>> = BTreeMap::new();

@@ -1,10 +1,10 @@
 //! Copies that an earlier build made, on real files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::write;
+use crate::common::{on_real_files, write};
 use bytes::Bytes;
 use query::{Literal, Mapping, SearchLimits, parse_search};
 use serde_json::{Value, json};
@@ -12,12 +12,6 @@ use store::sealed::{seal, unseal};
 use store::{Options, Shard, WriteRequest};
 use tantivy::schema::{DateOptions, DateTimePrecision, FieldEntry};
 use world::Env;
-
-fn run<F: Future<Output = ()>>(body: impl FnOnce(Env, PathBuf) -> F) {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().to_owned();
-    world::real_world::run(7, |env| body(env, dir));
-}
 
 fn mapping(properties: &Value) -> Mapping {
     Mapping::parse(&json!({ "properties": properties })).unwrap()
@@ -46,7 +40,7 @@ async fn opened(env: &Env, dir: &Path, mapping: &Mapping, earlier: fn(&mut Vec<V
 
 #[test]
 fn a_copy_of_an_earlier_build_takes_routings() {
-    run(async |env, dir| {
+    on_real_files(async |env, dir| {
         let mapping = mapping(&json!({"n": {"type": "long"}}));
         let without = |fields: &mut Vec<Value>| fields.retain(|field| field["name"] != "_routing");
         let shard = opened(&env, &dir, &mapping, without).await;
@@ -82,7 +76,7 @@ async fn found(shard: &Shard, body: &Value) -> Vec<i64> {
 /// milliseconds beside them.
 #[test]
 fn a_copy_of_an_earlier_build_goes_on_with_its_dates() {
-    run(async |env, dir| {
+    on_real_files(async |env, dir| {
         let mapped = mapping(&json!({"d": {"type": "date"}}));
         let with_nanoseconds = |fields: &mut Vec<Value>| {
             let field = fields.iter_mut().find(|field| field["name"] == "d").unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::{copy_files, create, mapping};
+use crate::common::{copy_files, create, mapping, on_real_files};
 use bytes::Bytes;
 use query::Mapping;
 use serde_json::json;
@@ -72,15 +72,9 @@ async fn grown(env: &Env, dir: &Path) -> Shard {
     shard
 }
 
-fn run<F: Future<Output = ()>>(body: impl FnOnce(Env, std::path::PathBuf) -> F) {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().to_owned();
-    world::real_world::run(7, |env| body(env, dir));
-}
-
 #[test]
 fn a_field_is_indexed_from_the_moment_it_is_mapped() {
-    run(async |env, dir| {
+    on_real_files(async |env, dir| {
         let shard = grown(&env, &dir).await;
         check(&shard, 160, 60, "at once").await;
         // A document from before counts once it is written again.
@@ -92,7 +86,7 @@ fn a_field_is_indexed_from_the_moment_it_is_mapped() {
 
 #[test]
 fn segments_from_before_and_after_are_merged() {
-    run(async |env, dir| {
+    on_real_files(async |env, dir| {
         let shard = grown(&env, &dir).await;
         shard.force_merge(1).await.unwrap();
         assert_eq!(shard.stats().segments, 1);
@@ -110,7 +104,7 @@ fn segments_from_before_and_after_are_merged() {
 /// knows nothing of the new fields.
 #[test]
 fn a_kill_before_the_next_commit_loses_no_field() {
-    run(async |env, dir| {
+    on_real_files(async |env, dir| {
         let alive = dir.join("alive");
         let shard = grown(&env, &alive).await;
         let killed = dir.join("killed");
@@ -126,7 +120,7 @@ fn a_kill_before_the_next_commit_loses_no_field() {
 
 #[test]
 fn a_copy_has_the_fields_of_its_files_and_of_its_mapping() {
-    run(async |env, dir| {
+    on_real_files(async |env, dir| {
         let shard = grown(&env, &dir.join("source")).await;
         let snapshot = shard.snapshot("recovery/1").await.unwrap();
         let receive = async |name: &str, mapping: &Mapping| {
@@ -149,7 +143,7 @@ fn a_copy_has_the_fields_of_its_files_and_of_its_mapping() {
 
 #[test]
 fn the_same_mapping_again_changes_nothing() {
-    run(async |env, dir| {
+    on_real_files(async |env, dir| {
         let shard = grown(&env, &dir).await;
         shard.refresh().await.unwrap();
         let before = shard.stats();
@@ -160,7 +154,7 @@ fn the_same_mapping_again_changes_nothing() {
 
 #[test]
 fn documents_bring_fields_and_are_kept_without_them() {
-    run(async |env, dir| {
+    on_real_files(async |env, dir| {
         let shard = create(&env, &dir).await;
         let put = |id: &str, source: serde_json::Value| {
             WriteRequest::index(Arc::from(id), Bytes::from(source.to_string()))
@@ -203,7 +197,7 @@ fn documents_bring_fields_and_are_kept_without_them() {
 
 #[test]
 fn files_of_another_mapping_are_refused() {
-    run(async |env, dir| {
+    on_real_files(async |env, dir| {
         create(&env, &dir).await.close().await.unwrap();
         // Dates are kept as long numbers, and told from them all the same.
         for kind in ["text", "date"] {

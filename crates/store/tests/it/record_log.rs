@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::common::on_real_files;
 use store::{Location, Record, RecordLog};
 use world::Env;
 
@@ -94,22 +95,21 @@ fn what_was_not_synced_goes_with_the_host() {
 
 #[test]
 fn a_torn_end_is_cut_and_other_damage_is_named() {
-    world::real_world::run(7, async |env| {
-        let dir = tempfile::tempdir().unwrap();
-        let (log, _, _) = open(&env, dir.path()).await;
+    on_real_files(async |env, dir| {
+        let (log, _, _) = open(&env, &dir).await;
         log.append(lines(200, 203)).await.unwrap();
-        assert!(RecordLog::<Line>::open(&env, dir.path(), |_, _| ()).await.is_err());
+        assert!(RecordLog::<Line>::open(&env, &dir, |_, _| ()).await.is_err());
         drop(log);
-        let path = dir.path().join("records-1.log");
+        let path = dir.join("records-1.log");
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
-        let (log, seen, torn) = open(&env, dir.path()).await;
+        let (log, seen, torn) = open(&env, &dir).await;
         assert_eq!((seen.len(), torn), (2, 8 + 8 + 202 - 5));
         drop(log);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[40] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        let error = RecordLog::<Line>::open(&env, dir.path(), |_, _| ()).await.err().unwrap();
+        let error = RecordLog::<Line>::open(&env, &dir, |_, _| ()).await.err().unwrap();
         assert!(error.to_string().contains("records-1.log is damaged at byte 8"), "{error}");
     });
 }
@@ -117,20 +117,19 @@ fn a_torn_end_is_cut_and_other_damage_is_named() {
 /// The log begins another file every 64 MiB.
 #[test]
 fn a_file_that_could_not_be_begun_is_begun_again() {
-    world::real_world::run(7, async |env| {
-        let dir = tempfile::tempdir().unwrap();
-        let (log, _, _) = open(&env, dir.path()).await;
+    on_real_files(async |env, dir| {
+        let (log, _, _) = open(&env, &dir).await;
         for n in 0..4 {
             log.append(vec![Line(n, vec![0; 16 << 20])]).await.unwrap();
         }
         // As a disk leaves it that was full when the file was made.
-        std::fs::write(dir.path().join("records-2.log"), "nrw").unwrap();
+        std::fs::write(dir.join("records-2.log"), "nrw").unwrap();
         let places = log.append(lines(4, 9)).await.unwrap();
         assert_eq!((log.newest(), places[0].generation), (2, 2));
         assert_eq!(log.read(places).await.unwrap(), lines(4, 9));
         log.sync().await.unwrap();
         drop(log);
-        let (_, seen, torn) = open(&env, dir.path()).await;
+        let (_, seen, torn) = open(&env, &dir).await;
         assert_eq!((seen.len(), torn), (9, 0));
     });
 }

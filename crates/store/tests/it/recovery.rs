@@ -22,7 +22,7 @@ crate::in_both_worlds! {
 
 async fn whole(env: Env, dir: PathBuf) {
     let source = sample(&env, &at(&dir, "source")).await;
-    let (target, commit) = recover(&env, &source, &at(&dir, "target")).await;
+    let (target, commit) = recover(&env, &source, &at(&dir, "target"), 1000).await;
     assert_eq!(target.digest().await.unwrap(), source.digest().await.unwrap());
     assert_eq!(target.history_uuid(), source.history_uuid());
     assert_eq!(target.max_seq_no(), commit.max_seq_no);
@@ -192,7 +192,7 @@ async fn resumed(env: Env, dir: PathBuf) {
 async fn reused(env: Env, dir: PathBuf) {
     let source = sample(&env, &at(&dir, "source")).await;
     let target_dir = at(&dir, "target");
-    let (target, first) = recover(&env, &source, &target_dir).await;
+    let (target, first) = recover(&env, &source, &target_dir, 1000).await;
     // The older copy goes its own way before it is replaced.
     write(&target, vec![put("only here", 1)]).await;
     target.flush().await.unwrap();

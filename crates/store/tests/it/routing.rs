@@ -79,7 +79,7 @@ async fn copied(env: Env, dir: PathBuf) {
     let source = sample(&env, &at(&dir, "source")).await;
     write(&source, vec![routed("a", 1, Some("r"))]).await;
     source.flush().await.unwrap();
-    let (target, _) = recover(&env, &source, &at(&dir, "target")).await;
+    let (target, _) = recover(&env, &source, &at(&dir, "target"), 1000).await;
     assert_eq!(routing(&target, "a").await.as_deref(), Some("r"), "with the files");
     source.retain_ops_from("recovery", source.max_seq_no().map(|max| max + 1));
     let from = source.max_seq_no().unwrap() + 1;

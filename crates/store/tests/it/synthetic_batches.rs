@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::{Numbers, create, mapping, open};
+use crate::common::{Numbers, create, on_real_files, open, recover};
 use bytes::Bytes;
-use store::{Incoming, Operation, Options, Shard, SyntheticBatch, WriteRequest};
+use store::{Operation, Shard, SyntheticBatch, WriteRequest};
 use world::Env;
 
 fn batch(name: &str, documents: u64) -> WriteRequest {
@@ -115,15 +115,7 @@ fn files_with_holes_and_the_operations_after() {
             let (some, late): (Vec<Operation>, Vec<Operation>) =
                 ops.into_iter().partition(|_| numbers.below(3) > 0);
             source.apply(some).await.unwrap();
-            let snapshot = source.snapshot("s").await.unwrap();
-            let commit = snapshot.commit().clone();
-            let incoming = Incoming::begin(&env, Path::new("/c"), commit.clone()).await.unwrap();
-            for (number, file) in commit.files.iter().enumerate() {
-                let chunk = snapshot.read_chunk(number, 0, file.len).await.unwrap();
-                incoming.write_chunk(number, 0, chunk).await.unwrap();
-                incoming.finish_file(number).await.unwrap();
-            }
-            let target = incoming.install(&mapping(), Options::default()).await.unwrap();
+            let (target, _) = recover(&env, &source, Path::new("/c"), 1 << 20).await;
             source.apply(late).await.unwrap();
             same(&primary, &source, seed).await;
             let from = target.local_checkpoint().map_or(0, |seq_no| seq_no + 1);
@@ -136,9 +128,7 @@ fn files_with_holes_and_the_operations_after() {
 
 #[test]
 fn on_real_files_a_run_is_refused() {
-    let scratch = tempfile::tempdir().unwrap();
-    let dir = scratch.path().to_owned();
-    world::real_world::run(7, |env| async move {
+    on_real_files(async |env, dir| {
         let shard = create(&env, &dir).await;
         let results = shard.index(vec![batch("r", 5), document("d")]).await.unwrap();
         let said = results[0].as_ref().unwrap_err().to_string();

@@ -21,9 +21,7 @@ macro_rules! in_both_worlds {
             use super::*;
             $(#[test]
             fn $name() {
-                let scratch = tempfile::tempdir().unwrap();
-                let dir = scratch.path().to_owned();
-                world::real_world::run(7, |env| $body(env, dir));
+                $crate::common::on_real_files($body);
             })*
         }
         mod in_the_virtual_world {
@@ -34,6 +32,13 @@ macro_rules! in_both_worlds {
             })*
         }
     };
+}
+
+/// Runs a test on real files, in a directory that goes with it.
+pub fn on_real_files(test: impl AsyncFnOnce(Env, PathBuf)) {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().to_owned();
+    world::real_world::run(7, |env| test(env, dir));
 }
 
 /// Numbers from a seed.
@@ -139,11 +144,11 @@ pub async fn copy_files(
 }
 
 /// A whole recovery into `dir`.
-pub async fn recover(env: &Env, from: &Shard, dir: &Path) -> (Shard, Commit) {
+pub async fn recover(env: &Env, from: &Shard, dir: &Path, chunk: u64) -> (Shard, Commit) {
     let snapshot = from.snapshot("recovery/1").await.unwrap();
     let commit = snapshot.commit().clone();
     let incoming = Incoming::begin(env, dir, commit.clone()).await.unwrap();
-    copy_files(&snapshot, &incoming, 1000, 3).await.unwrap();
+    copy_files(&snapshot, &incoming, chunk, 3).await.unwrap();
     (incoming.install(&mapping(), Options::default()).await.unwrap(), commit)
 }
 
