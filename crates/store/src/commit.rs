@@ -69,6 +69,26 @@ pub(crate) struct StoredCommit {
 }
 
 impl StoredCommit {
+    /// Of files that were made here; its log begins with it.
+    pub(crate) fn new(commit: Commit, log_generation: u64) -> Self {
+        StoredCommit {
+            format: FORMAT,
+            commit,
+            log_generation,
+            complete_from: 0,
+            global_checkpoint: None,
+            is_received: false,
+            log_history: None,
+        }
+    }
+
+    /// Of files that came from another copy.
+    pub(crate) fn received(commit: Commit, log_generation: u64) -> Self {
+        let complete_from = commit.local_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
+        let made = StoredCommit::new(commit, log_generation);
+        StoredCommit { complete_from, is_received: true, ..made }
+    }
+
     /// What the files of its log call their history.
     pub(crate) fn log_history(&self) -> u64 {
         self.log_history.unwrap_or_else(|| xxh3_64(self.commit.history_uuid.as_bytes()))

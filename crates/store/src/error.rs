@@ -117,6 +117,11 @@ impl From<&Error> for FirstFailure {
 }
 
 impl Error {
+    /// Of a log, at this byte of one of its files.
+    pub(crate) fn log_damaged(path: &Path, offset: u64, reason: impl Into<String>) -> Self {
+        Error::LogDamaged { path: path.to_owned(), offset, reason: reason.into() }
+    }
+
     /// By which [`policy::failures`] says what is done.
     pub fn kind(&self) -> ErrorKind {
         match self {

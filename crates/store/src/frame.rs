@@ -27,11 +27,6 @@ impl FileHeader {
 
     /// Whether the header is there; a newest file may have been killed before it was.
     pub(crate) fn check(self, path: &Path, file: &[u8], newest: bool) -> Result<bool> {
-        let damaged = || Error::LogDamaged {
-            path: path.to_owned(),
-            offset: 0,
-            reason: "it does not begin as a log does".to_owned(),
-        };
         match file.first_chunk::<{ FILE_HEADER_BYTES as usize }>() {
             Some(header) if header[..7] == self.magic && header[7] == self.version => Ok(true),
             Some(header) if header[..7] == self.magic && header[7] > self.version => {
@@ -42,7 +37,7 @@ impl FileHeader {
                 })
             }
             _ if newest && file.len() <= FILE_HEADER_BYTES as usize => Ok(false),
-            _ => Err(damaged()),
+            _ => Err(Error::log_damaged(path, 0, "it does not begin as a log does")),
         }
     }
 }

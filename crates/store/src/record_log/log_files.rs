@@ -47,11 +47,7 @@ impl Opening {
         let whole = HEADER.check(&path, &bytes, newest)?;
         let mut at = if whole { FILE_HEADER_BYTES as usize } else { 0 };
         let mut torn = 0;
-        let damaged = |at: usize, reason: &str| Error::LogDamaged {
-            path: path.clone(),
-            offset: at as u64,
-            reason: reason.to_owned(),
-        };
+        let damaged = |at: usize, reason: &str| Error::log_damaged(&path, at as u64, reason);
         loop {
             let next = if whole { frame::read(&bytes, at, R::plausible) } else { Frame::End };
             match next {
@@ -223,11 +219,9 @@ impl LogFiles {
             read.map_err(io("read", &path))?;
             let mut at = 0;
             for _ in 0..taken {
-                let damaged = || Error::LogDamaged {
-                    path: path.clone(),
-                    offset: u64::from(first.offset) + at as u64,
-                    reason: "a record no longer has its checksum".to_owned(),
-                };
+                let offset = u64::from(first.offset) + at as u64;
+                let reason = "a record no longer has its checksum";
+                let damaged = || Error::log_damaged(&path, offset, reason);
                 let Frame::Whole { payload, next } = frame::read(&bytes, at, |_| false) else {
                     return Err(damaged());
                 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use query::Mapping;
 use world::LocalFuture;
 
-use crate::commit::{Commit, FORMAT, StoredCommit};
+use crate::commit::{Commit, StoredCommit};
 use crate::error::FirstFailure;
 use crate::snapshot::Snapshot;
 use crate::storage::ShardStorage;
@@ -306,23 +306,20 @@ impl Inner {
             true => local_checkpoint.map_or(0, |checkpoint| checkpoint + 1),
             false => seq_nos.retention.floor(local_checkpoint, seq_nos.global_checkpoint),
         };
+        let commit = Commit {
+            generation: seq_nos.begun + 1,
+            files: Arc::default(),
+            max_seq_no: seq_nos.tracker.max_seq_no(),
+            local_checkpoint,
+            above_checkpoint: seq_nos.tracker.above(),
+            documents: seq_nos.documents,
+            history_uuid: self.history_uuid.clone(),
+        };
         StoredCommit {
-            format: FORMAT,
-            commit: Commit {
-                generation: seq_nos.begun + 1,
-                files: Arc::default(),
-                max_seq_no: seq_nos.tracker.max_seq_no(),
-                local_checkpoint,
-                above_checkpoint: seq_nos.tracker.above(),
-                documents: seq_nos.documents,
-                history_uuid: self.history_uuid.clone(),
-            },
-            // The storage knows, and the history of its log, too.
-            log_generation: 0,
             complete_from: seq_nos.complete_from.max(floor),
             global_checkpoint: seq_nos.global_checkpoint,
-            is_received: false,
-            log_history: None,
+            // The storage knows the generation of its log, and the history of that, too.
+            ..StoredCommit::new(commit, 0)
         }
     }
 }

@@ -9,7 +9,7 @@ use world::{Env, VirtualDisk, Work};
 
 use super::{Disk, Noted, open_disk, space};
 use crate::checkpoint::LocalCheckpointTracker;
-use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
+use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::error::FirstFailure;
 use crate::virtual_files::{META, SegmentList};
 use crate::{Chunk, Error, Result};
@@ -158,15 +158,8 @@ impl SyntheticIncoming {
         disk.damaged.forget(None);
         let older = disk.stored.as_ref().map_or(0, |stored| stored.commit.generation + 1);
         let generation = commit.generation.max(older);
-        disk.stored = Some(StoredCommit {
-            format: FORMAT,
-            complete_from: commit.local_checkpoint.map_or(0, |checkpoint| checkpoint + 1),
-            commit: Commit { generation, ..commit.clone() },
-            log_generation: 1,
-            global_checkpoint: None,
-            is_received: true,
-            log_history: None,
-        });
+        let commit = Commit { generation, ..commit.clone() };
+        disk.stored = Some(StoredCommit::received(commit, 1));
         disk.global_checkpoint = None;
         disk.log_remove_where(|_| true);
         disk.log_damaged = false;

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use world::{Env, VirtualDisk};
 
-use crate::commit::{Commit, Extent, FORMAT, FileMeta, StoredCommit};
+use crate::commit::{Commit, Extent, FileMeta, StoredCommit};
 use crate::error::{Error, Result};
 use crate::operation::Operation;
 use crate::virtual_files::{Damaged, META, SegmentList, meta};
@@ -164,15 +164,7 @@ pub(crate) fn create(disk: &VirtualDisk, dir: &Path, history_uuid: &str) -> Resu
         history_uuid: history_uuid.to_owned(),
         ..Commit::default()
     };
-    disk.stored = Some(StoredCommit {
-        format: FORMAT,
-        commit,
-        log_generation: 1,
-        complete_from: 0,
-        global_checkpoint: None,
-        is_received: false,
-        log_history: None,
-    });
+    disk.stored = Some(StoredCommit::new(commit, 1));
     Ok(())
 }
 

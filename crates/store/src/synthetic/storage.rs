@@ -66,8 +66,8 @@ impl SyntheticStorage {
             let stored = disk.stored.clone();
             let mut stored = stored.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
             if disk.log_damaged {
-                let reason = "a record no longer has its checksum".to_owned();
-                return Err(Error::LogDamaged { path: dir.join("oplog"), offset: 0, reason });
+                let reason = "a record no longer has its checksum";
+                return Err(Error::log_damaged(&dir.join("oplog"), 0, reason));
             }
             let holder = disk.hold(dir)?;
             if history_uuid.is_some_and(|history| stored.begin_history(history)) {

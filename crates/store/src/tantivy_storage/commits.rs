@@ -92,15 +92,7 @@ pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Resu
     // The log of an earlier copy in this directory is of another history.
     let log_generation =
         files::numbered(copy, "oplog-", ".log")?.last().map_or(1, |newest| newest + 1);
-    let stored = StoredCommit {
-        format: FORMAT,
-        commit,
-        log_generation,
-        complete_from: 0,
-        global_checkpoint: None,
-        is_received: false,
-        log_history: None,
-    };
+    let stored = StoredCommit::new(commit, log_generation);
     log_opening::begin(copy, &stored)?;
     publish(copy, &stored)
 }

@@ -18,7 +18,7 @@ use world::{Env, Work};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{commits, files, log_opening};
-use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
+use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::error::io;
 use crate::frame::{self, Frame};
 use crate::patience::patiently;
@@ -512,15 +512,8 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
         files::link(&dir.join(&*file.name), &to.join(&*file.name))?;
     }
     let newest_log = files::numbered(copy, "oplog-", ".log")?.last().copied();
-    let stored = StoredCommit {
-        format: FORMAT,
-        complete_from: commit.local_checkpoint.map_or(0, |checkpoint| checkpoint + 1),
-        commit: Commit { generation, ..commit },
-        log_generation: newest_log.map_or(1, |newest| newest + 1),
-        global_checkpoint: None,
-        is_received: true,
-        log_history: None,
-    };
+    let log_generation = newest_log.map_or(1, |newest| newest + 1);
+    let stored = StoredCommit::received(Commit { generation, ..commit }, log_generation);
     commits::publish(copy, &stored)?;
     // Not before the commit is published: until then the directory holds the former copy, with its log.
     log_opening::begin(copy, &stored)?;

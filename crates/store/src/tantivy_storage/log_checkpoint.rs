@@ -137,10 +137,7 @@ pub(super) fn read(dir: &Path) -> Result<Found> {
     let newest = [&bytes[..], second].into_iter().filter_map(read_slot).max_by_key(|slot| slot.0);
     match newest {
         Some((_, synced)) => Ok(Found::Synced(synced)),
-        None => {
-            let reason = unknown_end("nothing in it has its checksum");
-            Err(Error::LogDamaged { path, offset: 0, reason })
-        }
+        None => Err(Error::log_damaged(&path, 0, unknown_end("nothing in it has its checksum"))),
     }
 }
 

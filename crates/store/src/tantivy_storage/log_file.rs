@@ -77,8 +77,8 @@ impl LogFile {
         }
     }
 
-    fn damaged(&self, reason: String) -> Error {
-        Error::LogDamaged { path: self.path.clone(), offset: self.len, reason }
+    fn damaged(&self, reason: impl Into<String>) -> Error {
+        Error::log_damaged(&self.path, self.len, reason)
     }
 
     /// Reads a file that was written before, up to `synced` bytes at least. The `newest` may have a torn end behind
@@ -111,14 +111,12 @@ impl LogFile {
                 Frame::End => return Ok((log, found)),
                 Frame::Torn if newest => return Ok((log, found)),
                 Frame::Torn => {
-                    let reason = "the file ends too early, and newer ones follow";
-                    return Err(log.damaged(reason.to_owned()));
+                    return Err(log.damaged("the file ends too early, and newer ones follow"));
                 }
-                Frame::Damaged(reason) => return Err(log.damaged(reason.to_owned())),
+                Frame::Damaged(reason) => return Err(log.damaged(reason)),
                 Frame::Whole { payload, next } => {
-                    let op = Operation::decode(payload).ok_or_else(|| {
-                        log.damaged("a whole record holds no operation".to_owned())
-                    })?;
+                    let op = Operation::decode(payload)
+                        .ok_or_else(|| log.damaged("a whole record holds no operation"))?;
                     held.mark_range(op.places());
                     log.enter(op.seq_no, (next - at) as u64);
                 }
@@ -190,11 +188,8 @@ impl Piece {
         if at == bytes.len() {
             return Ok(ops);
         }
-        Err(Error::LogDamaged {
-            path: self.path.clone(),
-            offset: self.block.offset + at as u64,
-            reason: "a record no longer has its checksum".to_owned(),
-        })
+        let offset = self.block.offset + at as u64;
+        Err(Error::log_damaged(&self.path, offset, "a record no longer has its checksum"))
     }
 }
 

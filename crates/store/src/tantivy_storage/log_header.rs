@@ -33,11 +33,7 @@ impl Header {
 
     /// The header, none in a file of version 1, and how many bytes it has.
     pub(super) fn read(path: &Path, file: &[u8]) -> Result<(Option<Header>, u64)> {
-        let damaged = || Error::LogDamaged {
-            path: path.to_owned(),
-            offset: 0,
-            reason: "it does not begin as a log does".to_owned(),
-        };
+        let damaged = || Error::log_damaged(path, 0, "it does not begin as a log does");
         let begin = file.first_chunk::<8>().filter(|begin| begin[..7] == MAGIC);
         match begin.ok_or_else(damaged)?[7] {
             1 => return Ok((None, FIRST_HEADER_BYTES)),

@@ -136,25 +136,22 @@ impl Reading {
 
     /// Whether all files are there that were, and belong here.
     fn compare(&mut self, dir: &Path, synced: &Synced, expected: &Expected) {
-        let gone = |generation: u64, len: u64| Error::LogDamaged {
-            path: path(dir, generation),
-            offset: 0,
-            reason: format!("it is gone, or ends before byte {len}, up to which it was written"),
-        };
         let oldest = synced.oldest.max(expected.generation);
         let mut needed = vec![(synced.generation, synced.len)];
         needed.extend(self.files.iter().filter_map(|file| Some(file.header?.before)));
         for (generation, len) in needed {
             let is_there = |file: &LogFile| file.generation == generation && file.len >= len;
             if generation >= oldest && len > 0 && !self.files.iter().any(is_there) {
-                self.note(gone(generation, len));
+                let reason =
+                    format!("it is gone, or ends before byte {len}, up to which it was written");
+                self.note(Error::log_damaged(&path(dir, generation), 0, reason));
             }
         }
         let foreign =
             |file: &&LogFile| file.header.is_some_and(|header| header.history != expected.history);
         if let Some(file) = self.files.iter().find(foreign) {
-            let reason = "it belongs to another shard's history".to_owned();
-            self.damage = Some(Error::LogDamaged { path: file.path.clone(), offset: 0, reason });
+            let reason = "it belongs to another shard's history";
+            self.damage = Some(Error::log_damaged(&file.path, 0, reason));
         }
     }
 }
@@ -163,10 +160,7 @@ impl Reading {
 ///
 /// Fails where operations are gone that were synced, and names them.
 pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
-    let refused = |reason: &str| {
-        let reason = reason.to_owned();
-        Error::LogDamaged { path: log_checkpoint::path(dir), offset: 0, reason }
-    };
+    let refused = |reason: &str| Error::log_damaged(&log_checkpoint::path(dir), 0, reason);
     let noted = log_checkpoint::read(dir)?;
     let before = match noted {
         Found::Nothing if expected.needs_checkpoint => {

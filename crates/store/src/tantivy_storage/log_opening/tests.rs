@@ -29,15 +29,7 @@ fn open_by(dir: &Path, history: &str, committed: Option<u64>) -> Result<OpenedLo
         history_uuid: history.to_owned(),
         ..crate::Commit::default()
     };
-    let stored = StoredCommit {
-        format: crate::commit::FORMAT,
-        commit,
-        log_generation: 1,
-        complete_from: 0,
-        global_checkpoint: None,
-        is_received: false,
-        log_history: None,
-    };
+    let stored = StoredCommit::new(commit, 1);
     if files::names(dir).unwrap().is_empty() {
         begin(dir, &stored)?;
     }
