@@ -156,16 +156,12 @@ fn functions_change_scores() {
         let found = scores(json!({"field_value_factor": factor})).await;
         assert_eq!(found, [(1, 2.0), (3, 1.477), (0, 1.0), (2, 0.477)]);
         let gauss = json!({"at": {"origin": "2020-01-01", "scale": "9d"}});
-        assert_eq!(
-            scores(json!({"gauss": gauss})).await,
-            [(1, 1.0), (2, 0.926), (0, 0.5), (3, 0.0)]
-        );
+        let found = scores(json!({"gauss": gauss})).await;
+        assert_eq!(found, [(1, 1.0), (2, 0.926), (0, 0.5), (3, 0.0)]);
         let linear =
             json!({"p": {"origin": {"lat": 0, "lon": 0}, "scale": "1111.95km", "offset": "0km"}});
-        assert_eq!(
-            scores(json!({"linear": linear})).await,
-            [(0, 1.0), (2, 0.95), (3, 0.9), (1, 0.5)]
-        );
+        let found = scores(json!({"linear": linear})).await;
+        assert_eq!(found, [(0, 1.0), (2, 0.95), (3, 0.9), (1, 0.5)]);
         let functions = json!([{"filter": {"range": {"n": {"gte": 8}}}, "weight": 3},
             {"filter": {"ids": {"values": ["1", "3"]}}, "weight": 2}]);
         let of = |more| with(json!({"functions": functions, "score_mode": "sum"}), more);
@@ -373,10 +369,8 @@ fn hits_are_filtered_collapsed_and_shown() {
         let (_, hits, found) = search(&shard, &collapsed).await;
         assert_eq!((hits.total, found), (6, vec![5, 4, 3]));
         assert_eq!(hits.hits[0].fields["k"], [Literal::Text("a".to_owned())]);
-        assert_eq!(
-            ids(&shard, json!({"collapse": {"field": "k"}, "size": 2, "sort": ["n"]})).await,
-            [0, 1]
-        );
+        let few = json!({"collapse": {"field": "k"}, "size": 2, "sort": ["n"]});
+        assert_eq!(ids(&shard, few).await, [0, 1]);
 
         let shown = json!({"size": 1, "sort": ["n"], "docvalue_fields": ["*", {"field": "d", "format": "yyyy"}, "none"]});
         let (_, hits, _) = search(&shard, &shown).await;
@@ -403,11 +397,8 @@ fn hits_are_filtered_collapsed_and_shown() {
             (json!({"term": {"r": 4}}), vec![1, 2, 3]),
             (json!({"exists": {"field": "r"}}), vec![0, 1, 2, 3, 4, 5]),
         ] {
-            assert_eq!(
-                ids(&shard, json!({"query": query, "sort": ["n"]})).await,
-                expected,
-                "{query}"
-            );
+            let body = json!({"query": query, "sort": ["n"]});
+            assert_eq!(ids(&shard, body).await, expected, "{query}");
         }
         // A boolean scores by how many documents have it, as a word does.
         let (_, hits, _) = search(&shard, &json!({"query": {"term": {"b": true}}})).await;

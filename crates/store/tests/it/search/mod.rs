@@ -422,13 +422,8 @@ fn scores_are_those_of_lucene() {
         let score = |word: &str, id: usize| {
             let frequency = texts[id].iter().filter(|other| **other == word).count() as f64;
             let with_word = texts.iter().filter(|text| text.contains(&word)).count() as f64;
-            bm25(
-                with_text,
-                with_word,
-                frequency,
-                lossy_length(texts[id].len() as u32).into(),
-                average,
-            )
+            let length = lossy_length(texts[id].len() as u32).into();
+            bm25(with_text, with_word, frequency, length, average)
         };
         let body = json!({"query": {"match": {"text": "red sky"}}, "size": 200});
         let (_, hits, ids) = search(&shard, &body).await;
