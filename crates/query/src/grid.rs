@@ -174,11 +174,8 @@ mod tests {
             ((0.0, -175.0), false, true),
             ((-11.0, 175.0), false, false),
         ] {
-            assert_eq!(
-                (within(near, point), within(across, point)),
-                (held, held_across),
-                "{point:?}"
-            );
+            assert_eq!(within(near, point), held, "{point:?}");
+            assert_eq!(within(across, point), held_across, "{point:?}");
         }
     }
 }

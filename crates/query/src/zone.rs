@@ -119,11 +119,8 @@ mod tests {
             // Shown twice: the first counts.
             ("2015-11-01T05:30:00Z", "2015-11-01T01:30:00Z"),
         ] {
-            assert_eq!(
-                (york.local(at(utc)), york.moment(at(local))),
-                (at(local), at(utc)),
-                "{utc}"
-            );
+            assert_eq!(york.local(at(utc)), at(local), "{utc}");
+            assert_eq!(york.moment(at(local)), at(utc), "{utc}");
         }
         // Left out: clocks went from 2 to 3.
         assert_eq!(york.moment(at("2015-03-08T02:00:00Z")), at("2015-03-08T07:00:00Z"));

@@ -176,32 +176,23 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_is_named() {
-        assert_eq!(filtered("took,errors"), json!({"took": 3, "errors": false}));
-        assert_eq!(
-            filtered("nodes.*.name"),
-            json!({"nodes": {"n1": {"name": "n1"}, "n2": {"name": "n2"}}})
-        );
-        assert_eq!(
-            filtered("nodes.n1.**.count"),
-            json!({"nodes": {"n1": {"indices": {"docs": {"count": 1}}}}})
-        );
-        assert_eq!(
-            filtered("items.*.status"),
-            json!({"items": [{"index": {"status": 201}}, {"create": {"status": 409}}]})
-        );
-        assert_eq!(filtered("t*k"), json!({"took": 3}));
-        assert_eq!(filtered("nothing"), json!({}));
-    }
-
-    #[test]
-    fn leaves_out_what_is_named_with_a_minus() {
-        assert_eq!(filtered("-nodes,-items"), json!({"took": 3, "errors": false}));
-        assert_eq!(filtered("took,nodes,-nodes.**"), json!({"took": 3, "nodes": {}}));
-        assert_eq!(
-            filtered("nodes.n1,-**.docs"),
-            json!({"nodes": {"n1": {"name": "n1", "indices": {}}}})
-        );
+    fn keeps_what_is_named_and_leaves_out_what_has_a_minus() {
+        for (paths, kept) in [
+            ("took,errors", json!({"took": 3, "errors": false})),
+            ("nodes.*.name", json!({"nodes": {"n1": {"name": "n1"}, "n2": {"name": "n2"}}})),
+            ("nodes.n1.**.count", json!({"nodes": {"n1": {"indices": {"docs": {"count": 1}}}}})),
+            (
+                "items.*.status",
+                json!({"items": [{"index": {"status": 201}}, {"create": {"status": 409}}]}),
+            ),
+            ("t*k", json!({"took": 3})),
+            ("nothing", json!({})),
+            ("-nodes,-items", json!({"took": 3, "errors": false})),
+            ("took,nodes,-nodes.**", json!({"took": 3, "nodes": {}})),
+            ("nodes.n1,-**.docs", json!({"nodes": {"n1": {"name": "n1", "indices": {}}}})),
+        ] {
+            assert_eq!(filtered(paths), kept, "{paths}");
+        }
     }
 
     #[test]
@@ -221,14 +212,10 @@ mod tests {
         assert!(places.len() > 2000, "all of them are still there");
         assert!(looked_at <= names * paths.parts.len(), "{looked_at}");
         let deep = (0..100).fold(json!({"z": 1}), |below, _| json!({"a": below}));
-        assert_eq!(
-            Filter::parse(&format!("{}.y", ["**"; 1000].join("."))).apply(deep.clone()),
-            json!({})
-        );
-        assert_eq!(
-            Filter::parse(&format!("{}.z", ["**"; 1000].join("."))).apply(deep.clone()),
-            deep
-        );
+        for (end, kept) in [("y", json!({})), ("z", deep.clone())] {
+            let filter = Filter::parse(&format!("{}.{end}", ["**"; 1000].join(".")));
+            assert_eq!(filter.apply(deep.clone()), kept, "{end}");
+        }
     }
 
     /// Paths that nobody would write.

@@ -393,10 +393,8 @@ mod tests {
         let list = GroupBy::Nothing.answer(&state, (stripped, failures), vec![json!({})]);
         assert_eq!(list["tasks"][2], json!({ "node": "b", "id": 7 }));
         let failure = &list["node_failures"][0];
-        assert_eq!(
-            (&failure["node_id"], &failure["type"]),
-            (&json!("c"), &json!("failed_node_exception"))
-        );
+        assert_eq!(failure["node_id"], "c");
+        assert_eq!(failure["type"], "failed_node_exception");
         assert_eq!(failure["caused_by"]["type"], "timeout_exception");
         assert_eq!(list["task_failures"], json!([{}]));
     }
