@@ -1,7 +1,7 @@
 //! Writes the files of a run.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -26,8 +26,8 @@ struct Stored<'a> {
 #[derive(Debug)]
 pub struct Writer {
     dir: PathBuf,
-    lines: BufWriter<File>,
-    rows: BufWriter<File>,
+    lines: File,
+    rows: File,
 }
 
 impl Writer {
@@ -36,13 +36,13 @@ impl Writer {
         fs::create_dir_all(dir).map_err(io("create run directory", dir))?;
         let open = |name: &str| {
             let path = dir.join(name);
-            let mut file = File::create(&path).map(BufWriter::new).map_err(io("create", &path))?;
+            let mut file = File::create(&path).map_err(io("create", &path))?;
             append(&mut file, &Version { format: FORMAT }).map_err(io("append to", &path))?;
             Ok(file)
         };
         let writer = Writer { dir: dir.to_owned(), lines: open(LINES)?, rows: open(ROWS)? };
         // Where the file system has no locks, what broke off is taken for running.
-        let _ = writer.lines.get_ref().try_lock();
+        let _ = writer.lines.try_lock();
         write_manifest(dir, manifest, Sums::default())?;
         Ok(writer)
     }
@@ -55,7 +55,7 @@ impl Writer {
     /// Keeps the run from counting as broken off once the writer is gone, for as long as it takes to say how it ended.
     /// None where no more files can be opened.
     pub fn hold(&self) -> Option<File> {
-        self.lines.get_ref().try_clone().ok()
+        self.lines.try_clone().ok()
     }
 
     /// As [`replace_manifest`]. Of a run that has ended nothing is to be appended afterwards.
@@ -93,8 +93,37 @@ fn write_manifest(dir: &Path, manifest: &Manifest, sums: Sums) -> Result<(), Err
     fs::rename(&fresh, &path).map_err(io("replace", &path))
 }
 
-fn append(file: &mut BufWriter<File>, value: &impl Serialize) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *file, value)?;
-    file.write_all(b"\n")?;
-    file.flush()
+/// Appends a line, or nothing: a part of one, on a disk that is full, would take the next line with it once there is
+/// room.
+fn append(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    let begins = file.stream_position()?;
+    file.write_all(&line).inspect_err(|_| {
+        // Where this fails, too, the part is found when the record is read.
+        let _ = file.set_len(begins).and_then(|()| file.seek(SeekFrom::Start(begins)));
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_has_no_room_leaves_no_part_of_it() {
+        let mut file = tempfile::tempfile().unwrap();
+        // As far as the file system lets a file reach: there it is full.
+        let (mut ends, mut beyond) = (0, u64::MAX / 2 + 1);
+        while beyond - ends > 1 {
+            let middle = ends + (beyond - ends) / 2;
+            match file.seek(SeekFrom::Start(middle)) {
+                Ok(_) => ends = middle,
+                Err(_) => beyond = middle,
+            }
+        }
+        let begins = file.seek(SeekFrom::Start(ends - 4)).unwrap();
+        assert!(append(&mut file, &"more than four bytes").is_err());
+        assert_eq!(file.metadata().unwrap().len(), begins);
+        assert_eq!(file.stream_position().unwrap(), begins);
+    }
 }
