@@ -397,6 +397,14 @@ mod tests {
     }
 
     #[test]
+    fn a_race_of_a_newer_narrows_is_refused() {
+        let mut run = run_of_ours(&["append"], &[task("term", 1000)]);
+        run.manifest.format = FORMAT + 1;
+        let why = read_race(&documents(&run)[0].source).unwrap_err();
+        assert!(why.contains(&format!("format {}", FORMAT + 1)) && why.contains("newer"), "{why}");
+    }
+
+    #[test]
     fn figures_are_counted_and_named_as_rally_does() {
         let mut bulk = LoadFigures { documents: 1500, ..task("bulk", 4) };
         bulk.errors.insert("timeout".to_owned(), 1);

@@ -18,6 +18,12 @@ pub fn read_race(source: &Value) -> Result<RunDir, String> {
         let read: Result<Stored, _> = serde_json::from_str(text);
         let Stored { manifest, rows, damage } =
             read.map_err(|error| format!("its record is of another version: {error}"))?;
+        let format = manifest.format;
+        if format > FORMAT {
+            return Err(format!(
+                "its record has format {format}, this narrows reads up to {FORMAT}; use a newer one"
+            ));
+        }
         return Ok(RunDir { manifest, rows, lines: Vec::new(), damage });
     }
     let text = |name: &str| source[name].as_str().unwrap_or_default().to_owned();
