@@ -37,22 +37,31 @@ impl<'a> Colours<'a> {
         Colours(labels)
     }
 
+    fn place(&self, label: &str) -> usize {
+        self.0.iter().position(|known| *known == label).unwrap_or(0)
+    }
+
     fn class(&self, label: &str) -> &'static str {
-        let at = self.0.iter().position(|known| *known == label).unwrap_or(0);
-        SERIES[at % SERIES.len()]
+        SERIES[self.place(label) % SERIES.len()]
+    }
+
+    /// How often every colour was taken before: variants of one round have colours of their own.
+    fn round(&self, label: &str) -> usize {
+        self.place(label) / SERIES.len()
     }
 
     /// The names of these variants with their colours.
     fn legend(&self, labels: &[&str]) -> Markup {
         html! {
-            @if labels.len() > 1 { ul.legend {
-                @for label in labels {
-                    li { span class=(format!("chip {}", self.class(label))) aria-hidden="true" {} (label) }
-                }
+            ul.legend { @for label in labels {
+                li { span class=(format!("chip {}", self.class(label))) aria-hidden="true" {} (label) }
             } }
         }
     }
 }
+
+/// The latency of a variant over time, by the part of its name that tells it from the others.
+type Drawn<'a> = (&'a str, &'a Curves, &'a [Point]);
 
 /// Everything that was measured of loads.
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
@@ -273,7 +282,8 @@ fn asked(cases: &[Case<'_>], colours: &Colours<'_>) -> Markup {
     }
 }
 
-/// The latency of each case over time, its variants over each other, on the same scale.
+/// The latency of each case over time, its variants over each other, on the same scale: as many in a chart as there are
+/// colours to tell them apart.
 fn over_time(cases: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Markup {
     let of = |load: &VariantLoad| -> Option<(&Curves, &[Point])> {
         let curve = curves.iter().find(|curve| curve.variant == load.variant)?;
@@ -284,15 +294,21 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Ma
     let cases: Vec<&Case<'_>> = cases.iter().filter(known).collect();
     let points = cases.iter().flat_map(|case| &case.loads).filter_map(|(_, load)| of(load));
     let most = points.flat_map(|(_, points)| points).map(|point| point.value).fold(1.0, f64::max);
-    let chart = |at: usize, case: &Case<'_>| {
-        let drawn: Vec<(&str, &Curves, &[Point])> = (case.loads.iter())
+    let mut charts: Vec<(&Case<'_>, Vec<Drawn<'_>>)> = Vec::new();
+    for case in cases {
+        let mut drawn: Vec<Drawn<'_>> = (case.loads.iter())
             .filter_map(|(label, load)| of(load).map(|(curve, points)| (*label, curve, points)))
             .collect();
+        drawn.sort_by_key(|(label, ..)| colours.round(label));
+        let rounds = drawn.chunk_by(|(a, ..), (b, ..)| colours.round(a) == colours.round(b));
+        charts.extend(rounds.map(|round| (case, round.to_vec())));
+    }
+    let chart = |at: usize, case: &Case<'_>, drawn: &[Drawn<'_>]| {
         let labels: Vec<&str> = drawn.iter().map(|(label, ..)| *label).collect();
         let until_s = drawn.iter().map(|(_, curve, _)| curve.seconds).fold(0.0, f64::max);
         // The variants of a case mostly have the same faults at the same times: once is enough.
         let mut shown: Vec<&Curves> = Vec::new();
-        for (_, curve, _) in &drawn {
+        for (_, curve, _) in drawn {
             let known: BTreeSet<&String> =
                 shown.iter().flat_map(|other| &other.shades).map(|shade| &shade.what).collect();
             if curve.shades.iter().any(|shade| !known.contains(&shade.what)) {
@@ -300,7 +316,7 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Ma
             }
         }
         let worst = |points: &[Point]| points.iter().map(|point| point.value).fold(0.0, f64::max);
-        let words = |(label, _, points): &(&str, &Curves, &[Point])| {
+        let words = |(label, _, points): &Drawn<'_>| {
             format!("{label}: at most {} ms", three_digits(worst(points)))
         };
         let chart = LineChart {
@@ -327,17 +343,17 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Ma
         html! {
             figure {
                 figcaption { b { (if case.name.is_empty() { &case.loads[0].1.operation } else { case.name }) } }
-                (colours.legend(&labels))
+                @if case.loads.len() > 1 { (colours.legend(&labels)) }
                 (shaded(&shown))
                 (chart.render())
             }
         }
     };
     html! {
-        @if !cases.is_empty() { section {
+        @if !charts.is_empty() { section {
             h2 { "Latency over time" }
             p.hint { "The mean of each window, on the same scale; time since the load began, warm-up included." }
-            div.small { @for (at, case) in cases.iter().enumerate() { (chart(at, case)) } }
+            div.small { @for (at, (case, drawn)) in charts.iter().enumerate() { (chart(at, case, drawn)) } }
         } }
     }
 }

@@ -463,6 +463,32 @@ fn a_variant_has_one_colour_in_every_chart_and_the_legend_of_each_has_its_own_va
 }
 
 #[test]
+fn no_chart_of_latencies_has_more_variants_than_colours() {
+    let mut run = of_loads_named(["one: none", "one: a", "one: b", "one: c"]);
+    let (mut info, mut row) = (run.manifest.variants[3].clone(), run.rows[3].clone());
+    (info.name, row.variant) = ("one: d".to_owned(), "one: d".to_owned());
+    run.manifest.variants.push(info);
+    run.rows.push(row);
+    for info in &mut run.manifest.variants[1..] {
+        info.baseline = Some("one: none".to_owned());
+    }
+    over_time(&mut run);
+    let page = report::html(&run);
+    check(&page);
+    let section = page.split("<h2>Latency over time</h2>").nth(1).expect("the section");
+    let section = section.split("</section>").next().expect("its end");
+    let charts: Vec<&str> = section.split("<figure>").skip(1).collect();
+    assert_eq!(charts.len(), 2, "{section}");
+    for chart in &charts {
+        for class in ["series-0", "series-1", "series-2", "series-3"] {
+            let line = format!("<g class=\"{class}\"><path class=\"line\"");
+            assert!(chart.matches(&line).count() <= 1, "{class} means two variants: {chart}");
+        }
+    }
+    assert!(charts[1].contains("aria-hidden=\"true\"></span>d</li>"), "it is named: {section}");
+}
+
+#[test]
 fn loads_stand_case_by_case_beside_what_is_published() {
     let page = report::html(&of_loads());
     let elements = check(&page);
