@@ -347,22 +347,19 @@ fn recovered(
 ) -> Vec<Point> {
     let before = samples.iter().take_while(|(t_ms, _)| *t_ms <= begins_ms).last();
     let there = before.map_or(0, |(_, sample)| sample.recovered_bytes);
-    let values: Vec<(f64, u64)> = samples
+    let values: Vec<Point> = samples
         .iter()
         .filter_map(|(t_ms, sample)| {
-            Some((within(*t_ms)?, sample.recovered_bytes.saturating_sub(there)))
+            let value = sample.recovered_bytes.saturating_sub(there) as f64;
+            Some(Point { t_s: within(*t_ms)?, value })
         })
         .collect();
-    let Some(&(last_s, last_bytes)) = values.last() else { return Vec::new() };
-    let room = POINTS - 2;
-    let group = values.len().div_ceil(room).max(1);
+    let Some(&last) = values.last() else { return Vec::new() };
     let mut points = vec![Point { t_s: 0.0, value: 0.0 }];
-    points.extend(values.chunks(group).map(|chunk| {
-        let (t_s, bytes) = chunk[chunk.len() - 1];
-        Point { t_s, value: bytes as f64 }
-    }));
-    if let Some((seconds, bytes)) = end.filter(|(seconds, _)| *seconds > last_s) {
-        points.push(Point { t_s: seconds, value: bytes.max(last_bytes) as f64 });
+    // What begins anew falls back to nothing: where it had come to is a peak.
+    points.extend(thin(values, POINTS - 2));
+    if let Some((seconds, bytes)) = end.filter(|(seconds, _)| *seconds > last.t_s) {
+        points.push(Point { t_s: seconds, value: last.value.max(bytes as f64) });
     }
     points
 }

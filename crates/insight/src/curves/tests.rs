@@ -92,6 +92,17 @@ fn recovered_bytes_start_at_nothing_and_end_with_the_row() {
 }
 
 #[test]
+fn a_recovery_that_begins_anew_keeps_how_far_it_had_come() {
+    let sample = |bytes| RecoverySample { recovered_bytes: bytes, ..Default::default() };
+    let held: Vec<RecoverySample> = (1..=4995).map(|i| sample(i % 1666 * 10)).collect();
+    let samples: Vec<(f64, &RecoverySample)> =
+        held.iter().enumerate().map(|(i, sample)| (i as f64 + 1.0, sample)).collect();
+    let points = recovered(&samples, 0.0, |t_ms| Some(t_ms / 1000.0), None);
+    assert!(points.len() <= POINTS, "{}", points.len());
+    assert_eq!(points.iter().filter(|point| point.value == 16_650.0).count(), 2);
+}
+
+#[test]
 fn a_thinned_lag_keeps_its_peak() {
     let of = |n: u64| FollowSample {
         lag_operations: if n == 4321 { 99 } else { 1 },

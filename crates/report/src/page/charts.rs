@@ -41,7 +41,7 @@ pub(crate) fn recovered(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let log = longest > shortest * LOG_FROM;
     let most = drawn
         .iter()
-        .flat_map(|curve| curve.recovered.last())
+        .flat_map(|curve| &curve.recovered)
         .map(|point| point.value)
         .fold(1.0, f64::max);
     let mut held: Vec<Option<Limit>> =

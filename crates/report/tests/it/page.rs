@@ -175,6 +175,32 @@ fn a_run_without_rows_says_so() {
     assert!(!page.contains("Recovered bytes over time"), "a section without data is not there");
 }
 
+/// A recovery whose target was killed has all its bytes before it again.
+#[test]
+fn a_recovery_that_began_anew_is_drawn_up_to_its_peak() {
+    let mut run = whole();
+    run.manifest.variants.truncate(1);
+    run.manifest.status = Status::Interrupted;
+    run.rows.clear();
+    let name = run.manifest.variants[0].name.clone();
+    let mut samples = Vec::new();
+    for line in &mut run.lines {
+        if let Line::Recovery { variant, sample, .. } = line
+            && *variant == name
+        {
+            samples.push(sample);
+        }
+    }
+    let (peak, anew) = samples.split_at_mut(50);
+    peak[49].recovered_bytes = 4_000_000_000;
+    anew.iter_mut().for_each(|sample| sample.recovered_bytes = 1_000_000);
+    let page = report::html(&run);
+    check(&page);
+    let chart = page.split("id=\"recovered-wide-t\"").nth(1).expect("the chart");
+    let chart = chart.split("</svg>").next().expect("its end");
+    assert!(chart.contains(">4 GB<"), "{chart}");
+}
+
 #[test]
 fn rows_without_samples_keep_the_table_and_the_accounting() {
     let mut run = whole();
