@@ -83,11 +83,16 @@ pub(super) fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec
             listed(&of_copies)
         ));
     }
-    let compared = figures.iter().flat_map(|figure| &figure.differences).flatten();
-    let compared = compared.filter(|difference| difference.p.is_some()).count();
+    // Of figures that can have an asterisk: three laps of each never do.
+    let can = |figure: &Compared, at: usize| {
+        let has_p = figure.differences[at].is_some_and(|difference| difference.p.is_some());
+        has_p && can_support(figure.lap_count(0), figure.lap_count(at + 1))
+    };
+    let of = |figure: &Compared| (0..others.len()).filter(|at| can(figure, *at)).count();
+    let compared: usize = figures.iter().map(of).sum();
     if compared >= MANY {
         said.push(format!(
-            "Of {compared} differences {:.0} have an asterisk by chance, if nothing differs.",
+            "Of {compared} differences up to {:.0} have an asterisk by chance, if nothing differs.",
             compared as f64 * SUPPORTED_P
         ));
     }
@@ -131,6 +136,26 @@ mod tests {
         assert!(one[1].starts_with("Laps of a in A and a in B are copies of one: "), "{one:?}");
         let several = said(&[5.0, 5.1, 5.2, 5.3]);
         assert_eq!(several, one[1..], "laps enough of what has chance in it");
+    }
+
+    #[test]
+    fn chance_is_not_said_to_mark_what_has_too_few_laps_for_a_mark() {
+        let of = |laps: u32| {
+            let mut run = recovery(&[]);
+            for variant in 0..10 {
+                let row = |lap: u32| {
+                    Row::measured(&format!("v{variant}"), lap, 10.0 + f64::from(lap), 1_000_000)
+                };
+                run.rows.extend((1..=laps).map(row));
+            }
+            run
+        };
+        let said = |laps: u32| Runs::of(&[&of(laps), &of(laps)]).remarks.join(" ");
+        assert!(!said(3).contains("asterisk"), "{}", said(3));
+        assert_eq!(
+            said(4),
+            "Of 20 differences up to 1 have an asterisk by chance, if nothing differs."
+        );
     }
 
     #[test]
