@@ -23,6 +23,9 @@ pub fn csv(run: &RunDir) -> String {
 
 fn cells(run: &RunDir, row: &Row) -> Vec<String> {
     let known = |value: Option<String>| value.unwrap_or_default();
+    // A load copies nothing, and what only counts keeps nothing: there is nothing to verify.
+    let only_counts = row.stream.as_ref().is_some_and(|stream| stream.measuring_device);
+    let of_copies = |value: String| known((row.loads.is_empty() && !only_counts).then_some(value));
     let mut cells = vec![
         run.manifest.run.clone(),
         run.manifest.plan.clone(),
@@ -33,8 +36,8 @@ fn cells(run: &RunDir, row: &Row) -> Vec<String> {
         row.bytes.to_string(),
         row.bytes_per_s.to_string(),
         known(row.link_share.map(|share| share.to_string())),
-        row.verified.to_string(),
-        row.documents.to_string(),
+        of_copies(row.verified.to_string()),
+        of_copies(row.documents.to_string()),
         row.refetched_chunks.to_string(),
         known(row.published_s.map(|seconds| seconds.to_string())),
         known(row.published_bytes.map(|bytes| bytes.to_string())),

@@ -18,7 +18,7 @@ pub fn json(summary: &Summary<'_>) -> Value {
         "headline": summary.headline,
         "details": summary.details,
         "baseline": summary.baseline,
-        "rows": summary.finished().map(|(variant, figures)| row(variant, figures))
+        "rows": summary.finished().map(|(variant, figures)| row(summary, variant, figures))
             .collect::<Vec<Value>>(),
         "unfinished": unfinished,
         "changes": manifest.changes,
@@ -44,7 +44,9 @@ pub fn json(summary: &Summary<'_>) -> Value {
     object
 }
 
-fn row(variant: &Variant, figures: &Finished) -> Value {
+fn row(summary: &Summary<'_>, variant: &Variant, figures: &Finished) -> Value {
+    // A load copies nothing, and what only counts keeps nothing: there is nothing to verify.
+    let has_copies = summary.loads.is_empty() && !figures.measuring_device();
     let limits: Vec<Value> = figures
         .limits
         .iter()
@@ -63,8 +65,8 @@ fn row(variant: &Variant, figures: &Finished) -> Value {
         "limits": limits,
         "held_by": figures.verdict.limit,
         "verdict": figures.verdict.text,
-        "verified": figures.verified,
-        "documents": figures.documents,
+        "verified": has_copies.then_some(figures.verified),
+        "documents": has_copies.then_some(figures.documents),
         "refetched_chunks": figures.refetched_chunks,
         "published_s": variant.published_s,
         "published_gain": variant.published_gain,

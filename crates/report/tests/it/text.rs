@@ -5,7 +5,7 @@ use std::path::Path;
 
 use insight::Summary;
 use insight::compare::Runs;
-use record::{RunDir, Status};
+use record::{LoadFigures, RunDir, Status};
 use report::Style;
 use serde_json::Value;
 
@@ -364,6 +364,26 @@ fn the_json_of_an_interrupted_run_keeps_finished_rows_apart() {
     assert!(json["unfinished"][0]["recovered_bytes"].as_u64().unwrap() > 0);
     assert!(json["unfinished"][1]["seconds"].is_null());
     assert!(json["rows"][0]["published_s"].is_number());
+}
+
+/// A load has no copy that could differ from its source.
+#[test]
+fn what_has_nothing_to_verify_is_not_said_to_be_unverified() {
+    let mut run = two_variants();
+    for row in &mut run.rows {
+        row.loads = vec![LoadFigures { operation: "term".to_owned(), ..LoadFigures::default() }];
+        (row.verified, row.documents) = (false, 0);
+    }
+    let csv = report::csv(&run);
+    let cells: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    for name in ["verified", "documents"] {
+        let at = cells[0].iter().position(|cell| *cell == name).expect("a column");
+        assert!(cells[1..].iter().all(|row| row[at].is_empty()), "{name}: {csv}");
+    }
+    let json = report::json(&Summary::of(&run));
+    for row in json["rows"].as_array().expect("rows") {
+        assert_eq!((&row["verified"], &row["documents"]), (&Value::Null, &Value::Null), "{row}");
+    }
 }
 
 #[test]
