@@ -17,6 +17,10 @@ use world::Env;
 use crate::exit::Usage;
 use crate::terminal::say;
 
+/// Where documents are written; answered with the errors alone.
+const BULK: &str = "/_bulk?filter_path=errors,items.*.error.type";
+/// The error of an index that takes no writes.
+const BLOCKED: &str = "cluster_block_exception";
 /// Documents in a request.
 const AT_ONCE: usize = 500;
 /// Pauses before a store that is away or full is asked again: two minutes in all.
@@ -113,7 +117,7 @@ impl Store {
             format!("{}\n{source}\n", json!({ "index": { "_index": index, "_id": id } }))
         });
         let body: String = lines.collect();
-        let asked = self.ask("POST", "/_bulk?filter_path=errors", body, Check::Bulk).await;
+        let asked = self.ask("POST", BULK, body, Check::Bulk).await;
         asked.map_err(|failure| refused(&failure))
     }
 
@@ -142,6 +146,7 @@ impl Store {
             let failure = match answer {
                 Ok(reply) => match check.judge(reply.status, self.client.body()) {
                     Ok(()) => return Ok(()),
+                    Err(Failure::Items) => of_documents(self.client.body()),
                     Err(failure) => failure,
                 },
                 Err(failure) => {
@@ -168,13 +173,58 @@ impl Store {
     }
 }
 
+/// Why documents were refused, by the first of them, as if it were the whole request: a shard whose queue is full
+/// refuses documents, and that passes.
+fn of_documents(body: &[u8]) -> Failure {
+    let body = String::from_utf8_lossy(body);
+    let kind = body.split("\"type\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    let Some(kind) = kind else { return Failure::Items };
+    let is_busy = ["rejected_execution", "circuit_breaking"].iter().any(|of| kind.contains(of));
+    let status = match kind {
+        _ if is_busy => 429,
+        BLOCKED => 403,
+        _ => 400,
+    };
+    Failure::Refused { status, kind: kind.to_owned(), reason: String::new() }
+}
+
 fn refused(failure: &Failure) -> anyhow::Error {
     let hint = match failure {
+        Failure::Refused { kind, .. } if kind == BLOCKED => {
+            "; an index there takes no writes now: its disk may be full"
+        }
         Failure::Refused { status: 401 | 403, .. } => {
             "; give credentials that may write there: NARROWS_USER and NARROWS_PASSWORD, or --credentials FILE"
         }
-        Failure::Items => "; the mapping of its rally-* indices does not take these documents",
+        Failure::Refused { kind, .. } if kind.contains("parsing") || kind.contains("mapping") => {
+            "; the mapping of its rally-* indices does not take these documents"
+        }
         _ => "",
     };
     anyhow::anyhow!("the store answered: {failure}{hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_that_a_full_queue_refuses_are_not_blamed_on_the_mapping() {
+        let said = |kind: &str| {
+            let body = format!(
+                "{{\"errors\":true,\"items\":[{{\"index\":{{\"error\":{{\"type\":\"{kind}\"}}}}}}]}}"
+            );
+            let failure = of_documents(body.as_bytes());
+            (matches!(failure, Failure::Refused { status: 429, .. }), refused(&failure).to_string())
+        };
+        for kind in ["es_rejected_execution_exception", "rejected_execution_exception"] {
+            let (passes, text) = said(kind);
+            assert!(passes && text.contains(kind) && !text.contains("mapping"), "{text}");
+        }
+        let (passes, text) = said("document_parsing_exception");
+        assert!(!passes && text.contains("mapping"), "{text}");
+        let (passes, text) = said("cluster_block_exception");
+        assert!(!passes && text.contains("disk") && !text.contains("mapping"), "{text}");
+        assert_eq!(of_documents(b"{\"errors\":true}"), Failure::Items);
+    }
 }
