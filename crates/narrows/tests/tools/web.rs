@@ -313,6 +313,25 @@ pub fn tabs_policy_and_reconnecting() {
     browser.until("both are there", "document.querySelectorAll('[role=tab]').length === 2");
     browser.until("it is live", "document.querySelector('#health').innerText === 'green'");
     assert!(browser.text("#title").starts_with("narrows "), "{}", browser.text("#title"));
+    // An earlier moment that comes once its reader is back at now is not shown.
+    let late = "(async () => {
+        const pause = (ms) => new Promise((over) => setTimeout(over, ms));
+        const real = window.fetch;
+        const answered = new Promise((over) => {
+            window.fetch = async (url) => {
+                const answer = await real(url);
+                await pause(300);
+                setTimeout(over, 300);
+                return answer;
+            };
+        });
+        document.querySelector('#chart').click();
+        document.querySelector('#live').click();
+        await answered;
+        window.fetch = real;
+        return document.querySelector('#past').hidden;
+    })()";
+    assert_eq!(browser.value(late), true);
     // By the keyboard, as tabs are used.
     let right = "document.querySelector('#tab-0').focus();
         document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))";

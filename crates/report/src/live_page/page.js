@@ -123,23 +123,28 @@ function paint() {
   byId("zone").textContent = `Times are those of ${zone}.`;
 }
 
+// Whoever went elsewhere meanwhile does not want the answer any more.
+let asked = 0;
 async function goTo(ms) {
-  const at = state.shown;
+  const own = ++asked;
   try {
-    const answer = await fetch(`${location.origin}/at?cluster=${at}&ms=${Math.round(ms)}`);
-    if (!answer.ok || at !== state.shown) return;
-    state.past = { frame: await answer.json() };
+    const answer = await fetch(`${location.origin}/at?cluster=${state.shown}&ms=${Math.round(ms)}`);
+    const frame = answer.ok ? await answer.json() : null;
+    if (frame === null || own !== asked) return;
+    state.past = { frame };
   } catch {
     return;
   }
   paint();
 }
 function goLive() {
+  asked += 1;
   state.past = null;
   byId("time").value = byId("time").max;
   paint();
 }
 function choose(at) {
+  asked += 1;
   state.shown = (at + state.clusters.length) % state.clusters.length;
   state.past = null;
   window.history.replaceState(null, "", `#${state.shown + 1}`);
