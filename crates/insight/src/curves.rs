@@ -1,5 +1,7 @@
 //! What charts draw: values over the time since a variant began, thinned to what can be seen.
 
+mod away;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{FollowSample, LoadFigures, NodeSample, RecoverySample, Row, RunDir};
@@ -8,6 +10,8 @@ use crate::shades::{Shade, shades};
 use crate::summary::Summary;
 use crate::trace::{Trace, traces};
 use crate::variant::{Progress, Variant};
+
+use away::Away;
 
 /// Most points of a curve that has a chart of its own.
 pub const POINTS: usize = 400;
@@ -72,7 +76,7 @@ pub struct Curves {
     pub shades: Vec<Shade>,
 }
 
-/// What one node used.
+/// What one node used. Where it was away a value that is no number parts its curves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeCurve {
     /// Its cluster.
@@ -142,20 +146,27 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
         let count = |(t_ms, sample): &(f64, &NodeSample)| Some((since(*t_ms), of(sample)?));
         samples.iter().filter_map(count).collect::<Vec<(f64, u64)>>()
     };
-    let drawn = |counted: &[(f64, u64)]| thin_rates(&rates(counted, seconds), NODE_POINTS);
-    let looked_at =
-        |samples: &[(f64, &NodeSample)], of: fn(&NodeSample) -> Option<u64>, unit: f64| {
-            let mut counted = counted(samples, of);
-            if samples.iter().any(|(_, sample)| sample.heap_used_bytes.is_some()) {
-                counted.dedup_by(|now, last| now.1 == last.1 && now.0 - last.0 < OLD_COUNT_S);
-            }
-            let points = drawn(&counted).into_iter();
-            points.map(|point| Point { value: point.value / unit, ..point }).collect::<Vec<Point>>()
-        };
+    let mut all_ms: Vec<f64> = trace.nodes.values().flatten().map(|(t_ms, _)| *t_ms).collect();
+    all_ms.sort_by(f64::total_cmp);
+    let others = trace.nodes.len().saturating_sub(1);
     let nodes = trace
         .nodes
         .iter()
         .filter_map(|((cluster, node), samples)| {
+            let away = Away::of(samples, &all_ms, others, begins_ms);
+            let drawn = |counted: &[(f64, u64)]| {
+                let spans = while_there(rates(counted, seconds), &away);
+                parted(thin_rates(&spans, NODE_POINTS), &away)
+            };
+            let looked_at = |of: fn(&NodeSample) -> Option<u64>, unit: f64| {
+                let mut counted = counted(samples, of);
+                if samples.iter().any(|(_, sample)| sample.heap_used_bytes.is_some()) {
+                    counted.dedup_by(|now, last| now.1 == last.1 && now.0 - last.0 < OLD_COUNT_S);
+                }
+                let points = drawn(&counted).into_iter();
+                let in_unit = |point: Point| Point { value: point.value / unit, ..point };
+                points.map(in_unit).collect::<Vec<Point>>()
+            };
             let values = samples
                 .iter()
                 .filter_map(|(t_ms, sample)| Some((within(*t_ms)?, sample.cpu_cores)))
@@ -166,14 +177,14 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
             Some(NodeCurve {
                 cluster: (*cluster).to_owned(),
                 node: (*node).to_owned(),
-                heap: thin(heap.collect(), NODE_POINTS),
-                collecting: looked_at(samples, |sample| sample.gc_ms, 1000.0),
-                disk_read: looked_at(samples, |sample| sample.disk_read_bytes, 1.0),
-                disk_written: looked_at(samples, |sample| sample.disk_written_bytes, 1.0),
-                disk_busy: looked_at(samples, |sample| sample.disk_busy_ms, 1000.0),
+                heap: parted(thin(heap.collect(), NODE_POINTS), &away),
+                collecting: looked_at(|sample| sample.gc_ms, 1000.0),
+                disk_read: looked_at(|sample| sample.disk_read_bytes, 1.0),
+                disk_written: looked_at(|sample| sample.disk_written_bytes, 1.0),
+                disk_busy: looked_at(|sample| sample.disk_busy_ms, 1000.0),
                 received: drawn(&counted(samples, |sample| Some(sample.transport_rx_bytes))),
                 sent: drawn(&counted(samples, |sample| Some(sample.transport_tx_bytes))),
-                ..cores(values.collect())?
+                ..cores(values.collect(), &away)?
             })
         })
         .collect();
@@ -398,6 +409,23 @@ fn thin_rates(spans: &[Span], most: usize) -> Vec<Point> {
     points
 }
 
+/// Spans but those across a time in which the node was away: what it used before it went is not what it used meanwhile.
+fn while_there(mut spans: Vec<Span>, away: &Away) -> Vec<Span> {
+    spans.retain(|span| !away.is_between(span.ends_s - span.lasts_s, span.ends_s));
+    spans
+}
+
+/// Parts a curve where it would go on across such a time.
+fn parted(mut points: Vec<Point>, away: &Away) -> Vec<Point> {
+    for t_s in away.middles_s() {
+        let at = points.partition_point(|point| point.t_s < t_s);
+        if (1..points.len()).contains(&at) {
+            points.insert(at, Point { t_s, value: f64::NAN });
+        }
+    }
+    points
+}
+
 /// The cores that the nodes of each cluster used together.
 fn cores_together(
     trace: &Trace<'_>,
@@ -437,7 +465,7 @@ fn rounds(samples: &[(&str, Point)]) -> Vec<Point> {
 }
 
 /// The cores that a node used; none where nothing is known.
-fn cores(values: Vec<(f64, f64)>) -> Option<NodeCurve> {
+fn cores(values: Vec<(f64, f64)>, away: &Away) -> Option<NodeCurve> {
     let mut before_s = 0.0;
     let spans: Vec<Span> = values
         .iter()
@@ -447,11 +475,12 @@ fn cores(values: Vec<(f64, f64)>) -> Option<NodeCurve> {
             Span { ends_s: t_s, lasts_s, amount: cores * lasts_s }
         })
         .collect();
+    let spans = while_there(spans, away);
     let lasted_s = values.last()?.0;
     Some(NodeCurve {
         mean_cores: spans.iter().map(|span| span.amount).sum::<f64>() / lasted_s,
         max_cores: values.iter().map(|(_, cores)| *cores).fold(0.0, f64::max),
-        cores: thin_rates(&spans, NODE_POINTS),
+        cores: parted(thin_rates(&spans, NODE_POINTS), away),
         ..NodeCurve::default()
     })
 }

@@ -25,10 +25,10 @@ fn a_counter_that_begins_anew_leaves_a_gap_and_no_negative_rate() {
 
 #[test]
 fn a_node_is_weighed_by_time_not_by_samples() {
-    let curve = cores(vec![(1.0, 1.0), (1.1, 4.0), (2.0, 0.0)]).unwrap();
+    let curve = cores(vec![(1.0, 1.0), (1.1, 4.0), (2.0, 0.0)], &Away::default()).unwrap();
     assert!((curve.mean_cores - 0.7).abs() < 1e-9, "{}", curve.mean_cores);
     assert_eq!(curve.max_cores, 4.0);
-    assert!(cores(vec![]).is_none());
+    assert!(cores(vec![], &Away::default()).is_none());
 }
 
 /// The curves of a node that left these samples, so many milliseconds apart.
@@ -39,6 +39,40 @@ fn of_node(samples: &[NodeSample], every_ms: f64) -> NodeCurve {
     trace.recovery = vec![(0.0, &edge), ((samples.len() - 1) as f64 * every_ms, &edge)];
     trace.nodes = [(("leader", "leader-0"), timed.collect())].into();
     of_trace("a", 1, &trace, None).unwrap().nodes.remove(0)
+}
+
+#[test]
+fn a_node_that_was_down_for_a_while_is_drawn_in_two_parts() {
+    let sample = |n: u64| NodeSample {
+        cpu_cores: 0.5,
+        transport_rx_bytes: n * 1000,
+        heap_used_bytes: Some(n),
+        ..NodeSample::default()
+    };
+    let held: Vec<NodeSample> = (0..40).map(sample).collect();
+    let timed = |is_there: fn(usize) -> bool| {
+        let there = held.iter().enumerate().filter(|(n, _)| is_there(*n));
+        there.map(|(n, sample)| (n as f64 * 1000.0, sample)).collect::<Vec<_>>()
+    };
+    let edge = RecoverySample::default();
+    let mut trace = Trace::default();
+    trace.recovery = vec![(0.0, &edge), (39_000.0, &edge)];
+    trace.nodes = [
+        (("leader", "goes"), timed(|n| !(10..30).contains(&n))),
+        (("leader", "stays"), timed(|_| true)),
+    ]
+    .into();
+    let nodes = of_trace("a", 1, &trace, None).unwrap().nodes;
+    let parts = |points: &[Point]| -> Vec<(f64, f64)> {
+        let parts = points.split(|point| point.value.is_nan());
+        parts.map(|part| (part[0].t_s, part[part.len() - 1].t_s)).collect()
+    };
+    // What is counted is known from the second sample on.
+    assert_eq!(parts(&nodes[0].received), [(0.0, 9.0), (31.0, 39.0)]);
+    assert_eq!(parts(&nodes[0].cores), [(0.0, 9.0), (31.0, 39.0)]);
+    assert_eq!(parts(&nodes[0].heap), [(1.0, 9.0), (30.0, 39.0)]);
+    assert!((nodes[0].mean_cores - 0.5 * 18.0 / 39.0).abs() < 1e-9, "{}", nodes[0].mean_cores);
+    assert_eq!(parts(&nodes[1].received), [(0.0, 39.0)]);
 }
 
 #[test]

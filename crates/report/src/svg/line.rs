@@ -4,7 +4,7 @@ use insight::Point;
 use maud::{Markup, html};
 
 use super::axis::{Scale, log_time_ticks, nice_ticks, number, time_label, time_ticks};
-use super::{Shaded, c, fitting, frame, path, shaded, text_width};
+use super::{Path, Shaded, c, fitting, frame, shaded, text_width};
 
 /// One line.
 pub(crate) struct Line<'a> {
@@ -154,13 +154,11 @@ impl LineChart<'_> {
     }
 
     fn line(&self, line: &Line<'_>, x: &Scale, y: &Scale, bottom: f64) -> Markup {
-        let Some((d, from, to)) = path(line.points, x, y) else { return html! {} };
+        let Some(drawn) = Path::through(line.points, x, y) else { return html! {} };
         html! {
             g class=(line.class) {
-                @if self.area {
-                    path.area d=(format!("{d}L{} {b}L{} {b}Z", c(to[0]), c(from[0]), b = c(bottom))) {}
-                }
-                path.line d=(d) { title { (line.label) } }
+                @if self.area { path.area d=(drawn.area(bottom)) {} }
+                path.line d=(drawn.line()) { title { (line.label) } }
             }
         }
     }
@@ -216,8 +214,8 @@ impl Label {
 }
 
 fn dashed(line: &Line<'_>, x: &Scale, y: &Scale) -> Markup {
-    let Some((d, ..)) = path(line.points, x, y) else { return html! {} };
-    html! { g class=(line.class) { path.dashed d=(d) { title { (line.label) } } } }
+    let Some(drawn) = Path::through(line.points, x, y) else { return html! {} };
+    html! { g class=(line.class) { path.dashed d=(drawn.line()) { title { (line.label) } } } }
 }
 
 fn leader(label: &Label, line: &Line<'_>, y: &Scale, top: f64) -> Markup {

@@ -80,13 +80,39 @@ fn frame(
     }
 }
 
-/// The `d` of a path through `points` on two scales, and where it begins and ends. What lies before
-/// the x scale is cut off at its edge.
-fn path(
-    points: &[Point],
-    x: &axis::Scale,
-    y: &axis::Scale,
-) -> Option<(String, [f64; 2], [f64; 2])> {
+/// A line through points on two scales. A value that is no number parts it: nothing is known there.
+struct Path(Vec<Vec<[f64; 2]>>);
+
+impl Path {
+    /// None where no point lies within the x scale.
+    fn through(points: &[Point], x: &axis::Scale, y: &axis::Scale) -> Option<Path> {
+        let parts = points.split(|point| point.value.is_nan());
+        let parts: Vec<_> = parts.filter_map(|part| on_screen(part, x, y)).collect();
+        (!parts.is_empty()).then_some(Path(parts))
+    }
+
+    /// The `d` of the line.
+    fn line(&self) -> String {
+        self.0.iter().map(|part| stroke(part)).collect()
+    }
+
+    /// The `d` of the ground below it.
+    fn area(&self, bottom: f64) -> String {
+        let ground = |part: &Vec<[f64; 2]>| {
+            let (from, to) = (part[0], part[part.len() - 1]);
+            format!("{}L{} {b}L{} {b}Z", stroke(part), c(to[0]), c(from[0]), b = c(bottom))
+        };
+        self.0.iter().map(ground).collect()
+    }
+}
+
+fn stroke(part: &[[f64; 2]]) -> String {
+    let d: Vec<String> = part.iter().map(|[x, y]| format!("{} {}", c(*x), c(*y))).collect();
+    format!("M{}", d.join("L"))
+}
+
+/// Where points stand. What lies before the x scale is cut off at its edge.
+fn on_screen(points: &[Point], x: &axis::Scale, y: &axis::Scale) -> Option<Vec<[f64; 2]>> {
     let after = points.iter().position(|point| point.t_s >= x.from)?;
     let mut screen: Vec<[f64; 2]> = Vec::with_capacity(points.len() + 1);
     if after > 0 && points[after].t_s > x.from {
@@ -95,8 +121,7 @@ fn path(
         screen.push([x.at(x.from), y.at(a.value + part * (b.value - a.value))]);
     }
     screen.extend(points[after..].iter().map(|point| [x.at(point.t_s), y.at(point.value)]));
-    let d: Vec<String> = screen.iter().map(|[x, y]| format!("{} {}", c(*x), c(*y))).collect();
-    Some((format!("M{}", d.join("L")), screen[0], screen[screen.len() - 1]))
+    Some(screen)
 }
 
 /// The shaded times of a variant.
@@ -141,6 +166,17 @@ fn shaded(variants: &[Shaded<'_>], x: &axis::Scale, top: f64, bottom: f64) -> Ma
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_is_no_number_parts_a_line() {
+        let points = [(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 4.0), (4.0, 0.0)];
+        let points = points.map(|(t_s, value)| Point { t_s, value });
+        let scale = |to: f64| axis::Scale::new(0.0, 4.0, 4.0 - to, to, false);
+        let path = Path::through(&points, &scale(4.0), &scale(0.0)).unwrap();
+        assert_eq!(path.line(), "M0 3L1 2M3 0L4 4");
+        assert_eq!(path.area(4.0), "M0 3L1 2L1 4L0 4ZM3 0L4 4L4 4L3 4Z");
+        assert!(Path::through(&points[2..3], &scale(4.0), &scale(0.0)).is_none());
+    }
 
     #[test]
     fn long_names_keep_both_ends() {

@@ -4,7 +4,7 @@ use insight::Point;
 use maud::{Markup, html};
 
 use super::axis::{Scale, time_label, time_ticks};
-use super::{Shaded, c, fitting, frame, path, shaded, short};
+use super::{Path, Shaded, c, fitting, frame, shaded, short};
 
 /// A row.
 pub(crate) struct Spark<'a> {
@@ -92,13 +92,13 @@ impl SparkChart<'_> {
             (shaded(&self.shades, x, bottom - PITCH + 4.0, bottom))
             text.tick x="0" y=(c(bottom - 3.0)) { title { (row.name) } (short(row.name, LONGEST_NAME)) }
             line.grid x1=(c(left)) x2=(c(right)) y1=(c(bottom)) y2=(c(bottom)) {}
-            @if let Some((d, from, to)) = path(row.points, x, &y) {
+            @if let Some(drawn) = Path::through(row.points, x, &y) {
                 g.neutral {
-                    path.area d=(format!("{d}L{} {b}L{} {b}Z", c(to[0]), c(from[0]), b = c(bottom))) {}
-                    path.thin d=(d) {}
+                    path.area d=(drawn.area(bottom)) {}
+                    path.thin d=(drawn.line()) {}
                 }
             }
-            @if let Some((d, ..)) = path(row.line, x, &y) { g.series-1 { path.thin d=(d) {} } }
+            @if let Some(drawn) = Path::through(row.line, x, &y) { g.series-1 { path.thin d=(drawn.line()) {} } }
             text.tick x=(c(self.width)) y=(c(bottom - 3.0)) text-anchor="end" { (row.note) }
         }
     }
