@@ -309,6 +309,15 @@ pub fn tabs_policy_and_reconnecting() {
     let arguments = [one.url(), "--also", two.url(), "--web", &address, "--interval", "500ms"];
     let watched = Watched::start(&arguments, 1);
     let mut browser = Browser::start(&[]);
+    let keeps_what_came = "window.EventSource = class extends EventSource {
+        constructor(url) {
+            super(url);
+            window.feed = this;
+            this.addEventListener('all', (event) => { window.all = event.data; });
+        }
+    }";
+    let source = json!({"source": keeps_what_came});
+    browser.call("Page.addScriptToEvaluateOnNewDocument", source);
     browser.open(watched.url());
     browser.until("both are there", "document.querySelectorAll('[role=tab]').length === 2");
     browser.until("it is live", "document.querySelector('#health').innerText === 'green'");
@@ -332,6 +341,19 @@ pub fn tabs_policy_and_reconnecting() {
         return document.querySelector('#past').hidden;
     })()";
     assert_eq!(browser.value(late), true);
+    // No line is drawn across a time in which narrows slept. A page that is opened again begins with a look.
+    browser.open(watched.url());
+    let begins = "document.querySelector('#health')?.innerText === 'green' && JSON.parse(window.all)[0].frame !== null";
+    browser.until("it begins with a look", begins);
+    let slept = "(() => {
+        const all = JSON.parse(window.all);
+        const told = [400, 399, 398, 397, 3, 2, 1, 0];
+        all[0].history.from_ms = told.map((seconds) => Date.now() - seconds * 1000);
+        all[0].history.figures = { total: [told.map(() => 5000), told.map(() => 9000)] };
+        window.feed.dispatchEvent(new MessageEvent('all', { data: JSON.stringify(all) }));
+        return document.querySelector('.total-line').getAttribute('d').split('M').length - 1;
+    })()";
+    assert_eq!(browser.value(slept), 2);
     // By the keyboard, as tabs are used.
     let right = "document.querySelector('#tab-0').focus();
         document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))";

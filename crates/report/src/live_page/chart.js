@@ -6,6 +6,18 @@ function niceMax(value) {
 // Steps between labels of time, in milliseconds.
 const STEPS_MS = [10e3, 20e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3];
 
+// A longer pause than this, and than some usual ones, is no interval between two looks: narrows or its machine slept.
+const PAUSE_MS = 30e3;
+const USUAL_PAUSES = 5;
+
+// Points with nothing between those that a pause parts: what was meanwhile nobody knows.
+function parted(points) {
+  const pauses = points.slice(1).map(([ms], at) => ms - points[at][0]);
+  const usual = [...pauses].sort((a, b) => a - b)[Math.floor(pauses.length / 2)] ?? 0;
+  const longest = Math.max(PAUSE_MS, usual * USUAL_PAUSES);
+  return points.flatMap((point, at) => (at > 0 && pauses[at - 1] > longest ? [[point[0], null], point] : [point]));
+}
+
 function pathOf(points, x, y) {
   let d = "";
   let isOpen = false;
@@ -45,7 +57,7 @@ function drawTotal(history, events, steps, span, shownMs, width) {
   const x = (ms) => left + ((ms - span[0]) / (span[1] - span[0])) * (width - left - right);
   const y = (value) => top + (1 - value / max) * (height - top - bottom);
   const times = history.from_ms;
-  const upper = times.map((ms, at) => [ms, most[at] ?? null]);
+  const upper = parted(times.map((ms, at) => [ms, most[at] ?? null]));
   const grid = [0, 0.5, 1].map((share) => draw("g", {},
     draw("line", { class: share ? "grid" : "base", x1: left, x2: width - right, y1: y(max * share), y2: y(max * share) }),
     draw("text", { class: "tick", x: left - 8, y: y(max * share) + 4, "text-anchor": "end" },
@@ -98,7 +110,7 @@ function drawMultiples(history, span, shown, isWanted) {
     if (!figure) return null;
     // A node that is not named moved nothing, unless nobody told anything: then it is not known.
     const points = history.from_ms.map((ms, at) => [ms, (total[at] ?? null) === null ? null : figure[1][at] ?? 0]);
-    return draw("path", { class: kind, d: pathOf(points, x, y) });
+    return draw("path", { class: kind, d: pathOf(parted(points), x, y) });
   };
   const calm = sorted.slice(0, 12).sort(([a], [b]) => byName(a, b));
   const charts = calm.map(([node, peak]) => {
