@@ -234,8 +234,19 @@ fn compared_table(summary: &Summary<'_>) -> Markup {
     }
 }
 
+/// What tells a case from all others: what its variants have in common, and its operation where that is not enough.
+fn title(case: &Case<'_>, all: &[Case<'_>]) -> String {
+    let operation = &case.loads[0].1.operation;
+    let is_shared = all.iter().filter(|other| other.name == case.name).count() > 1;
+    match case.name {
+        "" => operation.clone(),
+        name if is_shared => format!("{name}, {operation}"),
+        name => name.to_owned(),
+    }
+}
+
 /// Searches of shards by node, where nodes were asked for them.
-fn asked(cases: &[Case<'_>], colours: &Colours<'_>) -> Markup {
+fn asked(all: &[Case<'_>], colours: &Colours<'_>) -> Markup {
     let of = |load: &VariantLoad| {
         let mut nodes: BTreeMap<String, u64> = BTreeMap::new();
         for (node, count) in load.laps.iter().flat_map(|lap| &lap.searches) {
@@ -244,7 +255,7 @@ fn asked(cases: &[Case<'_>], colours: &Colours<'_>) -> Markup {
         nodes
     };
     let known = |case: &&Case<'_>| case.loads.iter().any(|(_, load)| of(load).len() > 1);
-    let cases: Vec<&Case<'_>> = cases.iter().filter(known).collect();
+    let cases: Vec<&Case<'_>> = all.iter().filter(known).collect();
     if cases.is_empty() {
         return html! {};
     }
@@ -255,7 +266,7 @@ fn asked(cases: &[Case<'_>], colours: &Colours<'_>) -> Markup {
         let most = counts.iter().flat_map(BTreeMap::values).copied().max().unwrap_or(1).max(1);
         html! {
             figure.amounts {
-                @if !case.name.is_empty() { figcaption { b { (case.name) } } }
+                @if !case.name.is_empty() || all.len() > 1 { figcaption { b { (title(case, all)) } } }
                 table {
                     thead { tr {
                         th scope="col" { "node" }
@@ -284,14 +295,14 @@ fn asked(cases: &[Case<'_>], colours: &Colours<'_>) -> Markup {
 
 /// The latency of each case over time, its variants over each other, on the same scale: as many in a chart as there are
 /// colours to tell them apart.
-fn over_time(cases: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Markup {
+fn over_time(all: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Markup {
     let of = |load: &VariantLoad| -> Option<(&Curves, &[Point])> {
         let curve = curves.iter().find(|curve| curve.variant == load.variant)?;
         let (_, points) = curve.latency.iter().find(|(name, _)| *name == load.operation)?;
         (points.len() > 1).then_some((curve, points.as_slice()))
     };
     let known = |case: &&Case<'_>| case.loads.iter().any(|(_, load)| of(load).is_some());
-    let cases: Vec<&Case<'_>> = cases.iter().filter(known).collect();
+    let cases: Vec<&Case<'_>> = all.iter().filter(known).collect();
     let points = cases.iter().flat_map(|case| &case.loads).filter_map(|(_, load)| of(load));
     let most = points.flat_map(|(_, points)| points).map(|point| point.value).fold(1.0, f64::max);
     let mut charts: Vec<(&Case<'_>, Vec<Drawn<'_>>)> = Vec::new();
@@ -342,7 +353,7 @@ fn over_time(cases: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Ma
         };
         html! {
             figure {
-                figcaption { b { (if case.name.is_empty() { &case.loads[0].1.operation } else { case.name }) } }
+                figcaption { b { (title(case, all)) } }
                 @if case.loads.len() > 1 { (colours.legend(&labels)) }
                 (shaded(&shown))
                 (chart.render())

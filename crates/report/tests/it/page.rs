@@ -489,6 +489,22 @@ fn a_variant_has_one_colour_in_every_chart_and_the_legend_of_each_has_its_own_va
 }
 
 #[test]
+fn operations_of_a_case_are_told_apart() {
+    let mut run = of_loads();
+    for row in &mut run.rows {
+        let light = LoadFigures { operation: "light".to_owned(), ..row.loads[0].clone() };
+        row.loads.push(light);
+    }
+    let page = report::html(&run);
+    check(&page);
+    let section = page.split("<h2>Searches that each node ran</h2>").nth(1).expect("the section");
+    for operation in ["heavy", "light"] {
+        let caption = format!("<figcaption><b>one, {operation}</b></figcaption>");
+        assert!(section.contains(&caption), "{caption} is not in {section}");
+    }
+}
+
+#[test]
 fn no_chart_of_latencies_has_more_variants_than_colours() {
     let mut run = of_loads_named(["one: none", "one: a", "one: b", "one: c"]);
     let (mut info, mut row) = (run.manifest.variants[3].clone(), run.rows[3].clone());
