@@ -164,19 +164,26 @@ impl DateContext<'_> {
             // Beyond this lies nothing that a date could be.
             ms = ms.clamp(-MATH_LIMIT_MS, MATH_LIMIT_MS);
             ms = match sign {
-                b'+' => unit.add(ms, count),
-                b'-' => unit.add(ms, -count),
-                b'/' if digits == 0 => {
-                    let start = unit.floor(self.zone.local(ms));
-                    match round_up {
-                        true => self.zone.moment(unit.add(start, 1)) - 1,
-                        false => self.zone.moment(start),
-                    }
+                b'+' => self.moved(unit, ms, |shown| unit.add(shown, count)),
+                b'-' => self.moved(unit, ms, |shown| unit.add(shown, -count)),
+                b'/' if digits == 0 && round_up => {
+                    self.moved(unit, ms, |shown| unit.add(unit.floor(shown), 1)) - 1
                 }
+                b'/' if digits == 0 => self.moved(unit, ms, |shown| unit.floor(shown)),
                 _ => return Err(wrong()),
             };
         }
         Ok(ms)
+    }
+
+    /// A moment after `to` has moved what clocks of the zone show then. Within days they go on as they are: an hour that
+    /// they show twice is two.
+    fn moved(&self, unit: CalendarUnit, ms: i64, to: impl FnOnce(i64) -> i64) -> i64 {
+        let shown = self.zone.local(ms);
+        match unit.is_within_days() {
+            true => ms.saturating_add(to(shown) - shown),
+            false => self.zone.moment(to(shown)),
+        }
     }
 }
 
@@ -244,6 +251,27 @@ mod tests {
         let east = DateContext { zone: &zone, ..context };
         assert_eq!(east.resolve("2015-01-01", false), Ok(at("2014-12-31T22:00:00Z")));
         assert_eq!(east.resolve("2015-01-01T00:00:00Z", false), Ok(at("2015-01-01")));
+    }
+
+    #[test]
+    fn math_counts_the_days_of_the_zone() {
+        let (iso, utc) = (DateFormat::default(), Zone::default());
+        let context = DateContext { format: &iso, now_ms: at("2024-10-27T01:30:00Z"), zone: &utc };
+        for (zone, text, moment) in [
+            ("+02:00", "2015-03-01||+1M", "2015-03-31T22:00:00Z"),
+            ("+02:00", "2015-03-01||+1h", "2015-02-28T23:00:00Z"),
+            ("Europe/Paris", "2024-03-30||+1d", "2024-03-30T23:00:00Z"),
+            ("Europe/Paris", "2024-03-30||+2d", "2024-03-31T22:00:00Z"),
+            ("Europe/Paris", "2024-03-30||+48h", "2024-03-31T23:00:00Z"),
+            ("Europe/Paris", "2024-04-05||-1w", "2024-03-28T23:00:00Z"),
+            // Clocks show this hour for the second time.
+            ("Europe/Paris", "now/h", "2024-10-27T01:00:00Z"),
+            ("Europe/Paris", "now/d", "2024-10-26T22:00:00Z"),
+        ] {
+            let zone = Zone::try_from(zone.to_owned()).unwrap();
+            let there = DateContext { zone: &zone, ..context };
+            assert_eq!(there.resolve(text, false), Ok(at(moment)), "{text}");
+        }
     }
 
     #[test]
