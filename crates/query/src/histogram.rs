@@ -33,13 +33,10 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Whether bucket starts are rounded in local time (a day or longer). Shorter buckets use the UTC offset in force,
-    /// so that they stay equally long when daylight saving repeats an hour.
+    /// Whether buckets are days of the calendar, or longer: one begins where clocks show its start for the first time.
+    /// Others are of the time since the last change of the clocks, so that an hour that they show twice is two.
     fn is_by_days(&self) -> bool {
-        match self.interval {
-            Interval::Fixed(width) => width >= DAY_MS as f64,
-            Interval::Calendar(unit) => !unit.is_within_days(),
-        }
+        matches!(self.interval, Interval::Calendar(unit) if !unit.is_within_days())
     }
 
     fn local(&self, value: f64) -> f64 {
@@ -54,11 +51,15 @@ impl Histogram {
         if self.zone.is_utc() {
             return local + self.offset;
         }
-        let moment = match self.is_by_days() {
-            true => self.zone.moment(local as i64) as f64,
-            false => local - self.zone.offset_ms((near - self.offset) as i64) as f64,
+        let offset_ms = self.zone.offset_ms((near - self.offset) as i64);
+        let unchanged = (local as i64).saturating_sub(offset_ms);
+        // Where clocks were changed in between, it begins when they showed its start.
+        let is_unchanged = || self.zone.offset_ms(unchanged) == offset_ms;
+        let moment = match !self.is_by_days() && is_unchanged() {
+            true => unchanged,
+            false => self.zone.moment(local as i64),
         };
-        moment + self.offset
+        moment as f64 + self.offset
     }
 
     /// The start of the bucket of a value.
@@ -78,7 +79,12 @@ impl Histogram {
             Interval::Fixed(width) => ((local / width).round() + 1.0) * width,
             Interval::Calendar(unit) => unit.add(local as i64, 1) as f64,
         };
-        self.moment(next, start)
+        // An hour that clocks show twice is followed by itself.
+        let as_long = start + (next - local);
+        match !self.zone.is_utc() && self.start(as_long) == as_long {
+            true => as_long,
+            false => self.moment(next, start),
+        }
     }
 
     /// The starts of the first and the last bucket of `extended_bounds`. As in the field, the bounds of dates are
@@ -251,6 +257,30 @@ mod tests {
         let (low, high) = (moments[0], moments[moments.len() - 1]);
         let (buckets, width) = auto.settle(&moments, auto.level_of_span(low, high));
         (buckets.into_iter().map(|(start, of)| (start as i64, of.len())).collect(), width)
+    }
+
+    #[test]
+    fn a_bucket_begins_where_clocks_showed_its_start() {
+        let zone = Zone::try_from("Europe/Paris".to_owned()).unwrap();
+        let at = |text: &str| crate::value::iso(text).unwrap().ms as f64;
+        for (minutes, value, start, next) in [
+            // On 31 March clocks went from 2 to 3, on 27 October from 3 to 2: at 1 in UTC.
+            (720.0, "2024-03-31T00:30:00Z", "2024-03-30T23:00:00Z", "2024-03-31T10:00:00Z"),
+            (720.0, "2024-03-31T05:00:00Z", "2024-03-30T23:00:00Z", "2024-03-31T10:00:00Z"),
+            (720.0, "2024-10-27T05:00:00Z", "2024-10-26T22:00:00Z", "2024-10-27T11:00:00Z"),
+            (1440.0, "2024-10-27T22:30:00Z", "2024-10-26T22:00:00Z", "2024-10-27T23:00:00Z"),
+            (60.0, "2024-10-27T00:30:00Z", "2024-10-27T00:00:00Z", "2024-10-27T01:00:00Z"),
+            (60.0, "2024-10-27T01:30:00Z", "2024-10-27T01:00:00Z", "2024-10-27T02:00:00Z"),
+            (60.0, "2024-03-31T01:30:00Z", "2024-03-31T01:00:00Z", "2024-03-31T02:00:00Z"),
+        ] {
+            let (interval, zone) = (Interval::Fixed(minutes * 60_000.0), zone.clone());
+            let histogram = Histogram { interval, zone, ..auto(1).at(0) };
+            assert_eq!(histogram.start(at(value)), at(start), "{minutes} {value}");
+            assert_eq!(histogram.next(at(start)), at(next), "{minutes} {value}");
+        }
+        // Between 2 and 3 there is no start: clocks never showed 02:40.
+        let histogram = Histogram { interval: Interval::Fixed(2_400_000.0), zone, ..auto(1).at(0) };
+        assert_eq!(histogram.start(at("2024-03-31T01:10:00Z")), at("2024-03-31T01:00:00Z"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Time zones: fixed offsets, and those that have a name (`America/New_York`), by the rules of the IANA database.
 
 use jiff::Timestamp;
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
 /// A time zone.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -92,8 +92,15 @@ impl Zone {
             Rules::Named(zone) => zone,
         };
         let found = Timestamp::from_millisecond(local).and_then(|shown| {
-            let shown = Offset::UTC.to_datetime(shown);
-            zone.to_ambiguous_timestamp(shown).compatible()
+            let shown = zone.to_ambiguous_timestamp(Offset::UTC.to_datetime(shown));
+            match shown.offset() {
+                AmbiguousOffset::Gap { .. } => {
+                    let before = shown.earlier()?;
+                    let mut changes = zone.following(before);
+                    Ok(changes.next().map_or(before, |change| change.timestamp()))
+                }
+                _ => shown.compatible(),
+            }
         });
         found.map_or(local, |moment| moment.as_millisecond())
     }
@@ -123,7 +130,9 @@ mod tests {
             assert_eq!(york.moment(at(local)), at(utc), "{utc}");
         }
         // Left out: clocks went from 2 to 3.
-        assert_eq!(york.moment(at("2015-03-08T02:00:00Z")), at("2015-03-08T07:00:00Z"));
+        for left_out in ["2015-03-08T02:00:00Z", "2015-03-08T02:40:00Z"] {
+            assert_eq!(york.moment(at(left_out)), at("2015-03-08T07:00:00Z"));
+        }
         let sao_paulo = zone("America/Sao_Paulo").unwrap();
         assert_eq!(sao_paulo.moment(at("2017-10-15")), at("2017-10-15T03:00:00Z"), "no midnight");
         assert_eq!(york.moment(i64::MAX), i64::MAX);
