@@ -44,7 +44,7 @@ use super::metrics::Shown;
 use super::pages::{Page, Sought};
 use super::pattern::of_regexp;
 use super::resolve::Resolver;
-use super::rows::{distinct_kept, ranges_key, statistic_name};
+use super::rows::{distinct_kept, part_name, ranges_key};
 use super::value::{self, check_sortable};
 
 /// Documents are handed to the library so many at once.
@@ -238,13 +238,12 @@ fn target(of: &Aggregation, of_shard: bool) -> Option<OrderTarget> {
     match &order.by {
         OrderBy::Count => Some(OrderTarget::Count),
         OrderBy::Key => Some(OrderTarget::Key),
-        // The library puts buckets without a value below all others.
+        // The library puts buckets without a value below all others, the field above them where the least is asked for.
         OrderBy::Metric(name, part) if of_shard && order.descending => {
             let sub = of.subs.iter().find(|sub| sub.name == *name)?;
             let AggregationKind::Stats(statistic) = sub.kind else { return None };
-            let part = part.as_deref().filter(|part| *part != "value");
-            let part = part.unwrap_or(statistic_name(statistic));
-            Some(OrderTarget::SubAggregation(format!("{name}.{part}")))
+            let part = part_name(statistic, part.as_deref());
+            (part != "min").then(|| OrderTarget::SubAggregation(format!("{name}.{part}")))
         }
         OrderBy::Metric(..) => None,
     }

@@ -149,6 +149,11 @@ pub(super) fn statistic_name(statistic: Statistic) -> &'static str {
     }
 }
 
+/// The library's name of the number that a path names of a statistic; of its only one where it names none.
+pub(super) fn part_name(statistic: Statistic, part: Option<&str>) -> &str {
+    part.filter(|part| *part != "value").unwrap_or(statistic_name(statistic))
+}
+
 pub(super) fn numbered_statistic(stats: &Stats, name: &str) -> Option<f64> {
     match name {
         "min" => stats.min,
@@ -199,11 +204,14 @@ pub(super) fn distinct(found: Option<&One>, threshold: usize) -> u64 {
     ((kept - 1) as f64 / (*greatest as f64 / 2f64.powi(64))).round() as u64
 }
 
-/// Sorts buckets as an order says, ties by their keys. Buckets without a value come last, in either direction.
+/// Sorts buckets as an order says, ties by their keys. Buckets without a value come last, in either direction, but by
+/// the least or the greatest one.
 pub(super) fn sort(rows: &mut Vec<Row<'_>>, of: &Aggregation) {
     let value = |row: &Row<'_>, order: &BucketOrder| match &order.by {
         OrderBy::Metric(name, part) => {
-            metric(row, &of.subs, name, part.as_deref()).map(Literal::Float)
+            let (subs, part) = (&of.subs, part.as_deref());
+            let number = metric(row, subs, name, part).or_else(|| of_nothing(subs, name, part));
+            number.map(Literal::Float)
         }
         OrderBy::Count => Some(Literal::Integer(row.doc_count as i64)),
         OrderBy::Key => Some(row.key.clone()),
@@ -218,6 +226,18 @@ pub(super) fn sort(rows: &mut Vec<Row<'_>>, of: &Aggregation) {
     rows.extend(all.into_iter().map(|(_, row)| row));
 }
 
+/// What a bucket without a value is sorted by: as in the field the least of no values is above all numbers, and the
+/// greatest below.
+fn of_nothing(subs: &[Aggregation], name: &str, part: Option<&str>) -> Option<f64> {
+    let sub = subs.iter().find(|sub| sub.name == name)?;
+    let AggregationKind::Stats(statistic) = sub.kind else { return None };
+    match part_name(statistic, part) {
+        "min" => Some(f64::INFINITY),
+        "max" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
+
 /// The number of a metric that a bucket is sorted by, or that pipelines read; none where no value was seen.
 pub(super) fn metric(
     row: &Row<'_>,
@@ -229,8 +249,7 @@ pub(super) fn metric(
     let found = row.subs.and_then(|results| results.get(name));
     match &sub.kind {
         AggregationKind::Stats(statistic) => {
-            let name = part.filter(|part| *part != "value").unwrap_or(statistic_name(*statistic));
-            numbered_statistic(&stats(found).0, name)
+            numbered_statistic(&stats(found).0, part_name(*statistic, part))
         }
         AggregationKind::Cardinality { threshold } => Some(distinct(found, *threshold) as f64),
         AggregationKind::Percentiles(_) => {

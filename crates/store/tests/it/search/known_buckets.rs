@@ -54,6 +54,43 @@ fn an_address_that_stands_for_missing_ones_is_one_among_others() {
     });
 }
 
+/// The least of no values is above all numbers, the greatest below, and a mean comes last.
+#[test]
+fn buckets_without_a_value_are_sorted_as_the_field_does() {
+    run("sorted", 1, async |env, dir, _| {
+        let properties = json!({"k": {"type": "keyword"}, "n": {"type": "long"}});
+        let documents = [
+            json!({"k": "a", "n": 2}),
+            json!({"k": "b"}),
+            json!({"k": "c", "n": 1}),
+            json!({"k": "d", "n": 3}),
+        ];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        for (order, keys) in [
+            (json!({"least": "asc"}), "c a d b"),
+            (json!({"least": "desc"}), "b d a c"),
+            (json!({"greatest": "asc"}), "b c a d"),
+            (json!({"greatest.value": "desc"}), "d a c b"),
+            (json!({"all.min": "desc"}), "b d a c"),
+            (json!({"all.max": "asc"}), "b c a d"),
+            (json!({"all.avg": "asc"}), "c a d b"),
+            (json!({"all.avg": "desc"}), "d a c b"),
+        ] {
+            for size in [1, 2, 4] {
+                let of = json!({"field": "n"});
+                let terms = json!({"field": "k", "size": size, "shard_size": size, "order": order});
+                let subs =
+                    json!({"least": {"min": of}, "greatest": {"max": of}, "all": {"stats": of}});
+                let answer = aggregated(&shard, json!({"t": {"terms": terms, "aggs": subs}})).await;
+                let buckets = answer["t"]["buckets"].as_array().unwrap().iter();
+                let found: Vec<&str> = buckets.map(|of| of["key"].as_str().unwrap()).collect();
+                let expected: Vec<&str> = keys.split(' ').take(size).collect();
+                assert_eq!(found, expected, "{order}");
+            }
+        }
+    });
+}
+
 #[test]
 fn buckets_of_dates_and_of_pages() {
     run("dates", 1, async |env, dir, _| {
