@@ -176,8 +176,8 @@ impl DateContext<'_> {
         Ok(ms)
     }
 
-    /// A moment after `to` has moved what clocks of the zone show then. Within days they go on as they are: an hour that
-    /// they show twice is two.
+    /// A moment after `to` has moved what clocks of the zone show then. Within days they go on as they are: an hour
+    /// that they show twice is two.
     fn moved(&self, unit: CalendarUnit, ms: i64, to: impl FnOnce(i64) -> i64) -> i64 {
         let shown = self.zone.local(ms);
         match unit.is_within_days() {

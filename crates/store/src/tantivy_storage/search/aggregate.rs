@@ -413,10 +413,9 @@ impl Translator<'_> {
             return Err(illegal(format!("Aggregation [{name}] {reason}")).into());
         };
         let bits = |literal: &Literal| {
-            let value =
-                value::exact(path, mapped, literal, (None, None, self.resolver.limits.now_ms))?;
+            let value = value::plain(path, mapped, literal, self.resolver.limits.now_ms)?;
             let reason = || unfit(format!("[{}] is no value of [{path}]", literal.text()));
-            Ok(value.ok_or_else(reason)?.0.bits())
+            Ok(value.ok_or_else(reason)?.bits())
         };
         values.iter().map(bits).collect::<Result<_>>().map(Some)
     }
@@ -514,8 +513,8 @@ impl Translator<'_> {
             None | Some(Literal::Null) => None,
             Some(literal) => {
                 let text = literal.text();
-                let value = value::exact(&path, mapped, literal, (None, None, limits.now_ms))?;
-                let (value, _) = value
+                let value = value::plain(&path, mapped, literal, limits.now_ms)?;
+                let value = value
                     .ok_or_else(|| unfit(format!("[missing] [{text}] is no value of [{path}]")))?;
                 Some((value.bits(), text))
             }

@@ -405,8 +405,7 @@ impl Key<'_> {
         let Some(mapped) = mapping.field(path).or(unmapped.as_ref()) else {
             return Ok(self.missing);
         };
-        let exact = value::exact(path, mapped, literal, (None, None, now_ms))?;
-        let Some((value, _)) = exact else {
+        let Some(value) = value::plain(path, mapped, literal, now_ms)? else {
             return Err(unfit(format!("[{}] is no value of [{path}]", literal.text())).into());
         };
         Ok(match value {

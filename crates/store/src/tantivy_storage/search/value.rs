@@ -218,6 +218,20 @@ pub(super) fn exact(
     }
 }
 
+/// The value of a literal that is not sought: what stands for missing values, is chosen, or was the last one of a page.
+/// Of `scaled_float` it need not be a step. None if no value of the field can equal it.
+pub(super) fn plain(
+    path: &str,
+    mapped: &Field,
+    literal: &Literal,
+    now_ms: i64,
+) -> Result<Option<Value>, SearchError> {
+    if mapped.kind.is_float() {
+        return Ok(Some(Value::Double(double(path, literal)?)));
+    }
+    Ok(exact(path, mapped, literal, (None, None, now_ms))?.map(|(first, _)| first))
+}
+
 /// The bounds of a range in the type of the field.
 pub(super) fn range(
     path: &str,

@@ -1,5 +1,6 @@
 //! Aggregations whose answers are written down: buckets, figures, and the pipelines over both.
 
+use query::Literal;
 use serde_json::{Value, json};
 use store::Shard;
 
@@ -88,6 +89,31 @@ fn buckets_without_a_value_are_sorted_as_the_field_does() {
                 assert_eq!(found, expected, "{order}");
             }
         }
+    });
+}
+
+/// A query of a `scaled_float` asks for its steps. What goes on behind a value, stands for missing ones or chooses among
+/// them is no query.
+#[test]
+fn what_is_not_sought_needs_no_step() {
+    run("steps", 1, async |env, dir, _| {
+        let properties = json!({"x": {"type": "scaled_float", "scaling_factor": 100}});
+        let documents = [json!({"x": 0.33}), json!({"x": 0.34}), json!({})];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        assert_eq!(ids(&shard, json!({"sort": ["x"], "search_after": [0.335]})).await, [1, 2]);
+        let missing = json!({"sort": [{"x": {"missing": 0.335}}]});
+        let (_, hits, found) = search(&shard, &missing).await;
+        assert_eq!(found, [0, 2, 1]);
+        assert_eq!(hits.hits[1].sort, [Some(Literal::Float(0.335))]);
+        let aggs = json!({
+            "m": {"max": {"field": "x", "missing": 9.995}},
+            "none": {"terms": {"field": "x", "include": [0.335]}},
+            "one": {"terms": {"field": "x", "include": [0.33]}},
+        });
+        let answer = aggregated(&shard, aggs).await;
+        assert_eq!(answer["m"]["value"], 9.995);
+        assert_eq!(answer["none"]["buckets"], json!([]));
+        assert_eq!(answer["one"]["buckets"][0]["doc_count"], 1);
     });
 }
 
