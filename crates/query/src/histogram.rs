@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::date::CalendarUnit;
-use super::value::DAY_MS;
+use super::date::{CalendarUnit, DateContext};
+use super::value::{DAY_MS, Literal};
 use super::{DateFormat, Zone};
 
 /// Width of the buckets of a [`Histogram`].
@@ -29,7 +29,7 @@ pub struct Histogram {
     /// How dates are written; else as the mapping says.
     pub format: Option<DateFormat>,
     /// Values whose buckets are shown at least, where empty ones are.
-    pub extended_bounds: Option<(f64, f64)>,
+    pub extended_bounds: Option<(Literal, Literal)>,
 }
 
 impl Histogram {
@@ -87,11 +87,26 @@ impl Histogram {
         }
     }
 
-    /// The starts of the first and the last bucket of `extended_bounds`. As in the field, the bounds of dates are
-    /// rounded without the offset, by which their buckets begin later than that.
-    pub fn bounds(&self) -> Option<(f64, f64)> {
+    /// The starts of the first and the last bucket of `extended_bounds`, whose texts are read by the format of the field
+    /// where the request has none. As in the field, the bounds of dates are rounded without the offset, by which their
+    /// buckets begin later than that.
+    pub fn bounds(&self, of_field: &DateFormat) -> Result<Option<(f64, f64)>, String> {
+        let Some((min, max)) = &self.extended_bounds else { return Ok(None) };
+        let format = self.format.as_ref().unwrap_or(of_field);
+        // Bounds by now are refused.
+        let context = DateContext { format, now_ms: 0, zone: &self.zone };
+        let number = |bound: &Literal| match bound {
+            Literal::Text(text) => context.resolve(text, false).map(|ms| ms as f64),
+            bound => Ok(bound.number()),
+        };
+        let (min, max) = (number(min)?, number(max)?);
+        if min > max {
+            return Err(format!(
+                "[extended_bounds.min][{min}] cannot be greater than [extended_bounds.max][{max}]"
+            ));
+        }
         let later = if self.of_dates { self.offset } else { 0.0 };
-        self.extended_bounds.map(|(min, max)| (self.start(min + later), self.start(max + later)))
+        Ok(Some((self.start(min + later), self.start(max + later))))
     }
 }
 
@@ -281,6 +296,28 @@ mod tests {
         // Between 2 and 3 there is no start: clocks never showed 02:40.
         let histogram = Histogram { interval: Interval::Fixed(2_400_000.0), zone, ..auto(1).at(0) };
         assert_eq!(histogram.start(at("2024-03-31T01:10:00Z")), at("2024-03-31T01:00:00Z"));
+    }
+
+    #[test]
+    fn bounds_are_read_by_the_format_of_the_field() {
+        let of = |min: &str, max: &str| {
+            let bounds = [min, max].map(|text| Literal::Text(text.to_owned()));
+            let [min, max] = bounds;
+            let (interval, extended_bounds) = (Interval::Fixed(DAY_MS as f64), Some((min, max)));
+            Histogram { interval, extended_bounds, ..auto(1).at(0) }
+        };
+        let days = (1_704_067_200_000.0, 1_704_153_600_000.0);
+        for (format, min, max) in
+            [("epoch_second", "1704067201", "1704153601"), ("yyyyMMdd", "20240101", "20240102")]
+        {
+            let format = DateFormat::parse(format).unwrap();
+            assert_eq!(of(min, max).bounds(&format), Ok(Some(days)));
+            assert!(of(max, min).bounds(&format).unwrap_err().contains("cannot be greater"));
+            assert!(of("2024-01-01", max).bounds(&format).is_err());
+            let iso =
+                Histogram { format: Some(DateFormat::default()), ..of("2024-01-01", "2024-01-02") };
+            assert_eq!(iso.bounds(&format), Ok(Some(days)), "the format of the request");
+        }
     }
 
     #[test]

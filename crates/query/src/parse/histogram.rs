@@ -2,10 +2,11 @@
 
 use super::query::{date_format, time_zone};
 use crate::aggregation::AggregationKind;
-use crate::date::{self, CalendarUnit, DateContext};
+use crate::date::{self, CalendarUnit};
 use crate::error::{Result, ensure, parsing};
 use crate::histogram::{AutoHistogram, Histogram, Interval, MAX_BUCKETS};
 use crate::json::{Node, Options, Value};
+use crate::value::Literal;
 
 /// Milliseconds beyond which nothing lies that a date could be.
 const MAX_MS: i64 = 1 << 50;
@@ -32,16 +33,11 @@ pub(super) fn histogram(options: &Options<'_>, of_dates: bool) -> Result<Aggrega
     let mut extended_bounds = None;
     if let Some(node) = options.get("extended_bounds") {
         let given = node.options("extended_bounds", "min max", 0)?;
-        let known = format.clone().unwrap_or_default();
-        let context = DateContext { format: &known, now_ms: 0, zone: &zone };
         let end = |name: &str| match of_dates {
-            true => moment(given.need(name)?, &context),
-            false => given.need(name)?.float(name),
+            true => date_bound(given.need(name)?),
+            false => given.need(name)?.float(name).map(Literal::Float),
         };
-        let (min, max) = (end("min")?, end("max")?);
-        let beyond = format_args!("cannot be greater than [extended_bounds.max][{max}]");
-        ensure(min <= max, node.at, format_args!("[extended_bounds.min][{min}] {beyond}"))?;
-        extended_bounds = Some((min, max));
+        extended_bounds = Some((end("min")?, end("max")?));
     }
     let offset = offset.unwrap_or(0.0);
     let histogram = Histogram { interval, offset, zone, of_dates, format, extended_bounds };
@@ -107,15 +103,14 @@ fn date_offset(node: &Node, name: &str) -> Result<f64> {
     ms.map(|ms| sign * ms as f64).ok_or_else(|| node.wrong(name, "a time like +6h or -1d"))
 }
 
-/// An end of the `extended_bounds` of dates.
-fn moment(node: &Node, context: &DateContext<'_>) -> Result<f64> {
+/// An end of the `extended_bounds` of dates. A text is read where the format of the field is known.
+fn date_bound(node: &Node) -> Result<Literal> {
     if let Value::Number(_) = node.value {
-        return node.integer("extended_bounds").map(|ms| ms.clamp(-MAX_MS, MAX_MS) as f64);
+        let ms = node.integer("extended_bounds")?;
+        return Ok(Literal::Integer(ms.clamp(-MAX_MS, MAX_MS)));
     }
-    // Bounds are read here and once, where no clock is; `now` would differ by shard.
     let text = node.text("extended_bounds")?;
     let reason = "[extended_bounds] by now is not supported by this engine; send dates";
     ensure(!text.starts_with("now"), node.at, reason)?;
-    let ms = context.resolve(&text, false).map_err(|reason| parsing(node.at, reason))?;
-    Ok(ms as f64)
+    Ok(Literal::Text(text))
 }

@@ -13,7 +13,7 @@ use query::grid::Grid;
 use query::histogram::{AutoHistogram, Histogram};
 use query::pipeline::Answer;
 use query::value::ip;
-use query::{DateFormat, Literal, SearchError, Text, Zone};
+use query::{DateFormat, Literal, SearchError, Text, Zone, illegal};
 use serde_json::Value;
 
 use super::computed::Side;
@@ -264,9 +264,11 @@ impl<'a> Writer<'a> {
         histogram: &Histogram,
         found: Option<&One>,
     ) -> Result<()> {
+        let own = self.found.format(of).unwrap_or_default();
+        let bounds = histogram.bounds(&own).map_err(illegal)?;
         let mut rows = numbered(found);
         if of.min_doc_count == 0 {
-            rows = self.filled(rows, histogram)?;
+            rows = self.filled(rows, histogram, bounds)?;
         }
         rows.retain(|row| row.doc_count >= of.min_doc_count);
         sort(&mut rows, of);
@@ -325,10 +327,15 @@ impl<'a> Writer<'a> {
         self.buckets(of, rows, (&name, &own))
     }
 
-    /// With an empty bucket wherever there is none between the first and the last.
-    fn filled<'r>(&self, rows: Vec<Row<'r>>, histogram: &Histogram) -> Result<Vec<Row<'r>>> {
+    /// With an empty bucket wherever there is none between the first and the last, or between bounds.
+    fn filled<'r>(
+        &self,
+        rows: Vec<Row<'r>>,
+        histogram: &Histogram,
+        bounds: Option<(f64, f64)>,
+    ) -> Result<Vec<Row<'r>>> {
         let inside = rows.first().zip(rows.last()).map(|(a, b)| (a.key.number(), b.key.number()));
-        let ends = [inside, histogram.bounds()].into_iter().flatten();
+        let ends = [inside, bounds].into_iter().flatten();
         let Some((mut at, last)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
             return Ok(rows);
         };

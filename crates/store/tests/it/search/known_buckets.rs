@@ -468,7 +468,9 @@ fn cells_middles_and_boxes_of_points() {
 #[test]
 fn bounds_of_dates_are_rounded_without_the_offset_and_one_value_is_not_spread() {
     run("ends", 1, async |env, dir, _| {
-        let properties = json!({"d": {"type": "date"}, "n": {"type": "long"}});
+        let properties = json!({
+            "d": {"type": "date"}, "n": {"type": "long"}, "s": {"type": "date", "format": "epoch_second"},
+        });
         let shard = shard(&env, &dir, properties, &[json!({"n": 3}), json!({})]).await;
         let bounds = |min: &str, max: &str| json!({"min": min, "max": max});
         let answer = aggregated(&shard, json!({
@@ -481,6 +483,9 @@ fn bounds_of_dates_are_rounded_without_the_offset_and_one_value_is_not_spread() 
             "before": {"date_histogram": {
                 "field": "d", "fixed_interval": "1d", "offset": "-6h",
                 "extended_bounds": bounds("2024-01-01", "2024-01-02")}},
+            "seconds": {"date_histogram": {
+                "field": "s", "fixed_interval": "1d",
+                "extended_bounds": bounds("1704067200", "1704153600")}},
             "later": {"date_histogram": {
                 "field": "d", "fixed_interval": "1d", "offset": "30h",
                 "extended_bounds": bounds("2024-01-01", "2024-01-02")}},
@@ -495,6 +500,7 @@ fn bounds_of_dates_are_rounded_without_the_offset_and_one_value_is_not_spread() 
         assert_eq!(keys(&answer["day"]), [1_704_088_800_000i64, 1_704_175_200_000]);
         assert_eq!(keys(&answer["before"]), [1_704_045_600_000i64, 1_704_132_000_000]);
         assert_eq!(keys(&answer["later"]), [1_704_175_200_000i64, 1_704_261_600_000]);
+        assert_eq!(keys(&answer["seconds"]), [1_704_067_200_000i64, 1_704_153_600_000]);
         assert_eq!(keys(&answer["five"]), [-3.0, 2.0, 7.0]);
         let (one, none) = (&answer["one"], &answer["none"]);
         assert_eq!(one["variance"], 0.0);
