@@ -87,12 +87,12 @@ impl Histogram {
         }
     }
 
-    /// The starts of the first and the last bucket of `extended_bounds`, whose texts are read by the format of the field
-    /// where the request has none. As in the field, the bounds of dates are rounded without the offset, by which their
-    /// buckets begin later than that.
-    pub fn bounds(&self, of_field: &DateFormat) -> Result<Option<(f64, f64)>, String> {
+    /// The starts of the first and the last bucket of `extended_bounds`, whose texts are read by the format of the
+    /// mapping where the request has none. As in the field, the bounds of dates are rounded without the offset, by which
+    /// their buckets begin later than that.
+    pub fn bounds(&self, mapped: &DateFormat) -> Result<Option<(f64, f64)>, String> {
         let Some((min, max)) = &self.extended_bounds else { return Ok(None) };
-        let format = self.format.as_ref().unwrap_or(of_field);
+        let format = self.format.as_ref().unwrap_or(mapped);
         // Bounds by now are refused.
         let context = DateContext { format, now_ms: 0, zone: &self.zone };
         let number = |bound: &Literal| match bound {

@@ -87,7 +87,9 @@ impl<'a> Writer<'a> {
                 |side: Side| stats(results.and_then(|results| results.get(&side.name(&of.name)))).0;
             self.to.open_named(&of.name, of.meta.as_deref());
             match &of.kind {
-                AggregationKind::Terms { size, .. } => self.terms(of, *size, found)?,
+                AggregationKind::Terms { size, shard_size, .. } => {
+                    self.terms(of, (*size, *shard_size), found)?
+                }
                 AggregationKind::Histogram(histogram) => self.histogram(of, histogram, found)?,
                 AggregationKind::AutoHistogram(auto) => self.auto_histogram(of, auto, found)?,
                 AggregationKind::Range(ranges) => self.ranges(of, (ranges, None), found)?,
@@ -187,17 +189,25 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn terms(&mut self, of: &'a Aggregation, size: usize, found: Option<&One>) -> Result<()> {
+    fn terms(
+        &mut self,
+        of: &'a Aggregation,
+        (size, shard_size): (usize, usize),
+        found: Option<&One>,
+    ) -> Result<()> {
         let (mut error, mut other) = (0, 0);
         if let Some(One::Bucket(IntermediateBucketResult::Terms { buckets })) = found {
             other = buckets.sum_other_doc_count();
+            // As in the field a shard that has as many buckets as it may send may have others.
+            let is_full = self.shards <= 1 && buckets.entries().len() >= shard_size;
             error = match &of.order[0] {
-                _ if other == 0 || self.shards <= 1 => 0,
-                BucketOrder { by: OrderBy::Count, descending: true } => {
-                    buckets.doc_count_error_upper_bound() as i64
-                }
                 BucketOrder { by: OrderBy::Key, .. } => 0,
-                _ => -1,
+                BucketOrder { by: OrderBy::Count, descending: true } => {
+                    let is_exact = self.shards <= 1 || other == 0;
+                    if is_exact { 0 } else { buckets.doc_count_error_upper_bound() as i64 }
+                }
+                _ if other > 0 || is_full => -1,
+                _ => 0,
             };
         }
         let shown = self.found.shown.get(&of.field).cloned();

@@ -92,6 +92,30 @@ fn buckets_without_a_value_are_sorted_as_the_field_does() {
     });
 }
 
+/// What OpenSearch 2.19.1 answers, of one shard, too: how wrong counts may be is known where the greatest are shown, or
+/// where a shard has fewer buckets than it may send.
+#[test]
+fn how_wrong_counts_may_be() {
+    run("errors", 1, async |env, dir, _| {
+        let properties = json!({"k": {"type": "keyword"}, "n": {"type": "long"}});
+        let documents = ["a", "b", "c"].map(|k| json!({"k": k, "n": 1}));
+        let shard = shard(&env, &dir, properties, &documents).await;
+        for (order, shard_size, error) in [
+            (json!({"n": "desc"}), 3, -1),
+            (json!({"n": "asc"}), 2, -1),
+            (json!({"n": "desc"}), 4, 0),
+            (json!({"_count": "asc"}), 2, -1),
+            (json!({"_count": "desc"}), 2, 0),
+            (json!({"_key": "desc"}), 2, 0),
+        ] {
+            let terms = json!({"field": "k", "size": 1, "shard_size": shard_size, "order": order});
+            let subs = json!({"n": {"sum": {"field": "n"}}});
+            let answer = aggregated(&shard, json!({"t": {"terms": terms, "aggs": subs}})).await;
+            assert_eq!(answer["t"]["doc_count_error_upper_bound"], error, "{terms}");
+        }
+    });
+}
+
 /// A query of a `scaled_float` asks for its steps. What goes on behind a value, stands for missing ones or chooses among
 /// them is no query.
 #[test]
