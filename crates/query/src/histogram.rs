@@ -88,8 +88,8 @@ impl Histogram {
     }
 
     /// The starts of the first and the last bucket of `extended_bounds`, whose texts are read by the format of the
-    /// mapping where the request has none. As in the field, the bounds of dates are rounded without the offset, by which
-    /// their buckets begin later than that.
+    /// mapping where the request has none. As in the field, the bounds of dates are rounded without the offset, by
+    /// which their buckets begin later than that.
     pub fn bounds(&self, mapped: &DateFormat) -> Result<Option<(f64, f64)>, String> {
         let Some((min, max)) = &self.extended_bounds else { return Ok(None) };
         let format = self.format.as_ref().unwrap_or(mapped);

@@ -206,6 +206,10 @@ fn prune(
 ) {
     for of in of {
         let Some(asked) = asked.get_mut(&of.name) else { continue };
+        // Within each source of a tuple stands the next one, whose number may be the name of an aggregation.
+        if matches!(&of.kind, AggregationKind::Tuples(tuples) if tuples.paged.is_none()) {
+            continue;
+        }
         if let (
             AggregationKind::Terms { shard_size, .. }
             | AggregationKind::Grid(Grid { shard_size, .. }),

@@ -92,6 +92,25 @@ fn buckets_without_a_value_are_sorted_as_the_field_does() {
     });
 }
 
+/// Dashboards name what they ask by numbers, as the sources of tuples are.
+#[test]
+fn all_tuples_are_there_whatever_is_within_them() {
+    run("named", 1, async |env, dir, _| {
+        let properties = json!({"k": {"type": "keyword"}, "m": {"type": "keyword"}});
+        let documents = ["x", "y", "z"].map(|m| json!({"k": "a", "m": m}));
+        let shard = shard(&env, &dir, properties, &documents).await;
+        for name in ["1", "other"] {
+            let within = json!({name: {"terms": {"field": "k", "size": 1, "shard_size": 1}}});
+            let of =
+                json!({"multi_terms": {"terms": [{"field": "k"}, {"field": "m"}]}, "aggs": within});
+            let answer = aggregated(&shard, json!({ "t": of })).await;
+            let buckets = answer["t"]["buckets"].as_array().unwrap();
+            assert_eq!(buckets.len(), 3, "{answer}");
+            assert_eq!(buckets[2][name]["buckets"][0]["doc_count"], 1, "{answer}");
+        }
+    });
+}
+
 /// What OpenSearch 2.19.1 answers, of one shard, too: how wrong counts may be is known where the greatest are shown, or
 /// where a shard has fewer buckets than it may send.
 #[test]
@@ -116,8 +135,8 @@ fn how_wrong_counts_may_be() {
     });
 }
 
-/// A query of a `scaled_float` asks for its steps. What goes on behind a value, stands for missing ones or chooses among
-/// them is no query.
+/// A query of a `scaled_float` asks for its steps. What goes on behind a value, stands for missing ones or chooses
+/// among them is no query.
 #[test]
 fn what_is_not_sought_needs_no_step() {
     run("steps", 1, async |env, dir, _| {
