@@ -189,8 +189,7 @@ impl SearchRequest {
 
     /// Whether anything of it depends on scores.
     pub fn needs_scores(&self) -> bool {
-        let has_hits = self.from + self.size > 0;
-        self.min_score.is_some() || (has_hits && self.shows_scores())
+        self.min_score.is_some() || (self.size > 0 && self.shows_scores())
     }
 
     /// What is read of its hits.

@@ -171,9 +171,12 @@ impl Execution<'_> {
         self.limits.stop.load(Ordering::Relaxed)
     }
 
-    /// Hits that the shard sends: all that may be among those wanted.
+    /// Hits that the shard sends: all that may be among those wanted. Where none is to be shown, none is passed over.
     fn wanted(&self) -> usize {
-        self.request.from.saturating_add(self.request.size)
+        match self.request.size {
+            0 => 0,
+            size => self.request.from.saturating_add(size),
+        }
     }
 
     fn counted(&self, total: u64, stopped_early: bool) -> (u64, bool) {

@@ -364,6 +364,10 @@ fn hits_are_filtered_collapsed_and_shown() {
         let buckets = &merged(&request, &[&hits])["k"]["buckets"];
         assert_eq!(buckets.as_array().unwrap().len(), 3, "{buckets}");
 
+        let passed_over = json!({"query": {"term": {"k": "a"}}, "from": 2, "size": 0});
+        let (_, hits, found) = search(&shard, &passed_over).await;
+        assert_eq!((hits.total, hits.max_score, found), (3, None, vec![]));
+
         let collapsed =
             json!({"collapse": {"field": "k"}, "sort": [{"n": "desc"}], "track_total_hits": true});
         let (_, hits, found) = search(&shard, &collapsed).await;
