@@ -386,15 +386,18 @@ impl Reader<'_> {
         let token = self.peek().cloned();
         self.at += 1;
         Ok(match token {
-            Some(Token::Word(word)) => match (field, one_sided(&word)) {
-                (Some("_exists_"), _) => self.of_no_field(QueryKind::Exists(unescaped(&word)))?,
-                (Some("_id"), _) => self.of_no_field(QueryKind::Ids(vec![unescaped(&word)]))?,
-                (Some(_), Some(range)) => self.asked(field, range)?,
-                _ => self.matched(field, &unescaped(&word))?,
-            },
-            Some(Token::Quoted(text)) => {
-                self.asked(field, FieldQuery::MatchPhrase(Literal::Text(text)))?
+            Some(Token::Word(word)) => {
+                let text = unescaped(&word);
+                match (of_metadata(field, &text), field, one_sided(&word)) {
+                    (Some(kind), ..) => self.of_no_field(kind)?,
+                    (_, Some(_), Some(range)) => self.asked(field, range)?,
+                    _ => self.matched(field, &text)?,
+                }
             }
+            Some(Token::Quoted(text)) => match of_metadata(field, &text) {
+                Some(kind) => self.of_no_field(kind)?,
+                None => self.asked(field, FieldQuery::MatchPhrase(Literal::Text(text)))?,
+            },
             Some(Token::Bare(sign)) => self.matched(field, sign.encode_utf8(&mut [0; 4]))?,
             Some(Token::Pattern(pattern)) if pattern == "*" => {
                 let fields = &self.of.fields;
@@ -446,6 +449,15 @@ impl Reader<'_> {
     }
 }
 
+/// What a word or a phrase asks under a name that is no field's.
+fn of_metadata(name: Option<&str>, text: &str) -> Option<QueryKind> {
+    match name {
+        Some("_exists_") => Some(QueryKind::Exists(text.to_owned())),
+        Some("_id") => Some(QueryKind::Ids(vec![text.to_owned()])),
+        _ => None,
+    }
+}
+
 /// `>5`, `<=7`.
 fn one_sided(word: &str) -> Option<FieldQuery> {
     let (sign, rest) = word.split_at_checked(1).filter(|(sign, _)| matches!(*sign, "<" | ">"))?;
@@ -467,6 +479,7 @@ pub(super) mod tests {
             QueryKind::MatchAll => "*:*".to_owned(),
             QueryKind::MatchNone => "none".to_owned(),
             QueryKind::Exists(field) => format!("exists({field})"),
+            QueryKind::Ids(ids) => format!("ids({})", ids.join(" ")),
             QueryKind::Bool(query) => {
                 let BoolQuery { must, should, must_not, .. } = &**query;
                 let all = [("+", must), ("", should), ("-", must_not)];
@@ -539,6 +552,8 @@ pub(super) mod tests {
             ("x:*", "exists(x)", "exists(x)"),
             ("x.*:*", "exists(x.*)", "exists(x.*)"),
             ("_exists_:x.y", "exists(x.y)", "exists(x.y)"),
+            ("_exists_:\"x y\"", "exists(x y)", "exists(x y)"),
+            ("_id:3 _id:\"4\"", "(ids(3) ids(4))", "(+ids(3) +ids(4))"),
             ("/a.\\/b/", "*:/a./b/", "*:/a./b/"),
             ("a\\ b\\:c\\*", "*:a|b:c*", "*:a&b:c*"),
             ("2020-01-01 a+b", "*:2020-01-01|a+b", "*:2020-01-01&a+b"),
