@@ -205,6 +205,8 @@ pub struct RangeQuery {
     pub zone: Zone,
     /// Of fields that are ranges themselves.
     pub relation: Relation,
+    /// Whether the letters of its ends become those of the field's words.
+    pub analyzed: bool,
 }
 
 /// How a range of a document lies to that of a query.

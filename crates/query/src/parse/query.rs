@@ -472,6 +472,7 @@ fn range(node: &Node) -> Result<Query> {
         format: options.read("format", date_format)?,
         zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
         relation: options.named("relation", &["intersects", "contains", "within"])?,
+        analyzed: false,
     };
     asked(&options, field, FieldQuery::Range(query))
 }

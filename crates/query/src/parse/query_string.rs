@@ -419,7 +419,7 @@ impl Reader<'_> {
                     (value != Literal::Text("*".to_owned())).then_some(RangeEnd { value, included })
                 };
                 let (lower, upper) = (end(low, includes.0), end(high, includes.1));
-                let range = RangeQuery { lower, upper, ..RangeQuery::default() };
+                let range = RangeQuery { lower, upper, analyzed: true, ..RangeQuery::default() };
                 self.asked(field, FieldQuery::Range(range))?
             }
             _ => return Err(self.wrong("a word is missing where an operator stands")),
@@ -465,7 +465,7 @@ fn one_sided(word: &str) -> Option<FieldQuery> {
     let included = value.len() < rest.len();
     let end = RangeEnd { value: Literal::Text(unescaped(value)), included };
     let (lower, upper) = if sign == ">" { (Some(end), None) } else { (None, Some(end)) };
-    let range = RangeQuery { lower, upper, ..RangeQuery::default() };
+    let range = RangeQuery { lower, upper, analyzed: true, ..RangeQuery::default() };
     (!value.is_empty()).then_some(FieldQuery::Range(range))
 }
 

@@ -16,6 +16,7 @@ use super::column::{Column, long_bits, pair};
 use super::failed::Result;
 use super::indexed_field::IndexedField;
 use super::resolve::{Resolved, Resolver, constant, nothing, predicate, set};
+use super::resolve_words::end_in_its_letters;
 use super::value::{Value, check_room, exact, range};
 use crate::tantivy_storage::analyzer::NO_WORDS;
 
@@ -88,8 +89,10 @@ impl Resolver<'_> {
                 format!("Field [{path}] of type [geo_point] does not support range queries");
             return Err(unfit(reason).into());
         }
-        let RangeQuery { lower, upper, format, zone, relation } = asked;
+        let RangeQuery { lower, upper, format, zone, relation, analyzed } = asked;
         let dates = (format.as_ref(), Some(zone), self.limits.now_ms);
+        let lower = end_in_its_letters(indexed, lower.as_ref(), *analyzed);
+        let upper = end_in_its_letters(indexed, upper.as_ref(), *analyzed);
         match range(path, indexed.mapped, (lower.as_ref(), upper.as_ref()), dates)? {
             bounds if indexed.mapped.kind == FieldType::DoubleRange => {
                 Ok(ranges(path, bounds, *relation))

@@ -12,7 +12,8 @@ use tantivy::query::{
 use tantivy::schema::IndexRecordOption;
 use tantivy_fst::Regex;
 
-use query::{FieldType, Fuzziness, Literal, MinimumShouldMatch, illegal, unfit};
+use query::mapping::Analyzer;
+use query::{FieldType, Fuzziness, Literal, MinimumShouldMatch, RangeEnd, illegal, unfit};
 
 use super::failed::Result;
 use super::fuzzy::{begun_words, near_words};
@@ -349,16 +350,31 @@ fn has_positions(indexed: &IndexedField) -> Result<()> {
     Err(unfit(reason).into())
 }
 
-/// A pattern in the letters of a field's words: those of a text are in lower case.
+/// A pattern in the letters of a field's words: those of most texts are in lower case.
 pub(super) fn in_its_letters<'p>(
     indexed: &IndexedField,
     pattern: &'p str,
     analyzed: bool,
 ) -> Cow<'p, str> {
-    match analyzed && indexed.mapped.kind.has_words() {
+    let keeps_case = matches!(indexed.mapped.analyzers.1, Analyzer::Whitespace | Analyzer::Keyword);
+    match analyzed && indexed.mapped.kind.has_words() && !keeps_case {
         true => in_lower_case(pattern).collect::<String>().into(),
         false => pattern.into(),
     }
+}
+
+/// The same of an end of a range.
+pub(super) fn end_in_its_letters(
+    indexed: &IndexedField,
+    end: Option<&RangeEnd>,
+    analyzed: bool,
+) -> Option<RangeEnd> {
+    let RangeEnd { value, included } = end?.clone();
+    let value = match value {
+        Literal::Text(text) => Literal::Text(in_its_letters(indexed, &text, analyzed).into_owned()),
+        value => value,
+    };
+    Some(RangeEnd { value, included })
 }
 
 /// The least text that comes after all that begin with `prefix`; none if there is none.

@@ -414,6 +414,39 @@ fn hits_are_filtered_collapsed_and_shown() {
     });
 }
 
+/// `query_string` writes patterns and ranges in the letters that the analyzer of the field leaves.
+#[test]
+fn patterns_and_ranges_are_in_the_letters_of_words() {
+    run("letters", 1, async |env, dir, _| {
+        let words = |analyzer: &str| json!({"type": "text", "analyzer": analyzer});
+        let properties = json!({
+            "s": words("standard"), "w": words("whitespace"), "e": words("english"),
+            "k": {"type": "keyword"},
+        });
+        let texts = ["Fox", "fox", "Dog"];
+        let documents = texts.map(|text| json!({"s": text, "w": text, "e": text, "k": text}));
+        let shard = shard(&env, &dir, properties, &documents).await;
+        for (query, expected) in [
+            ("s:FO*", vec![0, 1]),
+            ("e:F?X", vec![0, 1]),
+            ("w:FO*", vec![]),
+            ("w:Fo*", vec![0]),
+            ("w:f?x", vec![1]),
+            ("s:[EMU TO GNU]", vec![0, 1]),
+            ("e:>EMU", vec![0, 1]),
+            ("w:[Emu TO Gnu]", vec![0]),
+            ("w:<Emu", vec![2]),
+            ("k:[Emu TO Gnu]", vec![0]),
+        ] {
+            let asked = json!({"query": {"query_string": {"query": query}}, "sort": ["_doc"]});
+            assert_eq!(ids(&shard, asked).await, expected, "{query}");
+        }
+        // A query of values takes them as they are.
+        let range = json!({"query": {"range": {"s": {"gte": "EMU", "lte": "GNU"}}}});
+        assert!(ids(&shard, range).await.is_empty());
+    });
+}
+
 #[test]
 fn a_text_without_words_is_there() {
     run("wordless", 1, async |env, dir, _| {

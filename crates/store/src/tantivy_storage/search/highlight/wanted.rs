@@ -11,7 +11,7 @@ use query::{FieldQuery, Fuzziness, Literal, Query, QueryKind, RangeEnd, RangeQue
 use crate::tantivy_storage::search::failed::Result;
 use crate::tantivy_storage::search::indexed_field::IndexedField;
 use crate::tantivy_storage::search::resolve::Resolver;
-use crate::tantivy_storage::search::resolve_words::in_its_letters;
+use crate::tantivy_storage::search::resolve_words::{end_in_its_letters, in_its_letters};
 use crate::tantivy_storage::search::wildcard::{Fits, accepts, fits};
 
 /// What is looked for.
@@ -145,8 +145,10 @@ impl Resolver<'_> {
             | FieldQuery::GeoDistance { .. }
             | FieldQuery::GeoBoundingBox { .. }
             | FieldQuery::GeoPolygons { .. } => return Ok(Vec::new()),
-            FieldQuery::Range(RangeQuery { lower, upper, .. }) => {
-                let end = |end: &Option<RangeEnd>| match end {
+            FieldQuery::Range(RangeQuery { lower, upper, analyzed, .. }) => {
+                let of =
+                    |end: &Option<RangeEnd>| end_in_its_letters(indexed, end.as_ref(), *analyzed);
+                let end = |end: &Option<RangeEnd>| match of(end) {
                     None => Bound::Unbounded,
                     Some(RangeEnd { value, included: true }) => Bound::Included(value.text()),
                     Some(RangeEnd { value, .. }) => Bound::Excluded(value.text()),
