@@ -124,9 +124,10 @@ impl Reader<'_> {
         Ok(joined.query())
     }
 
+    /// As in the field: of words every field counts, of a phrase the best alone.
     fn asked(&mut self, query: FieldQuery) -> Result<Option<Query>> {
-        // As in the field: every field counts, not the best alone.
-        self.of.ask(self.of.fields.clone(), query, true, self.clauses).map(Some)
+        let sums = !matches!(query, FieldQuery::MatchPhrase(_));
+        self.of.ask(self.of.fields.clone(), query, sums, self.clauses).map(Some)
     }
 
     /// Takes what stands before one of `ends` that no backslash escapes; without the backslashes.

@@ -414,6 +414,23 @@ fn hits_are_filtered_collapsed_and_shown() {
     });
 }
 
+#[test]
+fn phrases_score_by_the_best_field_and_words_by_all() {
+    run("phrases", 1, async |env, dir, _| {
+        let text = json!({"type": "text"});
+        let documents = ["a fox", "b"].map(|text| json!({"s": text, "t": text}));
+        let shard = shard(&env, &dir, json!({"s": text, "t": text}), &documents).await;
+        let score = async |query: &str, fields: Value| {
+            let asked = json!({"simple_query_string": {"query": query, "fields": fields}});
+            search(&shard, &json!({ "query": asked })).await.1.max_score.unwrap()
+        };
+        let (one, both) = (json!(["s"]), json!(["s", "t"]));
+        let phrase = "\"a fox\"";
+        assert_eq!(score(phrase, both.clone()).await, score(phrase, one.clone()).await);
+        assert_eq!(score("fox", both).await, 2.0 * score("fox", one).await);
+    });
+}
+
 /// `query_string` writes patterns and ranges in the letters that the analyzer of the field leaves.
 #[test]
 fn patterns_and_ranges_are_in_the_letters_of_words() {
