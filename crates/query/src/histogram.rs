@@ -76,6 +76,8 @@ impl Histogram {
     pub fn next(&self, start: f64) -> f64 {
         let local = self.local(start);
         let next = match self.interval {
+            // Where clocks left out the start of a bucket of dates, it begins later than others.
+            Interval::Fixed(width) if self.of_dates => ((local / width).floor() + 1.0) * width,
             Interval::Fixed(width) => ((local / width).round() + 1.0) * width,
             Interval::Calendar(unit) => unit.add(local as i64, 1) as f64,
         };
@@ -295,7 +297,9 @@ mod tests {
         }
         // Between 2 and 3 there is no start: clocks never showed 02:40.
         let histogram = Histogram { interval: Interval::Fixed(2_400_000.0), zone, ..auto(1).at(0) };
-        assert_eq!(histogram.start(at("2024-03-31T01:10:00Z")), at("2024-03-31T01:00:00Z"));
+        let start = at("2024-03-31T01:00:00Z");
+        assert_eq!(histogram.start(at("2024-03-31T01:10:00Z")), start);
+        assert_eq!(histogram.next(start), at("2024-03-31T01:20:00Z"));
     }
 
     #[test]
