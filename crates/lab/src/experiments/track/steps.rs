@@ -523,7 +523,7 @@ mod tests {
             };
             let load = Load { arrival, ..Load::closed(vec!["a:9200".to_owned()], 1, measured, 1) };
             let unsent = Failure::NotSent.to_string();
-            let live = Live::default();
+            let live = Arc::new(Live::default());
             let figures = go_through(&env, &asker, &task, &load, &steps, &live, None).await;
             let figures = figures.unwrap();
             // One a second, the last a second after the end, of eight a second for ten.
