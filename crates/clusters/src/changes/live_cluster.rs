@@ -65,7 +65,8 @@ impl ClusterIdentity {
         Ok(ClusterIdentity {
             uuid: root["cluster_uuid"].as_str().unwrap_or_default().to_owned(),
             embedded: version.flavour == "narrows",
-            is_opensearch: root["version"]["distribution"] == "opensearch",
+            is_opensearch: root["version"]["distribution"] == "opensearch"
+                || version.flavour == "opensearch",
             version,
         })
     }

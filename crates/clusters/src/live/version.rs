@@ -23,10 +23,17 @@ pub(crate) fn check_version(identity: &Identity) -> Result<()> {
     let major = version.split('.').next().and_then(|text| text.parse::<u32>().ok());
     let known = matches!(
         (flavour.as_str(), major),
-        ("elasticsearch", Some(7..=9)) | ("opensearch", Some(1..=3)) | ("narrows", _)
+        // OpenSearch 1 and 2 may be told to call themselves 7.10.2, for clients of Elasticsearch.
+        ("elasticsearch", Some(7..=9)) | ("opensearch", Some(1..=3 | 7)) | ("narrows", _)
     );
     if known || version.is_empty() {
         return Ok(());
+    }
+    if flavour == parse::SERVERLESS {
+        let sentence = "a serverless project of Elasticsearch answers: it tells nobody of nodes, copies, recoveries or \
+                        settings (410), so there is nothing to look at and nothing to set; give the address of a \
+                        deployment with nodes";
+        return Err(Error::Unfamiliar { sentence: sentence.to_owned() });
     }
     let sentence = format!(
         "{flavour} {version} was never tried with narrows, which knows Elasticsearch 7 to 9 and OpenSearch 1 to 3; \

@@ -441,6 +441,17 @@ fn a_version_never_seen_and_what_is_no_cluster_are_refused() {
         let server = serve(&env, None, &[(200, future)]).await;
         let connected = Sampler::connect(server.client(&env)).await;
         says(connected.unwrap().check_version(), &["elasticsearch 42.0.0", "--any-version"]);
+        // As OpenSearch 1 and 2 answer where they are to be taken for Elasticsearch (their pull request 898).
+        let hidden = r#"{"cluster_name":"c","version":{"number":"7.10.2","build_type":"tar"},"tagline":"The OpenSearch Project: https://opensearch.org/"}"#;
+        let server = serve(&env, None, &[(200, hidden)]).await;
+        let sampler = Sampler::connect(server.client(&env)).await.unwrap();
+        assert_eq!(sampler.identity().flavour, "opensearch");
+        sampler.check_version().unwrap();
+        // Made after the documentation: no such project was asked.
+        let serverless = r#"{"cluster_name":"c","version":{"number":"8.11.0","build_flavor":"serverless"},"tagline":"You Know, for Search"}"#;
+        let server = serve(&env, None, &[(200, serverless)]).await;
+        let sampler = Sampler::connect(server.client(&env)).await.unwrap();
+        says(sampler.check_version(), &["serverless", "410", "with nodes"]);
         let server = serve(&env, None, &[(200, r#"{"hello":"world"}"#)]).await;
         let other = Sampler::connect(server.client(&env)).await;
         let said = other.err().unwrap().to_string();

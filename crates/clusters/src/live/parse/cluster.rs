@@ -38,17 +38,25 @@ const BLOCKS: [(&str, &str); 5] = [
 /// So many indices of each block are named.
 const BLOCKED_MAX: usize = 10;
 
+/// Elasticsearch without servers that anybody sees, as it calls its build.
+pub(crate) const SERVERLESS: &str = "serverless";
+
 /// How names of settings end that say where another cluster or its proxy is: those stay out of observations.
 const ADDRESSES: [&str; 4] = [".seeds", ".proxy", ".proxy_address", ".server_name"];
 
-/// The identity in the answer to `/`. Elasticsearch does not name its distribution, OpenSearch does; the embedded
-/// engine presents itself as either, and says what it is beside that.
+/// The identity in the answer to `/`. Elasticsearch does not name its distribution, OpenSearch does unless it is to be
+/// taken for Elasticsearch (`compatibility.override_main_response_version`); the embedded engine presents itself as
+/// either, and says what it is beside that.
 pub(crate) fn identity(answer: &Value) -> Option<Identity> {
     let version = text_at(answer, "/version/number")?;
     let tagline = text_at(answer, "/tagline").unwrap_or_default();
     let flavour = match text_at(answer, "/version/distribution") {
         _ if at(answer, "/version/narrows").is_some() => "narrows".to_owned(),
         Some(name) => name.to_lowercase(),
+        None if tagline.contains("OpenSearch") => "opensearch".to_owned(),
+        None if text_at(answer, "/version/build_flavor").as_deref() == Some(SERVERLESS) => {
+            SERVERLESS.to_owned()
+        }
         None if tagline.contains("for Search") => "elasticsearch".to_owned(),
         None => "unknown".to_owned(),
     };
@@ -145,6 +153,13 @@ mod tests {
         let open =
             of(json!({"distribution": "opensearch", "number": "2.19.1"}), "The OpenSearch Project");
         assert_eq!(open, pair("opensearch", "2.19.1"));
+        // As OpenSearch 1 and 2 answer where they are to be taken for Elasticsearch (their pull request 898).
+        let project = "The OpenSearch Project: https://opensearch.org/";
+        let hidden = of(json!({"number": "7.10.2", "build_type": "tar"}), project);
+        assert_eq!(hidden, pair("opensearch", "7.10.2"));
+        // Made after the documentation: no such project was asked.
+        let version = json!({"number": "8.11.0", "build_flavor": "serverless"});
+        assert_eq!(of(version, "You Know, for Search"), pair(SERVERLESS, "8.11.0"));
         for distribution in [json!(null), json!("opensearch")] {
             let version =
                 json!({"distribution": distribution, "number": "2.19.1", "narrows": "0.1.0"});

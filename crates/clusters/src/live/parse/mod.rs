@@ -16,7 +16,9 @@ mod seen_rates;
 mod snapshots;
 
 pub(crate) use allocation::{Unsettled, allocation_filters, explain_into, lack};
-pub(crate) use cluster::{SETTINGS_FILTER, health, identity, index_blocks, remotes, settings};
+pub(crate) use cluster::{
+    SERVERLESS, SETTINGS_FILTER, health, identity, index_blocks, remotes, settings,
+};
 pub(crate) use followers::{
     ccr, ccr_paused, replicated, replication, replication_status, replication_stopped,
 };
