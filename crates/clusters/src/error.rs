@@ -191,7 +191,7 @@ impl Error {
     /// transcript lacks was not asked again then.
     pub(crate) fn is_absent(&self) -> bool {
         match self {
-            Error::Refused { status, .. } => matches!(status, 400 | 404 | 405 | 410),
+            Error::Refused { status, .. } => matches!(status, 400 | 401 | 404 | 405 | 410),
             Error::Forbidden { .. } | Error::NotRecorded { .. } => true,
             _ => false,
         }

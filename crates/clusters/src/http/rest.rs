@@ -124,7 +124,9 @@ pub(crate) fn error_in(body: &[u8]) -> (String, String) {
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let plain = || String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned();
     let kind = text("/error/type").unwrap_or_else(|| "error".to_owned());
-    (kind, text("/error/reason").or_else(|| text("/error")).unwrap_or_else(plain))
+    // The last is of a service before the cluster: Amazon's.
+    let mut reasons = ["/error/reason", "/error", "/Message"].into_iter();
+    (kind, reasons.find_map(text).unwrap_or_else(plain))
 }
 
 #[cfg(test)]
@@ -150,6 +152,9 @@ mod tests {
         assert_eq!(said, "PUT /a: 405 error: not here");
         let said = refused("GET", &answer(502, "<html>")).to_string();
         assert_eq!(said, "GET /a: 502 error: <html>");
+        let said =
+            refused("GET", &answer(401, r#"{"Message":"'/a' is not allowed."}"#)).to_string();
+        assert_eq!(said, "GET /a: 401 error: '/a' is not allowed.");
     }
 
     #[test]

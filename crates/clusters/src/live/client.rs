@@ -425,7 +425,8 @@ impl LiveClient {
         }
         let (kind, reason) = error_in(&body);
         match status {
-            401 => {
+            // Amazon's service answers so whoever asks for what it offers to nobody: credentials have nothing to do with it.
+            401 if !(reason.starts_with("Your request: ") && reason.contains("is not allowed")) => {
                 Err(Error::Unauthorized { address: address.to_string(), sent: self.sent, reason })
             }
             403 => Err(Error::Forbidden {
@@ -525,7 +526,7 @@ fn is_known(answer: &Result<Bytes>) -> bool {
     match answer {
         Ok(body) => !looks_like_html(body),
         Err(
-            Error::Refused { status: 400 | 429, .. }
+            Error::Refused { status: 400 | 401 | 429, .. }
             | Error::Forbidden { .. }
             | Error::Unauthorized { .. },
         ) => true,

@@ -137,8 +137,10 @@ fn refusals_say_what_to_do() {
         let html = "<html><title>502 Bad Gateway</title></html>";
         let security =
             r#"{"error":{"type":"security_exception","reason":"no permissions"},"status":403}"#;
-        let cases: [(u16, &'static str, &[&str]); 5] = [
+        let amazons = r#"{"Message":"Your request: '/_nodes' is not allowed."}"#;
+        let cases: [(u16, &'static str, &[&str]); 6] = [
             (401, security, &["401", "NARROWS_USER", "user and password"]),
+            (401, amazons, &["GET /_nodes: 401 error: Your request: '/_nodes' is not allowed."]),
             (
                 403,
                 security,
@@ -370,6 +372,23 @@ fn what_fails_once_is_not_given_up() {
         let seen = server.seen.borrow();
         let snapshots = seen.iter().filter(|(path, _)| path.starts_with("/_snapshot/_status"));
         assert_eq!(snapshots.count(), 1);
+    });
+}
+
+/// Amazon's service answers 401 whoever asks for what it offers to nobody. Made after what its users report.
+#[test]
+fn what_a_service_offers_to_nobody_ends_no_look() {
+    const KEPT: &str = r#"{"Message":"Your request: '/_remote/info' is not allowed."}"#;
+    real(async |env| {
+        let answer = move |path: &str| match path {
+            "/" => (200, ROOT),
+            "/_remote/info" => (401, KEPT),
+            _ => (404, "{}"),
+        };
+        let server = serve_by(&env, None, answer).await;
+        let mut sampler = Sampler::connect(server.client(&env)).await.unwrap();
+        let look = sampler.look(Depth::Deep).await.unwrap();
+        assert!(!gaps(&look).contains(&"/_remote/info"), "{:?}", look.gaps);
     });
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn is_hopeless(error: &Error) -> bool {
         error,
         Error::Unauthorized { .. }
             | Error::Forbidden { .. }
-            | Error::Refused { status: 400, .. }
+            | Error::Refused { status: 400 | 401, .. }
             | Error::Io { .. }
     )
 }
