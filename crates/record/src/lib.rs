@@ -10,6 +10,7 @@ mod manifest;
 pub mod names;
 pub mod observation;
 pub mod random;
+pub mod roles;
 mod row;
 mod run_dir;
 mod stream;

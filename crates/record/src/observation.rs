@@ -209,6 +209,9 @@ pub struct Node {
     pub id: String,
     /// Its name.
     pub name: String,
+    /// What it is there for: `master`, `data_hot`, ...; empty where that is not told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
     /// When it counted, in milliseconds since 1970.
     pub timestamp_ms: Option<u64>,
     /// How long it has run.

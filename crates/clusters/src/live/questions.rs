@@ -11,7 +11,7 @@ pub(super) const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.sta
 /// The state first: of a copy that is started and stays, nearly every one, nothing else is read.
 pub(super) const SHARD_COLUMNS: &str = "state,index,shard,prirep,node,unassigned.reason";
 /// Parts of paths as they were asked for before, in recordings that are kept, and as they are today.
-pub(super) const EARLIER: [(&str, &str); 6] = [
+pub(super) const EARLIER: [(&str, &str); 7] = [
     ("index,shard,prirep,state,node,unassigned.reason", SHARD_COLUMNS),
     ("nodes.*.jvm.mem.heap_used_percent,", "nodes.*.jvm.mem.heap_used_*,"),
     (
@@ -19,6 +19,7 @@ pub(super) const EARLIER: [(&str, &str); 6] = [
         "io_stats.total.io_time_in_millis,nodes.*.fs.io_stats.devices.io_time_in_millis,nodes.*.jvm",
     ),
     ("?filter_path=nodes.*.name,", "?timeout=3s&filter_path=_nodes.failed,nodes.*.name,"),
+    ("nodes.*.name,nodes.*.timestamp,", "nodes.*.name,nodes.*.roles,nodes.*.timestamp,"),
     (
         "translog.recovered,*.shards.narrows.charged_ns",
         "translog.recovered,*.shards.narrows.failure,*.shards.narrows.charged_ns",

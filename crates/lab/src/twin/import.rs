@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use record::inventory::{Inventory, InventoryCopy, InventoryNode};
 use record::observation::Identity;
+use record::roles::{FROZEN, is_dedicated_to};
 use record::units::show_size_setting;
 use toml::{Table, Value};
 
@@ -98,7 +99,9 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
         if !seen.names_are_hashed {
             also_called(&mut row, node, &telling);
         }
-        if let Some((total, free)) = node.disk_bytes {
+        // What fills it is a cache, for which no copy leaves it.
+        let disk = node.disk_bytes.filter(|_| !is_dedicated_to(&[FROZEN], &node.roles));
+        if let Some((total, free)) = disk {
             row.insert("disk".to_owned(), show_size_setting(total).into());
             row.insert("disk_free".to_owned(), show_size_setting(free.min(total)).into());
         }

@@ -259,6 +259,14 @@ mod tests {
     }
 
     #[test]
+    fn a_disk_that_a_cache_fills_is_not_full() {
+        let mut seen = seen();
+        seen.nodes[0].roles = vec!["data_frozen".to_owned()];
+        let (plan, _) = asked(&seen, &Given::default(), "a");
+        assert_eq!(resolved(&plan).twin.unwrap().nodes[0].disk, None);
+    }
+
+    #[test]
     fn sizes_that_nobody_tells_are_told() {
         let mut seen = seen();
         seen.copies[0].bytes = None;

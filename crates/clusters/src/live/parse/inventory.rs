@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use record::inventory::{InventoryCopy, InventoryNode};
+use record::roles::holds_data;
 use serde_json::Value;
 
 use super::{count, count_at, elements, entries, lags, primary_of, text_at};
-
-/// Roles of nodes that hold shards, tiers of Elasticsearch among them.
-const DATA_ROLE: &str = "data";
 
 /// The nodes of an answer, by name.
 pub(crate) fn inventory_nodes(answer: &Value) -> Vec<InventoryNode> {
@@ -23,13 +21,12 @@ fn node(id: &str, value: &Value) -> InventoryNode {
         .get("roles")
         .and_then(Value::as_array)
         .map(|roles| roles.iter().filter_map(Value::as_str).collect());
-    let is_data = |role: &&str| *role == DATA_ROLE || role.starts_with("data_");
     let attribute =
         |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
     InventoryNode {
         id: id.to_owned(),
         name: text_at(value, "/name").unwrap_or_else(|| id.to_owned()),
-        holds_data: roles.as_ref().map(|roles| roles.iter().any(is_data)),
+        holds_data: roles.as_ref().map(|roles| roles.iter().any(|role| holds_data(role))),
         manages: false,
         roles: roles.into_iter().flatten().map(str::to_owned).collect(),
         attributes: entries(value.get("attributes")).filter_map(attribute).collect(),

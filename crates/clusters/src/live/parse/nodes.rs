@@ -20,7 +20,7 @@ pub(crate) const METRICS: [&str; 8] =
 pub(crate) const INDEX_METRICS: &str = "recovery,indexing,search,merge";
 
 /// The fields of them that the cluster is to send.
-pub(crate) const FILTER: &str = "_nodes.failed,nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.percent,\
+pub(crate) const FILTER: &str = "_nodes.failed,nodes.*.name,nodes.*.roles,nodes.*.timestamp,nodes.*.os.cpu.percent,\
     nodes.*.os.cgroup.cpu.stat.time_throttled_nanos,nodes.*.process.cpu.total_in_millis,\
     nodes.*.process.mem.resident_in_bytes,nodes.*.fs.total.total_in_bytes,\
     nodes.*.fs.total.available_in_bytes,nodes.*.fs.io_stats.total.*_kilobytes,\
@@ -132,6 +132,10 @@ impl Take for Node {
                 self.indexing_throttled = leaf.flag();
                 return;
             }
+            "/roles" => {
+                self.roles.extend(leaf.text());
+                return;
+            }
             "/name" => {
                 self.name = leaf.text().unwrap_or_else(|| self.id.clone());
                 return;
@@ -190,6 +194,7 @@ mod tests {
         );
         assert_eq!((node.io_time_ms, node.throttle_ms), (Some(300), Some(1200)));
         assert_eq!(node.io_times_ms, [200, 100]);
+        assert_eq!(node.roles, ["data_hot", "master"]);
         assert_eq!((node.heap_used_percent, node.heap_used_bytes), (Some(41), Some(440_401_920)));
         assert_eq!((node.pressure_rejections, node.breakers_tripped["request"]), (Some(5), 2));
         assert_eq!(node.adaptive_selection["bbb"].rank, Some(41.2));

@@ -63,6 +63,12 @@ fn copies_that_move_say_from_where_to_where_and_why() {
     };
     assert!(full(80).contains("the disk of a is 92 % full, past"), "{}", full(80));
     assert!(full(200).contains("no API tells which"), "{}", full(200));
+    let cached = moves(|look| {
+        look.nodes[0].disk_total_bytes = Some(1000);
+        look.nodes[0].disk_available_bytes = Some(80);
+        look.nodes[0].roles = vec!["data_frozen".to_owned()];
+    });
+    assert!(cached.contains("no API tells which"), "{cached}");
 }
 
 /// The trap: Elasticsearch since 8.5 bounds by a second setting what a watermark keeps free of a large disk.
@@ -273,6 +279,15 @@ fn what_the_cluster_forbids_is_told_while_it_is_green() {
         let [note] = &told[..] else { panic!("{told:?}") };
         assert!(note.starts_with(&format!("the disk of a is past {FLOOD} = {said}: ")), "{note}");
     }
+    // The trap: a cache fills the disk of a node of partially mounted indices, which Elasticsearch only warns of.
+    let cached = judge(&looks(|s| {
+        at_rest(s, |look| {
+            look.nodes[0].disk_total_bytes = Some(1000);
+            look.nodes[0].disk_available_bytes = Some(40);
+            look.nodes[0].roles = vec!["data_frozen".to_owned()];
+        })
+    }));
+    assert_eq!(cached.notes, [""; 0]);
     let off = ("cluster.routing.allocation.disk.threshold_enabled", "false");
     assert_eq!(notes(&[off], 40), [""; 0]);
     let told = notes(&[("cluster.blocks.create_index", "true")], 60);
