@@ -224,6 +224,8 @@ pub struct Node {
     pub throttle_ms: Option<u64>,
     /// Cores that it may use.
     pub cores: Option<u64>,
+    /// Memory of its machine, or what its control group lets it have of that.
+    pub memory_bytes: Option<u64>,
     /// CPU of its machine, in percent of all cores.
     pub os_cpu_percent: Option<u64>,
     /// CPU time of its process.

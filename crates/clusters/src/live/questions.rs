@@ -19,7 +19,10 @@ pub(super) const EARLIER: [(&str, &str); 7] = [
         "io_stats.total.io_time_in_millis,nodes.*.fs.io_stats.devices.io_time_in_millis,nodes.*.jvm",
     ),
     ("?filter_path=nodes.*.name,", "?timeout=3s&filter_path=_nodes.failed,nodes.*.name,"),
-    ("nodes.*.name,nodes.*.timestamp,", "nodes.*.name,nodes.*.roles,nodes.*.timestamp,"),
+    (
+        "nodes.*.name,nodes.*.timestamp,nodes.*.os.cpu.percent,",
+        "nodes.*.name,nodes.*.roles,nodes.*.timestamp,nodes.*.os.cpu.percent,nodes.*.os.mem.total_in_bytes,",
+    ),
     (
         "translog.recovered,*.shards.narrows.charged_ns",
         "translog.recovered,*.shards.narrows.failure,*.shards.narrows.charged_ns",

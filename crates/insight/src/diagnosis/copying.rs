@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use record::observation::Recovery;
+use record::observation::{Recovery, Setting};
 use record::units::{parse_size, parse_throttle};
 
 use super::finding::{
@@ -56,6 +56,8 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) node: String,
     /// The end whose limiter let most through since this recovery began, and how many bytes of all that share it.
     pub(crate) passed: Option<(&'a str, f64)>,
+    /// The setting of the limiter of that node, and what it is by default there.
+    pub(crate) limiter: Option<(Setting, &'static str)>,
     pub(crate) limit_bytes_per_s: Option<f64>,
     /// Bytes of a chunk and chunks in flight, as settings have it.
     pub(crate) chunk_bytes: Option<f64>,
@@ -269,9 +271,12 @@ impl<'s, 'a> Copying<'s, 'a> {
         let (node, node_bytes_per_s) = among.busier_end(rate_bytes_per_s);
         let (chunk_bytes, chunk_count) = (knobs.chunk_bytes(series), knobs.chunk_count(series));
         let in_flight_bytes = chunk_bytes.zip(chunk_count).map(|(bytes, count)| bytes * count);
+        let limiter = knobs.limiter_of(&node, series);
+        let limit = limiter.as_ref().and_then(|(one, _)| parse_throttle(&one.value).ok().flatten());
         let ends = [true, false].map(|is_source| among.end(is_source, in_flight_bytes));
         Some(Copying {
-            limit_bytes_per_s: knobs.rate_bytes_per_s(series),
+            limiter,
+            limit_bytes_per_s: limit.map(|rate| rate as f64),
             chunk_bytes,
             chunk_count,
             in_flight_bytes,

@@ -1,12 +1,18 @@
 //! The settings that rule a recovery, and their values today.
 
-use record::observation::Recovery;
+use record::observation::{Node, Recovery, Scope, Setting};
+use record::roles::{COLD, FROZEN, is_dedicated_to};
 use record::units;
 
 use super::series::Series;
 
 /// The first release of Elasticsearch that is known to take 8 chunks in flight; 7.10 takes 5.
 const MORE_CHUNKS_FROM: (u32, u32) = (7, 16);
+/// The first release of Elasticsearch in which the limiter of a node of the cold and frozen tiers alone goes by default
+/// by its memory: up to so many GiB it lets so much through, and the last of these beyond ("Index recovery settings").
+const COLD_RATES_FROM: (u32, u32) = (7, 12);
+const COLD_RATES: [(u64, &str); 4] = [(4, "40mb"), (8, "60mb"), (16, "90mb"), (32, "125mb")];
+const COLD_RATE_MAX: &str = "250mb";
 /// The first release of Elasticsearch that is known to let a replay pass however much merges hold indexing back.
 pub(crate) const REPLAY_PASSES_FROM: (u32, u32) = (7, 10);
 
@@ -86,11 +92,47 @@ impl Knobs {
         knobs
     }
 
-    /// Bytes a second that the limiter of a node lets through; none without a limit.
-    pub fn rate_bytes_per_s(&self, series: &Series<'_>) -> Option<f64> {
+    /// The setting of the limiter of a node, and what it is by default there; none without a limiter. What a cluster
+    /// lists among its defaults is that of the node that answered.
+    pub fn limiter_of(&self, node: &str, series: &Series<'_>) -> Option<(Setting, &'static str)> {
         let (name, default) = self.rate?;
-        let value = series.value_or_default(name, default);
-        Some(units::parse_throttle(value).ok().flatten()? as f64)
+        let told = series.setting_or_default(name, default);
+        let cold = self.cold_rates(series);
+        let is_default = told.value == default || cold.iter().any(|(_, rate)| told.value == *rate);
+        let own = cold.iter().find(|(one, _)| *one == node).map_or(default, |(_, rate)| *rate);
+        Some(match told.scope == Scope::Default && is_default {
+            true => (Setting { value: own.to_owned(), ..told }, own),
+            false => (told, own),
+        })
+    }
+
+    /// A node whose limiter lets more through than a value that is to be set for all, and how much that is.
+    pub fn slowed_by<'a>(
+        &self,
+        bytes_per_s: u64,
+        series: &Series<'a>,
+    ) -> Option<(&'a str, &'static str)> {
+        let (name, default) = self.rate?;
+        if series.setting_or_default(name, default).scope != Scope::Default {
+            return None;
+        }
+        let mut cold = self.cold_rates(series).into_iter();
+        cold.find(|(_, rate)| units::parse_size(rate).is_ok_and(|rate| rate > bytes_per_s))
+    }
+
+    /// The nodes of the cold and frozen tiers alone, by name, with what their limiters let through by default.
+    fn cold_rates<'a>(&self, series: &Series<'a>) -> Vec<(&'a str, &'static str)> {
+        let has_them = self.rate == Knobs::PEERS.rate
+            && series.flavour() == "elasticsearch"
+            && series.last().is_some_and(|look| look.cluster.release() >= Some(COLD_RATES_FROM));
+        let nodes = series.last_nodes().filter(|_| has_them).map_or(&[][..], |(_, nodes)| nodes);
+        let is_cold = |node: &&Node| is_dedicated_to(&[COLD, FROZEN], &node.roles);
+        let rate = |node: &'a Node| {
+            let bytes = node.memory_bytes?;
+            let step = COLD_RATES.iter().find(|(gib, _)| bytes <= gib << 30);
+            Some((node.name.as_str(), step.map_or(COLD_RATE_MAX, |(_, rate)| *rate)))
+        };
+        nodes.iter().filter(is_cold).filter_map(rate).collect()
     }
 
     /// Bytes of a chunk; none where a scheduler chooses them.

@@ -21,6 +21,7 @@ pub(crate) const INDEX_METRICS: &str = "recovery,indexing,search,merge";
 
 /// The fields of them that the cluster is to send.
 pub(crate) const FILTER: &str = "_nodes.failed,nodes.*.name,nodes.*.roles,nodes.*.timestamp,nodes.*.os.cpu.percent,\
+    nodes.*.os.mem.total_in_bytes,\
     nodes.*.os.cgroup.cpu.stat.time_throttled_nanos,nodes.*.process.cpu.total_in_millis,\
     nodes.*.process.mem.resident_in_bytes,nodes.*.fs.total.total_in_bytes,\
     nodes.*.fs.total.available_in_bytes,nodes.*.fs.io_stats.total.*_kilobytes,\
@@ -109,6 +110,7 @@ impl Take for Node {
                 self.os_cpu_percent = leaf.count().filter(|percent| *percent <= 100);
                 return;
             }
+            "/os/mem/total_in_bytes" => &mut self.memory_bytes,
             "/process/cpu/total_in_millis" => &mut self.process_cpu_ms,
             "/os/cgroup/cpu/stat/time_throttled_nanos" => &mut self.cgroup_throttled_ns,
             "/fs/io_stats/total/read_kilobytes" => &mut self.read_kib,
@@ -195,6 +197,7 @@ mod tests {
         assert_eq!((node.io_time_ms, node.throttle_ms), (Some(300), Some(1200)));
         assert_eq!(node.io_times_ms, [200, 100]);
         assert_eq!(node.roles, ["data_hot", "master"]);
+        assert_eq!(node.memory_bytes, Some(34_359_738_368));
         assert_eq!((node.heap_used_percent, node.heap_used_bytes), (Some(41), Some(440_401_920)));
         assert_eq!((node.pressure_rejections, node.breakers_tripped["request"]), (Some(5), 2));
         assert_eq!(node.adaptive_selection["bbb"].rank, Some(41.2));

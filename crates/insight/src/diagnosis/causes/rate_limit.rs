@@ -80,8 +80,8 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         return Ok(finding);
     }
     let no_limiter = || Against::figure("no limiter serves a recovery of this kind");
-    let (name, default) = recovery.knobs.rate.ok_or_else(no_limiter)?;
-    let setting = recovery.series.setting_or_default(name, default);
+    let limiter = recovery.knobs.rate.zip(recovery.limiter.clone());
+    let ((name, _), (setting, _)) = limiter.ok_or_else(no_limiter)?;
     let no_limit = || Against::figure(format!("{name} = {} sets no limit", setting.value));
     let limit = recovery.limit_bytes_per_s.ok_or_else(no_limit)?;
     if let Some(finding) = in_line(recovery, name, &setting, limit) {
@@ -176,7 +176,11 @@ impl Seen {
             next = Next::words(format!("not known while {} stands still", still.node));
             doubt = Some(format!("{}: a higher limit may bring less or more", still.why()));
         }
-        let action = action_of(recovery, limit, action);
+        let mut action = action_of(recovery, limit, action);
+        if let Some((node, rate)) = recovery.knobs.slowed_by(to, recovery.series) {
+            action +=
+                &format!("; it counts for all nodes, and {node} lets {rate} through by default");
+        }
         let lift = Lift::setting(name, setting, Some(to_text), &action);
         Finding {
             subjects: vec![recovery.transfer.name()],
@@ -297,7 +301,7 @@ fn in_line(
 
 /// The field's default of the limit.
 fn default_of(recovery: &Copying<'_, '_>) -> Option<&'static str> {
-    recovery.knobs.rate.map(|(_, default)| default)
+    recovery.limiter.as_ref().map(|(_, default)| *default)
 }
 
 /// What to do. Of a limit below the field's default, that is what many want back.

@@ -2,11 +2,11 @@
 
 use insight::diagnosis::{Class, Finding, Onlooker, RuledOut, Series};
 use policy::steering::{Foreground, Holds};
-use record::observation::{Node, RoundTrip, Scope};
+use record::observation::{Identity, Node, RoundTrip, Scope};
 use world::Time;
 
 use super::{LIMIT, judge, looks_at, only};
-use crate::common::{MB, recovery, rtt, settings};
+use crate::common::{MB, cluster, node, recovery, rtt, settings};
 
 #[test]
 fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
@@ -66,6 +66,37 @@ fn a_raised_limit_without_pauses_is_not_the_limit() {
     let finding = only(&looks);
     assert_eq!(finding.class, Class::Latency);
     assert!(finding.doubt.unwrap().contains("bandwidth"), "without a round trip it is a guess");
+}
+
+/// The trap: by default the limiter of a node of Elasticsearch's cold tier alone goes by its memory, while the cluster
+/// lists the default of the node that answered. Made after "Index recovery settings": no Elasticsearch was run.
+#[test]
+fn a_cold_nodes_limiter_goes_by_its_memory() {
+    let found = |rate: u64, listed: &str, cold: &[&str]| {
+        let looks = looks_at(rate, |look, s| {
+            look.cluster = Identity { version: "8.15.0".into(), ..cluster("elasticsearch") };
+            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", listed)]);
+            let listed = look.settings.as_mut().unwrap().values_mut();
+            listed.for_each(|one| one.scope = Scope::Default);
+            look.nodes.push(node("c", s));
+            for one in &mut look.nodes {
+                let tier = if cold.contains(&&*one.name) { "data_cold" } else { "data_hot" };
+                (one.roles, one.memory_bytes) = (vec![tier.to_owned()], Some(32 << 30));
+            }
+            look.recoveries[0].target_throttle_ms = Some(s * 900);
+        });
+        let found = only(&looks);
+        assert_eq!(found.class, Class::RateLimit);
+        let lift = found.lift.unwrap();
+        assert_eq!(lift.set_by_words().as_deref(), Some("default"));
+        (lift.now.unwrap(), lift.action)
+    };
+    let (now, action) = found(125 << 20, "40mb", &["a", "b"]);
+    assert_eq!((now.as_str(), action.contains("counts for all")), ("125mb", false));
+    // A cold node answered, and those that recover are none.
+    let (now, action) = found(40 << 20, "125mb", &["c"]);
+    assert_eq!(now, "40mb");
+    assert!(action.ends_with("and c lets 125mb through by default"), "{action}");
 }
 
 #[test]
