@@ -146,6 +146,9 @@ pub struct Recovery {
     pub reused_bytes: Option<u64>,
     /// Bytes that came.
     pub recovered_bytes: Option<u64>,
+    /// Those of them that came from a snapshot rather than from the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_snapshot_bytes: Option<u64>,
     /// Files to recover.
     pub total_files: Option<u64>,
     /// Files that came.
@@ -184,8 +187,20 @@ impl Recovery {
 
     /// Whether its files take the way of another one's: from the same node or repository to the same node.
     pub fn is_on_path_of(&self, other: &Recovery) -> bool {
-        (&self.source, &self.repository, &self.target)
-            == (&other.source, &other.repository, &other.target)
+        (self.sender(), &self.repository, &self.target)
+            == (other.sender(), &other.repository, &other.target)
+    }
+
+    /// Whether most of its files come from a snapshot of the shard, though its source is a node: Elasticsearch since
+    /// 7.15 looks for one (`indices.recovery.use_snapshots`).
+    pub fn comes_from_snapshot(&self) -> bool {
+        let of_snapshot = self.from_snapshot_bytes.unwrap_or(0);
+        of_snapshot > 0 && of_snapshot >= self.recovered_bytes.unwrap_or(0) / 2
+    }
+
+    /// Name of the node that sends its files; none where they come from a repository.
+    pub fn sender(&self) -> Option<&str> {
+        self.source.as_deref().filter(|_| !self.comes_from_snapshot())
     }
 
     /// The repository whose snapshot is restored; none of a recovery from remote, which has one in name alone.

@@ -22,7 +22,7 @@ use crate::words;
 /// A node of a recovery: its source, or its target.
 type NodeOf = fn(&Recovery) -> Option<&str>;
 
-const SOURCE: NodeOf = |one| one.source.as_deref();
+const SOURCE: NodeOf = |one| one.sender();
 const TARGET: NodeOf = |one| one.target.as_deref();
 
 /// A recovery that copies files, and what its judges are told of it, which is made once.
@@ -195,10 +195,10 @@ impl<'s, 'a> Among<'s, '_, 'a> {
         // Of two ends that move the same, the one that pauses more holds the other.
         let at_source = from > onto * (1.0 + SAME_RATE.value)
             || (from >= onto * (1.0 - SAME_RATE.value) && paused(SOURCE) > paused(TARGET));
-        match (&last.source, &last.target) {
-            (Some(source), _) if at_source => (source.clone(), from),
+        match (last.sender(), &last.target) {
+            (Some(source), _) if at_source => (source.to_owned(), from),
             (_, Some(target)) => (target.clone(), onto.max(rate_bytes_per_s)),
-            (Some(source), None) => (source.clone(), from),
+            (Some(source), None) => (source.to_owned(), from),
             (None, None) => (String::new(), rate_bytes_per_s),
         }
     }
@@ -217,11 +217,11 @@ impl<'s, 'a> Among<'s, '_, 'a> {
     /// An end, and what all recoveries move there; none where its node was not seen.
     fn end(&self, is_source: bool, in_flight_bytes: Option<f64>) -> Option<End<'s>> {
         let last = self.transfer.last();
-        let name = if is_source { &last.source } else { &last.target };
-        let span = self.series.node(name.as_deref()?)?;
+        let name = if is_source { last.sender() } else { last.target.as_deref() };
+        let span = self.series.node(name?)?;
         let there = self.all.iter().filter(|other| {
             let other = other.last();
-            other.source == *name || other.target == *name
+            other.sender() == name || other.target.as_deref() == name
         });
         let under_way = there.clone().filter(|other| !other.last().ended).count() as f64;
         let under_way_bytes = under_way * in_flight_bytes.unwrap_or(0.0);
@@ -238,7 +238,7 @@ impl<'s, 'a> Among<'s, '_, 'a> {
     /// The round trip between its nodes, or to the remote cluster that it copies from.
     fn rtt_ms(&self) -> Option<f64> {
         let last = self.transfer.last();
-        match (last.repository.as_deref().and_then(alias_of), &last.source, &last.target) {
+        match (last.repository.as_deref().and_then(alias_of), last.sender(), &last.target) {
             (Some(alias), ..) => self.series.remote_rtt_ms(alias),
             (None, Some(source), Some(target)) => self.series.rtt_ms(source, target),
             _ => None,
@@ -250,7 +250,7 @@ impl<'s, 'a> Among<'s, '_, 'a> {
         let last = self.transfer.last();
         let is_beside = |other: &&Transfer<'_>| {
             let other = other.last();
-            (&other.source, &other.target) == (&last.source, &last.target)
+            (other.sender(), &other.target) == (last.sender(), &last.target)
                 && other.key() != last.key()
         };
         let beside: Vec<&Transfer<'_>> = self.all.iter().filter(is_beside).collect();
@@ -333,9 +333,11 @@ impl<'s, 'a> Copying<'s, 'a> {
     }
 
     /// Whether its chunks pause one after another: the field's source sends them in one line, and pauses before each of
-    /// them. In our own engine, and where a follower asks for them, they pause side by side.
+    /// them. In our own engine, and where a follower asks for them, they pause side by side, as the files of a snapshot
+    /// do.
     pub(crate) fn pauses_in_line(&self) -> bool {
-        self.series.flavour() != "narrows" && !self.transfer.last().is_from_remote()
+        let last = self.transfer.last();
+        self.series.flavour() != "narrows" && !last.is_from_remote() && !last.comes_from_snapshot()
     }
 
     /// Share of the time in which a source that pauses in line sends, and waits for answers; none where pauses are not
@@ -485,6 +487,9 @@ impl<'s, 'a> Copying<'s, 'a> {
         };
         if self.node_bytes_per_s > 0.0 {
             value += &format!(", {} on {}", words::rate(self.node_bytes_per_s), self.node);
+        }
+        if self.transfer.last().comes_from_snapshot() {
+            value += ", most of it from a snapshot";
         }
         Evidence::new(RECOVERY, "index.size.recovered_in_bytes", value)
     }

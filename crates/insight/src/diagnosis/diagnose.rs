@@ -192,11 +192,11 @@ fn is_of_path(class: Class) -> bool {
 fn passes_limiter(recovery: &Recovery, known: &Finding, series: &Series<'_>) -> bool {
     let setting = known.lift.as_ref().and_then(|lift| lift.setting.as_deref());
     let own = Knobs::of(recovery, series).rate.map(|(name, _)| name);
-    let ends = [&recovery.source, &recovery.target];
+    let ends = [recovery.sender(), recovery.target.as_deref()];
     known.class == Class::RateLimit
         && setting.is_some()
         && setting == own
-        && ends.into_iter().flatten().any(|node| *node == known.place)
+        && ends.into_iter().flatten().any(|node| node == known.place)
 }
 
 /// Copies that wait for a slot of a node and recoveries onto it that nothing else holds are held by the same.

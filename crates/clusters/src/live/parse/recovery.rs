@@ -53,6 +53,7 @@ impl Take for Drafts {
             "/index/size/total_in_bytes" => &mut recovery.total_bytes,
             "/index/size/reused_in_bytes" => &mut recovery.reused_bytes,
             "/index/size/recovered_in_bytes" => &mut recovery.recovered_bytes,
+            "/index/size/recovered_from_snapshot_in_bytes" => &mut recovery.from_snapshot_bytes,
             "/index/files/total" => &mut recovery.total_files,
             "/index/files/recovered" => &mut recovery.recovered_files,
             "/index/source_throttle_time_in_millis" => &mut recovery.source_throttle_ms,
@@ -111,6 +112,13 @@ mod tests {
         assert!(!peer.is_from_remote() && peer.charged_ns.is_empty());
         assert!(remote.is_from_remote() && remote.source.is_none());
         assert_eq!(remote.charged_ns[&Limit::Latency], 700_000_000);
+        // Made after the documentation of the index recovery API: no Elasticsearch was run.
+        let size = r#"{"recovered_in_bytes":9,"recovered_from_snapshot_in_bytes":7}"#;
+        let peer = format!(
+            r#"{{"f":{{"shards":[{{"id":0,"stage":"INDEX","source":{{"name":"a"}},"index":{{"size":{size}}}}}]}}}}"#
+        );
+        let Recoveries(peer) = serde_json::from_str(&peer).unwrap();
+        assert_eq!((peer[0].from_snapshot_bytes, peer[0].sender()), (Some(7), None));
         let failing = r#"{"f":{"shards":[{"id":0,"stage":"INIT","narrows":{"failure":"why"}}]}}"#;
         let Recoveries(failing) = serde_json::from_str(failing).unwrap();
         assert_eq!(failing[0].failure.as_deref(), Some("why"));

@@ -99,6 +99,28 @@ fn a_cold_nodes_limiter_goes_by_its_memory() {
     assert!(action.ends_with("and c lets 125mb through by default"), "{action}");
 }
 
+/// The trap: the source of a copy is a node, and its files come from a snapshot. Neither chunks nor the round trip to
+/// that node have to do with it, and it is not the source that pauses. Made after the documentation of snapshot-based
+/// recoveries: no Elasticsearch was run.
+#[test]
+fn files_that_come_from_a_snapshot_are_sent_by_no_node() {
+    let looks = |rate: u64, from_snapshot: bool, paused_ms: u64| {
+        looks_at(rate, |look, s| {
+            look.cluster = Identity { version: "8.15.0".into(), ..cluster("elasticsearch") };
+            let one = &mut look.recoveries[0];
+            one.from_snapshot_bytes = one.recovered_bytes.filter(|_| from_snapshot);
+            one.target_throttle_ms = Some(s * paused_ms);
+            look.round_trips = rtt(100.0);
+        })
+    };
+    assert_eq!(only(&looks(9 * MB, false, 0)).class, Class::Latency);
+    let unknown = only(&looks(9 * MB, true, 0));
+    assert_eq!(unknown.class, Class::Unknown);
+    assert!(unknown.evidence[0].value.ends_with("from a snapshot"), "{:?}", unknown.evidence);
+    let limited = only(&looks(LIMIT, true, 4000));
+    assert_eq!((limited.class, limited.place.as_str()), (Class::RateLimit, "b"));
+}
+
 #[test]
 fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     let restored = |rate: u64, limit: Option<&'static str>| {
