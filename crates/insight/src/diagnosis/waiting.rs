@@ -322,7 +322,8 @@ pub(crate) fn waits_for_nodes(last: &Observation) -> Option<String> {
     // Of many copies, the cluster explains only some. It counts primaries of the node that left as well, which nobody
     // makes anew elsewhere.
     let delayed = last.health.as_ref().and_then(|health| health.delayed).unwrap_or(0) as usize;
-    let has_left = |copy: &&WaitingCopy| copy.reason.as_deref() == Some("NODE_LEFT");
+    let has_left =
+        |copy: &&WaitingCopy| matches!(copy.reason.as_deref(), Some("NODE_LEFT" | RESTARTING));
     let primaries = last.waiting.iter().filter(|copy| copy.primary && copy.state == "UNASSIGNED");
     let count = copies.len().max(delayed.saturating_sub(primaries.filter(has_left).count()));
     let (who, wait) = match count {
@@ -337,15 +338,24 @@ pub(crate) fn waits_for_nodes(last: &Observation) -> Option<String> {
         format!(": {left} left, then another node takes over")
     });
     let lacks = lacks(&copies).map_or_else(String::new, |lacks| format!("; {lacks}"));
-    Some(format!("{who} {wait} for a node to come back ({DELAY}{}){left}{lacks}", timeout(&copies)))
+    Some(format!("{who} {wait} for a node to come back ({}){left}{lacks}", timeout(&copies)))
 }
+
+/// How a copy came to wait whose node announced that it restarts (the node shutdown API of Elasticsearch).
+const RESTARTING: &str = "NODE_RESTARTING";
 
 const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 
-/// The value of the setting, where the cluster tells it of a copy.
+/// What says how long they wait: the setting, with its value where the cluster tells it of a copy. Where all of them
+/// wait for a restart, the longer of that and of what was announced counts, of which only what is left is told.
 fn timeout(copies: &[&WaitingCopy]) -> String {
+    let restarts = |copy: &&WaitingCopy| copy.reason.as_deref() == Some(RESTARTING);
+    if !copies.is_empty() && copies.iter().all(restarts) {
+        return format!("allocation_delay of its shutdown, or {DELAY} where that is longer");
+    }
     let ms = copies.iter().find_map(|copy| copy.delay_ms);
-    ms.map_or_else(String::new, |ms| format!(" = {}", show_seconds(ms as f64 / MS_PER_S)))
+    let value = ms.map(|ms| format!(" = {}", show_seconds(ms as f64 / MS_PER_S)));
+    format!("{DELAY}{}", value.unwrap_or_default())
 }
 
 /// What the copies that were explained lack once their node is back, and what to set where it needs longer.

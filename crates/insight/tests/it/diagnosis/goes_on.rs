@@ -228,6 +228,32 @@ fn copies_that_wait_for_their_node_say_what_they_lack() {
     assert!(both.contains("POST _flush"), "{both}");
 }
 
+/// The trap: where a node announced its restart, what it announced counts, while the cluster tells the index's delay.
+/// Made after the node shutdown API's documentation and Elasticsearch's sources: no Elasticsearch was run.
+#[test]
+fn copies_of_a_node_that_restarts_wait_for_as_long_as_it_announced() {
+    let copy = WaitingCopy {
+        index: "w".into(),
+        state: "UNASSIGNED".into(),
+        reason: Some("NODE_RESTARTING".into()),
+        can_allocate: Some("allocation_delayed".into()),
+        delay_ms: Some(60_000),
+        delay_left_ms: Some(282_000),
+        ..WaitingCopy::default()
+    };
+    let can_allocate = Some("no_valid_shard_copy".to_owned());
+    let primary = WaitingCopy { shard: 1, primary: true, can_allocate, ..copy.clone() };
+    let looks = looks(|s| {
+        at_rest(s, |look| {
+            look.waiting = [copy.clone(), primary.clone()].into();
+            look.health.as_mut().unwrap().delayed = Some(2);
+        })
+    });
+    let said = judge(&looks).healthy.remove(0);
+    let by = "replica of w[0] waits for a node to come back (allocation_delay of its shutdown";
+    assert!(said.starts_with(by) && !said.contains("60.0 s"), "{said}");
+}
+
 /// The trap: forgotten after a restart of nodes, it shows when the next one is lost.
 #[test]
 fn allocation_that_is_turned_off_is_told_while_no_copy_waits() {
