@@ -198,6 +198,12 @@ impl Recovery {
         of_snapshot > 0 && of_snapshot >= self.recovered_bytes.unwrap_or(0) / 2
     }
 
+    /// Whether neither a node sends its files nor a snapshot holds them: a shrunken, split or cloned index is made of
+    /// shards of the same node, and OpenSearch's remote store is no repository of snapshots.
+    pub fn has_files_of_its_own(&self) -> bool {
+        matches!(self.kind.as_str(), "LOCAL_SHARDS" | "REMOTE_STORE")
+    }
+
     /// Name of the node that sends its files; none where they come from a repository.
     pub fn sender(&self) -> Option<&str> {
         self.source.as_deref().filter(|_| !self.comes_from_snapshot())

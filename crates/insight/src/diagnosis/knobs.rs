@@ -54,6 +54,10 @@ impl Knobs {
         chunks: None,
     };
 
+    /// Those of a copy that is made of shards of its own node, or comes from OpenSearch's remote store: no limiter of
+    /// recoveries and no chunks.
+    const NONE: Knobs = Knobs { rate: None, chunk: (None, "", 0), chunks: None };
+
     /// The settings of a recovery from another copy of the same cluster, where nothing is known of the release.
     pub const PEERS: Knobs = Knobs {
         rate: Some(("indices.recovery.max_bytes_per_sec", "40mb")),
@@ -71,6 +75,7 @@ impl Knobs {
             return Knobs::PLUGIN;
         }
         match repository {
+            _ if recovery.has_files_of_its_own() => Knobs::NONE,
             "" if !recovery.comes_from_snapshot() => Knobs::of_peers(series),
             _ => Knobs::RESTORE,
         }

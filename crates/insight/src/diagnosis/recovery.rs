@@ -139,6 +139,7 @@ fn answers(copying: &Copying<'_, '_>) -> Answers {
     let last = copying.transfer.last();
     // A restore reads a repository, which is no node; that of another cluster's alias stands for nodes.
     let is_restore = last.comes_from_snapshot()
+        || last.has_files_of_its_own()
         || last.source.is_none()
             && last.repository.as_deref().is_some_and(|name| alias_of(name).is_none());
     let sides: &[&'static str] = if is_restore { &["target"] } else { &["source", "target"] };

@@ -121,6 +121,23 @@ fn files_that_come_from_a_snapshot_are_sent_by_no_node() {
     assert_eq!((limited.class, limited.place.as_str()), (Class::RateLimit, "b"));
 }
 
+/// The trap: no node sends the files of a shrunken index, nor of one that OpenSearch restores from its remote store.
+/// Neither passes the limiter of recoveries, or comes in chunks.
+#[test]
+fn what_no_node_sends_is_held_by_no_limiter_and_no_chunks() {
+    for (kind, rate) in [("LOCAL_SHARDS", 9 * MB), ("LOCAL_SHARDS", LIMIT), ("REMOTE_STORE", LIMIT)]
+    {
+        let found = only(&looks_at(rate, |look, _| {
+            let one = &mut look.recoveries[0];
+            (one.kind, one.source) = (kind.into(), None);
+            (one.source_throttle_ms, one.target_throttle_ms) = (None, None);
+        }));
+        assert_eq!(found.class, Class::Unknown, "{kind}: {found:?}");
+        let is_of_source = |one: &RuledOut| one.why.contains("the node at the source");
+        assert!(!found.ruled_out.iter().any(is_of_source), "{:?}", found.ruled_out);
+    }
+}
+
 #[test]
 fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     let restored = |rate: u64, limit: Option<&'static str>| {
