@@ -163,8 +163,11 @@ fn one_of_many(node: &mut Node, path: &str, leaf: &Leaf<'_>) {
         if !name.ends_with("Cycles") {
             add(&mut node.gc_ms);
         }
-    } else if named("/indexing_pressure/memory/total/", "_rejections").is_some() {
-        add(&mut node.pressure_rejections);
+    } else if let Some(stage) = named("/indexing_pressure/memory/total/", "_rejections") {
+        // Elasticsearch since 8.14 counts the documents of such requests besides, and later what is too large for any.
+        if ["coordinating", "primary", "replica"].contains(&stage) {
+            add(&mut node.pressure_rejections);
+        }
     } else if let Some((id, key)) =
         named("/adaptive_selection/", "").and_then(|it| it.split_once('/'))
     {
