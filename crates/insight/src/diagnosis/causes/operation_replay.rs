@@ -15,8 +15,8 @@ use crate::words;
 const RAISE: Threshold = at("times the batches at once to try", 2.0);
 const BATCHES_MAX: Threshold = at("batches at once, at most", 4.0);
 
-const MORE_BATCHES: &str = "replay more batches at once; fewer operations are retained where index.translog.retention \
-                            and leases are short";
+const MORE_BATCHES: &str = "replay more batches at once; fewer operations are retained where leases are short \
+                            (index.soft_deletes.retention_lease.period)";
 const AT_MAXIMUM: &str =
     "it is at its maximum: let indexing pause, or let the copy start from files";
 const FEWER_OPERATIONS: &str = "let indexing pause, or let the copy start from files";
