@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use policy::steering::{Foreground, Holds, Lever, Look, Role, STEERED, Verdict};
 use record::observation::{Observation, Recovery};
+use record::units::parse_size;
 use world::Time;
 
 use super::busiest::busiest;
@@ -224,7 +225,11 @@ fn levers(series: &Series<'_>, last: &Observation) -> Vec<Lever> {
     let goes_on = |recovery: &&Recovery| !recovery.ended && recovery.copies_files();
     for recovery in last.recoveries.iter().filter(goes_on) {
         let knobs = Knobs::of(recovery, series);
-        if let Some(rate) = knobs.rate {
+        // One value for all would slow nodes down that let more through by default.
+        let slows = |(_, default): &(&str, &str)| {
+            parse_size(default).is_ok_and(|bytes| knobs.slowed_by(bytes, series).is_some())
+        };
+        if let Some(rate) = knobs.rate.filter(|rate| !slows(rate)) {
             add(rate, Role::Rate, None, false);
         }
         // A scheduler that chooses what is in flight leaves nothing to set.
@@ -245,7 +250,7 @@ fn levers(series: &Series<'_>, last: &Observation) -> Vec<Lever> {
 
 #[cfg(test)]
 mod tests {
-    use record::observation::{Decision, Scope, Setting, WaitingCopy};
+    use record::observation::{Decision, Identity, Node, Scope, Setting, WaitingCopy};
 
     use super::*;
 
@@ -374,5 +379,20 @@ mod tests {
         let expected =
             ["indices.recovery.max_bytes_per_sec", "indices.recovery.max_concurrent_file_chunks"];
         assert_eq!(names, expected);
+        // Nor one whose value for all would slow down a node of Elasticsearch's cold tier.
+        let cluster = Identity {
+            flavour: "elasticsearch".into(),
+            version: "8.15.0".into(),
+            ..Identity::default()
+        };
+        let cold = Node {
+            roles: vec!["data_cold".into()],
+            memory_bytes: Some(64 << 30),
+            ..Node::default()
+        };
+        let seen = Observation { cluster, nodes: vec![cold], ..seen };
+        let found = levers(&Series::new([(0.0, &seen)]), &seen);
+        let names: Vec<&str> = found.iter().map(|lever| lever.name.as_str()).collect();
+        assert_eq!(names, expected[1..]);
     }
 }
