@@ -57,6 +57,9 @@ pub(super) const SNAPSHOTS: &str = "/_snapshot/_status?filter_path=snapshots.sna
 pub(super) const STATE: &str = "/_cluster/state";
 /// Of the whole state, the blocks alone: no index without one is in the answer.
 pub(super) const BLOCKS: &str = "/_cluster/state/blocks?filter_path=blocks.indices.*.*.description";
+/// How indices are stored, where it is not as usual.
+pub(super) const STORES: &str =
+    "/_all/_settings/index.store.type?flat_settings=true&expand_wildcards=all";
 pub(super) const CORES: &str = "/_nodes/os?filter_path=nodes.*.os.allocated_processors";
 
 /// What an observation lacks without an answer, by path.

@@ -23,7 +23,8 @@ use world::Time;
 use super::pacing::{Pacing, Question};
 use super::questions::{
     BLOCKS, CCR, CCR_INFO, CCR_STATS, CORES, HEALTH, NODES_STATS, PLUGIN, RECOVERY_FILTER, REMOTES,
-    REPLICATED_FILTER, REPLICATION, SNAPSHOT_STATUS, SNAPSHOTS, STATE, escape, lost_without,
+    REPLICATED_FILTER, REPLICATION, SNAPSHOT_STATUS, SNAPSHOTS, STATE, STORES, escape,
+    lost_without,
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
@@ -314,7 +315,11 @@ impl Sampler {
         if depth != Depth::Light
             && let Some(answer) = self.ask_unless_absent(STATE, BLOCKS).await?
         {
-            self.blocks = parse::index_blocks(&answer);
+            self.blocks = parse::index_blocks(&answer, &BTreeSet::new());
+            let is_any = self.blocks.iter().any(|block| block.setting == parse::NOT_WRITTEN);
+            if is_any && let Some(stores) = self.try_ask(STORES).await? {
+                self.blocks = parse::index_blocks(&answer, &parse::mounted(&stores));
+            }
         }
         // Asked again even if there are none: one may be added meanwhile.
         if let Some(answer) = self.ask_unless_absent(REMOTES, REMOTES).await? {

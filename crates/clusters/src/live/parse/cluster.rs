@@ -1,6 +1,6 @@
 //! `/`, `_cluster/health`, `_cluster/settings`, `_cluster/state/blocks` and `_remote/info`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::observation::{Health, Identity, IndexBlock, Remote, Scope, Setting};
 use serde_json::Value;
@@ -31,10 +31,12 @@ const KEPT: [&str; 11] = [
 const BLOCKS: [(&str, &str); 5] = [
     ("5", "index.blocks.read_only"),
     ("7", "index.blocks.read"),
-    ("8", "index.blocks.write"),
+    ("8", NOT_WRITTEN),
     ("9", "index.blocks.metadata"),
     ("12", "index.blocks.read_only_allow_delete"),
 ];
+/// The block of an index that is not written to.
+pub(crate) const NOT_WRITTEN: &str = "index.blocks.write";
 /// So many indices of each block are named.
 const BLOCKED_MAX: usize = 10;
 
@@ -79,16 +81,30 @@ pub(crate) fn health(answer: &Value) -> Option<Health> {
     })
 }
 
-/// The blocks that some index has.
-pub(crate) fn index_blocks(answer: &Value) -> Vec<IndexBlock> {
+/// The blocks that some index has; an index that is mounted from a snapshot is never written to, and its block of
+/// writes is none of these.
+pub(crate) fn index_blocks(answer: &Value, mounted: &BTreeSet<String>) -> Vec<IndexBlock> {
     let blocked = |(id, setting): (&str, &str)| {
         let all = entries(at(answer, "/blocks/indices"));
-        let mut names = all.filter(|(_, own)| own.get(id).is_some()).map(|(index, _)| index);
+        let is_meant = |index: &String| setting == NOT_WRITTEN && mounted.contains(index);
+        let mut names = all
+            .filter(|(index, own)| own.get(id).is_some() && !is_meant(index))
+            .map(|(index, _)| index);
         let indices: Vec<String> = names.by_ref().take(BLOCKED_MAX).cloned().collect();
         let count = (indices.len() + names.count()) as u64;
         (count > 0).then(|| IndexBlock { setting: setting.to_owned(), count, indices })
     };
     BLOCKS.into_iter().filter_map(blocked).collect()
+}
+
+/// The indices that are mounted from a snapshot, out of `/_all/_settings/index.store.type`.
+pub(crate) fn mounted(answer: &Value) -> BTreeSet<String> {
+    let is_mounted = |value: &Value| {
+        let kind = value.get("settings").and_then(|own| own.get("index.store.type"));
+        matches!(kind.and_then(Value::as_str), Some("snapshot" | "remote_snapshot"))
+    };
+    let all = entries(Some(answer)).filter(|(_, value)| is_mounted(value));
+    all.map(|(index, _)| index.clone()).collect()
 }
 
 /// The settings that are kept, each as the highest scope has it.
@@ -196,11 +212,19 @@ mod tests {
             indices.insert(format!("old-{number}"), by_hand.clone());
         }
         indices.insert("shut".to_owned(), closed);
-        let found = index_blocks(&json!({"blocks": {"indices": indices}}));
+        let answer = json!({"blocks": {"indices": indices}});
+        let found = index_blocks(&answer, &BTreeSet::new());
         let [block] = &found[..] else { panic!("{found:?}") };
         assert_eq!((block.setting.as_str(), block.count), ("index.blocks.write", 12));
         assert_eq!((block.indices.len(), block.indices[0].as_str()), (BLOCKED_MAX, "old-10"));
-        assert_eq!(index_blocks(&json!({"status": "green"})), []);
+        assert_eq!(index_blocks(&json!({"status": "green"}), &BTreeSet::new()), []);
+        // Made after the documentation of searchable snapshots: both products mount indices that are not written to.
+        let store = |kind: &str| json!({"settings": {"index.store.type": kind}});
+        let mounted = mounted(&json!({
+            "old-10": store("snapshot"), "old-11": store("remote_snapshot"), "old-12": store("hybridfs"),
+        }));
+        let found = index_blocks(&answer, &mounted);
+        assert_eq!((found[0].count, found[0].indices[0].as_str()), (10, "old-12"));
     }
 
     #[test]

@@ -17,7 +17,8 @@ mod snapshots;
 
 pub(crate) use allocation::{Unsettled, allocation_filters, explain_into, lack};
 pub(crate) use cluster::{
-    SERVERLESS, SETTINGS_FILTER, health, identity, index_blocks, remotes, settings,
+    NOT_WRITTEN, SERVERLESS, SETTINGS_FILTER, health, identity, index_blocks, mounted, remotes,
+    settings,
 };
 pub(crate) use followers::{
     ccr, ccr_paused, replicated, replication, replication_status, replication_stopped,
@@ -195,6 +196,7 @@ mod tests {
         let mut copy = record::observation::WaitingCopy::default();
         explain_into(&mut copy, value);
         let _ = (identity(value), health(value), settings(value), remotes(value));
+        let _ = index_blocks(value, &mounted(value));
         copy.index = "logs".to_owned();
         let _ = (lack(&copy, "node-b", value), allocation_filters(value));
         let _ = (snapshots(value), repository_setting("backups", "type", value));
