@@ -425,7 +425,7 @@ impl LiveClient {
         }
         let (kind, reason) = error_in(&body);
         match status {
-            // Amazon's service answers so to whoever asks for what it offers to nobody, with the right credentials, too.
+            // Amazon's service answers so to whoever asks for what it offers to nobody, whatever the credentials.
             401 if !(reason.starts_with("Your request: ") && reason.contains("is not allowed")) => {
                 Err(Error::Unauthorized { address: address.to_string(), sent: self.sent, reason })
             }

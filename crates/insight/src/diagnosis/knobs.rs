@@ -46,8 +46,8 @@ impl Knobs {
         )),
     };
 
-    /// The settings of a restore from a snapshot, and of a copy whose files come from one: files are streamed, and their
-    /// streams pass the limiter of the node and then that of the repository.
+    /// The settings of a restore from a snapshot, and of a copy whose files come from one: files are streamed, and
+    /// their streams pass the limiter of the node and then that of the repository.
     pub const RESTORE: Knobs = Knobs {
         rate: Some(("indices.recovery.max_bytes_per_sec", "40mb")),
         chunk: (None, "", 0),

@@ -37,8 +37,8 @@ const INDEX_BLOCKS: [(&str, &str); 5] = [
 ];
 
 /// The size of a node's disk, and what of it is free; none where no watermark counts: a cache fills the disk of a node
-/// that is there for partially mounted indices alone, and Elasticsearch neither moves copies from it for that nor blocks
-/// an index (`DiskThresholdMonitor`).
+/// that is there for partially mounted indices alone, and Elasticsearch neither moves copies from it for that nor
+/// blocks an index (`DiskThresholdMonitor`).
 pub(crate) fn disk_bytes(node: &Node) -> Option<(f64, f64)> {
     if is_dedicated_to(&[FROZEN], &node.roles) {
         return None;
