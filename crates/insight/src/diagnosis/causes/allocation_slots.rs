@@ -19,10 +19,13 @@ const STRENGTH_HELD: Threshold = at("strength where something else holds them", 
 /// Twice the slots are worth trying.
 const RAISE: Threshold = at("times the slots to try", 2.0);
 
-/// The setting for copies that recover from their primary, and the one for primaries; with their defaults.
+/// The setting for copies that recover from their primary, and those for primaries and for the first replicas of a new
+/// index, of which OpenSearch alone has the last; with their defaults.
 const SLOTS: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
-const SLOTS_OF_PRIMARIES: (&str, &str) =
-    ("cluster.routing.allocation.node_initial_primaries_recoveries", "4");
+const INITIAL_SLOTS: &[(&str, &str)] = &[
+    ("cluster.routing.allocation.node_initial_primaries_recoveries", "4"),
+    ("cluster.routing.allocation.node_initial_replicas_recoveries", "4"),
+];
 /// Where one of these is set, it counts in place of the first: for recoveries onto a node, and from one.
 const SLOTS_OF_ONE_SIDE: &[&str] = &[
     "cluster.routing.allocation.node_concurrent_incoming_recoveries",
@@ -55,8 +58,7 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     let of_one_side = SLOTS_OF_ONE_SIDE.iter().find(|name| says(name) && is_set(name));
     let (name, default) = match of_one_side {
         Some(name) => (*name, SLOTS.1),
-        None if says("node_initial_primaries_recoveries") => SLOTS_OF_PRIMARIES,
-        None => SLOTS,
+        None => INITIAL_SLOTS.iter().find(|(name, _)| says(name)).copied().unwrap_or(SLOTS),
     };
     let setting = waiting.series.setting_or_default(name, default);
     let now: f64 = setting.value.parse().unwrap_or(RAISE.value);

@@ -49,6 +49,27 @@ fn slots_are_a_finding_of_their_own_only_where_there_is_room() {
     );
 }
 
+/// As the sources of OpenSearch write it, which counts the first replicas of a new index apart, and those of both.
+#[test]
+fn the_slots_that_the_decider_names_are_advised() {
+    const ALLOCATION: &str = "cluster.routing.allocation";
+    let lift = |setting: &str| {
+        let mut copy = waiting("throttled", &[("b", "throttling", "THROTTLE")]);
+        copy.decisions[0].explanation = format!(
+            "reached the limit of incoming shard recoveries [4], cluster setting [{ALLOCATION}.{setting}"
+        );
+        let lift = only(&while_waiting(&[copy])).lift.unwrap();
+        (lift.setting.unwrap().replace(&format!("{ALLOCATION}."), ""), lift.to.unwrap())
+    };
+    let advised = |name: &str, to: &str| (name.to_owned(), to.to_owned());
+    for name in ["node_initial_primaries_recoveries", "node_initial_replicas_recoveries"] {
+        assert_eq!(lift(&format!("{name}=4]")), advised(name, "8"));
+    }
+    let incoming = "node_concurrent_incoming_recoveries=2] (can also be set via \
+                    [cluster.routing.allocation.node_concurrent_recoveries])";
+    assert_eq!(lift(incoming), advised("node_concurrent_recoveries", "4"));
+}
+
 /// What no node may hold waits for no slot, and copies of one shard are named once.
 #[test]
 fn slots_count_those_alone_that_may_wait_for_one() {
