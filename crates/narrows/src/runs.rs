@@ -1,5 +1,8 @@
 //! Run directories: finding one again, and the page in it.
 
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -137,7 +140,7 @@ pub(crate) fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
     if !runs.exists() {
         return Ok(Vec::new());
     }
-    let entries = std::fs::read_dir(runs).with_context(|| format!("read {}", runs.display()))?;
+    let entries = fs::read_dir(runs).with_context(|| format!("read {}", runs.display()))?;
     let mut ids: Vec<String> = entries
         .filter_map(Result::ok)
         .filter(|entry| record::is_run(&entry.path()))
@@ -149,16 +152,42 @@ pub(crate) fn list(runs: &Path) -> anyhow::Result<Vec<String>> {
 
 /// Writes the HTML page into the run's directory, or to `to`.
 pub(crate) fn write_page(run: &RunDir, to: &Path) -> anyhow::Result<()> {
-    let (page, write) = (report::html(run), || format!("write {}", to.display()));
+    put_page(&report::html(run), to).with_context(|| format!("write {}", to.display()))
+}
+
+/// Puts a page in place of what was there, whole or not at all: a part of a page helps nobody, and takes room where
+/// there may be none. Until then it has a name that nobody knows before: the directory of a run may come from somebody
+/// else, and a link in it may lead to any file of whoever reads the run.
+fn put_page(page: &str, to: &Path) -> io::Result<()> {
     // A pipe or a device gets the page. It is not replaced by a file of its name.
-    if std::fs::metadata(to).is_ok_and(|there| !there.is_file()) {
-        return std::fs::write(to, page).with_context(write);
+    if fs::metadata(to).is_ok_and(|there| !there.is_file()) {
+        return fs::write(to, page);
     }
-    let fresh = to.with_extension("html.new");
-    let written = std::fs::write(&fresh, page).and_then(|()| std::fs::rename(&fresh, to));
-    if written.is_err() {
-        // A part of a page helps nobody, and takes room where there may be none.
-        let _ = std::fs::remove_file(&fresh);
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let readable = Permissions::from_mode(0o666);
+    let mut fresh = tempfile::Builder::new()
+        .permissions(readable)
+        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    fresh.as_file_mut().write_all(page.as_bytes())?;
+    fresh.persist(to)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_goes_through_no_link_that_came_with_a_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mine, page) = (dir.path().join("mine"), dir.path().join("report.html"));
+        fs::write(&mine, "mine").unwrap();
+        for link in ["report.html", "report.html.new"] {
+            std::os::unix::fs::symlink(&mine, dir.path().join(link)).unwrap();
+        }
+        put_page("page", &page).unwrap();
+        let read = |path: &Path| fs::read_to_string(path).unwrap();
+        assert_eq!((read(&mine).as_str(), read(&page).as_str()), ("mine", "page"));
+        assert!(!page.is_symlink());
     }
-    written.with_context(write)
 }
