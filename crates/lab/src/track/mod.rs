@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `params` | `--track-params` |
 //! | `filters` | filters of Jinja that are as Python's |
+//! | `folder` | which files it may have read |
 //! | `render` | collecting parts, Jinja, and from which line of which file each value came |
 //! | `reader` | values with their places, and what is wrong with them |
 //! | `corpora`, `context` | which corpora the track declares; what its operations are read with |
@@ -29,6 +30,7 @@ mod corpora;
 mod counts;
 mod embedded;
 mod filters;
+mod folder;
 mod live;
 mod open;
 mod operations;

@@ -66,7 +66,7 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
         corpora,
         templates: templates(&files, &reader, &top, options)?,
         options,
-        python: Python::of(dir),
+        python: Python::of(&files),
         changes: RefCell::default(),
     };
     for sentence in context.python.iter().flat_map(Python::left_out) {

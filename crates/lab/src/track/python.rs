@@ -1,6 +1,6 @@
 //! What the Python of a track registers: `registry.register_runner("reindex", reindex)`. None of it is run.
 
-use std::path::Path;
+use super::render::Files;
 
 /// Files of a track's own Python: of Rally, and of OpenSearch Benchmark.
 const FILES: [&str; 2] = ["track.py", "workload.py"];
@@ -24,10 +24,11 @@ struct Registered<'a> {
 }
 
 impl Python {
-    /// That of the track in a folder, where it has any.
-    pub(super) fn of(dir: &Path) -> Option<Python> {
+    /// That of a track, where it has any.
+    pub(super) fn of(track: &Files) -> Option<Python> {
         FILES.into_iter().find_map(|file| {
-            Some(Python { file, text: std::fs::read_to_string(dir.join(file)).ok()? })
+            let text = track.text(&track.dir().join(file)).ok()?;
+            Some(Python { file, text })
         })
     }
 

@@ -13,12 +13,11 @@ use minijinja::{Environment, ErrorKind, Value};
 use time::OffsetDateTime;
 
 use super::filters;
+use super::folder::Folder;
 use super::params::Params;
 use crate::diagnostic::{Diagnostic, Mistakes};
 use crate::error::{Error, Result};
 
-/// A file larger than this is no track.
-const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Parts within parts.
 const DEPTH_MAX: usize = 32;
 /// Files of a track; more is a pattern that matches too much.
@@ -73,6 +72,7 @@ struct Source {
 pub(super) struct Files {
     /// Where the track's own file lies.
     dir: PathBuf,
+    folder: Folder,
     sources: Rc<RefCell<Vec<Source>>>,
     params: Params,
     now: OffsetDateTime,
@@ -82,7 +82,8 @@ impl Files {
     /// The files below the folder of a track.
     pub(super) fn new(dir: &Path, params: Params) -> Files {
         let now = OffsetDateTime::now_utc();
-        Files { dir: dir.to_owned(), sources: Rc::default(), params, now }
+        let folder = Folder::of(dir);
+        Files { dir: dir.to_owned(), folder, sources: Rc::default(), params, now }
     }
 
     /// The track's folder.
@@ -148,27 +149,26 @@ impl Files {
         Diagnostic::new(&source.path.display().to_string(), &source.text, span, message.into())
     }
 
+    /// The text of one of its files. The error is a sentence.
+    pub(super) fn text(&self, path: &Path) -> Result<String, String> {
+        self.folder.text(path)
+    }
+
     fn read(&self, path: &Path) -> Result<usize> {
-        let io = |source| Error::Io { what: "read track", path: path.to_owned(), source };
-        let length = fs::metadata(path).map_err(io)?.len();
-        if length > FILE_BYTES_MAX || self.sources.borrow().len() >= FILES_MAX {
-            let why = match length > FILE_BYTES_MAX {
-                true => {
-                    format!("{} has {length} bytes: that is no part of a track", path.display())
-                }
-                false => {
-                    format!("the track has over {FILES_MAX} files; does a pattern match too much?")
-                }
-            };
-            return Err(Error::Usage { why });
-        }
-        let text = fs::read_to_string(path).map_err(io)?;
-        if text.contains([MARK.0, MARK.1]) {
-            let why =
-                format!("{} holds control characters; it is no text of a track", path.display());
-            return Err(Error::Usage { why });
-        }
+        let refuse = |why: String| Error::Usage { why };
         let mut sources = self.sources.borrow_mut();
+        if sources.len() >= FILES_MAX {
+            return Err(refuse(format!(
+                "the track has over {FILES_MAX} files; does a pattern match too much?"
+            )));
+        }
+        let text = self.text(path).map_err(refuse)?;
+        if text.contains([MARK.0, MARK.1]) {
+            return Err(refuse(format!(
+                "{} holds control characters; it is no text of a track",
+                path.display()
+            )));
+        }
         sources.push(Source { path: path.to_owned(), text });
         Ok(sources.len() - 1)
     }
@@ -208,19 +208,17 @@ impl Files {
         // JSON is what is rendered, and it escapes for itself.
         jinja.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         let dir = path.parent().unwrap_or(Path::new("")).to_owned();
+        let folder = self.folder.clone();
         jinja.set_loader(move |name| {
             if HELPERS.contains(&name) {
                 return Ok(Some(MACROS.to_owned()));
             }
             let path = dir.join(name);
-            match fs::metadata(&path) {
-                Ok(found) if found.len() <= FILE_BYTES_MAX => {
-                    fs::read_to_string(&path).map(Some).map_err(|error| {
-                        minijinja::Error::new(ErrorKind::InvalidOperation, error.to_string())
-                    })
-                }
-                _ => Ok(None),
+            if !path.is_file() {
+                return Ok(None);
             }
+            let refuse = |why: String| minijinja::Error::new(ErrorKind::InvalidOperation, why);
+            folder.text(&path).map(Some).map_err(refuse)
         });
         filters::add(&mut jinja);
         // Jinja of Python divides by zero no more than Python does.

@@ -523,3 +523,34 @@ fn a_ramp_up_is_a_part_of_a_warm_up_as_in_rally() {
     opened(&warm(10), &embedded()).unwrap();
     opened(&together(&format!("{ten},"), &warm(10)), &embedded()).unwrap();
 }
+
+#[test]
+fn a_track_reads_nothing_that_lies_elsewhere() {
+    let above = tempfile::tempdir().unwrap();
+    let (dir, secret) = (above.path().join("track"), above.path().join("secret.txt"));
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(&secret, "\"s3cret\"").unwrap();
+    std::fs::write(above.path().join("part.json"), "\"shared\"").unwrap();
+    std::os::unix::fs::symlink(&secret, dir.join("link.json")).unwrap();
+    let opened = |part: &str| {
+        let file = dir.join("track.json");
+        let text = format!(
+            "{{ \"description\": {part}, \"schedule\": [ {{ \"name\": \"x\", \"operation\": {HEALTH} }} ] }}"
+        );
+        std::fs::write(&file, text).unwrap();
+        lab::track::open(&file, &embedded())
+    };
+    let collect = |name: &str| format!("{{{{ rally.collect(parts=\"{name}\") }}}}");
+    let include = |name: &str| format!("{{% include \"{name}\" %}}");
+    for part in [
+        include(secret.to_str().unwrap()),
+        include("../secret.txt"),
+        include("link.json"),
+        collect("../secret.txt"),
+        collect("link.json"),
+    ] {
+        says(opened(&part), &["files of its own folder"]);
+    }
+    // What tracks of one repository share.
+    assert_eq!(opened(&collect("../part.json")).unwrap().about, "shared");
+}
