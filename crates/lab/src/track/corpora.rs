@@ -1,5 +1,7 @@
 //! The corpora that a track declares.
 
+use std::path::{Component, Path};
+
 use super::reader::{Object, Reader};
 
 /// A corpus of the track.
@@ -28,7 +30,7 @@ pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
         "source-url",
     ];
     reader.only(object, "a corpus", &known);
-    let name = reader.text(object, "name").unwrap_or_default();
+    let name = name_below(reader, object, "name").unwrap_or_default();
     let declared =
         |of: &Object<'_>, member: &str| of.get(member).is_some() || object.get(member).is_some();
     let truth = |of: &Object<'_>, member: &str| {
@@ -38,7 +40,7 @@ pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
     let set = |node| {
         let set = reader.object(node, "documents");
         reader.only(&set, "a set of documents", &known);
-        let file = reader.text(&set, "source-file");
+        let file = name_below(reader, &set, "source-file");
         if file.is_none() {
             reader.wrong(node, "", "a set of documents has a source-file");
         }
@@ -56,4 +58,19 @@ pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
     };
     let sets = object.get("documents").map_or(&[][..], |node| reader.list(node, "documents"));
     Corpus { name, sets: sets.iter().map(set).collect() }
+}
+
+/// A name of what is looked for in folders of documents. One that leads out of them is a mistake: a track is not to say
+/// which files of this machine are sent.
+fn name_below(reader: &Reader<'_>, object: &Object<'_>, member: &str) -> Option<String> {
+    let name = reader.text(object, member)?;
+    let is_below = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !Path::new(&name).components().all(is_below) {
+        let said = format!(
+            "{member} \"{name}\" leads out of the folders of documents; write a name in them, and say with --corpora DIR \
+             which other folder is one"
+        );
+        reader.wrong(object.get(member).unwrap_or(object.node), &name, said);
+    }
+    Some(name)
 }

@@ -94,3 +94,16 @@ fn what_is_for_serverless_clusters_or_for_python_alone_is_read_over() {
         { "operation-type": "sleep", "duration": 1, "run-on-serverless": false } } ] }"#;
     assert_eq!(opened_beside(&[], text, &embedded()).unwrap().elements.len(), 1);
 }
+
+#[test]
+fn documents_are_read_from_no_folder_that_a_track_chooses() {
+    for (corpus, file) in [("c", "/etc/hostname"), ("c", "a/../../b.json"), ("../..", "b.json")] {
+        let text = format!(
+            "{{ \"indices\": [ {{ \"name\": \"i\" }} ],\n\
+             \"corpora\": [ {{ \"name\": \"{corpus}\", \"documents\": [ {{ \"source-file\": \"{file}\" }} ] }} ],\n\
+             \"schedule\": [ {{ \"operation\": {{ \"operation-type\": \"bulk\", \"bulk-size\": 1 }} }} ] }}"
+        );
+        let words = ["track.json:2:", "leads out of the folders of documents", "--corpora DIR"];
+        says(opened_beside(&[], &text, &embedded()), &words);
+    }
+}
