@@ -1,7 +1,7 @@
 //! Documents from a file of newline-delimited JSON.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
@@ -11,6 +11,10 @@ use crate::error::{Error, Result};
 
 /// The actions of `_bulk`.
 const ACTIONS: [&str; 4] = ["index", "create", "update", "delete"];
+
+/// The longest line: more fits into no request (`http.max_content_length`), and a small file that is decompressed may
+/// have a line that fills all memory.
+const LINE_BYTES_MAX: u64 = 100 << 20;
 
 /// Reads a file one document a line. The ending chooses: `.bz2`, `.gz` and `.zst` are decompressed,
 /// `.json`, `.ndjson`, `.jsonl` and no ending are read as they are. Blank lines are skipped.
@@ -89,10 +93,16 @@ impl FileDocuments {
         let first = out.len();
         loop {
             self.line += 1;
-            let count = self.reader.read_until(b'\n', out).map_err(|source| {
+            let mut line = self.reader.by_ref().take(LINE_BYTES_MAX + 1);
+            let count = line.read_until(b'\n', out).map_err(|source| {
                 out.truncate(first);
                 Error::CorpusRead { path: self.path.clone(), line: self.line, source }
             })?;
+            if count as u64 > LINE_BYTES_MAX {
+                out.truncate(first);
+                let why = format!("it has over {} MB", LINE_BYTES_MAX >> 20);
+                return Err(Error::CorpusLine { path: self.path.clone(), line: self.line, why });
+            }
             if count == 0 {
                 return Ok(false);
             }
@@ -263,5 +273,15 @@ mod tests {
         insta::assert_snapshot!(at("e.zip", b"PK"), @"cannot read DIR/e.zip as a corpus: the ending .zip is not known; give newline-delimited JSON as .json, .ndjson, .jsonl, .bz2, .gz or .zst");
         let missing = FileDocuments::open(&dir.path().join("f.json")).err().unwrap();
         insta::assert_snapshot!(said(dir.path(), &missing), @"cannot open corpus DIR/f.json: No such file or directory (os error 2)");
+    }
+
+    /// A line of nothing but zeros, which packs well.
+    #[test]
+    fn a_line_that_does_not_end_fills_no_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bomb.json");
+        File::create(&path).unwrap().set_len(2 * LINE_BYTES_MAX).unwrap();
+        insta::assert_snapshot!(said(dir.path(), &all(&path).unwrap_err()), @"DIR/bomb.json line 1: it has over 100 MB; a corpus has one JSON object on each line");
+        assert!(FileDocuments::count(&path, 9).is_err());
     }
 }
