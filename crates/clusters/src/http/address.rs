@@ -54,7 +54,8 @@ impl Address {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
-        if authority.contains('@') {
+        // A password may hold a slash: then it looks like a port with a path behind it.
+        if rest.contains('@') {
             return refuse(NO_USER);
         }
         if path.contains(['?', '#']) {
@@ -163,7 +164,13 @@ mod tests {
 
     #[test]
     fn a_password_in_a_url_is_refused_and_not_repeated() {
-        for text in ["https://elastic:s3cret@host:9200", "elastic:s3cret@host", "a:s3cret@b@c"] {
+        for text in [
+            "https://elastic:s3cret@host:9200",
+            "elastic:s3cret@host",
+            "a:s3cret@b@c",
+            "https://elastic:12/s3cret@host:9200",
+            "elastic:12?s3cret@host",
+        ] {
             let said = Address::parse(text).unwrap_err().to_string();
             assert!(said.contains("NARROWS_PASSWORD") && !said.contains("s3cret"), "{said}");
         }
