@@ -90,14 +90,16 @@ fn drop_repeated(rows: &mut Vec<Row>, damage: &mut Vec<String>) {
     }
 }
 
-/// Bytes of a file that is held whole.
+/// Bytes of a file of lines, of which all are held.
 const HELD_BYTES_MAX: u64 = 4 << 30;
+/// Bytes of a manifest, which grows with no run: a plan, its settings and its nodes.
+const MANIFEST_BYTES_MAX: u64 = 256 << 20;
 
 /// The manifest; one that knows nothing but the run's name where it cannot be read.
 fn read_manifest(dir: &Path, damage: &mut Vec<String>) -> Result<(Manifest, Sums), Error> {
     let path = dir.join(MANIFEST);
     let mut bytes = Vec::new();
-    let read = open(&path, HELD_BYTES_MAX).and_then(|mut file| file.read_to_end(&mut bytes));
+    let read = open(&path, MANIFEST_BYTES_MAX).and_then(|mut file| file.read_to_end(&mut bytes));
     read.map_err(io("read", &path))?;
     // The version first: what else stands in a newer manifest is not known here.
     let version = serde_json::from_slice::<Version>(&bytes);
@@ -248,6 +250,10 @@ mod tests {
         let mut damage = Vec::new();
         let rows = read::<Row>(&path, FORMAT, true, &Sums::default(), &mut damage).unwrap();
         assert!(rows.is_empty() && damage[0].contains("more than"), "{damage:?}");
+        let path = dir.path().join(MANIFEST);
+        File::create(&path).unwrap().set_len(MANIFEST_BYTES_MAX + 1).unwrap();
+        let refused = RunDir::open(dir.path()).unwrap_err().to_string();
+        assert!(refused.contains("more than"), "{refused}");
     }
 
     #[test]

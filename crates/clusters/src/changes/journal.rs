@@ -26,6 +26,8 @@ use crate::{Error, Result};
 /// read.
 const FORMAT: u32 = 3;
 const FIRST_WITH_HASHES: u32 = 3;
+/// A run writes some hundred bytes for each change.
+const BYTES_MAX: u64 = 64 << 20;
 
 /// Which cluster the changes are made on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,6 +124,14 @@ impl Journal {
     }
 
     fn read(path: &Path) -> io::Result<Journal> {
+        // A run may come from somebody else. A pipe would never answer, and other things have no end.
+        let found = std::fs::metadata(path)?;
+        if !found.is_file() || found.len() > BYTES_MAX {
+            return Err(io::Error::other(format!(
+                "it is no file of at most {} MB, so that no run wrote it; nothing of it is put back",
+                BYTES_MAX >> 20
+            )));
+        }
         let mut file = File::options().read(true).append(true).open(path)?;
         lock(&file)?;
         // Where the clocks of two machines differ, it was just now.
@@ -330,6 +340,17 @@ mod tests {
         assert_eq!(again.changes.len(), 3);
         again.finish().unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_no_run_wrote_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let large = dir.path().join("large");
+        File::create(&large).unwrap().set_len(BYTES_MAX + 1).unwrap();
+        for path in [large.as_path(), dir.path(), Path::new("/dev/zero")] {
+            let said = Journal::open(path).err().unwrap().to_string();
+            assert!(said.contains("no run wrote it"), "{said}");
+        }
     }
 
     #[test]
