@@ -12,7 +12,7 @@ use world::{Env, LocalFuture};
 
 use crate::auth::{Credentials, Mechanism, ScramClient, nonce, plain};
 use crate::codec::{Answer, Body, FailoverEntry, Kind, Opcode, Request, Response, Status, Write};
-use crate::wire::{Incoming, Outgoing, Wire, host_of};
+use crate::wire::{Incoming, Outgoing, Wire, host_of, is_loopback};
 use crate::{Error, Result};
 
 pub use address::BucketAddress;
@@ -62,9 +62,7 @@ pub struct ClientOptions {
 impl ClientOptions {
     /// Whether the password itself may be sent: nobody on the way can read it, or take the server's place.
     fn may_send_password(&self) -> bool {
-        let host = host_of(&self.address);
-        let here = host == "localhost"
-            || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        let here = is_loopback(host_of(&self.address));
         here || self.tls.as_ref().is_some_and(|tls| tls.verified)
     }
 }

@@ -6,7 +6,7 @@ use world::Env;
 use super::{Client, ClientOptions};
 use crate::Result;
 use crate::codec::{Answer, Body, Status};
-use crate::wire::host_of;
+use crate::wire::{host_of, is_loopback};
 
 /// The addresses of all data nodes; if the configuration has none, that of the node asked. Fails if the node asked
 /// cannot be reached, or refuses us.
@@ -28,13 +28,15 @@ pub(crate) async fn nodes_known_to(
     Ok(if found.is_empty() { vec![options.address.clone()] } else { found })
 }
 
-/// Nodes with a data service. `host` is the node asked: entries without a host mean that node.
+/// Nodes with a data service. `host` is the node asked: entries without a host mean that node. So do those of another
+/// machine that name loopback: here somebody else may listen there, and loopback alone is sent a password as it is.
 fn of_config(config: &Value, host: &str, tls: bool) -> Vec<String> {
     let service = if tls { "kvSSL" } else { "kv" };
     let nodes = config["nodesExt"].as_array().map(Vec::as_slice).unwrap_or_default();
     let address = |node: &Value| {
         let port = node["services"][service].as_u64()?;
-        let named = node["hostname"].as_str().filter(|name| *name != "$HOST").unwrap_or(host);
+        let is_asked = |name: &str| name == "$HOST" || is_loopback(name) && !is_loopback(host);
+        let named = node["hostname"].as_str().filter(|name| !is_asked(name)).unwrap_or(host);
         let shown = if named.contains(':') { format!("[{named}]") } else { named.to_owned() };
         Some(format!("{shown}:{port}"))
     };
@@ -60,5 +62,18 @@ mod tests {
         );
         assert_eq!(of_config(&config, "a", true), ["a:11207", "c:11307"]);
         assert!(of_config(&Value::Null, "a", false).is_empty());
+    }
+
+    /// Whoever changes it on the way could have the password sent to a port of this machine.
+    #[test]
+    fn no_other_machine_says_who_is_asked_on_this_one() {
+        let config = serde_json::json!({ "nodesExt": [
+            { "services": { "kv": 11210 }, "hostname": "127.0.0.1" },
+            { "services": { "kv": 11310 }, "hostname": "localhost" },
+            { "services": { "kv": 11410 }, "hostname": "::1" },
+        ] });
+        assert_eq!(of_config(&config, "a", false), ["a:11210", "a:11310", "a:11410"]);
+        let here = ["127.0.0.1:11210", "localhost:11310", "[::1]:11410"];
+        assert_eq!(of_config(&config, "localhost", false), here);
     }
 }

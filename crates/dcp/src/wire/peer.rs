@@ -1,5 +1,6 @@
 //! The address of a peer, and how long it may do nothing.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::Error;
@@ -17,4 +18,9 @@ pub(crate) fn gone(address: &str) -> Error {
 pub(crate) fn host_of(address: &str) -> &str {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// Whether a host is this machine, whatever is done to names on the way.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
