@@ -32,6 +32,11 @@ const NO_FOLLOWING: &str = "this plan follows through cross-cluster replication,
 /// The plan, resolved, with what the options say otherwise, as it can be run in this place.
 pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<Resolved> {
     let mut resolved = plan.resolve(options.scale, STEPS, |name, value| match place {
+        Place::OpenSearch(_) if is_for_whoever_starts_a_node(name) => Err(format!(
+            "{} is for no plan to say: nodes that are started for it listen on loopback alone, and have directories of \
+             their own",
+            name.escape_debug()
+        )),
         // Foreign clusters know their settings themselves, and say what they refuse.
         _ if place.is_foreign() && !is_our_own(name) => Ok(()),
         // A setting of a snapshot's repository; clusters without repositories say that they have none.
@@ -85,6 +90,18 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         resolved.variants.retain(|variant| options.variants.contains(&variant.name));
     }
     Ok(resolved)
+}
+
+/// Whether a setting says where a node listens, to which pages it answers, or where its files are: anybody may have
+/// written the plan, and these nodes ask nobody who they are. Nodes read lines `name=value`.
+fn is_for_whoever_starts_a_node(name: &str) -> bool {
+    const OF_THE_NETWORK: [&str; 3] = ["network", "http", "transport"];
+    const WHERE: [&str; 5] = ["host", "bind_host", "publish_host", "profiles", "cors"];
+    let mut parts = name.split('.');
+    let first = parts.next().unwrap_or_default();
+    first == "path"
+        || name.contains(['=', '\n', '\r'])
+        || (OF_THE_NETWORK.contains(&first) && parts.any(|part| WHERE.contains(&part)))
 }
 
 /// Whether a follower takes a parameter of a plan. The error is a sentence.
@@ -375,6 +392,31 @@ mod tests {
     fn on_opensearch() -> Place {
         let release = clusters::Release::named(clusters::Release::DEFAULT).unwrap();
         Place::OpenSearch(OpenSearchNodes { release, heap: "512m".to_owned(), home: None })
+    }
+
+    #[test]
+    fn a_plan_opens_no_node_to_others() {
+        let text = Plan::open(RESTORE_PLAN).unwrap().text().to_owned();
+        let said = |name: &str| {
+            let text = format!("{text}\n[node_settings]\n\"{name}\" = \"0.0.0.0\"\n");
+            let plan = Plan::parse("mine.toml", &text).unwrap();
+            let adapted = adapted(&plan, &on_opensearch(), &Options::new("unused"));
+            adapted.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        for name in [
+            "http.host",
+            "network.bind_host",
+            "transport.profiles.other.bind_host",
+            "http.cors.enabled",
+            "path.shared_data",
+            r"a\nhttp.host",
+            "http.host=_site_,",
+        ] {
+            let refused = said(name);
+            assert!(refused.contains("is for no plan to say"), "{name}: {refused}");
+        }
+        assert_eq!(said("cluster.routing.allocation.same_shard.host"), "");
+        assert_eq!(said("transport.connections_per_node.bulk"), "");
     }
 
     #[test]

@@ -85,8 +85,8 @@ impl NodeSpec {
         }
         let mut input = String::new();
         for (name, value) in self.settings(installation.home.as_deref(), installation.dialect) {
-            let value = value.replace(['\n', '\r'], " ");
-            let _ = writeln!(input, "{name}={value}");
+            let setting = format!("{name}={value}").replace(['\n', '\r'], " ");
+            let _ = writeln!(input, "{setting}");
         }
         input.push('\n');
         let command = installation.command(&self.heap, &self.dir, namespace);
