@@ -7,6 +7,7 @@ use record::units::{show_bytes, show_count, show_rate};
 use serde_json::{Map, Value};
 
 use super::left_out::{is_our_own, leave_out_changed_hosts, leave_out_our_own, without_our_own};
+use super::live_operations;
 use super::options::Options;
 use super::place::Place;
 use super::twin_question;
@@ -88,6 +89,9 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
     }
     if !options.variants.is_empty() {
         resolved.variants.retain(|variant| options.variants.contains(&variant.name));
+    }
+    if matches!(place, Place::Live(_)) {
+        live_operations::check(&resolved)?;
     }
     Ok(resolved)
 }

@@ -7,6 +7,7 @@
 //! | `place` | where a plan is executed |
 //! | `adapt` | a plan as that place can run it |
 //! | `left_out` | what a place lacks of a plan |
+//! | `live_operations` | what its loads may send to a cluster that was there already |
 //! | `twin_question` | what a twin can be asked |
 //! | `record_dir` | names of runs, and their directories |
 //! | `manifest` | what the record says of the run as a whole |
@@ -18,6 +19,7 @@ mod adapt;
 mod execution;
 mod in_virtual_time;
 mod left_out;
+mod live_operations;
 mod manifest;
 mod on_live;
 mod on_processes;

@@ -52,7 +52,9 @@ fn check_step(step: &Step) -> Result<(), String> {
     }
 }
 
-fn check_request(method: &str, path: &str, body: Option<&Value>) -> Result<(), String> {
+/// Refuses a request that would do more there than read, or change the indices that its path names. The error is a
+/// sentence.
+pub(crate) fn check_request(method: &str, path: &str, body: Option<&Value>) -> Result<(), String> {
     let refuse = |why: &str| {
         let there = "is not sent to a cluster that was there already";
         Err(format!("{method} {path} {there}: {why}"))

@@ -51,6 +51,7 @@ use serde_json::Value;
 use crate::corpus::Written;
 use crate::load::{Arrival, Check, Content, Extent, Operation};
 
+pub(crate) use live::check_request;
 pub use open::open;
 pub use params::Params;
 
