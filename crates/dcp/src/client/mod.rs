@@ -16,7 +16,7 @@ use crate::wire::{Incoming, Outgoing, Wire, host_of, is_loopback};
 use crate::{Error, Result};
 
 pub use address::BucketAddress;
-pub(crate) use nodes::{nodes, nodes_known_to};
+pub(crate) use nodes::{NODES_MAX, nodes, nodes_known_to};
 
 /// The most statistics that a group may have: connections have some thirty for each of up to 1024 vbuckets.
 const STATS_MAX: usize = 1_000_000;

@@ -8,6 +8,9 @@ use crate::Result;
 use crate::codec::{Answer, Body, Status};
 use crate::wire::{host_of, is_loopback};
 
+/// The most nodes that a bucket is taken to have; a cluster has some tens.
+pub(crate) const NODES_MAX: usize = 256;
+
 /// The addresses of all data nodes; if the configuration has none, that of the node asked. Fails if the node asked
 /// cannot be reached, or refuses us.
 pub(crate) async fn nodes(env: &Env, options: &ClientOptions) -> Result<Vec<String>> {
@@ -40,7 +43,7 @@ fn of_config(config: &Value, host: &str, tls: bool) -> Vec<String> {
         let shown = if named.contains(':') { format!("[{named}]") } else { named.to_owned() };
         Some(format!("{shown}:{port}"))
     };
-    nodes.iter().filter_map(address).collect()
+    nodes.iter().filter_map(address).take(NODES_MAX).collect()
 }
 
 #[cfg(test)]
@@ -75,5 +78,13 @@ mod tests {
         assert_eq!(of_config(&config, "a", false), ["a:11210", "a:11310", "a:11410"]);
         let here = ["127.0.0.1:11210", "localhost:11310", "[::1]:11410"];
         assert_eq!(of_config(&config, "localhost", false), here);
+    }
+
+    #[test]
+    fn a_configuration_without_end_has_no_more_nodes_than_a_cluster() {
+        let node = |n: usize| serde_json::json!({ "services": { "kv": 11210 }, "hostname": format!("n{n}") });
+        let nodes: Vec<Value> = (0..2 * NODES_MAX).map(node).collect();
+        let config = serde_json::json!({ "nodesExt": nodes });
+        assert_eq!(of_config(&config, "a", false).len(), NODES_MAX);
     }
 }

@@ -11,14 +11,12 @@ use world::{Env, LocalFuture, Task, Time};
 use record::bucket::BucketNode;
 use record::observation::{Cost, Gap, Identity, Observation};
 
-use crate::client::{Client, ClientOptions, nodes_known_to};
+use crate::client::{Client, ClientOptions, NODES_MAX, nodes_known_to};
 use crate::codec::{Answer, Body};
 use crate::{Error, Result};
 
 pub use parse::Statistics;
 
-/// The most nodes that are looked at; a cluster has some tens.
-const NODES_MAX: usize = 256;
 /// How many times longer than one answer all answers of a node may take in one look, connecting included.
 const LOOK_ANSWERS: u32 = 3;
 /// A node that failed is asked again after this time: while nobody answers, each try holds up the look.
