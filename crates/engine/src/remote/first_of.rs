@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc};
 use super::patience::SILENT_PATIENCE;
 use crate::core::Core;
 use crate::transport::{
-    CallError, Class, INDEX_NOT_FOUND, Request, Response, Result, UNAVAILABLE, unexpected,
+    CallError, Class, Failure, INDEX_NOT_FOUND, Request, Response, Result, UNAVAILABLE, unexpected,
 };
 
 /// Waits for several calls at once; the first success is the answer, and the other calls are dropped. If all fail, the
@@ -100,10 +100,10 @@ async fn until_silent(core: &Core, address: &str, heard: Rc<Heard>) -> CallError
 
 /// How much a failure says of what is asked for. A node that knows no such index may be one that has not heard of it
 /// yet: others know better, also where they only say that they have not got it. A node that is out of reach may have
-/// it, and whoever has it knows best why it is refused.
+/// it, and whoever has it, or another one of that name, knows best why it is refused.
 fn says(error: &CallError) -> u8 {
     match error {
-        CallError::Failed(failure) if failure.kind == INDEX_NOT_FOUND => 0,
+        CallError::Failed(Failure { status: 404, kind, .. }) if kind == INDEX_NOT_FOUND => 0,
         CallError::Failed(failure) if failure.kind == UNAVAILABLE => 1,
         error if error.is_transient() => 2,
         _ => 3,
@@ -113,14 +113,15 @@ fn says(error: &CallError) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::Failure;
 
     #[test]
     fn one_that_does_not_know_the_index_is_believed_last() {
         let failed = |status, kind| CallError::Failed(Failure::new(status, kind, "no"));
         let gone = CallError::Broken { address: "a".to_owned(), reason: "closed".to_owned() };
         let of_primary = failed(400, "illegal_state_exception");
-        let order = [failed(404, INDEX_NOT_FOUND), failed(503, UNAVAILABLE), gone, of_primary];
+        let recreated = CallError::Failed(Failure::another_index("b", "u1", "u2"));
+        let unknown = CallError::Failed(Failure::no_such_index("b"));
+        let order = [unknown, failed(503, UNAVAILABLE), gone, recreated, of_primary];
         assert!(order.is_sorted_by_key(says));
         assert_eq!(order.iter().map(says).max(), Some(3));
     }

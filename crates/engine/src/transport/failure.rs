@@ -49,13 +49,14 @@ impl Failure {
         Failure::new(400, "routing_missing_exception", reason)
     }
 
-    /// The index that is followed was deleted, and created again.
+    /// The index that is followed was deleted, and created again. A status of 410: unlike one that has not heard of the
+    /// index, this node knows.
     pub(crate) fn another_index(index: &str, followed: &str, now: &str) -> Self {
         let reason = format!(
             "the index [{index}] that was followed had the uuid [{followed}] and is gone, the one of that name now has \
              [{now}]; follow it anew"
         );
-        Failure::new(404, INDEX_NOT_FOUND, reason)
+        Failure::new(410, INDEX_NOT_FOUND, reason)
     }
 
     /// A disk has no room. A status of 4xx says that nothing was done.

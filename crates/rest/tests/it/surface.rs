@@ -237,8 +237,8 @@ fn example(names: &str) -> (&'static str, u16) {
         "cluster.put_component_template" => (r#"{"template":{}}"#, 200),
         "mget" => (r#"{"docs":[{"_index":"logs","_id":"1"}]}"#, 200),
         // Of no index at all: that one has nothing to let go.
-        "delete_pit" => (r#"{"pit_id":["AA"]}"#, 200),
-        "close_point_in_time" => (r#"{"id":"AA"}"#, 404),
+        "delete_pit" => (r#"{"pit_id":["AAA"]}"#, 200),
+        "close_point_in_time" => (r#"{"id":"AAA"}"#, 404),
         _ => ("", 200),
     }
 }
