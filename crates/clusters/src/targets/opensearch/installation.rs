@@ -47,7 +47,8 @@ impl Installation {
         let mut class_path = dir.join("classes").into_os_string();
         class_path.push(":");
         class_path.push(dir.join("lib").join("*"));
-        let plugins = format!("-Dnarrows.plugins={}", release.plugins.join(","));
+        let plugins: Vec<&str> = release.plugins().collect();
+        let plugins = format!("-Dnarrows.plugins={}", plugins.join(","));
         let arguments =
             vec![plugins.into(), "-cp".into(), class_path, "narrows.OpenSearchNode".into()];
         Ok(Installation { java, arguments, home: None, dialect })

