@@ -104,11 +104,19 @@ impl Knobs {
         let told = series.setting_or_default(name, default);
         let cold = self.cold_rates(series);
         let is_default = told.value == default || cold.iter().any(|(_, rate)| told.value == *rate);
-        let own = cold.iter().find(|(one, _)| *one == node).map_or(default, |(_, rate)| *rate);
+        let own = cold.iter().find(|(one, _)| one.name == node).map_or(default, |(_, rate)| *rate);
         Some(match told.scope == Scope::Default && is_default {
             true => (Setting { value: own.to_owned(), ..told }, own),
             false => (told, own),
         })
+    }
+
+    /// Whether the limiter of a node lets more through by default than those of others do: a value for all that suits it
+    /// lifts theirs.
+    pub fn is_above_others(&self, node: &str, series: &Series<'_>) -> bool {
+        let others = self.rate.map(|(_, default)| default);
+        let limiter = self.limiter_of(node, series);
+        limiter.is_some_and(|(setting, own)| setting.scope == Scope::Default && Some(own) != others)
     }
 
     /// A node whose limiter lets more through than a value that is to be set for all, and how much that is.
@@ -122,11 +130,12 @@ impl Knobs {
             return None;
         }
         let mut cold = self.cold_rates(series).into_iter();
-        cold.find(|(_, rate)| units::parse_size(rate).is_ok_and(|rate| rate > bytes_per_s))
+        let is_slowed = |rate: &str| units::parse_size(rate).is_ok_and(|rate| rate > bytes_per_s);
+        cold.find(|one| is_slowed(one.1)).map(|(node, rate)| (node.name.as_str(), rate))
     }
 
-    /// The nodes of the cold and frozen tiers alone, by name, with what their limiters let through by default.
-    fn cold_rates<'a>(&self, series: &Series<'a>) -> Vec<(&'a str, &'static str)> {
+    /// The nodes of the cold and frozen tiers alone, with what their limiters let through by default.
+    fn cold_rates<'a>(&self, series: &Series<'a>) -> Vec<(&'a Node, &'static str)> {
         let has_them = self.rate == Knobs::PEERS.rate
             && series.flavour() == "elasticsearch"
             && series.last().is_some_and(|look| look.cluster.release() >= Some(COLD_RATES_FROM));
@@ -135,7 +144,7 @@ impl Knobs {
         let rate = |node: &'a Node| {
             let bytes = node.memory_bytes?;
             let step = COLD_RATES.iter().find(|(gib, _)| bytes <= gib << 30);
-            Some((node.name.as_str(), step.map_or(COLD_RATE_MAX, |(_, rate)| *rate)))
+            Some((node, step.map_or(COLD_RATE_MAX, |(_, rate)| *rate)))
         };
         nodes.iter().filter(is_cold).filter_map(rate).collect()
     }

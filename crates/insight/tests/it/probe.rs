@@ -1,10 +1,12 @@
 //! Probes on clusters that are a formula: what is found must be what the formula says, and whatever happens every
 //! change is put back.
 
-use crate::common::{MB, case, recovery, rtt, settings};
+use crate::common::{MB, case, cluster, recovery, rtt, settings};
 use insight::diagnosis::probe::{Kind, ProbeResult, Prober, Reading, Step, apply, plan};
 use insight::diagnosis::{Class, Diagnosis, Finding, Series, diagnose};
-use record::observation::{AnswerTime, Decision, Observation, Recovery, RoundTrip, WaitingCopy};
+use record::observation::{
+    AnswerTime, Decision, Identity, Observation, Recovery, RoundTrip, WaitingCopy,
+};
 use record::units::parse_size;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -585,4 +587,27 @@ fn a_limit_that_has_no_lower_one_is_not_braked() {
         probes.iter().any(|probe| probe.kind == Kind::Brake)
     };
     assert!(of_limit("40kb") && !of_limit("2kb"));
+}
+
+/// The trap: by default a node of Elasticsearch's cold tier alone lets more through than others do. A fifth below that
+/// is far above what these have, and it would be set for all.
+#[test]
+fn the_limit_of_a_cold_node_is_not_braked_where_that_lifts_others() {
+    let kinds = |role: &str| -> Vec<Kind> {
+        let look = |s: u32| {
+            let mut look = case(u64::from(s), 30 * MB);
+            let version = "8.15.0".to_owned();
+            look.cluster = Identity { version, ..cluster("elasticsearch") };
+            look.settings = None;
+            for node in &mut look.nodes {
+                (node.roles, node.memory_bytes) = (vec![role.to_owned()], Some(64 << 30));
+            }
+            (f64::from(s) * 1e3, look)
+        };
+        let looks: Vec<(f64, Observation)> = (0..=10).map(look).collect();
+        let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+        plan(&series, &diagnose(&series)).iter().map(|probe| probe.kind).collect()
+    };
+    assert!(kinds("data_hot").contains(&Kind::Brake));
+    assert!(!kinds("data_cold").contains(&Kind::Brake));
 }

@@ -1,5 +1,6 @@
 //! Which probes tell apart the causes that a diagnosis leaves possible.
 
+use record::observation::Setting;
 use record::units::{parse_size, show_size_setting};
 
 use super::meter::{Meter, Whose};
@@ -38,9 +39,16 @@ pub fn plan(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Probe> {
     probes
 }
 
-fn brake(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<Probe> {
+/// The setting of the busiest limiter, and its value. None where other nodes let less through by default: what is low
+/// for this one would lift their limit, which no probe does.
+fn limiter(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<(&'static str, Setting)> {
     let (name, default) = busiest.knobs.rate?;
-    let found = series.setting_or_default(name, default);
+    let lifts_others = busiest.knobs.is_above_others(&busiest.node, series);
+    (!lifts_others).then(|| (name, series.setting_or_default(name, default)))
+}
+
+fn brake(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<Probe> {
+    let (name, found) = limiter(series, busiest)?;
     // Whole kilobytes: a limit is written as a size.
     let kib = (busiest.limit_bytes_per_s? * BRAKE.value / 1024.0).ceil().max(1.0);
     let factor = kib * 1024.0 / busiest.limit_bytes_per_s?;
@@ -62,12 +70,12 @@ fn brake(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<Probe> {
 }
 
 fn lull(series: &Series<'_>, busiest: &Busiest<'_>, place: &str, disk: bool) -> Option<Probe> {
-    let (name, default) = busiest.knobs.rate?;
+    let (name, found) = limiter(series, busiest)?;
     let kib = (busiest.node_bytes_per_s * LULL.value / 1024.0).ceil().max(1.0);
     Some(Probe {
         kind: Kind::Lull,
         setting: name.to_owned(),
-        found: series.setting_or_default(name, default),
+        found,
         to: show_size_setting(kib as u64 * 1024),
         factor: LULL.value,
         later_only: false,
