@@ -111,12 +111,12 @@ impl Knobs {
         })
     }
 
-    /// Whether the limiter of a node lets more through by default than those of others do: a value for all that suits it
-    /// lifts theirs.
-    pub fn is_above_others(&self, node: &str, series: &Series<'_>) -> bool {
-        let others = self.rate.map(|(_, default)| default);
-        let limiter = self.limiter_of(node, series);
-        limiter.is_some_and(|(setting, own)| setting.scope == Scope::Default && Some(own) != others)
+    /// What the limiters of other nodes let through by default, where that of a node lets more through: a value for all
+    /// that suits it lifts theirs.
+    pub fn less_elsewhere(&self, node: &str, series: &Series<'_>) -> Option<&'static str> {
+        let (_, others) = self.rate?;
+        let (setting, own) = self.limiter_of(node, series)?;
+        (setting.scope == Scope::Default && own != others).then_some(others)
     }
 
     /// A node whose limiter lets more through than a value that is to be set for all, and how much that is.

@@ -180,6 +180,10 @@ impl Seen {
         if let Some((node, rate)) = recovery.knobs.slowed_by(to, recovery.series) {
             action +=
                 &format!("; it counts for all nodes, and {node} lets {rate} through by default");
+        } else if let Some(rate) = recovery.knobs.less_elsewhere(&recovery.node, recovery.series) {
+            action += &format!(
+                "; it counts for all nodes, and those of other tiers let {rate} through by default"
+            );
         }
         let lift = Lift::setting(name, setting, Some(to_text), &action);
         Finding {

@@ -43,8 +43,8 @@ pub fn plan(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Probe> {
 /// for this one would lift their limit, which no probe does.
 fn limiter(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<(&'static str, Setting)> {
     let (name, default) = busiest.knobs.rate?;
-    let lifts_others = busiest.knobs.is_above_others(&busiest.node, series);
-    (!lifts_others).then(|| (name, series.setting_or_default(name, default)))
+    let less_elsewhere = busiest.knobs.less_elsewhere(&busiest.node, series);
+    less_elsewhere.is_none().then(|| (name, series.setting_or_default(name, default)))
 }
 
 fn brake(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<Probe> {
