@@ -119,7 +119,8 @@ impl Knobs {
         (setting.scope == Scope::Default && own != others).then_some(others)
     }
 
-    /// A node whose limiter lets more through than a value that is to be set for all, and how much that is.
+    /// A node whose limiter lets more through than a value that is to be set for all, and how much that is. One of the
+    /// frozen tier alone is none: what it holds stays in its repository, and hardly anything recovers onto it.
     pub fn slowed_by<'a>(
         &self,
         bytes_per_s: u64,
@@ -130,8 +131,11 @@ impl Knobs {
             return None;
         }
         let mut cold = self.cold_rates(series).into_iter();
-        let is_slowed = |rate: &str| units::parse_size(rate).is_ok_and(|rate| rate > bytes_per_s);
-        cold.find(|one| is_slowed(one.1)).map(|(node, rate)| (node.name.as_str(), rate))
+        let slowed = cold.find(|(node, rate)| {
+            !is_dedicated_to(&[FROZEN], &node.roles)
+                && units::parse_size(rate).is_ok_and(|rate| rate > bytes_per_s)
+        });
+        slowed.map(|(node, rate)| (node.name.as_str(), rate))
     }
 
     /// The nodes of the cold and frozen tiers alone, with what their limiters let through by default.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use policy::steering::{Foreground, Holds, Lever, Look, Role, STEERED, Verdict};
-use record::observation::{Observation, Recovery};
+use record::observation::{Observation, Recovery, Scope};
 use record::units::parse_size;
 use world::Time;
 
@@ -78,9 +78,12 @@ impl Onlooker {
             self.levers.entry(lever.name.clone()).or_insert_with(|| lever.clone());
         }
         let rests = |lever: &&Lever| !levers.iter().any(|one| one.name == lever.name);
-        let now = |lever: &Lever| Lever {
-            setting: series.setting_or_default(&lever.name, &lever.setting.value),
-            ..lever.clone()
+        let now = |lever: &Lever| {
+            let setting = series.setting_or_default(&lever.name, &lever.setting.value);
+            let is_set = [&setting, &lever.setting].iter().any(|one| one.scope != Scope::Default);
+            // Nobody changes a default: which one is told goes by the node that answers.
+            let setting = if is_set { setting } else { lever.setting.clone() };
+            Lever { setting, ..lever.clone() }
         };
         self.levers.values().filter(rests).map(now).collect()
     }
@@ -215,13 +218,13 @@ fn levers(series: &Series<'_>, last: &Observation) -> Vec<Lever> {
     // The field's engines read these when a recovery begins; the embedded one at each chunk.
     let begins = flavour != "narrows";
     let mut found: Vec<Lever> = Vec::new();
-    let mut add = |(name, default): (&str, &str), role, most, later_only| {
+    let mut add = |name: &str, setting, role, most, later_only| {
         let is_there = series.setting(name).is_some() || !series.tells_defaults();
         if is_there && !found.iter().any(|lever| lever.name == name) {
-            let setting = series.setting_or_default(name, default);
             found.push(Lever { name: name.to_owned(), role, setting, most, later_only });
         }
     };
+    let today = |(name, default): (&str, &str)| series.setting_or_default(name, default);
     let goes_on = |recovery: &&Recovery| !recovery.ended && recovery.copies_files();
     for recovery in last.recoveries.iter().filter(goes_on) {
         let knobs = Knobs::of(recovery, series);
@@ -229,28 +232,32 @@ fn levers(series: &Series<'_>, last: &Observation) -> Vec<Lever> {
         let slows = |(_, default): &(&str, &str)| {
             parse_size(default).is_ok_and(|bytes| knobs.slowed_by(bytes, series).is_some())
         };
-        if let Some(rate) = knobs.rate.filter(|rate| !slows(rate)) {
-            add(rate, Role::Rate, None, false);
+        // That of a node of no tier: which default is told goes by the node that answered.
+        if let Some((name, _)) = knobs.rate.filter(|rate| !slows(rate))
+            && let Some((setting, _)) = knobs.limiter_of("", series)
+        {
+            add(name, setting, Role::Rate, None, false);
         }
         // A scheduler that chooses what is in flight leaves nothing to set.
         if let Some((name, default, most)) = knobs.chunks_setting(series) {
-            add((name, default), Role::Chunks, Some(u64::from(most)), begins);
+            let setting = today((name, default));
+            add(name, setting, Role::Chunks, Some(u64::from(most)), begins);
         }
         if let (Some(name), Some(_)) = (knobs.chunk_setting(series), knobs.chunk_bytes(series)) {
-            add((name, knobs.chunk.1), Role::ChunkSize, None, begins);
+            add(name, today((name, knobs.chunk.1)), Role::ChunkSize, None, begins);
         }
         // The embedded engine takes no other value than 1.
         if begins && !recovery.is_from_remote() {
-            add(OPERATIONS, Role::Operations, None, true);
+            add(OPERATIONS.0, today(OPERATIONS), Role::Operations, None, true);
         }
     }
-    add(SLOTS, Role::Slots, None, false);
+    add(SLOTS.0, today(SLOTS), Role::Slots, None, false);
     found
 }
 
 #[cfg(test)]
 mod tests {
-    use record::observation::{Decision, Identity, Node, Scope, Setting, WaitingCopy};
+    use record::observation::{Decision, Identity, Node, Setting, WaitingCopy};
 
     use super::*;
 
@@ -386,13 +393,19 @@ mod tests {
             ..Identity::default()
         };
         let cold = Node {
+            name: "c".into(),
             roles: vec!["data_cold".into()],
             memory_bytes: Some(64 << 30),
             ..Node::default()
         };
-        let seen = Observation { cluster, nodes: vec![cold], ..seen };
+        let mut seen = Observation { cluster, nodes: vec![cold], ..seen };
         let found = levers(&Series::new([(0.0, &seen)]), &seen);
         let names: Vec<&str> = found.iter().map(|lever| lever.name.as_str()).collect();
         assert_eq!(names, expected[1..]);
+        // Hardly anything recovers onto a node of the frozen tier, and what it has is nobody else's default.
+        seen.nodes[0].roles = vec!["data_frozen".into()];
+        seen.settings.as_mut().unwrap().insert(expected[0].to_owned(), set("250mb"));
+        let found = levers(&Series::new([(0.0, &seen)]), &seen);
+        assert_eq!((&*found[0].name, &*found[0].setting.value), (expected[0], "40mb"));
     }
 }
