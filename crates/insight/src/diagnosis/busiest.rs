@@ -39,8 +39,8 @@ pub(crate) fn busiest<'a>(series: &Series<'a>) -> Option<Busiest<'a>> {
     })?;
     let shares = |other: &&Copying<'_, '_>| {
         let last = other.transfer.last();
-        let mut nodes = [&last.source, &last.target].into_iter().flatten();
-        other.knobs == found.knobs && nodes.any(|node| *node == found.node)
+        let mut nodes = [last.sender(), last.target.as_deref()].into_iter().flatten();
+        other.knobs == found.knobs && nodes.any(|node| node == found.node)
     };
     // What else passes the limiter says nothing of how much it has in flight.
     let in_flight: Option<f64> =

@@ -36,7 +36,7 @@ pub(super) enum Whose {
 
 impl Whose {
     fn counts(&self, recovery: &Recovery, series: &Series<'_>) -> bool {
-        let ends = || [&recovery.source, &recovery.target].into_iter().flatten();
+        let ends = || [recovery.sender(), recovery.target.as_deref()].into_iter().flatten();
         let is_at = |node: &String| ends().any(|end| end == node);
         match self {
             Whose::All => true,
@@ -182,7 +182,15 @@ mod tests {
             };
             let restore = Recovery { repository: Some("backup".into()), shard: 1, ..peer.clone() };
             let elsewhere = Recovery { target: Some("c".into()), shard: 2, ..peer.clone() };
-            Observation { recoveries: vec![peer, restore, elsewhere], ..Observation::default() }
+            // Its source sends nothing of it.
+            let of_snapshot = Recovery {
+                shard: 3,
+                source: Some("b".into()),
+                from_snapshot_bytes: elsewhere.recovered_bytes,
+                ..elsewhere.clone()
+            };
+            let recoveries = vec![peer, restore, elsewhere, of_snapshot];
+            Observation { recoveries, ..Observation::default() }
         };
         let looks = [look(1), look(2)];
         let series = Series::new([1e3, 2e3].into_iter().zip(&looks));
