@@ -32,12 +32,13 @@ pub enum Check {
 impl Check {
     /// The check of a request with this path.
     pub fn of(path: &str) -> Check {
-        let is_bulk = path.split('?').next().is_some_and(|path| path.ends_with("/_bulk"));
+        let (bare, parameters) = path.split_once('?').unwrap_or((path, ""));
+        let is_bulk = bare.ends_with("/_bulk");
+        let filter = parameters.split('&').find_map(|one| one.strip_prefix("filter_path="));
+        // An answer that is filtered may say nothing of errors where there are some.
+        let tells = filter.is_none_or(|filter| filter.split(',').any(|field| field == "errors"));
         match path {
-            // An answer that is filtered may say nothing of errors where there are some.
-            _ if is_bulk && (!path.contains("filter_path=") || path.contains("errors")) => {
-                Check::Bulk
-            }
+            _ if is_bulk && tells => Check::Bulk,
             _ if is_bulk => Check::Status,
             _ if path.contains("_msearch") => Check::Searches,
             _ if path.contains("_search") => Check::Search,
@@ -263,7 +264,9 @@ mod tests {
             (Ok(()), true)
         );
         // What is left of a good answer here is nothing.
-        assert_eq!(Check::of("/a/_bulk?filter_path=items.*.error").judge(200, b"{}"), Ok(()));
+        for path in ["/a/_bulk?filter_path=items.*.error", "/errors/_bulk?filter_path=took"] {
+            assert_eq!(Check::of(path).judge(200, b"{}"), Ok(()), "{path}");
+        }
         assert_eq!(Check::of("/my_bulk/_doc/1"), Check::Status);
     }
 
