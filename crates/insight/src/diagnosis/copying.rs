@@ -56,7 +56,7 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) node: String,
     /// The end whose limiter let most through since this recovery began, and how many bytes of all that share it.
     pub(crate) passed: Option<(&'a str, f64)>,
-    /// The setting of the limiter of that node, and what it is by default there.
+    /// The setting of the limiter of `node`, and what it is by default there.
     pub(crate) limiter: Option<(Setting, &'static str)>,
     pub(crate) limit_bytes_per_s: Option<f64>,
     /// Bytes of a chunk and chunks in flight, as settings have it.
