@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use query::Refusal;
 use store::{ReadRequests, Rejection, WriteRequest};
+use world::Time;
 
 use super::apply::{not_known, report_apply_failure, report_store_failure};
 use super::dynamic_mapping::read_documents;
@@ -33,7 +34,7 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     let shard = core.local_shard_of((&write.index, &write.index_uuid), write.shard)?;
     let store = shard.primary_store()?;
     if write.resent {
-        shard.resent_at.set(Some(began));
+        note_resent(&shard, &write.requests, began);
     }
     // A write to a closed index is refused before its documents map a field.
     shard.check_open(&core.state())?;
@@ -51,9 +52,7 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
     let primary_term = shard.term();
     refuse_other_terms(&mut read, primary_term);
     // The one that was sent before may have come first, or may be this one, which comes last.
-    if shard.resent_at.get().is_some_and(|at| core.env.now() - at < LATE_AT_MOST) {
-        read.may_exist();
-    }
+    read.may_exist(|id| shard.resent.borrow().contains_key(id));
     let outcomes = store.index_read(read).await;
     let outcomes = outcomes.map_err(|error| report_store_failure(core, &shard, error))?;
     let mut ops = Vec::with_capacity(outcomes.len());
@@ -83,9 +82,17 @@ async fn write_on_primary(core: &Rc<Core>, write: Write) -> Result<Response> {
 }
 
 /// How long after a write was sent again the first one may still come: both ends of its connection have closed that by
-/// then. Until then no id counts as fresh, as in the field (`mayHaveBeenIndexedBefore`): of two appends under one id,
-/// both would be found.
+/// then.
 const LATE_AT_MOST: Duration = Duration::from_secs(600);
+
+/// Notes the ids of a write that was sent again: of two appends under one id, both would be found. The field does not
+/// look up ids that were generated after the last one that was sent again (`mayHaveBeenIndexedBefore`); here others are
+/// not looked up at all.
+fn note_resent(shard: &LocalShard, requests: &[WriteRequest], now: Time) {
+    let mut resent = shard.resent.borrow_mut();
+    resent.retain(|_, at| now - *at < LATE_AT_MOST);
+    resent.extend(requests.iter().map(|request| (request.id().clone(), now)));
+}
 
 /// How long a primary waits for the writes that run when its index is closed.
 const WRITES_PATIENCE: Duration = Duration::from_secs(30);

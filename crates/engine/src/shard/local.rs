@@ -95,8 +95,8 @@ pub struct LocalShard {
     pub(crate) assumes_checkpoint: Cell<bool>,
     /// Its highest sequence number when its term began, it was opened, or it was handed the primary's place.
     pub(crate) began_with: Cell<Option<u64>>,
-    /// On a primary: when a write came last that had been sent before.
-    pub(crate) resent_at: Cell<Option<Time>>,
+    /// On a primary: the ids of writes that were sent again, and when these came.
+    pub(crate) resent: RefCell<BTreeMap<Arc<str>, Time>>,
 }
 
 impl LocalShard {
@@ -145,7 +145,7 @@ impl LocalShard {
             followed_copies: Cell::default(),
             assumes_checkpoint: Cell::default(),
             began_with: Cell::default(),
-            resent_at: Cell::default(),
+            resent: RefCell::default(),
         }
     }
 

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use engine::planted;
 use engine::settings::Update;
 use engine::state::Event;
-use engine::transport::{Class, Pool, Request, Response, Write};
+use engine::transport::{Class, Pool, Request, Response, SessionKind, Write};
 use serde_json::{Value, json};
-use store::WriteRequest;
+use store::{OpKind, Operation, WriteRequest};
 use world::Env;
 
 testbed::both_worlds!(
@@ -33,20 +33,32 @@ testbed::both_worlds!(
     a_write_that_comes_after_it_was_sent_again_is_no_second_document,
 );
 
-/// Its connection broke, and what was sent over that is read later.
+/// Its connection broke, and what was sent over that is read later. Other ids are not looked up for that.
 async fn a_write_that_comes_after_it_was_sent_again_is_no_second_document(env: Env) {
     let cluster = Cluster::with(&env, "one", 1, ("a", 1, 0)).await;
     let index_uuid = cluster.any().state().indices["a"].uuid.clone();
     let (pool, address) = (Pool::new(env.clone()), cluster.any().transport_address());
-    for resent in [true, false] {
+    let limit = Duration::from_secs(30);
+    // Its session keeps the operations.
+    let kind = SessionKind::Remote { lease: "f".to_owned(), index_uuid: index_uuid.clone() };
+    let opening = Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key: 0 };
+    let opened = pool.call(address, Class::Control, opening, limit).await;
+    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
+    for (id, resent, documents) in [("sent", true, 1), ("sent", false, 1), ("other", false, 2)] {
         let (index, index_uuid) = ("a".to_owned(), index_uuid.clone());
-        let request = WriteRequest::append("generated".into(), Bytes::from_static(b"{\"n\":1}"));
+        let request = WriteRequest::append(id.into(), Bytes::from_static(b"{\"n\":1}"));
         let write = Write { index, index_uuid, shard: 0, requests: vec![request], resent };
-        let limit = Duration::from_secs(30);
         let written = pool.call(address, Class::Bulk, Request::Write(write), limit).await;
         assert!(matches!(written, Ok(Response::Written(_))), "{written:?}");
-        assert_eq!(cluster.counted("a").await["count"], 1);
+        assert_eq!(cluster.counted("a").await["count"], documents);
     }
+    let (session, max_bytes) = (opened.session, 1 << 20);
+    let request = Request::ReadOps { session, from: 0, max_ops: 10, max_bytes };
+    let answer = pool.call(address, Class::Control, request, limit).await;
+    let Ok(Response::Ops { ops, .. }) = answer else { panic!("{answer:?}") };
+    let is_append = |op: &Operation| matches!(op.kind, OpKind::Index { auto_id: true, .. });
+    let appends: Vec<bool> = ops.iter().map(is_append).collect();
+    assert_eq!(appends, [false, false, true]);
     pool.close();
     cluster.stop().await;
 }

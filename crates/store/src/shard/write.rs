@@ -107,10 +107,12 @@ impl ReadRequests {
         &self.requests
     }
 
-    /// Has every id looked up, also those that were generated: their documents may be there.
-    pub fn may_exist(&mut self) {
+    /// Has these ids looked up although they were generated: their documents may be there.
+    pub fn may_exist(&mut self, is_one: impl Fn(&str) -> bool) {
         for request in &mut self.requests {
-            if let WriteRequest::Index { auto_id, .. } = request {
+            if let WriteRequest::Index { id, auto_id, .. } = request
+                && is_one(id)
+            {
                 *auto_id = false;
             }
         }
