@@ -147,12 +147,13 @@ fn primary(shard: &LocalShard, of: &LeaderShard) -> Result<Shard> {
 
 /// Fails where this primary began with less than an earlier one had told its follower: it was put back as it was
 /// earlier, and gives the places of what it lacks to other operations. A primary that is in sync has what was told. One
-/// that follows itself gets from its leader what it lacks.
+/// that follows itself, or has just ended that, begins with what it gets from its leader until then.
 fn check_extent(core: &Core, shard: &LocalShard, ask: &ReadChanges) -> Result<()> {
     let Some((term, told)) = ask.heard else { return Ok(()) };
     let began_with = shard.began_with.get();
     let has_it = term >= shard.term() || told <= began_with;
-    if has_it || follows(&core.state(), &shard.index) {
+    let is_leaders = shard.is_yet_to_end_following() || follows(&core.state(), &shard.index);
+    if has_it || is_leaders {
         return Ok(());
     }
     let shown = |seq_no: Option<u64>| seq_no.map_or("none".to_owned(), |seq_no| seq_no.to_string());

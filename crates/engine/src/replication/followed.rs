@@ -96,6 +96,8 @@ pub(crate) async fn end_following(
 ) -> Result<(), ApplyError> {
     let (store, _operation) = shard.begin_operation()?;
     let primary_term = shard.term();
+    // What its leader gave it in this term is the leader's, too: only from here on it numbers operations itself.
+    shard.began_with.set(store.max_seq_no());
     if core.env.is_planted(planted::UNFOLLOW_LEAVES_GAPS) {
         return Ok(());
     }

@@ -22,6 +22,7 @@ testbed::both_worlds!(
     an_expired_lease_is_recovered_from,
     it_recovers_from_remote_again_once_and_not_twice,
     another_history_is_refused,
+    a_leader_that_has_followed_was_not_put_back,
     a_leader_whose_loss_was_accepted_is_followed_no_more,
     renewals_at_once_all_succeed,
     a_leader_made_anew_is_named,
@@ -432,33 +433,77 @@ async fn lose_operations(env: &Env, pair: &mut Pair, from: u64) {
     }
 }
 
-async fn another_history_is_refused(env: Env) {
-    let pair = pair(&env, 4, 50_000_000, 10).await;
-    let state = pair.leader.any().state();
-    let node = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
-    let address = pair.leader.nodes[&node].transport_address().to_owned();
+/// Asks the primary of the first shard of an index.
+async fn ask_first_primary(
+    env: &Env,
+    (cluster, index): (&Cluster, &str),
+    request: Request,
+) -> Result<Response, String> {
+    let state = cluster.any().state();
+    let node = state.shard(index, 0).unwrap().primary().node.clone().unwrap();
+    let address = cluster.nodes[&node].transport_address().to_owned();
+    let pool = Pool::new(env.clone());
+    let answer = pool.call(&address, Class::Control, request, Duration::from_secs(60)).await;
+    pool.close();
+    answer.map_err(|error| error.to_string())
+}
+
+/// Reads what the first shard of an index has after all that was heard of.
+async fn read_changes(
+    env: &Env,
+    (cluster, index): (&Cluster, &str),
+    history_uuid: &str,
+    heard: Option<(u64, Option<u64>)>,
+) -> Result<Response, String> {
     let leader = LeaderShard {
-        index: "a".to_owned(),
-        index_uuid: state.indices["a"].uuid.clone(),
+        index: index.to_owned(),
+        index_uuid: cluster.any().state().indices[index].uuid.clone(),
         shard: 0,
-        history_uuid: "of another past".to_owned(),
+        history_uuid: history_uuid.to_owned(),
     };
     let ask = ReadChanges {
         leader,
-        from: 0,
+        from: heard.and_then(|(_, last)| last).map_or(0, |last| last + 1),
         max_ops: 1,
         max_bytes: 1000,
         poll_timeout: Duration::ZERO,
         known: None,
-        heard: None,
+        heard,
         compress: 0,
     };
-    let pool = Pool::new(env.clone());
-    let request = Request::ReadChanges(Box::new(ask));
-    let answer = pool.call(&address, Class::Control, request, Duration::from_secs(60)).await;
-    let said = answer.unwrap_err().to_string();
+    ask_first_primary(env, (cluster, index), Request::ReadChanges(Box::new(ask))).await
+}
+
+async fn another_history_is_refused(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 10).await;
+    let said = read_changes(&env, (&pair.leader, "a"), "of another past", None).await.unwrap_err();
     assert!(said.contains("unexpected history uuid") && said.contains("of another past"), "{said}");
-    pool.close();
+    pair.stop().await;
+}
+
+/// Its primary was opened with less than an earlier one had told its own follower, and got the rest from its leader.
+async fn a_leader_that_has_followed_was_not_put_back(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 10).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.leader.index("a", 10, 100).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    for what in ["pause_follow", "unfollow"] {
+        pair.follower.must("POST", &format!("/b/_ccr/{what}"), Value::Null).await;
+    }
+    let opened = ask_first_primary(&env, (&pair.leader, "a"), opening(&pair.leader, 1)).await;
+    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
+    let read = async |last| {
+        let heard = Some((0, Some(last)));
+        read_changes(&env, (&pair.follower, "b"), &opened.history_uuid, heard).await
+    };
+    let last = opened.max_seq_no.unwrap();
+    let answer = read(last).await;
+    assert!(matches!(answer, Ok(Response::Changes(_))), "{answer:?}");
+    eventually(&env, "it has ended following, and lacks what it did not get", async || {
+        read(last + 1).await.is_err_and(|said| said.contains("was put back as it was earlier"))
+    })
+    .await;
     pair.stop().await;
 }
 
