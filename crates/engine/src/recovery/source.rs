@@ -88,7 +88,9 @@ pub(crate) async fn open_session(
         leases: shard.leases.borrow().clone(),
     };
     let used = Cell::new(service.core.env.now());
-    let session = Rc::new(Session { shard, snapshot, kind, key, _kept: kept, used });
+    let gave_leases = !opened.leases.is_empty();
+    let session = Session { shard, snapshot, kind, key, gave_leases, _kept: kept, used };
+    let session = Rc::new(session);
     service.sessions.open.borrow_mut().insert(id, session);
     service.sessions.opened.notify_waiters();
     Ok(Response::Session(Box::new(opened)))
@@ -332,8 +334,8 @@ pub(crate) fn start_tracking(service: &Rc<RecoveryService>, session: u64) -> Res
         let copy = copies.entry(allocation_id.clone()).or_default();
         copy.tracked = true;
         copy.retries = copy.retries.max(*retries);
-        // It has those from when the session was opened, and could take none while it copied files.
-        if !session.shard.leases.borrow().is_empty() {
+        // It has those from when the session was opened, and could neither take one nor drop one while it copied files.
+        if session.gave_leases || !session.shard.leases.borrow().is_empty() {
             spread_leases(&service.core, &session.shard);
         }
     }

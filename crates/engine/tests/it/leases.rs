@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::between::cluster_behind;
+use crate::common::between::{Between, cluster_behind};
 use crate::common::pair::{Pair, pair, pair_of};
 use crate::common::{Cluster, eventually};
 use crate::waits::create_on;
@@ -32,6 +32,7 @@ testbed::both_worlds!(
     a_chain_two_followers_and_oneself,
     leases_of_an_older_term_are_refused,
     a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile,
+    a_copy_that_comes_up_has_no_lease_that_was_dropped_meanwhile,
 );
 
 /// A follower's copy begins: it asks for a session on the one shard of `a`.
@@ -101,11 +102,16 @@ async fn leases_of_an_older_term_are_refused(env: Env) {
     cluster.stop().await;
 }
 
-/// It copies files when the lease begins, and cannot take it. A follower that rests renews it an hour later.
-async fn a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile(env: Env) {
-    let (primary, mut cluster) = cluster_behind(&env, "one", 3, 1).await;
+/// A copy on the second node of three.
+async fn one_copy(env: &Env) -> (Between, Cluster) {
+    let (primary, cluster) = cluster_behind(env, "one", 3, 1).await;
     create_on(&cluster, "a", "one-1").await;
     cluster.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
+    (primary, cluster)
+}
+
+/// Another one begins to copy the files of that, and waits for them.
+async fn begin_to_copy(env: &Env, primary: &Between, cluster: &Cluster) {
     primary
         .hold(|request| matches!(request, Request::ReadOpening { .. } | Request::ReadChunk { .. }));
     let settings = json!({
@@ -113,20 +119,49 @@ async fn a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile(e
         "index.routing.allocation.include._name": "one-1,one-2",
     });
     cluster.must("PUT", "/a/_settings", settings).await;
-    eventually(&env, "the replica asks for files", async || primary.held() > 0).await;
+    eventually(env, "the replica asks for files", async || primary.held() > 0).await;
     // Its session is open by then.
     env.sleep(Duration::from_secs(1)).await;
-    let (pool, limit) = (Pool::new(env.clone()), Duration::from_secs(30));
-    pool.call(&primary.address, Class::Control, opening(&cluster, 1), limit).await.unwrap();
+}
+
+/// The copy gets its files and becomes the primary. Whether it has the lease.
+async fn is_kept_by_the_copy(env: &Env, primary: &Between, cluster: &mut Cluster) -> bool {
     primary.be_honest();
     cluster.green("a").await;
     cluster.kill_node(1).await;
-    eventually(&env, "the replica is the primary and has the lease", async || {
-        let kept = cluster.node(2).retention_leases("a").unwrap_or_default();
-        kept.iter().any(|(id, _)| id == "f")
+    eventually(env, "the replica is the primary", async || {
+        cluster.node(2).retention_leases("a").is_some()
     })
     .await;
-    pool.close();
+    let kept = cluster.node(2).retention_leases("a").unwrap();
+    kept.iter().any(|(id, _)| id == "f")
+}
+
+/// It copies files when the lease begins, and cannot take it. A follower that rests renews it an hour later.
+async fn a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile(env: Env) {
+    let (primary, mut cluster) = one_copy(&env).await;
+    begin_to_copy(&env, &primary, &cluster).await;
+    ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await.unwrap();
+    assert!(is_kept_by_the_copy(&env, &primary, &mut cluster).await);
+    cluster.stop().await;
+}
+
+/// It got the lease when its session was opened. Its primary, which has none any more, would send it none later.
+async fn a_copy_that_comes_up_has_no_lease_that_was_dropped_meanwhile(env: Env) {
+    let (primary, mut cluster) = one_copy(&env).await;
+    let opened = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await;
+    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
+    begin_to_copy(&env, &primary, &cluster).await;
+    let leader = LeaderShard {
+        index: "a".to_owned(),
+        index_uuid: cluster.any().state().indices["a"].uuid.clone(),
+        shard: 0,
+        history_uuid: opened.history_uuid,
+    };
+    let drops = LeaseRequest { leader, id: "f".to_owned(), from: None, at_least: false };
+    let dropped = ask_first_primary(&env, (&cluster, "a"), Request::Lease(Box::new(drops))).await;
+    assert!(matches!(dropped, Ok(Response::Done)), "{dropped:?}");
+    assert!(!is_kept_by_the_copy(&env, &primary, &mut cluster).await);
     cluster.stop().await;
 }
 
