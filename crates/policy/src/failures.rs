@@ -49,7 +49,7 @@ pub enum ErrorKind {
     MappingBehind,
     /// The request is wrong (400).
     BadRequest,
-    /// Whoever asked knows another state of the cluster (403, 404, 409).
+    /// Whoever asked knows another state of the cluster (403, 404, 409, 410).
     OtherState,
     /// Anything else.
     Other,

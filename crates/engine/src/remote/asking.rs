@@ -105,15 +105,14 @@ pub(super) async fn ask_any(
             continue;
         }
         match answer {
-            Ok(response) => {
-                service.answered.borrow_mut().insert(alias.to_owned(), address);
-                return Ok(response);
-            }
             Err(error) if error.is_transient() => failure = failure.or(Some(error.into())),
             Err(CallError::Failed(unknown)) if unknown.kind == INDEX_NOT_FOUND => {
                 failure = Some(unknown);
             }
-            Err(error) => return Err(error.into()),
+            answered => {
+                service.answered.borrow_mut().insert(alias.to_owned(), address);
+                return answered.map_err(Failure::from);
+            }
         }
         if env.now() >= give_up {
             break;
