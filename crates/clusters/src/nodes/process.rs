@@ -73,7 +73,7 @@ pub fn end_process_on_panic() {
     }));
 }
 
-/// Starts a node where it was before; tries again for some seconds where another process listens there.
+/// Starts a node where it was before; tries again a few times where another process listens there.
 pub(crate) async fn start_where_it_was<T>(
     env: &Env,
     mut start: impl AsyncFnMut() -> Result<T>,

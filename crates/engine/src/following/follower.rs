@@ -32,7 +32,7 @@ pub(crate) struct Follower {
     pub(crate) source: Rc<Source>,
     pub(crate) policy: RefCell<ShardFollower<Operation>>,
     pub(crate) metadata: MetadataSync,
-    /// Term of the leader's primary, as of the last answer.
+    /// The latest term of a primary of the leader that has answered.
     leader_term: Cell<Option<u64>>,
     /// Why following stopped.
     pub(crate) fatal: RefCell<Option<Failure>>,
@@ -188,7 +188,7 @@ impl Follower {
         let asked = service.core.env.now();
         let poll_timeout = self.policy.borrow().poll_timeout(asked);
         let known = self.metadata.versions();
-        let told = self.policy.borrow().leader_global_checkpoint();
+        let known_checkpoint = self.policy.borrow().leader_global_checkpoint();
         let question = ReadChanges {
             leader: self.source.shard.clone(),
             from: ask.from,
@@ -196,7 +196,7 @@ impl Follower {
             max_bytes: ask.max_bytes,
             poll_timeout,
             known: Some(known),
-            heard: self.leader_term.get().map(|term| (term, told)),
+            heard: self.leader_term.get().map(|term| (term, known_checkpoint)),
             compress: service.core.compress(Some(self.source.alias())),
         };
         let limit = poll_timeout + REMOTE_TIMEOUT;

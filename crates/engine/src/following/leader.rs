@@ -149,9 +149,9 @@ fn primary(shard: &LocalShard, of: &LeaderShard) -> Result<Shard> {
 /// earlier, and gives the places of what it lacks to other operations. A primary that is in sync has what was told. One
 /// that follows itself, or has just ended that, begins with what it gets from its leader until then.
 fn check_extent(core: &Core, shard: &LocalShard, ask: &ReadChanges) -> Result<()> {
-    let Some((term, told)) = ask.heard else { return Ok(()) };
+    let Some((term, checkpoint)) = ask.heard else { return Ok(()) };
     let began_with = shard.began_with.get();
-    let has_it = term >= shard.term() || told <= began_with;
+    let has_it = term >= shard.term() || checkpoint <= began_with;
     let is_leaders = shard.is_yet_to_end_following() || follows(&core.state(), &shard.index);
     if has_it || is_leaders {
         return Ok(());
@@ -163,7 +163,7 @@ fn check_extent(core: &Core, shard: &LocalShard, ask: &ReadChanges) -> Result<()
         shard.index,
         shard.number,
         shown(began_with),
-        shown(told)
+        shown(checkpoint)
     );
     Err(Failure::new(400, "illegal_state_exception", reason))
 }

@@ -48,7 +48,7 @@ pub struct ReadChanges {
     /// Versions of the mappings, settings and aliases that the follower has. If the leader has others, it answers at
     /// once.
     pub known: Option<Versions>,
-    /// Term of the primary that answered before, and the highest global checkpoint that was told.
+    /// The latest term of a primary that has answered, and the highest global checkpoint of those answers.
     pub heard: Option<(u64, Option<u64>)>,
     /// 0 plain, 1 lz4, 2 zstd.
     pub compress: u8,
