@@ -136,6 +136,7 @@ fn context(core: &Core, shard: &LocalShard) -> Result<PrimaryContext> {
     };
     Ok(PrimaryContext {
         primary_term: shard.term(),
+        began_with: shard.began_with.get(),
         max_seq_no: store.max_seq_no(),
         global_checkpoint: store.global_checkpoint(),
         copies: in_sync.filter_map(known).collect(),
@@ -162,7 +163,7 @@ pub(crate) async fn take_over(
         );
         return Err(Failure::new(409, "recovery_failed_exception", reason));
     }
-    shard.began_with.set(store.max_seq_no());
+    shard.began_with.set(context.began_with);
     shard.assumes_checkpoint.set(follows);
     match follows {
         true => shard.followed_copies.set(FollowedCopies::BeforeRead),

@@ -93,8 +93,8 @@ pub struct LocalShard {
     /// On a follower's primary: its global checkpoint is assumed. It is all that it had when it was opened, or was told
     /// by a primary that assumed it; not every copy in sync has said since what it has.
     pub(crate) assumes_checkpoint: Cell<bool>,
-    /// Its highest sequence number when its term began, it was opened, it was handed the primary's place, or it ended
-    /// following.
+    /// Its highest sequence number when its term began, it was opened, or it ended following. A primary that was handed
+    /// its place has that of the one before, whose term goes on.
     pub(crate) began_with: Cell<Option<u64>>,
     /// On a primary: the ids of writes that were sent again, and when these came.
     pub(crate) resent: RefCell<BTreeMap<Arc<str>, Time>>,

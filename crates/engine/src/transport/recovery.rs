@@ -56,6 +56,8 @@ pub struct SessionOpened {
 pub struct PrimaryContext {
     /// Its term, which goes on.
     pub primary_term: u64,
+    /// The highest sequence number that its term began with.
+    pub began_with: Option<u64>,
     /// The highest sequence number that it gave.
     pub max_seq_no: Option<u64>,
     /// What every copy in sync has.

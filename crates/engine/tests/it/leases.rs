@@ -23,6 +23,7 @@ testbed::both_worlds!(
     it_recovers_from_remote_again_once_and_not_twice,
     another_history_is_refused,
     a_leader_that_has_followed_was_not_put_back,
+    a_primary_that_is_moved_goes_on_saying_what_its_term_began_with,
     a_leader_whose_loss_was_accepted_is_followed_no_more,
     renewals_at_once_all_succeed,
     a_leader_made_anew_is_named,
@@ -570,6 +571,27 @@ async fn a_leader_whose_loss_was_accepted_is_followed_no_more(env: Env) {
     pair.leader.index("a", 150, 200).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
     pair.stop().await;
+}
+
+/// Its term goes on: what was written in it is not what it began with, wherever the primary is by then.
+async fn a_primary_that_is_moved_goes_on_saying_what_its_term_began_with(env: Env) {
+    let cluster = Cluster::with(&env, "c", 2, ("a", 1, 0)).await;
+    cluster.index("a", 0, 10).await;
+    let opened = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await;
+    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
+    let node = || cluster.any().state().shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let is_refused = async || {
+        let heard = Some((0, Some(5)));
+        let answer = read_changes(&env, (&cluster, "a"), &opened.history_uuid, heard).await;
+        answer.is_err_and(|said| said.contains("was put back as it was earlier"))
+    };
+    assert!(is_refused().await);
+    let before = node();
+    let settings = json!({ "index.routing.allocation.exclude._name": before.clone() });
+    cluster.must("PUT", "/a/_settings", settings).await;
+    eventually(&env, "it has moved, and refuses", async || node() != before && is_refused().await)
+        .await;
+    cluster.stop().await;
 }
 
 /// As after a link was cut: reads and renewals that waited come together.
