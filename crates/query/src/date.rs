@@ -177,12 +177,14 @@ impl DateContext<'_> {
     }
 
     /// A moment after `to` has moved what clocks of the zone show then. Within days they go on as they are: an hour
-    /// that they show twice is two.
+    /// that they show twice is two. Days later, of two such hours it is that one whose offset is the one of before.
     fn moved(&self, unit: CalendarUnit, ms: i64, to: impl FnOnce(i64) -> i64) -> i64 {
         let shown = self.zone.local(ms);
-        match unit.is_within_days() {
-            true => ms.saturating_add(to(shown) - shown),
-            false => self.zone.moment(to(shown)),
+        let (offset_ms, moved) = (shown - ms, to(shown));
+        let unchanged = moved.saturating_sub(offset_ms);
+        match unit.is_within_days() || self.zone.offset_ms(unchanged) == offset_ms {
+            true => unchanged,
+            false => self.zone.moment(moved),
         }
     }
 }
@@ -264,8 +266,13 @@ mod tests {
             ("Europe/Paris", "2024-03-30||+2d", "2024-03-31T22:00:00Z"),
             ("Europe/Paris", "2024-03-30||+48h", "2024-03-31T23:00:00Z"),
             ("Europe/Paris", "2024-04-05||-1w", "2024-03-28T23:00:00Z"),
+            // Clocks left this time out.
+            ("Europe/Paris", "2024-03-31T02:30", "2024-03-31T01:30:00Z"),
+            ("Europe/Paris", "2024-03-30T02:30||+1d", "2024-03-31T01:30:00Z"),
             // Clocks show this hour for the second time.
             ("Europe/Paris", "now/h", "2024-10-27T01:00:00Z"),
+            ("Europe/Paris", "now+1d-1d", "2024-10-27T01:30:00Z"),
+            ("Europe/Paris", "now-1d+1d", "2024-10-27T00:30:00Z"),
             ("Europe/Paris", "now/d", "2024-10-26T22:00:00Z"),
         ] {
             let zone = Zone::try_from(zone.to_owned()).unwrap();

@@ -57,7 +57,7 @@ impl Histogram {
         let is_unchanged = || self.zone.offset_ms(unchanged) == offset_ms;
         let moment = match !self.is_by_days() && is_unchanged() {
             true => unchanged,
-            false => self.zone.moment(local as i64),
+            false => self.zone.first_moment_from(local as i64),
         };
         moment as f64 + self.offset
     }

@@ -1,7 +1,7 @@
 //! Time zones: fixed offsets, and those that have a name (`America/New_York`), by the rules of the IANA database.
 
 use jiff::Timestamp;
-use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::tz::{AmbiguousOffset, AmbiguousTimestamp, Offset, TimeZone};
 
 /// A time zone.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -84,23 +84,36 @@ impl Zone {
         ms.saturating_add(self.offset_ms(ms))
     }
 
-    /// The moment at which its clocks show `local`: the first where they show it twice, the end of the gap where they
-    /// leave it out.
+    /// The moment at which its clocks show `local`: the first where they show it twice; where they leave it out, as
+    /// much behind the gap as it lies in it. So the field reads dates.
     pub fn moment(&self, local: i64) -> i64 {
+        self.found(local, |_, shown| shown.compatible())
+    }
+
+    /// The same, but the end of the gap where clocks leave it out. There the field begins buckets.
+    pub fn first_moment_from(&self, local: i64) -> i64 {
+        self.found(local, |zone, shown| match shown.offset() {
+            AmbiguousOffset::Gap { .. } => {
+                let before = shown.earlier()?;
+                let mut changes = zone.following(before);
+                Ok(changes.next().map_or(before, |change| change.timestamp()))
+            }
+            _ => shown.compatible(),
+        })
+    }
+
+    /// What `of` takes of the moments at which its clocks may show `local`.
+    fn found(
+        &self,
+        local: i64,
+        of: impl FnOnce(&TimeZone, AmbiguousTimestamp) -> Result<Timestamp, jiff::Error>,
+    ) -> i64 {
         let zone = match &self.rules {
             Rules::Fixed(offset) => return local.saturating_sub(*offset),
             Rules::Named(zone) => zone,
         };
         let found = Timestamp::from_millisecond(local).and_then(|shown| {
-            let shown = zone.to_ambiguous_timestamp(Offset::UTC.to_datetime(shown));
-            match shown.offset() {
-                AmbiguousOffset::Gap { .. } => {
-                    let before = shown.earlier()?;
-                    let mut changes = zone.following(before);
-                    Ok(changes.next().map_or(before, |change| change.timestamp()))
-                }
-                _ => shown.compatible(),
-            }
+            of(zone, zone.to_ambiguous_timestamp(Offset::UTC.to_datetime(shown)))
         });
         found.map_or(local, |moment| moment.as_millisecond())
     }
@@ -130,8 +143,12 @@ mod tests {
             assert_eq!(york.moment(at(local)), at(utc), "{utc}");
         }
         // Left out: clocks went from 2 to 3.
-        for left_out in ["2015-03-08T02:00:00Z", "2015-03-08T02:40:00Z"] {
-            assert_eq!(york.moment(at(left_out)), at("2015-03-08T07:00:00Z"));
+        for (left_out, moment) in [
+            ("2015-03-08T02:00:00Z", "2015-03-08T07:00:00Z"),
+            ("2015-03-08T02:40:00Z", "2015-03-08T07:40:00Z"),
+        ] {
+            assert_eq!(york.moment(at(left_out)), at(moment));
+            assert_eq!(york.first_moment_from(at(left_out)), at("2015-03-08T07:00:00Z"));
         }
         let sao_paulo = zone("America/Sao_Paulo").unwrap();
         assert_eq!(sao_paulo.moment(at("2017-10-15")), at("2017-10-15T03:00:00Z"), "no midnight");
