@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tantivy::columnar::StrColumn;
 use tantivy::{DocId, Searcher, SegmentReader};
@@ -29,7 +30,7 @@ pub(crate) struct Findings {
     pub(super) counts: CountsCache,
     pub(super) booleans: Booleans,
     bounds: BySegment<String, Arc<Bounds>>,
-    ids: BySegment<(), Option<StrColumn>>,
+    ids: BySegment<(), StrColumn>,
 }
 
 impl Findings {
@@ -41,10 +42,22 @@ impl Findings {
         self.ids.clear();
     }
 
-    /// The ids of a segment, as a column.
-    pub(super) fn ids(&self, segment: &SegmentReader) -> tantivy::Result<Column> {
-        let find = || ids::column(segment);
-        Ok(Column::of_texts(self.ids.get_or_find((segment.segment_id(), ()), find)?))
+    /// The ids of a segment, as a column; one of no document where it was stopped before all were found.
+    pub(super) fn ids(
+        &self,
+        segment: &SegmentReader,
+        stop: &AtomicBool,
+    ) -> tantivy::Result<Column> {
+        let key = (segment.segment_id(), ());
+        let known = self.ids.get(&key);
+        if known.is_some() {
+            return Ok(Column::of_texts(known));
+        }
+        let found = ids::column(segment, stop)?;
+        if let Some(ids) = &found {
+            self.ids.keep(key, ids.clone());
+        }
+        Ok(Column::of_texts(found))
     }
 
     /// Forgets ids of segments that a search does not see: they take as much memory as all other findings.

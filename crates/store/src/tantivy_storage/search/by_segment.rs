@@ -25,16 +25,24 @@ impl<K: Ord, V: Clone> BySegment<K, V> {
         key: (SegmentId, K),
         find: impl FnOnce() -> tantivy::Result<V>,
     ) -> tantivy::Result<V> {
-        if let Some(known) = self.lock().get(&key).cloned() {
+        if let Some(known) = self.get(&key) {
             return Ok(known);
         }
         let found = find()?;
+        self.keep(key, found.clone());
+        Ok(found)
+    }
+
+    pub(super) fn get(&self, key: &(SegmentId, K)) -> Option<V> {
+        self.lock().get(key).cloned()
+    }
+
+    pub(super) fn keep(&self, key: (SegmentId, K), found: V) {
         let mut known = self.lock();
         if known.len() >= ENTRIES_MAX {
             known.clear();
         }
-        known.insert(key, found.clone());
-        Ok(found)
+        known.insert(key, found);
     }
 
     /// Forgets what is known of segments that are not there.

@@ -215,16 +215,23 @@ impl Execution<'_> {
         let mut collectors = Collectors::new(&request.aggregations, resolver, matching)?;
         let order = (request, keys, group.as_ref());
         if searcher.segment_readers().is_empty() {
-            Top::new(order, (self.mapping, now_ms), (None, self.findings.as_ref()), 0)?;
+            Top::new(
+                order,
+                (self.mapping, now_ms),
+                (None, self.findings.as_ref(), stop.as_ref()),
+                0,
+            )?;
         }
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
+            // Where no hits are shown nothing is read of the segment to sort them by.
+            let of = (wants_hits.then_some(reader), self.findings.as_ref(), stop.as_ref());
+            let mut top = Top::new(order, (self.mapping, now_ms), of, base)?;
+            // Here, as finding the ids of a segment may have been stopped.
             if self.is_over() {
                 break;
             }
             collectors.enter(segment, reader, self.findings)?;
-            let of = (Some(reader), self.findings.as_ref());
-            let mut top = Top::new(order, (self.mapping, now_ms), of, base)?;
             base += u64::from(reader.max_doc());
             if let Some(bounds) = top.bounds().filter(|_| sorts_only) {
                 self.most_promising(weight.as_ref(), reader, &bounds, &mut top)?;

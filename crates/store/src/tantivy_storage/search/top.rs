@@ -3,6 +3,7 @@
 use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rustc_hash::FxHashMap;
 use tantivy::columnar::TermOrdHit;
@@ -78,10 +79,10 @@ impl<'a> Top<'a> {
     pub(super) fn new(
         (request, keys, group): (&SearchRequest, &'a [SortKey], Option<&'a SortKey>),
         (mapping, now_ms): (&Mapping, i64),
-        (segment, findings): (Option<&SegmentReader>, &Findings),
+        (segment, findings, stop): (Option<&SegmentReader>, &Findings, &AtomicBool),
         base: u64,
     ) -> Result<Self> {
-        let key = |of| key(of, mapping, (segment, findings), base, now_ms);
+        let key = |of| key(of, mapping, (segment, findings, stop), base, now_ms);
         let keys: Vec<Key<'a>> = keys.iter().map(key).collect::<Result<_>>()?;
         let after: Option<Result<Vec<Bits>>> = request.search_after.as_ref().map(|values| {
             let pairs = keys.iter().zip(values);
@@ -246,7 +247,7 @@ fn unmapped(name: &str) -> Result<Field> {
 fn key<'a>(
     key: &'a SortKey,
     mapping: &Mapping,
-    (segment, findings): (Option<&SegmentReader>, &Findings),
+    (segment, findings, stop): (Option<&SegmentReader>, &Findings, &AtomicBool),
     base: u64,
     now_ms: i64,
 ) -> Result<Key<'a>> {
@@ -269,7 +270,7 @@ fn key<'a>(
             }
         }
         None if path == ID => match segment {
-            Some(segment) => findings.ids(segment)?,
+            Some(segment) => findings.ids(segment, stop)?,
             None => Column::of_texts(None),
         },
         None if mapping::is_metadata(path) => {

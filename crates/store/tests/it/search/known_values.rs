@@ -1,12 +1,15 @@
 //! Values at the ends of what fields keep, and fields that are named by patterns.
 
-use query::{Literal, Mapping, parse_search};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use query::{Literal, Mapping, SearchLimits, parse_search};
 use serde_json::{Value, json};
 use store::{Options, Rejection, Shard};
 
 use super::known::{ids, is_refused, shard, sorted_ids};
 use super::known_buckets::aggregated;
-use super::{index, run, search, with};
+use super::{index, limits, run, search, with};
 use crate::common::write;
 
 #[test]
@@ -259,6 +262,11 @@ fn hits_are_sorted_by_their_ids() {
         let documents: Vec<Value> = (0..12).map(|n| json!({"n": n % 2})).collect();
         let shard = shard(&env, &dir, json!({"n": {"type": "long"}}), &documents).await;
         let sorted = |by: Value| json!({"sort": by, "size": 12});
+        // What a search had not found when it was stopped is not taken for all that there is.
+        let stopped = SearchLimits { stop: Arc::new(AtomicBool::new(true)), ..limits() };
+        let request = parse_search(sorted(json!(["_id"])).to_string().as_bytes()).unwrap();
+        let (hits, _) = shard.search(&Arc::new(request), &stopped).await.unwrap();
+        assert!(hits.timed_out && hits.hits.is_empty());
         let rising = [0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9];
         assert_eq!(ids(&shard, sorted(json!(["_id"]))).await, rising);
         let falling: Vec<u64> = rising.into_iter().rev().collect();
