@@ -601,6 +601,10 @@ fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
         _ => is_number,
     };
     if fits {
+        // As in the field wrong bounds are refused also where no bucket comes to show them.
+        if let Histogram(histogram) = &of.kind {
+            histogram.bounds(&mapped.dates).map_err(illegal)?;
+        }
         return Ok(());
     }
     let (path, kind, name) = (&of.field, kind.name(), &of.name);

@@ -40,8 +40,9 @@ impl Aggregated {
 
     /// Writes the `aggregations` of an answer behind `text`, as a JSON object.
     ///
-    /// Errors: [`query::SearchErrorKind::TooManyBuckets`] if there are more than `max_buckets`; what is written by then
-    /// is no JSON.
+    /// Errors: [`query::SearchErrorKind::TooManyBuckets`] if there are more than `max_buckets`, and
+    /// [`query::SearchErrorKind::IllegalArgument`] for wrong bounds of a field that no shard has, which would have
+    /// refused them; what is written by then is no JSON.
     pub fn write(
         &self,
         of: &[Aggregation],

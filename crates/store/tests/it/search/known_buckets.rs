@@ -554,6 +554,16 @@ fn bounds_of_dates_are_rounded_without_the_offset_and_one_value_is_not_spread() 
             assert_eq!(none.get(name), Some(&Value::Null), "{name}: {none}");
         }
         assert_eq!(none["std_deviation_bounds"].as_object().unwrap().len(), 6);
+        for (field, min, max, why) in [
+            ("d", "2024-01-02", "2024-01-01", "cannot be greater than"),
+            ("s", "2024-01-01", "1704153600", "failed to parse date field [2024-01-01]"),
+        ] {
+            let days = json!({"field": field, "fixed_interval": "1d", "extended_bounds": bounds(min, max)});
+            // There is no bucket that they would be within.
+            let within = json!({"days": {"date_histogram": days}});
+            let terms = json!({"terms": {"field": "d"}, "aggs": within});
+            is_refused(&shard, json!({"size": 0, "aggs": {"a": terms}}), why).await;
+        }
     });
 }
 
