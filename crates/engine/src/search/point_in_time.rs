@@ -51,7 +51,11 @@ impl PointInTime {
             Failure::new(400, "illegal_argument_exception", format!("invalid id: [{begins}]"))
         };
         let (views, filters) = read.ok_or_else(wrong)?;
-        Ok(PointInTime { views, filters, keep_alive })
+        let mut point = PointInTime { views, filters, keep_alive };
+        // Each is parsed for each search, and an id that somebody made up may have any number of them.
+        let indices = point.indices();
+        point.filters.retain(|name, _| indices.binary_search(name).is_ok());
+        Ok(point)
     }
 
     /// The indices that it is of, sorted.
@@ -60,9 +64,8 @@ impl PointInTime {
         names.into_iter().cloned().collect()
     }
 
-    /// What is found of it: by the names of its indices queries as they are written in a request. Of others all.
-    ///
-    /// As in the field they are those that aliases had when it was opened.
+    /// The filters of its indices by their names, as queries are written in a request. Of an index without one all
+    /// documents are found. As in the field they are those that aliases had when it was opened.
     pub fn filters(&self) -> &BTreeMap<String, String> {
         &self.filters
     }
@@ -88,10 +91,11 @@ mod tests {
             context: 7,
         };
         let views = vec![view("b", 0), view("a", 1), view("b", 1)];
-        let filters = BTreeMap::from([("a".to_owned(), "{\"match_all\":{}}".to_owned())]);
+        let all = |index: &str| (index.to_owned(), "{\"match_all\":{}}".to_owned());
+        let filters = BTreeMap::from([all("a"), all("elsewhere")]);
         let id = id_of(&views, &filters);
         let read = PointInTime::parse(&id, None).unwrap();
-        assert_eq!(read.filters(), &filters);
+        assert_eq!(read.filters(), &BTreeMap::from([all("a")]));
         assert_eq!((read.indices(), read.views), (vec!["a".to_owned(), "b".to_owned()], views));
         let twice = id_of(&[view("b", 0), view("a", 1), view("b", 0)], &filters);
         let many = URL_SAFE_NO_PAD.encode(postcard::to_stdvec(&(MAX_VIEWS + 1)).unwrap());
