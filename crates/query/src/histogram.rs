@@ -65,11 +65,38 @@ impl Histogram {
     /// The start of the bucket of a value.
     pub fn start(&self, value: f64) -> f64 {
         let local = self.local(value);
-        let start = match self.interval {
-            Interval::Fixed(width) => (local / width).floor() * width,
-            Interval::Calendar(unit) => unit.floor(local as i64) as f64,
+        let (start, width) = match self.interval {
+            Interval::Fixed(width) => ((local / width).floor() * width, width),
+            Interval::Calendar(unit) => (unit.floor(local as i64) as f64, unit.average_ms() as f64),
         };
-        self.moment(start, value)
+        let moment = self.moment(start, value);
+        if self.is_by_days() || value - moment < width {
+            return moment;
+        }
+        // Clocks were changed since. Where other buckets had begun by then, the value lies in the last of these, as in
+        // the field: no later value is in an earlier bucket.
+        let change = self.zone.last_change((value - self.offset) as i64);
+        match change.map(|change| change as f64 + self.offset) {
+            Some(change) if moment + width <= change => self.start(change - 1.0),
+            _ => moment,
+        }
+    }
+
+    /// The end of the bucket that begins at `start`. Where clocks were put back others may begin before the
+    /// [`Histogram::next`] of the grid.
+    pub fn end(&self, start: f64) -> f64 {
+        let mut end = self.next(start);
+        if self.zone.is_utc() {
+            return end;
+        }
+        loop {
+            let last = self.start(end - 1.0);
+            // Where calendars end a bucket may begin behind its values.
+            if last <= start || last >= end {
+                return end;
+            }
+            end = last;
+        }
     }
 
     /// The start of the bucket after the one that begins at `start`.
@@ -289,6 +316,7 @@ mod tests {
             (60.0, "2024-10-27T00:30:00Z", "2024-10-27T00:00:00Z", "2024-10-27T01:00:00Z"),
             (60.0, "2024-10-27T01:30:00Z", "2024-10-27T01:00:00Z", "2024-10-27T02:00:00Z"),
             (60.0, "2024-03-31T01:30:00Z", "2024-03-31T01:00:00Z", "2024-03-31T02:00:00Z"),
+            (45.0, "2024-10-27T01:10:00Z", "2024-10-27T00:15:00Z", "2024-10-27T02:00:00Z"),
         ] {
             let (interval, zone) = (Interval::Fixed(minutes * 60_000.0), zone.clone());
             let histogram = Histogram { interval, zone, ..auto(1).at(0) };
@@ -300,6 +328,32 @@ mod tests {
         let start = at("2024-03-31T01:00:00Z");
         assert_eq!(histogram.start(at("2024-03-31T01:10:00Z")), start);
         assert_eq!(histogram.next(start), at("2024-03-31T01:20:00Z"));
+    }
+
+    #[test]
+    fn buckets_lie_one_behind_the_other_where_clocks_are_changed() {
+        let zone = Zone::try_from("Europe/Paris".to_owned()).unwrap();
+        let at = |text: &str| crate::value::iso(text).unwrap().ms as f64;
+        for minutes in [7.0, 25.0, 45.0, 50.0, 60.0, 90.0, 120.0, 720.0] {
+            let (interval, zone) = (Interval::Fixed(minutes * 60_000.0), zone.clone());
+            let histogram = Histogram { interval, zone, ..auto(1).at(0) };
+            for day in ["2024-03-30T20:00:00Z", "2024-10-26T20:00:00Z"] {
+                let mut last = f64::MIN;
+                for minute in 0..720 {
+                    let value = at(day) + f64::from(minute) * 60_000.0;
+                    let start = histogram.start(value);
+                    assert!(last <= start && start <= value, "{minutes} {day} {minute}");
+                    assert!(value < histogram.end(start), "{minutes} {day} {minute}");
+                    last = start;
+                }
+            }
+        }
+        let (interval, zone) = (Interval::Fixed(7_200_000.0), zone);
+        let histogram = Histogram { interval, zone, ..auto(1).at(0) };
+        let ends = ["2024-10-27T00:00:00Z", "2024-10-27T01:00:00Z", "2024-10-27T03:00:00Z"];
+        let ends = ends.map(at);
+        assert_eq!([histogram.end(ends[0]), histogram.end(ends[1])], [ends[1], ends[2]]);
+        assert_eq!(histogram.next(ends[0]), ends[2], "the grid goes on as clocks show it");
     }
 
     #[test]

@@ -84,6 +84,13 @@ impl Zone {
         ms.saturating_add(self.offset_ms(ms))
     }
 
+    /// The last moment up to this one at which its clocks were changed.
+    pub fn last_change(&self, ms: i64) -> Option<i64> {
+        let Rules::Named(zone) = &self.rules else { return None };
+        let behind = Timestamp::from_millisecond(ms.checked_add(1)?).ok()?;
+        zone.preceding(behind).next().map(|change| change.timestamp().as_millisecond())
+    }
+
     /// The moment at which its clocks show `local`: the first where they show it twice; where they leave it out, as
     /// much behind the gap as it lies in it. So the field reads dates.
     pub fn moment(&self, local: i64) -> i64 {

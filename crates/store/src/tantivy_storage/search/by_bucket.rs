@@ -109,7 +109,7 @@ impl BestSearch<'_> {
                 (_, key) => FieldQuery::Term(key.clone()),
             },
             AggregationKind::Histogram(histogram) => {
-                between((Some(number), Some(histogram.next(number))), (is_date, false))
+                between((Some(number), Some(histogram.end(number))), (is_date, false))
             }
             AggregationKind::Range(ranges) => within(Some(ranges)),
             AggregationKind::DateRange(_) => {
