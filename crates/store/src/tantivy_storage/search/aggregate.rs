@@ -33,11 +33,11 @@ use query::date::DateContext;
 use query::grid::Grid;
 use query::{Field, FieldType, Literal, Query, SearchError, illegal, mapping, unfit};
 
-use super::bounds::Findings;
 use super::column::{Column, double_bits, long_bits};
 use super::computed::{Computed, Kept, Matches, Reading, Side};
 use super::counted::Counted;
 use super::failed::{Failed, Result};
+use super::findings::Findings;
 use super::found::{Found, buckets, too_many};
 use super::matching::Matching;
 use super::metrics::Shown;

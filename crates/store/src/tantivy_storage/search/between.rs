@@ -12,8 +12,9 @@ use tantivy::{
 
 use query::FieldType;
 
-use super::bounds::{BLOCK, Bounds, Findings};
+use super::bounds::{BLOCK, Bounds};
 use super::column::Column;
+use super::findings::Findings;
 
 /// Blocks that are read at once, at most, while one follows the other.
 const READ_BLOCKS: u32 = 16;

@@ -16,8 +16,9 @@ use query::grid::Grid;
 use query::histogram::Histogram;
 use query::{FieldType, Literal, geo};
 
-use super::bounds::{Bounds, Findings};
+use super::bounds::Bounds;
 use super::column::{Column, Pair, double_bits, double_of, long_bits, long_of, pair, text_of};
+use super::findings::Findings;
 
 /// What is made of a value.
 #[derive(Clone, Debug)]

@@ -11,9 +11,10 @@ use tantivy::aggregation::intermediate_agg_result::{
 };
 use tantivy::{DocId, SegmentReader};
 
-use super::bounds::{BLOCK, Bounds, Findings};
+use super::bounds::{BLOCK, Bounds};
 use super::column::double_of;
 use super::computed::{Computed, Source};
+use super::findings::Findings;
 
 /// A histogram with nothing within its buckets.
 pub(super) struct Counted<'a> {

@@ -10,7 +10,8 @@
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `column.rs` | the values of a field in a segment |
 //! | `ids.rs` | the ids of a segment as such values |
-//! | `bounds.rs`, `by_segment.rs` | the least and greatest values of blocks of them; what is known of a segment |
+//! | `bounds.rs` | the least and greatest values of blocks of them |
+//! | `findings.rs`, `by_segment.rs` | what is known of segments for later searches |
 //! | `between.rs` | the documents with a value between two, block by block |
 //! | `by_score.rs` | the best by score alone, and how many there are |
 //! | `top.rs` | the best hits of a segment |
@@ -37,6 +38,7 @@ mod column;
 mod computed;
 mod counted;
 mod failed;
+mod findings;
 mod found;
 mod functions;
 mod fuzzy;
@@ -74,10 +76,10 @@ use query::{
 
 use self::aggregate::Collectors;
 pub use self::aggregated::Aggregated;
-pub(crate) use self::bounds::Findings;
 use self::bounds::{BLOCK, Bounds};
 pub(crate) use self::failed::Failed;
 use self::failed::Result;
+pub(crate) use self::findings::Findings;
 pub(crate) use self::highlight::highlight;
 use self::matching::Matching;
 use self::resolve::Resolver;

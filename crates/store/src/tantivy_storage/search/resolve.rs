@@ -22,8 +22,8 @@ use query::{
 
 use record::names::matches;
 
-use super::bounds::Findings;
 use super::failed::Result;
+use super::findings::Findings;
 use super::functions::{Function, FunctionScored, Functions, Kind};
 use super::indexed_field::IndexedField;
 use super::statistics::any_word;

@@ -14,9 +14,10 @@ use query::{
     SortMissing, SortTarget, SortValue, geo, illegal, mapping, unfit,
 };
 
-use super::bounds::{Bounds, Findings};
+use super::bounds::Bounds;
 use super::column::{Column, Pair, double_bits, double_of, long_bits, pair, text_of};
 use super::failed::{Failed, Result};
+use super::findings::Findings;
 use super::value::{self, Value, check_sortable};
 use crate::tantivy_storage::schema::ID;
 

@@ -23,8 +23,8 @@ use record::names::matches;
 
 use self::sought::Sought;
 use self::wanted::Clause;
-use super::bounds::Findings;
 use super::failed::Result;
+use super::findings::Findings;
 use super::resolve::Resolver;
 
 /// Characters of a field's texts, at most: `index.highlight.max_analyzed_offset` of the field, where nothing else is
