@@ -29,7 +29,7 @@ impl<K: Ord, V: Clone> BySegment<K, V> {
             return Ok(known);
         }
         let found = find()?;
-        self.keep(key, found.clone());
+        self.remember(key, found.clone());
         Ok(found)
     }
 
@@ -37,7 +37,7 @@ impl<K: Ord, V: Clone> BySegment<K, V> {
         self.lock().get(key).cloned()
     }
 
-    pub(super) fn keep(&self, key: (SegmentId, K), found: V) {
+    pub(super) fn remember(&self, key: (SegmentId, K), found: V) {
         let mut known = self.lock();
         if known.len() >= ENTRIES_MAX {
             known.clear();

@@ -43,7 +43,7 @@ impl Findings {
         }
         let found = ids::column(segment, stop)?;
         if let Some(ids) = &found {
-            self.ids.keep(key, ids.clone());
+            self.ids.remember(key, ids.clone());
         }
         Ok(Column::of_texts(found))
     }
