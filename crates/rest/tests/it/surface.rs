@@ -125,7 +125,8 @@ fn a_word_is_offered_or_refused_with_a_hint() {
         let said = Mapping::parse(&json!({ "properties": { "f": field } })).unwrap_err();
         said.to_string()
     };
-    let kinds: [(_, &dyn Fn(&str) -> String); 6] = [
+    type SaidOf<'a> = &'a dyn Fn(&str) -> String;
+    let kinds: [(_, SaidOf<'_>); 6] = [
         (QUERIES, &|name| searched(json!({ "query": { name: {} } }))),
         (AGGREGATIONS, &|name| searched(json!({ "aggs": { "a": { name: {} } } }))),
         (HIGHLIGHT, &|name| searched(json!({ "highlight": { "fields": { "a": { name: 1 } } } }))),
