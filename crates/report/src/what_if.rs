@@ -5,7 +5,7 @@ use std::fmt::Write;
 use insight::what_if::{
     Answer, NOT_MODELLED, NOT_MODELLED_S, Phase, PhaseKind, Point, RecoveryUse, answers,
 };
-use insight::words::percent;
+use insight::words::{holder, percent};
 use record::units::{show_bytes, show_seconds};
 use record::{Limit, Line, RunDir};
 
@@ -126,25 +126,19 @@ fn write_phases(text: &mut String, title: &str, answer: &Answer) {
     }
     let copying = answer.phases.iter().filter(|phase| phase.what == PhaseKind::Copying);
     let longest = copying.max_by(|a, b| (a.to_s - a.from_s).total_cmp(&(b.to_s - b.from_s)));
-    if let Some([(first, _), (second, _), ..]) = longest.map(|phase| &phase.limits[..]) {
-        let _ =
-            writeln!(text, "  If {} held no more, {} would be next.", name(*first), name(*second));
+    if let Some([(first, _), (second, share), ..]) = longest.map(|phase| &phase.limits[..])
+        && *share >= SHARE_MIN
+    {
+        let (first, second) = (holder(*first), holder(*second));
+        let _ = writeln!(text, "  If {first} held no more, {second} would be next.");
     }
 }
 
 /// The largest limits of a phase with their shares.
 fn limits(phase: &Phase, most: usize) -> String {
     let large = phase.limits.iter().take(most).filter(|(_, share)| *share >= SHARE_MIN);
-    let one = |(limit, share): &(Limit, f64)| format!("{} {:.0} %", name(*limit), share * 100.0);
+    let one = |(limit, share): &(Limit, f64)| format!("{} {}", limit.label(), percent(*share));
     large.map(one).collect::<Vec<_>>().join(", ")
-}
-
-fn name(limit: Limit) -> &'static str {
-    match limit {
-        Limit::Throttle => "the rate limit",
-        Limit::LinkRate => "the network card",
-        other => other.label(),
-    }
 }
 
 fn write_curve(text: &mut String, curve: &[Point]) {
@@ -204,9 +198,8 @@ mod tests {
         assert!(known.starts_with(says), "{known}");
     }
 
-    #[test]
-    fn how_long_nodes_are_away_is_said_beside_the_interval() {
-        let mut answer = Answer {
+    fn unheld() -> Answer {
+        Answer {
             variant: "as it is".to_owned(),
             changed: Default::default(),
             green_s: 90.5,
@@ -220,11 +213,37 @@ mod tests {
             recovery_use: RecoveryUse::default(),
             full_disks: Vec::new(),
             came_back: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn how_long_nodes_are_away_is_said_beside_the_interval() {
+        let mut answer = unheld();
         let away = "nodes are away for 90.0 s in any case";
         assert!(done("green", &answer).ends_with(away), "{}", done("green", &answer));
         answer.away_s = 0.0;
         assert!(!done("green", &answer).contains("away"));
+    }
+
+    #[test]
+    fn limits_are_called_as_on_the_page_of_the_run() {
+        let limits = vec![(Limit::Throttle, 0.96), (Limit::LinkRate, 0.04)];
+        let what = PhaseKind::Copying;
+        let mut answer = Answer {
+            phases: vec![Phase { from_s: 0.0, to_s: 9.0, what, copies: 2, limits }],
+            ..unheld()
+        };
+        let said = |answer: &Answer| {
+            let mut text = String::new();
+            write_phases(&mut text, "What holds it", answer);
+            text
+        };
+        let text = said(&answer);
+        assert!(text.contains("copies are made: throttle 96 %"), "{text}");
+        assert!(!text.contains("would be next"), "what takes next to nothing is not next: {text}");
+        answer.phases[0].limits[1].1 = 0.4;
+        let next = "If the throttle held no more, the link would be next.";
+        assert!(said(&answer).contains(next), "{}", said(&answer));
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub struct Phase {
     pub what: PhaseKind,
     /// Copies that are not started at its beginning.
     pub copies: u32,
-    /// Of the time that copies were being made in it, the share of each limit, largest first.
+    /// Of the time that copies were being made in it, the share of each limit, largest first: as the accounting of
+    /// the run has it, whose shares are those of all phases together.
     pub limits: Vec<(Limit, f64)>,
 }
 
@@ -89,7 +90,8 @@ pub(super) fn phases(
     green_s: f64,
 ) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
-    let mut charged = BTreeMap::new();
+    let nothing = BTreeMap::new();
+    let mut charged = &nothing;
     let start = std::iter::once((0.0, None));
     let all: Vec<(f64, Option<&RecoverySample>)> =
         start.chain(samples.iter().map(|(t, sample)| (*t, Some(*sample)))).collect();
@@ -101,15 +103,14 @@ pub(super) fn phases(
         let before_all = RecoverySample::default();
         let what = kind(sample.unwrap_or(&before_all), is_away);
         let now = all.get(at + 1).and_then(|(_, next)| *next).map(|next| &next.charged_s);
-        let more: BTreeMap<Limit, f64> = now
-            .into_iter()
-            .flatten()
-            .map(|(limit, s)| (*limit, s - charged.get(limit).copied().unwrap_or(0.0)))
-            .filter(|(_, s)| *s > 0.0)
-            .collect();
-        if let Some(now) = now {
-            charged = now.clone();
-        }
+        let now = now.unwrap_or(charged);
+        let of = |charged: &BTreeMap<Limit, f64>, limit: Limit| {
+            charged.get(&limit).copied().unwrap_or(0.0)
+        };
+        // A chunk in flight counts as latency until it is known what held it: what one look says of it the next one
+        // takes back, so that differences may be negative.
+        let more = Limit::ALL.map(|limit| (limit, of(now, limit) - of(charged, limit)));
+        charged = now;
         if to_s <= *from_s {
             continue;
         }
@@ -129,6 +130,7 @@ pub(super) fn phases(
         }
     }
     for phase in &mut phases {
+        phase.limits.retain(|(_, seconds)| *seconds > 0.0);
         let sum: f64 = phase.limits.iter().map(|(_, seconds)| seconds).sum();
         phase.limits.iter_mut().for_each(|(_, seconds)| *seconds /= sum);
         phase.limits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

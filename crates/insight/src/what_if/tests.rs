@@ -42,6 +42,23 @@ fn phases_follow_one_another_until_green() {
     assert_eq!((curve[3].copies, curve[3].bytes), (0, 0));
 }
 
+/// A chunk counts as latency until it has come, and as the throttle then: what a phase is held by is what is known in
+/// the end, as in the accounting of the run.
+#[test]
+fn what_held_a_chunk_is_what_is_known_once_it_has_come() {
+    let seen = |latency_s: f64, throttle_s: f64| RecoverySample {
+        charged_s: BTreeMap::from([(Limit::Latency, latency_s), (Limit::Throttle, throttle_s)]),
+        ..sample(&[("INDEX", 1)], 0, 0.0)
+    };
+    let all = [seen(0.0, 0.0), seen(1.0, 0.0), seen(0.5, 1.5), seen(1.5, 1.5), seen(0.2, 3.8)];
+    let times = [0.0, 1.0, 2.0, 3.0, 4.0];
+    let samples: Vec<(f64, &RecoverySample)> = times.into_iter().zip(&all).collect();
+    let phases = phases(&samples, &[], 4.0);
+    let [(first, most), (second, least)] = phases[0].limits[..] else { panic!("{phases:?}") };
+    assert_eq!((phases.len(), first, second), (1, Limit::Throttle, Limit::Latency));
+    assert!((most - 0.95).abs() < 1e-9 && (least - 0.05).abs() < 1e-9, "{phases:?}");
+}
+
 #[test]
 fn what_was_estimated_to_be_moved_is_no_more_than_what_was_moved() {
     let estimated = |recovered| RecoverySample {
