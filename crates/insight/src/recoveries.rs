@@ -1,6 +1,6 @@
 //! A run of recoveries: its headline, its slowest and its fastest variant.
 
-use record::{Manifest, Status, units};
+use record::{Manifest, RunDir, Status, TwinQuestion, units};
 
 use crate::headline::Headline;
 use crate::variant::{Finished, Progress, Variant};
@@ -69,6 +69,34 @@ pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> Headline {
         ),
         _ => said,
     }
+}
+
+/// What a twin answered: when what was asked would be done, first as it is.
+pub(crate) fn of_twin(run: &RunDir, variants: &[Variant]) -> Option<Headline> {
+    let TwinQuestion { asked, until } = run.manifest.question.as_ref()?;
+    // The first lap goes by what is known or assumed, as the answer does; in the others it is drawn.
+    let seconds = |variant: &Variant| {
+        let rows = run.rows.iter().filter(|row| row.variant == variant.name);
+        rows.min_by_key(|row| row.lap).map(|row| row.seconds)
+    };
+    let mut done = variants.iter().filter_map(|variant| Some((variant, seconds(variant)?)));
+    let (first, first_s) = done.next()?;
+    let short = format!("{asked}: {until} after {}", units::show_seconds(first_s));
+    // As an option has it: a word.
+    let with = |variant: &Variant| format!("with {}", variant.name.replace(" = ", "="));
+    if let Some((fastest, fastest_s)) = done.min_by(|a, b| a.1.total_cmp(&b.1)) {
+        let fastest_s = units::show_seconds(fastest_s);
+        let whole = format!("{short}; {} {fastest_s}", with(fastest));
+        return Some(Headline::of(whole, [format!("{short}, or {fastest_s}"), short]));
+    }
+    let said = match first.name.as_str() {
+        TwinQuestion::AS_IT_IS => Headline::from(short),
+        _ => Headline::of(format!("{short} {}", with(first)), [short]),
+    };
+    Some(match first.finished().and_then(held) {
+        Some(by) => said.with(&format!("; {by} held it"), format!("It was held by {by}.")),
+        None => said,
+    })
 }
 
 fn held(figures: &Finished) -> Option<&'static str> {

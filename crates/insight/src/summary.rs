@@ -86,6 +86,7 @@ impl<'a> Summary<'a> {
             },
             None if !following.is_empty() => follow::headline(&following),
             None => threads::headline(&variants)
+                .or_else(|| recoveries::of_twin(run, &variants))
                 .unwrap_or_else(|| recoveries::headline(&run.manifest, &variants)),
         };
         details.extend(one_draw(&run.manifest).filter(|_| !loads.is_empty()));

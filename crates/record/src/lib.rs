@@ -21,7 +21,8 @@ pub use follow::{CatchUp, FollowFigures, NodeUse, SearchFigures};
 pub use line::{FollowSample, Line, LinkSample, NodeSample, Phase, RecoverySample};
 pub use load::{DriverUse, LoadFigures, Percentiles, RequestSample, Throughput};
 pub use manifest::{
-    Kind, LinkInfo, Machine, Manifest, ModelInfo, NodeInfo, PublishedInfo, Status, VariantInfo,
+    Kind, LinkInfo, Machine, Manifest, ModelInfo, NodeInfo, PublishedInfo, Status, TwinQuestion,
+    VariantInfo,
 };
 pub use row::{Limit, LimitShare, Row, ShardDigest};
 pub use run_dir::{Error, FORMAT, RunDir, Writer, is_run, replace_manifest};

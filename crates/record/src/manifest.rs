@@ -154,6 +154,20 @@ pub struct ModelInfo {
     pub calibrated_on: Option<String>,
 }
 
+/// What a twin is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TwinQuestion {
+    /// In words: `n2 lost for good`.
+    pub asked: String,
+    /// The word for what is waited for: `green`, `empty` or `balanced`.
+    pub until: String,
+}
+
+impl TwinQuestion {
+    /// The name of the variant in which no setting is changed.
+    pub const AS_IT_IS: &'static str = "as it is";
+}
+
 /// `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -193,6 +207,9 @@ pub struct Manifest {
     /// The parameters that were given to a track, where one was run; none in runs of earlier builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub track_params: Option<BTreeMap<String, String>>,
+    /// What was asked, where a twin was run; none in runs of earlier builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<TwinQuestion>,
     /// What is not as in the plan because of the place where it ran, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
@@ -220,6 +237,7 @@ impl Manifest {
             variants: Vec::new(),
             challenge: None,
             track_params: None,
+            question: None,
             changes: Vec::new(),
         }
     }

@@ -51,12 +51,13 @@ pub fn what_if((asked, until): (&str, &str), answers: &[Answer], tried: &[Answer
     text
 }
 
-/// The same of the record of a twin, which does not say what was waited for; nothing of other runs.
+/// The same of the record of a twin; nothing of other runs. Those of earlier builds do not say what was waited for.
 pub(crate) fn of_run(run: &RunDir) -> Option<String> {
     let is_place = |line: &Line| matches!(line, Line::Phase { phase, .. } if phase.name == PLACE);
     let answers = run.lines.iter().any(is_place).then(|| answers(run))?;
+    let until = run.manifest.question.as_ref().map_or("done", |question| question.until.as_str());
     let mut text = String::new();
-    write_answers(&mut text, "done", &answers);
+    write_answers(&mut text, &plain(until), &answers);
     Some(text.trim_start().to_owned()).filter(|text| !text.is_empty())
 }
 

@@ -7,7 +7,7 @@ use insight::{Progress, Summary, advice, curves};
 use record::{
     ConsumerMemory, FORMAT, FollowFigures, FollowSample, Kind, Limit, LimitShare, Line, LinkInfo,
     LoadFigures, Manifest, Percentiles, Phase, PublishedInfo, RecoverySample, Row, RunDir, Status,
-    StreamFigures, ThreadUse, Throughput, VariantInfo,
+    StreamFigures, ThreadUse, Throughput, TwinQuestion, VariantInfo,
 };
 
 fn manifest(variants: &[&str], status: Status) -> Manifest {
@@ -61,6 +61,29 @@ fn gains_are_over_the_first_row_ours_and_published() {
         summary.comparison.as_deref(),
         Some("Published rows moved 4.90 GB, these 1.00 GB: compare gains, not times.")
     );
+}
+
+/// The first lap goes by what is assumed, as the answer of a twin does; others are drawn.
+#[test]
+fn a_twin_is_told_by_what_it_was_asked() {
+    let told = |variants: &[&str], asked: &str, until: &str| {
+        let took = |name: &str, lap: u32| match name.contains('=') {
+            true => row(name, lap, 12.2, Limit::DiskWrite),
+            false => row(name, lap, 48.6 + 10.0 * f64::from(lap - 1), Limit::Throttle),
+        };
+        let laps = |name: &&str| [1, 2, 3].map(|lap| took(name, lap));
+        let mut run = run(variants, Status::Complete, variants.iter().flat_map(laps).collect());
+        let (asked, until) = (asked.to_owned(), until.to_owned());
+        run.manifest.question = Some(TwinQuestion { asked, until });
+        Summary::of(&run).headline
+    };
+    let alone = told(&["as it is"], "n2 lost for good", "green");
+    assert_eq!(alone, "n2 lost for good: green after 48.6 s; the throttle held it");
+    let drained = "everything is moved away from n2";
+    let both = told(&["as it is", "max_bytes_per_sec = 80mb"], drained, "empty");
+    assert_eq!(both, format!("{drained}: empty after 48.6 s; with max_bytes_per_sec=80mb 12.2 s"));
+    let set = told(&["enable = all"], "an empty node joins", "balanced");
+    assert_eq!(set, "an empty node joins: balanced after 12.2 s with enable=all");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! What the record says of a run as a whole.
 
-use record::{FORMAT, LinkInfo, Manifest, ModelInfo, NodeInfo, Status, VariantInfo};
+use record::{FORMAT, LinkInfo, Manifest, ModelInfo, NodeInfo, Status, TwinQuestion, VariantInfo};
 
 use super::place::Place;
 use super::record_dir;
 use crate::machine;
 use crate::plan::{ModelInUse, Published, Resolved, Variant, models_in_use};
 use crate::runner::topology;
+use crate::twin::{TwinPlan, in_words};
 
 /// The manifest of a run that begins now.
 pub(super) fn manifest(plan_text: &str, plan: &Resolved, place: &Place, run: String) -> Manifest {
@@ -36,8 +37,15 @@ pub(super) fn manifest(plan_text: &str, plan: &Resolved, place: &Place, run: Str
         variants: plan.variants.iter().map(|variant| variant_info(variant, place)).collect(),
         challenge: plan.track.as_ref().map(|track| track.challenge.clone()),
         track_params: plan.track.as_ref().map(|track| track.params.texts()),
+        question: plan.twin.as_ref().and_then(|_| asked(plan_text)),
         changes: plan.changes.clone(),
     }
+}
+
+/// What the text of a twin's plan asks.
+fn asked(plan_text: &str) -> Option<TwinQuestion> {
+    let plan: TwinPlan = plan_text.parse().ok()?;
+    Some(in_words(&plan))
 }
 
 /// The nodes that are started. A bucket's servers are threads, which its rows name.
@@ -47,9 +55,13 @@ fn nodes(plan: &Resolved) -> Vec<NodeInfo> {
         None => topology(plan).clusters,
     };
     let nodes = clusters.into_iter().flat_map(|cluster| {
-        (0..cluster.nodes).map(move |n| NodeInfo {
-            cluster: cluster.name.clone(),
-            name: format!("{}-{n}", cluster.name),
+        (0..cluster.nodes).map(move |n| {
+            let machine = format!("{}-{n}", cluster.name);
+            let name = match &plan.twin {
+                Some(twin) => twin.recorded_name(&machine).to_owned(),
+                None => machine,
+            };
+            NodeInfo { cluster: cluster.name.clone(), name }
         })
     });
     nodes.collect()

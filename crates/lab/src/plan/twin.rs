@@ -126,6 +126,8 @@ impl Uncertain {
 
 /// The node that manages a twin's cluster. It holds no data, so that any other can be lost.
 pub const MANAGER: &str = "leader-0";
+/// What a record calls it, in which all other nodes have the names of the cluster that was seen.
+const RECORDED_MANAGER: &str = "manager of the twin";
 /// How long copies wait for a node that was lost.
 pub(crate) const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 /// The attribute that has a node's zone or rack in virtual time, whatever it is called in the cluster that was seen.
@@ -167,6 +169,11 @@ impl Twin {
     pub fn stands_for(&self, machine: &str) -> Option<&str> {
         let number = machine.strip_prefix(LEADER)?.strip_prefix('-')?.parse::<usize>().ok()?;
         Some(self.nodes.get(number.checked_sub(1)?)?.name.as_str())
+    }
+
+    /// What a record calls a node of virtual time: as the node is called that it stands for.
+    pub(crate) fn recorded_name(&self, machine: &str) -> &str {
+        self.stands_for(machine).unwrap_or(RECORDED_MANAGER)
     }
 
     /// Words of the cluster in virtual time with the names that nodes have in the cluster that was seen, without what
@@ -552,5 +559,7 @@ mod tests {
         like.nodes[0].name = "leader-2".to_owned();
         assert_eq!(like.in_its_names("[leader-1] waits, not [x"), "[leader-2] waits, not [x");
         assert_eq!((twin.stands_for("leader-2"), twin.stands_for("leader-0")), (Some("b"), None));
+        let recorded = [0, 2].map(|number| twin.recorded_name(&format!("leader-{number}")));
+        assert_eq!(recorded, ["manager of the twin", "b"]);
     }
 }

@@ -69,7 +69,10 @@ impl Runner<'_> {
     }
 
     fn node_sample(&self, cluster: &str, stats: &Value, telemetry: &Telemetry) -> NodeSample {
-        let sample = sample_of(cluster, stats);
+        let mut sample = sample_of(cluster, stats);
+        if let Some(twin) = &self.plan.twin {
+            sample.node = twin.recorded_name(&sample.node).to_owned();
+        }
         let cpu_ms = stats.pointer("/process/cpu/total_in_millis").and_then(Value::as_u64);
         let (now, cpu_ms) = (self.env.now(), cpu_ms.unwrap_or(0));
         let key = (cluster.to_owned(), sample.node.clone());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use record::TwinQuestion;
 use record::units::{parse_size, show_size_setting};
 use toml::{Table, Value};
 
@@ -20,7 +21,7 @@ const CHUNKS_WITHOUT: i64 = 2;
 const CHUNKS_MAX: i64 = 8;
 const CHUNKS_MAX_OF_OPENSEARCH: i64 = 5;
 /// The name of the variant without changes.
-const AS_IT_IS: &str = "as it is";
+const AS_IT_IS: &str = TwinQuestion::AS_IT_IS;
 
 /// One thing that is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use clusters::live::inventory;
 use engine::settings::SettingError;
 use lab::plan::DOWN;
 use lab::twin::{self, Asked, Assumption, Given, Import, TwinPlan, Within};
+use record::TwinQuestion;
 use record::units::{ParseError, parse_duration, parse_rate, parse_size};
 use serde_json::json;
 
@@ -297,14 +298,8 @@ fn asked(args: &Args) -> Option<Asked> {
     (!replicas.is_empty()).then_some(Asked::Replicas(replicas))
 }
 
-fn names_of(plan: &TwinPlan) -> Vec<&str> {
-    let nodes = plan.get("twin").and_then(|twin| twin.get("node")).and_then(|rows| rows.as_array());
-    let rows = nodes.into_iter().flatten();
-    rows.filter_map(|row| row.get("name").and_then(|name| name.as_str())).collect()
-}
-
 fn check_has(plan: &TwinPlan, node: &str) -> anyhow::Result<()> {
-    let known = names_of(plan);
+    let known = twin::node_names(plan);
     if known.contains(&node) {
         return Ok(());
     }
@@ -323,7 +318,7 @@ fn ask_for_the_first(plan: &mut TwinPlan) {
     let has_asked = twin::QUESTIONS
         .iter()
         .any(|key| plan.get("twin").is_some_and(|twin| twin.get(key).is_some()));
-    let first = names_of(plan).first().map(|name| (*name).to_owned());
+    let first = twin::node_names(plan).first().map(|name| (*name).to_owned());
     if let (Some(name), false) = (first, has_asked) {
         twin::ask(plan, &Asked::Lose(vec![name]));
     }
@@ -409,7 +404,7 @@ fn answer(
     mut left_out: Vec<String>,
     folder: Option<&ClusterFolder>,
 ) -> anyhow::Result<()> {
-    let (asked, until) = sentence(&plan);
+    let TwinQuestion { asked, until } = twin::in_words(&plan);
     let mut with_settings = plan.clone();
     if !args.settings.is_empty() {
         let enable = plan.get("settings").and_then(|all| all.get(REBALANCE)?.as_str());
@@ -449,7 +444,7 @@ fn answer(
         writeln!(out, "{whole}")?;
         return failed;
     }
-    write!(out, "{}", report::what_if((&asked, until), &answers, &tried))?;
+    write!(out, "{}", report::what_if((&asked, &until), &answers, &tried))?;
     if !assumed.is_empty() {
         writeln!(out, "\nAssumed, as no API tells it")?;
     }
@@ -490,40 +485,6 @@ fn lost(plan: &TwinPlan) -> Vec<&str> {
         ["name", "id", "zone"].into_iter().any(|key| has(row, key)) || has_pair(row)
     };
     rows("node").filter(is_lost).filter_map(|row| row.get("name")?.as_str()).collect()
-}
-
-/// What is asked, for a headline, and the word for what is waited for.
-fn sentence(plan: &TwinPlan) -> (String, &'static str) {
-    let twin = plan.get("twin");
-    let names = |key: &str| {
-        let names = twin.and_then(|twin| twin.get(key)).and_then(|names| names.as_array())?;
-        Some(names.iter().filter_map(|name| name.as_str()).collect::<Vec<_>>().join(", "))
-    };
-    let joining = twin.and_then(|twin| twin.get("add")).and_then(|rows| rows.as_array());
-    match (names("lose"), names("restart"), names("drain"), joining.map(Vec::len)) {
-        (Some(lost), ..) => (format!("{lost} lost for good"), "green"),
-        (_, Some(nodes), ..) if nodes.split(", ").count() == names_of(plan).len() => {
-            ("all nodes restart, one after another".to_owned(), "green")
-        }
-        (_, Some(node), ..) if names_of(plan).contains(&node.as_str()) => {
-            (format!("{node} restarts"), "green")
-        }
-        (_, Some(nodes), ..) => (format!("{nodes} restart one after another"), "green"),
-        (_, _, Some(drained), _) => (format!("everything is moved away from {drained}"), "empty"),
-        (.., Some(1)) => ("an empty node joins".to_owned(), "balanced"),
-        (.., Some(count)) => (format!("{count} empty nodes join"), "balanced"),
-        _ => (replicas(plan), "green"),
-    }
-}
-
-/// How many replicas indices have from now on.
-fn replicas(plan: &TwinPlan) -> String {
-    let asked = plan.get("twin").and_then(|twin| twin.get("replicas")?.as_table());
-    let one = |(index, number): (&String, &toml::Value)| match number.as_integer() {
-        Some(1) => format!("{index} with 1 replica"),
-        _ => format!("{index} with {number} replicas"),
-    };
-    asked.into_iter().flatten().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn assumption_json(assumed: &Assumption) -> serde_json::Value {

@@ -5,7 +5,10 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use record::{FORMAT, Line, Machine, Manifest, NodeInfo, Row, RunDir, Status, VariantInfo, Writer};
+use record::{
+    FORMAT, Line, Machine, Manifest, NodeInfo, Row, RunDir, Status, TwinQuestion, VariantInfo,
+    Writer,
+};
 use serde_json::json;
 
 use crate::common::{BINARY, spawned};
@@ -144,6 +147,7 @@ fn hostile_manifest() -> Manifest {
         machine: Machine { os: evil(), cpu: evil(), cores: 1, memory_bytes: 1 },
         nodes: vec![NodeInfo { cluster: evil(), name: evil() }],
         challenge: Some(evil()),
+        question: Some(TwinQuestion { asked: evil(), until: evil() }),
         changes: vec![evil()],
         variants: [HOSTILE, "b"]
             .map(|name| VariantInfo {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use record::{Line, RunDir};
 use serde_json::{Value, json};
 
 use crate::common::cluster::Cluster;
@@ -151,6 +152,31 @@ fn restarts_and_replicas_are_asked_of_the_same_twin() {
     assert!((5.0..8.0).contains(&green_s(&more["answers"][0])), "{more}");
     assert_eq!(more["asked"], "logs with 2 replicas");
     failed(&asked(dir.path(), &[file, "--replicas", "logs=1"]), 2, &["nothing would be copied"]);
+}
+
+#[test]
+fn a_run_says_what_was_asked_in_the_names_of_the_cluster() {
+    let (dir, file) = twin();
+    let set = "indices.recovery.max_bytes_per_sec=80mb";
+    let args = [file.to_str().unwrap(), "--drain", "b", "--set", set, "--draws", "1"];
+    let text = said(&asked(dir.path(), &args));
+    assert!(text.starts_with("everything is moved away from b\n"), "{text}");
+    let runs = dir.path().join("runs");
+    let listed = said(&narrows(&["runs", "--runs", runs.to_str().unwrap()]));
+    assert!(listed.contains("everything is moved away from b: empty after"), "{listed}");
+    assert!(listed.contains(&format!("; with {set} ")), "{listed}");
+    let entries = std::fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().path());
+    let run = entries.filter(|path| path.is_dir()).map(|path| RunDir::open(&path).unwrap());
+    let run = run.last().unwrap();
+    let names: Vec<&str> = run.manifest.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["manager of the twin", "a", "b", "c"]);
+    let sampled: BTreeSet<&str> = (run.lines.iter())
+        .filter_map(|line| match line {
+            Line::Node { sample, .. } => Some(sample.node.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(sampled, names.into_iter().collect::<BTreeSet<_>>());
 }
 
 /// A replica that was missing is made as soon as the twin may do so, some milliseconds before it is asked for more.

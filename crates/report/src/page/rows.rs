@@ -160,6 +160,9 @@ fn remarks(summary: &Summary<'_>) -> Markup {
             } @else if laps == 1 {
                 "One lap each, so small differences mean nothing. "
             }
+            @if laps > 1 && summary.manifest.question.is_some() {
+                "Of a twin a lap is a draw of what is not known, but for the first: the answer goes by that one. "
+            }
             @if let (true, Some((documents, is_same))) = (verified, documents) {
                 "Every finished copy was checked against its source"
                 @if is_same { ": " (words::count(documents)) " documents" }

@@ -83,6 +83,14 @@ fn the_page_of_a_twin_has_its_answer() {
     {
         assert!(page.contains(said), "{said}");
     }
+    let (asked, until) = ("n2 lost for good".to_owned(), "green".to_owned());
+    run.manifest.question = Some(record::TwinQuestion { asked, until });
+    let page = report::html(&run);
+    check(&page);
+    for said in ["<title>remote-recovery: n2 lost for good: green after", "64 KB x 1: green after"]
+    {
+        assert!(page.contains(said), "{said}");
+    }
 }
 
 #[test]
