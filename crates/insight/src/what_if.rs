@@ -109,7 +109,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
             gain: base.get(&shown).map_or(1.0, |base| base / green_s),
             bytes: row.bytes,
             phases: phases(&samples, &away, green_s),
-            curve: curve(&samples, green_s),
+            curve: curve(&samples, green_s, !away.is_empty()),
             recovery_use: recovery_use(run, variant, shown, chunk_bytes),
             full_disks: notes(run, &variant.name, WATERMARK),
             came_back: notes(run, &variant.name, CAME_BACK),

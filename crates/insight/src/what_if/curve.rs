@@ -3,7 +3,7 @@
 use record::RecoverySample;
 use serde::Serialize;
 
-use super::phases::{UNASSIGNED, WAITING, active, count, outstanding};
+use super::phases::{DONE, count, outstanding};
 
 /// A curve has so many points at most.
 const POINTS_MAX: usize = 60;
@@ -15,25 +15,33 @@ pub struct Point {
     pub t_s: f64,
     /// Copies that are not started.
     pub copies: u32,
-    /// Bytes that are to be copied.
+    /// Bytes that are to be copied until it is done; where nodes restart one after another, those of the copies that
+    /// are not started.
     pub bytes: u64,
 }
 
 /// What is outstanding at each sample. One that was taken a while after the end shows the end.
-pub(super) fn curve(samples: &[(f64, &RecoverySample)], green_s: f64) -> Vec<Point> {
-    // Where copies wait to be moved, what is to be moved is an estimate, and in the end it is known: of those that
-    // still seem to wait then, nothing is moved any more.
-    let end = samples.last().map(|(_, sample)| *sample);
-    let is_over = end.is_some_and(|end| active(end) + count(end, UNASSIGNED) == 0);
-    let known = end.map_or(0, |end| if is_over { end.recovered_bytes } else { end.total_bytes });
-    let total = |sample: &RecoverySample| match sample.stages.contains_key(WAITING) {
-        true => sample.total_bytes.min(known),
-        false => sample.total_bytes,
-    };
-    let point = |(t_s, sample): &(f64, &RecoverySample)| Point {
-        t_s: t_s.min(green_s),
-        copies: if is_over && *t_s >= green_s { 0 } else { outstanding(sample) },
-        bytes: total(sample).saturating_sub(sample.recovered_bytes),
+pub(super) fn curve(
+    samples: &[(f64, &RecoverySample)],
+    green_s: f64,
+    is_restarted: bool,
+) -> Vec<Point> {
+    // What is to be copied was estimated, and copies that are moved for balance add to it: in the end it is known, and
+    // is what the answer says. Of nodes that restart each has its own copies, and the next ones are not lost yet.
+    let known = samples.last().map_or(0, |(_, end)| end.recovered_bytes);
+    let total = |sample: &RecoverySample| if is_restarted { sample.total_bytes } else { known };
+    let point = |(t_s, sample): &(f64, &RecoverySample)| {
+        // Whatever is moved beside it goes on.
+        if *t_s >= green_s {
+            return Point { t_s: green_s, copies: 0, bytes: 0 };
+        }
+        let copies = match outstanding(sample) {
+            // None is known to be missing yet.
+            0 if count(sample, DONE) == 0 => sample.waiting.unwrap_or(0),
+            copies => copies,
+        };
+        let bytes = total(sample).saturating_sub(sample.recovered_bytes);
+        Point { t_s: *t_s, copies, bytes }
     };
     let each = samples.len().div_ceil(POINTS_MAX).max(1);
     let last = samples.len().saturating_sub(1);

@@ -37,7 +37,7 @@ fn phases_follow_one_another_until_green() {
     assert_eq!(phases[2].limits, [(Limit::Throttle, 1.0)]);
     assert_eq!(delayed_until(&samples), 1.0, "nothing of it was made before");
     assert_eq!(delayed_until(&samples[1..]), 0.0);
-    let curve = curve(&samples, 70.0);
+    let curve = curve(&samples, 70.0, false);
     assert_eq!((curve[1].copies, curve[1].bytes), (2, 90));
     assert_eq!((curve[3].copies, curve[3].bytes), (0, 0));
 }
@@ -67,13 +67,38 @@ fn what_was_estimated_to_be_moved_is_no_more_than_what_was_moved() {
     };
     let all = [estimated(0), estimated(70), sample(&[(DONE, 1)], 100, 2.0)];
     let samples: Vec<(f64, &RecoverySample)> = [1.0, 2.0, 3.0].into_iter().zip(&all).collect();
-    let left: Vec<u64> = curve(&samples, 3.0).iter().map(|point| point.bytes).collect();
+    let left: Vec<u64> = curve(&samples, 3.0, false).iter().map(|point| point.bytes).collect();
     assert_eq!(left, [100, 30, 0]);
     // Two copies fewer were moved than were estimated, and it is looked again a second after the last one came.
     let end = RecoverySample { total_bytes: 150, ..sample(&[(DONE, 1), (WAITING, 2)], 100, 2.0) };
     let samples = [(1.0, &all[0]), (4.0, &end)];
     let expected = Point { t_s: 3.0, copies: 0, bytes: 0 };
-    assert_eq!(curve(&samples, 3.0)[1], expected);
+    assert_eq!(curve(&samples, 3.0, false)[1], expected);
+    // The node is empty while copies are moved for balance that nobody counted: what is left begins with all of it.
+    let balancing = sample(&[("INDEX", 2), (DONE, 3)], 180, 2.0);
+    let samples = [(1.0, &all[0]), (2.0, &balancing), (4.0, &balancing)];
+    let left: Vec<u64> = curve(&samples, 3.0, false).iter().map(|point| point.bytes).collect();
+    assert_eq!(left, [180, 0, 0]);
+}
+
+#[test]
+fn copies_that_nobody_misses_yet_are_outstanding_all_the_same() {
+    let unnoticed = RecoverySample { waiting: Some(2), ..sample(&[(UNASSIGNED, 0)], 0, 0.0) };
+    let end = RecoverySample { waiting: Some(0), ..sample(&[(DONE, 2)], 100, 2.0) };
+    let curve = curve(&[(0.1, &unnoticed), (9.0, &end)], 9.5, false);
+    assert_eq!(curve.iter().map(|point| point.copies).collect::<Vec<_>>(), [2, 0]);
+}
+
+#[test]
+fn of_nodes_that_restart_the_copies_of_the_next_are_not_outstanding_yet() {
+    let first = sample(&[("INDEX", 1)], 40, 1.0);
+    let second =
+        RecoverySample { total_bytes: 300, ..sample(&[("INDEX", 1), (DONE, 1)], 250, 2.0) };
+    let left: Vec<u64> = curve(&[(1.0, &first), (9.0, &second)], 9.5, true)
+        .iter()
+        .map(|point| point.bytes)
+        .collect();
+    assert_eq!(left, [60, 50]);
 }
 
 /// No replica: the primary of a node has no place meanwhile, and is opened when it is back. Its copy of another

@@ -100,10 +100,12 @@ impl Experiment for WhatIf {
             Question::Restart { .. } => Some(Writing::begin(run, twin)?),
             _ => None,
         };
+        let mut came_back = CameBack::default();
         let end = match &twin.question {
             Question::Lose(nodes) => lose(run, turn, &telemetry, nodes, &mut outlook).await?,
             Question::Restart { nodes, down, flush } => {
-                restart(run, turn, &telemetry, (nodes, *down, *flush), &mut outlook).await?
+                let asked = (&nodes[..], *down, *flush);
+                restart(run, turn, &telemetry, asked, &mut outlook, &mut came_back).await?
             }
             Question::Replicas(replicas) => {
                 for (index, number) in replicas {
@@ -131,7 +133,9 @@ impl Experiment for WhatIf {
         run.end_recovery(turn)?;
         if let Some(writing) = writing {
             let written = writing.end().await;
-            note_came_back(run, turn, began.1, written).await?;
+            if turn.lap == 1 {
+                run.note(Some(turn.variant), &came_back.sentence(written))?;
+            }
         }
         if turn.lap == 1 {
             note_away(run, turn.variant)?;
@@ -166,13 +170,15 @@ async fn lose(
     outlook.until_green(run, turn, telemetry).await
 }
 
-/// Nodes restart one after another, each after a flush where that is asked; the next one once the cluster is green.
+/// Nodes restart one after another, each after a flush where that is asked; the next one once the cluster is green. How
+/// their copies came back is counted in the first lap.
 async fn restart(
     run: &mut Runner<'_>,
     turn: &Turn<'_>,
     telemetry: &Telemetry,
     (nodes, down, flush): (&[usize], Duration, bool),
     outlook: &mut Outlook,
+    came_back: &mut CameBack,
 ) -> Result<Recoveries> {
     let delay = turn.variant.settings.get(DELAY).map(String::as_str);
     let (made, _) = twin(run).made_while_away(delay);
@@ -188,6 +194,7 @@ async fn restart(
             flush_written(run).await?;
         }
         let name = Some(turn.variant.name.as_str());
+        let stopped_epoch_ms = run.env.epoch_ms();
         run.clusters.faults()?.begin(&machine, FaultKind::Stop).await?;
         let back = run.env.now() + down;
         run.journal.phase(Phase::AWAY, true, name, turn.lap)?;
@@ -201,6 +208,11 @@ async fn restart(
         run.journal.phase(Phase::AWAY, false, name, turn.lap)?;
         run.clusters.faults()?.end(&machine, FaultKind::Stop).await?;
         end = outlook.until_green(run, turn, telemetry).await?;
+        if turn.lap == 1 {
+            // Now, as the next node that restarts forgets its own.
+            let answer = run.ask(LEADER, "GET", "/_recovery", None).await?;
+            came_back.add(&answer, stopped_epoch_ms);
+        }
         let text = format!("{} has restarted, and all is green", twin(run).nodes[*node].name);
         run.note(Some(turn.variant), &text)?;
     }
@@ -214,20 +226,6 @@ async fn flush_written(run: &Runner<'_>) -> Result<()> {
         run.ask(LEADER, "POST", &format!("/{}/_flush", names.join(",")), None).await?;
     }
     Ok(())
-}
-
-/// Says how the copies of nodes that restarted came back, of the first lap.
-async fn note_came_back(
-    run: &Runner<'_>,
-    turn: &Turn<'_>,
-    since_epoch_ms: u64,
-    written: u64,
-) -> Result<()> {
-    if turn.lap != 1 {
-        return Ok(());
-    }
-    let answer = run.ask(LEADER, "GET", "/_recovery", None).await?;
-    run.note(Some(turn.variant), &CameBack::read(&answer, since_epoch_ms).sentence(written))
 }
 
 /// Says which shards nobody can read while their node restarts: the cluster is red then.

@@ -290,7 +290,7 @@ fn writes_go_on_beside_restarts_and_come_back_by_operations_or_by_files() {
     };
     assert!(number(" documents were written") > 4000, "a minute and more: {few}");
     assert!(
-        number(" operations and") > 600,
+        number(" operations of ") > 600,
         "two copies missed 20 s of a third of the writes: {few}"
     );
     // What is written is kept in the plan; it goes on beside restarts alone.

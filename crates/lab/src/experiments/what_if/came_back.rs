@@ -17,6 +17,7 @@ pub(super) struct CameBack {
     /// Those that copied files.
     by_files: Copies,
     operations: u64,
+    operations_bytes: u64,
     bytes: u64,
 }
 
@@ -24,9 +25,8 @@ pub(super) struct CameBack {
 type Copies = BTreeMap<String, u32>;
 
 impl CameBack {
-    /// Reads an answer of `_recovery`; what began earlier does not count.
-    pub(super) fn read(answer: &Value, since_epoch_ms: u64) -> CameBack {
-        let mut all = CameBack::default();
+    /// Adds an answer of `_recovery`; what began earlier does not count.
+    pub(super) fn add(&mut self, answer: &Value, since_epoch_ms: u64) {
         let indices = answer.as_object().into_iter().flatten();
         let rows = indices.flat_map(|(index, value)| {
             value["shards"].as_array().into_iter().flatten().map(move |row| (index, row))
@@ -37,12 +37,12 @@ impl CameBack {
                 continue;
             }
             let bytes = number("/index/size/recovered_in_bytes");
-            let copies = if bytes > 0 { &mut all.by_files } else { &mut all.by_operations };
+            let copies = if bytes > 0 { &mut self.by_files } else { &mut self.by_operations };
             *copies.entry(index.clone()).or_default() += 1;
-            all.operations += number("/translog/recovered");
-            all.bytes += bytes;
+            self.operations += number("/translog/recovered");
+            self.operations_bytes += number("/narrows/operations_bytes");
+            self.bytes += bytes;
         }
-        all
     }
 
     /// The same in a sentence, after how much was written.
@@ -51,8 +51,12 @@ impl CameBack {
             0 => "Nothing was written".to_owned(),
             written => format!("{} documents were written", show_count(written)),
         };
+        let operations_bytes = match self.operations_bytes {
+            0 => String::new(),
+            bytes => format!(" of {}", show_bytes(bytes)),
+        };
         format!(
-            "{written} meanwhile; {}, {}: {} operations and {} of files",
+            "{written} meanwhile; {}, {}: {} operations{operations_bytes} and {} of files",
             named("came back by operations", &self.by_operations),
             named("by files", &self.by_files),
             show_count(self.operations),
@@ -90,17 +94,24 @@ mod tests {
                 "type": kind, "start_time_in_millis": start,
                 "index": { "size": { "recovered_in_bytes": bytes } },
                 "translog": { "recovered": operations },
+                "narrows": { "operations_bytes": operations * 1000 },
             })
         };
         let answer = json!({
             "a": { "shards": [row("PEER", 5, 0, 30), row("PEER", 6, 0, 12), row("PEER", 4, 9, 9)] },
             "b": { "shards": [row("PEER", 5, 2_000_000, 1), row("EXISTING_STORE", 5, 7, 7)] },
         });
-        let said = CameBack::read(&answer, 5).sentence(80);
+        let mut all = CameBack::default();
+        all.add(&answer, 5);
         let expected = "80 documents were written meanwhile; 2 copies came back by operations (a 2), 1 copy by files \
-                        (b 1): 43 operations and 2.00 MB of files";
-        assert_eq!(said, expected);
-        let none = CameBack::read(&json!({}), 5).sentence(0);
+                        (b 1): 43 operations of 43.0 kB and 2.00 MB of files";
+        assert_eq!(all.sentence(80), expected);
+        // The next node restarts: what is told no more stays counted.
+        all.add(&json!({ "a": { "shards": [row("PEER", 9, 0, 7)] } }), 8);
+        assert!(
+            all.sentence(80).contains("3 copies came back by operations (a 3), 1 copy by files")
+        );
+        let none = CameBack::default().sentence(0);
         let expected =
             "Nothing was written meanwhile; no copy came back by operations, no copy by files";
         assert!(none.starts_with(expected), "{none}");

@@ -51,8 +51,32 @@ pub(super) struct Outlook {
     copies: u64,
     bytes: u64,
     points: u32,
+    gone: Gone,
     /// When copies came up last, and what was to be done then.
     moved: Option<(Time, (u64, u64, u64))>,
+}
+
+/// Bytes of recoveries that `_recovery` does not tell any more, as their node restarted or they were given up: they
+/// were copied all the same.
+#[derive(Default)]
+struct Gone {
+    files: u64,
+    operations: u64,
+    /// What `_recovery` said of both at the last look.
+    last: (u64, u64),
+}
+
+impl Gone {
+    /// Adds them to what it says now.
+    fn add_to(&mut self, all: &mut Recoveries) {
+        let now = (all.sample.recovered_bytes, all.operations_bytes);
+        self.files += self.last.0.saturating_sub(now.0);
+        self.operations += self.last.1.saturating_sub(now.1);
+        self.last = now;
+        all.sample.recovered_bytes += self.files;
+        all.sample.total_bytes += self.files;
+        all.operations_bytes += self.operations;
+    }
 }
 
 /// The health of a cluster, as far as it matters here.
@@ -95,7 +119,9 @@ impl Pace {
 impl Outlook {
     /// So many copies with so many bytes are to be made from now on.
     pub(super) fn new(since_epoch_ms: u64, (copies, bytes): (u64, u64), nodes: usize) -> Self {
-        Outlook { goal: Goal::Green, nodes, since_epoch_ms, copies, bytes, points: 0, moved: None }
+        let gone = Gone::default();
+        let (goal, points, moved) = (Goal::Green, 0, None);
+        Outlook { goal, nodes, since_epoch_ms, copies, bytes, points, gone, moved }
     }
 
     /// Waits until every copy is started; answers with all recoveries since it began.
@@ -222,6 +248,7 @@ impl Outlook {
         let since_epoch_ms = self.since_epoch_ms;
         let copies = u32::try_from(self.copies).unwrap_or(u32::MAX);
         let mut all = Recoveries::of(&answer, &Wanted::Peers { since_epoch_ms, copies });
+        self.gone.add_to(&mut all);
         let sample = &mut all.sample;
         // What is to be moved to nodes that join was estimated: in the end it is known.
         if !(self.goal == Goal::Balanced && health.is_settled) {
@@ -346,4 +373,25 @@ fn stays(run: &Runner<'_>, turn: &Turn<'_>, copies: u64, why: &str) -> Error {
 /// The cluster's words in the names of the nodes that the twin stands for.
 fn in_its_names(run: &Runner<'_>, why: &str) -> String {
     run.plan.twin.as_ref().map_or_else(|| why.to_owned(), |twin| twin.in_its_names(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_copied_to_a_node_that_restarted_was_copied() {
+        let mut gone = Gone::default();
+        let mut looked = |files: u64, total: u64, operations_bytes: u64| {
+            let mut all = Recoveries::default();
+            let sample = &mut all.sample;
+            (sample.recovered_bytes, sample.total_bytes) = (files, total);
+            all.operations_bytes = operations_bytes;
+            gone.add_to(&mut all);
+            (all.sample.recovered_bytes, all.sample.total_bytes, all.operations_bytes)
+        };
+        assert_eq!(looked(70, 100, 9), (70, 100, 9));
+        assert_eq!(looked(20, 30, 4), (70, 80, 9), "50 of them are forgotten");
+        assert_eq!(looked(30, 30, 6), (80, 80, 11));
+    }
 }
