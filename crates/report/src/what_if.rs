@@ -18,6 +18,8 @@ const CURVE_LINES: usize = 8;
 const BAR: usize = 30;
 /// The phase of a run in which a twin's copies are put in place.
 const PLACE: &str = "place";
+/// A gain that is off 1 by no more is none.
+const GAIN_MIN: f64 = 0.005;
 /// A limit below this share is not worth a word.
 const SHARE_MIN: f64 = 0.05;
 
@@ -30,8 +32,11 @@ pub fn what_if((asked, until): (&str, &str), answers: &[Answer], tried: &[Answer
     }
     let mut text = format!("{}\n", plain(asked));
     write_answers(&mut text, until, answers);
-    if tried.len() > 1 {
+    if let [as_it_is, others @ ..] = tried
+        && !others.is_empty()
+    {
         let _ = writeln!(text, "\nWhat settings bring, each by itself");
+        let (idle, change): (Vec<_>, Vec<_>) = others.iter().partition(|one| changes_nothing(one));
         let after = format!("{until} after");
         let columns =
             [("setting", false), (after.as_str(), true), ("gain", true), ("held by", false)];
@@ -44,11 +49,26 @@ pub fn what_if((asked, until): (&str, &str), answers: &[Answer], tried: &[Answer
                 held.map_or_else(String::new, |phase| limits(phase, 1)),
             ]
         };
-        for line in grid(columns, tried.iter().map(row)) {
+        for line in grid(columns, std::iter::once(as_it_is).chain(change).map(row)) {
             let _ = writeln!(text, "  {line}");
+        }
+        if !idle.is_empty() {
+            let names: Vec<String> = idle.iter().map(|one| short(&one.variant)).collect();
+            let _ = writeln!(text, "  Nothing is gained by: {}", names.join(", "));
         }
     }
     text
+}
+
+fn changes_nothing(answer: &Answer) -> bool {
+    (answer.gain - 1.0).abs() <= GAIN_MIN
+}
+
+/// A setting without what stands before its last dot.
+fn short(setting: &str) -> String {
+    let (name, value) = setting.split_once(" = ").unwrap_or((setting, ""));
+    let name = name.rsplit('.').next().unwrap_or(name);
+    plain(&if value.is_empty() { name.to_owned() } else { format!("{name} = {value}") })
 }
 
 /// The same of the record of a twin; nothing of other runs. Those of earlier builds do not say what was waited for.
@@ -82,9 +102,9 @@ fn write_answers(text: &mut String, until: &str, answers: &[Answer]) {
 fn done(until: &str, answer: &Answer) -> String {
     let (least, most) = answer.between_s;
     let when = show_seconds(answer.green_s);
-    let gain = match (answer.gain - 1.0).abs() > 0.005 {
-        true => format!(", {:.2}× as fast as it is", answer.gain),
-        false => String::new(),
+    let gain = match changes_nothing(answer) {
+        true => String::new(),
+        false => format!(", {:.2}× as fast as it is", answer.gain),
     };
     let bytes = show_bytes(answer.bytes);
     let away = match answer.away_s > 0.0 {
@@ -245,6 +265,23 @@ mod tests {
         answer.phases[0].limits[1].1 = 0.4;
         let next = "If the throttle held no more, the link would be next.";
         assert!(said(&answer).contains(next), "{}", said(&answer));
+    }
+
+    #[test]
+    fn settings_that_bring_nothing_are_one_line() {
+        let of =
+            |variant: &str, gain: f64| Answer { variant: variant.to_owned(), gain, ..unheld() };
+        let tried = [
+            of("as it is", 1.0),
+            of("a.rate = 8mb", 3.8),
+            of("a.slots = 4", 1.0),
+            of("a.chunks = 4", 1.001),
+            of("all of these", 3.8),
+        ];
+        let text = what_if(("n2 lost", "green"), &[unheld()], &tried);
+        assert!(text.contains("\n  a.rate = 8mb") && text.contains("\n  all of these"), "{text}");
+        assert!(text.ends_with("  Nothing is gained by: slots = 4, chunks = 4\n"), "{text}");
+        assert!(!text.contains("a.slots"), "{text}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::TwinQuestion;
-use record::units::{parse_size, show_size_setting};
+use record::units::{parse_duration, parse_size, show_size_setting};
 use toml::{Table, Value};
 
 use super::TwinPlan;
@@ -236,13 +236,24 @@ pub fn trials(plan: &mut TwinPlan) {
         trials.push((CHUNKS, (chunks * 2).min(chunks_max).to_string()));
     }
     let loses = plan.get("twin").is_some_and(|twin| twin.get("lose").is_some());
-    if loses {
+    if loses && some_wait(plan) {
         trials.push((DELAY, "0s".to_owned()));
     }
     for (name, value) in &trials {
         push(plan, variant(&format!("{name} = {value}"), &[(*name, value.clone())]));
     }
     push(plan, variant("all of these", &trials));
+}
+
+/// Whether copies of any index wait for a node that was lost. A setting of the plan is one of all indices.
+fn some_wait(plan: &TwinPlan) -> bool {
+    let waits = |settings: Option<&Value>| {
+        let delay = settings?.get(DELAY)?.as_str()?;
+        Some(parse_duration(delay).is_ok_and(|delay| !delay.is_zero()))
+    };
+    let indices = plan.get("twin").and_then(|twin| twin.get("index")?.as_array());
+    let some = || indices.into_iter().flatten().any(|own| waits(own.get("settings")) == Some(true));
+    waits(plan.get("settings")).unwrap_or_else(some)
 }
 
 fn push(plan: &mut TwinPlan, variant: Value) {
@@ -310,6 +321,21 @@ mod tests {
         let row = ["\"down\"", "\"20000ms\"", "\"40000ms\""].map(str::to_owned);
         assert_eq!(drawn("20s..40s"), ("\"30000ms\"".to_owned(), vec![row]));
         assert_eq!(drawn("20s"), ("\"20000ms\"".to_owned(), vec![]), "it is known now");
+    }
+
+    #[test]
+    fn the_delay_of_a_lost_node_is_tried_where_copies_wait() {
+        let tried = |delay: &str| {
+            let plan = format!("[twin]\nlose = [\"a\"]\n[[twin.index]]\nname = \"b\"\n{delay}");
+            let mut plan: TwinPlan = plan.parse().unwrap();
+            trials(&mut plan);
+            plan["variant"].as_array().unwrap().iter().any(|variant| {
+                variant.get("settings").is_some_and(|settings| settings.get(DELAY).is_some())
+            })
+        };
+        let of = |delay: &str| tried(&format!("settings = {{ \"{DELAY}\" = \"{delay}\" }}\n"));
+        assert_eq!((of("1m"), of("0s"), tried("")), (true, false, false));
+        assert!(!tried(&format!("[settings]\n\"{DELAY}\" = \"0s\"\n")));
     }
 
     #[test]
