@@ -36,7 +36,7 @@ pub(super) fn curve(
             return Point { t_s: green_s, copies: 0, bytes: 0 };
         }
         let copies = match outstanding(sample) {
-            // None is known to be missing yet.
+            // The cluster has not noticed, or has not been looked at.
             0 if count(sample, DONE) == 0 => sample.waiting.unwrap_or(0),
             copies => copies,
         };

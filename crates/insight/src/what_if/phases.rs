@@ -31,7 +31,7 @@ pub struct Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseKind {
-    /// The cluster has not noticed yet, or is all green between two nodes that restart.
+    /// The cluster has not noticed yet or was not looked at, or is all green between two nodes that restart.
     NotNoticed,
     /// A node that restarts is away. No copy is being made, and none waits for its delay.
     Away,
@@ -47,7 +47,7 @@ impl PhaseKind {
     /// Its name in tables.
     pub fn label(self) -> &'static str {
         match self {
-            PhaseKind::NotNoticed => "no copy is known to be missing",
+            PhaseKind::NotNoticed => "nothing is to be copied yet",
             PhaseKind::Away => "the node is away",
             PhaseKind::Delayed => "delayed allocation: copies wait for their node",
             PhaseKind::Allocating => "waits for the allocator",
