@@ -194,7 +194,7 @@ pub(super) fn mark_copy_stale(
     }
     retain_for_copy(core, shard, id);
     let event = Event::CopyOutOfSync {
-        index: shard.index.clone(),
+        index: shard.index_id(),
         shard: shard.number,
         allocation_id: id.to_owned(),
         primary_term,

@@ -131,9 +131,9 @@ pub enum Event {
         disk_full: bool,
     },
     /// A primary says that a copy has not got a write. The primary acknowledges the write once this
-    /// is applied, and not at all if it is refused.
+    /// is applied, and not at all if it is refused: so where its index was deleted, although another has the name.
     CopyOutOfSync {
-        index: String,
+        index: Index,
         shard: u32,
         /// The copy, on a node or not.
         allocation_id: String,

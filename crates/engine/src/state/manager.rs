@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::allocation::{promote, reroute};
-use super::applied::{Applied, NewIndex, find};
+use super::applied::{Applied, NewIndex, find_meant};
 use super::cluster::{ByNode, SinceBefore};
 use super::touched::Touched;
 use super::{
-    Change, ClusterInfo, ClusterState, CopyState, Event, FoundCopy, IndexShardRoutingTable,
+    Change, ClusterInfo, ClusterState, CopyState, Event, FoundCopy, Index, IndexShardRoutingTable,
     MAX_RETRIES, Made, Node, ShardCopy, StateError, UnassignedReason, change_aliases,
     change_auto_follow, change_following, commands, dangling, indices, placed, relocation,
     returning, templates,
@@ -310,11 +310,12 @@ fn shard_failed(
 fn copy_out_of_sync(
     state: &mut ClusterState,
     now_ms: u64,
-    (index, number, allocation_id): (String, u32, String),
+    (meant, number, allocation_id): (Index, u32, String),
     primary_term: u64,
     why: String,
 ) -> Applied {
-    let shards = find(state, &index)?.shards;
+    let shards = find_meant(state, &meant)?.shards;
+    let index = meant.name;
     let Some(shard) = state.shard_mut(&index, number) else {
         return Err(StateError::NoSuchShard { index, shard: number, shards });
     };

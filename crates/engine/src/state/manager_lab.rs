@@ -202,7 +202,7 @@ impl Lab {
 
     pub fn out_of_sync_at(&mut self, index: &str, shard: u32, id: &str, term: u64) -> Applied {
         self.apply(Event::CopyOutOfSync {
-            index: index.to_owned(),
+            index: self.state.meant(index),
             shard,
             allocation_id: id.to_owned(),
             primary_term: term,

@@ -202,6 +202,21 @@ fn a_primary_takes_copies_out_of_sync() {
     assert_eq!(said.to_string(), "no such shard [a][7]; the index has 1");
 }
 
+/// Both primaries have the first term. Whoever was told that it is done would acknowledge a write that nobody has.
+#[test]
+fn a_primary_of_an_index_that_was_made_anew_takes_no_copy_out_of_sync() {
+    let mut lab = Lab::started(2, (1, 1));
+    let index = lab.state.meant("a");
+    let allocation_id = lab.shard("a", 0).replicas().next().unwrap().allocation_id.clone();
+    lab.apply(Event::DeleteIndex { index: index.clone() }).unwrap();
+    lab.create("a", 1, 1);
+    lab.start_all();
+    let (shard, primary_term, reason) = (0, 1, "a write failed".to_owned());
+    let late = Event::CopyOutOfSync { index, shard, allocation_id, primary_term, reason };
+    let said = lab.apply(late).unwrap_err();
+    assert_eq!(said.rest(), (404, "index_not_found_exception"), "{said}");
+}
+
 #[test]
 fn an_old_primary_cannot_take_the_new_one_out_of_sync() {
     let mut lab = Lab::started(2, (1, 1));

@@ -154,9 +154,14 @@ fn one(name: &str, value: Option<&str>) -> Update {
     [(name.to_owned(), value.map(str::to_owned))].into()
 }
 
-fn out_of_sync(place: &(String, u32), allocation_id: String, primary_term: u64) -> Event {
+fn out_of_sync(
+    state: &ClusterState,
+    place: &(String, u32),
+    allocation_id: String,
+    primary_term: u64,
+) -> Event {
     Event::CopyOutOfSync {
-        index: place.0.clone(),
+        index: state.meant(&place.0),
         shard: place.1,
         allocation_id,
         primary_term,
@@ -327,13 +332,14 @@ impl Model {
                 let place = self.nth_shard(shard)?;
                 let shard = self.state.shard(&place.0, place.1)?;
                 let id = shard.copies.get(usize::from(copy) % shard.copies.len())?;
-                Some(out_of_sync(&place, id.allocation_id.clone(), shard.primary_term))
+                Some(out_of_sync(&self.state, &place, id.allocation_id.clone(), shard.primary_term))
             }
         }
     }
 
     fn out_of_sync(&mut self, place: &(String, u32), id: String, primary_term: u64) -> bool {
-        self.event(out_of_sync(place, id, primary_term))
+        let event = out_of_sync(&self.state, place, id, primary_term);
+        self.event(event)
     }
 
     fn write(&mut self, place: &(String, u32), missed_by: u8) {

@@ -23,6 +23,7 @@ testbed::virtual_world!(
     a_primary_that_does_not_answer_stays_where_it_is,
     a_silent_replica_leaves_the_copies_in_sync,
     a_copy_that_cannot_be_taken_out_of_sync_fails_the_write,
+    a_write_to_an_index_that_is_made_anew_meanwhile_is_not_acknowledged,
 );
 
 /// A manager, a primary and its replica with ten documents, each node behind somebody of its own.
@@ -278,5 +279,24 @@ async fn a_copy_that_cannot_be_taken_out_of_sync_fails_the_write(env: Env) {
         found.is_ok_and(|found| found.len() == 2 && found[0] == found[1])
     })
     .await;
+    c.stop().await;
+}
+
+/// The manager hears of the copy that lacks the write once another index has the name, whose primary has the same term.
+async fn a_write_to_an_index_that_is_made_anew_meanwhile_is_not_acknowledged(env: Env) {
+    let (between, c) = shard_behind(&env, 3).await;
+    let (manager, replica) = (&between[0], &between[2]);
+    replica.hold(brings_operations);
+    manager.hold(takes_out_of_sync);
+    let writing = start_write(&env, &c);
+    within(&env, 40, "the replica is given up", async || manager.held() > 0).await;
+    c.must("DELETE", "/a", Value::Null).await;
+    create_on(&c, "a", "one-1").await;
+    between.iter().for_each(Between::be_honest);
+    let written = env.timeout(Duration::from_secs(30), writing).await.expect("an answer");
+    let (status, answer) = written.unwrap();
+    assert_eq!(status, 503, "{answer}");
+    assert!(answer.to_string().contains("it may have been done or not"), "{answer}");
+    assert_eq!(c.counted("a").await["count"], 0);
     c.stop().await;
 }
