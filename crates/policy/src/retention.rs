@@ -130,6 +130,11 @@ impl Leases {
         self.0.iter().map(|(id, lease)| (id.as_str(), lease))
     }
 
+    /// The first operation that a lease keeps; none where there is no such lease.
+    pub fn retained_from(&self, id: &str) -> Option<u64> {
+        self.0.get(id).map(|lease| lease.retaining_seq_no)
+    }
+
     /// Whether there is a lease of this id.
     pub fn contains(&self, id: &str) -> bool {
         self.0.contains_key(id)

@@ -330,10 +330,12 @@ pub(crate) fn start_tracking(service: &Rc<RecoveryService>, session: u64) -> Res
     let session = service.sessions.get(service.core.env.now(), session)?;
     let store = session.shard.primary_store()?;
     if let SessionKind::Peer { allocation_id, retries, .. } = &session.kind {
-        let mut copies = session.shard.copies.borrow_mut();
-        let copy = copies.entry(allocation_id.clone()).or_default();
-        copy.tracked = true;
-        copy.retries = copy.retries.max(*retries);
+        {
+            let mut copies = session.shard.copies.borrow_mut();
+            let copy = copies.entry(allocation_id.clone()).or_default();
+            copy.tracked = true;
+            copy.retries = copy.retries.max(*retries);
+        }
         // It has those from when the session was opened, and could neither take one nor drop one while it copied files.
         if session.gave_leases || !session.shard.leases.borrow().is_empty() {
             spread_leases(&service.core, &session.shard);

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use world::Task;
 
 use super::apply::{ApplyError, RETRY_AFTER, mapping_version, report_store_failure};
-use super::leases::retain_for_copy;
+use super::peer_leases::retain_for_copy;
 use crate::core::Core;
 use crate::planted;
 use crate::shard::LocalShard;
@@ -23,8 +23,9 @@ const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a primary waits for the manager to take a failed copy out of the in-sync set: less than a write waits.
 const STALE_COPY_PATIENCE: Duration = Duration::from_secs(45);
 
-/// Operations that were sent to the other copies, and what was known of those at that moment. It is what decides on
-/// the write: a state that comes while the copies answer may have another primary, whose copies lack these operations.
+/// Operations, or leases, that were sent to the other copies, and what was known of those at that moment. It is what
+/// decides on the write: a state that comes while the copies answer may have another primary, whose copies lack these
+/// operations.
 pub(super) struct Sent {
     primary_term: u64,
     replicas: Vec<Replica>,
@@ -36,14 +37,21 @@ impl Sent {
     pub(super) fn to_none(primary_term: u64) -> Sent {
         Sent { primary_term, replicas: Vec::new(), missing: Vec::new() }
     }
+
+    /// Waits for every answer, whatever it is.
+    pub(super) async fn answered(self) {
+        for replica in self.replicas {
+            let _ = replica.task.await;
+        }
+    }
 }
 
-/// A copy that was sent operations.
+/// A copy that was sent operations or leases.
 struct Replica {
     id: String,
     /// The operation that it would read from if it became the primary of a follower: that after the global checkpoint
-    /// that it is told.
-    needs_from: u64,
+    /// that it is told. None where it is sent leases.
+    needs_from: Option<u64>,
     task: Task<Result<Option<u64>, CallError>>,
 }
 
@@ -55,6 +63,40 @@ pub(super) fn send_to_replicas(
     primary_term: u64,
     ops: Arc<Vec<Operation>>,
 ) -> Result<Sent> {
+    let store = shard.store().ok();
+    let global_checkpoint = store.as_ref().and_then(|store| store.global_checkpoint());
+    let sync = store.is_some_and(|store| store.durability() == store::Durability::Request);
+    let needs_from = Some(global_checkpoint.map_or(0, |checkpoint| checkpoint + 1));
+    send_to_each(core, shard, primary_term, (Class::Bulk, needs_from), |id| Request::Replicate {
+        index_uuid: shard.index_uuid.clone(),
+        shard: shard.number,
+        allocation_id: id.to_owned(),
+        primary_term,
+        ops: ops.clone(),
+        global_checkpoint,
+        mapping_version: mapping_version(core, shard),
+        sync,
+    })
+}
+
+/// Starts sending the leases to the same copies, so that each retains the same if it becomes the primary.
+pub(super) fn send_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<Sent> {
+    let primary_term = shard.term();
+    send_to_each(core, shard, primary_term, (Class::Control, None), |_| Request::Leases {
+        index_uuid: shard.index_uuid.clone(),
+        shard: shard.number,
+        primary_term,
+        leases: shard.leases.borrow().clone(),
+    })
+}
+
+fn send_to_each(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    primary_term: u64,
+    (class, needs_from): (Class, Option<u64>),
+    request: impl Fn(&str) -> Request,
+) -> Result<Sent> {
     let state = core.state();
     let mut sent = Sent::to_none(primary_term);
     let Some(routing) = shard.routing(&state) else {
@@ -64,9 +106,6 @@ pub(super) fn send_to_replicas(
         };
     };
     sent.missing = routing.missing_in_sync().map(str::to_owned).collect();
-    let store = shard.store().ok();
-    let global_checkpoint = store.as_ref().and_then(|store| store.global_checkpoint());
-    let sync = store.is_some_and(|store| store.durability() == store::Durability::Request);
     let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
     for copy in others {
         let id = &copy.allocation_id;
@@ -75,16 +114,7 @@ pub(super) fn send_to_replicas(
         if !copy.in_sync && (!tracked || is_left_out) {
             continue;
         }
-        let request = Request::Replicate {
-            index_uuid: shard.index_uuid.clone(),
-            shard: shard.number,
-            allocation_id: id.clone(),
-            primary_term,
-            ops: ops.clone(),
-            global_checkpoint,
-            mapping_version: mapping_version(core, shard),
-            sync,
-        };
+        let request = request(id);
         let address = copy.node.as_deref().and_then(|name| core.address_of(name));
         let core2 = core.clone();
         let task = core.env.spawn_with("replicates", move || async move {
@@ -92,12 +122,12 @@ pub(super) fn send_to_replicas(
                 address: "its node".to_owned(),
                 reason: "it has left the cluster".to_owned(),
             })?;
-            match core2.call(&address, Class::Bulk, request, REPLICA_TIMEOUT).await? {
-                Response::Replicated { local_checkpoint } => Ok(local_checkpoint),
+            match (core2.call(&address, class, request, REPLICA_TIMEOUT).await?, needs_from) {
+                (Response::Replicated { local_checkpoint }, Some(_)) => Ok(local_checkpoint),
+                (Response::Done, None) => Ok(None),
                 _ => Err(CallError::Failed(unexpected())),
             }
         });
-        let needs_from = global_checkpoint.map_or(0, |checkpoint| checkpoint + 1);
         sent.replicas.push(Replica { id: id.clone(), needs_from, task });
     }
     Ok(sent)
@@ -105,7 +135,11 @@ pub(super) fn send_to_replicas(
 
 /// Waits for all replicas, even after one has failed. Replicas that failed, and copies in sync that were on no node,
 /// leave the in-sync set before the write is acknowledged: the manager refuses a primary whose term is over.
-async fn await_replicas(core: &Rc<Core>, shard: &Rc<LocalShard>, sent: Sent) -> Result<()> {
+pub(super) async fn await_replicas(
+    core: &Rc<Core>,
+    shard: &Rc<LocalShard>,
+    sent: Sent,
+) -> Result<()> {
     let Sent { primary_term, replicas, mut missing } = sent;
     let mut failed = Vec::new();
     for Replica { id, needs_from, task } in replicas {
@@ -115,7 +149,7 @@ async fn await_replicas(core: &Rc<Core>, shard: &Rc<LocalShard>, sent: Sent) -> 
                 let mut copies = shard.copies.borrow_mut();
                 let copy = copies.entry(id).or_default();
                 copy.local_checkpoint = copy.local_checkpoint.max(checkpoint);
-                copy.needs_from = copy.needs_from.max(Some(needs_from));
+                copy.needs_from = copy.needs_from.max(needs_from);
             }
             Err(_) if core.env.is_planted(planted::FAILED_REPLICA_IGNORED) => {}
             Err(error) => {

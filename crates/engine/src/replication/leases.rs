@@ -5,27 +5,23 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use policy::retention::{Lease, Leases};
+use policy::retention::Leases;
 use store::Shard;
 
 use super::apply::check_term;
+use super::in_sync::{await_replicas, send_leases};
+use super::peer_leases::expire_peer_leases;
 use crate::core::Core;
 use crate::planted;
 use crate::settings::IndexSettings;
 use crate::shard::LocalShard;
-use crate::state::{ClusterState, FollowOrigin, IndexShardRoutingTable, ShardCopy};
-use crate::transport::{Class, Failure, Request, Response, Result};
+use crate::state::{ClusterState, FollowOrigin};
+use crate::transport::{Failure, Response, Result};
 
-/// How long a copy may take to take over the leases of its primary.
-const COPY_TIMEOUT: Duration = Duration::from_secs(30);
 /// `source` of the leases of followers, as in the field.
 const SOURCE: &str = "ccr";
-/// `source` of the leases of copies of the same shard, as in the field.
-const PEER_SOURCE: &str = "peer recovery";
-/// `index.recovery.file_based_threshold`: the part of a shard's documents that is replayed at most.
-const FILE_BASED_THRESHOLD: f64 = 0.1;
 
-/// Adds or renews a lease, durably and on every copy.
+/// Adds or renews a lease, durably. One that is added is on every copy in sync once this ends, as a write is.
 pub(crate) async fn add_lease(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
@@ -37,8 +33,8 @@ pub(crate) async fn add_lease(
         .await
 }
 
-/// Adds a lease on the operations from `from` on, durably and on every copy; one that keeps earlier ones stays. Whoever
-/// calls this retains those operations.
+/// Adds a lease on the operations from `from` on, durably and on every copy in sync; one that keeps earlier ones stays.
+/// Whoever calls this retains those operations.
 pub(crate) async fn begin_lease(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
@@ -57,7 +53,8 @@ async fn change_lease(
     id: &str,
     change: impl FnOnce(&mut Leases, u64),
 ) -> Result<()> {
-    if !shard.leases.borrow().contains(id) {
+    let before = shard.leases.borrow().retained_from(id);
+    if before.is_none() {
         core.maintain_all();
     }
     change(&mut shard.leases.borrow_mut(), core.env.epoch_ms());
@@ -65,7 +62,17 @@ async fn change_lease(
     if !core.env.is_planted(planted::LEASE_KEEPS_NOTHING) {
         all.iter().for_each(|(id, lease)| store.retain_ops_from(id, Some(lease.retaining_seq_no)));
     }
-    keep_leases(core, shard).await
+    // Where it is renewed, the other copies keep as much for it already, or more.
+    if before.is_some() && before <= all.retained_from(id) {
+        return keep_leases(core, shard).await;
+    }
+    let (core2, shard) = (core.clone(), shard.clone());
+    // To its end, as a write: whoever asks again finds the lease here, and it is not waited for then.
+    core.run_to_end("adds a lease", async move {
+        write_leases(&core2, &shard).await?;
+        await_replicas(&core2, &shard, send_leases(&core2, &shard)?).await
+    })
+    .await
 }
 
 /// Drops a lease; nothing where there is none.
@@ -75,41 +82,6 @@ pub(crate) async fn remove_lease(core: &Rc<Core>, shard: &Rc<LocalShard>, id: &s
     }
     shard.store()?.retain_ops_from(id, None);
     keep_leases(core, shard).await
-}
-
-/// Keeps the operations that a copy lacks which leaves the in-sync set: it has all up to the global checkpoint.
-pub(super) fn retain_for_copy(core: &Core, shard: &LocalShard, allocation_id: &str) {
-    let state = core.state();
-    let routing = shard.routing(&state);
-    let Ok(store) = shard.store() else { return };
-    if !routing.is_some_and(|routing| routing.in_sync.contains(allocation_id)) {
-        return;
-    }
-    let id = format!("{PEER_SOURCE}/{allocation_id}");
-    let from = store.global_checkpoint().map_or(0, |checkpoint| checkpoint + 1);
-    shard.peer_leases.borrow_mut().renew(&id, from, core.env.epoch_ms(), PEER_SOURCE);
-    store.retain_ops_from(&id, Some(from));
-}
-
-/// Drops the leases of copies that left: all of them once every copy is there again, those that are older than
-/// followers' may be, and those whose copies had to replay so much that they come back by files sooner.
-fn expire_peer_leases(core: &Core, shard: &LocalShard, store: &Shard, period: Duration) {
-    let state = core.state();
-    let mut leases = shard.peer_leases.borrow_mut();
-    let is_whole =
-        |routing: &IndexShardRoutingTable| routing.copies.iter().all(ShardCopy::is_started);
-    let all_go = !shard.is_primary() || shard.routing(&state).as_deref().is_none_or(is_whole);
-    let stats = store.stats();
-    let committed = store.committed_checkpoint().map_or(0, |checkpoint| checkpoint + 1);
-    let floor =
-        committed.saturating_sub((stats.documents as f64 * FILE_BASED_THRESHOLD).ceil() as u64);
-    let mut gone = leases.expire(core.env.epoch_ms(), period);
-    let is_over = |lease: &Lease| all_go || lease.retaining_seq_no < floor;
-    gone.extend(leases.iter().filter(|(_, lease)| is_over(lease)).map(|(id, _)| id.to_owned()));
-    for id in &gone {
-        leases.remove(id);
-        store.retain_ops_from(id, None);
-    }
 }
 
 /// Drops the leases that were not renewed in time; answers after what time the next one expires. Operations go at the
@@ -178,23 +150,11 @@ async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
     Ok(())
 }
 
-/// Sends the leases to the other copies, so that each retains the same if it becomes the primary.
+/// Sends the leases to the other copies, and waits for none: one that does not get them now gets them with the next
+/// renewal.
 pub(crate) fn spread_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) {
-    let state = core.state();
-    let Some(routing) = shard.routing(&state) else { return };
-    let others = routing.assigned().filter(|copy| copy.allocation_id != shard.allocation_id);
-    for address in others.filter_map(|copy| core.address_of(copy.node.as_deref()?)) {
-        let request = Request::Leases {
-            index_uuid: shard.index_uuid.clone(),
-            shard: shard.number,
-            primary_term: shard.term(),
-            leases: shard.leases.borrow().clone(),
-        };
-        let core2 = core.clone();
-        // A replica that does not get them now gets them with the next renewal.
-        core.keep("spreads leases", async move {
-            let _ = core2.call(&address, Class::Control, request, COPY_TIMEOUT).await;
-        });
+    if let Ok(sent) = send_leases(core, shard) {
+        core.keep("spreads leases", sent.answered());
     }
 }
 

@@ -13,7 +13,7 @@
 //! | `followed` | a follower's primary, and the end of following |
 //! | `promotion` | a replica that becomes the primary |
 //! | `hand_off` | a primary that is moved |
-//! | `leases` | retention leases |
+//! | `leases`, `peer_leases` | retention leases of followers, and of copies that have left |
 //! | `apply` | what all of them need of a copy's store |
 
 mod apply;
@@ -23,6 +23,7 @@ mod followed;
 mod hand_off;
 mod in_sync;
 mod leases;
+mod peer_leases;
 mod primary;
 mod promotion;
 mod replica;

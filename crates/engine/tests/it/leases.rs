@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::between::{Between, cluster_behind};
 use crate::common::pair::{Pair, pair, pair_of};
 use crate::common::{Cluster, eventually};
-use crate::waits::create_on;
+use crate::waits::{add_replica_on, create_on};
 use engine::transport::{
     Class, LeaderShard, LeaseRequest, Pool, ReadChanges, Request, Response, SessionKind,
     ShardAction, ShardAnswer,
@@ -34,6 +34,7 @@ testbed::both_worlds!(
     leases_of_an_older_term_are_refused,
     a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile,
     a_copy_that_comes_up_has_no_lease_that_was_dropped_meanwhile,
+    a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged,
 );
 
 /// A follower's copy begins: it asks for a session on the one shard of `a`.
@@ -163,6 +164,28 @@ async fn a_copy_that_comes_up_has_no_lease_that_was_dropped_meanwhile(env: Env) 
     let dropped = ask_first_primary(&env, (&cluster, "a"), Request::Lease(Box::new(drops))).await;
     assert!(matches!(dropped, Ok(Response::Done)), "{dropped:?}");
     assert!(!is_kept_by_the_copy(&env, &primary, &mut cluster).await);
+    cluster.stop().await;
+}
+
+/// Its follower relies on it whichever copy is the primary by then, and a follower that rests renews it an hour later.
+async fn a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged(env: Env) {
+    let (replica, mut cluster) = cluster_behind(&env, "one", 3, 2).await;
+    create_on(&cluster, "a", "one-1").await;
+    add_replica_on(&cluster, "a", "one-1,one-2").await;
+    replica.hold(|request| matches!(request, Request::Leases { .. }));
+    {
+        let asking = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1));
+        tokio::pin!(asking);
+        let is_held = async || replica.held() > 0;
+        tokio::select! {
+            biased;
+            answer = &mut asking => panic!("the replica does not have it: {answer:?}"),
+            () = eventually(&env, "the replica is sent it", is_held) => {}
+        }
+        replica.be_honest();
+        asking.await.unwrap();
+    }
+    assert!(is_kept_by_the_copy(&env, &replica, &mut cluster).await);
     cluster.stop().await;
 }
 

@@ -24,6 +24,7 @@ testbed::virtual_world!(
     a_silent_replica_leaves_the_copies_in_sync,
     a_copy_that_cannot_be_taken_out_of_sync_fails_the_write,
     a_write_to_an_index_that_is_made_anew_meanwhile_is_not_acknowledged,
+    a_replica_that_takes_no_lease_leaves_the_copies_in_sync,
 );
 
 /// A manager, a primary and its replica with ten documents, each node behind somebody of its own.
@@ -298,5 +299,25 @@ async fn a_write_to_an_index_that_is_made_anew_meanwhile_is_not_acknowledged(env
     assert_eq!(status, 503, "{answer}");
     assert!(answer.to_string().contains("it may have been done or not"), "{answer}");
     assert_eq!(c.counted("a").await["count"], 0);
+    c.stop().await;
+}
+
+/// It would let go of what a follower was told that it is kept.
+async fn a_replica_that_takes_no_lease_leaves_the_copies_in_sync(env: Env) {
+    let (between, c) = shard_behind(&env, 3).await;
+    let in_sync = || c.any().state().shard("a", 0).unwrap().in_sync.clone();
+    let before = in_sync();
+    between[2].hold(|request| matches!(request, Request::Leases { .. }));
+    let pool = Pool::new(env.host("asks"));
+    let index_uuid = c.any().state().indices["a"].uuid.clone();
+    let kind = SessionKind::Remote { lease: "f".to_owned(), index_uuid };
+    let begins = Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key: 1 };
+    let address = c.node(1).transport_address().to_owned();
+    let answer = pool.call(&address, Class::Control, begins, Duration::from_secs(40)).await;
+    assert!(matches!(answer, Ok(Response::Session(_))), "{answer:?}");
+    assert_ne!(in_sync(), before);
+    between[2].be_honest();
+    pool.close();
+    c.green("a").await;
     c.stop().await;
 }
