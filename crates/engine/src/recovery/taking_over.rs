@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use policy::failures::GONE;
+use policy::failures::{Action, Component, GONE, action};
 use policy::retention::Leases;
 use store::{Operation, Shard};
 
@@ -12,10 +12,14 @@ use super::source_session::{SourceSession, TransferError};
 use super::target::Recovery;
 use crate::planted;
 use crate::replication::{set_leases, take_over};
-use crate::transport::{CallError, Class, Failure, Request, Response, Result, unexpected};
+use crate::transport::{
+    CallError, Class, Failure, PrimaryContext, Request, Response, Result, unexpected,
+};
 
 /// How long a target waits until the primary has handed over: longer than that waits for its operations.
 const HAND_OFF_TIMEOUT: Duration = Duration::from_secs(60);
+/// The error that ends a recovery, and with it the move.
+const FAILED: &str = "recovery_failed_exception";
 
 impl Recovery {
     /// A copy that becomes the primary without a loss has for followers what the primary kept for them, also where its
@@ -47,8 +51,8 @@ impl Recovery {
         Ok(())
     }
 
-    /// Has the primary hand over. Where its answer is lost, the whole move is given up at once, as the primary takes no
-    /// writes until the manager has decided.
+    /// Has the primary hand over. Where its answer is lost, or something fails after it, the whole move is given up at
+    /// once, as the primary takes no writes until the manager has decided.
     pub(super) async fn take_over(&self, source: &SourceSession, store: &Shard) -> Result<()> {
         let core = &self.service.core;
         if core.env.is_planted(planted::STARTED_BEFORE_HAND_OFF) {
@@ -62,24 +66,42 @@ impl Recovery {
         };
         match core.call(&source.address, Class::Control, request, HAND_OFF_TIMEOUT).await {
             Ok(Response::HandedOff(context)) => {
-                // Those of followers that began meanwhile are among its leases. It retains what they need, and takes no
-                // writes. Here they come first, or the next flush lets go what is kept for them.
-                // From now on those that the source sent earlier, and that come late, are refused.
-                self.shard.take_over(context.primary_term, Default::default());
-                set_leases(&self.shard, store, context.leases.clone());
-                let kept = self.keep_history(source, store, &context.leases).await;
-                kept.map_err(|error| {
-                    let reason = format!("what leases retain could not be read: {error}");
-                    Failure::new(409, "recovery_failed_exception", reason)
-                })?;
-                take_over(core, &self.shard, store, *context).await
+                self.take_what_it_had(source, store, *context).await.map_err(ending_the_move)
             }
             Ok(_) => Err(unexpected()),
             Err(CallError::Failed(failure)) => Err(failure),
             Err(lost) => {
                 let reason = format!("nobody knows whether the primary has handed over: {lost}");
-                Err(Failure::new(409, "recovery_failed_exception", reason))
+                Err(Failure::new(409, FAILED, reason))
             }
         }
+    }
+
+    /// Takes over what the primary had, which has handed over.
+    async fn take_what_it_had(
+        &self,
+        source: &SourceSession,
+        store: &Shard,
+        context: PrimaryContext,
+    ) -> Result<()> {
+        // Those of followers that began meanwhile are among its leases. It retains what they need, and takes no writes.
+        // Here they come first, or the next flush lets go what is kept for them.
+        // From now on those that the source sent earlier, and that come late, are refused.
+        self.shard.take_over(context.primary_term, Default::default());
+        set_leases(&self.shard, store, context.leases.clone());
+        let kept = self.keep_history(source, store, &context.leases).await;
+        kept.map_err(|error| {
+            let reason = format!("what leases retain could not be read: {error}");
+            Failure::new(409, FAILED, reason)
+        })?;
+        take_over(&self.service.core, &self.shard, store, context).await
+    }
+}
+
+/// Nothing is tried again after a hand-off: the primary takes no writes until the manager has given the move up.
+fn ending_the_move(failure: Failure) -> Failure {
+    match action(Component::Recovery, failure.error_kind()) {
+        Action::TryAgain => Failure::new(409, FAILED, failure.reason),
+        _ => failure,
     }
 }

@@ -26,7 +26,8 @@ testbed::both_worlds!(
     what_is_shown_of_a_move_is_true,
     leases_that_come_late_do_not_reach_who_has_taken_over,
     a_primary_that_has_handed_over_counts_no_copies,
-    a_primary_that_has_handed_over_reads_what_the_next_one_has,
+    a_primary_that_has_handed_over_reads_what_the_next_one_has;
+    real: a_target_that_fails_after_the_hand_off_gives_the_move_up,
 );
 
 #[test]
@@ -253,6 +254,28 @@ async fn a_primary_that_has_handed_over_reads_what_the_next_one_has(env: Env) {
     let (status, found) = reading.await.unwrap();
     assert_eq!((status, &found["_version"]), (200, &json!(2)), "{found}");
     wait_for_moves(&cluster).await;
+    cluster.stop().await;
+}
+
+/// The source takes no writes from the hand-off on: its target does not try again for minutes.
+async fn a_target_that_fails_after_the_hand_off_gives_the_move_up(env: Env) {
+    let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 0), 10).await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    let uuid = cluster.any().state().indices["a"].uuid.clone();
+    // It writes its leases last, and no file can take this place.
+    let index_dir = cluster.data_dir(number_of(&cluster, &to)).join("indices").join(uuid);
+    std::fs::create_dir_all(index_dir.join("0.leases.json").join("is in the way")).unwrap();
+    start_move(&cluster, &from, &to).await;
+    let is_given_up = async || {
+        let state = cluster.any().state();
+        let primary = state.shard("a", 0).unwrap().primary();
+        let why = primary.last_failure.as_ref();
+        why.is_some_and(|why| why.contains("cannot write the retention leases"))
+    };
+    let waiting = eventually(&env, "the move is given up", is_given_up);
+    env.timeout(Duration::from_secs(60), waiting).await.expect("at once");
+    assert_eq!(node_of(&cluster, true), from);
+    assert_eq!(cluster.index("a", 10, 20).await, 10);
     cluster.stop().await;
 }
 
