@@ -95,7 +95,9 @@ pub(crate) async fn expire_leases(
     if !shard.peer_leases.borrow().is_empty() {
         expire_peer_leases(core, shard, &shard.store().ok()?, period);
     }
-    if shard.leases.borrow().is_empty() || !shard.is_primary() {
+    // Where it has handed over, they are the next primary's, which may have others by now.
+    let are_own = shard.is_primary() && !shard.operations.is_handed_over();
+    if shard.leases.borrow().is_empty() || !are_own {
         return None;
     }
     let expired = shard.leases.borrow_mut().expire(now_ms, period);

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::common::between::{cluster_behind, starts_a_copy};
 use crate::common::{Cluster, ask, eventually, fails_with, raw};
-use engine::transport::{Class, Pool, Request, Response, SessionKind, ShardAction, ShardAnswer};
+use engine::transport::{
+    CallError, Class, Pool, Request, Response, SessionKind, ShardAction, ShardAnswer,
+};
 use engine::{Node, planted};
 use policy::retention::Leases;
 use serde_json::{Value, json};
@@ -25,6 +27,7 @@ testbed::both_worlds!(
     a_manager_that_stops_meanwhile_finds_the_shard_whole,
     what_is_shown_of_a_move_is_true,
     leases_that_come_late_do_not_reach_who_has_taken_over,
+    a_primary_that_has_handed_over_ends_no_lease,
     a_primary_that_has_handed_over_counts_no_copies,
     a_primary_that_has_handed_over_reads_what_the_next_one_has;
     real: a_target_that_fails_after_the_hand_off_gives_the_move_up,
@@ -165,30 +168,37 @@ async fn has(cluster: &Cluster, copies: usize, documents: u64) {
     assert_eq!(digests[0].1, documents);
 }
 
+async fn ask_node(cluster: &Cluster, node: &str, request: Request) -> Result<Response, CallError> {
+    let pool = Pool::new(cluster.env.host("asks"));
+    let address = cluster.nodes[node].transport_address();
+    let answer = pool.call(address, Class::Control, request, Duration::from_secs(30)).await;
+    pool.close();
+    answer
+}
+
+/// A follower begins, for which the primary on a node keeps operations from now on; answers with the UUID of `a`.
+async fn begin_to_follow(cluster: &Cluster, node: &str) -> String {
+    let index_uuid = cluster.any().state().indices["a"].uuid.clone();
+    let kind = SessionKind::Remote { lease: "f".to_owned(), index_uuid: index_uuid.clone() };
+    let opens = Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key: 1 };
+    ask_node(cluster, node, opens).await.unwrap();
+    index_uuid
+}
+
 /// The source sent its leases to the target before it handed over, and they come after that: since then it has more.
 async fn leases_that_come_late_do_not_reach_who_has_taken_over(env: Env) {
     let (manager, cluster) = cluster_behind(&env, "one", 3, 0).await;
     cluster.create("a", 1, 0).await;
     cluster.index("a", 0, 10).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
-    let index_uuid = cluster.any().state().indices["a"].uuid.clone();
-    let pool = Pool::new(env.host("asks"));
-    let ask = async |node: &str, request| {
-        let address = cluster.nodes[node].transport_address();
-        pool.call(address, Class::Control, request, Duration::from_secs(30)).await
-    };
-    // A follower begins, for which the primary keeps operations from now on.
-    let kind = SessionKind::Remote { lease: "f".to_owned(), index_uuid: index_uuid.clone() };
-    let open = Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key: 1 };
-    ask(&from, open).await.unwrap();
+    let index_uuid = begin_to_follow(&cluster, &from).await;
     manager.hold(starts_a_copy);
     start_move(&cluster, &from, &to).await;
     eventually(&env, "the target has taken over", async || manager.held() > 0).await;
     let leases = Leases::default();
     let late = Request::Leases { index_uuid, shard: 0, primary_term: 1, leases };
-    let refused = ask(&to, late).await.map(drop).unwrap_err().to_string();
+    let refused = ask_node(&cluster, &to, late).await.map(drop).unwrap_err().to_string();
     assert!(refused.contains("has taken over"), "{refused}");
-    pool.close();
     manager.be_honest();
     wait_for_moves(&cluster).await;
     eventually(&env, "the new primary keeps them", async || {
@@ -196,6 +206,28 @@ async fn leases_that_come_late_do_not_reach_who_has_taken_over(env: Env) {
         kept.iter().any(|(id, _)| id == "f")
     })
     .await;
+    cluster.stop().await;
+}
+
+/// The replicas would take what it sends for the next primary's, of the same term, which may have leases that it lacks.
+async fn a_primary_that_has_handed_over_ends_no_lease(env: Env) {
+    let (manager, cluster) = cluster_behind(&env, "one", 3, 0).await;
+    cluster.create("a", 1, 0).await;
+    cluster.index("a", 0, 10).await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    begin_to_follow(&cluster, &from).await;
+    manager.hold(starts_a_copy);
+    start_move(&cluster, &from, &to).await;
+    eventually(&env, "the target has taken over", async || manager.held() > 0).await;
+    for (period, waits_s) in [("1s", 4), ("12h", 0)] {
+        let period = json!({ "index.soft_deletes.retention_lease.period": period });
+        cluster.must("PUT", "/a/_settings", period).await;
+        env.sleep(Duration::from_secs(waits_s)).await;
+    }
+    let kept = cluster.nodes[&from].retention_leases("a").unwrap();
+    assert!(kept.iter().any(|(id, _)| id == "f"), "{kept:?}");
+    manager.be_honest();
+    wait_for_moves(&cluster).await;
     cluster.stop().await;
 }
 
