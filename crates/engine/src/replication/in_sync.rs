@@ -115,14 +115,21 @@ fn send_to_each(
             continue;
         }
         let request = request(id);
-        let address = copy.node.as_deref().and_then(|name| core.address_of(name));
+        let named = copy.node.clone().and_then(|name| Some((core.address_of(&name)?, name)));
         let core2 = core.clone();
         let task = core.env.spawn_with("replicates", move || async move {
-            let address = address.ok_or_else(|| CallError::Broken {
+            let left = || CallError::Broken {
                 address: "its node".to_owned(),
                 reason: "it has left the cluster".to_owned(),
-            })?;
-            match (core2.call(&address, class, request, REPLICA_TIMEOUT).await?, needs_from) {
+            };
+            let (address, name) = named.ok_or_else(left)?;
+            let answer = tokio::select! {
+                biased;
+                answer = core2.call(&address, class, request, REPLICA_TIMEOUT) => answer?,
+                // A node that is silent may keep its connections.
+                () = core2.has_left(&name) => return Err(left()),
+            };
+            match (answer, needs_from) {
                 (Response::Replicated { local_checkpoint }, Some(_)) => Ok(local_checkpoint),
                 (Response::Done, None) => Ok(None),
                 _ => Err(CallError::Failed(unexpected())),

@@ -1,6 +1,6 @@
-//! What waits for a node that is silent while its connections stay: the manager, a search, a follower, a request for
-//! what every node says. Each wait ends in time, and the node is asked again. Each test fails where its limit is taken
-//! out, or is a hundred times as long.
+//! What waits for a node that is silent while its connections stay: the manager, a write, a search, a follower, a
+//! request for what every node says. Each wait ends in time, and the node is asked again. Each test fails where its
+//! limit is taken out, or is a hundred times as long.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,6 +18,7 @@ use crate::waits::{add_replica_on, create_on, within};
 testbed::virtual_world!(
     a_node_that_hears_nothing_holds_up_no_change,
     a_node_that_answers_no_check_is_gone,
+    a_write_waits_for_a_replica_until_its_node_is_gone,
     a_search_gives_up_on_a_silent_copy,
     what_a_probe_says_late_is_forgotten,
     a_silent_leader_is_asked_again,
@@ -46,6 +47,24 @@ async fn a_node_that_answers_no_check_is_gone(env: Env) {
     within(&env, 25, "it counts as gone", async || has_nodes(&c, 1).await).await;
     between.be_honest();
     eventually(&env, "it is back", async || has_nodes(&c, 2).await).await;
+    c.stop().await;
+}
+
+/// Its connection stays.
+async fn a_write_waits_for_a_replica_until_its_node_is_gone(env: Env) {
+    let (between, c) = cluster_behind(&env, "one", 3, 2).await;
+    create_on(&c, "a", "one-1").await;
+    add_replica_on(&c, "a", "one-1,one-2").await;
+    between.hold(|request| match request {
+        Request::Replicate { ops, .. } => !ops.is_empty(),
+        request => matches!(request, Request::FollowerCheck(_)),
+    });
+    let writing = ask(c.node(1), "PUT", "/a/_doc/1", json!({ "n": 1 }));
+    let (status, answer) = env.timeout(Duration::from_secs(25), writing).await.expect("an answer");
+    assert_eq!(status, 201, "{answer}");
+    between.be_honest();
+    c.green("a").await;
+    assert_eq!(c.digests("a").await.iter().map(|one| one.1).collect::<Vec<_>>(), [1, 1]);
     c.stop().await;
 }
 
