@@ -26,7 +26,7 @@ mod temporary;
 mod warnings;
 
 pub(crate) use list::{Nodes, RunningNode, StartedNode};
-pub(crate) use ports::free_ports;
+pub(crate) use ports::{free_ports, is_free};
 pub(crate) use process::{NodeProcess, start_where_it_was};
 pub(crate) use slow_disk::SlowDisks;
 pub(crate) use small_disk::SmallDisks;

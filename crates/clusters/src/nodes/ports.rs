@@ -19,8 +19,8 @@ pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
         let number = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
         PORTS.start + (number % PORTS.len() as u32) as u16
     };
-    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    let ports: Vec<u16> = (0..PORTS.len()).map(next).filter(is_free).take(count).collect();
+    let free = (0..PORTS.len()).map(next).filter(|port| is_free(*port));
+    let ports: Vec<u16> = free.take(count).collect();
     if ports.len() < count {
         let what = "find a free port from 30000 to 32767 on";
         let source = std::io::Error::from(std::io::ErrorKind::AddrInUse);
@@ -29,9 +29,23 @@ pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
     Ok(ports)
 }
 
+/// Whether nobody on this machine listens on a port.
+pub(crate) fn is_free(port: u16) -> bool {
+    TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_is_free_while_nobody_listens() {
+        let port = free_ports(1).unwrap()[0];
+        let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+        assert!(!is_free(port));
+        drop(listener);
+        assert!(is_free(port));
+    }
 
     #[test]
     fn free_ports_differ_and_no_connection_is_given_one() {

@@ -31,7 +31,8 @@ use crate::fault::{FaultKind, Strain};
 use crate::http::RestClient;
 use crate::link::{LinkThread, SiteLink};
 use crate::nodes::{
-    NodeProcess, Nodes, Order, SlowDisks, StartedNode, TemporaryDir, free_ports, start_where_it_was,
+    NodeProcess, Nodes, Order, SlowDisks, StartedNode, TemporaryDir, free_ports, is_free,
+    start_where_it_was,
 };
 use crate::topology::{ClusterSpec, NodeHandle, Repository, TopologySpec};
 use crate::{Error, Result};
@@ -191,6 +192,10 @@ impl OpenSearchClusters {
     }
 
     async fn start_process(&mut self, spec: &NodeSpec) -> Result<NodeProcess> {
+        // Its JVM would find that out after seconds, at each try.
+        if ![spec.http_port, spec.transport_port].into_iter().all(is_free) {
+            return Err(Error::AddressTaken { node: spec.name.clone(), stderr: Vec::new() });
+        }
         let namespace = self.disks.namespace(Self::NAME, &spec.name, &spec.dir)?;
         let installation = self.installation.as_ref().expect("it is installed");
         spec.start(&self.env, installation, namespace.as_deref(), &self.nodes.ends).await
