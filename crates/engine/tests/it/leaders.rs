@@ -1,0 +1,256 @@
+//! Which leader a follower follows: the index and the history that it began with, and no other that has its name.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::common::pair::{pair, pair_of};
+use crate::common::{Cluster, eventually};
+use crate::leases::{ask_first_primary, follow, opening, same, stats};
+use engine::transport::{Class, LeaderShard, Pool, ReadChanges, Request, Response};
+use serde_json::{Value, json};
+use world::Env;
+
+testbed::both_worlds!(
+    a_session_is_of_the_index_that_is_followed,
+    another_history_is_refused,
+    a_leader_that_has_followed_was_not_put_back,
+    a_leader_whose_loss_was_accepted_is_followed_no_more,
+    a_primary_that_is_moved_goes_on_saying_what_its_term_began_with,
+    a_leader_made_anew_is_named,
+    a_follower_that_cannot_begin_says_why,
+    what_cannot_be_followed_is_named,
+    a_chain_two_followers_and_oneself,
+);
+
+/// Some shards of a follower may have begun before its leader was deleted and made anew, and others begin after that.
+async fn a_session_is_of_the_index_that_is_followed(env: Env) {
+    let cluster = Cluster::with(&env, "c", 1, ("a", 1, 0)).await;
+    let request = opening(&cluster, 0);
+    cluster.must("DELETE", "/a", Value::Null).await;
+    let body = json!({ "settings": { "number_of_shards": 1, "number_of_replicas": 0 } });
+    cluster.must("PUT", "/a", body).await;
+    let (pool, address) = (Pool::new(env.clone()), cluster.any().transport_address().to_owned());
+    let answer = pool.call(&address, Class::Control, request, Duration::from_secs(30)).await;
+    let refused = answer.map(drop).unwrap_err().to_string();
+    assert!(refused.contains("follow it anew"), "{refused}");
+    pool.close();
+    cluster.stop().await;
+}
+
+/// Reads what the first shard of an index has after all that was heard of.
+async fn read_changes(
+    env: &Env,
+    (cluster, index): (&Cluster, &str),
+    history_uuid: &str,
+    heard: Option<(u64, Option<u64>)>,
+) -> Result<Response, String> {
+    let leader = LeaderShard {
+        index: index.to_owned(),
+        index_uuid: cluster.any().state().indices[index].uuid.clone(),
+        shard: 0,
+        history_uuid: history_uuid.to_owned(),
+    };
+    let ask = ReadChanges {
+        leader,
+        from: heard.and_then(|(_, last)| last).map_or(0, |last| last + 1),
+        max_ops: 1,
+        max_bytes: 1000,
+        poll_timeout: Duration::ZERO,
+        known: None,
+        heard,
+        compress: 0,
+    };
+    ask_first_primary(env, (cluster, index), Request::ReadChanges(Box::new(ask))).await
+}
+
+async fn another_history_is_refused(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 10).await;
+    let said = read_changes(&env, (&pair.leader, "a"), "of another past", None).await.unwrap_err();
+    assert!(said.contains("unexpected history uuid") && said.contains("of another past"), "{said}");
+    pair.stop().await;
+}
+
+/// Its primary was opened with less than an earlier one had told its own follower, and got the rest from its leader.
+async fn a_leader_that_has_followed_was_not_put_back(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 10).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.leader.index("a", 10, 100).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    for what in ["pause_follow", "unfollow"] {
+        pair.follower.must("POST", &format!("/b/_ccr/{what}"), Value::Null).await;
+    }
+    let opened = ask_first_primary(&env, (&pair.leader, "a"), opening(&pair.leader, 1)).await;
+    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
+    let read = async |last| {
+        let heard = Some((0, Some(last)));
+        read_changes(&env, (&pair.follower, "b"), &opened.history_uuid, heard).await
+    };
+    let last = opened.max_seq_no.unwrap();
+    let answer = read(last).await;
+    assert!(matches!(answer, Ok(Response::Changes(_))), "{answer:?}");
+    eventually(&env, "it has ended following, and lacks what it did not get", async || {
+        read(last + 1).await.is_err_and(|said| said.contains("was put back as it was earlier"))
+    })
+    .await;
+    pair.stop().await;
+}
+
+/// It numbers anew what its follower may have: that must not differ and say nothing.
+async fn a_leader_whose_loss_was_accepted_is_followed_no_more(env: Env) {
+    let mut pair = pair_of(&env, (1, 1), (4, 50_000_000), (0, 100)).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    let uuid = pair.leader.any().state().indices["a"].uuid.clone();
+    pair.leader.kill_node(0).await;
+    (0..2).for_each(|shard| pair.leader.accept_data_loss(0, &uuid, shard));
+    pair.leader.start_node(0).await;
+    pair.leader.green("a").await;
+    assert_eq!(pair.leader.index("a", 100, 150).await, 50);
+    eventually(&env, "both shards say that they cannot go on", async || {
+        let (_, answer) = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
+        let shards = answer["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
+        let says = |shard: &Value| {
+            let why = shard["fatal_exception"]["reason"].as_str().unwrap_or_default();
+            why.contains("unexpected history uuid") && why.contains("follow anew")
+        };
+        shards.len() == 2 && shards.iter().all(says)
+    })
+    .await;
+    assert_eq!(pair.follower.counted("b").await["count"], 100);
+    pair.follower.must("DELETE", "/b", Value::Null).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.leader.index("a", 150, 200).await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.stop().await;
+}
+
+/// Its term goes on: what was written in it is not what it began with, wherever the primary is by then.
+async fn a_primary_that_is_moved_goes_on_saying_what_its_term_began_with(env: Env) {
+    let cluster = Cluster::with(&env, "c", 2, ("a", 1, 0)).await;
+    cluster.index("a", 0, 10).await;
+    let opened = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await;
+    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
+    let node = || cluster.any().state().shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let is_refused = async || {
+        let heard = Some((0, Some(5)));
+        let answer = read_changes(&env, (&cluster, "a"), &opened.history_uuid, heard).await;
+        answer.is_err_and(|said| said.contains("was put back as it was earlier"))
+    };
+    assert!(is_refused().await);
+    let before = node();
+    let settings = json!({ "index.routing.allocation.exclude._name": before.clone() });
+    cluster.must("PUT", "/a/_settings", settings).await;
+    eventually(&env, "it has moved, and refuses", async || node() != before && is_refused().await)
+        .await;
+    cluster.stop().await;
+}
+
+async fn a_leader_made_anew_is_named(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 100).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.leader.must("DELETE", "/a", Value::Null).await;
+    pair.leader.create("a", 2, 0).await;
+    pair.leader.index("a", 0, 50).await;
+    eventually(&env, "every shard says that its leader is gone", async || {
+        stats(&pair, "b")
+            .await
+            .iter()
+            .all(|shard| shard["fatal_exception"]["type"] == "index_not_found_exception")
+    })
+    .await;
+    let count = pair.follower.counted("b").await;
+    assert_eq!(count["count"], 100, "what it had stays");
+    pair.stop().await;
+}
+
+/// The leader's index is made anew before the follower's copies are placed: they have nothing to recover from.
+async fn a_follower_that_cannot_begin_says_why(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 10).await;
+    let allocation = async |enable: Value| {
+        let body = json!({ "persistent": { "cluster.routing.allocation.enable": enable } });
+        pair.follower.must("PUT", "/_cluster/settings", body).await;
+    };
+    allocation(json!("none")).await;
+    pair.follow("b").await;
+    assert_eq!(stats(&pair, "b").await, Vec::<Value>::new(), "they wait, and nothing is wrong yet");
+    pair.leader.must("DELETE", "/a", Value::Null).await;
+    pair.leader.create("a", 2, 0).await;
+    allocation(Value::Null).await;
+    // Until then a shard that was tried once shows what failed as one that is tried again.
+    eventually(&env, "both primaries are given up", async || {
+        let shards = stats(&pair, "b").await;
+        shards.len() == 2 && shards.iter().all(|shard| shard["fatal_exception"].is_object())
+    })
+    .await;
+    for (number, shard) in stats(&pair, "b").await.iter().enumerate() {
+        assert_eq!((&shard["shard_id"], &shard["leader_index"]), (&json!(number), &json!("a")));
+        assert_eq!(shard["fatal_exception"]["type"], "recovery_failed_exception");
+        let why = shard["fatal_exception"]["reason"].as_str().unwrap();
+        assert!(why.contains("follow it anew"), "{why}");
+    }
+    let plugin = async |path: &str| {
+        pair.follower.must("GET", &format!("/_plugins/_replication/{path}"), Value::Null).await
+    };
+    let status = plugin("b/_status").await;
+    assert_eq!(status["status"], "FAILED");
+    assert!(status["reason"].as_str().unwrap().contains("follow it anew"), "{status}");
+    assert_eq!(plugin("follower_stats").await["num_failed_indices"], 1);
+    pair.stop().await;
+}
+
+async fn what_cannot_be_followed_is_named(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 10).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    let refused = async |path: &str, body: Value| {
+        let (status, answer) = pair.follower.ask("PUT", path, body).await;
+        (status, answer["error"]["type"].as_str().unwrap_or_default().to_owned())
+    };
+    let of = |alias: &str, index: &str| json!({ "remote_cluster": alias, "leader_index": index });
+    let exists = refused("/b/_ccr/follow", of("leader", "a")).await;
+    assert_eq!(exists, (400, "resource_already_exists_exception".to_owned()));
+    let missing = refused("/c/_ccr/follow", of("leader", "zzz")).await;
+    assert_eq!(missing, (404, "index_not_found_exception".to_owned()));
+    let stranger = refused("/c/_ccr/follow", of("nobody", "a")).await;
+    assert_eq!(stranger, (404, "no_such_remote_cluster_exception".to_owned()));
+    let mut shards = of("leader", "a");
+    shards["settings"] = json!({ "index.number_of_shards": 3 });
+    let shards = refused("/c/_ccr/follow", shards).await;
+    assert_eq!(shards, (400, "illegal_argument_exception".to_owned()));
+    // Nobody listens there.
+    let seeds = if env.is_virtual() { "nowhere:9300" } else { "127.0.0.1:1" };
+    let settings = json!({ "persistent": { "cluster.remote.gone.seeds": [seeds] } });
+    pair.follower.must("PUT", "/_cluster/settings", settings).await;
+    let gone = refused("/c/_ccr/follow", of("gone", "a")).await;
+    assert_eq!(gone, (503, "node_disconnected_exception".to_owned()));
+    assert_eq!(pair.follower.ask("GET", "/c", Value::Null).await.0, 404, "nothing is left behind");
+    pair.stop().await;
+}
+
+async fn a_chain_two_followers_and_oneself(env: Env) {
+    let pair = pair(&env, 4, 50_000_000, 100).await;
+    let third = Cluster::start_with(&env, "third", 1, BTreeMap::new()).await;
+    let seeds = |cluster: &Cluster| -> Vec<String> {
+        cluster.nodes.values().map(|node| node.transport_address().to_owned()).collect()
+    };
+    let remotes = json!({ "persistent": {
+        "cluster.remote.leader.seeds": seeds(&pair.leader),
+        "cluster.remote.follower.seeds": seeds(&pair.follower),
+    } });
+    third.must("PUT", "/_cluster/settings", remotes).await;
+    let oneself = json!({ "persistent": { "cluster.remote.me.seeds": seeds(&pair.leader) } });
+    pair.leader.must("PUT", "/_cluster/settings", oneself).await;
+    follow(&pair.follower, "b", "leader", "a").await;
+    follow(&third, "c", "follower", "b").await;
+    follow(&third, "d", "leader", "a").await;
+    follow(&pair.leader, "copy", "me", "a").await;
+    pair.leader.index("a", 100, 400).await;
+    pair.leader.must("DELETE", "/a/_doc/7", Value::Null).await;
+    for to in [(&pair.follower, "b"), (&third, "c"), (&third, "d"), (&pair.leader, "copy")] {
+        same(&env, (&pair.leader, "a"), to).await;
+    }
+    third.stop().await;
+    pair.stop().await;
+}
