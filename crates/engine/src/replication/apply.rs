@@ -149,8 +149,11 @@ pub(super) fn fillers(store: &store::Shard) -> Vec<Operation> {
 }
 
 /// Fills the gaps in a history with no-ops: sequence numbers that an old primary gave out and whose operations never
-/// arrived.
+/// arrived. What it sent before, and is still being applied, comes first: applied later, it would leave other gaps, and
+/// copies that have recovered until then would lack it.
 pub(crate) async fn fill_gaps(store: &store::Shard) -> Result<(), store::Error> {
+    // One batch is applied after another, and from an old primary comes none any more.
+    store.apply(Vec::new()).await?;
     let fill = fillers(store);
     if !fill.is_empty() {
         store.apply(fill).await?;
