@@ -15,7 +15,7 @@ use super::rule::Rule;
 use super::series::{MS_PER_S, Series, Step, Transfer};
 use super::threshold::{
     CORES_ANSWER, CPU_OWN, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS, LIMIT_FULL,
-    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, ROUNDS, SAME_RATE,
+    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, ROUNDS, SAME_RATE, SHORT_S, STAGE,
 };
 use crate::words;
 
@@ -25,25 +25,41 @@ type NodeOf = fn(&Recovery) -> Option<&str>;
 const SOURCE: NodeOf = |one| one.sender();
 const TARGET: NodeOf = |one| one.target.as_deref();
 
-/// A recovery that copies files, and what its judges are told of it, which is made once.
+/// A recovery that is judged, and what the judges of one that copies files are told of it, which is made once.
 pub(crate) struct Recovering<'s, 'a> {
     pub(crate) transfer: &'s Transfer<'a>,
     copying: OnceCell<Option<Copying<'s, 'a>>>,
 }
 
 impl<'s, 'a> Recovering<'s, 'a> {
-    /// All that a series shows.
+    /// All that a series shows: what copies files, and what has long been opening those of its own disk.
     pub(crate) fn all(series: &'s Series<'a>) -> Vec<Self> {
-        let files = series.transfers().iter().filter(|one| one.last().copies_files());
-        files.map(|transfer| Recovering { transfer, copying: OnceCell::new() }).collect()
+        let is_judged = |one: &&'s Transfer<'a>| one.last().copies_files() || opens_for_long(one);
+        let judged = series.transfers().iter().filter(is_judged);
+        judged.map(|transfer| Recovering { transfer, copying: OnceCell::new() }).collect()
     }
 
-    /// What its judges are told; none where its bytes are not told.
+    /// What its judges are told; none where its bytes are not told, and of one that copies no files.
     pub(crate) fn copying(&self, series: &'s Series<'a>) -> Option<&Copying<'s, 'a>> {
-        let make = || Copying::of(series, self.transfer, series.transfers());
+        let make = || {
+            let files = Some(self.transfer).filter(|one| one.last().copies_files());
+            Copying::of(series, files?, series.transfers())
+        };
         self.copying.get_or_init(make).as_ref()
     }
 }
+
+/// Whether a copy has for long replayed its own log, or has its files checked: after a crash its data is away
+/// meanwhile. Nodes that start open thousands in a moment.
+fn opens_for_long(transfer: &Transfer<'_>) -> bool {
+    let last = transfer.last();
+    let is_long = last.total_ms.is_some_and(|ms| ms as f64 >= SHORT_S.value * MS_PER_S);
+    let is_told = ["TRANSLOG", CHECKS].iter().any(|stage| transfer.share_in(stage) >= STAGE.value);
+    is_long && is_told && !last.ended
+}
+
+/// The stage in which `index.shard.check_on_startup` has every file of a copy read before it opens.
+pub(crate) const CHECKS: &str = "VERIFY_INDEX";
 
 /// A recovery that copies files, for its judges.
 pub(crate) struct Copying<'s, 'a> {

@@ -165,8 +165,9 @@ fn of_recoveries<'s, 'a>(
 /// What holds recoveries on a path holds the others between the same nodes as well, and what a node's limiter holds are
 /// all that pass it: those without a cause of their own become its subjects. A replay is a copy's own.
 fn joined(held: Vec<(&Recovery, Finding)>, series: &Series<'_>) -> Vec<Finding> {
-    let (without, mut findings): (Vec<_>, Vec<_>) =
-        held.into_iter().partition(|(_, finding)| finding.is_without_a_cause());
+    let (without, mut findings): (Vec<_>, Vec<_>) = held
+        .into_iter()
+        .partition(|(one, finding)| finding.is_without_a_cause() && one.copies_files());
     for (recovery, finding) in without {
         let holds = |(other, known): &&mut (&Recovery, Finding)| {
             (recovery.is_on_path_of(other) && is_of_path(known.class))

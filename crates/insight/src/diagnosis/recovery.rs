@@ -7,7 +7,7 @@ use super::cause::Judge;
 use super::causes::{follower_stopped, judges, latency, unknown};
 use super::ceilings;
 use super::class::Class;
-use super::copying::{Copying, Recovering, alias_of};
+use super::copying::{CHECKS, Copying, Recovering, alias_of};
 use super::finding::{Finding, Next};
 use super::replaying::Replaying;
 use super::rivals::Against;
@@ -59,6 +59,9 @@ pub(crate) fn judge<'s, 'a>(
             Finding { ruled_out, ..unknown::recovery(transfer, why, evidence) }
         };
         return Judged::Held(Box::new(answers.first().unwrap_or_else(unknown)));
+    }
+    if is_checked(transfer) {
+        return Judged::Held(Box::new(unknown::checked(transfer)));
     }
     if let Some(sentence) = without_files(transfer) {
         return Judged::Healthy(sentence);
@@ -175,6 +178,13 @@ fn is_short(transfer: &Transfer<'_>) -> Option<String> {
     let whole_s = taken_s + left as f64 / rate;
     (last.stage == "INDEX" && left > 0 && whole_s < SHORT_S.value)
         .then(|| format!("{} will have taken {} in all", transfer.name(), show_seconds(whole_s)))
+}
+
+/// Whether its files have long been read and compared: every copy passes the stage, mostly in a moment.
+fn is_checked(transfer: &Transfer<'_>) -> bool {
+    let last = transfer.last();
+    let is_long = last.total_ms.is_some_and(|ms| ms as f64 >= SHORT_S.value * MS_PER_S);
+    is_long && last.stage == CHECKS && !last.ended && transfer.share_in(CHECKS) >= STAGE.value
 }
 
 /// A sentence, if no file was left to copy when it was first seen, and it is over or was seen for a moment: a copy that

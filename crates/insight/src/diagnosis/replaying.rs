@@ -1,5 +1,7 @@
 //! A recovery whose files are there and which replays operations, for the judges of its causes.
 
+use record::units::show_seconds;
+
 use super::finding::{Evidence, NODES_STATS, RECOVERY};
 use super::node_span::NodeSpan;
 use super::series::{Series, Transfer};
@@ -24,7 +26,12 @@ impl<'s, 'a> Replaying<'s, 'a> {
         let merges = target.as_ref().and_then(merges);
         let replayed =
             last.total_ops.zip(last.recovered_ops).map_or_else(String::new, |(total, done)| {
-                format!(", {} of {total} replayed", done.min(total))
+                let rest = transfer.ops_per_s().filter(|rate| *rate > 0.0).map(|rate| {
+                    let left_s = total.saturating_sub(done) as f64 / rate;
+                    format!(", the rest takes {} at this rate", show_seconds(left_s.ceil()))
+                });
+                let rest = rest.filter(|_| done < total).unwrap_or_default();
+                format!(", {} of {total} replayed{rest}", done.min(total))
             });
         let share = words::percent(transfer.share_in("TRANSLOG"));
         let mut evidence = vec![Evidence::new(

@@ -20,6 +20,9 @@ const MORE_BATCHES: &str = "replay more batches at once; fewer operations are re
 const AT_MAXIMUM: &str =
     "it is at its maximum: let indexing pause, or let the copy start from files";
 const FEWER_OPERATIONS: &str = "let indexing pause, or let the copy start from files";
+const OWN_LOG: &str = "let it finish: if its node is started again it begins anew, and no setting makes it faster; \
+                       next time let indexing pause, POST _flush, and leave the node time to stop; a smaller \
+                       index.translog.flush_threshold_size leaves less to replay after a crash";
 const SETTING: &str = "indices.recovery.max_concurrent_operations";
 
 pub(super) static CAUSE: Cause = Cause {
@@ -41,11 +44,24 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
     if has_nothing_to_replay(transfer) {
         return Err(Against::figure("no operation was replayed meanwhile, and none is left"));
     }
-    let setting = recovery.series.setting_or_default(SETTING, CAUSE.rule.default);
-    let now: f64 = setting.value.parse().unwrap_or(1.0);
     let rate = transfer
         .ops_per_s()
         .map_or_else(String::new, |rate| format!(" at {} a second", words::three_digits(rate)));
+    let target = transfer.last().target.as_deref().unwrap_or_default();
+    if !transfer.last().copies_files() {
+        let sentence = format!(
+            "{} replays operations{rate} from its own log, as it was not closed in order; its data is away until then",
+            transfer.name()
+        );
+        return Ok(Finding {
+            subjects: vec![transfer.name()],
+            evidence: recovery.evidence.clone(),
+            lift: Some(Lift::action(OWN_LOG)),
+            ..Finding::of(&CAUSE.rule, target, transfer.share_in("TRANSLOG"), sentence)
+        });
+    }
+    let setting = recovery.series.setting_or_default(SETTING, CAUSE.rule.default);
+    let now: f64 = setting.value.parse().unwrap_or(1.0);
     let sentence = format!(
         "{} replays operations{rate}, {} batch{} at a time; the files are there",
         transfer.name(),
@@ -61,7 +77,6 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
         (false, false) => Lift::action(FEWER_OPERATIONS),
     };
     let lift = lift.with_default(can_be_set.then_some(CAUSE.rule.default));
-    let target = transfer.last().target.as_deref().unwrap_or_default();
     Ok(Finding {
         subjects: vec![transfer.name()],
         evidence: recovery.evidence.clone(),

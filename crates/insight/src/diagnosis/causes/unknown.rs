@@ -2,7 +2,7 @@
 
 use crate::diagnosis::cause::Cause;
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Evidence, Finding};
+use crate::diagnosis::finding::{Evidence, Finding, Lift};
 use crate::diagnosis::following::Following;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Transfer;
@@ -14,6 +14,9 @@ use crate::diagnosis::threshold::{
 use crate::words;
 
 const STRENGTH: Threshold = at("strength", 0.0);
+
+const NO_CHECK: &str = "let it finish: its node begins anew if it is started again; for the next start take \
+                        index.shard.check_on_startup back to false (of a closed index)";
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -47,6 +50,21 @@ pub(crate) fn recovery(transfer: &Transfer<'_>, why: &str, evidence: Vec<Evidenc
     Finding {
         subjects: vec![name],
         evidence,
+        ..Finding::of(&CAUSE.rule, place, STRENGTH.value, sentence)
+    }
+}
+
+/// A copy whose files are all read before it opens, which only a setting of its index asks for.
+pub(crate) fn checked(transfer: &Transfer<'_>) -> Finding {
+    let (last, name) = (transfer.last(), transfer.name());
+    let sentence = format!(
+        "{name} is in {}, where index.shard.check_on_startup has all its files read; no API tells how far it is",
+        last.stage
+    );
+    let place = last.target.as_deref().unwrap_or_default();
+    Finding {
+        subjects: vec![name],
+        lift: Some(Lift::action(NO_CHECK)),
         ..Finding::of(&CAUSE.rule, place, STRENGTH.value, sentence)
     }
 }

@@ -141,6 +141,35 @@ fn operations_are_replayed() {
     assert_eq!(lift("narrows", "1"), (None, None), "the embedded engine takes no other value");
 }
 
+/// The trap: the setting of batches is for copies that replay what their primary sends. A primary that replays its own
+/// log after a crash has none, and its data is away for as long as that takes.
+#[test]
+fn a_primary_that_replays_its_own_log_is_no_copy_that_is_well() {
+    let opens = |stage: &str, first_s: u64| {
+        looks_at(0, |look, s| {
+            let one = &mut look.recoveries[0];
+            (one.kind, one.stage) = ("EXISTING_STORE".into(), stage.into());
+            (one.source, one.primary) = (None, true);
+            (one.total_bytes, one.reused_bytes) = (Some(5 * MB), Some(5 * MB));
+            (one.recovered_bytes, one.total_ms) = (Some(0), Some((first_s + s) * 1000));
+            (one.total_ops, one.recovered_ops) = (Some(1_000_000), Some(s * 2000));
+        })
+    };
+    let replay = only(&opens("TRANSLOG", 600));
+    assert_eq!((replay.class, replay.place.as_str()), (Class::OperationReplay, "b"));
+    assert!(replay.sentence.contains("2000 a second from its own log"), "{}", replay.sentence);
+    assert!(replay.evidence[0].value.ends_with("the rest takes 8:10 at this rate"), "{replay:?}");
+    let lift = replay.lift.unwrap();
+    assert!(lift.setting.is_none() && replay.gain.is_none(), "{lift:?}");
+    assert!(lift.action.contains("begins anew"), "{}", lift.action);
+    let check = only(&opens("VERIFY_INDEX", 600));
+    assert!(check.sentence.contains("index.shard.check_on_startup"), "{}", check.sentence);
+    // What has opened for a moment, and what reads its commit, are not held by it.
+    let brief = opens("TRANSLOG", 0);
+    assert!(judge(&brief[..3]).findings.is_empty());
+    assert!(judge(&opens("INDEX", 600)).findings.is_empty());
+}
+
 /// The trap: a copy stays in the stage until the nodes have agreed on it, though it lacks no operation.
 #[test]
 fn no_replay_is_blamed_where_nothing_is_replayed_and_nothing_left() {
