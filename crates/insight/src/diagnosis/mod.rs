@@ -7,6 +7,7 @@
 //! | `cause`, `rule`, `threshold` | what such a file declares |
 //! | `series`, `node_span` | looks in order of time, and what changed between them; one node in them |
 //! | `copying`, `busy`, `replaying`, `waiting`, `following`, `streaming` | what judges look at |
+//! | `deciders` | what keeps copies from nodes, and what each asks for |
 //! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
 //! | `watermarks` | disks that are too full, and what the cluster forbids meanwhile |
 //! | `manager_queue` | tasks that wait for the manager |
@@ -38,6 +39,7 @@ mod ceilings;
 mod changes;
 mod class;
 mod copying;
+mod deciders;
 mod diagnose;
 mod events;
 mod finding;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use record::observation::{Decision, Lack, Observation, Scope, Setting, WaitingCopy};
 use record::units::show_seconds;
 
+use super::deciders::{DECIDERS, ENABLE, MAX_RETRY, SAME_SHARD};
 use super::finding::{Evidence, LINES_SHOWN};
 use super::series::{MS_PER_S, Series};
 use crate::words;
@@ -13,148 +14,6 @@ use crate::words;
 const EXPLAIN: &str = "_cluster/allocation/explain";
 /// What `can_allocate` says of a copy that waits for its node to come back.
 const DELAYED: &str = "allocation_delayed";
-
-/// The decider of copies that failed too often.
-const MAX_RETRY: &str = "max_retry";
-/// The decider of nodes that hold a copy of the shard.
-const SAME_SHARD: &str = "same_shard";
-
-/// The setting that turns allocation off, and its default.
-pub(crate) const ENABLE: (&str, &str) = ("cluster.routing.allocation.enable", "all");
-
-/// A decider of Elasticsearch that says no, and what it asks for.
-pub(crate) struct Decider {
-    pub(crate) name: &'static str,
-    pub(crate) action: &'static str,
-    /// The setting that it obeys, where it is one.
-    pub(crate) setting: Option<&'static str>,
-    /// Words by which it gives one of its reasons, and what that one asks for.
-    narrower: Option<(&'static str, &'static str)>,
-}
-
-impl Decider {
-    const fn new(
-        name: &'static str,
-        action: &'static str,
-        setting: Option<&'static str>,
-    ) -> Decider {
-        Decider { name, action, setting, narrower: None }
-    }
-
-    /// The cluster's setting that it names of these copies, and its value: of several that it may obey, as the
-    /// watermarks of a disk, it names one. The usual one counts where it is named of any node.
-    pub(crate) fn cited<'c>(&self, copies: &[&'c WaitingCopy]) -> Option<(&'c str, &'c str)> {
-        let named = || copies.iter().copied().flat_map(|copy| self.words(copy)).filter_map(cited);
-        named().find(|(name, _)| Some(*name) == self.setting).or_else(|| named().next())
-    }
-
-    /// What it asks for, by what it says of these copies.
-    pub(crate) fn action_for(&self, copies: &[&WaitingCopy]) -> &'static str {
-        let said: Vec<&str> = copies.iter().flat_map(|copy| self.words(copy)).collect();
-        match self.narrower {
-            Some((words, action))
-                if !said.is_empty() && said.iter().all(|one| one.contains(words)) =>
-            {
-                action
-            }
-            _ => self.action,
-        }
-    }
-
-    /// Its own words on a copy, or the cluster's where no decider is named.
-    fn words<'c>(&self, copy: &'c WaitingCopy) -> Vec<&'c str> {
-        let own = copy.decisions.iter().filter(|decision| decision.decider == self.name);
-        let whole = copy.explanation.as_deref().filter(|_| copy.decisions.is_empty());
-        own.map(|decision| decision.explanation.as_str()).chain(whole).collect()
-    }
-}
-
-/// Deciders, most telling first: of several that keep a copy from nodes alike, the first of these names the block.
-pub(crate) const DECIDERS: &[Decider] = &[
-    Decider::new(
-        MAX_RETRY,
-        "it failed too often: see its last failure, then POST _cluster/reroute?retry_failed",
-        None,
-    ),
-    Decider::new(
-        "disk_threshold",
-        "disks are past the watermark: make room, add a node, or let it keep less free while you do",
-        Some("cluster.routing.allocation.disk.watermark.low"),
-    ),
-    Decider {
-        narrower: Some((
-            "are forbidden due to",
-            "allocation is limited to primaries, or to those of new indices: turn it on for all",
-        )),
-        ..Decider::new("enable", "allocation is turned off: turn it on", Some(ENABLE.0))
-    },
-    Decider::new(
-        "filter",
-        "allocation filters name no node that may hold it: look at index.routing.allocation.* and cluster.routing.allocation.*",
-        None,
-    ),
-    Decider {
-        narrower: Some((
-            "does not contain the awareness attribute",
-            "the nodes lack the attribute that awareness goes by: start them with node.attr.*, or correct the setting",
-        )),
-        ..Decider::new(
-            "awareness",
-            "awareness wants it in a zone that has no room: add a node there, or take a zone that is no more out of \
-             cluster.routing.allocation.awareness.force.*",
-            Some("cluster.routing.allocation.awareness.attributes"),
-        )
-    },
-    Decider::new(
-        "data_tier",
-        "no node has the tier that the index prefers: look at index.routing.allocation.include._tier_preference",
-        None,
-    ),
-    Decider::new(
-        "shards_limit",
-        "nodes hold as many shards as total_shards_per_node allows: raise it, or add a node",
-        Some("cluster.routing.allocation.total_shards_per_node"),
-    ),
-    Decider::new(
-        "node_version",
-        "the other nodes are older than the primary's: upgrade them",
-        None,
-    ),
-    Decider::new("snapshot_in_progress", "a snapshot is being taken: wait for it", None),
-    Decider::new(
-        "restore_in_progress",
-        "a restore failed or goes on: look at it, then POST _cluster/reroute?retry_failed",
-        None,
-    ),
-    Decider::new("node_shutdown", "nodes are being shut down: add one", None),
-    Decider {
-        narrower: Some((
-            "stale or corrupt",
-            "the copies that are here are stale or corrupt: bring back a node that holds a good one, or restore the \
-             index from a snapshot; _cluster/reroute with allocate_stale_primary takes a stale one and loses what it \
-             lacks",
-        )),
-        ..Decider::new(
-            "in_sync_store",
-            "no node that is here has a good copy: bring back the node that held one, with its disk, or restore the \
-             index from a snapshot; _cluster/reroute with allocate_empty_primary begins with nothing, and what it held \
-             is lost",
-            None,
-        )
-    },
-    Decider::new(
-        SAME_SHARD,
-        "every node holds a copy already: add a node, or lower index.number_of_replicas",
-        None,
-    ),
-];
-
-/// The cluster's setting that an answer of a decider names: of a disk it may be the low watermark, the high one, or
-/// what bounds how much either keeps free (`max_headroom`, Elasticsearch since 8.5).
-fn cited(explanation: &str) -> Option<(&str, &str)> {
-    let (_, cited) = explanation.split_once("cluster setting [")?;
-    cited.split_once(']')?.0.split_once('=')
-}
 
 /// What copies wait for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -235,7 +94,12 @@ fn need(copy: &WaitingCopy) -> Need {
 fn stated_need(copy: &WaitingCopy) -> Need {
     match copy.can_allocate.as_deref() {
         Some("throttled") => return Need::Slot,
-        Some("yes" | "awaiting_info") => return Need::Time("the manager is about to place it"),
+        Some("yes") => return Need::Time("the manager is about to place it"),
+        Some("awaiting_info") => {
+            return Need::Time(
+                "the manager asks nodes what they have of it, and one that hangs keeps it waiting",
+            );
+        }
         Some(DELAYED) => {
             return Need::Time(
                 "its node may come back within index.unassigned.node_left.delayed_timeout",
@@ -439,12 +303,20 @@ pub(crate) fn explained(copies: &[&WaitingCopy], decider: Option<&str>) -> Vec<E
             true => format!(" of {}[{}]", copy.index, copy.shard),
             false => String::new(),
         };
+        // A long failure is told once, whichever nodes it keeps the copy from.
+        let mut said_by: Vec<(String, Vec<&str>)> = Vec::new();
         for decision in telling(copy, decider) {
-            let field = format!("node_allocation_decisions{of}, {}", decision.node);
             let value =
                 format!("{} {}: {}", decision.decider, decision.decision, decision.explanation);
-            evidence.push(Evidence::new(EXPLAIN, field, value));
+            match said_by.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, nodes)) => nodes.push(&decision.node),
+                None => said_by.push((value, vec![decision.node.as_str()])),
+            }
         }
+        evidence.extend(said_by.into_iter().map(|(value, nodes)| {
+            let field = format!("node_allocation_decisions{of}, {}", nodes.join(", "));
+            Evidence::new(EXPLAIN, field, value)
+        }));
         if copy.decisions.is_empty()
             && let Some(words) = &copy.explanation
         {

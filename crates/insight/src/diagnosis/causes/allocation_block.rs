@@ -5,11 +5,12 @@ use record::observation::WaitingCopy;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
+use crate::diagnosis::deciders::{DECIDERS, ENABLE};
 use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift, Next};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
-use crate::diagnosis::waiting::{DECIDERS, ENABLE, Need, Waiting, explained, named, subjects};
+use crate::diagnosis::waiting::{Need, Waiting, explained, named, subjects};
 
 /// Data that cannot be reached comes before data that is slow.
 const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may hold", 1.0);

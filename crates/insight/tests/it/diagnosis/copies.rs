@@ -316,6 +316,49 @@ fn a_block_names_the_setting_that_its_words_name() {
     assert!(action(&[full, without]).contains("add a node there"));
 }
 
+/// What is to be done before a retry depends on why the last try failed, which is told once, and of some blocks no
+/// retry is of use. The words are those of the sources of Elasticsearch and OpenSearch.
+#[test]
+fn a_block_is_advised_by_the_reason_that_its_decider_gives() {
+    let found = |decider: &str, words: &[&str]| {
+        let nodes = [("a", decider, "NO"), ("b", decider, "NO")];
+        let mut copy = waiting("no", &nodes[..words.len()]);
+        for (decision, words) in copy.decisions.iter_mut().zip(words) {
+            decision.explanation = (*words).to_owned();
+        }
+        only(&while_waiting(&[copy]))
+    };
+    for (failure, advised) in [
+        ("CorruptIndexException[checksum failed (hardware problem?)]", "restored from a snapshot"),
+        ("CircuitBreakingException[[parent] Data too large]", "heap"),
+        ("ShardLockObtainFailedException[[w][0]: obtaining shard lock", "had not closed yet"),
+        ("IOException[No space left on device]", "make room"),
+        ("IOException while reading synonyms_path: syn.txt", "put it on every node"),
+        ("NodeDisconnectedException[[b][internal:index/shard]]", "see its last failure"),
+    ] {
+        let words = format!(
+            "shard has exceeded the maximum number of retries [5] on failed allocation attempts - manually call [POST \
+             /_cluster/reroute?retry_failed] to retry, [unassigned_info[details[{failure}]]]"
+        );
+        let finding = found("max_retry", &[&words, &words]);
+        let action = finding.lift.unwrap().action;
+        assert!(action.contains(advised) && action.contains("retry_failed"), "{failure}: {action}");
+        let fields: Vec<&str> = finding.evidence.iter().map(|line| &*line.field).collect();
+        assert_eq!(fields, ["can_allocate", "node_allocation_decisions, a, b"]);
+    }
+    let action = |decider: &str, words: &[&str]| found(decider, words).lift.unwrap().action;
+    let holds = "a copy of this shard is already allocated to this node [[w][0]]";
+    let host = "a copy of this shard is already allocated to host address [10.0.0.1], on node [n], and \
+                [cluster.routing.allocation.same_shard.host] is [true]";
+    assert!(action("same_shard", &[holds, host]).contains("add a host"));
+    assert!(action("same_shard", &[holds, holds]).contains("add a node"));
+    let made_of = "initial allocation of the shrunken index is only allowed on nodes [_id:\"n\"] that hold a copy of \
+                   every shard in the index";
+    assert!(action("filter", &[made_of, made_of]).contains("shrink, split or clone again"));
+    let restored = action("restore_in_progress", &["shard has failed to be restored"]);
+    assert!(restored.contains("restore it again"), "{restored}");
+}
+
 /// What is left to do depends on whether any copy is there: none is no stale one.
 #[test]
 fn a_primary_without_a_good_copy_is_advised_by_what_is_there() {
