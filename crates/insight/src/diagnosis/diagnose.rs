@@ -7,6 +7,7 @@ use record::{Line, RunDir};
 use serde::Serialize;
 
 use super::answers::Answers;
+use super::begun_anew::begun_anew;
 use super::cause::Judge;
 use super::causes::{judges, replica_routing, unknown};
 use super::ceilings;
@@ -129,7 +130,8 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
 
 /// What holds nothing today and should be known all the same.
 fn notes(series: &Series<'_>) -> Vec<String> {
-    allocation_off(series).into_iter().chain(forbidden(series)).chain(long_queue(series)).collect()
+    let anew = begun_anew(series).into_iter();
+    anew.chain(allocation_off(series)).chain(forbidden(series)).chain(long_queue(series)).collect()
 }
 
 /// What goes on without anybody's help, beside recoveries: copies that wait for a node to come back or move, and
@@ -370,7 +372,9 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     for finding in findings {
         match merged.iter_mut().find(|other| finding.names_the_same_as(other)) {
             Some(same) => {
-                same.subjects.extend(finding.subjects.iter().cloned());
+                // One that began anew is named once.
+                let is_new = same.subjects.last() != finding.subjects.last();
+                same.subjects.extend(finding.subjects.iter().filter(|_| is_new).cloned());
                 if finding.strength > same.strength {
                     *same = Finding { subjects: std::mem::take(&mut same.subjects), ..finding };
                 }

@@ -10,6 +10,7 @@
 //! | `deciders` | what keeps copies from nodes, and what each asks for |
 //! | `moving`, `snapshots` | what goes on beside recoveries: copies that move, snapshots that are taken |
 //! | `watermarks` | disks that are too full, and what the cluster forbids meanwhile |
+//! | `begun_anew` | recoveries that are given up and begin anew |
 //! | `manager_queue` | tasks that wait for the manager |
 //! | `repository_limit` | a restore or a snapshot at the rate of its repository: the cause `rate_limit` asks it |
 //! | `answers`, `rivals` | what judges of rival causes say, and what speaks against each |
@@ -31,6 +32,7 @@
 
 mod answers;
 mod baselines;
+mod begun_anew;
 mod busiest;
 mod busy;
 mod cause;

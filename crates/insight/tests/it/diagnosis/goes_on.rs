@@ -119,6 +119,36 @@ fn a_long_queue_of_the_manager_is_told() {
     assert_eq!(notes(5, 29, 900), Vec::<String>::new());
 }
 
+/// The trap: each try goes well for as long as it lasts, so that something else seems to hold them.
+#[test]
+fn a_recovery_that_is_given_up_and_begins_anew_is_told() {
+    let judged = |last_stage: &str| {
+        judge(&looks(|s| {
+            let mut look = case(s, MB);
+            let mut again = look.recoveries[0].clone();
+            let since = s.saturating_sub(4);
+            again.start_ms = Some(1_003_000);
+            (again.total_ms, again.recovered_bytes) = (Some(since * 1000), Some(since * MB));
+            let first = &mut look.recoveries[0];
+            first.ended = s == 4;
+            first.stage = if first.ended { last_stage } else { "INDEX" }.into();
+            match s {
+                0..4 => (),
+                4 => look.recoveries.push(again),
+                _ => look.recoveries = vec![again],
+            }
+            look
+        }))
+    };
+    let given_up = judged("INDEX");
+    let [note] = &given_up.notes[..] else { panic!("{given_up:#?}") };
+    assert!(note.starts_with("i[0] to b was given up and began anew once"), "{note}");
+    for finding in &given_up.findings {
+        assert_eq!(finding.subjects, ["i[0] to b"], "it is named once");
+    }
+    assert_eq!(judged("DONE").notes, [""; 0], "it came, and was made again");
+}
+
 #[test]
 fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
     let taken = |written_bytes: u64, limit: Option<&str>| {
