@@ -41,10 +41,27 @@ pub(crate) struct Waiting<'s, 'a> {
 
 impl<'a> Waiting<'_, 'a> {
     /// The nodes that would take one of the copies once a slot is free, as far as the cluster names them.
+    pub(crate) fn takers(&self) -> BTreeSet<&'a str> {
+        self.throttles().map(|decision| decision.node.as_str()).collect()
+    }
+
+    /// The nodes whose slots are taken, as far as the cluster names them.
     pub(crate) fn throttled(&self) -> BTreeSet<&'a str> {
+        self.throttles().map(|one| self.sender(one).unwrap_or(&one.node)).collect()
+    }
+
+    fn throttles(&self) -> impl Iterator<Item = &'a Decision> {
         let decisions = self.copies.iter().copied().flat_map(|copy| &copy.decisions);
-        let throttles = decisions.filter(|decision| decision.decision == "THROTTLE");
-        throttles.map(|decision| decision.node.as_str()).collect()
+        decisions.filter(|decision| decision.decision == "THROTTLE")
+    }
+
+    /// The node of the primary, where a decision says that it sends as many copies as it may: then every node that
+    /// would take one answers so. It is named by its id.
+    pub(crate) fn sender(&self, decision: &Decision) -> Option<&'a str> {
+        let (_, limit) = decision.explanation.split_once("outgoing shard recoveries")?;
+        let (id, _) = limit.split_once("on the node [")?.1.split_once(']')?;
+        let (_, nodes) = self.series.last_nodes()?;
+        Some(nodes.iter().find(|node| node.id == id)?.name.as_str())
     }
 }
 

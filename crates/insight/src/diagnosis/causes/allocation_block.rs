@@ -34,7 +34,7 @@ pub(super) static CAUSE: Cause = Cause {
 fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     match &waiting.need {
         Need::Slot => {
-            let nodes = waiting.throttled();
+            let nodes = waiting.takers();
             // Of a large cluster nobody reads every name.
             let more = match nodes.len().saturating_sub(LINES_SHOWN) {
                 0 => String::new(),

@@ -8,6 +8,7 @@ use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next, RECOVERY};
+use crate::diagnosis::manager_queue::long_queue;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
@@ -31,6 +32,9 @@ const SLOTS_OF_ONE_SIDE: &[&str] = &[
     "cluster.routing.allocation.node_concurrent_incoming_recoveries",
     "cluster.routing.allocation.node_concurrent_outgoing_recoveries",
 ];
+
+const QUEUE: &str = "the manager's queue is long: a slot is free only once the manager has noted that its copy has \
+                     started, so that more slots may bring nothing";
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -64,7 +68,12 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     let now: f64 = setting.value.parse().unwrap_or(RAISE.value);
     let to = (now * RAISE.value).max(now + 1.0);
     let throttled = first.decisions.iter().find(|decision| decision.decision == "THROTTLE");
-    let place = throttled.map_or("", |decision| &decision.node);
+    let sender = throttled.and_then(|decision| waiting.sender(decision));
+    let place = sender.or(throttled.map(|decision| &*decision.node)).unwrap_or_default();
+    let of_sender = match sender.filter(|_| waiting.throttled().len() == 1) {
+        Some(node) => format!(" of {node}, which holds the primaries"),
+        None => String::new(),
+    };
     let last = waiting.series.last();
     let active = last.map_or(0, |look| look.recoveries.iter().filter(|one| !one.ended).count());
     let mut evidence = explained(copies, Some("throttling"));
@@ -81,12 +90,15 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     let (strength, sentence) = match waiting.held_by {
         None => (
             STRENGTH,
-            format!("{waits} for a recovery slot, and the recoveries that have one leave room"),
+            format!(
+                "{waits} for a recovery slot{of_sender}, and the recoveries that have one leave room"
+            ),
         ),
         Some(other) => (
             STRENGTH_HELD,
             format!(
-                "{waits} for a recovery slot; more slots would share what {other} lets through, so lift that first"
+                "{waits} for a recovery slot{of_sender}; more slots would share what {other} lets through, so lift \
+                 that first"
             ),
         ),
     };
@@ -104,6 +116,7 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
         next: Next::words(
             "the limiter of a node, its disks and its link, which its recoveries share",
         ),
+        doubt: long_queue(waiting.series).map(|_| QUEUE.to_owned()),
         ..Finding::of(&CAUSE.rule, place, strength.value, sentence)
     })
 }

@@ -115,6 +115,46 @@ fn slots_are_held_by_what_holds_at_the_nodes_that_throttle() {
     assert_eq!(gain, Some(2.0), "nor does the limiter of another node bound it");
 }
 
+/// The trap: of many small copies each comes in a moment, and waits for the manager to start it.
+#[test]
+fn slots_are_doubted_while_the_queue_of_the_manager_is_long() {
+    let doubt = |tasks: u64| {
+        let copy = waiting("throttled", &[("b", "throttling", "THROTTLE")]);
+        let mut looks = while_waiting(&[copy]);
+        for (_, look) in &mut looks {
+            look.health.as_mut().unwrap().pending_tasks = Some(tasks);
+        }
+        only(&looks).doubt
+    };
+    assert!(doubt(500).is_some_and(|doubt| doubt.contains("more slots may bring nothing")));
+    assert_eq!(doubt(2), None);
+}
+
+/// The trap: where the node of the primaries sends as many copies as it may, every other node answers that it would
+/// take one, and those have room. As the sources of Elasticsearch and OpenSearch write it, which name it by its id.
+#[test]
+fn slots_that_the_node_of_the_primaries_lacks_are_its_own() {
+    let found = |id: &str| {
+        let mut copy = waiting(
+            "throttled",
+            &[("b", "throttling", "THROTTLE"), ("c", "throttling", "THROTTLE")],
+        );
+        for decision in &mut copy.decisions {
+            decision.explanation = format!(
+                "reached the limit of outgoing shard recoveries [2] on the node [{id}] which holds the primary, \
+                 cluster setting [cluster.routing.allocation.node_concurrent_outgoing_recoveries=2]"
+            );
+        }
+        only(&while_waiting(&[copy]))
+    };
+    let slots = found("id-a");
+    assert_eq!((slots.class, slots.place.as_str()), (Class::AllocationSlots, "a"));
+    let said = "1 copy waits for a recovery slot of a, which holds the primaries, and";
+    assert!(slots.sentence.starts_with(said), "{}", slots.sentence);
+    assert_eq!(slots.ruled_out[0].why, "b or c takes it once a slot is free");
+    assert_eq!(found("of another one").place, "b", "nobody knows its name");
+}
+
 /// The trap: the decider names the setting of one side also where nobody set it, and then it takes the value of the
 /// one for both sides.
 #[test]
