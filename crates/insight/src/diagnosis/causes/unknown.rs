@@ -1,11 +1,14 @@
 //! Nothing that can be seen is near a limit.
 
+use record::observation::Recovery;
+use record::units::show_seconds;
+
 use crate::diagnosis::cause::Cause;
 use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Evidence, Finding, Lift};
 use crate::diagnosis::following::Following;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::Transfer;
+use crate::diagnosis::series::{MS_PER_S, Transfer};
 use crate::diagnosis::streaming::{DATA, Streaming, WINDOW};
 use crate::diagnosis::threshold::{
     BEHIND_S, FAST_BYTES_PER_S, JUDGED_MS, LATE_ANSWERS, LATE_MS, LATE_SHARE, SAME_RATE, SHORT_S,
@@ -17,6 +20,9 @@ const STRENGTH: Threshold = at("strength", 0.0);
 
 const NO_CHECK: &str = "let it finish: its node begins anew if it is started again; for the next start take \
                         index.shard.check_on_startup back to false (of a closed index)";
+
+const FROM_SNAPSHOT: &str = "find out what the repository carries, which no node tells; with \
+                             indices.recovery.use_snapshots = false files come from the copy's source instead";
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -41,17 +47,45 @@ pub(crate) fn recovery(transfer: &Transfer<'_>, why: &str, evidence: Vec<Evidenc
     let rate = transfer
         .bytes_per_s()
         .map_or_else(String::new, |rate| format!(" at {}", words::rate(rate)));
+    let is_still = !last.ended
+        && transfer.bytes() == Some(0)
+        && transfer.wall_ms() >= SHORT_S.value * MS_PER_S;
+    let age = last.total_ms.filter(|_| is_still).map_or_else(String::new, |ms| {
+        format!(" {} after it began", show_seconds(ms as f64 / MS_PER_S))
+    });
     let sentence = if last.ended {
         format!("{name} came{rate}, and what held it is unknown: {why}")
     } else {
-        format!("{name} is in {}{rate}, and what holds it is unknown: {why}", last.stage)
+        format!("{name} is in {}{rate}{age}, and what holds it is unknown: {why}", last.stage)
     };
     let place = last.target.as_deref().unwrap_or_default();
+    let action = match is_still {
+        true => where_it_stands(last),
+        false if last.comes_from_snapshot() => FROM_SNAPSHOT.to_owned(),
+        false => CAUSE.rule.lift.to_owned(),
+    };
     Finding {
         subjects: vec![name],
         evidence,
+        lift: Some(Lift::action(&action)),
         ..Finding::of(&CAUSE.rule, place, STRENGTH.value, sentence)
     }
+}
+
+/// Who says what a recovery waits for that does not move; a replica is safely begun anew.
+fn where_it_stands(recovery: &Recovery) -> String {
+    let nodes = [&recovery.source, &recovery.target].into_iter().flatten();
+    let nodes: Vec<&str> = nodes.map(String::as_str).collect();
+    let anew = match recovery.primary {
+        true => "",
+        false => {
+            "; where nothing moves for minutes, POST _cluster/reroute with cancel has it begin anew"
+        }
+    };
+    format!(
+        "GET _nodes/{}/hot_threads and the logs there say what it waits for{anew}",
+        nodes.join(",")
+    )
 }
 
 /// A copy whose files are all read before it opens, which only a setting of its index asks for.

@@ -410,6 +410,10 @@ fn a_copy_that_copies_nothing_is_well_once_it_is_there_and_while_that_is_a_momen
     let long = judged("INIT", 0, 99, 0);
     let [finding] = &long.findings[..] else { panic!("{long:#?}") };
     assert_eq!(finding.class, Class::Unknown);
-    let why = ": in INIT no files are copied, but opened and compared by its nodes";
+    let why = " is in INIT at 0.00 MB/s 11.0 s after it began, and what holds it is unknown: in INIT no files are \
+               copied, but opened and compared by its nodes";
     assert!(finding.sentence.ends_with(why), "{}", finding.sentence);
+    let action = &finding.lift.as_ref().unwrap().action;
+    assert!(action.starts_with("GET _nodes/a,b/hot_threads and the logs there"), "{action}");
+    assert!(action.contains("_cluster/reroute with cancel"), "{action}");
 }

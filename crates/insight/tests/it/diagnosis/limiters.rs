@@ -118,6 +118,8 @@ fn files_that_come_from_a_snapshot_are_sent_by_no_node() {
     let unknown = only(&looks(9 * MB, true, 0));
     assert_eq!(unknown.class, Class::Unknown);
     assert!(unknown.evidence[0].value.ends_with("from a snapshot"), "{:?}", unknown.evidence);
+    let action = unknown.lift.unwrap().action;
+    assert!(action.contains("indices.recovery.use_snapshots = false"), "{action}");
     let limited = only(&looks(LIMIT, true, 4000));
     assert_eq!((limited.class, limited.place.as_str()), (Class::RateLimit, "b"));
 }
