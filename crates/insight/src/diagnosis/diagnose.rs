@@ -17,7 +17,7 @@ use super::finding::{Finding, Lift};
 use super::following::followings;
 use super::knobs::Knobs;
 use super::manager_queue::long_queue;
-use super::moving::moves;
+use super::moving::{kept, moves};
 use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
 use super::series::{Series, Transfer};
@@ -131,7 +131,8 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
 /// What holds nothing today and should be known all the same.
 fn notes(series: &Series<'_>) -> Vec<String> {
     let anew = begun_anew(series).into_iter();
-    anew.chain(allocation_off(series)).chain(forbidden(series)).chain(long_queue(series)).collect()
+    let settings = allocation_off(series).into_iter().chain(kept(series));
+    anew.chain(settings).chain(forbidden(series)).chain(long_queue(series)).collect()
 }
 
 /// What goes on without anybody's help, beside recoveries: copies that wait for a node to come back or move, and

@@ -1,16 +1,19 @@
-//! Copies that move from one node to another: why, and how many go at once.
+//! Copies that move from one node to another: why, and how many go at once; and what keeps them where they are.
 
 use std::collections::BTreeMap;
 
-use record::names::matches;
-use record::observation::Move;
+use record::names::{listed, matches};
+use record::observation::{Move, Node, Scope};
 
 use super::finding::LINES_SHOWN;
 use super::series::Series;
+use super::waiting::taken_back;
 use super::watermarks::{HIGH, disk_bytes, past};
 use crate::words;
 
 const FILTERS: &str = "routing.allocation.";
+const EXCLUDED: (&str, &str) = ("cluster.routing.allocation.exclude._name", "");
+const REBALANCE: (&str, &str) = ("cluster.routing.rebalance.enable", "all");
 const AT_ONCE_REBALANCE: (&str, &str) =
     ("cluster.routing.allocation.cluster_concurrent_rebalance", "2");
 const AT_ONCE_NODE: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
@@ -23,6 +26,57 @@ pub(crate) fn moves(series: &Series<'_>) -> Vec<String> {
         groups.entry((&one.from, why(series, one))).or_default().push(one);
     }
     groups.into_iter().map(|((from, why), moves)| sentence(from, &why, &moves)).collect()
+}
+
+/// Settings that leave nodes empty, or as uneven as they are: forgotten, they show in no health.
+pub(crate) fn kept(series: &Series<'_>) -> Vec<String> {
+    rebalancing_off(series).into_iter().chain(excluded(series)).collect()
+}
+
+fn rebalancing_off(series: &Series<'_>) -> Option<String> {
+    let (name, default) = REBALANCE;
+    let found = series.setting(name)?;
+    // The embedded engine moves copies for balance only where somebody asks for it.
+    let is_its_own = series.flavour() == "narrows" && found.scope == Scope::Default;
+    if is_its_own || found.value.eq_ignore_ascii_case(default) {
+        return None;
+    }
+    let copies = match found.value.to_ascii_lowercase().as_str() {
+        "primaries" => "no replica moves",
+        "replicas" => "no primary moves",
+        _ => "no copy moves",
+    };
+    let put = taken_back(name, found.scope, default);
+    Some(format!(
+        "{name} = {}: {copies} for the balance of the nodes, so that a new node gets few; {put}",
+        found.value
+    ))
+}
+
+/// Nodes that the cluster's filter keeps copies from, and from which none moves now.
+fn excluded(series: &Series<'_>) -> Option<String> {
+    let (name, default) = EXCLUDED;
+    let found = series.setting(name).filter(|found| found.value != default)?;
+    let is_excluded =
+        |node: &&Node| found.value.split(',').any(|one| matches(one.trim(), &node.name));
+    let nodes = series.last_nodes()?.1.iter().filter(is_excluded);
+    let nodes: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
+    let moves = &series.last()?.moves;
+    if nodes.is_empty() || moves.iter().any(|one| nodes.contains(&one.from.as_str())) {
+        return None;
+    }
+    let shown = listed(&nodes[..nodes.len().min(LINES_SHOWN)]);
+    let more = match nodes.len().saturating_sub(LINES_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let put = taken_back(name, found.scope, default);
+    Some(format!(
+        "{name} = {} keeps copies from {shown}{more}, and none moves away now: those that are left there (GET \
+         _cat/shards) have no other node, or wait for a slot, and POST _cluster/allocation/explain with their \
+         current_node says which; {put}",
+        found.value
+    ))
 }
 
 fn sentence(from: &str, why: &str, moves: &[&Move]) -> String {

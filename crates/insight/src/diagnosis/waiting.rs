@@ -175,16 +175,23 @@ pub(crate) fn allocation_off(series: &Series<'_>) -> Option<String> {
         return None;
     }
     let copies = if value.eq_ignore_ascii_case("primaries") { "replicas" } else { "copies" };
-    let (rank, to) = match scope {
-        Scope::Transient => ("transient", "null"),
-        Scope::Persistent => ("persistent", "null"),
-        // Nodes' configuration is not undone by a request, and a persistent value hides it.
-        Scope::Default => ("persistent", "\"all\""),
-    };
+    let put = taken_back(name, *scope, default);
     Some(format!(
-        "{name} = {value}: {copies} of a node that is lost will not be placed anew; where that is no longer meant, PUT \
-         _cluster/settings {{\"{rank}\":{{\"{name}\":{to}}}}}"
+        "{name} = {value}: {copies} of a node that is lost will not be placed anew; {put}"
     ))
+}
+
+/// The request that takes a setting back to its default.
+pub(crate) fn taken_back(name: &str, scope: Scope, default: &str) -> String {
+    let (rank, to) = match scope {
+        Scope::Transient => ("transient", "null".to_owned()),
+        Scope::Persistent => ("persistent", "null".to_owned()),
+        // Nodes' configuration is not undone by a request, and a persistent value hides it.
+        Scope::Default => ("persistent", format!("\"{default}\"")),
+    };
+    format!(
+        "where that is no longer meant, PUT _cluster/settings {{\"{rank}\":{{\"{name}\":{to}}}}}"
+    )
 }
 
 /// How long copies still wait for their nodes at most, where the cluster says so.

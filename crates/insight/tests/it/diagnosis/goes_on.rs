@@ -1,10 +1,10 @@
 //! What goes on beside recoveries and needs nobody's help: copies that move, snapshots, nodes that may come back.
 
 use insight::diagnosis::{By, Class, RuledOut};
-use record::observation::{IndexBlock, Lack, Move, Observation, Snapshot, WaitingCopy};
+use record::observation::{IndexBlock, Lack, Move, Observation, Scope, Snapshot, WaitingCopy};
 
 use super::{judge, looks, only};
-use crate::common::{MB, case, settings};
+use crate::common::{MB, case, cluster, settings};
 
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const OF_INDEX: &str = "index.routing.allocation.require._name";
@@ -312,6 +312,46 @@ fn allocation_that_is_turned_off_is_told_while_no_copy_waits() {
         assert_eq!(notes(all, "INITIALIZING"), [""; 0]);
     }
     assert_eq!(notes("none", "UNASSIGNED"), [""; 0], "what waits is told by a finding");
+}
+
+/// The trap: the health is green, nothing moves, and a node stays empty or full.
+#[test]
+fn what_keeps_copies_where_they_are_is_told() {
+    const REBALANCE: &str = "cluster.routing.rebalance.enable";
+    let notes = |flavour: &str, pair: (&'static str, &'static str), scope: Scope, from: &str| {
+        let one = Move { from: from.into(), to: "c".into(), ..Move::default() };
+        let diagnosis = judge(&looks(|s| {
+            at_rest(s, |look| {
+                look.cluster = cluster(flavour);
+                look.settings = settings(&[pair]);
+                look.settings.as_mut().unwrap().values_mut().for_each(|one| one.scope = scope);
+                look.moves = [one.clone()].into();
+            })
+        }));
+        diagnosis.notes
+    };
+    let told = |pair, said: &str| {
+        let notes = notes("opensearch", pair, Scope::Transient, "x");
+        let [note] = &notes[..] else { panic!("{notes:?}") };
+        assert!(note.starts_with(said), "{note}");
+        let put = format!(r#"PUT _cluster/settings {{"transient":{{"{}":null}}}}"#, pair.0);
+        assert!(note.ends_with(&put), "{note}");
+    };
+    told((REBALANCE, "none"), "cluster.routing.rebalance.enable = none: no copy moves");
+    told(
+        (REBALANCE, "primaries"),
+        "cluster.routing.rebalance.enable = primaries: no replica moves",
+    );
+    told((EXCLUDE, "x, b*"), &format!("{EXCLUDE} = x, b* keeps copies from b, and none moves"));
+    for (flavour, pair, scope, from) in [
+        ("opensearch", (REBALANCE, "ALL"), Scope::Persistent, "x"),
+        ("narrows", (REBALANCE, "none"), Scope::Default, "x"),
+        ("opensearch", (EXCLUDE, ""), Scope::Default, "x"),
+        ("opensearch", (EXCLUDE, "gone"), Scope::Persistent, "x"),
+        ("opensearch", (EXCLUDE, "b"), Scope::Persistent, "b"),
+    ] {
+        assert_eq!(notes(flavour, pair, scope, from), [""; 0], "{pair:?}");
+    }
 }
 
 /// The trap: no copy waits and the health is green, and yet nothing can be written.
