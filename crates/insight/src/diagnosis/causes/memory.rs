@@ -7,13 +7,18 @@ use crate::diagnosis::answers::{Answer, Answers};
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
-use crate::diagnosis::finding::{Evidence, Finding, NODES_STATS};
+use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS};
 use crate::diagnosis::node_span::NodeSpan;
 use crate::diagnosis::rivals::{Against, Why};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
 
 const STRENGTH: Threshold = at("strength", 0.65);
+
+const TRIPPED: &str = "see what fills the heap (GET _nodes/stats/breaker), and take that off the node or give it more \
+                       heap; a higher limit of a breaker only lets the node run out of memory";
+const REFUSED: &str = "let clients send less at once, or more nodes take it; indexing_pressure.memory.limit in the \
+                       node's configuration gives it more of the heap";
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -22,7 +27,7 @@ pub(super) static CAUSE: Cause = Cause {
         signature: "breakers trip, or indexing pressure refuses requests",
         reads: "_nodes/stats breakers.*.tripped, indexing_pressure.memory.total.*_rejections",
         thresholds: &[STRENGTH, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN],
-        lift: "indexing_pressure.memory.limit, heap",
+        lift: "what fills the heap, or more heap; indexing_pressure.memory.limit where requests are refused",
         default: "10%",
         probe: "a lull in indexing",
     },
@@ -74,9 +79,11 @@ fn judge(span: &NodeSpan<'_>) -> Option<Finding> {
         evidence.push(Evidence::new(NODES_STATS, field, format!("{name}: +{count}")));
     }
     let sentence = format!("a bound on memory refuses work on {name}");
+    let action = if tripped.is_empty() { REFUSED } else { TRIPPED };
     Some(Finding {
         subjects: vec![format!("node {name}")],
         evidence,
+        lift: Some(Lift::action(action)),
         ..Finding::of(&CAUSE.rule, name, STRENGTH.value, sentence)
     })
 }

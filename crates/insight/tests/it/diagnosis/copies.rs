@@ -501,6 +501,15 @@ fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
     let [gc] = &refused.ruled_out[..] else { panic!("{refused:#?}") };
     assert_eq!((gc.class, gc.by), (Class::Gc, By::Figure));
     assert!(gc.why.starts_with("collections stop a for 0.5 % of the time (15 %"), "{}", gc.why);
+    assert!(refused.lift.unwrap().action.contains("indexing_pressure.memory.limit"));
+    // More memory for requests is none for what a breaker guards.
+    let tripped = only(&looks(|s| {
+        let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+        look.nodes[0].breakers_tripped.insert("parent".to_owned(), s);
+        look
+    }));
+    let action = tripped.lift.unwrap().action;
+    assert!(action.contains("heap") && !action.contains("indexing_pressure"), "{action}");
     let proxied = |rtt_ms: Option<f64>| {
         let finding = only(&looks(|s| {
             let trip = |rtt_ms| RoundTrip { from: "a".into(), to: "eu".into(), rtt_ms };
