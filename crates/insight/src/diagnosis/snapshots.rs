@@ -4,6 +4,8 @@ use record::observation::Snapshot;
 use record::units::{parse_throttle, show_bytes, show_seconds};
 
 use super::series::{MS_PER_S, Series};
+use super::threshold::USED_ALONE;
+use crate::words;
 
 /// What bounds each node that writes, by default.
 const LIMIT: &str = "40mb";
@@ -63,9 +65,21 @@ impl Written<'_> {
         let is_told = self.limit.1.is_finite() && self.nodes > 0.0;
         let left = bytes.zip(*written_bytes).filter(|_| is_told);
         parts.extend(left.map(|(all, written)| {
-            let s = all.saturating_sub(written) as f64 / (self.limit.1 * self.nodes);
-            let (text, nodes, left) = (self.limit.0, self.nodes, show_seconds(s.ceil()));
-            format!("the rest takes {left} at max_snapshot_bytes_per_sec = {text} on each of {nodes} nodes")
+            let bytes = all.saturating_sub(written) as f64;
+            let takes = |bytes_per_s: f64| show_seconds((bytes / bytes_per_s).ceil());
+            let (text, nodes, left) = (self.limit.0, self.nodes, takes(self.limit.1 * self.nodes));
+            // One that is slow, or stuck, does not come nearer to its limit by itself.
+            let is_slow = self.bytes_per_s < USED_ALONE.value * self.limit.1 * self.nodes_max;
+            let so_far = match is_slow && self.bytes_per_s > 0.0 {
+                true => {
+                    let rate = words::rate(self.bytes_per_s);
+                    format!(", and {} at the {rate} of whole files so far", takes(self.bytes_per_s))
+                }
+                false => String::new(),
+            };
+            format!(
+                "the rest takes {left} at max_snapshot_bytes_per_sec = {text} on each of {nodes} nodes{so_far}"
+            )
         }));
         parts.join(", ")
     }

@@ -184,7 +184,9 @@ fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
         assert!(diagnosis.findings.is_empty(), "{limit:?} {diagnosis:?}");
     }
     let said = judge(&taken(400_000_000, None)).healthy.remove(0);
-    let expected = "snapshot nightly to backups goes on, 400 MB of 4.00 GB are in whole files there, 1 of 4 shards done, the rest takes 43.0 s at max_snapshot_bytes_per_sec = 40mb on each of 2 nodes";
+    let expected = "snapshot nightly to backups goes on, 400 MB of 4.00 GB are in whole files there, 1 of 4 shards \
+                    done, the rest takes 43.0 s at max_snapshot_bytes_per_sec = 40mb on each of 2 nodes, and 90.0 s at \
+                    the 40.0 MB/s of whole files so far";
     assert_eq!(said, expected);
 }
 
