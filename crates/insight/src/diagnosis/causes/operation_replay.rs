@@ -23,6 +23,8 @@ const FEWER_OPERATIONS: &str = "let indexing pause, or let the copy start from f
 const OWN_LOG: &str = "let it finish: if its node is started again it begins anew, and no setting makes it faster; \
                        next time let indexing pause, POST _flush, and leave the node time to stop; a smaller \
                        index.translog.flush_threshold_size leaves less to replay after a crash";
+const STUCK: &str = "none was replayed meanwhile: its node's log and GET _nodes/hot_threads say what it waits for; if \
+                     its node is started again it begins anew";
 const SETTING: &str = "indices.recovery.max_concurrent_operations";
 
 pub(super) static CAUSE: Cause = Cause {
@@ -53,10 +55,11 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
             "{} replays operations{rate} from its own log, as it was not closed in order; its data is away until then",
             transfer.name()
         );
+        let is_stuck = transfer.rise(|one| one.recovered_ops) == Some(0);
         return Ok(Finding {
             subjects: vec![transfer.name()],
             evidence: recovery.evidence.clone(),
-            lift: Some(Lift::action(OWN_LOG)),
+            lift: Some(Lift::action(if is_stuck { STUCK } else { OWN_LOG })),
             ..Finding::of(&CAUSE.rule, target, transfer.share_in("TRANSLOG"), sentence)
         });
     }

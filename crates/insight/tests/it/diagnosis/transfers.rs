@@ -162,6 +162,10 @@ fn a_primary_that_replays_its_own_log_is_no_copy_that_is_well() {
     let lift = replay.lift.unwrap();
     assert!(lift.setting.is_none() && replay.gain.is_none(), "{lift:?}");
     assert!(lift.action.contains("begins anew"), "{}", lift.action);
+    let mut stuck = opens("TRANSLOG", 600);
+    stuck.iter_mut().for_each(|(_, look)| look.recoveries[0].recovered_ops = Some(7));
+    let action = only(&stuck).lift.unwrap().action;
+    assert!(action.starts_with("none was replayed meanwhile"), "{action}");
     let check = only(&opens("VERIFY_INDEX", 600));
     assert!(check.sentence.contains("index.shard.check_on_startup"), "{}", check.sentence);
     // What has opened for a moment, and what reads its commit, are not held by it.
