@@ -14,7 +14,7 @@ use super::diagnose::Diagnosis;
 use super::finding::Finding;
 use super::knobs::Knobs;
 use super::repository_limit::is_of_repository;
-use super::series::Series;
+use super::series::{Series, Transfer};
 
 const SLOTS: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
 const OPERATIONS: (&str, &str) = ("indices.recovery.max_concurrent_operations", "1");
@@ -63,7 +63,7 @@ impl Onlooker {
             waiting: waiting as u32,
             targets: targets(last).len() as u32,
             passes_in: Duration::try_from_secs_f64(passes_in_ms / 1e3).unwrap_or_default(),
-            verdicts: verdicts(diagnosis),
+            verdicts: verdicts(series, diagnosis),
             resting: self.resting(series, &levers),
             levers,
             settings_are_new,
@@ -151,9 +151,12 @@ fn targets(last: &Observation) -> BTreeSet<&str> {
 }
 
 /// What holds recoveries, the strongest first. The limit of a repository is no setting that may be raised: it counts
-/// where nothing else holds.
-fn verdicts(diagnosis: &Diagnosis) -> Vec<Verdict> {
-    let mut verdicts: Vec<Verdict> = diagnosis.findings.iter().filter_map(verdict).collect();
+/// where nothing else holds. What opens the files of its own disk passes no setting either.
+fn verdicts(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Verdict> {
+    let opens = series.transfers().iter().filter(|one| !one.last().copies_files());
+    let opens: BTreeSet<String> = opens.map(Transfer::name).collect();
+    let of_others = diagnosis.findings.iter().filter(|one| !one.is_of(&opens));
+    let mut verdicts: Vec<Verdict> = of_others.filter_map(verdict).collect();
     let is_held = |one: &Finding| is_of_repository(one) && !one.over;
     if verdicts.is_empty() && diagnosis.findings.iter().any(is_held) {
         let label = "the limit of a repository".to_owned();

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use insight::diagnosis::{Class, RuledOut};
+use insight::diagnosis::{Class, Onlooker, RuledOut, Series};
+use policy::steering::Foreground;
 use record::observation::{AnswerTime, HotThreads, Observation, RoundTrip, UNKNOWN_FLAVOUR};
+use world::Time;
 
 use super::{LIMIT, judge, looks_at, only};
 use crate::common::{MB, cluster, node, recovery, rtt, settings};
@@ -162,6 +164,12 @@ fn a_primary_that_replays_its_own_log_is_no_copy_that_is_well() {
     let lift = replay.lift.unwrap();
     assert!(lift.setting.is_none() && replay.gain.is_none(), "{lift:?}");
     assert!(lift.action.contains("begins anew"), "{}", lift.action);
+    // Nor is there anything that a hand may raise.
+    let looks = opens("TRANSLOG", 600);
+    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let users = Foreground::default();
+    let seen = Onlooker::default().look(Time(0), &series, true, &judge(&looks), users);
+    assert!(seen.verdicts.is_empty(), "{:?}", seen.verdicts);
     let mut stuck = opens("TRANSLOG", 600);
     stuck.iter_mut().for_each(|(_, look)| look.recoveries[0].recovered_ops = Some(7));
     let action = only(&stuck).lift.unwrap().action;
