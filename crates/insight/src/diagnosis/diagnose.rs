@@ -181,11 +181,18 @@ fn joined(held: Vec<(&Recovery, Finding)>, series: &Series<'_>) -> Vec<Finding> 
             .filter(holds)
             .max_by(|(_, a), (_, b)| a.strength.total_cmp(&b.strength));
         match strongest {
-            Some((_, known)) => known.subjects.extend(finding.subjects),
+            Some((_, known)) => holds_too(known, finding.subjects),
             None => findings.push((recovery, finding)),
         }
     }
     findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Adds what a finding holds as well. A recovery that began anew stands behind the one before, and is named once.
+fn holds_too(known: &mut Finding, subjects: Vec<String>) {
+    if known.subjects.last() != subjects.last() {
+        known.subjects.extend(subjects);
+    }
 }
 
 fn is_of_path(class: Class) -> bool {
@@ -373,9 +380,7 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
     for finding in findings {
         match merged.iter_mut().find(|other| finding.names_the_same_as(other)) {
             Some(same) => {
-                // One that began anew is named once.
-                let is_new = same.subjects.last() != finding.subjects.last();
-                same.subjects.extend(finding.subjects.iter().filter(|_| is_new).cloned());
+                holds_too(same, finding.subjects.clone());
                 if finding.strength > same.strength {
                     *same = Finding { subjects: std::mem::take(&mut same.subjects), ..finding };
                 }
