@@ -21,7 +21,7 @@ pub(super) static CAUSE: Cause = Cause {
         signature: "the disk is busy nearly all the time, mostly with the recovery's bytes",
         reads: "_nodes/stats fs.io_stats.total.{io_time_in_millis,read_kilobytes,write_kilobytes}",
         thresholds: &[DISK_BUSY, DISK_OWN, STRENGTH, NEAR_USE, IN_LINE_USE, CPU_OWN],
-        lift: "the device, its scheduler, its IOPS",
+        lift: "the device, its scheduler, its IOPS, or the burst credits of a volume, which may be used up",
         default: "",
         probe: "chunks up gives nothing",
     },

@@ -23,7 +23,7 @@ pub(super) static CAUSE: Cause = Cause {
         signature: "collections take much of the time",
         reads: "_nodes/stats jvm.gc.collectors.*.collection_time_in_millis",
         thresholds: &[COLLECTING, VERDICT, GIVEN_BACK, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN],
-        lift: "heap; smaller chunks x fewer of them",
+        lift: "more heap, or less on it; smaller chunks, or fewer of them in flight",
         default: "",
         probe: "dips align with pauses",
     },

@@ -147,6 +147,22 @@ fn a_recovery_that_is_given_up_and_begins_anew_is_told() {
         assert_eq!(finding.subjects, ["i[0] to b"], "it is named once");
     }
     assert_eq!(judged("DONE").notes, [""; 0], "it came, and was made again");
+    // Of tries that take longer than one looks, only how the last one ended is told.
+    let comes_up = |reason: &str| {
+        let copy = WaitingCopy {
+            index: "logs".into(),
+            state: "INITIALIZING".into(),
+            reason: Some(reason.into()),
+            ..WaitingCopy::default()
+        };
+        judge(&looks(|s| Observation { waiting: [copy.clone()].into(), ..case(s, MB) })).notes
+    };
+    let told = comes_up("ALLOCATION_FAILED");
+    let [note] = &told[..] else { panic!("{told:?}") };
+    let said =
+        "1 copy comes up once more after a try that failed (replica of logs[0]): GET _cat/shards";
+    assert!(note.starts_with(said), "{note}");
+    assert_eq!(comes_up("NODE_LEFT"), [""; 0]);
 }
 
 #[test]
