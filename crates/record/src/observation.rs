@@ -506,7 +506,7 @@ pub struct Follower {
     pub throttled_writes: Option<u64>,
     /// Why it stopped for good.
     pub fatal: Option<String>,
-    /// Why it was paused or has failed, where OpenSearch says it.
+    /// Why it was paused or has failed, where OpenSearch says it; in Elasticsearch why its reads fail.
     pub reason: Option<String>,
 }
 

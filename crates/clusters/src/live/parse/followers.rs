@@ -39,6 +39,7 @@ fn shard(value: &Value) -> Option<Follower> {
         reads: at("successful_read_requests"),
         failed_reads: at("failed_read_requests"),
         fatal: text_at(value, "/fatal_exception/reason"),
+        reason: text_at(value, "/read_exceptions/0/exception/reason"),
         ..Follower::default()
     })
 }
@@ -130,6 +131,21 @@ mod tests {
         let plugin =
             json!({"index_stats": {"f": {"leader_checkpoint": 9, "follower_checkpoint": 4}}});
         assert_eq!(replication(&plugin)[0].lag_ops(), Some(5));
+    }
+
+    /// Made by hand after the documentation of `_ccr/stats`: reads that fail are tried again, and say why.
+    #[test]
+    fn reads_that_fail_say_why() {
+        let failing = json!({ "from_seq_no": 7, "retries": 8, "exception": {
+            "type": "no_such_remote_cluster_exception", "reason": "unable to connect to remote cluster [eu]",
+        }});
+        let shard = json!({ "follower_index": "f", "shard_id": 0, "read_exceptions": [failing] });
+        let answer =
+            json!({ "follow_stats": { "indices": [{ "index": "f", "shards": [shard] }] } });
+        let found = ccr(&answer);
+        let [one] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(one.reason.as_deref(), Some("unable to connect to remote cluster [eu]"));
+        assert!(!one.is_stopped());
     }
 
     /// Made by hand after the documentation of `follower_stats` and the plugin's source (`FollowerStats.kt`,

@@ -649,6 +649,22 @@ fn followers_read_or_write_too_slowly_or_stop() {
     assert_eq!(moved.class, Class::Unknown, "{moved:#?}");
 }
 
+/// The trap: the time of reads that fail is counted like that of others, so that the network seems to hold them.
+#[test]
+fn a_follower_whose_reads_all_fail_is_no_slow_reader() {
+    let with = |change: fn(&mut Follower, u64)| only(&looks_at_one(follower, change));
+    let failing = with(|f, s| {
+        f.follower_checkpoint = Some(50_000);
+        (f.failed_reads, f.ops_read) = (Some(s), Some(50_000));
+        f.reason = Some("unable to connect to remote cluster [eu]".into());
+    });
+    assert_eq!((failing.class, failing.place.as_str()), (Class::FollowerStopped, "eu"));
+    assert!(failing.sentence.ends_with("unable to connect to remote cluster [eu]"), "{failing:?}");
+    assert!(failing.gain.is_none() && failing.lift.unwrap().action.contains("_remote/info"));
+    let some_fail = with(|f, s| (f.failed_reads, f.ops_read) = (Some(s), Some(50_000 + s * 2000)));
+    assert_eq!(some_fail.class, Class::FollowerReader);
+}
+
 /// A recovery from remote that says why it cannot begin is not held by something unknown.
 #[test]
 fn a_follower_that_cannot_begin_is_told_with_its_reason() {
