@@ -5,7 +5,11 @@ use record::names::did_you_mean;
 /// `said`, then the names of `known` nearest to `given`, then all of them under `heading`:
 /// `unknown step "recovery"; did you mean "recover"? Steps: start, index, recover, verify`.
 pub(crate) fn unknown(said: &str, given: &str, heading: &str, known: &[&str]) -> String {
+    format!("{said} \"{given}\"{} {heading}: {}", near_or_stop(given, known), known.join(", "))
+}
+
+/// The end of a sentence on an unknown name: the names of `known` nearest to it, or a full stop.
+pub(crate) fn near_or_stop(given: &str, known: &[&str]) -> String {
     let near = did_you_mean(given, known.iter().copied());
-    let end = if near.is_empty() { "." } else { &near };
-    format!("{said} \"{given}\"{end} {heading}: {}", known.join(", "))
+    if near.is_empty() { ".".to_owned() } else { near }
 }

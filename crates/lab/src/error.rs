@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::choices::unknown;
+use crate::choices::near_or_stop;
 use crate::diagnostic::Mistakes;
 
 /// What is tried when a plan's file is opened. Where that fails, the command line named no plan.
@@ -22,8 +22,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "{}; `narrows plans` says more, and a path that ends in .toml is read",
-        unknown("no plan is called", name, "Plans", known)
+        "no plan is called \"{name}\"{} `narrows plans` lists the plans; a plan of your own is given by its path, which \
+         ends in .toml",
+        near_or_stop(name, known)
     )]
     UnknownPlan { name: String, known: Vec<&'static str> },
     #[error(

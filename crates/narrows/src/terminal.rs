@@ -4,6 +4,7 @@
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 
+use console::Term;
 use report::Style;
 
 /// Standard output: `writeln!` takes it. A reader that went away is an error, which ends a command in order.
@@ -13,13 +14,18 @@ pub(crate) struct Out {
 
 /// Standard output.
 pub(crate) fn out() -> Out {
-    Out { style: style_of(&io::stdout()) }
+    Out { style: style_of(&io::stdout(), &Term::stdout()) }
 }
 
 impl Out {
     /// Its colours and width.
     pub(crate) fn style(&self) -> Style {
         self.style
+    }
+
+    /// Columns of a line where a person looks; programs get a line each of what has one.
+    pub(crate) fn line_width(&self) -> usize {
+        if is_out_terminal() { usize::from(self.style.width) } else { usize::MAX }
     }
 
     /// What `write!` and `writeln!` call.
@@ -32,9 +38,13 @@ impl Out {
 
 /// Says a line on standard error. Nobody may be there to hear it.
 pub(crate) fn say_line(line: Arguments<'_>) {
-    let error = io::stderr();
-    let line = format!("{line}\n");
-    let _ = error.lock().write_all(style_of(&error).safe(&line).as_bytes());
+    let (error, line) = (io::stderr(), line.to_string());
+    let style = style_of(&error, &Term::stderr());
+    let line = match error.is_terminal() {
+        true => report::fitted(&line, usize::from(style.width)),
+        false => line,
+    };
+    let _ = error.lock().write_all(style.safe(&format!("{line}\n")).as_bytes());
 }
 
 /// Says a line on standard error, as `eprintln!` would.
@@ -67,8 +77,8 @@ pub(crate) fn is_error_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-fn style_of(stream: &impl IsTerminal) -> Style {
+fn style_of(stream: &impl IsTerminal, terminal: &Term) -> Style {
     let no_color = std::env::var_os("NO_COLOR");
-    let columns = console::Term::stdout().size_checked().map(|(_, columns)| columns);
+    let columns = terminal.size_checked().map(|(_, columns)| columns);
     Style::detect(stream.is_terminal(), no_color.as_deref(), columns)
 }

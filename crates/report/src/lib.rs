@@ -27,6 +27,6 @@ pub use json::json;
 pub use listed::{Listed, listed, listed_json};
 pub use load::{load, load_json};
 pub use page::html;
-pub use style::Style;
+pub use style::{Style, fitted, labelled};
 pub use table::table;
 pub use what_if::what_if;

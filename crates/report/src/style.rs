@@ -59,6 +59,11 @@ impl Style {
     }
 }
 
+/// Words beside a label have as many columns at least.
+const ROOM_MIN: usize = 28;
+/// How far the lines hang that come after the first.
+const HANG: usize = 4;
+
 /// The end of any colour.
 const END: &str = "\x1b[0m";
 
@@ -121,6 +126,39 @@ pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     lines.join("\n")
 }
 
+/// `words` behind `label`, each of their lines over as many as it needs, below each other. Where the label leaves too
+/// little room in `width` columns, they stand below it.
+pub fn labelled(label: &str, words: &str, width: usize) -> String {
+    let column = label.width();
+    let longest = words.lines().map(|line| line.width()).max().unwrap_or(0);
+    let is_beside = column + longest.min(ROOM_MIN) <= width;
+    let lead = label.len() - label.trim_start_matches(' ').len();
+    let indent = if is_beside { column } else { lead + HANG };
+    let broken = words.lines().map(|line| wrap(line, width.saturating_sub(indent), 0));
+    let broken = broken.collect::<Vec<_>>().join("\n");
+    let below = format!("\n{}", " ".repeat(indent));
+    let words = broken.replace('\n', &below);
+    if is_beside {
+        format!("{label}{words}")
+    } else {
+        format!("{}{below}{words}", label.trim_end())
+    }
+}
+
+/// The lines of `text`; those that are wider than `width` columns are broken at spaces, and hang.
+pub fn fitted(text: &str, width: usize) -> String {
+    let fit = |line: &str| {
+        if line.width() <= width {
+            return line.to_owned();
+        }
+        let words = line.trim_start_matches(' ');
+        let lead = " ".repeat(line.len() - words.len());
+        let broken = wrap(words, width.saturating_sub(lead.len()), HANG);
+        format!("{lead}{}", broken.replace('\n', &format!("\n{lead}")))
+    };
+    text.lines().map(fit).collect::<Vec<_>>().join("\n")
+}
+
 /// A sentence over as many lines as it needs; each is painted alone, so that a pager shows it well.
 pub(crate) fn paragraph(style: Style, paint: Option<Paint>, text: &str, indent: usize) -> String {
     let wrapped = wrap(text, usize::from(style.width), indent);
@@ -148,6 +186,24 @@ mod tests {
         assert_eq!(wrap("incomprehensibilities so", 5, 0), "incomprehensibilities\nso");
         assert_eq!(wrap("25\u{202f}000 ops", 5, 0), "25\u{202f}000\nops");
         assert_eq!(wrap("長い 名 a", 7, 0), "長い 名\na");
+    }
+
+    #[test]
+    fn words_stand_beside_their_label_or_below_it() {
+        let words = "one two three four five six seven\nand more";
+        let beside = "ok  what  one two three four five six\n          seven\n          and more";
+        assert_eq!(labelled("ok  what  ", words, 38), beside);
+        let below = "ok  what\n    one two three four five six seven\n    and more";
+        assert_eq!(labelled("ok  what  ", words, 37), below);
+        assert_eq!(labelled("ok  what  ", "few", 13), "ok  what  few");
+        assert_eq!(labelled("a ", "words as they are", usize::MAX), "a words as they are");
+    }
+
+    #[test]
+    fn lines_that_fit_stay_as_they_are_and_others_hang_from_where_they_began() {
+        let text = "a  table\n\n  one two three four";
+        assert_eq!(fitted(text, 14), "a  table\n\n  one two\n      three\n      four");
+        assert_eq!(fitted(text, usize::MAX), text);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use insight::words::{holder, percent};
 use record::units::{show_bytes, show_seconds};
 use record::{Limit, Line, RunDir};
 
-use crate::grid::grid;
-use crate::style::plain;
+use crate::grid::grid_within;
+use crate::style::{Style, fitted, plain};
 
 /// Lines of the curve.
 const CURVE_LINES: usize = 8;
@@ -23,15 +23,20 @@ const GAIN_MIN: f64 = 0.005;
 /// A limit below this share is not worth a word.
 const SHARE_MIN: f64 = 0.05;
 
-/// The answer to what was asked, then what settings bring.
+/// The answer to what was asked, then what settings bring, in `width` columns.
 ///
 /// `until` is the word for what is waited for: green, empty or balanced.
-pub fn what_if((asked, until): (&str, &str), answers: &[Answer], tried: &[Answer]) -> String {
+pub fn what_if(
+    (asked, until): (&str, &str),
+    answers: &[Answer],
+    tried: &[Answer],
+    width: usize,
+) -> String {
     if answers.is_empty() {
         return String::new();
     }
     let mut text = format!("{}\n", plain(asked));
-    write_answers(&mut text, until, answers);
+    write_answers(&mut text, until, answers, width);
     if let [as_it_is, others @ ..] = tried
         && !others.is_empty()
     {
@@ -49,15 +54,13 @@ pub fn what_if((asked, until): (&str, &str), answers: &[Answer], tried: &[Answer
                 held.map_or_else(String::new, |phase| limits(phase, 1)),
             ]
         };
-        for line in grid(columns, std::iter::once(as_it_is).chain(change).map(row)) {
-            let _ = writeln!(text, "  {line}");
-        }
+        write_grid(&mut text, &columns, std::iter::once(as_it_is).chain(change).map(row), width);
         if !idle.is_empty() {
             let names: Vec<String> = idle.iter().map(|one| short(&one.variant)).collect();
             let _ = writeln!(text, "  Nothing is gained by: {}", names.join(", "));
         }
     }
-    text
+    fitted(&text, width) + "\n"
 }
 
 fn changes_nothing(answer: &Answer) -> bool {
@@ -76,22 +79,38 @@ pub(crate) fn of_run(run: &RunDir) -> Option<String> {
     let is_place = |line: &Line| matches!(line, Line::Phase { phase, .. } if phase.name == PLACE);
     let answers = run.lines.iter().any(is_place).then(|| answers(run))?;
     let until = run.manifest.question.as_ref().map_or("done", |question| question.until.as_str());
-    let mut text = String::new();
-    write_answers(&mut text, &plain(until), &answers);
-    Some(text.trim_start().to_owned()).filter(|text| !text.is_empty())
+    let (mut text, width) = (String::new(), usize::from(Style::DEFAULT_WIDTH));
+    write_answers(&mut text, &plain(until), &answers, width);
+    Some(fitted(text.trim_start(), width)).filter(|text| !text.is_empty())
 }
 
-fn write_answers(text: &mut String, until: &str, answers: &[Answer]) {
+/// A table, set in from the left.
+fn write_grid(
+    text: &mut String,
+    columns: &[(&str, bool)],
+    rows: impl Iterator<Item = Vec<String>>,
+    width: usize,
+) {
+    let rows: Vec<Vec<String>> = rows.collect();
+    for row in grid_within(columns, &rows, width.saturating_sub(2)) {
+        for line in row.lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+}
+
+fn write_answers(text: &mut String, until: &str, answers: &[Answer], width: usize) {
     for answer in answers {
         let _ = writeln!(text, "\n{}: {}", plain(&answer.variant), done(until, answer));
     }
     let Some(first) = answers.first() else { return };
-    write_phases(text, "What holds it", first);
+    write_phases(text, "What holds it", first, width);
     // Of more of them a table says it.
     if let [_, other] = answers {
-        write_phases(text, &format!("What holds it with {}", plain(&other.variant)), other);
+        let title = format!("What holds it with {}", plain(&other.variant));
+        write_phases(text, &title, other, width);
     }
-    write_curve(text, &first.curve);
+    write_curve(text, &first.curve, width);
     let _ = writeln!(text, "\n{}", recovery_use(&first.recovery_use));
     for sentence in first.came_back.iter().chain(&first.full_disks) {
         let _ = writeln!(text, "{}.", plain(sentence));
@@ -131,7 +150,7 @@ fn drawn(answers: usize) -> String {
     }
 }
 
-fn write_phases(text: &mut String, title: &str, answer: &Answer) {
+fn write_phases(text: &mut String, title: &str, answer: &Answer, width: usize) {
     let _ = writeln!(text, "\n{title}");
     let columns = [("from", true), ("to", true), ("copies", true), ("", false)];
     let row = |phase: &Phase| {
@@ -142,9 +161,7 @@ fn write_phases(text: &mut String, title: &str, answer: &Answer) {
         let copies = if phase.copies == 0 { String::new() } else { phase.copies.to_string() };
         vec![show_seconds(phase.from_s), show_seconds(phase.to_s), copies, what]
     };
-    for line in grid(columns, answer.phases.iter().map(row)) {
-        let _ = writeln!(text, "  {line}");
-    }
+    write_grid(text, &columns, answer.phases.iter().map(row), width);
     let copying = answer.phases.iter().filter(|phase| phase.what == PhaseKind::Copying);
     let longest = copying.max_by(|a, b| (a.to_s - a.from_s).total_cmp(&(b.to_s - b.from_s)));
     if let Some([(first, _), (second, share), ..]) = longest.map(|phase| &phase.limits[..])
@@ -162,7 +179,7 @@ fn limits(phase: &Phase, most: usize) -> String {
     large.map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn write_curve(text: &mut String, curve: &[Point]) {
+fn write_curve(text: &mut String, curve: &[Point], width: usize) {
     let Some(whole) = curve.iter().map(|point| point.bytes).max().filter(|bytes| *bytes > 0) else {
         return;
     };
@@ -176,9 +193,7 @@ fn write_curve(text: &mut String, curve: &[Point]) {
         let bar = "█".repeat(filled);
         vec![show_seconds(point.t_s), point.copies.to_string(), show_bytes(point.bytes), bar]
     };
-    for line in grid(columns, kept.map(row)) {
-        let _ = writeln!(text, "  {line}");
-    }
+    write_grid(text, &columns, kept.map(row), width);
 }
 
 fn recovery_use(taken: &RecoveryUse) -> String {
@@ -198,7 +213,7 @@ fn recovery_use(taken: &RecoveryUse) -> String {
         return format!("{nodes}. What it takes of them is not known.");
     }
     format!(
-        "{nodes}. Of the busiest it takes at most {},\nwhich those who search and index do not have meanwhile.",
+        "{nodes}. Of the busiest it takes at most {}.\nSearches and indexing do not have that share meanwhile.",
         parts.join(", ")
     )
 }
@@ -206,18 +221,6 @@ fn recovery_use(taken: &RecoveryUse) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_not_known_of_nodes_is_said() {
-        let mut taken =
-            RecoveryUse { link_peak: None, disk_peak: None, cores_peak: None, nodes: 1 };
-        let unknown = "1 node takes part. What it takes of them is not known.";
-        assert_eq!(recovery_use(&taken), unknown);
-        (taken.nodes, taken.disk_peak, taken.cores_peak) = (3, Some(0.25), Some(0.004));
-        let known = recovery_use(&taken);
-        let says = "3 nodes take part. Of the busiest it takes at most 25 % of its disk, 0.4 % of its cores,";
-        assert!(known.starts_with(says), "{known}");
-    }
 
     fn unheld() -> Answer {
         Answer {
@@ -234,6 +237,38 @@ mod tests {
             recovery_use: RecoveryUse::default(),
             full_disks: Vec::new(),
             came_back: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_of_nodes_is_said() {
+        let mut taken =
+            RecoveryUse { link_peak: None, disk_peak: None, cores_peak: None, nodes: 1 };
+        let unknown = "1 node takes part. What it takes of them is not known.";
+        assert_eq!(recovery_use(&taken), unknown);
+        (taken.nodes, taken.disk_peak, taken.cores_peak) = (3, Some(0.25), Some(0.004));
+        let known = recovery_use(&taken);
+        let says = "3 nodes take part. Of the busiest it takes at most 25 % of its disk, 0.4 % of its cores.\n";
+        assert!(known.starts_with(says), "{known}");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let phase = Phase {
+            from_s: 0.0,
+            to_s: 90.5,
+            copies: 12,
+            what: PhaseKind::Copying,
+            limits: vec![(Limit::Throttle, 0.5), (Limit::LinkRate, 0.3), (Limit::DiskRead, 0.2)],
+        };
+        let answer = Answer { phases: vec![phase], ..unheld() };
+        let asked =
+            ("everything is moved away from node-with-a-long-name-1, node-2 and node-3", "empty");
+        let tried =
+            [answer.clone(), Answer { variant: "with a setting".to_owned(), ..answer.clone() }];
+        for width in [40, 60, 80] {
+            let text = what_if(asked, std::slice::from_ref(&answer), &tried, width);
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
         }
     }
 
@@ -256,7 +291,7 @@ mod tests {
         };
         let said = |answer: &Answer| {
             let mut text = String::new();
-            write_phases(&mut text, "What holds it", answer);
+            write_phases(&mut text, "What holds it", answer, 80);
             text
         };
         let text = said(&answer);
@@ -278,7 +313,7 @@ mod tests {
             of("a.chunks = 4", 1.001),
             of("all of these", 3.8),
         ];
-        let text = what_if(("n2 lost", "green"), &[unheld()], &tried);
+        let text = what_if(("n2 lost", "green"), &[unheld()], &tried, 80);
         assert!(text.contains("\n  a.rate = 8mb") && text.contains("\n  all of these"), "{text}");
         assert!(text.ends_with("  Nothing is gained by: slots = 4, chunks = 4\n"), "{text}");
         assert!(!text.contains("a.slots"), "{text}");

@@ -31,15 +31,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let groups: Vec<Value> = groups.iter().map(group_json).collect();
         writeln!(out, "{}", json!({ "version": VERSION, "machine": machine, "groups": groups }))?;
     } else {
-        writeln!(out, "narrows {VERSION}, {}, {}", machine.os, machine.cpu)?;
+        let width = out.line_width();
+        let head = format!("narrows {VERSION}, {}, {}", machine.os, machine.cpu);
+        writeln!(out, "{}", report::fitted(&head, width))?;
         for group in &groups {
-            write!(out, "\n{}", written(group))?;
+            write!(out, "\n{}", written(group, width))?;
         }
-        writeln!(
-            out,
-            "\nAll else needs nothing more: --on virtual, published, plans, runs, show, compare, report, \
-             completions."
-        )?;
+        let rest = "All else needs nothing more: --on virtual, published, plans, runs, show, compare, report, \
+                    completions.";
+        writeln!(out, "\n{}", report::fitted(rest, width))?;
     }
     let lacking = groups[0].lacking();
     if !lacking.is_empty() {
@@ -61,19 +61,19 @@ fn group_json(group: &Group) -> Value {
     json!({ "commands": group.title, "state": group.state().name(), "findings": findings })
 }
 
-fn written(group: &Group) -> String {
+fn written(group: &Group, width: usize) -> String {
     let verdict = match group.state() {
         State::Here => "works",
         State::Less => "works, with less",
         State::Lacks => "does not work here yet",
     };
-    let mut text = format!("{}\n  {verdict}\n", group.title);
-    let width = group.findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
+    let mut text = format!("{}\n  {verdict}\n", report::fitted(group.title, width));
+    let longest = group.findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
     for Finding { what, state, found, remedy } in &group.findings {
-        text += &format!("  {:5}  {what:width$}  {found}\n", state.name());
-        if let Some(remedy) = remedy {
-            text += &format!("  {:5}  {:width$}  to mend it: {remedy}\n", "", "");
-        }
+        let label = format!("  {:5}  {what:longest$}  ", state.name());
+        let remedy = remedy.as_ref().map_or_else(String::new, |it| format!("\nto mend it: {it}"));
+        text += &report::labelled(&label, &format!("{found}{remedy}"), width);
+        text += "\n";
     }
     text
 }

@@ -38,13 +38,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         writeln!(out, "{}", json!({ "plans": rows }))?;
         return Ok(());
     }
-    let width = plans.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let longest = plans.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let width = out.line_width();
     for (name, about) in &plans {
-        writeln!(out, "{name:width$}  {about}")?;
+        writeln!(out, "{}", report::labelled(&format!("{name:longest$}  "), about, width))?;
     }
     writeln!(
         out,
-        "\nRun one with `narrows run NAME`; print one with `narrows plans NAME`;\n`narrows plans --keys` \
+        "\nRun one with `narrows run NAME`; print one with `narrows plans NAME`.\n`narrows plans --keys` \
          says what a plan may have."
     )?;
     Ok(())

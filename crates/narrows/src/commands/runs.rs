@@ -30,8 +30,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         say!("{}", runs::none_yet(&args.runs));
         return Ok(());
     }
-    let width = terminal::is_out_terminal().then(|| out.style().width);
-    Ok(write!(out, "{}", report::listed(&listed, out.style(), width))?)
+    let (style, width) = (out.style(), out.line_width());
+    Ok(write!(out, "{}", report::listed(&listed, style, width))?)
 }
 
 /// One run is read at a time: many of them may be large.

@@ -96,7 +96,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             }
             // `2026-11-25T00:12:03Z`: the day is known to whoever reads it in the morning.
             let time = now.get(11..19).unwrap_or(&now);
-            Ok(writeln!(out, "{time} {}", entry.text())?)
+            let label = format!("{time} ");
+            let line = report::labelled(&label, &entry.text(), out.line_width());
+            Ok(writeln!(out, "{line}")?)
         };
         steer(&env, &asked, &mut write).await
     })

@@ -444,25 +444,27 @@ fn answer(
         writeln!(out, "{whole}")?;
         return failed;
     }
-    write!(out, "{}", report::what_if((&asked, &until), &answers, &tried))?;
+    let width = out.line_width();
+    let mut text = report::what_if((&asked, &until), &answers, &tried, width);
     if !assumed.is_empty() {
-        writeln!(out, "\nAssumed, as no API tells it")?;
+        text += "\nAssumed, as no API tells it\n";
     }
     for Assumption { what, value, between, seen, option } in &assumed {
         let between = between.as_ref().filter(|_| args.draws > 1);
         let between = between.map_or(String::new(), |(a, b)| format!(", drawn from {a} to {b}"));
         let seen = seen.as_ref().map_or(String::new(), |seen| format!("; seen: {seen}"));
-        writeln!(out, "  {what} = {value}{between} ({option}){seen}")?;
+        text += &format!("  {what} = {value}{between} ({option}){seen}\n");
     }
     if !left_out.is_empty() {
-        writeln!(out, "\nNot in the twin")?;
+        text += "\nNot in the twin\n";
     }
     for one in left_out {
-        writeln!(out, "  {one}")?;
+        text += &format!("  {one}\n");
     }
     if let Some(page) = page {
-        writeln!(out, "\nReport: {}", page.display())?;
+        text += &format!("\nReport: {}\n", page.display());
     }
+    writeln!(out, "{}", report::fitted(&text, width))?;
     failed
 }
 

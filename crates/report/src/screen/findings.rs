@@ -5,7 +5,7 @@ use insight::{Advice, words};
 use record::observation::{Health, Scope};
 use record::units::show_seconds;
 
-use crate::style::{Paint, Style, plain, wrap};
+use crate::style::{Paint, Style, labelled, plain, wrap};
 
 /// Width of the labels on the left.
 const LABEL: usize = 10;
@@ -250,13 +250,13 @@ pub(crate) fn request(lift: &Lift) -> Option<String> {
 }
 
 fn row(label: &str, words: &str, style: Style) -> String {
-    let width = usize::from(style.width).saturating_sub(LABEL + 2).max(30);
-    let lines = wrap(&plain(words), width, 0);
-    let mut text = String::new();
-    for (index, line) in lines.lines().enumerate() {
-        let label = if index == 0 { label } else { "" };
-        let label = style.paint(Some(Paint::Dim), &format!("{label:LABEL$}"));
-        text.push_str(&format!("  {label}{line}\n"));
+    if words.is_empty() {
+        return String::new();
     }
-    text
+    let head = format!("  {label:LABEL$}");
+    let text = labelled(&head, &plain(words), usize::from(style.width));
+    match text.strip_prefix(&head) {
+        Some(said) => format!("  {}{said}\n", style.paint(Some(Paint::Dim), &head[2..])),
+        None => text + "\n",
+    }
 }
