@@ -10,10 +10,12 @@ use record::units::{show_bytes, show_seconds};
 use record::{Limit, Line, RunDir};
 
 use crate::grid::grid_within;
-use crate::style::{Style, fitted, plain};
+use crate::style::{fitted, plain};
 
 /// Lines of the curve.
 const CURVE_LINES: usize = 8;
+/// Columns on the page: more of them would be out of sight in a window of half a screen.
+const PAGE_WIDTH: usize = 80;
 /// Columns of a bar.
 const BAR: usize = 30;
 /// The phase of a run in which a twin's copies are put in place.
@@ -79,9 +81,9 @@ pub(crate) fn of_run(run: &RunDir) -> Option<String> {
     let is_place = |line: &Line| matches!(line, Line::Phase { phase, .. } if phase.name == PLACE);
     let answers = run.lines.iter().any(is_place).then(|| answers(run))?;
     let until = run.manifest.question.as_ref().map_or("done", |question| question.until.as_str());
-    let (mut text, width) = (String::new(), usize::from(Style::DEFAULT_WIDTH));
-    write_answers(&mut text, &plain(until), &answers, width);
-    Some(fitted(text.trim_start(), width)).filter(|text| !text.is_empty())
+    let mut text = String::new();
+    write_answers(&mut text, &plain(until), &answers, PAGE_WIDTH);
+    Some(fitted(text.trim_start(), PAGE_WIDTH)).filter(|text| !text.is_empty())
 }
 
 /// A table, set in from the left.
