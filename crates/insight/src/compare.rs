@@ -11,7 +11,7 @@ use crate::summary::Summary;
 
 pub use figures::{Compared, Contender};
 
-use figures::{figures, has_others};
+use figures::{draw_alike, figures, has_others};
 use remarks::remarks;
 
 /// The target of a race that Rally wrote: it has no figures of administration, and counts documents and pages where we
@@ -95,19 +95,32 @@ impl<'a> Runs<'a> {
                 (format!("{supported} of {several} differences are more than chance"), words(found))
             }
             (None, Some(found)) if size(&found) > 0.0 => {
-                let text = match self.can_support_any() {
-                    true => "No difference that the laps support",
-                    false if self.figures.iter().any(|figure| figure.copies.contains(&true)) => {
-                        "Copies of one lap say nothing of chance"
-                    }
-                    false => "Too few laps to tell a difference from chance",
+                let text = if self.can_support_any() {
+                    "No difference that the laps support".to_owned()
+                } else if self.has_no_noise() {
+                    let differ = changes().filter(|change| size(change) > 0.0).count();
+                    format!(
+                        "{differ} of {several} figures differ: virtual time with one seed has no noise"
+                    )
+                } else if self.figures.iter().any(|figure| figure.copies.contains(&true)) {
+                    "Laps in virtual time are copies, and say nothing of chance".to_owned()
+                } else {
+                    "Too few laps to tell a difference from chance".to_owned()
                 };
-                (text.to_owned(), words(found))
+                (text, words(found))
             }
             (None, Some(_)) => ("The figures are the same".to_owned(), Vec::new()),
             (None, None) => ("These runs have no figure in common".to_owned(), Vec::new()),
         };
         Headline { text, details }
+    }
+
+    /// Whether all runs had the same chances, and every figure tells of one draw of them.
+    fn has_no_noise(&self) -> bool {
+        let draws_alike = |other: &Contender<'_>| draw_alike(&self.contenders[0], other);
+        let is_one =
+            |figure: &Compared| (0..self.contenders.len()).all(|at| figure.lap_count(at) <= 1);
+        self.contenders.iter().all(draws_alike) && self.figures.iter().all(is_one)
     }
 
     /// Whether a figure has laps enough for a difference to be more than chance, were they as far apart as can be.
@@ -235,7 +248,12 @@ mod tests {
         let runs = Runs::of(&[&a, &b]);
         let found = runs.figures[0].differences[0].unwrap();
         assert_eq!((found.p, found.percent_interval), (None, None));
-        assert_eq!(runs.headline().text, "Copies of one lap say nothing of chance");
+        let no_noise = "2 of 2 figures differ: virtual time with one seed has no noise";
+        assert_eq!(runs.headline().text, no_noise);
+        let mut other_seed = b.clone();
+        other_seed.manifest.seed += 1;
+        let copies = Runs::of(&[&a, &other_seed]).headline().text;
+        assert_eq!(copies, "Laps in virtual time are copies, and say nothing of chance");
         let said = runs.remarks.join(" ");
         assert!(said.starts_with("Laps of A and B are copies of one: "), "{said}");
         assert!(!said.contains("--laps"), "more laps are more copies: {said}");
@@ -247,6 +265,26 @@ mod tests {
             assert!(runs.figures[0].differences[0].unwrap().is_supported());
             assert_eq!(runs.remarks, [""; 0]);
         }
+    }
+
+    #[test]
+    fn one_lap_of_virtual_time_with_one_seed_needs_no_more_laps() {
+        let of = |seconds: f64| {
+            let mut run = recovery(&[seconds]);
+            run.manifest.target = VIRTUAL.to_owned();
+            run
+        };
+        let (a, b) = (of(10.0), of(12.0));
+        let runs = Runs::of(&[&a, &b]);
+        assert!(
+            runs.headline().text.starts_with("2 of 2 figures differ: "),
+            "{:?}",
+            runs.headline()
+        );
+        let said = runs.remarks.join(" ");
+        assert!(said.starts_with("A and B ran in virtual time with seed 7: "), "{said}");
+        assert!(!said.contains("--laps"), "{said}");
+        assert_eq!(Runs::of(&[&a, &a]).headline().text, "The figures are the same");
     }
 
     #[test]

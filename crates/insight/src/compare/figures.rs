@@ -83,6 +83,12 @@ impl Compared {
     }
 }
 
+/// Whether two runs were in virtual time with one seed: the same plan would have the same figures, lap by lap.
+pub(super) fn draw_alike(one: &Contender<'_>, other: &Contender<'_>) -> bool {
+    let (one, other) = (&one.run.manifest, &other.run.manifest);
+    one.target == VIRTUAL && other.target == VIRTUAL && one.seed == other.seed
+}
+
 /// Whether a run has figures of the same operation of the same variant.
 pub(super) fn has_others(figures: &[Compared], of: &Compared, at: usize) -> bool {
     figures.iter().any(|figure| figure.is_beside(of) && !figure.laps[at].is_empty())

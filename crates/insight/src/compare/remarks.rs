@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use record::Status;
 use record::names::listed;
 
-use super::figures::{Compared, Contender, has_others};
+use super::figures::{Compared, Contender, draw_alike, has_others};
 use crate::difference::{SUPPORTED_P, can_support};
 use crate::unlike::unlike;
 
@@ -63,7 +63,13 @@ pub(super) fn remarks(contenders: &[Contender<'_>], figures: &[Compared]) -> Vec
         };
         let laps = |run: usize| figures.iter().filter(tells).map(|one| one.laps[run].len()).max();
         let (base, laps) = (laps(0).unwrap_or(0), laps(at + 1).unwrap_or(0));
-        if base > 0 && laps > 0 && !can_support(base, laps) {
+        if (base, laps) == (1, 1) && draw_alike(first, other) {
+            said.push(format!(
+                "{both} ran in virtual time with seed {}: run again, they have the same figures, and differ by what is \
+                 not the same in them. Another seed (--seed) may differ in plans that draw.",
+                first.run.manifest.seed
+            ));
+        } else if base > 0 && laps > 0 && !can_support(base, laps) {
             let have = match (base, laps) {
                 (1, 1) => "one lap each".to_owned(),
                 _ => format!("{base} and {laps} laps"),
@@ -132,7 +138,7 @@ mod tests {
         };
         let said = |others: &[f64]| Runs::of(&[&of(others), &of(others)]).remarks;
         let one = said(&[5.0]);
-        assert!(one[0].starts_with("A and B have one lap each, too few to tell"), "{one:?}");
+        assert!(one[0].starts_with("A and B ran in virtual time with seed 7: "), "{one:?}");
         assert!(one[1].starts_with("Laps of a in A and a in B are copies of one: "), "{one:?}");
         let several = said(&[5.0, 5.1, 5.2, 5.3]);
         assert_eq!(several, one[1..], "laps enough of what has chance in it");

@@ -134,6 +134,12 @@ fn lines<'a>(runs: &'a Runs<'_>, at: usize) -> Vec<Line<'a>> {
     runs.figures.iter().filter(known).map(line).collect()
 }
 
+/// Whether a line has an interval or a probability: a single lap of each has neither.
+fn tell_of_chance(lines: &[Line<'_>]) -> bool {
+    let tells = |one: Difference| one.p.is_some() || one.percent_interval.is_some();
+    lines.iter().any(|line| line.difference.is_some_and(tells))
+}
+
 /// `20261121-043000-remote-recovery: remote-recovery on embedded, 5 laps`.
 fn what_it_is(runs: &Runs<'_>, at: usize) -> String {
     let manifest = &runs.contenders[at].run.manifest;

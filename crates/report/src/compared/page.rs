@@ -4,7 +4,7 @@ use insight::compare::Runs;
 use insight::{Curves, Point, curves};
 use maud::{Markup, html};
 
-use super::{Line, lines, what_it_is};
+use super::{Line, lines, tell_of_chance, what_it_is};
 use crate::page::charts::{INDEXED, LAG, Panel, RECOVERED, panels};
 use crate::page::{STANDS_ALONE, whole};
 
@@ -47,13 +47,15 @@ fn table(runs: &Runs<'_>, at: usize) -> Markup {
         line.is_better()
             .map(|better| if better { ("link-rate", "better") } else { ("cpu", "worse") })
     };
+    let lines = lines(runs, at);
+    let has_chance = tell_of_chance(&lines);
     html! {
         section {
             h2 { (other) " compared with " (base) }
-            p.hint {
+            @if has_chance { p.hint {
                 "Medians over laps. The interval is that of the change, from three laps on. p is the probability that "
                 "chance alone makes such a difference: below 5 % the change is called better or worse."
-            }
+            } }
             div.scroll tabindex="0" role="region" aria-label="Table of figures" { table {
                 thead { tr {
                     th scope="col" { "variant" }
@@ -61,10 +63,12 @@ fn table(runs: &Runs<'_>, at: usize) -> Markup {
                     th.n scope="col" { (base) }
                     th.n scope="col" { (other) }
                     th.n scope="col" { "change %" }
-                    th.n scope="col" { "95 % interval" }
-                    th.n scope="col" { "p" }
+                    @if has_chance {
+                        th.n scope="col" { "95 % interval" }
+                        th.n scope="col" { "p" }
+                    }
                 } }
-                tbody { @for line in lines(runs, at) { tr {
+                tbody { @for line in lines { tr {
                     th scope="row" title=(line.figure.of()) { (line.figure.of()) }
                     td { (line.name()) }
                     td.n { (line.base) }
@@ -75,8 +79,10 @@ fn table(runs: &Runs<'_>, at: usize) -> Markup {
                             b { (line.change()) (line.mark()) } small { (word) }
                         } @else { (line.change()) }
                     }
-                    td.n { (line.interval()) }
-                    td.n { (line.p()) }
+                    @if has_chance {
+                        td.n { (line.interval()) }
+                        td.n { (line.p()) }
+                    }
                 } } }
             } }
         }

@@ -2,7 +2,7 @@
 
 use insight::compare::{Runs, Worse};
 
-use super::{Line, lines, what_it_is};
+use super::{Line, lines, tell_of_chance, what_it_is};
 use crate::grid::grid;
 use crate::style::{Paint, Style, headline, paragraph, plain};
 
@@ -23,7 +23,9 @@ pub fn table(runs: &Runs<'_>, worse: Option<&[Worse]>, style: Style) -> String {
         blocks.extend(rows(runs, at, style));
     }
     blocks.push(String::new());
-    blocks.push(paragraph(style, Some(Paint::Dim), LEGEND, 2));
+    if (1..runs.contenders.len()).any(|at| tell_of_chance(&lines(runs, at))) {
+        blocks.push(paragraph(style, Some(Paint::Dim), LEGEND, 2));
+    }
     blocks.extend(
         runs.remarks.iter().map(|text| paragraph(style, Some(Paint::Warning), &plain(text), 2)),
     );
@@ -64,7 +66,10 @@ fn cells(line: &Line<'_>) -> Vec<String> {
 fn rows(runs: &Runs<'_>, at: usize, style: Style) -> Vec<String> {
     let lines = lines(runs, at);
     let columns = columns(&runs.contenders[0].label, &runs.contenders[at].label);
-    let grid = grid(columns, lines.iter().map(cells));
+    // What is said of chance stands behind the change.
+    let shown = if tell_of_chance(&lines) { columns.len() } else { 5 };
+    let cells = |line: &Line<'_>| cells(line)[..shown].to_vec();
+    let grid = grid(columns[..shown].iter().copied(), lines.iter().map(cells));
     let paint = |row: usize| match row.checked_sub(2).and_then(|at| lines.get(at)) {
         None => Some(Paint::Dim),
         Some(line) => {
