@@ -104,7 +104,8 @@ fn why_latency(bounds: &Bounds, bytes_per_s: f64, ceiling: Option<&Ceiling>) -> 
             record::units::show_bytes(mean as u64),
             record::units::show_bytes(full as u64)
         ),
-        _ => "chunks were only travelling; more of them in flight would have been free".to_owned(),
+        _ => "nothing but round trips held chunks: more of them in flight would have cost nothing"
+            .to_owned(),
     }
 }
 

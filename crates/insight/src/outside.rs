@@ -138,11 +138,12 @@ fn because(
             bounds.rtt_ms.map_or_else(|| "the link".to_owned(), words::rtt)
         ),
         Limit::Latency if account.window_full_s >= WINDOW * account.total_s => format!(
-            "bytes were only travelling, and for {} of the time a connection's window was full",
+            "nothing but round trips held bytes, and for {} of the time a connection's window was full",
             percent(account.window_full_s / account.total_s)
         ),
         Limit::Latency if bounds.in_flight().is_none() => {
-            "bytes were only travelling; more of them in flight would have cost nothing".to_owned()
+            "nothing but round trips held bytes: more of them in flight would have cost nothing"
+                .to_owned()
         }
         Limit::LinkRate => {
             let files_s = account.stage_s(Stage::Files);

@@ -10,7 +10,7 @@ use crate::stream::StreamFigures;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// Every chunk in flight was only travelling: more bytes in flight would have been free.
+    /// Nothing but round trips held the chunks in flight: more bytes in flight would have cost nothing.
     Latency,
     /// Bytes were arriving, or waited for the link to carry them.
     LinkRate,

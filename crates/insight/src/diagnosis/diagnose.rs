@@ -342,6 +342,10 @@ pub(super) fn mark_over(findings: &mut [Finding], series: &Series<'_>) {
     for finding in findings {
         let is_over = |subject: &String| ended.contains(subject) && !going.contains(subject);
         finding.over = !finding.subjects.is_empty() && finding.subjects.iter().all(is_over);
+        if finding.over {
+            finding.sentence =
+                finding.sentence.replace(" is the bottleneck", " was the bottleneck");
+        }
     }
 }
 

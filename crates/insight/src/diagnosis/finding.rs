@@ -71,10 +71,10 @@ impl Finding {
         }
     }
 
-    /// The class in words, and whether it held what is over: `rate limit, now over`.
+    /// The class in words, and whether it held what is over: `rate limit, recovery ended`.
     pub fn label(&self) -> Cow<'static, str> {
         match self.over {
-            true => format!("{}, now over", self.class.label()).into(),
+            true => format!("{}, recovery ended", self.class.label()).into(),
             false => self.class.label().into(),
         }
     }

@@ -205,7 +205,9 @@ fn what_ended_while_probes_were_made_is_over() {
     }
     apply(&mut diagnosis, Vec::new(), &model.series());
     assert!(diagnosis.findings[0].over, "{diagnosis:#?}");
-    assert!(diagnosis.headline.contains(", now over: "), "{}", diagnosis.headline);
+    assert!(diagnosis.headline.contains(", recovery ended: "), "{}", diagnosis.headline);
+    let sentence = &diagnosis.findings[0].sentence;
+    assert!(sentence.contains(" was the bottleneck"), "{sentence}");
 }
 
 /// 1 MB in flight at 210 kB/s: what was sent at the old rate arrives for five seconds more.

@@ -274,9 +274,11 @@ pub(crate) fn options(
 /// The cluster in words: `logs, opensearch 2.19.1`. A role may be allowed to monitor it and not to ask who it is.
 pub(crate) fn title(identity: &record::observation::Identity) -> String {
     let record::observation::Identity { name, flavour, version } = identity;
-    match name.is_empty() && version.is_empty() {
-        true => "a cluster of an untold version".to_owned(),
-        false => format!("{name}, {flavour} {version}"),
+    match flavour.as_str() {
+        _ if name.is_empty() && version.is_empty() => "a cluster of an untold version".to_owned(),
+        // The version is that of the release whose answers it gives.
+        "narrows" => format!("{name}, the embedded engine (as {version})"),
+        _ => format!("{name}, {flavour} {version}"),
     }
 }
 
@@ -288,6 +290,13 @@ mod tests {
     fn a_cluster_that_does_not_say_who_it_is_has_a_title() {
         let untold = record::observation::Identity::default();
         assert_eq!(title(&untold), "a cluster of an untold version");
+        let of = |flavour: &str| record::observation::Identity {
+            name: "logs".to_owned(),
+            flavour: flavour.to_owned(),
+            version: "7.10.2".to_owned(),
+        };
+        assert_eq!(title(&of("elasticsearch")), "logs, elasticsearch 7.10.2");
+        assert_eq!(title(&of("narrows")), "logs, the embedded engine (as 7.10.2)");
     }
 
     #[test]

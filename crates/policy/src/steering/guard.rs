@@ -166,7 +166,7 @@ impl Guard {
             0 => "no breaker trips".to_owned(),
             _ => format!("breakers trip {:.2} times a second", self.trips.within(SECOND)),
         };
-        format!("{refused}, and {trips}, before anything is changed; only more counts as suffering")
+        format!("{refused}, and {trips}; users suffer where there is more of either")
     }
 
     /// Judges anew after something was put back: its effect has to show first.
@@ -292,8 +292,7 @@ mod tests {
     fn refusals_and_trips_that_never_were_and_failed_queries_are_enough_at_once() {
         let mut guard = Guard::new(Marks::default());
         (0..5).for_each(|_| drop(judge(&mut guard, &Foreground::default(), true)));
-        let expected = "no request is refused, and no breaker trips, before anything is changed; \
-            only more counts as suffering";
+        let expected = "no request is refused, and no breaker trips; users suffer where there is more of either";
         assert_eq!(guard.usual(), expected);
         let probe_error = Some("no such index".to_owned());
         let failed = Foreground { probes_failed: 2, probe_error, ..Foreground::default() };

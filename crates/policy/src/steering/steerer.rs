@@ -298,7 +298,7 @@ impl Steering {
             let is_queued = may_queue && look.passes_in > ROUND_TRIP_MAX;
             if verdict.holds == Holds::Elsewhere || is_queued {
                 let label = &verdict.label;
-                return Err(format!("at the knee: {label} holds, which no setting here lifts"));
+                return Err(format!("{label} holds, which no setting here lifts"));
             }
             for role in verdict.holds.roles() {
                 let of_role = |lever: &&Lever| {
@@ -313,7 +313,7 @@ impl Steering {
             }
         }
         Err(match at_bound {
-            Some((verdict, why)) => format!("at the knee: {} holds, and {why}", verdict.label),
+            Some((verdict, why)) => format!("{} holds, and {why}", verdict.label),
             None => format!(
                 "{} holds, and no setting of this cluster that may be changed lifts it",
                 verdicts[0].label
@@ -351,13 +351,13 @@ impl Steering {
             && !self.memory.is_timid(name)
             && (look.foreground.is_idle() || self.guard.has_room(&look.foreground, STRIDE));
         let times = if is_bold { STRIDE } else { STEP };
-        let to = raised(lever.role, now, times, most).ok_or_else(|| match now > most {
-            true => {
-                let most = text(lever.role, most);
-                let by = if self.bounds.is_said(lever) { "--max lets it" } else { "it may" };
-                format!("{name} = {value} is above {most} already, as far as {by} rise")
-            }
-            false => format!("{name} = {value} is as far as it may rise"),
+        let to = raised(lever.role, now, times, most).ok_or_else(|| {
+            let above = match now > most {
+                true => format!("above {} already, ", text(lever.role, most)),
+                false => String::new(),
+            };
+            let by = if self.bounds.is_said(lever) { "--max lets it" } else { "it may" };
+            format!("{name} = {value} is {above}as far as {by} rise")
         })?;
         let Some(hurt) = self.memory.hurt(name, to, look.at) else { return Ok(to) };
         let half = hurt.half_step(now);

@@ -80,7 +80,7 @@ pub struct WaitingLine {
 /// Something that holds, on few lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The class: `rate limit`, or `rate limit, now over`.
+    /// The class: `rate limit`, or `rate limit, recovery ended`.
     pub class: String,
     /// Whether it holds nothing now.
     pub over: bool,

@@ -148,7 +148,7 @@ fn what_held_a_recovery_that_is_over_holds_nothing_now() {
     let plain = plain_lines(&over, 8.0).join("\n");
     assert!(screen.contains("What held") && !screen.contains("What holds"), "{screen}");
     for text in [&screen, &plain] {
-        assert!(text.contains("rate limit, now over: the limiter of"), "{text}");
+        assert!(text.contains("rate limit, recovery ended: the limiter of"), "{text}");
     }
     // The same holds another one, which goes on.
     let mut looks: Vec<Observation> = (0..=8).map(look).collect();

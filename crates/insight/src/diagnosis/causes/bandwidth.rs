@@ -150,7 +150,7 @@ fn held_otherwise(recovery: &Copying<'_, '_>) -> Option<String> {
         return Some(format!("cores or a disk are in use for more than {idle} of the time"));
     }
     if is_limited(recovery) {
-        return Some("the limiter of the node would do".to_owned());
+        return Some("the limiter of the node explains the rate".to_owned());
     }
     recovery.standstill().map(|still| still.why())
 }

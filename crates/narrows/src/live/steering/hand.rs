@@ -109,7 +109,7 @@ impl Hand {
                         && let Some(text) = self.steering.baseline()
                     {
                         self.is_baseline_told = true;
-                        account.tell(Entry::said("baseline", text))?;
+                        account.tell(Entry::said("before any change", text))?;
                     }
                     let ending = self.carry_out(&look, decision, changes.as_deref_mut(), account);
                     if let Some(ending) = ending.await? {
