@@ -4,17 +4,35 @@ use record::observation::Identity;
 use serde_json::Value;
 
 use super::{LiveClient, parse};
+use crate::http::Address;
 use crate::{Error, Result};
 
 /// Asks a host for its version: the whole answer, and the identity in it. Fails where the host is no cluster.
 pub(crate) async fn ask_version(client: &LiveClient) -> Result<(Value, Identity)> {
-    let answer = client.get("/").await?;
-    let identity = parse::identity(&answer).ok_or_else(|| Error::NotJson {
-        path: "/".to_owned(),
-        reason: "JSON without version.number, so neither Elasticsearch nor OpenSearch; give the address of a node"
-            .to_owned(),
-    })?;
-    Ok((answer, identity))
+    let answer = match client.get("/").await {
+        Err(error @ (Error::Refused { status: 404, .. } | Error::NotJson { .. })) => {
+            return Err(path_of_none(client.hosts()).unwrap_or(error));
+        }
+        answer => answer?,
+    };
+    if let Some(identity) = parse::identity(&answer) {
+        return Ok((answer, identity));
+    }
+    let sentence = "what answers has no version.number, so it is neither Elasticsearch nor OpenSearch; give the \
+                    address of a node";
+    let unknown = Error::Unfamiliar { sentence: sentence.to_owned() };
+    Err(path_of_none(client.hosts()).unwrap_or(unknown))
+}
+
+/// The error where an address has a path, which a proxy may have, and no cluster answers below it.
+fn path_of_none(hosts: &[Address]) -> Option<Error> {
+    let host = hosts.iter().find(|host| !host.prefix.is_empty())?;
+    let without = Address { prefix: String::new(), ..host.clone() };
+    let why = format!(
+        "it has the path {}, and no cluster answers there; write {without}, or the path at which a proxy serves it",
+        host.prefix
+    );
+    Some(Error::Address { what: host.to_string(), why })
 }
 
 /// Refuses a version that narrows was not built for. A version that is unknown is not refused.

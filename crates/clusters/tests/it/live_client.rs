@@ -475,6 +475,15 @@ fn a_version_never_seen_and_what_is_no_cluster_are_refused() {
         let other = Sampler::connect(server.client(&env)).await;
         let said = other.err().unwrap().to_string();
         assert!(said.contains("neither Elasticsearch nor OpenSearch"), "{said}");
+        // A path may be that of a proxy, and may be that of an index.
+        for answer in [(200, r#"{"logs":{"aliases":{}}}"#), (404, "{}"), (200, "<html>")] {
+            let server = serve(&env, None, &[answer]).await;
+            let client =
+                client(&env, &[format!("{}/logs/", server.address)], TlsOptions::default());
+            let said = Sampler::connect(client).await.err().unwrap().to_string();
+            let without = format!("write http://{}, or", server.address);
+            assert!(said.contains("the path /logs,") && said.contains(&without), "{said}");
+        }
     });
 }
 

@@ -150,10 +150,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Finds out whether anybody answers, and says it in words where nobody does.
 async fn reach(env: &Env, args: &Args) -> anyhow::Result<()> {
+    use clusters::Error::{NotJson, Refused, Unfamiliar};
     let client = client(env, &args.hosts, &args.connect, args.connect.timeout())?;
     match ClusterIdentity::ask(&client).await {
         // Something answers: what it does with the load is counted.
-        Ok(_) | Err(clusters::Error::NotJson { .. } | clusters::Error::Refused { .. }) => Ok(()),
+        Ok(_) | Err(NotJson { .. } | Refused { .. } | Unfamiliar { .. }) => Ok(()),
         Err(error) => Err(usage(&error)),
     }
 }

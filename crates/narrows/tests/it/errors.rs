@@ -96,6 +96,7 @@ const ADDRESSES: &[Mistake] = &[
     typed("Nobody answers", "explain http://127.0.0.1:1", "http://HOST:9200"),
     typed("A host alone, to explain", "explain no-such-host", "http://no-such-host:9200"),
     typed("An API in place of a cluster", "explain http://CLUSTER/_cat/health", "write http://127.0.0.1:9200"),
+    typed("An index in place of a cluster", "explain http://CLUSTER/logs", "write http://127.0.0.1:9200, or"),
     typed("Credentials that are not there", "watch http://CLUSTER --credentials es.toml", "api_key"),
     typed("Another protocol", "explain ftp://es:21", "write http://es:9200"),
     typed("TLS where there is none", "explain https://CLUSTER", "http://"),
