@@ -133,14 +133,26 @@ pub(crate) fn is_as_much(theirs: u64, ours: u64) -> bool {
     (0.99..1.01).contains(&(theirs as f64 / ours.max(1) as f64))
 }
 
-/// Published rows mostly moved other amounts of data, so only gains compare.
+/// Published rows mostly moved other amounts of data, so only gains compare; and those of less data are smaller.
 pub(crate) fn comparison(variants: &[Variant]) -> Option<String> {
     let (theirs, ours) = variants.iter().find_map(|variant| {
         let both = (variant.published_bytes?, variant.finished()?.bytes);
         (!is_as_much(both.0, both.1)).then_some(both)
     })?;
+    let gains = || {
+        let both =
+            variants.iter().filter_map(|one| Some((one.published_gain?, one.finished()?.gain?)));
+        both.filter(|(theirs, _)| *theirs > 1.0)
+    };
+    let are_below = gains().next().is_some() && gains().all(|(theirs, ours)| ours < theirs);
+    let why = match ours < theirs && are_below {
+        true => {
+            " With less data gains are smaller: to begin and to end a copy takes more of its time."
+        }
+        false => "",
+    };
     Some(format!(
-        "Published rows moved {}, these {}: compare gains, not times.",
+        "Published rows moved {}, these {}: compare gains, not times.{why}",
         units::show_bytes(theirs),
         units::show_bytes(ours)
     ))

@@ -81,7 +81,9 @@ fn figure(variant: &Variant, show: impl Fn(&Finished) -> String) -> String {
 }
 
 fn interval(interval: Option<Interval>, show: impl Fn(f64) -> String) -> String {
-    interval.map_or_else(String::new, |i| format!(" [{}, {}]", show(i.low), show(i.high)))
+    // Laps that are copies of one have none.
+    let ends = interval.map(|i| [show(i.low), show(i.high)]).filter(|[low, high]| low != high);
+    ends.map_or_else(String::new, |[low, high]| format!(" [{low}, {high}]"))
 }
 
 fn time(summary: &Summary<'_>, variant: &Variant) -> String {

@@ -59,8 +59,15 @@ fn gains_are_over_the_first_row_ours_and_published() {
     );
     assert_eq!(
         summary.comparison.as_deref(),
-        Some("Published rows moved 4.90 GB, these 1.00 GB: compare gains, not times.")
+        Some(
+            "Published rows moved 4.90 GB, these 1.00 GB: compare gains, not times. With less data gains are smaller: \
+             to begin and to end a copy takes more of its time."
+        )
     );
+    let mut larger = run.clone();
+    larger.rows[0].seconds = 4800.0;
+    let said = Summary::of(&larger).comparison.unwrap();
+    assert!(said.ends_with("compare gains, not times."), "480 times is more than 200: {said}");
 }
 
 /// The first lap goes by what is assumed, as the answer of a twin does; others are drawn.

@@ -73,7 +73,7 @@ fn finished(summary: &Summary<'_>, variant: &Variant, figures: &Finished, of_lin
         @if of_link { td.n { (figures.link_share.map_or_else(|| "-".to_owned(), words::percent)) } }
         td.n {
             (figures.gain.map_or_else(|| "-".to_owned(), words::gain))
-            @if let Some(laps) = figures.gain_interval {
+            @if let Some(laps) = figures.gain_interval.filter(|laps| words::gain(laps.low) != words::gain(laps.high)) {
                 small { (words::three_digits(laps.low)) " to " (words::gain(laps.high)) }
             }
         }
@@ -157,6 +157,8 @@ fn remarks(summary: &Summary<'_>) -> Markup {
                 "than the laps themselves). "
             } @else if laps > 1 {
                 "Medians of " (several) " laps. "
+            } @else if laps == 1 && summary.manifest.target == "virtual" {
+                "One lap each: virtual time with the same seed gives the same figures again. "
             } @else if laps == 1 {
                 "One lap each, so small differences mean nothing. "
             }
