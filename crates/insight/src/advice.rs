@@ -159,7 +159,7 @@ impl<'a> Judged<'a> {
         }
         let with = setting.map_or_else(String::new, |name| format!(", with {}", most.value(name)));
         let formula = format!(
-            "{} measured that{with}; reckoned were {}: {}",
+            "{} measured that{with}; the shares of time alone give {}: {}",
             most.variant.name,
             words::times(gain.factor),
             gain.formula

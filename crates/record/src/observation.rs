@@ -111,6 +111,15 @@ impl Identity {
         let mut parts = self.version.split('.').map_while(|part| part.parse().ok());
         parts.next().zip(parts.next())
     }
+
+    /// What it runs: `opensearch 2.19.1`.
+    pub fn build(&self) -> String {
+        match self.flavour.as_str() {
+            // Its version is that of the release whose answers it gives.
+            "narrows" => format!("the embedded engine (as {})", self.version),
+            flavour => format!("{flavour} {}", self.version),
+        }
+    }
 }
 
 /// The flavour of a cluster that does not say what it is.

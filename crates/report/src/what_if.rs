@@ -134,7 +134,7 @@ fn done(until: &str, answer: &Answer) -> String {
     };
     format!(
         "{until} after {when}{gain}; {bytes} are copied\n  \
-         between {} and {}: {}, and {:.0} %, {} at least, for what is not modelled{away}",
+         between {} and {}: {}, and {:.0} % more or less ({} at least) for what is not modelled{away}",
         show_seconds(least),
         show_seconds(most),
         drawn(answer.draws),
@@ -147,8 +147,8 @@ fn done(until: &str, answer: &Answer) -> String {
 fn drawn(answers: usize) -> String {
     match answers {
         0 | 1 => "nothing is drawn".to_owned(),
-        2 => "as assumed, and 1 draw of what is not known".to_owned(),
-        _ => format!("as assumed, and {} draws of what is not known", answers - 1),
+        2 => "with what is assumed, with 1 draw of what is not known".to_owned(),
+        _ => format!("with what is assumed, with {} draws of what is not known", answers - 1),
     }
 }
 
@@ -324,6 +324,6 @@ mod tests {
     #[test]
     fn the_first_answer_is_no_draw() {
         assert_eq!(drawn(1), "nothing is drawn");
-        assert_eq!(drawn(5), "as assumed, and 4 draws of what is not known");
+        assert_eq!(drawn(5), "with what is assumed, with 4 draws of what is not known");
     }
 }

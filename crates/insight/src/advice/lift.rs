@@ -79,12 +79,14 @@ impl Held<'_> {
     fn at_most(&self) -> Option<Gain> {
         let share = self.share();
         let back = share.min(GIVEN_BACK);
-        let took = format!("the {} of the time that it took", percent(share));
+        let took = percent(share);
         (share > 0.0).then(|| Gain {
             factor: 1.0 / (1.0 - back),
             formula: match back < share {
-                true => format!("as if {} of {took} came back", percent(back / share)),
-                false => format!("without {took}"),
+                true => {
+                    format!("{} of the time is saved, of the {took} that it took", percent(back))
+                }
+                false => format!("without the {took} of the time that it took"),
             },
         })
     }

@@ -118,7 +118,9 @@ fn no_promise_is_less_than_what_the_run_measured() {
     let (measured, formula) = told(Limit::Throttle);
     assert_eq!(measured, ["b, with 0, took 2.00 s in place of 8:00: 240 times the rate"]);
     assert!(
-        formula.starts_with("b measured that, with 0; reckoned were 60 times: 100 % of"),
+        formula.starts_with(
+            "b measured that, with 0; the shares of time alone give 60 times: 100 % of"
+        ),
         "{formula}"
     );
     // No setting lifts it, and all of its time would come back: any other variant tells how far that goes.
@@ -126,7 +128,7 @@ fn no_promise_is_less_than_what_the_run_measured() {
     assert!(measured.is_empty(), "{measured:?}");
     assert_eq!(
         formula,
-        "b measured that; reckoned were 10 times: as if 90 % of the 100 % of the time that it took came back"
+        "b measured that; the shares of time alone give 10 times: 90 % of the time is saved, of the 100 % that it took"
     );
 }
 

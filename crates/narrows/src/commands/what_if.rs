@@ -447,7 +447,7 @@ fn answer(
     let width = out.line_width();
     let mut text = report::what_if((&asked, &until), &answers, &tried, width);
     if !assumed.is_empty() {
-        text += "\nAssumed, as no API tells it\n";
+        text += "\nAssumed, because no API tells it\n";
     }
     for Assumption { what, value, between, seen, option } in &assumed {
         let between = between.as_ref().filter(|_| args.draws > 1);

@@ -273,12 +273,10 @@ pub(crate) fn options(
 
 /// The cluster in words: `logs, opensearch 2.19.1`. A role may be allowed to monitor it and not to ask who it is.
 pub(crate) fn title(identity: &record::observation::Identity) -> String {
-    let record::observation::Identity { name, flavour, version } = identity;
-    match flavour.as_str() {
-        _ if name.is_empty() && version.is_empty() => "a cluster of an untold version".to_owned(),
-        // The version is that of the release whose answers it gives.
-        "narrows" => format!("{name}, the embedded engine (as {version})"),
-        _ => format!("{name}, {flavour} {version}"),
+    let record::observation::Identity { name, version, .. } = identity;
+    match name.is_empty() && version.is_empty() {
+        true => "a cluster of an untold version".to_owned(),
+        false => format!("{name}, {}", identity.build()),
     }
 }
 

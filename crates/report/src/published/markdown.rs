@@ -193,6 +193,11 @@ mod tests {
         for shown in [line, published.html().as_str(), published.text().as_str()] {
             assert!(!shown.contains("at least 1.00×"), "{shown}");
         }
+        let text = published.text();
+        assert!(
+            text.contains("\n1 conclusion is not measured; ") && !text.contains("larger chunks"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -208,7 +208,9 @@ impl Published {
         let mut parts =
             vec![self.grid(&rows, false), String::new(), self.medians(false), String::new()];
         parts.splice(..0, self.other_size());
-        parts.extend(self.conclusions.iter().map(|c| {
+        let (measured, missing): (Vec<&Conclusion>, Vec<&Conclusion>) =
+            self.conclusions.iter().partition(|c| c.holds.is_some());
+        parts.extend(measured.into_iter().map(|c| {
             let is_new = !c.expected && self.can_tell_changes();
             let changed = if is_new { ", which is NEW" } else { "" };
             let ours = if c.ours.is_some() {
@@ -218,6 +220,11 @@ impl Published {
             };
             format!("{:14} {} ({}, {}){ours}{changed}", c.holds(), c.claim, c.document, c.place)
         }));
+        match missing.len() {
+            0 => {}
+            1 => parts.push("1 conclusion is not measured; --html lists it.".to_owned()),
+            many => parts.push(format!("{many} conclusions are not measured; --html lists them.")),
+        }
         parts.push(String::new());
         parts.push(self.wall_line());
         parts.join("\n") + "\n"

@@ -96,8 +96,7 @@ impl View {
         let last = series.last();
         let health = last.and_then(|look| look.health.as_ref());
         let identity = last.map(|look| &look.cluster);
-        let title = identity
-            .map_or_else(String::new, |id| format!("{}  {} {}", id.name, id.flavour, id.version));
+        let title = identity.map_or_else(String::new, |id| format!("{}  {}", id.name, id.build()));
         let cost = last.map(|look| look.cost).unwrap_or_default();
         let mut about = format!(
             "{}; a look: {} request{}, {}, {:.0} ms",
