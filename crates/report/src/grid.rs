@@ -7,6 +7,9 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::style::{labelled, plain};
 
+/// Columns between two cells: two of padding, and the separator's one.
+const GAP: usize = 3;
+
 /// The lines: header, rule, one a row. Columns that are `right` are aligned there.
 pub fn grid<'a>(
     columns: impl IntoIterator<Item = (&'a str, bool)>,
@@ -51,7 +54,7 @@ pub(crate) fn grid_within<'a>(
     let labels = grid(before.iter().copied(), without_last);
     let column = labels.iter().map(|line| line.width()).max().unwrap_or(0);
     let one = |label: &String, words: &str| {
-        let gap = " ".repeat(column - label.width() + 2);
+        let gap = " ".repeat(column - label.width() + GAP);
         labelled(&format!("{label}{gap}"), &plain(words), width).trim_end().to_owned()
     };
     let rule = "─".repeat(widest.min(width));
@@ -85,12 +88,12 @@ mod tests {
         let columns = [("run", false), ("laps", true), ("found", false)];
         let said = "one two three four five six seven eight nine ten";
         let rows = [vec!["a".to_owned(), "12".to_owned(), said.to_owned()]];
-        let lines = grid_within(&columns, &rows, 40);
-        let row = "a      12  one two three four five six\n           seven eight nine ten";
-        assert_eq!(lines, ["run  laps  found", &"─".repeat(40), row]);
+        let lines = grid_within(&columns, &rows, 42);
+        let row = "a       12   one two three four five six\n             seven eight nine ten";
+        assert_eq!(lines, ["run   laps   found", &"─".repeat(42), row]);
         assert_eq!(grid_within(&columns, &rows, 100), grid(columns, rows.clone()));
-        let below = "a      12\n    one two three four five six\n    seven eight nine ten";
-        assert_eq!(grid_within(&columns, &rows, 32)[2], below);
+        let below = "a       12\n    one two three four five six seven\n    eight nine ten";
+        assert_eq!(grid_within(&columns, &rows, 40)[2], below);
     }
 
     #[test]
