@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use record::{Limit, units};
 
 use crate::bounds::Bounds;
-use crate::diagnosis::{Class, Gain, Knobs, Lift, show_rounded_up};
+use crate::diagnosis::{Class, Gain, Knobs, Lift, to_step};
 use crate::elapsed::Elapsed;
 use crate::variant::Finished;
 use crate::words::{self, percent};
@@ -150,7 +150,7 @@ impl Held<'_> {
             .map(|other| other.rate_bytes_per_s / nodes)
             .find(|rate| *rate > limit);
         let to = next.unwrap_or(limit * RAISE_LIMITER);
-        let text = show_rounded_up(to);
+        let text = units::show_size_setting(to_step(to, f64::INFINITY));
         let formula = format!("{text} / {}", words::rate(limit));
         let action = "raise the limit while searches and indexing have room";
         Some((self.setting(name, default, text, action), to / limit, formula))

@@ -360,7 +360,7 @@ pub(super) fn sort(findings: &mut [Finding]) {
         let (Some(setting), Some(to)) = (&lift.setting, &lift.to) else { continue };
         let first = proposed.entry(setting.clone()).or_insert_with(|| to.clone());
         if first != to {
-            let action = format!("try {first} first, as above: one setting serves both");
+            let action = "try the value above first: one setting serves both".to_owned();
             let yields = Lift { action, to: None, ..lift.clone() };
             // The gain was reckoned from the value that is not tried.
             let own = (std::mem::replace(lift, yields), finding.gain.take());

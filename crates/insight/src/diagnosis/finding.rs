@@ -146,18 +146,20 @@ impl Evidence {
 /// Where a setting is set, in words. A cluster lists what its nodes' configuration sets among its defaults: a value
 /// there that is not the field's `default` was set by somebody.
 fn set_by(scope: Scope, value: &str, default: Option<&str>) -> String {
-    let is_default = |default: &str| {
-        let bytes = parse_size(value).ok();
-        value == default || (bytes.is_some() && bytes == parse_size(default).ok())
-    };
     match (scope, default) {
-        (Scope::Default, Some(default)) if !is_default(default) => {
+        (Scope::Default, Some(default)) if !is_same(value, default) => {
             format!("in the nodes' configuration; {default} by default")
         }
         (Scope::Default, _) => "default".to_owned(),
         (Scope::Persistent, _) => "persistent".to_owned(),
         (Scope::Transient, _) => "transient".to_owned(),
     }
+}
+
+/// Whether two values of a setting are the same, maybe in other words: `40mb` and `41943040b`.
+fn is_same(one: &str, other: &str) -> bool {
+    let bytes = parse_size(one).ok();
+    one == other || (bytes.is_some() && bytes == parse_size(other).ok())
 }
 
 /// What lifts a limit.
@@ -198,6 +200,21 @@ impl Lift {
     /// The same with the field's default, where it is known.
     pub(crate) fn with_default(self, default: Option<&str>) -> Lift {
         Lift { default: default.map(str::to_owned), ..self }
+    }
+
+    /// The value to try, in words: `40mb, the default`, or `4mb (40mb is the default)`, which many want back; none
+    /// without one.
+    pub fn to_words(&self) -> Option<String> {
+        let to = self.to.as_deref()?;
+        let is_below = |default: &str| {
+            let sizes = parse_size(to).ok().zip(parse_size(default).ok());
+            sizes.is_some_and(|(to, default)| to < default)
+        };
+        Some(match self.default.as_deref() {
+            Some(default) if is_same(to, default) => format!("{to}, the default"),
+            Some(default) if is_below(default) => format!("{to} ({default} is the default)"),
+            _ => to.to_owned(),
+        })
     }
 
     /// Where the value of today is set, in words; none where that is not known.

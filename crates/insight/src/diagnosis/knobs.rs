@@ -200,13 +200,51 @@ fn scheduler<'a>(series: &Series<'a>) -> Option<&'a str> {
     series.setting("narrows.recovery.scheduler").map(|setting| setting.value.as_str())
 }
 
-/// A limit that is easy to read: rounded up to whole mebibytes, and to 64 KiB where a mebibyte would be much of it.
-pub(crate) fn rounded_up(bytes: f64) -> u64 {
-    let grain = if bytes < 8.0 * 1_048_576.0 { 64 << 10 } else { 1 << 20 };
-    (bytes.ceil() as u64).next_multiple_of(grain)
+/// The steps between which a limit that is advised is chosen, in halves of a unit: easy to read, and few, so that the
+/// next look advises the same. From 10 on they are as far apart as preferred numbers (ISO 3, R10).
+const STEPS: [u64; 29] = [
+    2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 50, 64, 80, 100, 128, 160, 200, 250, 320, 400,
+    500, 640, 800, 1000, 1280, 1600,
+];
+/// Half a KiB, half a MiB, half a GiB.
+const HALVES: [u64; 3] = [1 << 9, 1 << 19, 1 << 29];
+/// A step that has so much of what is wanted is enough.
+const ENOUGH: f64 = 0.98;
+
+/// All steps in bytes, the smallest first.
+pub(crate) fn steps() -> impl Iterator<Item = u64> {
+    HALVES.into_iter().flat_map(|half| STEPS.into_iter().map(move |step| step * half))
 }
 
-/// The same as a size setting.
-pub(crate) fn show_rounded_up(bytes: f64) -> String {
-    units::show_size_setting(rounded_up(bytes))
+/// The step from `wanted` on, or the last one up to `most` where that is lower.
+pub(crate) fn to_step(wanted: f64, most: f64) -> u64 {
+    let up = steps().find(|step| *step as f64 >= wanted * ENOUGH);
+    let down = steps().take_while(|step| *step as f64 <= most).last();
+    match (up, down) {
+        (Some(up), down) => down.map_or(up, |down| up.min(down)),
+        (None, _) => wanted.ceil() as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::units::{parse_size, show_size_setting};
+
+    use super::*;
+
+    #[test]
+    fn a_limit_is_advised_in_round_steps() {
+        let step = |wanted: &str, most: &str| {
+            let [wanted, most] = [wanted, most].map(|size| parse_size(size).unwrap() as f64);
+            show_size_setting(to_step(wanted, most))
+        };
+        for wanted in ["79mb", "80mb", "81mb"] {
+            assert_eq!(step(wanted, "1gb"), "80mb");
+        }
+        assert_eq!(["83mb", "86mb", "101mb"].map(|wanted| step(wanted, "1gb")), ["100mb"; 3]);
+        assert_eq!(step("86mb", "90mb"), "80mb", "it is too much");
+        assert_eq!([step("1400000b", "1gb"), step("900mb", "9gb")], ["1536kb", "1gb"]);
+        assert_eq!([step("100b", "400b"), step("2000gb", "9000gb")], ["1kb", "2000gb"]);
+        assert!(steps().is_sorted(), "{:?}", steps().collect::<Vec<_>>());
+    }
 }

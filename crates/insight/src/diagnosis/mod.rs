@@ -17,6 +17,7 @@
 //! | `unanswered` | what a look has no answer to |
 //! | `ceilings` | which limits are near besides: a gain is promised up to the nearest, and it is the next |
 //! | `knobs` | which settings rule which recovery |
+//! | `advised` | the values that were advised before, which stay while one looks |
 //! | `recovery`, `diagnose` | asking the judges, and what is made of their answers |
 //! | [`probe`] | changing a setting for seconds, to tell apart what looks the same |
 //! | `pace`, `node_pace`, `flow` | rates and times to go; what each node does now, and what goes from node to node |
@@ -30,6 +31,7 @@
 //! summed, a limiter is a node's and not a shard's, pauses of several threads may exceed the time, and a setting
 //! that was acknowledged counts only if the rate obeys it.
 
+mod advised;
 mod answers;
 mod baselines;
 mod begun_anew;
@@ -71,6 +73,7 @@ mod unanswered;
 mod waiting;
 mod watermarks;
 
+pub use advised::Advised;
 pub use baselines::{highest_utilisation, settings_lint};
 pub use changes::{Changes, Pair, changes};
 pub use class::Class;
@@ -79,7 +82,7 @@ pub use events::{Event, EventFinder, Topic};
 pub use finding::{Evidence, Finding, Gain, Lift, Next};
 pub use flow::{Flow, flows};
 pub use green::{TimeToGreen, time_to_green};
-pub(crate) use knobs::{Knobs, show_rounded_up};
+pub(crate) use knobs::{Knobs, to_step};
 pub use manager_queue::THRESHOLDS as NOTE_THRESHOLDS;
 pub use node_pace::{NodePace, node_paces};
 pub use pace::{Pace, paces};

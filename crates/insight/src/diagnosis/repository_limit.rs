@@ -1,10 +1,12 @@
 //! The limiter of a repository holds a restore that is read from it, or a snapshot that is written to it.
 
+use record::units::show_size_setting;
+
 use super::answers::{Answer, Answers};
 use super::class::Class;
 use super::copying::Copying;
 use super::finding::{Evidence, Finding, Gain, Lift, Next};
-use super::knobs::show_rounded_up;
+use super::knobs::to_step;
 use super::rivals::Against;
 use super::rule::Rule;
 use super::series::Series;
@@ -47,13 +49,11 @@ pub(crate) fn restore(rule: &Rule, recovery: &Copying<'_, '_>) -> Option<Finding
     let action = format!(
         "PUT {api} again with its settings and a higher max_restore_bytes_per_sec, while searches and indexing have room"
     );
-    let raised = show_rounded_up(limit * RAISE_MIN.value);
-    let formula = format!("{raised} / {}; if nothing else binds first", words::rate(limit));
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence: vec![recovery.rate_evidence(), Evidence::new(api, RESTORE_LIMIT, value)],
         lift: Some(Lift::action(&action)),
-        gain: Some(Gain { factor: RAISE_MIN.value, formula }),
+        gain: Some(raised(limit)),
         next: Next::words("the path to the repository, disks or cores"),
         // Nothing else keeps a restore at the very rate that somebody set for it, however busy its machine is.
         ..Finding::of(rule, node, REPOSITORY_STRENGTH.at_most(used), sentence)
@@ -81,8 +81,6 @@ pub(crate) fn snapshot(rule: &Rule, series: &Series<'_>) -> Option<Finding> {
     let action = format!(
         "nothing, if it is in time; otherwise PUT {api} again with its settings and a higher max_snapshot_bytes_per_sec"
     );
-    let to = show_rounded_up(limit * RAISE_MIN.value);
-    let formula = format!("{to} / {}; if nothing else binds first", words::rate(limit));
     Some(Finding {
         subjects: vec![one.name()],
         evidence: vec![
@@ -94,12 +92,20 @@ pub(crate) fn snapshot(rule: &Rule, series: &Series<'_>) -> Option<Finding> {
             Evidence::new(api, "settings.max_snapshot_bytes_per_sec", text),
         ],
         lift: Some(Lift::action(&action)),
-        gain: Some(Gain { factor: RAISE_MIN.value, formula }),
+        gain: Some(raised(limit)),
         next: Next::words("the path to the repository, disks or cores"),
         doubt: one.snapshot.shards_done.filter(|done| *done > 0).map(|_| DONE_BEFORE.to_owned()),
         ruled_out: Answers::new(slower(used).into_iter()).ruled_out(Class::RateLimit),
         ..Finding::of(rule, repository, REPOSITORY_STRENGTH.at_most(used), sentence)
     })
+}
+
+/// What a limit of a repository that is about twice as high would bring.
+fn raised(limit: f64) -> Gain {
+    let to = to_step(limit * RAISE_MIN.value, f64::INFINITY);
+    let (text, today) = (show_size_setting(to), words::rate(limit));
+    let formula = format!("{text} / {today}; if nothing else binds first");
+    Gain { factor: to as f64 / limit, formula }
 }
 
 /// What speaks against all that would be slower than the limiter of a repository: the rate is the limiter's.

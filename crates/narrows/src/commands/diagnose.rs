@@ -437,7 +437,7 @@ fn judged(case: &Case, diagnosis: &Diagnosis) -> Judged {
         lift: first.and_then(|finding| {
             let lift = finding.lift.as_ref()?;
             let setting = lift.setting.as_ref()?;
-            let to = lift.to.as_ref().map_or_else(String::new, |to| format!(", try {to}"));
+            let to = lift.to_words().map_or_else(String::new, |to| format!(", try {to}"));
             let now = lift.now.as_ref().map_or_else(String::new, |now| format!(" = {now}"));
             Some(format!("{setting}{now}{to}"))
         }),

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use clusters::Error;
 use clusters::live::{Depth, LiveClient, Sampler};
-use insight::diagnosis::{Diagnosis, Event, EventFinder, OfNodes, Series, Topic, diagnose_again};
+use insight::diagnosis::{
+    Advised, Diagnosis, Event, EventFinder, OfNodes, Series, Topic, diagnose_again,
+};
 use record::observation::Observation;
 use record::units::show_seconds;
 use report::screen::{Nodes, Place, View};
@@ -40,6 +42,7 @@ struct Known {
     recording: Option<Recording>,
     finder: EventFinder,
     of_nodes: OfNodes,
+    advised: Advised,
     trouble: Option<String>,
     shown: Option<ShownNodes>,
     /// When the last look was answered.
@@ -92,6 +95,7 @@ impl Watching {
             recording: None,
             finder: EventFinder::default(),
             of_nodes: OfNodes::default(),
+            advised: Advised::default(),
             trouble: None,
             shown: None,
             answered: env.now(),
@@ -221,7 +225,8 @@ impl Known {
             record: self.recording.as_ref().map(|recording| recording.dir().display().to_string()),
             nodes: self.shown.as_ref().filter(as_before).map(|shown| shown.nodes.clone()),
         };
-        let diagnosis = diagnose_again(&series, &mut self.of_nodes);
+        let mut diagnosis = diagnose_again(&series, &mut self.of_nodes);
+        self.advised.keep(&mut diagnosis);
         if let (None, Some(look)) = (&place.trouble, series.last()) {
             events.extend(self.finder.take(look, &diagnosis));
         }

@@ -50,7 +50,7 @@ fn one(finding: &Finding) -> Markup {
                 @if let Some(setting) = &lift.setting {
                     code { (setting) }
                     @if let Some(now) = &lift.now { " is " (now) }
-                    @if let Some(to) = &lift.to { ", try " (to) }
+                    @if let Some(to) = lift.to_words() { ", try " (to) }
                     ": "
                 }
                 (lift.action) "."

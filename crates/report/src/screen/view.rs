@@ -147,7 +147,7 @@ impl View {
 
 fn found(finding: &Finding) -> Found {
     let lift = finding.lift.as_ref().map(|lift| {
-        let action = match (&lift.setting, &lift.now, &lift.to) {
+        let action = match (&lift.setting, &lift.now, lift.to_words()) {
             (Some(setting), Some(now), Some(to)) => format!("{setting} = {now}, try {to}"),
             (Some(setting), None, Some(to)) => format!("{setting}, try {to}"),
             _ => lift.action.clone(),

@@ -1,6 +1,6 @@
 //! Latency is the bottleneck: chunks travel, and nothing else could hold them.
 
-use record::units::show_size_setting;
+use record::units::{parse_size, show_size_setting};
 
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
@@ -171,7 +171,9 @@ fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
         return Some((lift, f64::from(most) / count, format!("{most} chunks / {count:.0}")));
     }
     let chunk_bytes = knobs.chunk_bytes(series)?;
-    let larger = knobs.larger_chunk(chunk_bytes, RAISE_CHUNK.value);
+    // Of smaller ones than the default, that is what many want back.
+    let default = parse_size(knobs.chunk.1).unwrap_or(0);
+    let larger = knobs.larger_chunk(chunk_bytes, RAISE_CHUNK.value).map(|to| to.max(default));
     let Some((name, larger)) = knobs.chunk_setting(series).zip(larger) else {
         let action = "chunks are at their most and no larger ones are to be had: recover more shards side by side \
                       (cluster.routing.allocation.node_concurrent_recoveries)";

@@ -19,7 +19,7 @@ use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::Copying;
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS, Next};
-use crate::diagnosis::knobs::rounded_up;
+use crate::diagnosis::knobs::to_step;
 use crate::diagnosis::repository_limit::{REPOSITORY_STRENGTH, restore, snapshot};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
@@ -153,15 +153,16 @@ impl Seen {
             .map(|one| one * recovery.node_bytes_per_s / recovery.rate_bytes_per_s)
             .filter(|ceiling| ceiling.is_finite());
         let raise_max = raise_max(recovery);
-        // What is promised is what the advised value brings.
-        let to = rounded_up(raised(limit, ceiling, self.each_paused, raise_max));
+        let is_next_told = raise_max > RAISE_MIN.value;
+        let wanted = raised(limit, ceiling, self.each_paused, raise_max);
+        let to = to_try(limit, wanted, default_of(recovery).filter(|_| is_next_told));
         let to_text = show_size_setting(to);
         let today_bytes_per_s = self.today_bytes_per_s(limit);
         let gain = Gain {
-            factor: (to as f64 / today_bytes_per_s).max(1.0),
+            factor: (brings(to, wanted, ceiling) / today_bytes_per_s).max(1.0),
             formula: self.formula(&to_text, today_bytes_per_s, ceiling.is_some()),
         };
-        let action = match raise_max > RAISE_MIN.value {
+        let action = match is_next_told {
             true => RAISE,
             false => {
                 "raise the limit step by step while searches and indexing have room: the next limit is not known before"
@@ -176,7 +177,7 @@ impl Seen {
             next = Next::words(format!("not known while {} stands still", still.node));
             doubt = Some(format!("{}: a higher limit may bring less or more", still.why()));
         }
-        let mut action = action_of(recovery, limit, action);
+        let mut action = action.to_owned();
         if let Some((node, rate)) = recovery.knobs.slowed_by(to, recovery.series) {
             action +=
                 &format!("; it counts for all nodes, and {node} lets {rate} through by default");
@@ -283,19 +284,19 @@ fn in_line(
         show_seconds(due_s),
         show_seconds(taken_s)
     );
-    let raised = rounded_up(limit * RAISE_MAX.value);
+    let (wanted, ceiling) = (limit * RAISE_MAX.value, recovery.little_bytes_per_s());
+    let raised = to_try(limit, wanted, default_of(recovery));
     let to = show_size_setting(raised);
-    let action = action_of(recovery, limit, RAISE);
-    let lift = Lift::setting(name, setting.clone(), Some(to.clone()), &action);
+    let lift = Lift::setting(name, setting.clone(), Some(to.clone()), RAISE);
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence: evidence(recovery, name, setting),
         lift: Some(lift.with_default(default_of(recovery))),
         gain: Some(Gain {
-            factor: raised as f64 / limit,
+            factor: brings(raised, wanted, ceiling) / limit,
             formula: format!("{to} / {}; if nothing else binds first", words::rate(limit)),
         }),
-        next: next_limit(recovery, recovery.little_bytes_per_s(), limit),
+        next: next_limit(recovery, ceiling, limit),
         doubt: Some(
             "a path that carries nothing looks the same until a chunk has passed".to_owned(),
         ),
@@ -308,16 +309,18 @@ fn default_of(recovery: &Copying<'_, '_>) -> Option<&'static str> {
     recovery.limiter.as_ref().map(|(_, default)| *default)
 }
 
-/// What to do. Of a limit below the field's default, that is what many want back.
-fn action_of(recovery: &Copying<'_, '_>, limit: f64, action: &str) -> String {
-    let is_above = |default: &&str| {
-        let default = parse_throttle(default).ok().flatten();
-        default.is_some_and(|default| default as f64 > limit)
-    };
-    match default_of(recovery).filter(is_above) {
-        Some(default) => format!("{action}; {default} is the default"),
-        None => action.to_owned(),
-    }
+/// The value to try: the field's default where the limit is below it and that is enough, or else a round value, at most
+/// `RAISE_MAX` times the limit.
+fn to_try(limit: f64, wanted: f64, default: Option<&str>) -> u64 {
+    let default = default.and_then(|default| parse_throttle(default).ok().flatten());
+    let enough = default.filter(|default| *default as f64 > limit && *default as f64 >= wanted);
+    enough.unwrap_or_else(|| to_step(wanted, limit * RAISE_MAX.value))
+}
+
+/// Bytes a second that a value brings: what is promised is that, and a value above what latency lets through brings no
+/// more.
+fn brings(to: u64, wanted: f64, ceiling: Option<f64>) -> f64 {
+    ceiling.map_or(to as f64, |ceiling| ceiling.max(wanted).min(to as f64))
 }
 
 /// The rate, the pauses, and the limit.

@@ -121,8 +121,8 @@ fn a_disk_that_chunks_meet_one_after_another_is_promised_to_be_busy_for_less_tha
     }
 }
 
-/// Twice 700 000 bytes are no whole mebibyte: 1408 KiB are advised, and not 2 MiB, which are three times as much. Where
-/// a lump made more of the rate, it is the limit that the next one is compared with.
+/// Twice 700 000 bytes are no round value: 1536 KiB are advised, and not 2 MiB, which are three times as much. Where a
+/// lump made more of the rate, it is the limit that the next one is compared with.
 #[test]
 fn what_is_promised_of_a_limit_is_what_the_value_that_is_advised_brings() {
     let limit_bytes_per_s = 700_000;
@@ -132,9 +132,9 @@ fn what_is_promised_of_a_limit_is_what_the_value_that_is_advised_brings() {
         look.round_trips = rtt(0.4);
     }));
     assert_eq!(finding.class, Class::RateLimit);
-    assert_eq!(finding.lift.unwrap().to.as_deref(), Some("1408kb"));
+    assert_eq!(finding.lift.unwrap().to.as_deref(), Some("1536kb"));
     let factor = finding.gain.unwrap().factor;
-    assert!((factor - f64::from(1408 << 10) / 700_000.0).abs() < 1e-9, "{factor}");
+    assert!((factor - f64::from(1536 << 10) / 700_000.0).abs() < 1e-9, "{factor}");
 }
 
 #[test]
