@@ -6,6 +6,7 @@ use record::observation::{Health, Observation, Recovery};
 use record::{Line, RunDir};
 use serde::Serialize;
 
+use super::alike::Alike;
 use super::answers::Answers;
 use super::begun_anew::begun_anew;
 use super::cause::Judge;
@@ -54,15 +55,16 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// The finding that the headline names, and how many there are besides.
+    /// The finding that the headline names, where the same holds besides, and how many other findings there are.
     pub(crate) fn leading(&self) -> Option<(&Finding, String)> {
-        let first = self.findings.first()?;
-        let others = match self.findings.len() - 1 {
+        let all = Alike::of(&self.findings);
+        let first = all.first()?;
+        let others = match all.len() - 1 {
             0 => String::new(),
             1 => "; 1 more finding".to_owned(),
             n => format!("; {n} more findings"),
         };
-        Some((first, others))
+        Some((first.first, first.elsewhere() + &others))
     }
 }
 

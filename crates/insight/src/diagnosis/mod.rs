@@ -18,6 +18,7 @@
 //! | `ceilings` | which limits are near besides: a gain is promised up to the nearest, and it is the next |
 //! | `knobs` | which settings rule which recovery |
 //! | `advised` | the values that were advised before, which stay while one looks |
+//! | `alike` | findings of one cause at several places, which are said once |
 //! | `recovery`, `diagnose` | asking the judges, and what is made of their answers |
 //! | [`probe`] | changing a setting for seconds, to tell apart what looks the same |
 //! | `pace`, `node_pace`, `flow` | rates and times to go; what each node does now, and what goes from node to node |
@@ -32,6 +33,7 @@
 //! that was acknowledged counts only if the rate obeys it.
 
 mod advised;
+mod alike;
 mod answers;
 mod baselines;
 mod begun_anew;
@@ -74,6 +76,7 @@ mod waiting;
 mod watermarks;
 
 pub use advised::Advised;
+pub use alike::Alike;
 pub use baselines::{highest_utilisation, settings_lint};
 pub use changes::{Changes, Pair, changes};
 pub use class::Class;

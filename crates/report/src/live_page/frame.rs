@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::iter::repeat;
 use std::sync::Arc;
 
-use insight::diagnosis::{
-    By, Class, Diagnosis, Evidence, Finding, Flow, NodePace, RuledOut, flows,
-};
+use insight::diagnosis::{Alike, By, Class, Diagnosis, Evidence, Flow, NodePace, RuledOut, flows};
 use insight::words;
 use record::units::show_bytes;
 use serde::Serialize;
@@ -128,8 +127,10 @@ impl Frame {
         let mut flows = flows(&view.recoveries);
         let hidden = flows.split_off(flows.len().min(FLOWS_MAX));
         let rows = view.recoveries.iter().take(RECOVERIES_MAX).map(recovery_cells);
-        let all = alike(&diagnosis.findings);
-        let shown = &all[..all.len().min(HELD_MAX)];
+        let all = Alike::of(&diagnosis.findings);
+        let shown = all.iter().take(HELD_MAX);
+        // The words on what lifts a finding are those of the screen, which shows them in the same order.
+        let lifts = view.found.iter().map(|found| found.lift.clone()).chain(repeat(None));
         Frame {
             at_ms,
             title: view.title.clone(),
@@ -147,8 +148,8 @@ impl Frame {
                 green: view.green.words(),
                 green_note: view.green.note().to_owned(),
             },
-            held: shown.iter().map(|(finding, also)| held(finding, also, view)).collect(),
-            held_more: all.len() - shown.len(),
+            held: shown.zip(lifts).map(|(alike, lift)| held(alike, lift)).collect(),
+            held_more: all.len().saturating_sub(HELD_MAX),
             healthy: diagnosis.healthy.iter().take(WAITING_MAX).cloned().collect(),
             notes: view.notes.clone(),
             gaps: diagnosis.gaps.clone(),
@@ -225,33 +226,14 @@ fn node_rates(view: &View) -> BTreeMap<String, [f64; 2]> {
     all
 }
 
-/// Findings in their order, and with each the places of later ones of its class that the same setting lifts.
-fn alike(findings: &[Finding]) -> Vec<(&Finding, Vec<&str>)> {
-    let mut all: Vec<(&Finding, Vec<&str>)> = Vec::new();
-    for finding in findings {
-        let own = setting(finding);
-        let is_alike = |one: &Finding| one.class == finding.class && setting(one) == own;
-        match all.iter_mut().find(|(one, _)| own.is_some() && is_alike(one)) {
-            Some((_, also)) => also.push(&finding.place),
-            None => all.push((finding, Vec::new())),
-        }
-    }
-    all
-}
-
 /// The headline: what holds, without its figures, which stand below beside all that is found.
 fn claim(view: &View) -> &str {
     let figures = view.verdict.match_indices(": ").nth(1).filter(|_| !view.found.is_empty());
     figures.map_or(view.verdict.as_str(), |(at, _)| &view.verdict[..at])
 }
 
-fn setting(finding: &Finding) -> Option<&str> {
-    finding.lift.as_ref()?.setting.as_deref()
-}
-
-fn held(finding: &Finding, also: &[&str], view: &View) -> Held {
-    // The same words as on the screen.
-    let lift = view.found.iter().find(|found| found.sentence == finding.sentence);
+fn held(alike: &Alike<'_>, lift: Option<String>) -> Held {
+    let finding = alike.first;
     let mut ruled_out: Vec<_> = finding.ruled_out.iter().collect();
     ruled_out.sort_by_key(|one| one.by);
     let against = |one: &&RuledOut| Against {
@@ -264,9 +246,9 @@ fn held(finding: &Finding, also: &[&str], view: &View) -> Held {
         over: finding.over,
         tint: tint(finding.class),
         place: finding.place.clone(),
-        also: also.iter().map(|place| (*place).to_owned()).collect(),
+        also: alike.also.iter().map(|other| other.place.clone()).collect(),
         sentence: finding.sentence.clone(),
-        lift: lift.and_then(|found| found.lift.clone()),
+        lift,
         action: finding.lift.as_ref().map(|lift| lift.action.clone()),
         how: finding.lift.as_ref().and_then(request),
         gain: finding.gain.as_ref().map(|gain| format!("{} ({})", promised(gain), gain.formula)),

@@ -1,6 +1,6 @@
 //! What a live cluster showed.
 
-use insight::diagnosis::{Diagnosis, Finding};
+use insight::diagnosis::{Alike, Diagnosis};
 use insight::words;
 use maud::{Markup, html};
 
@@ -14,9 +14,9 @@ pub(super) fn section(diagnosis: &Diagnosis) -> Markup {
             p { (looks(diagnosis)) "." }
             @if diagnosis.findings.is_empty() { p { (diagnosis.headline) "." } }
             dl.verdicts {
-                @for finding in &diagnosis.findings {
-                    dt { (finding.label()) }
-                    dd { (one(finding)) }
+                @for alike in Alike::of(&diagnosis.findings) {
+                    dt { (alike.first.label()) }
+                    dd { (one(&alike)) }
                 }
             }
             @if !diagnosis.healthy.is_empty() {
@@ -31,11 +31,12 @@ pub(super) fn section(diagnosis: &Diagnosis) -> Markup {
     }
 }
 
-fn one(finding: &Finding) -> Markup {
+fn one(alike: &Alike<'_>) -> Markup {
+    let finding = alike.first;
     html! {
-        p { (finding.sentence) "." }
+        p { (alike.sentence()) "." }
         p {
-            b { "Holds back" } " " (subjects(finding))
+            b { "Holds back" } " " (subjects(alike))
             @if finding.strength > 0.0 { "; strength " (words::percent(finding.strength)) }
             "."
         }

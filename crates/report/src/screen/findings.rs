@@ -1,6 +1,6 @@
 //! A diagnosis in words.
 
-use insight::diagnosis::{By, Changes, Diagnosis, Evidence, Finding, Gain, Lift, Pair};
+use insight::diagnosis::{Alike, By, Changes, Diagnosis, Evidence, Gain, Lift, Pair};
 use insight::{Advice, words};
 use record::observation::{Health, Scope};
 use record::units::show_seconds;
@@ -34,9 +34,9 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
         text.push_str(&style.paint(Some(Paint::Bold), &headline));
         text.push('\n');
     }
-    for finding in &diagnosis.findings {
+    for alike in Alike::of(&diagnosis.findings) {
         text.push('\n');
-        text.push_str(&one(finding, style));
+        text.push_str(&one(&alike, style));
     }
     let has_rows = !diagnosis.healthy.is_empty() || !diagnosis.notes.is_empty();
     if !diagnosis.findings.is_empty() && has_rows {
@@ -96,21 +96,23 @@ pub(crate) fn looks(diagnosis: &Diagnosis) -> String {
     format!("{} {looks} in {looked}", diagnosis.looks)
 }
 
-/// What a finding holds: the first subjects by name, the others counted.
-pub(crate) fn subjects(finding: &Finding) -> String {
-    let more = finding.subjects.len().saturating_sub(SUBJECTS_MAX);
-    let named = finding.subjects[..finding.subjects.len() - more].join(", ");
+/// What findings hold: the first subjects by name, the others counted.
+pub(crate) fn subjects(alike: &Alike<'_>) -> String {
+    let all: Vec<&str> = alike.subjects().map(String::as_str).collect();
+    let more = all.len().saturating_sub(SUBJECTS_MAX);
+    let named = all[..all.len() - more].join(", ");
     if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
-fn one(finding: &Finding, style: Style) -> String {
+fn one(alike: &Alike<'_>, style: Style) -> String {
+    let finding = alike.first;
     let head = wrap(
-        &format!("{}: {}", finding.label(), plain(&finding.sentence)),
+        &format!("{}: {}", finding.label(), plain(&alike.sentence())),
         usize::from(style.width),
         2,
     );
     let mut text = format!("{}\n", style.paint(Some(Paint::Bold), &head));
-    text.push_str(&row("holds", &subjects(finding), style));
+    text.push_str(&row("holds", &subjects(alike), style));
     if finding.strength > 0.0 {
         text.push_str(&row("strength", &words::percent(finding.strength), style));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use insight::diagnosis::{
-    Diagnosis, Finding, Pace, Series, TimeToGreen, node_paces, paces, time_to_green,
+    Alike, Diagnosis, Pace, Series, TimeToGreen, node_paces, paces, time_to_green,
 };
 use insight::words;
 use record::observation::{Follower, Observation, WaitingCopy};
@@ -62,7 +62,7 @@ pub struct View {
     pub waiting_more: usize,
     /// The verdict in a sentence.
     pub verdict: String,
-    /// What is found, in the order of the diagnosis.
+    /// What is found, in the order of the diagnosis; what one setting lifts at several places is one.
     pub found: Vec<Found>,
     /// What holds nothing today and should be known all the same.
     pub notes: Vec<String>,
@@ -139,13 +139,14 @@ impl View {
                 true => "unknown: the cluster does not answer".to_owned(),
                 false => diagnosis.headline.clone(),
             },
-            found: diagnosis.findings.iter().map(found).collect(),
+            found: Alike::of(&diagnosis.findings).iter().map(found).collect(),
             notes: diagnosis.notes.clone(),
         }
     }
 }
 
-fn found(finding: &Finding) -> Found {
+fn found(alike: &Alike<'_>) -> Found {
+    let finding = alike.first;
     let lift = finding.lift.as_ref().map(|lift| {
         let action = match (&lift.setting, &lift.now, lift.to_words()) {
             (Some(setting), Some(now), Some(to)) => format!("{setting} = {now}, try {to}"),
@@ -161,7 +162,7 @@ fn found(finding: &Finding) -> Found {
     Found {
         class: finding.label().into_owned(),
         over: finding.over,
-        sentence: finding.sentence.clone(),
+        sentence: alike.sentence(),
         lift,
     }
 }

@@ -134,6 +134,40 @@ fn notes_are_shown_whole_where_there_is_room_for_them() {
     assert!(frame["notes"][0].as_str().unwrap().starts_with(name), "{frame:#}");
 }
 
+/// Four nodes at their limits, which one setting rules.
+#[test]
+fn what_one_setting_lifts_at_several_nodes_is_said_once() {
+    let looks: Vec<Observation> = (0..=8)
+        .map(|s| {
+            let mut look = look(s);
+            let nodes = look.nodes.clone();
+            for (node, name) in nodes.into_iter().zip(["rome", "oslo"]) {
+                look.nodes.push(Node { id: name.into(), name: name.into(), ..node });
+            }
+            let (source, target) = (Some("rome".to_owned()), Some("oslo".to_owned()));
+            look.recoveries.push(Recovery {
+                index: "carts".into(),
+                source,
+                target,
+                ..look.recoveries[0].clone()
+            });
+            look
+        })
+        .collect();
+    let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+    let diagnosis = diagnose(&series);
+    assert!(diagnosis.findings.len() > 1, "{:#?}", diagnosis.findings);
+    let view = View::of(&series, &diagnosis, &Place::default());
+    let explained = findings(&diagnosis, "logs", Style { color: false, width: 200 });
+    let plain = plain_lines(&view, 8.0).join("\n");
+    for text in [&explained, &plain, &shown(&view, 200, 40).join("\n")] {
+        assert_eq!(text.matches("rate limit: ").count(), 1, "{text}");
+        assert!(text.contains("lets through; the same at "), "{text}");
+    }
+    let held = explained.lines().find(|line| line.starts_with("  holds")).unwrap();
+    assert!(held.contains("orders[0] to tokyo") && held.contains("carts[0] to oslo"), "{held}");
+}
+
 /// Looks of before tell of a limit for as long as they are looked at.
 #[test]
 fn what_held_a_recovery_that_is_over_holds_nothing_now() {
