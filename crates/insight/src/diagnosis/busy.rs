@@ -21,7 +21,7 @@ impl BusyCores {
     /// What speaks against it where they are not busy.
     pub(crate) fn of(end: &End<'_>) -> Result<BusyCores, Against> {
         let name = end.node();
-        let cores = BusyCores::seen(end).ok_or_else(|| no_cores(name))?;
+        let cores = BusyCores::seen(end).ok_or_else(|| no_cores(end.span))?;
         if cores.share < CPU_BUSY.value {
             return Err(Against::below_at(name, cores_of, cores.share, CPU_BUSY));
         }
@@ -142,7 +142,7 @@ pub(crate) fn of_node(span: &NodeSpan<'_>) -> Vec<(Class, Against)> {
     let name = &span.last().name;
     let cores = match span.cpu() {
         Some((share, _)) => used(name, cores_of, share, CPU_BUSY),
-        None => no_cores(name),
+        None => no_cores(span),
     };
     let disk = match span.disk_busy() {
         Some(share) => used(name, disk_of, share, DISK_BUSY),
@@ -167,8 +167,12 @@ fn disk_of(name: &str) -> String {
     format!("the disk of {name} is busy")
 }
 
-pub(crate) fn no_cores(name: &str) -> Against {
-    Against::untold_at(name, "the use of cores")
+/// What a node does not tell of its cores. Of one that tells what its process uses, and not of how many cores, the use
+/// is shown in cores.
+pub(crate) fn no_cores(span: &NodeSpan<'_>) -> Against {
+    let is_used = span.latest(|node| node.process_cpu_ms).is_some();
+    let what = if is_used { "how many cores there are" } else { "the use of cores" };
+    Against::untold_at(&span.last().name, what)
 }
 
 fn no_disk(name: &str) -> Against {

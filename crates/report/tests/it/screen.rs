@@ -579,18 +579,19 @@ fn watch_and_explain_promise_the_same() {
 
 #[test]
 fn what_nodes_do_not_tell_is_explained_in_one_line() {
-    let silent = |s: u64| {
-        let mut look = look(s);
-        for node in &mut look.nodes {
-            (node.os_cpu_percent, node.process_cpu_ms) = (None, None);
-        }
-        look
+    let explained = |silence: fn(&mut Node)| {
+        let mut looks: Vec<Observation> = (0..=8).map(look).collect();
+        looks.iter_mut().flat_map(|look| &mut look.nodes).for_each(silence);
+        let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+        findings(&diagnose(&series), "logs", Style { color: false, width: 200 })
     };
-    let looks: Vec<Observation> = (0..=8).map(silent).collect();
-    let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
-    let explained = findings(&diagnose(&series), "logs", Style { color: false, width: 200 });
+    let nothing = explained(|node| (node.os_cpu_percent, node.process_cpu_ms) = (None, None));
     let once = "CPU, thread CPU: paris and tokyo tell nothing of the use of cores\n";
-    assert!(explained.contains(once), "{explained}");
+    assert!(nothing.contains(once), "{nothing}");
+    // The screen shows what its process uses, in cores.
+    let of_process = explained(|node| (node.os_cpu_percent, node.cores) = (None, None));
+    let once = "CPU, thread CPU: paris and tokyo tell nothing of how many cores there are\n";
+    assert!(of_process.contains(once), "{of_process}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
         let why = format!("all cores of {name} are busy: {}", words::percent(share));
         return Err(Against::figure(why));
     }
-    let untold = || no_cores(name);
+    let untold = || no_cores(end.span);
     end.cpu.ok_or_else(untold)?;
     let threads = hot_threads(recovery.series, name);
     // One core's worth of work in a process that has more, where stacks or the embedded engine's single loop say why.
