@@ -38,7 +38,7 @@ function drawNodes(frame, isWanted) {
   const rows = calm.map((node) => el("tr", { class: node.gone && "gone" },
     el("th", { scope: "row" }, prose(node.cells[0])), ...node.cells.slice(1).map((cell) => el("td", { class: "n" }, cell))));
   if (rows.length === 0) return [none(frame.nodes.length ? "No node has such a name." : "No node was asked yet.")];
-  const head = [["node"], ["cpu", true], ["disk r/w MB/s (busy)", true], ["net rx/tx MB/s", true], ["pausing", true],
+  const head = [["node"], ["cpu", true], ["disk r/w MB/s (busy)", true], ["net rx/tx MB/s", true], ["paused at once", true],
     ["recoveries out / in", true], ["heap", true]];
   return [table(head, rows), more(sorted.length - rows.length, " nodes; part of a name finds them")];
 }

@@ -38,7 +38,7 @@ pub fn plain_lines(view: &View, t_s: f64) -> Vec<String> {
     lines.extend(first(&nodes, 0, "nodes", |node| {
         let [name, cpu, disk, net, paused, recoveries, heap] = node_cells(node);
         format!(
-            "  {name}: cpu {cpu}, disk r/w {disk} MB/s, net rx/tx {net} MB/s, transfers pausing {paused}, \
+            "  {name}: cpu {cpu}, disk r/w {disk} MB/s, net rx/tx {net} MB/s, transfers paused at once {paused}, \
              recoveries out/in {recoveries}, heap {heap}"
         )
     }));

@@ -12,7 +12,7 @@ use record::observation::{
 use record::{FORMAT, Line, Manifest, RunDir, Status};
 use report::Style;
 use report::live_page::Frame;
-use report::screen::{Place, Trails, View, WaitingLine, draw, findings, plain_lines};
+use report::screen::{Key, Place, Scroll, Trails, View, WaitingLine, draw, findings, plain_lines};
 
 /// A recovery of 1 GB that its limiter holds at 40 MB/s, seen every second.
 fn look(s: u64) -> Observation {
@@ -73,8 +73,18 @@ fn shown(view: &View, width: u16, height: u16) -> Vec<String> {
 }
 
 fn shown_with(view: &View, trails: &Trails, width: u16, height: u16) -> Vec<String> {
+    shown_after(view, trails, &mut Scroll::default(), width, height)
+}
+
+fn shown_after(
+    view: &View,
+    trails: &Trails,
+    scroll: &mut Scroll,
+    width: u16,
+    height: u16,
+) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(frame, view, trails, true)).unwrap();
+    terminal.draw(|frame| draw(frame, view, trails, scroll, true)).unwrap();
     let buffer = terminal.backend().buffer();
     let cells = buffer.content().chunks(usize::from(width));
     cells.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>()).collect()
@@ -127,7 +137,7 @@ fn notes_are_shown_whole_where_there_is_room_for_them() {
         assert_eq!(text.contains(&begins), text.contains(&ends), "{text}");
     }
     assert!(text(39).contains(&begins), "{}", text(39));
-    assert!(!text(12).contains("note"), "{}", text(12));
+    assert!(text(12).contains("1 more note: Tab"), "{}", text(12));
     let plain = plain_lines(&view, 8.0).join("\n");
     assert!(plain.contains(&begins) && plain.contains(&ends), "{plain}");
     let frame = serde_json::to_value(Frame::of(0, &view, &diagnose(&Series::new([])))).unwrap();
@@ -293,6 +303,50 @@ fn of_many_nodes_those_that_something_goes_on_at_are_shown() {
     for begins in ["a-150", "paris", "tokyo", "and 297 more"] {
         assert!(screen.iter().any(|line| line.starts_with(begins)), "{begins} is not in\n{text}");
     }
+}
+
+/// Forty recoveries and as many nodes on a screen of 24 rows.
+#[test]
+fn what_has_no_room_is_counted_and_keys_bring_it_into_sight() {
+    let mut view = view();
+    let copy = |shard| Pace { shard, ..view.recoveries[0].clone() };
+    view.recoveries = (0..40).map(copy).collect();
+    let node = |n| NodePace { name: format!("node-{n:02}"), ..view.nodes[0].clone() };
+    view.nodes = Arc::new((0..40).map(node).collect::<Vec<_>>().into());
+    view.notes = vec!["one thing".to_owned(), "another thing".to_owned()];
+    let (trails, mut scroll) = (Trails::default(), Scroll::default());
+    let mut after = |keys: &[Key]| {
+        keys.iter().for_each(|key| scroll.take(*key));
+        shown_after(&view, &trails, &mut scroll, 80, 24).join("\n")
+    };
+    let first = after(&[]);
+    assert!(first.contains("orders[0] ") && first.contains(" more: ↑↓ PgUp PgDn"), "{first}");
+    assert!(first.contains("node-00 ") && first.contains(" more: Tab"), "{first}");
+    let last = after(&[Key::End]);
+    assert!(last.contains("orders[39] ") && !last.contains("orders[0] "), "{last}");
+    assert!(last.contains(" above: ") && last.contains("node-00 "), "{last}");
+    let recoveries = after(&[Key::Next, Key::PageDown]);
+    assert!(recoveries.contains("4 above, 17 below: "), "{recoveries}");
+    assert!(!recoveries.contains("node-") && recoveries.contains("Esc back"), "{recoveries}");
+    let nodes = after(&[Key::Next, Key::End]);
+    assert!(nodes.contains("node-39 ") && nodes.contains("21 above: "), "{nodes}");
+    let sentences = after(&[Key::Next]);
+    for words in ["What holds", "rate limit: ", "note: one thing", "note: another thing"] {
+        assert!(sentences.contains(words), "{words} is not in\n{sentences}");
+    }
+    assert_eq!(after(&[Key::Back]), first);
+}
+
+#[test]
+fn a_column_that_nothing_is_told_of_is_not_there() {
+    let mut view = view();
+    let text = shown(&view, 200, 24).join("\n");
+    assert!(!text.contains("disk r/w") && !text.contains("heap"), "{text}");
+    assert!(text.contains("net rx/tx") && text.contains("paused at once"), "{text}");
+    let node = NodePace { heap: Some(0.5), write_bytes_per_s: Some(1e6), ..view.nodes[0].clone() };
+    view.nodes = Arc::new(vec![node, view.nodes[1].clone()].into());
+    let text = shown(&view, 200, 24).join("\n");
+    assert!(text.contains("disk r/w") && text.contains("heap"), "{text}");
 }
 
 #[test]
@@ -468,7 +522,7 @@ fn no_two_recoveries_look_alike_whatever_the_width() {
         let screen = shown(&view, width, height);
         let names = screen.iter().filter(|line| line.starts_with("logs-")).count();
         let more = format!("and {} more", 5 - names);
-        let is_told = screen.iter().any(|line| *line.trim_end() == more);
+        let is_told = screen.iter().any(|line| line.starts_with(&more));
         assert!(names > 0 && is_told, "{width}\n{}", screen.join("\n"));
     }
 }
@@ -620,7 +674,8 @@ fn what_is_not_of_now_is_dim_and_says_its_age() {
     };
     let view = View::of(&series, &diagnose(&series), &place);
     let mut terminal = Terminal::new(TestBackend::new(100, 24)).unwrap();
-    terminal.draw(|frame| draw(frame, &view, &Trails::default(), true)).unwrap();
+    let (trails, mut scroll) = (Trails::default(), Scroll::default());
+    terminal.draw(|frame| draw(frame, &view, &trails, &mut scroll, true)).unwrap();
     let buffer = terminal.backend().buffer();
     let is_dim = |row: u16| buffer[(0, row)].modifier.contains(Modifier::DIM);
     assert!(!is_dim(2) && (3..24).all(is_dim));
