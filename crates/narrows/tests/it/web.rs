@@ -174,8 +174,10 @@ fn what_steer_and_what_if_left_is_on_the_page_of_that_cluster_alone() {
             std::thread::sleep(Duration::from_millis(200));
         }
     };
-    let steps = until(0, "steering", &|found| found["steps"][0]["result"] == "kept");
-    let step = &steps["steps"][0];
+    let steps = until(0, "steering", &|found| found["runs"][0]["steps"][0]["result"] == "kept");
+    let allowed = steps["runs"][0]["allowed"].as_str().unwrap();
+    assert!(allowed.starts_with("indices.recovery.max_bytes_per_sec up to 2mb, "), "{steps}");
+    let step = &steps["runs"][0]["steps"][0];
     for key in ["setting", "from", "to", "holds", "why"] {
         assert_eq!(step[key], kept[key], "{step}");
     }
@@ -189,9 +191,9 @@ fn what_steer_and_what_if_left_is_on_the_page_of_that_cluster_alone() {
     assert_eq!((of(0, "outlook"), of(1, "steering")), (Value::Null, Value::Null));
     signal(steering.child.id(), "TERM");
     assert_eq!(steering.end().0, Some(0));
-    let ended = until(0, "steering", &|found| !found["end"].is_null());
+    let ended = until(0, "steering", &|found| !found["runs"][0]["end"].is_null());
     assert!(
-        ended["end"]["why"].as_str().unwrap().contains("every setting is as it was"),
+        ended["runs"][0]["end"]["why"].as_str().unwrap().contains("every setting is as it was"),
         "{ended}"
     );
 }

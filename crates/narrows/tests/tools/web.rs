@@ -256,7 +256,7 @@ pub fn steps_of_steer_and_an_answer_of_what_if_are_shown() {
     let asked = format!("{hostile} lost for good");
     let answer = json!({"asked": asked, "until": "green", "lost": [hostile], "answers": [answer]});
     std::fs::create_dir_all(&folder).unwrap();
-    let steps = format!("{}\n{}\n", step("set"), step("keep"));
+    let steps = ["begin", "set", "keep"].map(|name| step(name).to_string() + "\n").concat();
     std::fs::write(folder.join("steps.jsonl"), steps).unwrap();
     std::fs::write(folder.join("answer.json"), answer.to_string()).unwrap();
     browser.until("both are shown", &format!("{parts} === 'false,false'"));
@@ -264,10 +264,13 @@ pub fn steps_of_steer_and_an_answer_of_what_if_are_shown() {
     for words in [LIMIT, "2mb → 8mb", "kept", "2.00 MB/s", "8.00 MB/s", "4.0 times", hostile] {
         assert!(row.contains(words), "{words}: {row}");
     }
-    browser.widen(1200);
-    let in_sight = "[...document.querySelector('#steering tbody tr').cells].slice(0, 4).every((cell) => \
+    assert!(browser.text("#steering h3").starts_with("Begun at "));
+    assert_eq!(browser.text("#steering .more"), format!("Allowed: {hostile}."));
+    assert!(browser.text("#marks").contains("steer had a setting on trial"));
+    browser.widen(800);
+    let in_sight = "[...document.querySelector('#steering tbody tr').cells].every((cell) => \
         cell.getBoundingClientRect().right <= document.getElementById('steering').getBoundingClientRect().right)";
-    browser.until("what was expected and what came of it are in sight", in_sight);
+    browser.until("all columns are in sight", in_sight);
     // Between a number and its unit no line is broken.
     let outlook = browser.text("#outlook").replace('\u{a0}', " ");
     assert!(outlook.contains(&format!("{asked}: green in 60.0 s to 90.0 s")), "{outlook}");

@@ -82,6 +82,16 @@ impl Bounds {
         Ok(())
     }
 
+    /// What was said, in words: `indices.recovery.max_bytes_per_sec up to 400mb`.
+    pub fn in_words(&self) -> Vec<String> {
+        let of = |(name, most): (&String, &u64)| {
+            let known = STEERED.iter().find(|(known, ..)| known == name);
+            let role = known.map_or(Role::Slots, |(_, role, _)| *role);
+            format!("{name} up to {}", text(role, *most))
+        };
+        self.said.iter().map(of).collect()
+    }
+
     /// Whether somebody said how far a setting may rise.
     pub(super) fn is_said(&self, lever: &Lever) -> bool {
         self.said.contains_key(&lever.name)

@@ -47,6 +47,18 @@ function areaOf(points, x, y) {
   return d;
 }
 
+// Events that have a mark: recoveries are the line itself.
+const marked = (events, span) => events.filter((event) =>
+  event.topic !== "recovery" && event.at_ms >= span[0] && event.at_ms <= span[1]);
+
+// What the marks and shades are, where there are any.
+function drawMarkKeys(hasMarks, hasTrials) {
+  const sign = (kind, shape, words) => el("span", {}, draw("svg", { viewBox: "0 0 34 10", "aria-hidden": "true" },
+    draw("path", { class: kind, d: shape })), words);
+  return [hasMarks && sign("event-mark", "M17,1 l4,8 h-8 Z", "something happened: point at it, or see Events"),
+    hasTrials && sign("trial", "M0,0 h34 v10 h-34 Z", "steer had a setting on trial")].filter(Boolean);
+}
+
 // The sum of all recoveries, with marks where something happened, a shade while steer tried a setting, and a line at the
 // moment that is shown.
 function drawTotal(history, events, steps, span, shownMs, width) {
@@ -70,8 +82,7 @@ function drawTotal(history, events, steps, span, shownMs, width) {
     labels.push(draw("text", { class: "tick", x: x(ms), y: height - bottom + 18, "text-anchor": "middle" },
       (step < 60e3 ? clock : minute).format(ms)));
   }
-  const marks = events.filter((event) => event.topic !== "recovery" && event.at_ms >= span[0] && event.at_ms <= span[1]);
-  const happened = marks.map((event) => draw("path", { class: "event-mark",
+  const happened = marked(events, span).map((event) => draw("path", { class: "event-mark",
     d: `M${x(event.at_ms).toFixed(1)},${height - 16} l4,8 h-8 Z` }, draw("title", {}, `${clock.format(event.at_ms)} ${event.sentence}`)));
   const trials = steps.filter((step) => (step.ended_ms ?? span[1]) >= span[0]).map((step) => {
     const [from, to] = [step.at_ms, step.ended_ms ?? span[1]].map((ms) => x(Math.min(span[1], Math.max(span[0], ms))));

@@ -94,20 +94,23 @@ function paint() {
     : [none("Nothing goes from node to node.")]));
   const span = spanOf(history);
   const soFar = state.past ? events.filter((event) => event.at_ms <= state.past.frame.at_ms + 999) : events;
-  const steps = stepsAt(steering, state.past?.frame.at_ms ?? span[1]);
+  const runs = runsAt(steering, state.past?.frame.at_ms ?? Infinity);
+  const steps = runs.flatMap((run) => run.steps);
   show(byId("chart"), drawTotal(history, events, steps, span, state.past?.frame.at_ms ?? null, widthOf("chart")));
   paintTime(history, span);
   const part = byId("filter").value.trim().toLowerCase();
   const isWanted = (node) => node.toLowerCase().includes(part);
   const small = drawMultiples(history, span, frame, isWanted);
   byId("legend").hidden = small.charts.length === 0;
+  const keys = drawMarkKeys(marked(events, span).length > 0, steps.length > 0);
+  byId("marks").hidden = keys.length === 0;
+  show(byId("marks"), ...keys);
   show(byId("legend"), key("into", "into the node"), key("outof", "out of it"),
     el("span", {}, `each chart up to ${rate(small.max * 1e3)}`),
     small.hidden > 0 && el("span", {}, `${small.hidden} more nodes are not drawn: part of a name finds them`));
   show(byId("small"), ...small.charts);
   byId("steering-part").hidden = !steering;
-  show(byId("steering"), ...drawSteps(steps));
-  byId("steering-end").textContent = steering?.end && !state.past ? `Ended at ${clock.format(steering.end.at_ms)}: ${steering.end.why}.` : "";
+  show(byId("steering"), ...drawRuns(runs));
   byId("outlook-part").hidden = !outlook;
   show(byId("outlook"), ...(outlook ? drawOutlook(outlook, history, cluster().frame.nodes, widthOf("outlook")) : []));
   show(byId("recoveries"), ...drawRecoveries(frame));

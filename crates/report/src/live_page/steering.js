@@ -1,20 +1,33 @@
-// What steer did in the last hour: a row for each setting that it tried.
-// The steps up to a moment, as they stood then.
-function stepsAt(steering, atMs) {
-  const isLater = (ms) => ms !== null && ms > atMs + 999;
-  return (steering?.steps ?? []).filter((step) => !isLater(step.at_ms)).map((step) =>
-    (isLater(step.ended_ms) ? { ...step, ended_ms: null, after: "-", got: "-", result: "on trial", why: "" } : step));
+// What steer did in the last hour: each of its runs, with a row for each setting that it tried.
+const isLater = (ms, atMs) => ms !== null && ms > atMs + 999;
+
+// The runs up to a moment, as they stood then.
+function runsAt(steering, atMs) {
+  const before = (steps) => steps.filter((step) => !isLater(step.at_ms, atMs)).map((step) =>
+    (isLater(step.ended_ms, atMs) ? { ...step, ended_ms: null, after: "-", got: "-", result: "on trial", why: "" } : step));
+  return (steering?.runs ?? []).filter((run) => !isLater(run.at_ms, atMs)).map((run) =>
+    ({ ...run, steps: before(run.steps), end: run.end && !isLater(run.end.at_ms, atMs) ? run.end : null }));
 }
 
-function drawSteps(steps) {
+// A name that may be broken after its dots and lines, and is copied as it is.
+const breakable = (name) => name.split(/(?<=[._])/).flatMap((part, at) => (at > 0 ? [el("wbr", {}), part] : [part]));
+
+function drawRun(run) {
+  const time = (ms) => el("time", { datetime: new Date(ms).toISOString() }, clock.format(ms));
   const n = { class: "n" };
-  // What was expected and what came of it come first: behind columns for the time and the values they are out of sight.
-  const rows = [...steps].reverse().map((step) => el("tr", {},
-    el("th", { scope: "row" }, step.setting, el("small", {},
-      el("time", { datetime: new Date(step.at_ms).toISOString() }, clock.format(step.at_ms)), ` ${step.from} → ${step.to}`)),
-    el("td", {}, step.result), el("td", n, step.expected), el("td", n, step.got),
-    el("td", n, step.before), el("td", n, step.after), el("td", {}, step.holds || "-"), el("td", {}, step.why || "-")));
-  const head = [["setting, from → to"], ["result"], ["expected, up to", true], ["got", true],
-    ["before", true], ["after", true], ["what held"], ["why"]];
-  return rows.length > 0 ? [table(head, rows)] : [none("No setting was tried.")];
+  // What came of it comes first: behind other columns it is out of sight.
+  const rows = [...run.steps].reverse().map((step) => el("tr", {},
+    el("th", { scope: "row" }, breakable(step.setting), el("small", {}, time(step.at_ms), ` ${step.from} → ${step.to}`)),
+    el("td", n, step.got, el("small", {}, `of up to ${step.expected}`)),
+    el("td", n, step.after, el("small", {}, `before ${step.before}`)),
+    el("td", { class: "reason" }, step.result,
+      el("small", {}, prose([step.holds && `${step.holds} held`, step.why].filter(Boolean).join("; "))))));
+  const head = [["setting, from → to"], ["brought", true], ["rate after", true], ["result"]];
+  return el("article", { class: "run", "data-key": String(run.at_ms) },
+    el("h3", {}, run.allowed ? "Begun at " : "From ", time(run.at_ms), run.end ? [", ended at ", time(run.end.at_ms)] : ", goes on"),
+    run.allowed && el("p", { class: "more" }, prose(`Allowed: ${run.allowed}.`)),
+    rows.length > 0 ? table(head, rows) : none("No setting was tried."),
+    run.end && el("p", { class: "more" }, prose(`Ended: ${run.end.why}.`)));
 }
+
+const drawRuns = (runs) => [...runs].reverse().map(drawRun);

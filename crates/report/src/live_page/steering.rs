@@ -27,9 +27,19 @@ struct Line {
     why: String,
 }
 
-/// Steps of the last hour, in the order of time.
+/// Runs of which something is of the last hour, in the order of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Steering {
+    runs: Vec<Run>,
+}
+
+/// One run, with its steps of the last hour.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+struct Run {
+    /// When it began, or when it is first told of.
+    at_ms: u64,
+    /// What it may do; empty where that is not told.
+    allowed: String,
     steps: Vec<Step>,
     /// How it ended, where it does not go on.
     end: Option<End>,
@@ -70,31 +80,57 @@ impl Steering {
         }
         // What a clock told that was wrong is of no hour: it would be shown for ever.
         let is_of_the_hour = |at_ms: u64| now_ms.abs_diff(at_ms) <= HOUR_MS;
-        all.steps.retain(|step| is_of_the_hour(step.ended_ms.unwrap_or(step.at_ms)));
-        all.steps.drain(..all.steps.len().saturating_sub(STEPS_MAX));
-        all.end = all.end.filter(|end| is_of_the_hour(end.at_ms));
-        (!all.steps.is_empty() || all.end.is_some()).then_some(all)
+        for run in &mut all.runs {
+            run.steps.retain(|step| is_of_the_hour(step.ended_ms.unwrap_or(step.at_ms)));
+            run.end = run.end.take().filter(|end| is_of_the_hour(end.at_ms));
+        }
+        let steps: usize = all.runs.iter().map(|run| run.steps.len()).sum();
+        let mut over = steps.saturating_sub(STEPS_MAX);
+        for run in &mut all.runs {
+            over -= run.steps.drain(..over.min(run.steps.len())).count();
+        }
+        all.runs.retain(|run| {
+            let has_begun = !run.allowed.is_empty() && is_of_the_hour(run.at_ms);
+            has_begun || !run.steps.is_empty() || run.end.is_some()
+        });
+        (!all.runs.is_empty()).then_some(all)
     }
 
     fn take(&mut self, at_ms: u64, line: Line) {
         match line.step.as_str() {
-            "set" => {
+            "begin" => {
                 // Whoever was killed told no more.
-                self.close(at_ms, "not told");
-                self.end = None;
-                self.steps.push(Step::new(at_ms, line));
+                self.runs.iter_mut().for_each(|run| run.close(at_ms, "not told"));
+                self.runs.push(Run { at_ms, allowed: line.why, ..Run::default() });
             }
-            "keep" => self.came(at_ms, line, "kept"),
-            "take_back" => self.came(at_ms, line, "taken back"),
-            "give_way" => self.came(at_ms, line, "gave way"),
+            "set" => {
+                let run = self.run(at_ms);
+                run.close(at_ms, "not told");
+                run.steps.push(Step::new(at_ms, line));
+            }
+            "keep" => self.run(at_ms).came(at_ms, line, "kept"),
+            "take_back" => self.run(at_ms).came(at_ms, line, "taken back"),
+            "give_way" => self.run(at_ms).came(at_ms, line, "gave way"),
             "end" => {
-                self.close(at_ms, "taken back at the end");
-                self.end = Some(End { at_ms, why: line.why });
+                let run = self.run(at_ms);
+                run.close(at_ms, "taken back at the end");
+                run.end = Some(End { at_ms, why: line.why });
             }
             _ => {}
         }
     }
 
+    /// The run that goes on; a new one where its beginning is not told.
+    fn run(&mut self, at_ms: u64) -> &mut Run {
+        if self.runs.last().is_none_or(|run| run.end.is_some()) {
+            self.runs.push(Run { at_ms, ..Run::default() });
+        }
+        let last = self.runs.len() - 1;
+        &mut self.runs[last]
+    }
+}
+
+impl Run {
     /// What is on trial is on trial no more.
     fn close(&mut self, at_ms: u64, result: &'static str) {
         for step in self.steps.iter_mut().filter(|step| step.ended_ms.is_none()) {
@@ -156,7 +192,8 @@ mod tests {
     }
 
     fn results(steering: &Steering) -> Vec<(&str, &str)> {
-        steering.steps.iter().map(|step| (step.to.as_str(), step.result)).collect()
+        let steps = steering.runs.iter().flat_map(|run| &run.steps);
+        steps.map(|step| (step.to.as_str(), step.result)).collect()
     }
 
     #[test]
@@ -176,18 +213,42 @@ mod tests {
         let expected =
             [("8mb", "kept"), ("16mb", "taken back"), ("2mb", "gave way"), ("4mb", "on trial")];
         assert_eq!(results(&steering), expected);
-        let first = &steering.steps[0];
+        let first = &steering.runs[0].steps[0];
         assert_eq!((first.at_ms, first.ended_ms), (ms("01:00:00"), Some(ms("01:00:08"))));
         let told = [&first.before, &first.expected, &first.after, &first.got];
         assert_eq!(told, ["2.00 MB/s", "4.0 times", "8.00 MB/s", "4.0 times"]);
-        assert_eq!(steering.end, None);
+        assert_eq!((steering.runs.len(), &steering.runs[0].end), (1, &None));
         let end = [&lines[..], &[line("01:07:00", "end", "", "")]].concat();
         let ended = read(&end);
         assert_eq!(results(&ended)[3], ("4mb", "taken back at the end"));
-        assert_eq!(ended.end, Some(End { at_ms: ms("01:07:00"), why: "so".to_owned() }));
+        let told = Some(End { at_ms: ms("01:07:00"), why: "so".to_owned() });
+        assert_eq!(ended.runs[0].end, told);
         // It was killed, and another one began.
         let again = [&lines[..], &[line("01:08:00", "set", "4mb", "8mb")]].concat();
         assert_eq!(results(&read(&again))[3..], [("4mb", "not told"), ("8mb", "on trial")]);
+    }
+
+    #[test]
+    fn each_run_has_its_beginning_its_steps_and_its_end() {
+        let lines = [
+            line("01:00:00", "begin", "", ""),
+            line("01:00:01", "set", "2mb", "8mb"),
+            line("01:00:08", "keep", "2mb", "8mb"),
+            line("01:02:00", "end", "", ""),
+            // This one was killed.
+            line("01:10:00", "begin", "", ""),
+            line("01:10:01", "set", "2mb", "4mb"),
+            line("01:20:00", "begin", "", ""),
+        ];
+        let runs = Steering::read(&lines.concat(), ms("01:30:00")).unwrap().runs;
+        let told = |run: &Run| (run.at_ms, run.steps.len(), run.end.is_some());
+        let expected = [("01:00:00", 1, true), ("01:10:00", 1, false), ("01:20:00", 0, false)];
+        assert_eq!(
+            runs.iter().map(told).collect::<Vec<_>>(),
+            expected.map(|(t, n, e)| (ms(t), n, e))
+        );
+        assert!(runs.iter().all(|run| run.allowed == "so"));
+        assert_eq!(runs[1].steps[0].result, "not told");
     }
 
     #[test]

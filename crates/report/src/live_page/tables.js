@@ -35,12 +35,15 @@ function drawNodes(frame, isWanted) {
   const sorted = [...wanted].sort((a, b) => weight(b) - weight(a) || 0);
   // Those that move most, by name: a row that jumps with every look is read by nobody.
   const calm = sorted.slice(0, NODES_MAX).sort((a, b) => Boolean(b.gone) - Boolean(a.gone) || byName(a.cells[0], b.cells[0]));
+  // A column of which no node tells anything is not there.
+  const isTold = (at) => at === 0 || frame.nodes.some((node) => /[^-/ ]/.test(node.cells[at]));
+  const told = (cells) => cells.filter((_, at) => isTold(at));
   const rows = calm.map((node) => el("tr", { class: node.gone && "gone" },
-    el("th", { scope: "row" }, prose(node.cells[0])), ...node.cells.slice(1).map((cell) => el("td", { class: "n" }, cell))));
+    el("th", { scope: "row" }, prose(node.cells[0])), ...told(node.cells).slice(1).map((cell) => el("td", { class: "n" }, cell))));
   if (rows.length === 0) return [none(frame.nodes.length ? "No node has such a name." : "No node was asked yet.")];
   const head = [["node"], ["cpu", true], ["disk r/w MB/s (busy)", true], ["net rx/tx MB/s", true], ["paused at once", true],
     ["recoveries out / in", true], ["heap", true]];
-  return [table(head, rows), more(sorted.length - rows.length, " nodes; part of a name finds them")];
+  return [table(told(head), rows), more(sorted.length - rows.length, " nodes; part of a name finds them")];
 }
 
 const lines = (all, hidden) => [el("ul", { class: "plain" }, ...all.map((line) => el("li", {}, prose(line)))), more(hidden)];

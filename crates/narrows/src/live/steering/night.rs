@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use clusters::{BorrowedSettings, ClusterIdentity, lease_wait_sentence, restore_command};
 use insight::diagnosis::Series;
+use insight::words;
 use policy::steering::{Bounds, Marks, Steering};
 use record::units::show_seconds;
 use serde_json::Value;
@@ -122,6 +123,7 @@ async fn apply(
     let mut account = Account::new(&mut write_and_note);
     let (mut ending, mut steers_since) = (None, None);
     let ended = until_told(async {
+        account.tell(Entry::said("begin", allowed(asked)))?;
         lease(env, &mut changes, &holder, asked.span, &mut account).await?;
         let since = *steers_since.insert(env.now());
         let ends = asked.span.map(|span| since + span);
@@ -177,6 +179,33 @@ async fn apply(
         }
         _ => Ok(()),
     }
+}
+
+/// What it may do, in words.
+fn allowed(asked: &Steer<'_>) -> String {
+    let mut bounds = asked.bounds.in_words();
+    bounds.push(match bounds.is_empty() {
+        true => "settings up to the usual bounds".to_owned(),
+        false => "others up to the usual bounds".to_owned(),
+    });
+    let users = asked.guard.map_or_else(String::new, |guard| match asked.marks.p99_ms {
+        Some(p99_ms) => {
+            format!(
+                "the slowest in a hundred of {guard} take over {}, or ",
+                show_seconds(p99_ms / 1e3)
+            )
+        }
+        None => format!("{guard} takes twice as long as before, or "),
+    });
+    let cores = words::percent(asked.marks.cpu);
+    let ends = asked
+        .span
+        .map_or_else(String::new, |span| format!("for {}, ", show_seconds(span.as_secs_f64())));
+    let then = if asked.keep { "what helped stays" } else { "all is put back at the end" };
+    format!(
+        "{}; it gives way where {users}cores are busier than {cores}; {ends}{then}",
+        bounds.join(", ")
+    )
 }
 
 /// How long it steered, if it came to that.
