@@ -3,6 +3,7 @@
 mod changes;
 mod copies;
 mod evidence;
+mod followers;
 mod gains;
 mod goes_on;
 mod limiters;

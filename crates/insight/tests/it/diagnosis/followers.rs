@@ -1,0 +1,295 @@
+//! Followers that fall behind, proxies to other clusters, and routing of searches.
+
+use insight::diagnosis::{By, Class, RuledOut};
+use record::observation::{Follower, Observation, Remote, RoundTrip, Selection};
+
+use super::{LIMIT, judge, looks, looks_at, only};
+use crate::common::{MB, case, settings};
+
+#[test]
+fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
+    let refused = only(&looks(|s| {
+        let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+        look.nodes[0].pressure_rejections = Some(s * 3);
+        look
+    }));
+    assert_eq!(refused.class, Class::Memory);
+    let [gc] = &refused.ruled_out[..] else { panic!("{refused:#?}") };
+    assert_eq!((gc.class, gc.by), (Class::Gc, By::Figure));
+    assert!(gc.why.starts_with("collections stop a for 0.5 % of the time (15 %"), "{}", gc.why);
+    assert!(refused.lift.unwrap().action.contains("indexing_pressure.memory.limit"));
+    // More memory for requests is none for what a breaker guards.
+    let tripped = only(&looks(|s| {
+        let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+        look.nodes[0].breakers_tripped.insert("parent".to_owned(), s);
+        look
+    }));
+    let action = tripped.lift.unwrap().action;
+    assert!(action.contains("heap") && !action.contains("indexing_pressure"), "{action}");
+    let proxied = |rtt_ms: Option<f64>| {
+        let finding = only(&looks(|s| {
+            let trip = |rtt_ms| RoundTrip { from: "a".into(), to: "eu".into(), rtt_ms };
+            Observation {
+                recoveries: vec![],
+                remotes: vec![proxy(2, 18)],
+                round_trips: rtt_ms.map(trip).into_iter().collect(),
+                ..case(s, 0)
+            }
+        }));
+        let [latency] = &finding.ruled_out[..] else { panic!("{finding:#?}") };
+        (latency.by, latency.why.clone())
+    };
+    assert_eq!(proxied(Some(0.4)), (By::Figure, "eu is near: 0.4 ms of round trip".to_owned()));
+    let (by, why) = proxied(Some(160.0));
+    assert!(by == By::Untold && why.contains("the round trip to eu is 160 ms"), "{why}");
+    assert_eq!(proxied(None), (By::Untold, "the round trip to eu was not measured".to_owned()));
+}
+
+fn follower(s: u64) -> Follower {
+    Follower {
+        index: "f".into(),
+        shard: Some(0),
+        remote: Some("eu".into()),
+        leader_checkpoint: Some(100_000 + s as i64 * 5000),
+        follower_checkpoint: Some(50_000 + s as i64 * 2000),
+        outstanding_reads: Some(12),
+        outstanding_writes: Some(0),
+        write_buffer_bytes: Some(0),
+        read_ms: Some(s * 12_000),
+        read_remote_ms: Some(s * 500),
+        reads: Some(s * 100),
+        bytes_read: Some(s * MB),
+        ..Follower::default()
+    }
+}
+
+/// Looks at one follower, each with a change that is given the seconds gone by.
+fn looks_at_one(
+    follower: fn(u64) -> Follower,
+    change: fn(&mut Follower, u64),
+) -> Vec<(f64, Observation)> {
+    looks(|s| {
+        let mut one = follower(s);
+        change(&mut one, s);
+        Observation { recoveries: vec![], followers: vec![one], ..case(s, 0) }
+    })
+}
+
+#[test]
+fn followers_read_or_write_too_slowly_or_stop() {
+    let with = |change: fn(&mut Follower, u64)| looks_at_one(follower, change);
+    let reader = only(&with(|_, _| {}));
+    assert_eq!(reader.class, Class::FollowerReader);
+    assert!(reader.sentence.contains("network time"), "{}", reader.sentence);
+    assert_eq!(reader.gain.unwrap().factor, 2.0);
+    // Somebody allows it fewer reads than it has by default.
+    let single = only(&with(|f, _| f.outstanding_reads = Some(1)));
+    assert_eq!(single.gain.unwrap().factor, 12.0);
+    let leader = only(&with(|f, s| f.read_remote_ms = Some(s * 11_000)));
+    assert!(leader.sentence.contains("leader's work"), "{}", leader.sentence);
+    let writer = only(&with(|f, s| {
+        f.write_buffer_bytes = Some(s * 40 * MB);
+        f.outstanding_writes = Some(9);
+    }));
+    assert_eq!(writer.class, Class::FollowerWriter);
+    let stopped = only(&with(|f, _| f.fatal = Some("history UUID changed".into())));
+    assert_eq!(stopped.class, Class::FollowerStopped);
+    // It lags, and its reads and writes are not why.
+    assert!(!stopped.ruled_out.is_empty());
+    let says_so = |one: &RuledOut| one.why.contains("has stopped");
+    assert!(stopped.ruled_out.iter().all(says_so), "{:#?}", stopped.ruled_out);
+    // Behind, but catching up.
+    let well = judge(&with(|f, s| f.follower_checkpoint = Some(50_000 + s as i64 * 9900)));
+    assert!(well.findings.is_empty(), "{well:#?}");
+    let unknown = only(&with(|f, _| f.read_ms = None));
+    assert_eq!(unknown.class, Class::Unknown);
+    // Its task has moved, and its counters began anew: it is not judged as OpenSearch's plugin is.
+    let moved = only(&with(|f, s| {
+        f.read_ms = Some((20 - s) * 12_000);
+        (f.ops_read, f.ops_written) = (Some(s * 2000), Some(s * 2000));
+    }));
+    assert_eq!(moved.class, Class::Unknown, "{moved:#?}");
+}
+
+/// The trap: the time of reads that fail is counted like that of others, so that the network seems to hold them.
+#[test]
+fn a_follower_whose_reads_all_fail_is_no_slow_reader() {
+    let with = |change: fn(&mut Follower, u64)| only(&looks_at_one(follower, change));
+    let failing = with(|f, s| {
+        f.follower_checkpoint = Some(50_000);
+        (f.failed_reads, f.ops_read) = (Some(s), Some(50_000));
+        f.reason = Some("unable to connect to remote cluster [eu]".into());
+    });
+    assert_eq!((failing.class, failing.place.as_str()), (Class::FollowerStopped, "eu"));
+    assert!(failing.sentence.ends_with("unable to connect to remote cluster [eu]"), "{failing:?}");
+    assert!(failing.gain.is_none() && failing.lift.unwrap().action.contains("_remote/info"));
+    let some_fail = with(|f, s| (f.failed_reads, f.ops_read) = (Some(s), Some(50_000 + s * 2000)));
+    assert_eq!(some_fail.class, Class::FollowerReader);
+}
+
+/// A recovery from remote that says why it cannot begin is not held by something unknown.
+#[test]
+fn a_follower_that_cannot_begin_is_told_with_its_reason() {
+    let finding = only(&looks_at(0, |look, _| {
+        let recovery = &mut look.recoveries[0];
+        recovery.kind = "SNAPSHOT".into();
+        recovery.stage = "INIT".into();
+        recovery.repository = Some("_ccr_eu".into());
+        recovery.total_bytes = Some(0);
+        recovery.recovered_bytes = Some(0);
+        recovery.failure = Some("[a][0] is nowhere".into());
+    }));
+    assert_eq!(finding.class, Class::FollowerStopped);
+    assert!(finding.sentence.ends_with("cannot begin to follow [eu]: [a][0] is nowhere"));
+    assert!(finding.lift.unwrap().action.contains("cluster.remote.eu.seeds"));
+}
+
+/// What OpenSearch's plugin says of an index: no shard, no times, no buffer.
+fn replicated(s: u64) -> Follower {
+    Follower {
+        index: "f".into(),
+        leader_checkpoint: Some(100_000 + s as i64 * 5000),
+        follower_checkpoint: Some(50_000 + s as i64 * 2000),
+        ops_read: Some(50_010 + s * 2000),
+        ops_written: Some(50_000 + s * 2000),
+        failed_reads: Some(0),
+        throttled_reads: Some(0),
+        throttled_writes: Some(0),
+        ..Follower::default()
+    }
+}
+
+#[test]
+fn followers_of_the_plugin_are_judged_by_their_operations() {
+    let with = |change: fn(&mut Follower, u64)| looks_at_one(replicated, change);
+    let reader = only(&with(|_, _| {}));
+    assert_eq!(reader.class, Class::FollowerReader);
+    assert!(reader.sentence.contains("2000 operations a second"), "{}", reader.sentence);
+    let lift = reader.lift.unwrap();
+    assert_eq!(
+        (lift.setting.as_deref(), lift.to.as_deref()),
+        (Some("plugins.replication.follower.concurrent_readers_per_shard"), Some("4"))
+    );
+    assert_eq!(lift.default.as_deref(), Some("2"));
+    let refused = only(&with(|f, s| f.throttled_reads = Some(s * 3)));
+    assert!(refused.sentence.contains("the leader refused reads"), "{}", refused.sentence);
+    assert!(refused.lift.unwrap().setting.is_none());
+    let writer = only(&with(|f, s| f.ops_read = Some(50_010 + s * 5000)));
+    assert_eq!(writer.class, Class::FollowerWriter);
+    let overloaded = only(&with(|f, s| f.throttled_writes = Some(s * 2)));
+    assert_eq!(overloaded.class, Class::FollowerWriter);
+    assert!(overloaded.evidence.iter().all(|line| line.api.starts_with("_plugins/_replication")));
+    let paused = only(&with(|f, _| {
+        f.status = Some("PAUSED".into());
+        f.reason = Some("User initiated".into());
+    }));
+    assert_eq!(paused.class, Class::FollowerStopped);
+    assert_eq!(paused.sentence, "f is paused: User initiated");
+    assert!(paused.lift.unwrap().action.contains("POST _plugins/_replication/f/_resume"));
+    let well = judge(&with(|f, s| f.follower_checkpoint = Some(99_990 + s as i64 * 5000)));
+    assert!(well.findings.is_empty(), "{well:#?}");
+}
+
+/// A cluster behind a proxy, with so many sockets of those that there should be.
+fn proxy(sockets: u64, sockets_max: u64) -> Remote {
+    Remote {
+        alias: "eu".into(),
+        mode: Some("proxy".into()),
+        proxy_sockets: Some(sockets),
+        proxy_sockets_max: Some(sockets_max),
+        ..Remote::default()
+    }
+}
+
+/// All sockets that there should be are open, as many as somebody chose.
+fn proxied(look: &mut Observation, from: &str, sockets: u64, rtt_ms: f64) {
+    look.remotes = vec![proxy(sockets, sockets)];
+    look.round_trips = vec![RoundTrip { from: from.into(), to: "eu".into(), rtt_ms }];
+}
+
+/// 1 MB/s over 20 ms are 10 kB in each of two sockets. A read spends 115 ms on its way.
+#[test]
+fn few_sockets_to_a_proxy_hold_reads_that_wait_for_each_other_in_them() {
+    let with = |sockets: u64, rtt_ms: f64| {
+        only(&looks(move |s| {
+            let followers = vec![follower(s)];
+            let mut look = Observation { recoveries: vec![], followers, ..case(s, 0) };
+            proxied(&mut look, "a", sockets, rtt_ms);
+            look
+        }))
+    };
+    let held = with(2, 20.0);
+    assert_eq!((held.class, held.place.as_str()), (Class::Proxy, "eu"), "{held:#?}");
+    for part in ["5.75 round trips", "a window of 10.0 kB a socket"] {
+        assert!(held.sentence.contains(part), "{}", held.sentence);
+    }
+    let lift = held.lift.unwrap();
+    let setting = "cluster.remote.eu.proxy_socket_connections";
+    assert_eq!((lift.setting.as_deref(), lift.to.as_deref()), (Some(setting), Some("18")));
+    assert_eq!(lift.default.as_deref(), Some("18"));
+    assert_eq!((held.gain.unwrap().factor, held.subjects), (9.0, vec!["f[0]".to_owned()]));
+    // As many as usual; reads that take little more than the way itself; and a way that is none.
+    for (sockets, rtt_ms) in [(18, 20.0), (2, 100.0), (2, 0.0)] {
+        assert_eq!(with(sockets, rtt_ms).class, Class::FollowerReader, "{sockets} {rtt_ms}");
+    }
+}
+
+#[test]
+fn few_sockets_to_a_proxy_hold_a_recovery_from_remote_as_a_full_path_would() {
+    let from_remote = |sockets: u64| {
+        only(&looks_at(6 * MB, |look, _| {
+            look.cluster.flavour = "elasticsearch".into();
+            look.recoveries[0].kind = "SNAPSHOT".into();
+            look.recoveries[0].source = None;
+            look.recoveries[0].repository = Some("_ccr_eu".into());
+            proxied(look, "b", sockets, 160.0);
+        }))
+    };
+    let held = from_remote(2);
+    assert_eq!((held.class, held.place.as_str()), (Class::Proxy, "eu"), "{held:#?}");
+    // Nine times as many sockets, but the limiter lets no more through.
+    assert!((held.gain.unwrap().factor - LIMIT as f64 / 6e6).abs() < 0.01);
+    assert_eq!(held.next.class, Some(Class::RateLimit));
+    assert_eq!(from_remote(18).class, Class::Bandwidth);
+}
+
+#[test]
+fn proxies_and_routing_are_seen() {
+    let proxied =
+        looks(|s| Observation { recoveries: vec![], remotes: vec![proxy(2, 18)], ..case(s, 0) });
+    assert_eq!(only(&proxied).class, Class::Proxy);
+    let routed_at = |value: &'static str, late_ms: u64| {
+        looks(move |s| {
+            let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+            let known = |(id, rank, ms): (&str, f64, u64)| {
+                let response_ns = Some(ms * 1_000_000);
+                let seen = Selection { rank: Some(rank), response_ns, ..Selection::default() };
+                (id.to_owned(), seen)
+            };
+            let seen = [("id-a", 1.0, 10), ("id-b", 40.0, late_ms), ("id-c", 1.2, 12)];
+            look.nodes[0].adaptive_selection = seen.map(known).into();
+            look.settings = settings(&[("cluster.routing.use_adaptive_replica_selection", value)]);
+            look
+        })
+    };
+    let routed = |value| routed_at(value, 60);
+    let finding = only(&routed("false"));
+    assert_eq!((finding.class, finding.place.as_str()), (Class::ReplicaRouting, "b"));
+    assert!(finding.sentence.contains("5.00 times their median time"), "{}", finding.sentence);
+    assert_eq!(finding.lift.unwrap().default.as_deref(), Some("true"));
+    // The node itself has nothing to do, or its cores may be why it is late.
+    let idle: Vec<(Class, By)> = finding.ruled_out.iter().map(|one| (one.class, one.by)).collect();
+    let figure = |class| (class, By::Figure);
+    assert_eq!(idle, [Class::Cpu, Class::Disk, Class::Gc].map(figure));
+    let mut busy = routed("false");
+    busy.iter_mut().for_each(|(_, look)| look.nodes[1].os_cpu_percent = Some(97));
+    let busy = only(&busy);
+    let cores = &busy.ruled_out[0];
+    assert!(cores.by == By::Weaker && cores.why.contains("cores of b are busy 97 %"), "{cores:?}");
+    // A rank is the cube of a queue, and differs for a moment where nodes are alike.
+    assert!(judge(&routed_at("false", 25)).findings.is_empty());
+    let around = judge(&routed("true"));
+    assert!(around.findings.is_empty());
+    assert!(around.healthy[0].starts_with("b answers searches far later"), "{:?}", around.healthy);
+    assert!(around.healthy[0].contains("sends searches around it"), "{:?}", around.healthy);
+}
