@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use insight::diagnosis::{Changes, Class, Diagnosis, Pair};
 use serde_json::Value;
 
-use crate::probe::Model;
+use crate::model::Model;
 
 /// The command itself adds these.
 const ADDED: [&str; 2] = ["cluster", "format"];

@@ -4,6 +4,7 @@ mod common;
 mod diagnosis;
 mod headlines;
 mod json;
+mod model;
 mod over_time;
 mod probe;
 mod summary;

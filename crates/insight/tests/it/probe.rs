@@ -1,178 +1,11 @@
 //! Probes on clusters that are a formula: what is found must be what the formula says, and whatever happens every
 //! change is put back.
 
-use crate::common::{MB, case, cluster, recovery, rtt, settings};
+use crate::common::{MB, case, cluster, looks, recovery, rtt, series, settings};
+use crate::model::{CHUNKS, LIMIT, LOOK_MS, Model, Now};
 use insight::diagnosis::probe::{Kind, ProbeResult, Prober, Reading, Step, apply, plan};
-use insight::diagnosis::{Class, Diagnosis, Finding, Series, diagnose};
-use record::observation::{
-    AnswerTime, Decision, Identity, Observation, Recovery, RoundTrip, WaitingCopy,
-};
-use record::units::parse_size;
-
-const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
-const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
-const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
-const LOOK_MS: f64 = 500.0;
-
-/// What the settings are while looks are taken.
-#[derive(Clone, Debug)]
-pub(super) struct Now {
-    pub(super) limit: f64,
-    pub(super) chunks: f64,
-    slots: f64,
-}
-
-/// A cluster with one recovery after another, each of `bytes`.
-pub(super) struct Model {
-    flavour: &'static str,
-    /// The setting of the limiter.
-    limit: &'static str,
-    bytes: f64,
-    /// Bytes a second.
-    rate: Box<dyn FnMut(&Now) -> f64>,
-    /// CPU in percent, of the rate.
-    cpu: fn(f64) -> u64,
-    queue: bool,
-    /// Whether the source answers late every third time.
-    late: bool,
-    now: Now,
-    /// What the running recovery began with.
-    began_with: Now,
-    done: f64,
-    number: u64,
-    began_ms: f64,
-    looks: Vec<(f64, Observation)>,
-}
-
-impl Model {
-    pub(super) fn new(flavour: &'static str, rate: impl FnMut(&Now) -> f64 + 'static) -> Model {
-        Model::limited(flavour, "40mb", rate)
-    }
-
-    fn limited(
-        flavour: &'static str,
-        limit: &'static str,
-        rate: impl FnMut(&Now) -> f64 + 'static,
-    ) -> Model {
-        let now = Now { limit: parse_size(limit).unwrap() as f64, chunks: 2.0, slots: 2.0 };
-        Model {
-            flavour,
-            limit,
-            bytes: 1e12,
-            rate: Box::new(rate),
-            cpu: |_| 10,
-            queue: false,
-            late: false,
-            began_with: now.clone(),
-            now,
-            done: 0.0,
-            number: 0,
-            began_ms: 0.0,
-            looks: Vec::new(),
-        }
-    }
-
-    fn look(&mut self) {
-        let t_ms = self.looks.len() as f64 * LOOK_MS;
-        let mut with = self.now.clone();
-        if self.flavour != "narrows" {
-            // As the field's engines do: these are read when a recovery begins.
-            with.chunks = self.began_with.chunks;
-        }
-        let rate = (self.rate)(&with);
-        self.done += rate * LOOK_MS / 1e3;
-        let s = (t_ms / 1e3) as u64;
-        let mut look = case(s, MB);
-        look.cluster.flavour = self.flavour.to_owned();
-        look.settings = settings(&[(LIMIT, self.limit), (CHUNKS, "2"), (SLOTS, "2")]);
-        for node in &mut look.nodes {
-            node.os_cpu_percent = Some((self.cpu)(rate));
-            node.timestamp_ms = Some(t_ms as u64);
-            node.process_cpu_ms = None;
-        }
-        if self.late {
-            let ms = if self.looks.len().is_multiple_of(3) { 500.0 } else { 1.0 };
-            look.answers = vec![AnswerTime { node: "a".into(), ms, again_ms: 1.0 }];
-            look.round_trips = rtt(40.0);
-        }
-        let recovery = &mut look.recoveries[0];
-        recovery.start_ms = Some(self.number);
-        recovery.total_ms = Some((t_ms - self.began_ms + LOOK_MS) as u64);
-        recovery.recovered_bytes = Some(self.done as u64);
-        recovery.total_bytes = Some(self.bytes as u64);
-        if self.queue {
-            look.waiting = [waiting()].into();
-        }
-        if self.done >= self.bytes {
-            (recovery.ended, recovery.stage) = (true, "DONE".to_owned());
-            (self.done, self.began_ms) = (0.0, t_ms + LOOK_MS);
-            self.number += 1;
-            self.began_with = self.now.clone();
-        }
-        self.looks.push((t_ms, look));
-    }
-
-    fn series(&self) -> Series<'_> {
-        Series::new(self.looks.iter().map(|(t_ms, look)| (*t_ms, look)))
-    }
-
-    fn set(&mut self, setting: &str, value: &str) {
-        match setting {
-            LIMIT => self.now.limit = parse_size(value).unwrap() as f64,
-            CHUNKS => self.now.chunks = value.parse().unwrap(),
-            SLOTS => self.now.slots = value.parse().unwrap(),
-            other => panic!("nobody may change {other}"),
-        }
-    }
-
-    /// Looks, probes, and checks on the way that every change is put back.
-    pub(super) fn explain(&mut self) -> Diagnosis {
-        (0..=12).for_each(|_| self.look());
-        let mut diagnosis = diagnose(&self.series());
-        let mut prober = Prober::new(plan(&self.series(), &diagnosis), 0.0);
-        let mut before: Option<Now> = None;
-        for _ in 0..1000 {
-            self.look();
-            let now_ms = self.looks[self.looks.len() - 1].0;
-            match prober.next(now_ms, &self.series()) {
-                Step::Look => {}
-                Step::Done => {
-                    assert!(before.is_none(), "the end comes after everything is put back");
-                    let series = self.series();
-                    apply(&mut diagnosis, prober.into_results(), &series);
-                    return diagnosis;
-                }
-                Step::Set(probe) => {
-                    assert!(before.is_none(), "one change at a time");
-                    assert_eq!(probe.found.value, [self.limit, "2", "2"][index(&probe.setting)]);
-                    before = Some(self.now.clone());
-                    self.set(&probe.setting, &probe.to);
-                }
-                Step::PutBack => self.now = before.take().expect("something was changed"),
-            }
-        }
-        panic!("it never ends: {prober:?}");
-    }
-}
-
-fn index(setting: &str) -> usize {
-    [LIMIT, CHUNKS, SLOTS].iter().position(|name| *name == setting).unwrap()
-}
-
-fn waiting() -> WaitingCopy {
-    WaitingCopy {
-        index: "w".into(),
-        state: "UNASSIGNED".into(),
-        can_allocate: Some("throttled".into()),
-        decisions: vec![Decision {
-            node: "b".into(),
-            decider: "throttling".into(),
-            decision: "THROTTLE".into(),
-            explanation: SLOTS.into(),
-        }],
-        ..WaitingCopy::default()
-    }
-}
+use insight::diagnosis::{Class, Diagnosis, Finding, diagnose};
+use record::observation::{AnswerTime, Identity, Observation, Recovery, RoundTrip};
 
 #[track_caller]
 fn reading(diagnosis: &Diagnosis, kind: Kind) -> &ProbeResult {
@@ -357,18 +190,16 @@ fn a_probe_does_not_explain_why_a_node_stands_still() {
 /// first.
 #[test]
 fn a_standstill_is_evidence_for_recoveries_of_its_own_node_alone() {
-    let looks: Vec<(f64, Observation)> = (0..=10)
-        .map(|s| {
-            let mut look = case(s, MB);
-            let mut other = recovery("j", s, MB);
-            (other.source, other.target) = (Some("c".into()), Some("d".into()));
-            look.recoveries.push(other);
-            let ms = if s % 3 == 0 { 500.0 } else { 1.0 };
-            look.answers = vec![AnswerTime { node: "a".into(), ms, again_ms: 1.0 }];
-            (s as f64 * 1e3, look)
-        })
-        .collect();
-    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let looks = looks(|s| {
+        let mut look = case(s, MB);
+        let mut other = recovery("j", s, MB);
+        (other.source, other.target) = (Some("c".into()), Some("d".into()));
+        look.recoveries.push(other);
+        let ms = if s % 3 == 0 { 500.0 } else { 1.0 };
+        look.answers = vec![AnswerTime { node: "a".into(), ms, again_ms: 1.0 }];
+        look
+    });
+    let series = series(&looks);
     let mut diagnosis = diagnose(&series);
     for finding in &mut diagnosis.findings {
         finding.class = Class::Unknown;
@@ -385,20 +216,18 @@ fn a_standstill_is_evidence_for_recoveries_of_its_own_node_alone() {
 /// A proposal that waits for another one is made where the other one is taken back.
 #[test]
 fn as_above_points_at_what_stands_above_after_probes_too() {
-    let looks: Vec<(f64, Observation)> = (0..=10)
-        .map(|s| {
-            let mut look = case(s, 42 * MB);
-            let mut other = recovery("j", s, 37 * MB);
-            (other.source, other.target) = (Some("c".into()), Some("d".into()));
-            look.recoveries.push(other);
-            look.recoveries.iter_mut().for_each(|one| one.target_throttle_ms = Some(s * 900));
-            look.round_trips = rtt(20.0);
-            let trip = RoundTrip { from: "c".into(), to: "d".into(), rtt_ms: 10.0 };
-            look.round_trips.push(trip);
-            (s as f64 * 1e3, look)
-        })
-        .collect();
-    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let looks = looks(|s| {
+        let mut look = case(s, 42 * MB);
+        let mut other = recovery("j", s, 37 * MB);
+        (other.source, other.target) = (Some("c".into()), Some("d".into()));
+        look.recoveries.push(other);
+        look.recoveries.iter_mut().for_each(|one| one.target_throttle_ms = Some(s * 900));
+        look.round_trips = rtt(20.0);
+        let trip = RoundTrip { from: "c".into(), to: "d".into(), rtt_ms: 10.0 };
+        look.round_trips.push(trip);
+        look
+    });
+    let series = series(&looks);
     let mut diagnosis = diagnose(&series);
     let proposed = |finding: &Finding| finding.lift.as_ref().and_then(|lift| lift.to.clone());
     assert_eq!(proposed(&diagnosis.findings[1]), None, "{diagnosis:#?}");
@@ -427,14 +256,9 @@ fn one_more_slot_brings_more_or_is_shared() {
     }
 }
 
-/// Ten looks, a second apart.
-fn looks(at: impl Fn(u64) -> Observation) -> Vec<(f64, Observation)> {
-    (0..=10).map(|s| (s as f64 * 1e3, at(s))).collect()
-}
-
 /// The diagnosis after a probe of a kind that showed nothing to follow.
 fn stays(looks: &[(f64, Observation)], kind: Kind) -> Diagnosis {
-    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let series = series(looks);
     let mut diagnosis = diagnose(&series);
     let probe = plan(&series, &diagnosis).into_iter().find(|probe| probe.kind == kind);
     let probe = probe.unwrap_or_else(|| panic!("{kind:?} is not planned: {diagnosis:#?}"));
@@ -506,7 +330,7 @@ fn chunks_grow_no_further_than_they_may() {
             let settings = settings(&[(CHUNKS, "5"), ("indices.recovery.chunk_size", size)]);
             Observation { settings, ..case(s, 9 * MB) }
         });
-        let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+        let series = series(&looks);
         let probes = plan(&series, &diagnose(&series));
         let probe = probes.into_iter().find(|probe| probe.kind == Kind::Chunks);
         probe.map(|probe| (probe.to, probe.factor))
@@ -578,13 +402,11 @@ fn nothing_is_tried_where_nothing_recovers() {
 #[test]
 fn a_limit_that_has_no_lower_one_is_not_braked() {
     let of_limit = |limit: &str| {
-        let look = |s: u32| {
-            let look = case(u64::from(s), 2000);
+        let looks = looks(|s| {
             let settings = settings(&[(LIMIT, limit)]);
-            (f64::from(s) * 1e3, Observation { settings, ..look })
-        };
-        let looks: Vec<(f64, Observation)> = (0..=10).map(look).collect();
-        let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+            Observation { settings, ..case(s, 2000) }
+        });
+        let series = series(&looks);
         let probes = plan(&series, &diagnose(&series));
         probes.iter().any(|probe| probe.kind == Kind::Brake)
     };
@@ -596,18 +418,17 @@ fn a_limit_that_has_no_lower_one_is_not_braked() {
 #[test]
 fn the_limit_of_a_cold_node_is_not_braked_where_that_lifts_others() {
     let kinds = |role: &str| -> Vec<Kind> {
-        let look = |s: u32| {
-            let mut look = case(u64::from(s), 30 * MB);
+        let looks = looks(|s| {
+            let mut look = case(s, 30 * MB);
             let version = "8.15.0".to_owned();
             look.cluster = Identity { version, ..cluster("elasticsearch") };
             look.settings = None;
             for node in &mut look.nodes {
                 (node.roles, node.memory_bytes) = (vec![role.to_owned()], Some(64 << 30));
             }
-            (f64::from(s) * 1e3, look)
-        };
-        let looks: Vec<(f64, Observation)> = (0..=10).map(look).collect();
-        let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+            look
+        });
+        let series = series(&looks);
         plan(&series, &diagnose(&series)).iter().map(|probe| probe.kind).collect()
     };
     assert!(kinds("data_hot").contains(&Kind::Brake));

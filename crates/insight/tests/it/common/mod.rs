@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use insight::diagnosis::Series;
 use record::observation::{
     Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting,
 };
@@ -78,4 +79,13 @@ pub fn case(s: u64, rate: u64) -> Observation {
 
 pub fn rtt(rtt_ms: f64) -> Vec<RoundTrip> {
     vec![RoundTrip { from: "a".into(), to: "b".into(), rtt_ms }]
+}
+
+/// Ten looks, a second apart; `at` makes each from the seconds gone by.
+pub fn looks(at: impl Fn(u64) -> Observation) -> Vec<(f64, Observation)> {
+    (0..=10).map(|s| (s as f64 * 1000.0, at(s))).collect()
+}
+
+pub fn series(looks: &[(f64, Observation)]) -> Series<'_> {
+    Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)))
 }

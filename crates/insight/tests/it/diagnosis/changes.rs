@@ -1,20 +1,16 @@
 //! What changed from one diagnosis to another.
 
-use insight::diagnosis::{Changes, Pair, Series, changes};
+use insight::diagnosis::{Changes, Pair, changes};
 use record::observation::Observation;
 
 use super::{LIMIT, looks_at};
-use crate::common::{MB, node, rtt, settings};
+use crate::common::{MB, node, rtt, series, settings};
 
 fn throttled(limit: &str, rate: u64) -> Vec<(f64, Observation)> {
     looks_at(rate, |look, s| {
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
         look.recoveries[0].target_throttle_ms = Some(s * 900);
     })
-}
-
-fn series(looks: &[(f64, Observation)]) -> Series<'_> {
-    Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)))
 }
 
 fn between(then: &[(f64, Observation)], now: &[(f64, Observation)]) -> Changes {

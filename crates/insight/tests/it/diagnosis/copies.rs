@@ -3,8 +3,8 @@
 use insight::diagnosis::{By, Class};
 use record::observation::{Decision, Observation, Scope, Setting, WaitingCopy};
 
-use super::{LIMIT, judge, looks, looks_at, only};
-use crate::common::{case, settings};
+use super::{LIMIT, judge, looks_at, only};
+use crate::common::{case, looks, settings};
 
 fn waiting(can_allocate: &str, decisions: &[(&str, &str, &str)]) -> WaitingCopy {
     let decision = |(node, decider, decision): &(&str, &str, &str)| Decision {

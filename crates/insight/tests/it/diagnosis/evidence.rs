@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use insight::diagnosis::{By, Class, Series, diagnose, paces, untold};
+use insight::diagnosis::{By, Class, diagnose, paces, untold};
 use record::observation::{AnswerTime, Gap, HotThreads, Node, Observation, RoundTrip, Scope};
 
-use super::{LIMIT, judge, looks, looks_at, only};
-use crate::common::{MB, case, cluster, recovery, rtt, settings};
+use super::{LIMIT, judge, looks_at, only};
+use crate::common::{MB, case, cluster, looks, recovery, rtt, series, settings};
 
 /// The trap: a counter that began anew is not a fall, and what a node does not tell is not zero.
 #[test]
@@ -200,7 +200,7 @@ fn a_pace_is_an_interval_around_what_is_left() {
     let looks = looks_at(10 * MB, |look, _| {
         look.recoveries[0].total_bytes = Some(1000 * MB);
     });
-    let pace = &paces(&Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look))))[0];
+    let pace = &paces(&series(&looks))[0];
     let (soon, late) = pace.eta_s.unwrap();
     assert!(soon < 89.0 && 89.0 < late && late < 110.0, "{pace:?}");
     assert_eq!(pace.bytes_per_s.map(f64::round), Some(10e6));
@@ -306,7 +306,7 @@ fn what_could_not_be_judged_for_want_of_answers_names_them() {
             look.recoveries.retain(|_| recovers);
             look.gaps = vec![Gap { path: path.into(), ..Gap::default() }];
         });
-        let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+        let series = series(&looks);
         untold(&diagnose(&series), &series)
     };
     assert_eq!(told("/_recovery", false), Some(vec!["/_recovery".to_owned()]));
@@ -422,7 +422,7 @@ fn the_rate_of_a_replay_is_that_since_it_replays() {
     let finding = only(&looks);
     assert_eq!(finding.class, Class::OperationReplay);
     assert!(finding.sentence.contains("at 2000 a second"), "{}", finding.sentence);
-    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let series = series(&looks);
     let pace = paces(&series).remove(0);
     // 20 000 are left: ten seconds, from half of them to twice.
     assert_eq!((pace.ops_per_s, pace.eta_s), (Some(2000.0), Some((5.0, 20.0))));

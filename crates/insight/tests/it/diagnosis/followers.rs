@@ -3,8 +3,8 @@
 use insight::diagnosis::{By, Class, RuledOut};
 use record::observation::{Follower, Observation, Remote, RoundTrip, Selection};
 
-use super::{LIMIT, judge, looks, looks_at, only};
-use crate::common::{MB, case, settings};
+use super::{LIMIT, judge, looks_at, only};
+use crate::common::{MB, case, looks, settings};
 
 #[test]
 fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {

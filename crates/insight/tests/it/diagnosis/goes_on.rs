@@ -3,8 +3,8 @@
 use insight::diagnosis::{By, Class, RuledOut};
 use record::observation::{IndexBlock, Lack, Move, Observation, Scope, Snapshot, WaitingCopy};
 
-use super::{judge, looks, only};
-use crate::common::{MB, case, cluster, settings};
+use super::{judge, only};
+use crate::common::{MB, case, cluster, looks, settings};
 
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const OF_INDEX: &str = "index.routing.allocation.require._name";

@@ -1,12 +1,12 @@
 //! Recoveries that a limiter holds, and those that it does not though they are near it or pause.
 
-use insight::diagnosis::{Class, Finding, Onlooker, RuledOut, Series};
+use insight::diagnosis::{Class, Finding, Onlooker, RuledOut};
 use policy::steering::{Foreground, Holds};
 use record::observation::{Identity, Node, RoundTrip, Scope};
 use world::Time;
 
 use super::{LIMIT, judge, looks_at, only};
-use crate::common::{MB, cluster, node, recovery, rtt, settings};
+use crate::common::{MB, cluster, node, recovery, rtt, series, settings};
 
 #[test]
 fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
@@ -171,7 +171,7 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     assert_eq!(of_repository.gain.unwrap().factor, 2.0);
     // Nor is it nothing to whoever raises settings.
     let looks = restored(10 * MB, Some("10mb"));
-    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let series = series(&looks);
     let users = Foreground::default();
     let seen = Onlooker::default().look(Time(0), &series, true, &judge(&looks), users);
     let [verdict] = &seen.verdicts[..] else { panic!("{:?}", seen.verdicts) };

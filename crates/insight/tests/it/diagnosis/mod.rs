@@ -11,17 +11,12 @@ mod paths;
 mod streams;
 mod transfers;
 
-use insight::diagnosis::{Class, Diagnosis, Finding, Series, diagnose};
+use insight::diagnosis::{Class, Diagnosis, Finding, diagnose};
 use record::observation::Observation;
 
-use crate::common::case;
+use crate::common::{case, looks, series};
 
 const LIMIT: u64 = 40 << 20;
-
-/// Ten looks, a second apart; `at` makes each from the seconds gone by.
-fn looks(at: impl Fn(u64) -> Observation) -> Vec<(f64, Observation)> {
-    (0..=10).map(|s| (s as f64 * 1000.0, at(s))).collect()
-}
 
 /// Ten looks at a [`case`] with a rate, each with a change that is given the seconds gone by.
 fn looks_at(rate: u64, change: impl Fn(&mut Observation, u64)) -> Vec<(f64, Observation)> {
@@ -33,7 +28,7 @@ fn looks_at(rate: u64, change: impl Fn(&mut Observation, u64)) -> Vec<(f64, Obse
 }
 
 fn judge(looks: &[(f64, Observation)]) -> Diagnosis {
-    diagnose(&Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look))))
+    diagnose(&series(looks))
 }
 
 #[track_caller]

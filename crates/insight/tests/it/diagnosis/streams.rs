@@ -4,7 +4,8 @@ use insight::diagnosis::{By, Class, Diagnosis, Finding};
 use record::bucket::{BucketNode, DcpConnection};
 use record::observation::Observation;
 
-use super::{judge, looks, only};
+use super::{judge, only};
+use crate::common::looks;
 
 const WINDOW: u64 = 10 << 20;
 const NAME: &str = "replication:ns_1@a->ns_1@b:travel";
