@@ -7,6 +7,7 @@ mod fixture;
 mod following;
 mod fuzz;
 mod live_page;
+mod loads;
 mod metrics;
 mod page;
 mod screen;
