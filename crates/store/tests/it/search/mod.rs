@@ -7,11 +7,13 @@
 //! | `buckets.rs` | what an aggregation answers |
 //! | `known.rs` | queries whose hits are written down |
 //! | `known_buckets.rs` | aggregations whose answers are written down |
+//! | `known_places.rs` | the same of places |
 //! | `known_values.rs` | values at the ends of what fields keep, and fields by patterns |
 
 mod buckets;
 mod known;
 mod known_buckets;
+mod known_places;
 mod known_values;
 mod model;
 mod random;
