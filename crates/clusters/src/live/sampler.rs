@@ -6,7 +6,9 @@
 //! observation fails only where no host is there, not even for a question about itself, or the credentials are wrong.
 
 mod asking;
+mod followers;
 mod presence;
+mod recoveries;
 mod turns;
 mod unsettled;
 
@@ -22,8 +24,7 @@ use world::Time;
 
 use super::pacing::{Pacing, Question};
 use super::questions::{
-    BLOCKS, CCR, CCR_INFO, CCR_STATS, CORES, HEALTH, NODES_STATS, PLUGIN, RECOVERY_FILTER, REMOTES,
-    REPLICATED_FILTER, REPLICATION, SNAPSHOT_STATUS, SNAPSHOTS, STATE, STORES, escape,
+    BLOCKS, CORES, HEALTH, NODES_STATS, REMOTES, SNAPSHOT_STATUS, SNAPSHOTS, STATE, STORES, escape,
     lost_without,
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
@@ -34,13 +35,10 @@ use turns::Turns;
 /// How long a node may take to tell its statistics, in seconds. Without a limit, one that hangs would keep those of all
 /// others from whoever asks.
 const NODE_S: u64 = 3;
-/// Followers that do not run and are asked why, in one observation.
-const STOPPED_MAX: usize = 5;
-/// Followers that are asked for that, at a time, and repositories that are asked for their settings, in all.
-const ASKED_MAX: usize = 500;
+/// Repositories that are asked for their settings, in all.
 const REPOSITORIES_MAX: usize = 20;
-/// Indices whose ended recoveries are looked up in one observation.
-const ENDED_MAX: usize = 5;
+/// Indices that one question names.
+const NAMED_MAX: usize = 5;
 
 /// How much an observation asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -373,41 +371,6 @@ impl Sampler {
         self.metrics.len() < before
     }
 
-    /// The active recoveries, and once more those that were active before, with the bytes of those that never were. Not
-    /// asked where none can be active: on a cluster of thousands of shards this request goes to all of them.
-    async fn recoveries(
-        &mut self,
-        nodes: &[Node],
-        health: Option<&Health>,
-    ) -> Result<(Vec<Recovery>, Option<u64>), Error> {
-        let none = |count: Option<u64>| count == Some(0);
-        let idle = nodes.iter().all(|node| none(node.as_source) && none(node.as_target))
-            && health.is_some_and(|health| none(health.initializing) && none(health.relocating));
-        let mut found = Vec::new();
-        if idle {
-            // This is known without asking, whatever came of the last question.
-            self.gaps.remove("/_recovery");
-        } else {
-            let path = format!("/_recovery?active_only=true&filter_path={RECOVERY_FILTER}");
-            let answer: Option<parse::Recoveries> = self.read("/_recovery", &path).await?;
-            // Unknown is not none: what was active has not ended, and is looked for again.
-            let Some(answer) = answer else { return Ok((Vec::new(), None)) };
-            found = answer.0;
-            // Some versions still show a recovery for a moment when it is done.
-            found.retain(|recovery| recovery.stage != "DONE");
-        }
-        let active = found.clone();
-        let ended: Vec<Recovery> = {
-            let now: BTreeSet<_> = active.iter().map(Recovery::key).collect();
-            let before = std::mem::take(&mut self.active).into_iter();
-            before.filter(|before| !now.contains(&before.key())).collect()
-        };
-        let (ended, unseen_bytes) = self.ended(ended, &active).await?;
-        found.extend(ended);
-        self.active = active;
-        Ok((found, unseen_bytes))
-    }
-
     /// The limits of the repositories that are restored from.
     async fn restore_limits(
         &mut self,
@@ -457,140 +420,6 @@ impl Sampler {
         }
         self.snapshots = found;
         Ok(())
-    }
-
-    /// The final state of recoveries that are no longer active: of a short one only its first moments were observed.
-    /// And the bytes of those that are shorter still, of which no moment was.
-    async fn ended(
-        &mut self,
-        mut ended: Vec<Recovery>,
-        active: &[Recovery],
-    ) -> Result<(Vec<Recovery>, Option<u64>), Error> {
-        let indices: BTreeSet<&str> =
-            ended.iter().map(|recovery| recovery.index.as_str()).take(ENDED_MAX).collect();
-        let mut last = Vec::new();
-        if !indices.is_empty() {
-            let names: Vec<String> = indices.into_iter().map(escape).collect();
-            let path = format!("/{}/_recovery?filter_path={RECOVERY_FILTER}", names.join(","));
-            last = self.try_ask::<parse::Recoveries>(&path).await?.unwrap_or_default().0;
-        }
-        let unseen_bytes = self.unseen_bytes(&last, &ended, active);
-        let last: BTreeMap<_, _> = last.iter().map(|now| (now.key(), now)).collect();
-        for recovery in &mut ended {
-            let now = last.get(&recovery.key()).map(|now| (*now).clone());
-            // A recording may have answered that before.
-            if let Some(now) = now.filter(|now| now.recovered_bytes >= recovery.recovered_bytes) {
-                *recovery = now;
-            }
-            recovery.ended = true;
-        }
-        Ok((ended, unseen_bytes))
-    }
-
-    /// Bytes of what ended, and was active in no observation: it began after all that was told of before. Of recoveries
-    /// that take less than an observation from the next one these are many, and all the more the faster they are.
-    fn unseen_bytes(
-        &mut self,
-        last: &[Recovery],
-        ended: &[Recovery],
-        active: &[Recovery],
-    ) -> Option<u64> {
-        let seen = || ended.iter().chain(active);
-        let newest = seen().filter_map(|recovery| recovery.start_ms).max();
-        let Some(before) = self.told_to_ms.filter(|_| !last.is_empty()) else {
-            // What ended has been told of, also where nobody says how.
-            let is_told = self.told_to_ms.is_none() || !ended.is_empty();
-            self.told_to_ms = self.told_to_ms.max(newest.filter(|_| is_told));
-            return None;
-        };
-        let known: BTreeSet<_> = seen().map(Recovery::key).collect();
-        let is_unseen = |one: &&Recovery| {
-            let is_later = one.start_ms.is_some_and(|start_ms| start_ms > before);
-            is_later && one.stage == "DONE" && one.copies_files() && !known.contains(&one.key())
-        };
-        let (mut bytes, mut told_to) = (0u64, newest.map_or(before, |newest| newest.max(before)));
-        for recovery in last.iter().filter(is_unseen) {
-            bytes = bytes.saturating_add(recovery.recovered_bytes.unwrap_or(0));
-            told_to = told_to.max(recovery.start_ms.unwrap_or(0));
-        }
-        self.told_to_ms = Some(told_to);
-        (bytes > 0).then_some(bytes)
-    }
-
-    /// Followers, in every observation once there are some; until then from time to time.
-    async fn followers(&mut self, slow: bool) -> Result<Vec<Follower>, Error> {
-        if !slow && self.followers.is_empty() {
-            return Ok(Vec::new());
-        }
-        let is_plugin = self.identity.flavour == "opensearch";
-        let (name, path) = if is_plugin { (PLUGIN, REPLICATION) } else { (CCR_STATS, CCR) };
-        let answer = match self.ask_unless_absent(name, path).await? {
-            None => return Ok(self.followers.clone()),
-            Some(Value::Null) => {
-                self.followers.clear();
-                return Ok(Vec::new());
-            }
-            Some(answer) => answer,
-        };
-        let mut followers = match is_plugin {
-            true => parse::replication(&answer),
-            false => parse::ccr(&answer),
-        };
-        if is_plugin {
-            let count = parse::replication_stopped(&answer);
-            if count > 0 && (slow || count != self.stopped.0) {
-                self.stopped = (count, self.replication_stopped(&followers, count).await?);
-            }
-            self.stopped.1.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-            if count == 0 {
-                self.gaps.remove(REPLICATION);
-            }
-        } else if slow && !self.remotes.is_empty() {
-            let info: Option<Value> = self.try_ask(CCR_INFO).await?;
-            if let Some(info) = info {
-                self.stopped.1 = parse::ccr_paused(&info);
-            }
-        }
-        for stopped in &self.stopped.1 {
-            // What a follower did before it was stopped says nothing of why it lags now.
-            followers.retain(|one| one.index != stopped.index || one.fatal.is_some());
-            if followers.iter().all(|one| one.index != stopped.index) {
-                followers.push(stopped.clone());
-            }
-        }
-        self.followers = followers.clone();
-        Ok(followers)
-    }
-
-    /// The followers of the plugin that do not run, with the reason that each gives. Their names are those of indices
-    /// with the plugin's setting; where a service hides it, they are not told.
-    async fn replication_stopped(
-        &mut self,
-        running: &[Follower],
-        count: u64,
-    ) -> Result<Vec<Follower>, Error> {
-        let path = format!("/_settings?flat_settings=true&filter_path={REPLICATED_FILTER}");
-        let settings = self.try_ask(&path).await?;
-        let named = settings.as_ref().map(parse::replicated).unwrap_or_default();
-        let all: BTreeSet<String> =
-            named.into_iter().chain(running.iter().map(|one| one.index.clone())).collect();
-        let mut stopped = Vec::new();
-        for index in all.into_iter().take(ASKED_MAX) {
-            if stopped.len() as u64 >= count.min(STOPPED_MAX as u64) {
-                break;
-            }
-            let path = format!("/_plugins/_replication/{}/_status", escape(&index));
-            let answer = self.try_ask(&path).await?;
-            stopped.extend(answer.and_then(|answer| parse::replication_status(&index, &answer)));
-        }
-        if stopped.is_empty() {
-            let found = format!("{count} followers are paused or have failed, and none is named");
-            let lost = "which followers do not run, and why".to_owned();
-            self.gaps.insert(REPLICATION.into(), Gap { path: REPLICATION.into(), found, lost });
-        } else {
-            self.gaps.remove(REPLICATION);
-        }
-        Ok(stopped)
     }
 
     async fn hot_threads(&mut self) -> Result<Vec<record::observation::HotThreads>, Error> {

@@ -7,7 +7,7 @@ use record::observation::{Health, Lack, Move, WaitingCopy};
 use serde_json::json;
 use world::Time;
 
-use super::{ENDED_MAX, Sampler};
+use super::{NAMED_MAX, Sampler};
 use crate::live::pacing::{Question, rest_after};
 use crate::live::parse;
 use crate::live::questions::{FILTERS_FILTER, LEASES_FILTER, SHARD_COLUMNS, escape};
@@ -80,7 +80,7 @@ impl Sampler {
     /// The allocation filters of indices whose copies move.
     async fn filters(&self, moves: &mut [Move]) -> Result<()> {
         let indices: BTreeSet<&str> =
-            moves.iter().map(|one| one.index.as_str()).take(ENDED_MAX).collect();
+            moves.iter().map(|one| one.index.as_str()).take(NAMED_MAX).collect();
         if indices.is_empty() {
             return Ok(());
         }
