@@ -35,6 +35,7 @@ mod keep_alive;
 mod maintenance;
 mod message;
 mod mget;
+mod msearch;
 mod names;
 mod nodes;
 mod open_close;

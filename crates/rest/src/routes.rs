@@ -11,9 +11,9 @@ use super::uri_query::URI_QUERY;
 use super::{
     alias, auto_follow, bulk, by_query, cat, cat_shards, cat_thread_pool, ccr, cluster,
     cluster_stats, dangling, digest, document, explain, field_caps, health, index, index_settings,
-    maintenance, mget, nodes, open_close, point_in_time, recovery, remote, replication, reroute,
-    rollover, scroll, search, segments, settings, stats, synthetic_batch, tasks, templates,
-    terms_enum, update,
+    maintenance, mget, msearch, nodes, open_close, point_in_time, recovery, remote, replication,
+    reroute, rollover, scroll, search, segments, settings, stats, synthetic_batch, tasks,
+    templates, terms_enum, update,
 };
 use engine::state::{AutoFollowChange, TemplateKind};
 use engine::transport::Result;
@@ -205,7 +205,7 @@ routes! {
     "open_point_in_time", POST, ["/{index}/_pit"], [point_in_time::OPEN, EXPRESSION], point_in_time::open;
     "close_point_in_time", DELETE, ["/_pit"], [], point_in_time::close;
     "msearch", GET_POST, ["/_msearch", "/{index}/_msearch"],
-        [search::MSEARCH, EXPRESSION], search::search_many;
+        [msearch::MSEARCH, EXPRESSION], msearch::search_many;
     "delete_by_query", POST, ["/{index}/_delete_by_query"],
         [by_query::KNOWN, by_query::SEARCHED, URI_QUERY, EXPRESSION], by_query::delete;
     "update_by_query", POST, ["/{index}/_update_by_query"],

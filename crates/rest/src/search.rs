@@ -1,6 +1,5 @@
-//! `_search`, `_msearch`, and `_count`.
+//! `_search` and `_count`.
 
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,16 +11,16 @@ use query::{
 };
 
 use super::answer::Reply;
-use super::call::{Call, parsed};
-use super::error::{bad_request, cause_json, error_json, not_supported};
+use super::call::Call;
+use super::error::{bad_request, cause_json, not_supported};
 use super::keep_alive::point_in_time;
-use super::names::{EXPRESSION, filters, indices, read_filters};
+use super::names::{filters, indices, read_filters};
 use super::parameters::{Query, filter_source};
 use super::typed_keys::{TypedKey, typed};
 use super::uri_query::uri_query;
-use engine::search::{AnswerBudget, Preference, SearchJob, SearchOutcome, ShardFailure, search};
+use engine::search::{Preference, SearchJob, SearchOutcome, ShardFailure, search};
 use engine::state::ClusterState;
-use engine::transport::{Failure, Result};
+use engine::transport::Result;
 
 /// Parameters of `_search`. Some are known so that they are refused in words.
 pub(super) const SEARCH: &[&str] = &[
@@ -31,14 +30,6 @@ pub(super) const SEARCH: &[&str] = &[
      terminate_after timeout track_scores track_total_hits typed_keys version",
 ];
 
-/// Parameters of `_msearch`.
-pub(super) const MSEARCH: &[&str] = &[
-    "ccs_minimize_roundtrips max_concurrent_searches max_concurrent_shard_requests pre_filter_shard_size \
-     rest_total_hits_as_int search_type typed_keys",
-];
-
-/// Searches of one `_msearch`, at most.
-const MAX_SEARCHES: usize = 10_000;
 /// Bytes of the body of one search. Those of `_msearch` count each for itself.
 const MAX_SEARCH_BYTES: usize = 10 << 20;
 
@@ -92,7 +83,7 @@ pub(super) fn job(
 }
 
 /// What body and parameters ask for, whatever indices there are.
-fn read(query: &Query, body: &[u8]) -> Result<SearchRequest> {
+pub(super) fn read(query: &Query, body: &[u8]) -> Result<SearchRequest> {
     check_size(body)?;
     refuse(query)?;
     let mut request = parse_search(body)?;
@@ -105,7 +96,7 @@ fn read(query: &Query, body: &[u8]) -> Result<SearchRequest> {
 }
 
 /// The same of the indices that an expression names.
-fn resolved(
+pub(super) fn resolved(
     call: &Call,
     expression: Option<&str>,
     query: &Query,
@@ -161,7 +152,7 @@ pub(super) fn preference(query: &Query) -> Result<Preference> {
 }
 
 /// Refuses what the engine does not have.
-fn refuse(query: &Query) -> Result<()> {
+pub(super) fn refuse(query: &Query) -> Result<()> {
     if query.get("terminate_after").is_some() {
         let instead = "go on with search_after";
         return Err(not_supported("searching with [terminate_after]", instead));
@@ -236,7 +227,7 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<()> {
     Ok(())
 }
 
-async fn answer(call: &Call, job: SearchJob, shape: Shape) -> Result<Reply> {
+pub(super) async fn answer(call: &Call, job: SearchJob, shape: Shape) -> Result<Reply> {
     let request = job.request.clone();
     match search(call.node.search(), job).await {
         Ok(outcome) => found(call, (&request, None), outcome, shape),
@@ -374,135 +365,6 @@ pub(super) fn failed(failures: &[ShardFailure]) -> Reply {
         "failed_shards": failures.iter().map(failure_json).collect::<Vec<_>>(),
     });
     Reply::with(status, json!({ "error": error, "status": status }))
-}
-
-/// `POST /{index}/_msearch`: a line about each search, and a line with its body. As in the field, one that cannot be
-/// read fails them all; where its indices are not there, or its shards cannot do it, it fails alone.
-pub(super) async fn search_many(call: Call) -> Result<Reply> {
-    refuse(&call.query)?;
-    let began = call.node.core().env.now();
-    let text = call.body.clone();
-    if text.last().is_some_and(|last| *last != b'\n') {
-        return Err(bad_request("The msearch request must be terminated by a newline [\\n]"));
-    }
-    let mut lines = text.split(|byte| *byte == b'\n');
-    let mut jobs = Vec::new();
-    while let Some(head) = lines.next() {
-        if head.is_empty() && lines.clone().all(<[u8]>::is_empty) {
-            break;
-        }
-        let body = lines.next().ok_or_else(|| {
-            bad_request("the last search has no body; each search is two lines, and the last ends with a newline")
-        })?;
-        if jobs.len() == MAX_SEARCHES {
-            return Err(bad_request(format!("more than [{MAX_SEARCHES}] searches in one request")));
-        }
-        let (expression, query) = read_head(&call, head)?;
-        let request = read(&query, body)?;
-        jobs.push(resolved(&call, expression.as_deref(), &query, request));
-    }
-    if jobs.is_empty() {
-        return Err(bad_request("no requests added; each search is two lines"));
-    }
-    let mut text = Vec::new();
-    let (budget, mut full) = (AnswerBudget::default(), None);
-    // One after another: each spreads over its shards by itself, and the answer has their order. Once there is no room
-    // for another answer, none is made.
-    for (at, job) in jobs.into_iter().enumerate() {
-        let reply = match (job, &full) {
-            (_, Some(failure)) => Err(Failure::clone(failure)),
-            (Ok((job, shape)), None) => answer(&call, job, shape).await,
-            (Err(failure), None) => Err(failure),
-        };
-        if at > 0 {
-            text.push(b',');
-        }
-        let before = text.len();
-        write_response(&mut text, reply);
-        if full.is_none()
-            && let Err(failure) = budget.add(text.len() - before)
-        {
-            text.truncate(before);
-            write_response(&mut text, Err(failure.clone()));
-            full = Some(failure);
-        }
-    }
-    let took = (call.node.core().env.now() - began).as_millis();
-    let mut whole = format!("{{\"took\":{took},\"responses\":[").into_bytes();
-    whole.append(&mut text);
-    whole.extend_from_slice(b"]}");
-    Ok(Reply::written(200, whole))
-}
-
-fn write_response(text: &mut Vec<u8>, reply: Result<Reply>) {
-    use super::answer::Body;
-    match reply {
-        Ok(Reply { status, body: Body::Written(mut json) }) => {
-            json.pop();
-            text.append(&mut json);
-            text.extend_from_slice(format!(",\"status\":{status}}}").as_bytes());
-        }
-        Ok(Reply { body: Body::Json(value), .. }) => {
-            text.extend_from_slice(value.to_string().as_bytes())
-        }
-        Ok(Reply { body: Body::Text(_), .. }) => text.extend_from_slice(b"null"),
-        Err(failure) => text.extend_from_slice(error_json(&failure).to_string().as_bytes()),
-    }
-}
-
-/// The line about a search: which indices, and parameters as in the path of `_search`.
-fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query)> {
-    let mut expression = call.indices().map(str::to_owned);
-    let mut query = Query::default();
-    for name in ["rest_total_hits_as_int", "typed_keys"] {
-        if call.query.flag(name, false)? {
-            query.set(name, "true");
-        }
-    }
-    // What the line says of its indices stands above what the path says.
-    for name in EXPRESSION {
-        if let Some(value) = call.query.get(name) {
-            query.set(name, value);
-        }
-    }
-    let line = line.trim_ascii();
-    if line.is_empty() {
-        return Ok((expression, query));
-    }
-    let wrong = |why: &dyn Display| {
-        bad_request(format!("the line about a search is no JSON object: {why}"))
-    };
-    let Value::Object(head) = parsed(line).map_err(|error| wrong(&error))? else {
-        return Err(wrong(&"it is another value"));
-    };
-    let text_of = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    // Clients write null for what is not set.
-    for (name, value) in head.into_iter().filter(|(_, value)| !value.is_null()) {
-        let text = match &value {
-            Value::Array(items) => items.iter().map(text_of).collect::<Vec<_>>().join(","),
-            one => text_of(one),
-        };
-        match name.as_str() {
-            "index" | "indices" => expression = Some(text),
-            "preference"
-            | "routing"
-            | "search_type"
-            | "allow_partial_search_results"
-            | "ignore_unavailable"
-            | "allow_no_indices"
-            | "expand_wildcards"
-            | "request_cache" => query.set(&name, &text),
-            _ => {
-                return Err(bad_request(format!(
-                    "key [{name}] is not supported in the metadata section"
-                )));
-            }
-        }
-    }
-    Ok((expression, query))
 }
 
 /// Counts by a query: a search that wants no hits.
