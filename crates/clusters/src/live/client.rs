@@ -1,25 +1,22 @@
 //! The client of a cluster that was not started here: several hosts, retries, and errors that say what to do.
 
+mod unreached;
+
 use std::cell::Cell;
-use std::io;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use rustls::CertificateError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use world::{Env, Time};
 
-use super::questions::allowed_by;
+use super::answer::{is_known, json_of, judge};
 use super::sent_changes::{Sent, SentChanges, Unanswered};
 use super::transcript::{Exchanged, Header, Replay, Request, Transcript};
-use crate::error::shown;
-use crate::http::error_in;
-use crate::http::{Address, Exchange, HttpClient, LiveOptions, TlsOptions};
-use crate::http::{Failure, is_idempotent};
+use crate::http::{Address, Exchange, Failure, HttpClient, LiveOptions, TlsOptions, is_idempotent};
 use crate::{Answer, Credentials, Error, Result};
 
 /// All questions of one look together may be asked in vain for so many times as long as one answer may take.
@@ -29,12 +26,6 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Pauses before a cluster that says it is busy is asked again.
 const BUSY_PAUSES: [Duration; 3] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
-/// How long a host may take to answer in the protocol that was not meant.
-const OTHER_PROTOCOL: Duration = Duration::from_secs(3);
-const CERTIFICATE_WANTED: &str =
-    "asks for a client certificate that it knows; give it with --cert FILE and --key FILE";
-/// How much of an answer that is no JSON is shown.
-const SHOWN_CHARS: usize = 60;
 
 /// Whether what is asked is written down, or answered by what was.
 enum Tape {
@@ -341,7 +332,7 @@ impl LiveClient {
         self.longest.set(self.longest.get().max(took));
         let (status, body) = exchanged?;
         self.answer_bytes.set(self.answer_bytes.get() + body.len() as u64);
-        let answer = self.judge(address, method, path, status, body);
+        let answer = judge(self.sent, address, method, path, status, body);
         if is_known(&answer) {
             sent.mark_known();
         }
@@ -411,127 +402,6 @@ impl LiveClient {
         };
         (exchanged, took)
     }
-
-    fn judge(
-        &self,
-        address: &Address,
-        method: &str,
-        path: &str,
-        status: u16,
-        body: Bytes,
-    ) -> Result<Bytes> {
-        if (200..300).contains(&status) {
-            return Ok(body);
-        }
-        let (kind, reason) = error_in(&body);
-        match status {
-            // Amazon's service answers so to whoever asks for what it offers to nobody, whatever the credentials.
-            401 if !(reason.starts_with("Your request: ") && reason.contains("is not allowed")) => {
-                Err(Error::Unauthorized { address: address.to_string(), sent: self.sent, reason })
-            }
-            403 => Err(Error::Forbidden {
-                method: method.to_owned(),
-                path: path.to_owned(),
-                reason,
-                needs: allowed_by(method, path),
-            }),
-            300..=399 => Err(Error::Peer {
-                address: address.to_string(),
-                why: format!(
-                    "answered {} with {status}: it leads elsewhere, and no credentials are sent there; a proxy or a \
-                     page to sign in is there: give the address of a node, or what `curl -I` shows as location",
-                    shown(path)
-                ),
-            }),
-            _ if looks_like_html(&body) => Err(Error::Peer {
-                address: address.to_string(),
-                why: format!(
-                    "answered {} with {status} and a page of HTML ({}): a proxy or another server is \
-                     there; give the address of a node, or the path that the proxy forwards",
-                    shown(path),
-                    excerpt(&body)
-                ),
-            }),
-            _ => Err(Error::Refused {
-                method: method.to_owned(),
-                path: path.to_owned(),
-                status,
-                kind,
-                reason,
-            }),
-        }
-    }
-
-    /// Why a connection failed. The usual mistake is the wrong protocol, so the other one is tried.
-    async fn why_not(&self, address: &Address, source: io::Error) -> Error {
-        if let Some(error) = tls_error(&source)
-            && let Some(why) = untrusted(error, &address.host)
-        {
-            return Error::Peer { address: address.to_string(), why };
-        }
-        // In TLS 1.3 a server refuses the client certificate only after the handshake is complete for the client.
-        if source.to_string().contains("CertificateRequired") {
-            return Error::Peer {
-                address: address.to_string(),
-                why: CERTIFICATE_WANTED.to_owned(),
-            };
-        }
-        let is_refused = matches!(
-            source.kind(),
-            io::ErrorKind::ConnectionRefused
-                | io::ErrorKind::AddrNotAvailable
-                | io::ErrorKind::HostUnreachable
-                | io::ErrorKind::NetworkUnreachable
-                | io::ErrorKind::TimedOut
-        );
-        if !is_refused && !self.env.is_virtual() && self.speaks_the_other(address).await {
-            let why = if address.tls {
-                "answers in plain HTTP where TLS was spoken; write http://"
-            } else {
-                "speaks TLS where plain HTTP was spoken; write https:// (and --ca FILE if its authority is your own)"
-            };
-            return Error::Peer { address: address.to_string(), why: why.to_owned() };
-        }
-        // hyper's words; a node's transport port answers "This is not an HTTP port".
-        if source.to_string().contains("invalid HTTP version") {
-            let why = "speaks no HTTP: it may be the port at which nodes speak to each other (9300); write where REST \
-                       does, as http://HOST:9200";
-            return Error::Peer { address: address.to_string(), why: why.to_owned() };
-        }
-        Error::Connection { address: address.to_string(), source }
-    }
-
-    /// Whether a host that is addressed with TLS answers in plain HTTP, or the reverse. No credentials are sent.
-    async fn speaks_the_other(&self, address: &Address) -> bool {
-        let client = HttpClient::new(self.env.clone()).with_answer_bytes_max(1 << 20);
-        let client = if address.tls {
-            client
-        } else {
-            let anyone = TlsOptions { insecure: true, ..TlsOptions::default() };
-            let Ok(config) = anyone.config() else { return false };
-            client.with_tls(config)
-        };
-        let authority = address.authority();
-        let asking = client.send(&authority, "GET", "/", Bytes::new());
-        matches!(
-            self.env.timeout(self.within_look(OTHER_PROTOCOL.min(self.timeout)), asking).await,
-            Ok(Ok(_))
-        )
-    }
-}
-
-/// Whether it is known what comes of a change that was answered so: it was made, or is not made later either. Whoever
-/// stands before the cluster may answer before it does.
-fn is_known(answer: &Result<Bytes>) -> bool {
-    match answer {
-        Ok(body) => !looks_like_html(body),
-        Err(
-            Error::Refused { status: 400 | 401 | 429, .. }
-            | Error::Forbidden { .. }
-            | Error::Unauthorized { .. },
-        ) => true,
-        Err(_) => false,
-    }
 }
 
 /// Whether the request may succeed at another host.
@@ -542,71 +412,4 @@ fn is_worth_another_host(error: &Error, method: &str) -> bool {
         Error::Refused { status, .. } => matches!(status, 429 | 502 | 503 | 504),
         _ => false,
     }
-}
-
-/// An empty body is read as `null`.
-fn json_of<T: DeserializeOwned>(path: &str, body: &Bytes) -> Result<T> {
-    let text: &[u8] = if body.is_empty() { b"null" } else { body };
-    serde_json::from_slice(text).map_err(|error| {
-        let reason = if looks_like_html(body) {
-            format!(
-                "a page of HTML ({}): a proxy or another server answers there; give the address of a node",
-                excerpt(body)
-            )
-        } else {
-            format!("{error}; it begins with \"{}\"", excerpt(body))
-        };
-        Error::NotJson { path: path.to_owned(), reason }
-    })
-}
-
-fn looks_like_html(body: &[u8]) -> bool {
-    let start = body.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
-    body.get(start) == Some(&b'<')
-}
-
-fn excerpt(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&body[..body.len().min(4 * SHOWN_CHARS)]);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().filter(|c| !c.is_control()).take(SHOWN_CHARS).collect()
-}
-
-fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
-    error.get_ref()?.downcast_ref()
-}
-
-/// Why one side of a TLS connection does not trust the other, and what to do; none for other errors of TLS.
-fn untrusted(error: &rustls::Error, host: &str) -> Option<String> {
-    use rustls::{AlertDescription as Alert, Error as Tls};
-    Some(match error {
-        Tls::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "shows a certificate that none of the trusted authorities signed; give its authority's \
-             certificate with --ca FILE"
-                .to_owned()
-        }
-        Tls::InvalidCertificate(
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => format!(
-            "shows a certificate that is not for \"{host}\"; use the name that it was made for"
-        ),
-        Tls::InvalidCertificate(
-            CertificateError::Expired | CertificateError::ExpiredContext { .. },
-        ) => "shows a certificate that has expired; renew it, or say --insecure to look regardless"
-            .to_owned(),
-        // webpki's own error, which rustls gives no name of its own; no --ca helps.
-        Tls::InvalidCertificate(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "shows the certificate of an authority (CA:TRUE) as its own, which is not accepted; give it one without \
-             that, or say --insecure to look regardless"
-                .to_owned()
-        }
-        Tls::InvalidCertificate(other) => {
-            format!(
-                "shows a certificate that cannot be trusted ({other}); give its authority with --ca FILE"
-            )
-        }
-        Tls::AlertReceived(
-            Alert::CertificateRequired | Alert::BadCertificate | Alert::UnknownCA,
-        ) => CERTIFICATE_WANTED.to_owned(),
-        _ => return None,
-    })
 }

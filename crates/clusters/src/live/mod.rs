@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `transcript` | what was asked and answered, written down and played again |
 //! | `sent_changes` | which changes were sent to a host and not answered |
+//! | `answer` | what a host answered, and whether it is the cluster that did; pure |
 //! | `client` | [`LiveClient`]: several hosts, retries, errors that say what to do |
 //! | `parse` | answers as typed observations, and the [`Leaves`] of any answer; pure |
 //! | `pacing` | how often each question is asked; pure |
@@ -16,6 +17,7 @@
 //!
 //! The one rule: what is here only reads.
 
+mod answer;
 mod client;
 mod inventory;
 mod pacing;
