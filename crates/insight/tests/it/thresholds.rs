@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use insight::diagnosis::Class;
 
 /// What judges look at, beside the causes themselves.
-const SHARED: [&str; 9] = [
-    "busy", "ceilings", "copying", "following", "recovery", "replaying", "repository_limit",
-    "streaming", "waiting",
+const SHARED: [&str; 10] = [
+    "busy", "ceilings", "copying", "copying/evidence", "following", "recovery", "replaying",
+    "repository_limit", "streaming", "waiting",
 ];
 
 /// Numbers that compare with nothing: the ends of a share, the first and the next.
