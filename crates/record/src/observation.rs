@@ -3,13 +3,22 @@
 //! The one rule: what was not asked, or not answered, is none and never zero. A node counts from its own start, so
 //! only differences of counters mean anything, and only as long as the node does not restart.
 
+mod copies;
+mod follower;
+mod node;
+mod recovery;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::BucketNode;
-use crate::row::Limit;
+
+pub use copies::{Decision, Lack, Move, WaitingCopy};
+pub use follower::Follower;
+pub use node::{Node, Selection};
+pub use recovery::Recovery;
 
 /// One look at a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -125,197 +134,6 @@ impl Identity {
 /// The flavour of a cluster that does not say what it is.
 pub const UNKNOWN_FLAVOUR: &str = "unknown";
 
-/// One recovery, as `_recovery` tells it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Recovery {
-    /// Index.
-    pub index: String,
-    /// Shard number.
-    pub shard: u32,
-    /// `PEER`, `SNAPSHOT`, `EXISTING_STORE`, ...
-    pub kind: String,
-    /// `INIT`, `INDEX`, `VERIFY_INDEX`, `TRANSLOG`, `FINALIZE`, `DONE`.
-    pub stage: String,
-    /// Whether the primary recovers.
-    pub primary: bool,
-    /// Name of the node that is read.
-    pub source: Option<String>,
-    /// Repository of a restore; `_ccr_<alias>` for a recovery from remote.
-    pub repository: Option<String>,
-    /// Name of the node that recovers.
-    pub target: Option<String>,
-    /// When it began, in milliseconds since 1970.
-    pub start_ms: Option<u64>,
-    /// How long it has taken.
-    pub total_ms: Option<u64>,
-    /// Bytes of its files.
-    pub total_bytes: Option<u64>,
-    /// Bytes that were there already.
-    pub reused_bytes: Option<u64>,
-    /// Bytes that came.
-    pub recovered_bytes: Option<u64>,
-    /// Those of them that came from a snapshot rather than from the source.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_snapshot_bytes: Option<u64>,
-    /// Files to recover.
-    pub total_files: Option<u64>,
-    /// Files that came.
-    pub recovered_files: Option<u64>,
-    /// Time that the source paused for its limiter.
-    pub source_throttle_ms: Option<u64>,
-    /// Time that the target paused for its limiter.
-    pub target_throttle_ms: Option<u64>,
-    /// Operations to replay; none while that is not known.
-    pub total_ops: Option<u64>,
-    /// Operations replayed.
-    pub recovered_ops: Option<u64>,
-    /// Whether the recovery has ended: its figures are the last that were seen.
-    pub ended: bool,
-    /// What the embedded engine charged its time to; empty elsewhere.
-    pub charged_ns: BTreeMap<Limit, u64>,
-    /// Why it failed last, where the embedded engine tries again; none elsewhere.
-    pub failure: Option<String>,
-}
-
-impl Recovery {
-    /// Identifies the recovery, also among later recoveries of the same copy.
-    pub fn key(&self) -> (&str, u32, Option<&str>, Option<u64>) {
-        (&self.index, self.shard, self.target.as_deref(), self.start_ms)
-    }
-
-    /// `index[shard]`.
-    pub fn shard_name(&self) -> String {
-        format!("{}[{}]", self.index, self.shard)
-    }
-
-    /// Whether it copies files from another node or a repository, rather than opening what is on its own disk.
-    pub fn copies_files(&self) -> bool {
-        !matches!(self.kind.as_str(), "EMPTY_STORE" | "EXISTING_STORE")
-    }
-
-    /// Whether its files take the way of another one's: from the same node or repository to the same node.
-    pub fn is_on_path_of(&self, other: &Recovery) -> bool {
-        (self.sender(), &self.repository, &self.target)
-            == (other.sender(), &other.repository, &other.target)
-    }
-
-    /// Whether most of its files come from a snapshot of the shard, though its source is a node: Elasticsearch since
-    /// 7.15 looks for one (`indices.recovery.use_snapshots`).
-    pub fn comes_from_snapshot(&self) -> bool {
-        let of_snapshot = self.from_snapshot_bytes.unwrap_or(0);
-        of_snapshot > 0 && of_snapshot >= self.recovered_bytes.unwrap_or(0) / 2
-    }
-
-    /// Whether neither a node sends its files nor a snapshot holds them: a shrunken, split or cloned index is made of
-    /// shards of the same node, and OpenSearch's remote store is no repository of snapshots.
-    pub fn has_files_of_its_own(&self) -> bool {
-        matches!(self.kind.as_str(), "LOCAL_SHARDS" | "REMOTE_STORE")
-    }
-
-    /// Name of the node that sends its files; none where they come from a repository.
-    pub fn sender(&self) -> Option<&str> {
-        self.source.as_deref().filter(|_| !self.comes_from_snapshot())
-    }
-
-    /// The repository whose snapshot is restored; none of a recovery from remote, which has one in name alone.
-    pub fn restored_from(&self) -> Option<&str> {
-        self.repository.as_deref().filter(|_| !self.is_from_remote())
-    }
-
-    /// Whether files come from another cluster.
-    pub fn is_from_remote(&self) -> bool {
-        self.repository.as_deref().is_some_and(|name| {
-            name.starts_with("_ccr_") || name.starts_with("replication-remote-repo")
-        })
-    }
-}
-
-/// One node, as `_nodes/stats` tells it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Node {
-    /// Its id.
-    pub id: String,
-    /// Its name.
-    pub name: String,
-    /// What it is there for: `master`, `data_hot`, ...; empty where that is not told.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub roles: Vec<String>,
-    /// When it counted, in milliseconds since 1970.
-    pub timestamp_ms: Option<u64>,
-    /// How long it has run.
-    pub uptime_ms: Option<u64>,
-    /// Recoveries that read from it.
-    pub as_source: Option<u64>,
-    /// Recoveries onto it.
-    pub as_target: Option<u64>,
-    /// Time that its recoveries paused for the limiter, summed over their threads.
-    pub throttle_ms: Option<u64>,
-    /// Cores that it may use.
-    pub cores: Option<u64>,
-    /// Memory of its machine, or what its control group lets it have of that.
-    pub memory_bytes: Option<u64>,
-    /// CPU of its machine, in percent of all cores.
-    pub os_cpu_percent: Option<u64>,
-    /// CPU time of its process.
-    pub process_cpu_ms: Option<u64>,
-    /// Time that its control group kept it from running.
-    pub cgroup_throttled_ns: Option<u64>,
-    /// What its disks read, in KiB.
-    pub read_kib: Option<u64>,
-    /// What its disks wrote, in KiB.
-    pub write_kib: Option<u64>,
-    /// Time that its disks were busy, summed over them.
-    pub io_time_ms: Option<u64>,
-    /// The same of each of them, where that is told.
-    pub io_times_ms: Vec<u64>,
-    /// Size of its disks.
-    pub disk_total_bytes: Option<u64>,
-    /// Room on its disks.
-    pub disk_available_bytes: Option<u64>,
-    /// Bytes received by transport.
-    pub transport_rx_bytes: Option<u64>,
-    /// Bytes sent by transport.
-    pub transport_tx_bytes: Option<u64>,
-    /// Heap in use, in percent.
-    pub heap_used_percent: Option<u64>,
-    /// Heap in use.
-    pub heap_used_bytes: Option<u64>,
-    /// Resident memory.
-    pub resident_bytes: Option<u64>,
-    /// Time spent in garbage collections, over all collectors.
-    pub gc_ms: Option<u64>,
-    /// How often each breaker tripped.
-    pub breakers_tripped: BTreeMap<String, u64>,
-    /// Requests that indexing pressure refused.
-    pub pressure_rejections: Option<u64>,
-    /// Operations indexed.
-    pub indexed_ops: Option<u64>,
-    /// Whether merges hold indexing back now.
-    pub indexing_throttled: Option<bool>,
-    /// Searches.
-    pub searches: Option<u64>,
-    /// Time that merges were throttled.
-    pub merge_throttled_ms: Option<u64>,
-    /// How it sees the others when it chooses a copy to search, by node id.
-    pub adaptive_selection: BTreeMap<String, Selection>,
-}
-
-/// What one node knows of another as a place to search.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Selection {
-    /// Its rank; the lowest is chosen.
-    pub rank: Option<f64>,
-    /// Length of its queue.
-    pub queue: Option<f64>,
-    /// Time that it works on a search.
-    pub service_ns: Option<u64>,
-    /// Time until its answer is here.
-    pub response_ns: Option<u64>,
-}
-
 /// What some indices do not allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -371,66 +189,6 @@ pub struct Setting {
     pub scope: Scope,
 }
 
-/// A copy that is not started.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct WaitingCopy {
-    /// Index.
-    pub index: String,
-    /// Shard number.
-    pub shard: u32,
-    /// Whether it is the primary.
-    pub primary: bool,
-    /// `UNASSIGNED` or `INITIALIZING`.
-    pub state: String,
-    /// How it came to be unassigned: `REPLICA_ADDED`, `NODE_LEFT`, ...
-    pub reason: Option<String>,
-    /// Node it comes up on.
-    pub node: Option<String>,
-    /// `no`, `throttled`, `yes`, `awaiting_info`, ...; none where nobody asked for an explanation.
-    pub can_allocate: Option<String>,
-    /// How long it waits for its node to come back before it is placed elsewhere.
-    pub delay_ms: Option<u64>,
-    /// What was left of that when it was asked for.
-    pub delay_left_ms: Option<u64>,
-    /// The id of the node that left with it, where the cluster says so.
-    pub left: Option<String>,
-    /// What it lacks if that node comes back; none where nobody asked.
-    pub lacks: Option<Lack>,
-    /// The cluster's own sentence.
-    pub explanation: Option<String>,
-    /// Every decider that answers no or throttle, with the node that it answers for.
-    pub decisions: Vec<Decision>,
-}
-
-/// What a copy lacks once its node is back, by what its primary keeps for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Lack {
-    /// So many operations: the primary holds a retention lease for it.
-    Operations(u64),
-    /// Every file that differs: there is no lease for it any more.
-    Files,
-}
-
-/// A copy that moves: it stays in use where it is until it is whole where it goes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Move {
-    /// Index.
-    pub index: String,
-    /// Shard number.
-    pub shard: u32,
-    /// Whether it is the primary.
-    pub primary: bool,
-    /// Name of the node that it leaves.
-    pub from: String,
-    /// Name of the node that it goes to.
-    pub to: String,
-    /// Allocation filters of its index by their flat names, as far as they were asked for.
-    pub filters: BTreeMap<String, String>,
-}
-
 /// A snapshot that is being taken, as `_snapshot/_status` tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -453,92 +211,6 @@ pub struct Snapshot {
     pub time_ms: Option<u64>,
     /// `max_snapshot_bytes_per_sec` of its repository, where it is set.
     pub limit: Option<String>,
-}
-
-/// What one decider says of one node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Decision {
-    /// The node.
-    pub node: String,
-    /// The decider: `throttling`, `disk_threshold`, `filter`, ...
-    pub decider: String,
-    /// `NO` or `THROTTLE`.
-    pub decision: String,
-    /// Why, in the cluster's words.
-    pub explanation: String,
-}
-
-/// A shard that follows another cluster's.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Follower {
-    /// The following index.
-    pub index: String,
-    /// Shard number; none where only the index is told.
-    pub shard: Option<u32>,
-    /// Alias of the leader's cluster.
-    pub remote: Option<String>,
-    /// `SYNCING`, `BOOTSTRAPPING`, `PAUSED`, `FAILED`, as far as it was asked; Elasticsearch says `PAUSED` alone.
-    pub status: Option<String>,
-    /// The leader's global checkpoint.
-    pub leader_checkpoint: Option<i64>,
-    /// The follower's global checkpoint.
-    pub follower_checkpoint: Option<i64>,
-    /// Reads under way.
-    pub outstanding_reads: Option<u64>,
-    /// Writes under way.
-    pub outstanding_writes: Option<u64>,
-    /// Operations read and not yet written.
-    pub write_buffer_ops: Option<u64>,
-    /// Bytes read and not yet written.
-    pub write_buffer_bytes: Option<u64>,
-    /// Time spent in reads, summed over them.
-    pub read_ms: Option<u64>,
-    /// The part of that time in which the leader worked.
-    pub read_remote_ms: Option<u64>,
-    /// Time spent in writes, summed over them.
-    pub write_ms: Option<u64>,
-    /// Operations read.
-    pub ops_read: Option<u64>,
-    /// Bytes read.
-    pub bytes_read: Option<u64>,
-    /// Operations written.
-    pub ops_written: Option<u64>,
-    /// Reads that succeeded.
-    pub reads: Option<u64>,
-    /// Reads that failed.
-    pub failed_reads: Option<u64>,
-    /// Reads that its leader refused because it was overloaded; OpenSearch alone says it.
-    pub throttled_reads: Option<u64>,
-    /// Writes that were refused on the follower because it was overloaded; OpenSearch alone says it.
-    pub throttled_writes: Option<u64>,
-    /// Why it stopped for good.
-    pub fatal: Option<String>,
-    /// Why it was paused or has failed, where OpenSearch says it; in Elasticsearch why its reads fail.
-    pub reason: Option<String>,
-}
-
-impl Follower {
-    /// Whether somebody paused it, or it has failed: then it neither reads nor writes.
-    pub fn is_stopped(&self) -> bool {
-        self.fatal.is_some()
-            || self.status.as_deref().is_some_and(|it| ["PAUSED", "FAILED"].contains(&it))
-    }
-
-    /// Operations that the follower is behind.
-    pub fn lag_ops(&self) -> Option<u64> {
-        let behind = self.leader_checkpoint?.saturating_sub(self.follower_checkpoint?);
-        Some(u64::try_from(behind).unwrap_or(0))
-    }
-
-    /// `index[shard]`, or the index alone.
-    pub fn shard_name(&self) -> String {
-        match self.shard {
-            Some(shard) => format!("{}[{shard}]", self.index),
-            None => self.index.clone(),
-        }
-    }
 }
 
 /// Another cluster that this one knows.
