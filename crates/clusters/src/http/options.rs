@@ -17,3 +17,11 @@ pub struct LiveOptions {
     /// How long one answer may take.
     pub timeout: Duration,
 }
+
+impl LiveOptions {
+    /// Without credentials, and trusting the authorities that everybody does.
+    pub fn anonymous(addresses: Vec<Address>, timeout: Duration) -> Self {
+        let (credentials, tls) = (Credentials::None, TlsOptions::default());
+        LiveOptions { addresses, credentials, tls, timeout }
+    }
+}

@@ -16,8 +16,8 @@ use world::{Env, Time};
 use super::answer::{is_known, json_of, judge};
 use super::sent_changes::{Sent, SentChanges, Unanswered};
 use super::transcript::{Exchanged, Header, Replay, Request, Transcript};
-use crate::http::{Address, Exchange, Failure, HttpClient, LiveOptions, TlsOptions, is_idempotent};
-use crate::{Answer, Credentials, Error, Result};
+use crate::http::{Address, Exchange, Failure, HttpClient, LiveOptions, is_idempotent};
+use crate::{Answer, Error, Result};
 
 /// All questions of one look together may be asked in vain for so many times as long as one answer may take.
 const ANSWERS_A_LOOK: u32 = 3;
@@ -104,12 +104,7 @@ impl LiveClient {
     /// One that asks nobody: a transcript answers, and tells the time.
     pub fn replaying(env: &Env, header: &Header, replay: Replay) -> Result<Self> {
         let hosts = Address::parse_all(header.hosts.iter().map(String::as_str))?;
-        let nobody = LiveOptions {
-            addresses: Vec::new(),
-            credentials: Credentials::None,
-            tls: TlsOptions::default(),
-            timeout: Duration::ZERO,
-        };
+        let nobody = LiveOptions::anonymous(Vec::new(), Duration::ZERO);
         let client = LiveClient::new(env, &nobody)?;
         Ok(LiveClient { tape: Tape::Played(replay), hosts, ..client })
     }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
+use clusters::live::{Address, LiveClient, LiveOptions};
 use clusters::{
     BorrowedSettings, Change, ClusterIdentity, ClusterSpec, Clusters, Credentials, Error,
     FollowApi, Head, Journal, Kept, LEASE_EXPIRES, LEASE_RENEWED, Lease, Leased, LiveCluster,
@@ -97,12 +97,8 @@ async fn serve(env: &Env, name: &str, manager: &Shared) -> Task<()> {
 }
 
 fn options(hosts: &str, credentials: Credentials) -> LiveOptions {
-    LiveOptions {
-        addresses: Address::parse_all([hosts]).unwrap(),
-        credentials,
-        tls: TlsOptions::default(),
-        timeout: PATIENCE,
-    }
+    let addresses = Address::parse_all([hosts]).unwrap();
+    LiveOptions { credentials, ..LiveOptions::anonymous(addresses, PATIENCE) }
 }
 
 struct Cluster {

@@ -106,12 +106,10 @@ async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, answer: An
 }
 
 fn options(urls: &[String]) -> LiveOptions {
-    LiveOptions {
-        addresses: Address::parse_all(urls.iter().map(String::as_str)).unwrap(),
-        credentials: Credentials::None,
-        tls: TlsOptions::default(),
-        timeout: Duration::from_secs(60),
-    }
+    LiveOptions::anonymous(
+        Address::parse_all(urls.iter().map(String::as_str)).unwrap(),
+        Duration::from_secs(60),
+    )
 }
 
 fn client(env: &Env, urls: &[String], tls: TlsOptions) -> LiveClient {

@@ -5,8 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::Credentials;
-use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
+use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler};
 use record::observation::Observation;
 use rest::{RestMessage, RestResponse};
 use world::{Env, Task};
@@ -64,8 +63,7 @@ pub async fn host(
 
 async fn connect(env: &Env, hosts: &[String]) -> Sampler {
     let addresses = Address::parse_all(hosts.iter().map(String::as_str)).unwrap();
-    let (credentials, tls) = (Credentials::None, TlsOptions::default());
-    let options = LiveOptions { addresses, credentials, tls, timeout: TIMEOUT };
+    let options = LiveOptions::anonymous(addresses, TIMEOUT);
     Sampler::connect(LiveClient::new(env, &options).unwrap()).await.unwrap()
 }
 

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
-use clusters::{Credentials, Head, Journal};
+use clusters::live::{Address, LiveClient, LiveOptions};
+use clusters::{Head, Journal};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -195,12 +195,8 @@ impl Cluster {
     }
 
     pub fn client(&self, timeout: Duration) -> LiveClient {
-        let options = LiveOptions {
-            addresses: Address::parse_all([self.address.as_str()]).unwrap(),
-            credentials: Credentials::None,
-            tls: TlsOptions::default(),
-            timeout,
-        };
+        let options =
+            LiveOptions::anonymous(Address::parse_all([self.address.as_str()]).unwrap(), timeout);
         LiveClient::new(&self.env, &options).unwrap()
     }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
+use clusters::live::{Address, LiveClient, LiveOptions};
 use clusters::{
-    ClusterIdentity, ClusterSpec, Clusters, Credentials, Error, FollowApi, Head, Journal,
-    LiveCluster, LiveClusters, TopologySpec,
+    ClusterIdentity, ClusterSpec, Clusters, Error, FollowApi, Head, Journal, LiveCluster,
+    LiveClusters, TopologySpec,
 };
 use rest::{RestMessage, RestResponse};
 use world::{Env, Task};
@@ -52,12 +52,7 @@ async fn serve(env: &Env) -> (String, Task<()>) {
 
 async fn started(env: &Env, journal: &Path) -> (LiveClusters, Task<()>) {
     let (address, node) = serve(env).await;
-    let options = LiveOptions {
-        addresses: Address::parse_all([address.as_str()]).unwrap(),
-        credentials: Credentials::None,
-        tls: TlsOptions::default(),
-        timeout: QUICK,
-    };
+    let options = LiveOptions::anonymous(Address::parse_all([address.as_str()]).unwrap(), QUICK);
     let client = || LiveClient::new(env, &options).unwrap();
     let identity = ClusterIdentity::ask(&client()).await.unwrap();
     let journal = Journal::create(journal, Head::new("uuid".to_owned(), vec![address])).unwrap();

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use clusters::Credentials;
 use clusters::live::{
-    Address, Depth, Header, LiveClient, LiveOptions, Replay, Sampler, TlsOptions, Transcript,
+    Address, Depth, Header, LiveClient, LiveOptions, Replay, Sampler, Transcript,
 };
 use testbed::fuzz::{self, Budget};
 
@@ -37,8 +36,7 @@ fn recorded() -> Vec<u8> {
         let header = Header::new(hosts.clone(), second, second);
         let transcript = Transcript::create(&path, &header).unwrap();
         let addresses = Address::parse_all(hosts.iter().map(String::as_str)).unwrap();
-        let (credentials, tls) = (Credentials::None, TlsOptions::default());
-        let options = LiveOptions { addresses, credentials, tls, timeout: second };
+        let options = LiveOptions::anonymous(addresses, second);
         let client = LiveClient::new(&env, &options).unwrap().written_to(transcript);
         let mut sampler = Sampler::connect(client).await.unwrap();
         for depth in LOOKS {

@@ -5,8 +5,7 @@ use std::net::TcpListener;
 use std::rc::Rc;
 use std::time::Duration;
 
-use clusters::Credentials;
-use clusters::live::{Address, LiveOptions, TlsOptions};
+use clusters::live::{Address, LiveOptions};
 use lab::plan::Plan;
 use lab::{Error, LiveHosts, Options, Place, Watch};
 use record::Row;
@@ -50,12 +49,10 @@ impl Watch for Breaks {
 /// What is left in the journal is still to be put back.
 #[test]
 fn a_cluster_is_put_back_by_a_run_that_panics() {
-    let follower = LiveOptions {
-        addresses: Address::parse_all([cluster().as_str()]).unwrap(),
-        credentials: Credentials::None,
-        tls: TlsOptions::default(),
-        timeout: Duration::from_secs(60),
-    };
+    let follower = LiveOptions::anonymous(
+        Address::parse_all([cluster().as_str()]).unwrap(),
+        Duration::from_secs(60),
+    );
     let hosts = LiveHosts { follower, leader: None, allow_changes: true, any_version: true };
     let dir = tempfile::tempdir().unwrap();
     let options = Options { scale: 0.01, watch: Rc::new(Breaks), ..Options::new(dir.path()) };

@@ -328,16 +328,11 @@ mod tests {
     fn credentials_and_a_prefix_go_with_every_request() {
         world::real_world::run(1, async |env| {
             let (plain, _server) = server(&env, &["{asked}"]).await;
+            let behind = format!("http://{}/behind", plain.address());
+            let addresses = crate::http::Address::parse_all([behind.as_str()]).unwrap();
             let options = LiveOptions {
-                addresses: crate::http::Address::parse_all([format!(
-                    "http://{}/behind",
-                    plain.address()
-                )
-                .as_str()])
-                .unwrap(),
                 credentials: crate::Credentials::Basic { user: "u".into(), password: "p".into() },
-                tls: Default::default(),
-                timeout: std::time::Duration::from_secs(60),
+                ..LiveOptions::anonymous(addresses, std::time::Duration::from_secs(60))
             };
             let host = &WireHost::all(&options).unwrap()[0];
             let mut connection = WireConnection::open(host).await.unwrap();

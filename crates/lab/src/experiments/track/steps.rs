@@ -390,10 +390,10 @@ fn failure_of(error: &clusters::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use clusters::live::{Address, LiveClient, LiveOptions, TlsOptions};
+    use clusters::live::{Address, LiveClient, LiveOptions};
     use clusters::{
-        ClusterIdentity, Clusters, Credentials, FollowApi, Head, Journal, LiveCluster,
-        LiveClusters, TopologySpec,
+        ClusterIdentity, Clusters, FollowApi, Head, Journal, LiveCluster, LiveClusters,
+        TopologySpec,
     };
     use rest::{RestMessage, RestResponse};
     use serde_json::json;
@@ -446,12 +446,10 @@ mod tests {
 
     async fn cluster(env: &Env, journal: &std::path::Path) -> LiveClusters {
         let address = serve(env).await;
-        let options = LiveOptions {
-            addresses: Address::parse_all([address.as_str()]).unwrap(),
-            credentials: Credentials::None,
-            tls: TlsOptions::default(),
-            timeout: Duration::from_secs(5),
-        };
+        let options = LiveOptions::anonymous(
+            Address::parse_all([address.as_str()]).unwrap(),
+            Duration::from_secs(5),
+        );
         let client = || LiveClient::new(env, &options).unwrap();
         let asking = client();
         let identity = ClusterIdentity::ask(&asking).await.unwrap();
