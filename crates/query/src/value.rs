@@ -225,7 +225,7 @@ pub fn ip(text: &str) -> Option<Ipv6Addr> {
 }
 
 /// An address as it was written: IPv4 where it is one.
-pub fn show_ip(address: &Ipv6Addr) -> String {
+fn show_ip(address: &Ipv6Addr) -> String {
     address.to_ipv4_mapped().map_or_else(|| address.to_string(), |v4| v4.to_string())
 }
 

@@ -17,11 +17,6 @@ impl Time {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-
-    /// Milliseconds since the world began.
-    pub fn as_millis_f64(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
 }
 
 impl Add<Duration> for Time {

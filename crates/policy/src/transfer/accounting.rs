@@ -21,18 +21,13 @@ use world::Time;
 use super::chunk::ChunkRequest;
 pub use super::timeline::{SourcePhases, TargetPhases, Timeline};
 
-/// Names one chunk, or one batch of operations, while it is in flight.
+/// Names one chunk while it is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ChunkId {
-    /// Index of the file, or [`ChunkId::NO_FILE`].
+    /// Index of the file.
     pub file: u32,
-    /// Offset in the file, or any number that is unique.
+    /// Offset in the file.
     pub offset: u64,
-}
-
-impl ChunkId {
-    /// The file of what belongs to no file, such as a batch of operations.
-    pub const NO_FILE: u32 = u32::MAX;
 }
 
 impl From<ChunkRequest> for ChunkId {
@@ -221,7 +216,7 @@ mod tests {
     }
 
     fn id(n: u64) -> ChunkId {
-        ChunkId { file: ChunkId::NO_FILE, offset: n }
+        ChunkId { file: 0, offset: n }
     }
 
     fn timeline(requested_at: Time, arrived_at: Time, base_round_trip: Duration) -> Timeline {

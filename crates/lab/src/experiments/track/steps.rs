@@ -550,7 +550,7 @@ mod tests {
                 live.stop();
             };
             let (goes_on, ()) = tokio::join!(wait_until(&env, hour, &live), stop);
-            assert_eq!((goes_on, env.now().as_millis_f64()), (false, 5000.0));
+            assert_eq!((goes_on, env.now().as_secs_f64()), (false, 5.0));
             assert!(!wait_until(&env, hour, &live).await, "what was told before is known");
         });
     }
