@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::inventory::{Inventory, InventoryCopy, InventoryNode};
+use record::inventory::{Inventory, InventoryNode};
 use record::observation::Identity;
 use record::roles::{FROZEN, is_dedicated_to};
 use record::units::show_size_setting;
@@ -12,14 +12,12 @@ use super::TwinPlan;
 use super::cluster_settings::{cluster_settings, zone_attribute};
 use super::given::{self, Given, Known, put};
 use super::indices::indices;
+use super::left_out::{counted, of_copies};
 use super::node_order::{as_the_allocator_has_them, bucket};
 use super::voters::voters;
 use super::writes;
 use crate::error::{Error, Result};
 use crate::plan::TwinNode;
-
-/// `index.recovery.file_based_threshold` where nobody set it.
-const FILE_BASED_THRESHOLD: f64 = 0.1;
 
 /// Names the node from which copies may have to wait, as it applies each state after all others.
 const HEARS_LAST: &str = "narrows.recovery.hears_last._name";
@@ -33,10 +31,6 @@ pub struct Import {
     pub left_out: Vec<String>,
     /// The nodes that elect the manager; empty where that is not known, or one manages it without being elected.
     pub voters: Vec<TwinNode>,
-}
-
-fn counted(count: usize, one: &str, more: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// A plan of what a cluster consists of. Fails if there is nothing to make a twin of.
@@ -64,30 +58,7 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
         true => as_the_allocator_has_them(nodes, |node, count| bucket(&node.id, count)),
         false => as_the_allocator_has_them(nodes, |node, _| node.id.as_str()),
     };
-    let lagging = seen.copies.iter().filter(|copy| replays_too_much(copy)).count();
-    if lagging > 0 {
-        left_out.push(format!(
-            "{lagging} copies whose retention leases lag by more than a tenth of their documents: where their node is \
-             away when primaries renew leases, as every 30 s, they come back by files and not by operations; half a \
-             minute after the last write none lags"
-        ));
-    }
-    let under_way = |copy: &&InventoryCopy| !copy.primary && copy.state == "INITIALIZING";
-    let begin_anew = seen.copies.iter().filter(under_way).count();
-    if begin_anew > 0 {
-        let copies = counted(begin_anew, "copy that is", "copies that are");
-        left_out.push(format!(
-            "what there is of {copies} under way: they are taken to begin anew, on nodes that the twin chooses, so that \
-             bytes and times are upper bounds"
-        ));
-    }
-    let takes_copies =
-        |node: &&&InventoryNode| node.holds_data.is_none() && !holders.contains(node.name.as_str());
-    let untold = nodes.iter().filter(takes_copies).count();
-    if untold > 0 {
-        left_out
-            .push(format!("the roles of {untold} nodes, which are not known: they take copies"));
-    }
+    of_copies(seen, &nodes, &holders, &mut left_out);
     let zone = zone_attribute(seen);
     let telling = telling_attributes(&nodes);
     let node = |node: &&InventoryNode| {
@@ -161,17 +132,6 @@ fn lets_copies_wait(cluster: &Identity) -> bool {
     cluster.flavour == "opensearch" && !cluster.version.starts_with("1.")
 }
 
-/// Whether the field rather copies a copy whole than by operations after its node was away. While a copy is missing,
-/// its primary drops a lease that keeps more than `index.recovery.file_based_threshold` of the documents. It does so
-/// where it renews the leases of the copies that are there, every `index.soft_deletes.retention_lease.sync_interval`
-/// (`ReplicationTracker.getRetentionLeases`, `renewPeerRecoveryRetentionLeases`; elasticsearch pull request 45208).
-fn replays_too_much(copy: &InventoryCopy) -> bool {
-    let lag = copy.lease_lag.zip(copy.documents);
-    lag.is_some_and(|(lag, documents)| {
-        lag as f64 > (documents as f64 * FILE_BASED_THRESHOLD).ceil()
-    })
-}
-
 fn head(seen: &Inventory, nodes: usize) -> TwinPlan {
     let cluster = &seen.cluster;
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
@@ -220,7 +180,7 @@ fn machines(
 
 #[cfg(test)]
 pub(super) mod tests {
-    use record::inventory::{RateOf, SeenRate};
+    use record::inventory::{InventoryCopy, RateOf, SeenRate};
     use record::observation::{Scope, Setting};
 
     use super::*;

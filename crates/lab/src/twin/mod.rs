@@ -6,6 +6,7 @@
 //! | `import` | a plan from an inventory: its nodes and machines |
 //! | `node_order` | the order in which its allocator goes through nodes |
 //! | `indices` | its indices |
+//! | `left_out` | what of its copies is not in the plan |
 //! | `writes` | documents that are written to them |
 //! | `cluster_settings` | its settings |
 //! | `voters` | the nodes that elect the cluster manager |
@@ -24,6 +25,7 @@ mod given;
 mod import;
 mod in_words;
 mod indices;
+mod left_out;
 mod node_order;
 mod text;
 mod voters;

@@ -1,0 +1,56 @@
+//! What of a cluster's copies is not in its twin, a sentence each.
+
+use std::collections::BTreeSet;
+
+use record::inventory::{Inventory, InventoryCopy, InventoryNode};
+
+/// `index.recovery.file_based_threshold` where nobody set it.
+const FILE_BASED_THRESHOLD: f64 = 0.1;
+
+pub(super) fn counted(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
+/// Copies that are not as the twin has them, and nodes of which it is not known whether they take copies.
+pub(super) fn of_copies(
+    seen: &Inventory,
+    nodes: &[&InventoryNode],
+    holders: &BTreeSet<&str>,
+    left_out: &mut Vec<String>,
+) {
+    let lagging = seen.copies.iter().filter(|copy| replays_too_much(copy)).count();
+    if lagging > 0 {
+        left_out.push(format!(
+            "{lagging} copies whose retention leases lag by more than a tenth of their documents: where their node is \
+             away when primaries renew leases, as every 30 s, they come back by files and not by operations; half a \
+             minute after the last write none lags"
+        ));
+    }
+    let under_way = |copy: &&InventoryCopy| !copy.primary && copy.state == "INITIALIZING";
+    let begin_anew = seen.copies.iter().filter(under_way).count();
+    if begin_anew > 0 {
+        let copies = counted(begin_anew, "copy that is", "copies that are");
+        left_out.push(format!(
+            "what there is of {copies} under way: they are taken to begin anew, on nodes that the twin chooses, so that \
+             bytes and times are upper bounds"
+        ));
+    }
+    let takes_copies =
+        |node: &&&InventoryNode| node.holds_data.is_none() && !holders.contains(node.name.as_str());
+    let untold = nodes.iter().filter(takes_copies).count();
+    if untold > 0 {
+        left_out
+            .push(format!("the roles of {untold} nodes, which are not known: they take copies"));
+    }
+}
+
+/// Whether the field rather copies a copy whole than by operations after its node was away. While a copy is missing,
+/// its primary drops a lease that keeps more than `index.recovery.file_based_threshold` of the documents. It does so
+/// where it renews the leases of the copies that are there, every `index.soft_deletes.retention_lease.sync_interval`
+/// (`ReplicationTracker.getRetentionLeases`, `renewPeerRecoveryRetentionLeases`; elasticsearch pull request 45208).
+fn replays_too_much(copy: &InventoryCopy) -> bool {
+    let lag = copy.lease_lag.zip(copy.documents);
+    lag.is_some_and(|(lag, documents)| {
+        lag as f64 > (documents as f64 * FILE_BASED_THRESHOLD).ceil()
+    })
+}
