@@ -56,7 +56,7 @@ impl Inner {
     /// How long what is under way has lasted, without core time.
     fn lasts(&self) -> Duration {
         let ((began, busy_before), (now, busy)) = (self.began.get(), self.now());
-        now.since(began).saturating_sub(busy.saturating_sub(busy_before))
+        (now - began).saturating_sub(busy.saturating_sub(busy_before))
     }
 }
 

@@ -8,11 +8,6 @@ use std::time::Duration;
 pub struct Time(pub u64);
 
 impl Time {
-    /// The time since `earlier`; zero if that is later.
-    pub fn since(self, earlier: Time) -> Duration {
-        self - earlier
-    }
-
     /// Seconds since the world began.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
@@ -29,6 +24,7 @@ impl Add<Duration> for Time {
 
 impl Sub for Time {
     type Output = Duration;
+    /// The time since `earlier`; zero if that is later.
     fn sub(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

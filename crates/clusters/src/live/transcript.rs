@@ -170,7 +170,7 @@ impl Transcript {
     }
 
     pub(super) fn clock(&self, now: Time) {
-        self.write(&Line::Clock(now.since(Time::default()).as_nanos() as u64));
+        self.write(&Line::Clock(now.0));
     }
 
     pub(super) fn asked(&self, request: Request<'_>, took: Duration, exchanged: &Exchanged) {
@@ -239,7 +239,7 @@ impl Replay {
                 break;
             }
             match serde_json::from_slice(&text) {
-                Ok(Line::Clock(ns)) => clock.push_back(Time::default() + Duration::from_nanos(ns)),
+                Ok(Line::Clock(ns)) => clock.push_back(Time(ns)),
                 Ok(Line::Asked { host, method, path, took_ns, outcome }) => {
                     let answer = (Duration::from_nanos(took_ns), outcome);
                     let path = EARLIER.iter().fold(path, |path, (was, is)| path.replace(was, is));

@@ -280,7 +280,7 @@ impl Consumer {
                 self.stopped = Some(self.env.now());
             }
             Some(since) if !short => {
-                let took = self.env.now().since(since);
+                let took = self.env.now() - since;
                 self.stats.stopped += took;
                 self.stats.longest_stop = self.stats.longest_stop.max(took);
                 self.stopped = None;

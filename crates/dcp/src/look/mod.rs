@@ -113,11 +113,11 @@ impl Looker {
                 return Err(error);
             }
             let requests = (self.nodes.len() * GROUPS.len()) as u32;
-            let took_ms = self.env.now().since(begun).as_secs_f64() * 1e3;
+            let took_ms = (self.env.now() - begun).as_secs_f64() * 1e3;
             let cost = Cost { requests, bytes: 0, took_ms };
             let cluster = self.identity.clone();
             let look = Observation { cluster, buckets, gaps, cost, ..Observation::default() };
-            Ok((begun.since(self.began).as_secs_f64() * 1e3, look))
+            Ok(((begun - self.began).as_secs_f64() * 1e3, look))
         })
     }
 }
@@ -125,7 +125,7 @@ impl Looker {
 impl DataNode {
     /// What it says; none while it is not asked again.
     async fn look(&mut self, env: &Env, began: Time) -> Result<Option<BucketNode>> {
-        if self.failed.as_ref().is_some_and(|(_, at)| env.now().since(*at) < ASK_AGAIN) {
+        if self.failed.as_ref().is_some_and(|(_, at)| env.now() - *at < ASK_AGAIN) {
             return Ok(None);
         }
         let limit = self.options.timeout * LOOK_ANSWERS;
@@ -154,7 +154,7 @@ impl DataNode {
         for group in GROUPS {
             client.each_stat(group, |name, value| statistics.take(name, value)).await?;
         }
-        let answered_ms = env.now().since(began).as_secs_f64() * 1e3;
+        let answered_ms = (env.now() - began).as_secs_f64() * 1e3;
         Ok(statistics.of_node(&self.options.address, answered_ms))
     }
 }

@@ -46,7 +46,7 @@ impl Pauses {
         let Some((reason, since)) = self.now.take() else { return };
         let (count, time) = &mut self.ended[reason as usize];
         *count += 1;
-        *time += now.since(since);
+        *time += now - since;
     }
 
     /// What it waits for now, and since when.

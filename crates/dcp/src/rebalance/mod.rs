@@ -185,7 +185,7 @@ impl Rebalance {
             let asked = env.now();
             let answered = destination.ask(vb, Body::SeqnoPersistence { seqno }).await?;
             let now = env.now();
-            if now.since(asked) > WAITED {
+            if now - asked > WAITED {
                 since = now;
             }
             if replication.items() > passed.0 {
@@ -193,8 +193,8 @@ impl Rebalance {
             }
             match answered.status {
                 Ok(Status::Success) => return Ok(()),
-                Ok(Status::TemporaryFailure) if now.since(since) < ASKED_AT_ONCE => {}
-                Ok(Status::TemporaryFailure) if now.since(since.max(passed.1)) < REFUSED_FOR => {
+                Ok(Status::TemporaryFailure) if now - since < ASKED_AT_ONCE => {}
+                Ok(Status::TemporaryFailure) if now - since.max(passed.1) < REFUSED_FOR => {
                     env.sleep(LOOK_EVERY).await;
                 }
                 _ => {

@@ -196,7 +196,7 @@ fn pauses(shared: &Shared, pauses: &Pauses) -> Lines {
     let now = pauses.now();
     let mut lines = vec![line("paused", now.is_some())];
     if let Some((reason, since)) = now {
-        let waited = shared.env.now().since(since);
+        let waited = shared.env.now() - since;
         lines.push(line("paused_current_reason", reason.name()));
         lines.push(line("paused_current_duration", time_text(waited)));
     }

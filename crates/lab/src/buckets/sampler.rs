@@ -50,7 +50,7 @@ impl<'a> Sampler<'a> {
         let before = self.last.iter_mut().find(|(name, ..)| *name == thread);
         let cores = match before {
             Some((_, then, spent)) => {
-                let wall = now.since(*then).as_secs_f64();
+                let wall = (now - *then).as_secs_f64();
                 let cores = busy.saturating_sub(*spent).as_secs_f64() / wall.max(1e-9);
                 (*then, *spent) = (now, busy);
                 cores

@@ -381,7 +381,7 @@ impl<'a> Bench<'a> {
             }
             if now.items > moved.1 {
                 moved = (self.env.now(), now.items);
-            } else if self.env.now().since(moved.0) > STUCK_AFTER {
+            } else if self.env.now() - moved.0 > STUCK_AFTER {
                 return Err(Error::Stuck {
                     variant: stage.turn.variant.name.clone(),
                     seconds: STUCK_AFTER.as_secs(),

@@ -74,7 +74,7 @@ impl Samples {
         let mut kept = self.kept.clone();
         kept.sort_by_key(|(started, _)| *started);
         let since = |(started, sample): &(Time, RequestSample)| RequestSample {
-            t_ms: ms(started.since(begin)),
+            t_ms: ms(*started - begin),
             ..*sample
         };
         kept.iter().map(since).collect()

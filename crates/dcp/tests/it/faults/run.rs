@@ -266,7 +266,7 @@ impl Shared {
             if behind.is_empty() {
                 return Ok(());
             }
-            if self.env.now().since(began) > EQUAL_WITHIN {
+            if self.env.now() - began > EQUAL_WITHIN {
                 let seqnos = [a.seqnos(None), b.seqnos(None)];
                 return Err(format!("vbuckets {behind:?} do not become equal: {seqnos:?}"));
             }
