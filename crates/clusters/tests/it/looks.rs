@@ -26,24 +26,25 @@ pub const SHARDS: &str = r#"[{"state":"UNASSIGNED","index":"logs","shard":"0","p
 pub async fn host(
     env: &Env,
     name: &str,
-    latency: Duration,
+    latency: impl Fn(&str) -> Duration + 'static,
     answer: impl Fn(&str) -> Option<(u16, &'static str)> + 'static,
 ) -> (String, Task<()>) {
     let host = env.host(name);
     let mut listener = host.listen::<RestMessage>(&format!("{name}:9200")).await.unwrap();
     let address = listener.address().to_owned();
-    let (inner, answer) = (host.clone(), Rc::new(answer));
+    let (inner, told) = (host.clone(), Rc::new((latency, answer)));
     let task = host.spawn("server", async move {
         loop {
             let mut connection = listener.accept().await.unwrap();
-            let (answer, clock) = (answer.clone(), inner.clone());
+            let (told, clock) = (told.clone(), inner.clone());
             let speak = async move {
+                let (latency, answer) = &*told;
                 while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
                     let path = asked.path.split('?').next().unwrap_or_default();
                     let Some((status, body)) = answer(path) else {
                         return std::future::pending().await;
                     };
-                    clock.sleep(latency).await;
+                    clock.sleep(latency(path)).await;
                     if status == CUT {
                         return;
                     }
@@ -72,7 +73,7 @@ async fn serve(
     env: &Env,
     answer: impl Fn(&str) -> Option<(u16, &'static str)> + 'static,
 ) -> (Sampler, Task<()>) {
-    let (address, task) = host(env, "a", Duration::ZERO, answer).await;
+    let (address, task) = host(env, "a", |_| Duration::ZERO, answer).await;
     (connect(env, &[address]).await, task)
 }
 
@@ -142,7 +143,7 @@ fn a_question_that_hangs_leaves_time_for_slow_answers() {
             _ if path.starts_with("/_nodes/stats") => None,
             _ => Some((200, "{}")),
         };
-        let (address, _server) = host(&env, "a", SLOW, answer).await;
+        let (address, _server) = host(&env, "a", |_| SLOW, answer).await;
         let mut sampler = connect(&env, &[address]).await;
         let look = sampler.look(Depth::Full).await.unwrap();
         assert_eq!(gaps(&look), ["/_nodes/stats"]);
@@ -170,7 +171,7 @@ fn a_late_answer_is_told_from_silence() {
             };
             let (mut addresses, mut servers) = (Vec::new(), Vec::new());
             for name in ["a", "b"].into_iter().take(hosts) {
-                let (address, server) = host(&env, name, Duration::ZERO, answer).await;
+                let (address, server) = host(&env, name, |_| Duration::ZERO, answer).await;
                 addresses.push(address);
                 servers.push(server);
             }

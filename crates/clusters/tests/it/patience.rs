@@ -7,11 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use clusters::live::{Address, LiveClient, LiveOptions};
 use clusters::{
-    ClusterIdentity, ClusterSpec, Clusters, Error, FollowApi, Head, Journal, LiveCluster,
-    LiveClusters, TopologySpec,
+    ClusterIdentity, Clusters, Error, FollowApi, Head, Journal, LiveCluster, LiveClusters,
+    TopologySpec,
 };
-use rest::{RestMessage, RestResponse};
 use world::{Env, Task};
+
+use crate::looks::host;
 
 /// How long the cluster's own client waits.
 const QUICK: Duration = Duration::from_millis(100);
@@ -22,50 +23,16 @@ const MERGING: &str = "/narrows-1/_forcemerge";
 const ANSWER: &str = r#"{"cluster_uuid":"uuid","cluster_name":"c",
     "version":{"distribution":"opensearch","number":"2.19.1"},"nodes":{"a":{"name":"a"}}}"#;
 
-async fn serve(env: &Env) -> (String, Task<()>) {
-    let host = env.host("a");
-    let mut listener = host.listen::<RestMessage>("a:9200").await.unwrap();
-    let address = listener.address().to_owned();
-    let inner = host.clone();
-    let task = host.spawn("server", async move {
-        loop {
-            let mut connection = listener.accept().await.unwrap();
-            let env = inner.clone();
-            let serve = async move {
-                while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
-                    if asked.path == MERGING {
-                        env.sleep(MERGE).await;
-                    }
-                    let content_type = "application/json".to_owned();
-                    let body = Bytes::from_static(ANSWER.as_bytes());
-                    let response = RestResponse { status: 200, content_type, body };
-                    if connection.sender.send(RestMessage::Response(response)).await.is_err() {
-                        return;
-                    }
-                }
-            };
-            inner.spawn("connection", serve).detach();
-        }
-    });
-    (address, task)
-}
-
 async fn started(env: &Env, journal: &Path) -> (LiveClusters, Task<()>) {
-    let (address, node) = serve(env).await;
+    let latency = |path: &str| if path == MERGING { MERGE } else { Duration::ZERO };
+    let (address, node) = host(env, "a", latency, |_| Some((200, ANSWER))).await;
     let options = LiveOptions::anonymous(Address::parse_all([address.as_str()]).unwrap(), QUICK);
     let client = || LiveClient::new(env, &options).unwrap();
     let identity = ClusterIdentity::ask(&client()).await.unwrap();
     let journal = Journal::create(journal, Head::new("uuid".to_owned(), vec![address])).unwrap();
     let cluster = LiveCluster::new(client(), client(), identity, journal);
     let mut clusters = LiveClusters::new(vec![cluster], FollowApi::Ccr);
-    let leader = ClusterSpec {
-        name: "leader".to_owned(),
-        nodes: 1,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    };
-    let topology = TopologySpec { clusters: vec![leader], link: None, joined: false };
-    clusters.start(&topology).await.unwrap();
+    clusters.start(&TopologySpec::alone("leader", 1)).await.unwrap();
     (clusters, node)
 }
 

@@ -30,7 +30,7 @@ fn recorded() -> Vec<u8> {
             "/_cluster/settings" => Some((403, "{}")),
             _ => Some((200, "{}")),
         };
-        let (address, _server) = host(&env, "a", Duration::from_millis(3), answer).await;
+        let (address, _server) = host(&env, "a", |_| Duration::from_millis(3), answer).await;
         let hosts = vec!["gone:9200".to_owned(), address];
         let second = Duration::from_secs(1);
         let header = Header::new(hosts.clone(), second, second);
