@@ -480,12 +480,7 @@ async fn run_on(clusters: &[Cluster]) -> LiveClusters {
     }
     let mut run = LiveClusters::new(live, FollowApi::default());
     let sites = &["leader", "follower"][..clusters.len()];
-    let site = |name: &&str| ClusterSpec {
-        name: (*name).to_owned(),
-        nodes: 1,
-        settings: BTreeMap::new(),
-        attributes: Vec::new(),
-    };
+    let site = |name: &&str| ClusterSpec::new(name, 1);
     let specs = sites.iter().map(site).collect();
     run.start(&TopologySpec { clusters: specs, link: None, joined: false }).await.unwrap();
     for (cluster, site) in clusters.iter().zip(sites) {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clusters::{
-    ClusterSpec, Clusters, FaultKind, Faults, SyntheticIndex, TopologySpec, VirtualClusters,
-    VirtualControls,
+    Clusters, FaultKind, Faults, SyntheticIndex, TopologySpec, VirtualClusters, VirtualControls,
 };
 use engine::state::PlacedIndex;
 use engine::{Placement, ShardContents};
@@ -23,14 +22,7 @@ const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 
 async fn started(env: &Env) -> VirtualClusters {
     let mut target = VirtualClusters::new(env);
-    let cluster = ClusterSpec {
-        name: "leader".into(),
-        nodes: 4,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    };
-    let topology = TopologySpec { clusters: vec![cluster], link: None, joined: false };
-    target.start(&topology).await.unwrap();
+    target.start(&TopologySpec::alone("leader", 4)).await.unwrap();
     let settings = json!({ "persistent": {
         "indices.recovery.max_bytes_per_sec": "20mb",
         "cluster.routing.allocation.exclude._name": "leader-0",

@@ -33,12 +33,7 @@ async fn begin_on(clusters: &[&Cluster], patience: Duration) -> LiveClusters {
         live.push(LiveCluster::new(client, cluster.client(QUICK), identity, journal));
     }
     let mut run = LiveClusters::new(live, FollowApi::default());
-    let site = |name: &&str| ClusterSpec {
-        name: (*name).to_owned(),
-        nodes: 1,
-        settings: BTreeMap::new(),
-        attributes: Vec::new(),
-    };
+    let site = |name: &&str| ClusterSpec::new(name, 1);
     let sites = ["leader", "follower"][..clusters.len()].iter().map(site).collect();
     run.start(&TopologySpec { clusters: sites, link: None, joined: false }).await.unwrap();
     run

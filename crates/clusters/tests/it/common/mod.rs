@@ -9,19 +9,13 @@ use world::LinkConfig;
 
 /// A leader of so many nodes and a follower of one, behind a link of 50 ms and 10 MB/s.
 pub fn topology(leader_nodes: usize) -> TopologySpec {
-    let cluster = |name: &str, nodes| ClusterSpec {
-        name: name.to_owned(),
-        nodes,
-        settings: Default::default(),
-        attributes: Vec::new(),
-    };
     let link = LinkConfig {
         rtt: Duration::from_millis(50),
         rate_bytes_per_s: Some(10_000_000),
         ..LinkConfig::default()
     };
     TopologySpec {
-        clusters: vec![cluster("leader", leader_nodes), cluster("follower", 1)],
+        clusters: vec![ClusterSpec::new("leader", leader_nodes), ClusterSpec::new("follower", 1)],
         link: Some(link),
         joined: false,
     }
