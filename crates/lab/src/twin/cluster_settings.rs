@@ -160,7 +160,7 @@ fn slots(all: &BTreeMap<String, Setting>, settings: &mut Table, left_out: &mut V
 #[cfg(test)]
 mod tests {
     use super::super::import::import;
-    use super::super::import::tests::{asked, resolved, seen};
+    use super::super::tests::{asked, resolved, seen};
     use super::*;
     use crate::twin::{self, Given};
 

@@ -166,8 +166,8 @@ fn index_settings(
 
 #[cfg(test)]
 mod tests {
-    use super::super::import::tests::{asked, resolved, seen};
     use super::super::import::{Import, import};
+    use super::super::tests::{asked, resolved, seen};
     use super::*;
     use crate::twin::{self, Given};
 

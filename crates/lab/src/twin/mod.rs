@@ -27,6 +27,8 @@ mod in_words;
 mod indices;
 mod left_out;
 mod node_order;
+#[cfg(test)]
+mod tests;
 mod text;
 mod voters;
 mod within;

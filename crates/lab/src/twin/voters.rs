@@ -38,7 +38,7 @@ pub fn without_manager(voters: &[TwinNode], lost: &[String]) -> Option<String> {
 mod tests {
     use super::super::Given;
     use super::super::import::import;
-    use super::super::import::tests::seen;
+    use super::super::tests::seen;
     use super::*;
 
     #[test]
