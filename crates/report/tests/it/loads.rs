@@ -6,7 +6,7 @@ use insight::Summary;
 use record::{Kind, Line, LoadFigures, Percentiles, PublishedInfo, RunDir, Throughput};
 use report::Style;
 
-use crate::page::{check, whole};
+use crate::page::{check, checked, whole};
 
 /// A run of two cases: without selection and with it, of which the first has published figures.
 fn of_loads() -> RunDir {
@@ -89,8 +89,7 @@ fn over_time(run: &mut RunDir) {
 fn latencies_of_a_case_lie_over_each_other() {
     let mut run = of_loads();
     over_time(&mut run);
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert_eq!(
         page.matches("id=\"latency-over-time-").count(),
         2 * 2,
@@ -111,8 +110,7 @@ fn latencies_of_a_case_lie_over_each_other() {
 fn a_variant_has_one_colour_in_every_chart_and_the_legend_of_each_has_its_own_variants() {
     let mut run = of_loads_named(["one: none", "one: ARS", "four: none", "four: b = 4"]);
     over_time(&mut run);
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     let chart = |at: usize| {
         let section = page.split("<h2>Latency over time</h2>").nth(1).expect("the section");
         section.split("<figure>").nth(at + 1).and_then(|rest| rest.split("</figure>").next())
@@ -145,8 +143,7 @@ fn operations_of_a_case_are_told_apart() {
         let light = LoadFigures { operation: "light".to_owned(), ..row.loads[0].clone() };
         row.loads.push(light);
     }
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     let section = page.split("<h2>Searches that each node ran</h2>").nth(1).expect("the section");
     for operation in ["heavy", "light"] {
         let caption = format!("<figcaption><b>one, {operation}</b></figcaption>");
@@ -165,8 +162,7 @@ fn no_chart_of_latencies_has_more_variants_than_colours() {
         info.baseline = Some("one: none".to_owned());
     }
     over_time(&mut run);
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     let section = page.split("<h2>Latency over time</h2>").nth(1).expect("the section");
     let section = section.split("</section>").next().expect("its end");
     let charts: Vec<&str> = section.split("<figure>").skip(1).collect();

@@ -56,6 +56,13 @@ pub(crate) fn check(page: &str) -> Vec<String> {
     elements
 }
 
+/// The page of a run, checked.
+pub(crate) fn checked(run: &RunDir) -> String {
+    let page = report::html(run);
+    check(&page);
+    page
+}
+
 fn ids_are_unique(page: &str) {
     let mut ids: Vec<&str> =
         page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -72,8 +79,7 @@ fn the_page_of_a_twin_has_its_answer() {
     let phase = record::Phase { name: "place".to_owned(), begins: true };
     let variant = Some(run.manifest.variants[0].name.clone());
     run.lines.insert(0, Line::Phase { t_ms: 0.0, variant, lap: 1, phase });
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     for said in ["What the twin answers", "64 KB x 1: done after", "What holds it", "What is left"]
     {
         assert!(page.contains(said), "{said}");
@@ -158,8 +164,7 @@ fn names_from_the_record_are_escaped() {
     run.manifest.plan_text = "</pre><script>".to_owned();
     run.manifest.nodes[0].name = "<b>".to_owned();
     run.lines.push(Line::Note { t_ms: 1.0, variant: Some(evil.into()), text: evil.into() });
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("&lt;script&gt;"));
 }
 
@@ -171,8 +176,7 @@ fn a_run_without_rows_says_so() {
     run.manifest.status = Status::Failed;
     run.manifest.link = None;
     run.lines.push(Line::Note { t_ms: 12.0, variant: None, text: "disk is full".into() });
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("No variant began: the run failed"));
     assert!(page.contains("Last note: disk is full"));
     assert!(!page.contains("Recovered bytes over time"), "a section without data is not there");
@@ -197,8 +201,7 @@ fn a_recovery_that_began_anew_is_drawn_up_to_its_peak() {
     let (peak, anew) = samples.split_at_mut(50);
     peak[49].recovered_bytes = 4_000_000_000;
     anew.iter_mut().for_each(|sample| sample.recovered_bytes = 1_000_000);
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     let chart = page.split("id=\"recovered-wide-t\"").nth(1).expect("the chart");
     let chart = chart.split("</svg>").next().expect("its end");
     assert!(chart.contains(">4 GB<"), "{chart}");
@@ -218,8 +221,7 @@ fn rows_without_samples_keep_the_table_and_the_accounting() {
 #[test]
 fn an_interrupted_run_shows_how_far_it_came() {
     let run = crate::common::interrupted();
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("The run was interrupted: 2 of 5 variants finished."));
     assert!(page.contains("5 MB x 1, stopped at "), "its curve is labelled");
     assert!(page.contains("1 MB x 5: not run."));
@@ -280,8 +282,7 @@ fn many_nodes_and_a_single_variant() {
         })
         .collect();
     run.lines.extend(nodes);
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("nodes that did less are not shown"));
     assert!(page.contains("64 KB x 1 took 2:44"));
 }
@@ -292,8 +293,7 @@ fn writers_beside_share_the_axis_of_the_recovery_and_faults_are_shaded() {
     let shaded = |page: &str| page.matches("class=\"shade\"").count();
     assert_eq!(shaded(&report::html(&run)), 0);
     crate::beside::write_beside(&mut run);
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("Indexing and recovery over time"));
     assert!(!page.contains("<h2>Recovered bytes over time"), "it is drawn below the indexing");
     // Two panels in two widths, the link, and CPU and network of each of six nodes.
@@ -327,8 +327,7 @@ fn what_was_set_in_several_variants_is_shaded_in_a_lane_and_a_colour_for_each() 
             begins: true,
         }));
     }
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     let chart =
         page.split("id=\"recovered-wide-d\"").nth(1).unwrap().split("</svg>").next().unwrap();
     let rects = |class: &str| -> Vec<(String, String)> {
@@ -366,8 +365,7 @@ fn a_cluster_that_was_looked_at_once_is_not_called_well() {
     let mut run = whole();
     run.rows.clear();
     run.lines = vec![Line::Observation { t_ms: 0.0, observation: Box::default() }];
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("<p>1 look in 0 ms.</p>"), "{page}");
     assert!(page.contains("<p>one look is not enough"), "{page}");
 }
@@ -380,8 +378,7 @@ fn a_curve_above_its_link_is_explained() {
             sample.to_follower_bytes *= 3;
         }
     }
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("bytes count when they reach its queue"), "{page}");
 }
 
@@ -398,8 +395,7 @@ fn documents_are_counted_where_every_variant_has_as_many() {
 fn a_machine_that_is_not_known_has_no_figures() {
     let mut run = whole();
     (run.manifest.machine.cores, run.manifest.machine.memory_bytes) = (0, 0);
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("<dd>unknown</dd>"), "{page}");
     assert!(
         !page.contains(", 0 cores")
@@ -423,8 +419,7 @@ fn threads_of_a_stream_have_a_bar_each() {
             .to_vec(),
         ..StreamFigures::default()
     });
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("--share:0.250") && page.contains("--share:1.000"), "{page}");
     assert!(!report::html(&whole()).contains("How busy each thread was"));
 }
@@ -435,8 +430,7 @@ fn a_line_that_nothing_is_known_to_hold_is_in_the_legend() {
     let idle = ThreadUse { name: "producer".to_owned(), busy_s: 0.1, ..ThreadUse::default() };
     run.rows[0].seconds = 10.0;
     run.rows[0].stream = Some(StreamFigures { threads: vec![idle], ..StreamFigures::default() });
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     let named = "<span class=\"chip neutral\" aria-hidden=\"true\"></span>unknown";
     assert!(page.contains(&format!("<li>{named}</li>")), "the grey of its line\n{page}");
     assert!(page.contains(&format!("<td>{named}</td>")), "{page}");
@@ -450,8 +444,7 @@ fn a_single_variant_has_no_gain_to_explain() {
     let only = run.rows[0].clone();
     run.manifest.variants.retain(|variant| variant.name == only.variant);
     run.rows = (1..=3).map(|lap| record::Row { lap, ..only.clone() }).collect();
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(!page.contains("Gain: how many times"), "{page}");
     let took = record::units::show_seconds(only.seconds);
     assert!(!page.contains(&format!("{took} to {took}")), "{page}");
@@ -469,8 +462,7 @@ fn a_thread_that_tells_its_waits_has_a_bar_of_them() {
     };
     let threads = vec![thread("producer", 5.0, 0.5), thread("consumer", 0.0, 4.0)];
     run.rows[0].stream = Some(StreamFigures { threads, ..StreamFigures::default() });
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     let told = "producer: busy 25 %, flow control 50 %, disk 5.0 %, waiting 20 %; \
                 consumer: busy 25 %, flow control 0 %, disk 40 %, waiting 35 %";
     assert!(page.contains(told), "{page}");
