@@ -151,44 +151,35 @@ fn an_answer_that_never_comes_is_given_up_and_counted_with_its_time() {
     assert!((500.0..530.0).contains(&latency.p100_ms) && latency.p50_ms < 12.0, "{latency:?}");
 }
 
-#[test]
-fn a_load_that_is_stopped_tells_what_it_has() {
-    let figures = world::virtual_world::run(3, async move |env| {
-        let (address, _server) = server(&env, "s", Duration::from_millis(10), 0).await;
-        let load = Load {
-            arrival: Arrival::Deterministic { rate_per_s: 0.5 },
-            ..Load::closed(vec![address], 2, Extent::Time(Duration::from_secs(3600)), 3)
-        };
+/// The figures of a load of an hour that is stopped after so many seconds, and when it ended.
+fn stopped(takes: Duration, clients: u32, rate_per_s: f64, after_s: u64) -> (LoadFigures, f64) {
+    world::virtual_world::run(3, async move |env| {
+        let (address, _server) = server(&env, "s", takes, 0).await;
+        let hour = Extent::Time(Duration::from_secs(3600));
+        let arrival = Arrival::Deterministic { rate_per_s };
+        let load = Load { arrival, ..Load::closed(vec![address], clients, hour, 3) };
         let live = Arc::new(Live::default());
         let (stop, clock) = (live.clone(), env.clone());
         let _stop = env.spawn("stop", async move {
-            clock.sleep(Duration::from_secs(11)).await;
+            clock.sleep(Duration::from_secs(after_s)).await;
             stop.stop();
         });
         let figures = in_virtual_time(&env, &load, &search(), &live).await.unwrap();
-        assert!(env.now().as_secs_f64() < 11.2, "{:?}", env.now());
-        figures
-    });
+        (figures, env.now().as_secs_f64())
+    })
+}
+
+#[test]
+fn a_load_that_is_stopped_tells_what_it_has() {
+    let (figures, ended_s) = stopped(Duration::from_millis(10), 2, 0.5, 11);
+    assert!(ended_s < 11.2, "{ended_s}");
     assert_eq!(figures.requests, 6, "at 0, 2, .. 10 s");
     assert!((11.0..11.2).contains(&figures.seconds), "{}", figures.seconds);
 }
 
 #[test]
 fn a_stall_at_the_end_of_a_load_that_is_stopped_is_charged_to_all_that_was_due() {
-    let figures = world::virtual_world::run(3, async move |env| {
-        let (address, _server) = server(&env, "s", Duration::from_secs(20), 0).await;
-        let load = Load {
-            arrival: Arrival::Deterministic { rate_per_s: 10.0 },
-            ..Load::closed(vec![address], 1, Extent::Time(Duration::from_secs(3600)), 3)
-        };
-        let live = Arc::new(Live::default());
-        let (stop, clock) = (live.clone(), env.clone());
-        let _stop = env.spawn("stop", async move {
-            clock.sleep(Duration::from_secs(10)).await;
-            stop.stop();
-        });
-        in_virtual_time(&env, &load, &search(), &live).await.unwrap()
-    });
+    let (figures, _) = stopped(Duration::from_secs(20), 1, 10.0, 10);
     // The only client waits for its first answer, which comes ten seconds after the load was stopped.
     let unsent = figures.errors["not sent in time"];
     assert!((98..=103).contains(&unsent), "{unsent}");
