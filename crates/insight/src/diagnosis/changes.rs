@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::diagnose::diagnose;
 use super::finding::Finding;
-use super::pace::paces;
 use super::series::Series;
 
 /// A value then and now.
@@ -34,7 +33,7 @@ pub struct Changes {
     pub nodes_gone: Vec<String>,
     /// Nodes that were not there.
     pub nodes_came: Vec<String>,
-    /// Bytes a second of the recoveries that went on, then and now; none where none did.
+    /// Bytes a second of the recoveries that copied files at the end, then and now; none where none did.
     pub bytes_per_s: Pair<Option<f64>>,
 }
 
@@ -77,9 +76,11 @@ fn names(series: &Series<'_>) -> BTreeSet<String> {
     nodes.iter().map(|node| node.name.clone()).collect()
 }
 
-/// All recoveries of the last look that go on.
+/// All recoveries of the last look that copy files, each over the time that it was watched, by which its findings are
+/// judged as well: between two looks come whole chunks, so that the last few steps may be far from the rate.
 fn rate(series: &Series<'_>) -> Option<f64> {
-    paces(series).iter().filter_map(|pace| pace.bytes_per_s).reduce(|a, b| a + b)
+    let copying = series.last()?.recoveries.iter().filter(|one| one.stage == "INDEX" && !one.ended);
+    copying.filter_map(|one| series.transfer(one)?.bytes_per_s()).reduce(|a, b| a + b)
 }
 
 fn settings(then: &Series<'_>, now: &Series<'_>) -> BTreeMap<String, Pair<Option<String>>> {

@@ -53,11 +53,8 @@ pub struct Pace {
 /// The pace of every recovery of the last look.
 pub fn paces(series: &Series<'_>) -> Vec<Pace> {
     let Some(last) = series.last() else { return Vec::new() };
-    let transfers = series.transfers();
     let pace = |recovery: &record::observation::Recovery| {
-        // They stand in the order of their keys.
-        let at = transfers.binary_search_by(|one| one.last().key().cmp(&recovery.key()));
-        let transfer = at.ok().map(|at| &transfers[at]);
+        let transfer = series.transfer(recovery);
         let steps = transfer.map(Transfer::steps).unwrap_or_default();
         let rates: Vec<f64> = steps.iter().map(Step::bytes_per_s).collect();
         let since = since_change(&rates);

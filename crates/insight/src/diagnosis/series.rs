@@ -116,6 +116,14 @@ impl<'a> Series<'a> {
         self.transfers.get_or_init(|| self.find_transfers())
     }
 
+    /// That of a recovery of the last look.
+    pub(crate) fn transfer(&self, recovery: &Recovery) -> Option<&Transfer<'a>> {
+        let all = self.transfers();
+        // They stand in the order of their keys.
+        let at = all.binary_search_by(|one| one.last().key().cmp(&recovery.key()));
+        at.ok().map(|at| &all[at])
+    }
+
     fn find_transfers(&self) -> Vec<Transfer<'a>> {
         let seen = self.in_order(|look| &look.recoveries[..], Recovery::key);
         let is_old = |recovery: &Recovery| {

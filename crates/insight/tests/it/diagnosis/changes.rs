@@ -49,3 +49,14 @@ fn what_holds_as_before_is_said_as_it_was_and_as_it_is() {
     assert_eq!(unchanged.stayed.len(), 1);
     assert!(unchanged.settings.is_empty() && unchanged.nodes_gone.is_empty());
 }
+
+#[test]
+fn a_rate_is_that_of_all_looks_where_whole_chunks_come_between_two() {
+    // One chunk and two by turns, and one at a time at the end: a chunk and a half a second.
+    let came = [2, 3, 5, 6, 8, 9, 11, 12, 15, 16, 17];
+    let looks = looks_at(MB, |look, s| {
+        look.recoveries[0].recovered_bytes = Some(came[s as usize] * MB);
+    });
+    let then = between(&looks, &looks).bytes_per_s.was.unwrap();
+    assert_eq!(then, 1.5 * MB as f64);
+}
