@@ -332,6 +332,10 @@ fn what_is_asked_wrongly_is_said_with_what_to_write() {
     refused(&["watch", "--web", "es:9200"], &["which cluster"]);
     refused(&["watch", url, "--web", "es:9200"], &["no address to listen on", "127.0.0.1:9290"]);
     refused(&["watch", url, "--also", url], &["--also goes with --web"]);
+    for option in ["--web-token-file", "--allow-host"] {
+        // Whoever asks for a token believes that something is behind it.
+        refused(&["watch", url, "--plain", option, "x"], &[option, "goes with --web"]);
+    }
     refused(&["watch", url, "--web", "--also", url], &["stands there twice"]);
     refused(&["watch", url, "--web", "--plain"], &["--plain"]);
     refused(&["watch", url, "--web", "--web-cert", "x"], &["--web-key"]);

@@ -58,7 +58,18 @@ pub(super) struct Args {
 impl Args {
     /// Whether anything is to be served, or asked for as if it were.
     pub(super) fn is_asked_for(&self) -> bool {
-        self.web.is_some() || self.serve_metrics.is_some() || !self.also.is_empty()
+        self.web.is_some() || self.serve_metrics.is_some() || self.of_serving().is_some()
+    }
+
+    /// The first option that says how something is served.
+    fn of_serving(&self) -> Option<&'static str> {
+        let options = [
+            ("--also", !self.also.is_empty()),
+            ("--web-token-file", self.web_token_file.is_some()),
+            ("--web-cert", self.web_cert.is_some()),
+            ("--allow-host", !self.allowed_hosts.is_empty()),
+        ];
+        options.into_iter().find_map(|(name, given)| given.then_some(name))
     }
 
     /// The addresses of page and figures, and the cluster that stood where an address may stand.
@@ -109,7 +120,8 @@ pub(super) struct What<'a> {
 pub(super) fn run(serve: &Args, args: &What<'_>) -> anyhow::Result<()> {
     let [(web, first), (metrics, second)] = serve.addresses();
     if web.is_none() && metrics.is_none() {
-        return Err(Usage("--also goes with --web or --serve-metrics".to_owned()).into());
+        let option = serve.of_serving().unwrap_or_default();
+        return Err(Usage(format!("{option} goes with --web or --serve-metrics")).into());
     }
     let stood = [first, second].into_iter().flatten().map(str::to_owned);
     let urls: Vec<String> = args.urls.iter().cloned().chain(stood).collect();
