@@ -2,14 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::common::busy::BusyWay;
 use crate::common::cluster::Cluster;
 use crate::common::steered::{Steering, Way, journals, steer};
-use crate::common::{BINARY, failed, noise, refused, restore, said, signal, spawned};
+use crate::common::{BINARY, failed, narrows, noise, refused, restore, said, signal, spawned};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const LEASE: &str = "cluster.metadata.narrows_steerer";
@@ -301,6 +301,14 @@ fn a_cluster_too_busy_to_give_way_is_asked_again() {
     assert!(way.has_held(), "the first time it was not answered");
     assert_eq!(cluster.settings()[LIMIT], FOUND);
     stops_well(steering, "INT", cluster);
+}
+
+#[test]
+fn its_time_is_over_before_the_next_look() {
+    let (cluster, began) = (Cluster::start(1), Instant::now());
+    let output = narrows(&["steer", cluster.url(), "--for", "1s", "--interval", "10s"]);
+    assert!(said(&output).contains("end: the time is over"), "{}", said(&output));
+    assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -128,7 +128,19 @@ impl Hand {
                     }
                 }
             }
-            self.looking.pause().await;
+            // The end may come before the next look.
+            let client = self.client.clone();
+            let over = async {
+                match ends {
+                    Some(ends) => client.sleep_until(ends).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.looking.pause() => {}
+                () = over => {}
+            }
         }
     }
 
