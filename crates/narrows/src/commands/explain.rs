@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Print the rules: what is recognised by what, with thresholds, and what lifts it.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["what", "span", "interval", "json", "probe", "record", "diff"])]
     rules: bool,
     /// Change settings for seconds, to tell apart what looks the same, and put them back: a limit a fifth lower, chunks
     /// doubled, one slot more. Each change is written to a journal in a run directory first, for `narrows restore`.
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with = "probe")]
     record: Option<PathBuf>,
     /// Say what changed since then as well: a run of `narrows watch`, or the directory of a transcript.
-    #[arg(long, value_name = "RUN", conflicts_with = "rules")]
+    #[arg(long, value_name = "RUN")]
     diff: Option<String>,
     /// Where runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
@@ -108,11 +108,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Several runs are compared, not explained; and a run is no host of a cluster.
 fn refuse_runs(args: &Args) -> anyhow::Result<()> {
-    let is_run = |what: &String| !is_address(what) && runs::is_named(&args.runs, what);
+    let is_run = |what: &String| {
+        let is_looked_at = || runs::is_named(&args.runs, what) || is_transcript(Path::new(what));
+        !is_address(what) && is_looked_at()
+    };
     let found: Vec<&str> =
         args.what.iter().filter(|what| is_run(what)).map(String::as_str).collect();
+    let any_transcript = found.iter().any(|one| is_transcript(Path::new(one)));
     let text = match (found.as_slice(), args.what.len()) {
         ([], _) => return Ok(()),
+        ([then, now, ..], all) if found.len() == all && any_transcript => format!(
+            "these are {all} earlier looks, and explain judges one; `narrows explain {now} --diff {then}` says what \
+             changed"
+        ),
         (several, all) if several.len() == all => format!(
             "these are {all} runs, and explain looks at one; `narrows compare {}` sets them beside each other",
             several.join(" ")
@@ -171,16 +179,18 @@ async fn of_cluster(env: &Env, args: &Args) -> anyhow::Result<()> {
     }
     looked?;
     let mut diagnosis = judged(&looking);
+    let mut probed = Ok(());
     if args.probe && diagnosis.looks >= 2 && looking.silence().is_none() {
         let aloud = !args.json;
         let (runs, urls, connect) = (&*args.runs, &*args.what, &args.connect);
         let probing = Probing { runs, urls, connect, aloud };
-        live::probe(env, &mut looking, &mut diagnosis, &probing).await?;
+        probed = live::probe(env, &mut looking, &mut diagnosis, &probing).await;
     }
     write(env, args, earlier, (&looking.series(), &diagnosis), &title).await?;
+    // What was found is not lost for want of a probe or of the record.
+    probed?;
     still_answers(&looking)?;
     probed_to_the_end(&diagnosis)?;
-    // What was found is not lost for want of the record.
     Ok(kept.map(drop)?)
 }
 

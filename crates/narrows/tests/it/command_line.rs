@@ -188,3 +188,21 @@ fn a_small_run_is_measured_verified_and_rebuilt() {
     let csv = text(&narrows(&["show", "--csv", "--runs", runs]).stdout);
     assert_eq!(csv.lines().count(), 6, "{csv}");
 }
+
+#[test]
+fn what_explain_has_no_use_for_is_refused() {
+    for more in ["--json", "--probe", "http://127.0.0.1:1"] {
+        refused(&["explain", "--rules", more], &["--rules"]);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let transcript = |name: &str| {
+        let dir = dir.path().join(name);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("transcript.jsonl"), "").unwrap();
+        dir.to_str().unwrap().to_owned()
+    };
+    let (then, now) = (transcript("then"), transcript("now"));
+    let diff = format!("narrows explain {now} --diff {then}");
+    refused(&["explain", &then, &now], &["explain judges one", &diff]);
+    refused(&["explain", "http://127.0.0.1:1", &then], &["is a run, and the rest is not"]);
+}

@@ -131,6 +131,19 @@ fn what_someone_else_sets_meanwhile_stays() {
 }
 
 #[test]
+fn what_looking_found_is_said_where_the_journal_cannot_be_written() {
+    let (cluster, dir) = (&recovering(), runs());
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let probed = || explain(cluster, &file.join("runs")).arg("--json").output().unwrap();
+    let output = look_until(probed, |output| !output.status.success());
+    failed(&output, 1, &["create run directory"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(found["findings"][0]["class"].is_string(), "{found:#}");
+    everything_is_as_it_was(cluster, FOUND);
+}
+
+#[test]
 fn a_run_and_an_idle_cluster_are_not_probed() {
     let (cluster, runs) = (Cluster::start(1), runs());
     let output = explain(&cluster, runs.path()).args(["--for", "1s"]).output().unwrap();
