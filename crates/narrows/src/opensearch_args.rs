@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clusters::{DEFAULT_HEAP, Release};
 use lab::OpenSearchNodes;
 
+use crate::exit::Usage;
+
 /// Options of every command that starts OpenSearch.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct OpenSearchArgs {
@@ -25,6 +27,22 @@ impl OpenSearchArgs {
     pub(crate) fn nodes(&self) -> anyhow::Result<OpenSearchNodes> {
         let release = Release::named(&self.opensearch_version)?;
         Ok(OpenSearchNodes { release, heap: self.heap.clone(), home: self.opensearch_home.clone() })
+    }
+
+    /// Refuses what says how OpenSearch is started where it is not.
+    pub(crate) fn refuse_elsewhere(&self) -> anyhow::Result<()> {
+        let given = [
+            ("--heap", self.heap != DEFAULT_HEAP),
+            ("--opensearch-version", self.opensearch_version != Release::DEFAULT),
+            ("--opensearch-home", self.opensearch_home.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((option, _)) => Err(Usage(format!(
+                "{option} is for nodes of OpenSearch that are started; leave it out, or give --on opensearch"
+            ))
+            .into()),
+        }
     }
 }
 

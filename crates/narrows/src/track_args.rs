@@ -58,6 +58,11 @@ impl TrackArgs {
             self.refuse_for_plan()?;
             return Ok(None);
         };
+        if self.nodes != 1 && matches!(on, On::Url(_)) {
+            let text =
+                "--nodes is for a cluster that is started; that of --on URL is there already";
+            return Err(Usage(text.to_owned()).into());
+        }
         let options = TrackOptions {
             params: self.track_params.clone().unwrap_or_default(),
             challenge: self.challenge.clone(),

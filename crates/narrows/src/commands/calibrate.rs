@@ -131,6 +131,9 @@ impl Described {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if args.on != Some(On::OpenSearch) {
+        args.opensearch.refuse_elsewhere()?;
+    }
     if let (Some(On::Url(hosts)), false) = (&args.on, args.allow_changes) {
         return Err(would_do(hosts, amount(args)).into());
     }

@@ -126,6 +126,10 @@ fn parse_seeds(text: &str) -> Result<Seeds, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let is_started = args.on.contains(&On::OpenSearch) || (args.on.is_empty() && !args.bench);
+    if !is_started {
+        args.opensearch.refuse_elsewhere()?;
+    }
     if args.bench {
         return run_bench(args);
     }

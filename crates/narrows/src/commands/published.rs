@@ -62,6 +62,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if args.on != On::OpenSearch {
+        args.opensearch.refuse_elsewhere()?;
+    }
     let on = match args.on {
         On::Virtual => return in_virtual_time(args),
         On::Embedded => Elsewhere::Embedded,

@@ -190,6 +190,20 @@ fn a_small_run_is_measured_verified_and_rebuilt() {
 }
 
 #[test]
+fn what_says_how_other_clusters_are_started_or_changed_is_refused() {
+    let run = |more: &[&str], words: &[&str]| {
+        refused(&[&["run", "remote-recovery", "--on", "virtual"][..], more].concat(), words);
+    };
+    run(&["--allow-changes"], &["--allow-changes is for a cluster that is already there"]);
+    run(&["--heap", "300m"], &["--heap is for nodes of OpenSearch"]);
+    run(&["--opensearch-version", "1.3.13"], &["--opensearch-version", "--on opensearch"]);
+    for command in ["published", "calibrate"] {
+        refused(&[command, "--opensearch-home", "/"], &["--opensearch-home is for nodes"]);
+    }
+    refused(&["diagnose", "--on", "embedded", "--heap", "300m"], &["--heap is for nodes"]);
+}
+
+#[test]
 fn what_explain_has_no_use_for_is_refused() {
     for more in ["--json", "--probe", "http://127.0.0.1:1"] {
         refused(&["explain", "--rules", more], &["--rules"]);

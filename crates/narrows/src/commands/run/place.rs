@@ -40,6 +40,13 @@ impl PlaceArgs {
         if self.leader.is_some() && !matches!(self.on, On::Url(_)) {
             return Err(Usage(lab::NO_LEADER.to_owned()).into());
         }
+        if self.allow_changes && !matches!(self.on, On::Url(_)) {
+            let text = "--allow-changes is for a cluster that is already there; leave it out, or give --on URL";
+            return Err(Usage(text.to_owned()).into());
+        }
+        if self.on != On::OpenSearch {
+            self.opensearch.refuse_elsewhere()?;
+        }
         let live = |hosts: &[String]| patient_options(hosts, connect);
         let leader = self.leader.as_ref().map(|url| live(slice::from_ref(url))).transpose()?;
         Ok(match &self.on {
