@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         return print_rules();
     }
     if let [one] = &args.what[..]
-        && !is_address(one)
+        && is_over(args)
     {
         if args.probe || args.record.is_some() {
             let text = "what is over can neither be probed nor recorded; give the URL of a cluster";
@@ -104,6 +104,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         return world::real_world::run(0, async |env| of_bucket(&env, args).await);
     }
     world::real_world::run(0, async |env| of_cluster(&env, args).await)
+}
+
+/// Whether a run or a transcript is asked for, and not a cluster.
+fn is_over(args: &Args) -> bool {
+    matches!(&args.what[..], [one] if !is_address(one))
 }
 
 /// Several runs are compared, not explained; and a run is no host of a cluster.
@@ -360,7 +365,10 @@ async fn write(
     title: &str,
 ) -> anyhow::Result<()> {
     if diagnosis.looks < 2 {
-        return Err(Usage(format!("{title}: {}; give a longer --for", diagnosis.headline)).into());
+        let headline = &diagnosis.headline;
+        // What is over cannot be looked at for longer.
+        let hint = if is_over(args) { "" } else { "; give a longer --for" };
+        return Err(Usage(format!("{title}: {headline}{hint}")).into());
     }
     let since = since(env, args, earlier, series).await?;
     let mut out = terminal::out();

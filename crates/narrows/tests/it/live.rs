@@ -154,6 +154,11 @@ fn recorded_and_opened_again(lab: &Lab) {
     let page = narrows(&["report", "last", "--runs", runs]);
     let path = PathBuf::from(String::from_utf8(page.stdout.clone()).unwrap().trim());
     assert!(std::fs::read_to_string(&path).unwrap().contains("rate limit"));
+    let once = narrows(&["watch", &urls, "--for", "1ms", "--plain", "--record", runs]);
+    assert_eq!(once.status.code(), Some(0), "{}", said(&once));
+    let of_one = narrows(&["explain", "last", "--runs", runs]);
+    failed(&of_one, 2, &["one look is not enough"]);
+    assert!(!said(&of_one).contains("--for"), "it is over: {}", said(&of_one));
     for output in [&watched, &explained, &shown, &page] {
         assert_no_secret(said(output).as_bytes());
     }
