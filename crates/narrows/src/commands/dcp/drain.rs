@@ -29,7 +29,8 @@ pub(crate) struct Args {
     /// Connections to each node; vbuckets are spread over them.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     connections: u16,
-    /// Take no more than this, over all connections: 100mbit, 12.5MB/s.
+    /// Take no more than this, over all connections: 100mbit, 12.5MB/s. At the start windows come at once, up to what
+    /// this allows in five seconds.
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     rate: Option<u64>,
     /// Read these vbuckets alone: 0-99,512.
