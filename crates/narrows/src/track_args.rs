@@ -63,6 +63,10 @@ impl TrackArgs {
                 "--nodes is for a cluster that is started; that of --on URL is there already";
             return Err(Usage(text.to_owned()).into());
         }
+        if let Some(dir) = self.corpora.as_ref().filter(|dir| !dir.is_dir()) {
+            let text = format!("--corpora {}: there is no such directory", dir.display());
+            return Err(Usage(text).into());
+        }
         let options = TrackOptions {
             params: self.track_params.clone().unwrap_or_default(),
             challenge: self.challenge.clone(),

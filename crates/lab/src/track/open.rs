@@ -418,7 +418,9 @@ fn nothing_chosen(challenge: &str, schedule: &Schedule, options: &TrackOptions) 
     }
     let wanted =
         options.include.iter().chain(&options.exclude).cloned().collect::<Vec<_>>().join(",");
-    let near = options.include.first().map_or_else(String::new, |name| {
+    // A task that there is was left out again.
+    let unknown = options.include.iter().find(|name| !schedule.names.contains(name));
+    let near = unknown.map_or_else(String::new, |name| {
         record::names::did_you_mean(name, schedule.names.iter().map(String::as_str))
     });
     let mut names = schedule.names.clone();

@@ -197,6 +197,10 @@ fn mistakes_of_a_track_show_file_and_line() {
     let shop = Shop::new();
     shop.refused(&["--challenge", "fill"], &["no challenge \"fill\"", "fill-and-search"]);
     shop.refused(&["--include-tasks", "no-such-task"], &["no-such-task", "all-orders"]);
+    shop.refused(
+        &["--corpora", "no-such-folder"],
+        &["--corpora no-such-folder", "no such directory"],
+    );
     shop.refused(&["--track-params", "bulksize:5"], &["no parameter \"bulksize\""]);
     shop.refused(&["--track-params", "bulk_size"], &["number_of_shards:1"]);
     shop.refused(&["--variant", "x"], &["--variant is for plans"]);

@@ -494,6 +494,10 @@ fn what_chooses_no_task_and_no_challenge_is_said() {
     assert!(!said("x,type:raw-request").contains("no task is"));
     assert!(said("x,type:search").contains("Tasks that are \"type:search\""));
     says(chosen("type:search"), &["leaves no task"]);
+    // What was chosen and left out again is not offered as what may have been meant.
+    let x = vec!["x".to_owned()];
+    let both = TrackOptions { include: x.clone(), exclude: x, ..embedded() };
+    says(opened(&task(HEALTH), &both), &["leaves no task of the challenge default; tasks: x"]);
     let of = |challenge: &str| TrackOptions { challenge: Some(challenge.to_owned()), ..embedded() };
     assert_eq!(opened(&task(HEALTH), &of("default")).unwrap().challenge, "default");
     says(opened(&task(HEALTH), &of("nothing")), &["no challenge \"nothing\"", "default"]);
