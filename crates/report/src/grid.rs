@@ -36,8 +36,8 @@ pub fn grid<'a>(
 
 /// The same in `width` columns: where a row is wider, what its last cell says is broken at spaces. Each text is a row,
 /// of as many lines as it needs.
-pub(crate) fn grid_within<'a>(
-    columns: &[(&'a str, bool)],
+pub(crate) fn grid_within(
+    columns: &[(&str, bool)],
     rows: &[Vec<String>],
     width: usize,
 ) -> Vec<String> {
