@@ -8,8 +8,12 @@ use crate::load::{Content, Draw, Operation};
 use crate::plan::Resolved;
 use crate::track::check_request;
 
-/// APIs that read by a body.
-const READING: [&str; 4] = ["_count", "_mget", "_msearch", "_search"];
+/// APIs that read by a body, of all indices or of those that a path begins with.
+const READING: [&str; 14] = [
+    "_analyze", "_count", "_eql/search", "_field_caps", "_mget", "_msearch", "_msearch/template",
+    "_plugins/_ppl", "_query", "_rank_eval", "_search", "_search/template", "_terms_enum",
+    "_validate/query",
+];
 
 /// Refuses a plan whose loads would do more there.
 pub(super) fn check(plan: &Resolved) -> Result<()> {
@@ -43,27 +47,37 @@ fn why_not(own: &[&str], content: &Content) -> Option<String> {
     };
     if parameters.iter().any(may_lead_elsewhere) {
         return refuse(
-            "values in its path begin with a letter or a digit, and have besides only - _ . , and *",
+            "values in its path begin with a letter or a digit, and have besides only - _ . : , and *",
         );
     }
-    let parts: Vec<&str> = bare.split('/').skip(1).collect();
-    let reads = matches!(parts.as_slice(), [api] | [_, api] if READING.contains(api));
-    if method == "POST" && reads {
+    if method == "POST" && reads(bare) {
         return None;
     }
     // As it is renamed.
     let first = path.split('/').nth(1).unwrap_or_default();
     if !path.starts_with('/') || !own.contains(&first) {
-        return refuse("it may change what is not the run's own; its path begins with {index}");
+        let apis = READING.join(", ");
+        return refuse(&format!(
+            "it may change what is not the run's own; its path begins with {{index}}, or it reads: GET, or POST of \
+             {apis}"
+        ));
     }
     let bodies = bodies.iter().map(|body| serde_json::from_str::<Value>(body).ok());
     let mut bodies = std::iter::once(None).chain(bodies);
     bodies.find_map(|body| check_request(method, path, body.as_ref()).err())
 }
 
+/// Whether a path without parameters is one of an API that reads.
+fn reads(path: &str) -> bool {
+    READING.iter().any(|&api| {
+        let index = path.strip_suffix(api).and_then(|index| index.strip_suffix('/'));
+        index.is_some_and(|index| index.is_empty() || index.rfind('/') == Some(0))
+    })
+}
+
 /// Whether a text stays one part of a path, and is the name of no API.
 fn is_plain(text: &str) -> bool {
-    let is_of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,*".contains(&byte);
+    let is_of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:,*".contains(&byte);
     text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.bytes().all(is_of_a_name)
 }
 
@@ -91,6 +105,8 @@ mod tests {
             ("GET", "/_cluster/health"),
             ("POST", "/_search"),
             ("POST", "/theirs/_count?q=a"),
+            ("POST", "/_eql/search"),
+            ("POST", "/theirs/_eql/search"),
             ("POST", "/logs/_doc"),
             ("PUT", "/logs/_doc/{{x}}?refresh=true"),
             ("POST", "/logs,other/_forcemerge"),
@@ -98,6 +114,7 @@ mod tests {
             assert_eq!(why(method, path, "a-1"), None, "{method} {path}");
         }
         assert_eq!(why("POST", "/logs/_search?q={{x}}", "a/b"), None, "it stands in no path");
+        assert_eq!(why("PUT", "/logs/_doc/{{x}}", "user:1"), None);
     }
 
     #[test]
@@ -112,6 +129,8 @@ mod tests {
             ("POST", "/_bulk"),
             ("POST", "/logs/_bulk"),
             ("POST", "/theirs/_doc/_search"),
+            ("POST", "/theirs_search"),
+            ("POST", "theirs/_search"),
             ("PUT", "/logs/_alias/theirs"),
         ] {
             let said = why(method, path, "a").unwrap_or_default();
@@ -121,5 +140,10 @@ mod tests {
             assert!(why("PUT", "/logs/_doc/{{x}}", x).is_some(), "{x}");
         }
         assert!(why("POST", "/{{x}}/_search", "theirs/_doc").is_some());
+        let said = why("POST", "/_delete_by_query", "").unwrap_or_default();
+        assert!(
+            said.contains("or it reads: GET, or POST of _analyze, _count, _eql/search,"),
+            "{said}"
+        );
     }
 }
