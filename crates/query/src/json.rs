@@ -120,11 +120,15 @@ impl<'a> Written<'a> {
 
     /// How a value is written; of an object or array the first sign. None of one that stands before the last.
     pub(crate) fn of(&mut self, node: &Node<'_>) -> Option<String> {
-        let token = node.at.column;
+        self.at(node.at).map(Cow::into_owned)
+    }
+
+    /// The same of a name or value that was read there.
+    pub(crate) fn at(&mut self, at: Spot) -> Option<Cow<'a, str>> {
+        let token = at.column;
         let start = self.tokens.nth(token.checked_sub(self.next)? as usize)?;
         self.next = token + 1;
-        let text = self.tokens.json.get(start..self.tokens.at)?;
-        Some(String::from_utf8_lossy(text).into_owned())
+        Some(String::from_utf8_lossy(self.tokens.json.get(start..self.tokens.at)?))
     }
 
     /// Whether a value is written as a whole number and read as a fraction: `-0`, and what has more than 64 bits.

@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use record::names::matches;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+
+use super::error::Spot;
+use super::json::{Member, Node, Part, Value, Written, document};
 
 /// Which parts of `_source` a hit shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +25,7 @@ impl Default for SourceFilter {
 }
 
 impl SourceFilter {
-    /// What is left of a source; none where it is not to be shown.
+    /// What is left of a source, each value as it was sent; none where it is not to be shown.
     pub fn apply(&self, source: &Bytes) -> Option<Bytes> {
         if !self.enabled {
             return None;
@@ -31,21 +33,56 @@ impl SourceFilter {
         if self.includes.is_empty() && self.excludes.is_empty() {
             return Some(source.clone());
         }
-        let value: Value = serde_json::from_slice(source).ok()?;
-        let mut walk = Walk { filter: self, path: String::new(), fits: matches };
-        let kept = walk.keep(value, false, 0).unwrap_or_else(|| Value::Object(Map::new()));
-        Some(Bytes::from(kept.to_string()))
+        let value = document(source, Some(&|_| Part::Whole)).ok()?;
+        let mut walk = Walk::new(self, source, matches);
+        let shown = if self.includes.is_empty() { Shown::Rest } else { Shown::Fitting };
+        walk.below(&Node { at: Spot { line: 0, column: 0 }, value }, shown);
+        Some(Bytes::from(walk.text))
+    }
+
+    /// Whether something below a path may fit one of those that are left out.
+    fn may_leave_out_below(&self, path: &str) -> bool {
+        self.excludes.iter().any(|pattern| {
+            let head = pattern.split('*').next().unwrap_or_default();
+            match head.strip_prefix(path) {
+                Some(rest) => rest.starts_with('.') || rest.is_empty() && head != pattern,
+                None => head != pattern && path.starts_with(head),
+            }
+        })
     }
 }
 
-/// A walk through a source: each pattern is compared with each path once.
+/// What is written of a value.
+#[derive(Clone, Copy, PartialEq)]
+enum Shown {
+    /// What fits a pattern.
+    Fitting,
+    /// All but what is left out: a name above is one of those that are shown.
+    Rest,
+    /// All: nothing there can be left out.
+    Whole,
+}
+
+/// A walk through a source, which writes what is left of it: each pattern is compared with each path once.
 struct Walk<'a, F> {
     filter: &'a SourceFilter,
+    written: Written<'a>,
+    text: String,
     path: String,
     fits: F,
 }
 
-impl<F: FnMut(&str, &str) -> bool> Walk<'_, F> {
+impl<'a, F: FnMut(&str, &str) -> bool> Walk<'a, F> {
+    fn new(filter: &'a SourceFilter, source: &'a [u8], fits: F) -> Walk<'a, F> {
+        Walk {
+            filter,
+            written: Written::new(source),
+            text: String::new(),
+            path: String::new(),
+            fits,
+        }
+    }
+
     /// Whether one fits the path, whose last name begins at `name_at`. A dot in the name stands for an object: what
     /// fits that object fits all of it.
     fn fits(&mut self, patterns: &[String], name_at: usize) -> bool {
@@ -55,61 +92,81 @@ impl<F: FnMut(&str, &str) -> bool> Walk<'_, F> {
         ends.any(|end| patterns.iter().any(|pattern| fits(pattern, &path[..end])))
     }
 
-    /// `all`: a name above is one of those that are shown, and so is all below it.
-    fn keep(&mut self, value: Value, all: bool, name_at: usize) -> Option<Value> {
-        let SourceFilter { includes, excludes, .. } = self.filter;
-        if self.fits(excludes, name_at) {
-            return None;
+    /// Writes what is left of the value under the path; whether that is to stay.
+    fn keep(&mut self, node: &Node<'_>, mut shown: Shown, name_at: usize) -> bool {
+        if shown != Shown::Whole {
+            let filter = self.filter;
+            if self.fits(&filter.excludes, name_at) {
+                return false;
+            }
+            if shown == Shown::Rest || self.fits(&filter.includes, name_at) {
+                let is_whole = !filter.may_leave_out_below(&self.path);
+                shown = if is_whole { Shown::Whole } else { Shown::Rest };
+            }
         }
-        if all || includes.is_empty() || self.fits(includes, name_at) {
-            return if excludes.is_empty() { Some(value) } else { self.below(value, true) };
-        }
-        self.below(value, false).filter(holds_any)
+        self.below(node, shown) || shown != Shown::Fitting
     }
 
-    fn below(&mut self, value: Value, all: bool) -> Option<Value> {
-        match value {
-            Value::Object(object) => {
+    /// Writes what is left within a value; whether anything is.
+    fn below(&mut self, node: &Node<'_>, shown: Shown) -> bool {
+        let begin = self.text.len() + 1;
+        match &node.value {
+            Value::Object(members) => {
+                self.text.push('{');
                 let above = self.path.len();
-                let mut kept = Map::new();
-                for (name, value) in object {
+                for Member { at, name, node } in members {
                     if above > 0 {
                         self.path.push('.');
                     }
                     let name_at = self.path.len();
-                    self.path.push_str(&name);
-                    if let Some(value) = self.keep(value, all, name_at) {
-                        kept.insert(name, value);
+                    self.path.push_str(name);
+                    let end = self.separate(begin);
+                    self.copy(*at);
+                    self.text.push(':');
+                    if !self.keep(node, shown, name_at) {
+                        self.text.truncate(end);
                     }
                     self.path.truncate(above);
                 }
-                Some(Value::Object(kept))
             }
-            Value::Array(items) => {
-                let kept = items.into_iter().filter_map(|item| match item {
+            Value::List(items) => {
+                self.text.push('[');
+                for item in items {
+                    let end = self.separate(begin);
                     // What is left empty is left out, whatever left it so.
-                    Value::Object(_) | Value::Array(_) => self.below(item, all).filter(holds_any),
-                    leaf => all.then_some(leaf),
-                });
-                Some(Value::Array(kept.collect()))
+                    if !self.below(item, shown) {
+                        self.text.truncate(end);
+                    }
+                }
             }
-            leaf => Some(leaf),
+            _ => {
+                self.copy(node.at);
+                return shown != Shown::Fitting;
+            }
         }
+        let holds_any = self.text.len() > begin;
+        self.text.push(if matches!(node.value, Value::Object(_)) { '}' } else { ']' });
+        holds_any || shown == Shown::Whole
     }
-}
 
-/// Whether an object or an array has anything in it.
-fn holds_any(value: &Value) -> bool {
-    match value {
-        Value::Object(object) => !object.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        _ => false,
+    /// Begins another part of what begins there; where the text ended before.
+    fn separate(&mut self, begin: usize) -> usize {
+        let end = self.text.len();
+        if end > begin {
+            self.text.push(',');
+        }
+        end
+    }
+
+    /// Writes a name or a plain value as it was sent.
+    fn copy(&mut self, at: Spot) {
+        self.text.push_str(&self.written.at(at).unwrap_or_default());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -126,12 +183,15 @@ mod tests {
         let texts = |text: &str| (0..50).map(|number| format!("*{text}{number}*")).collect();
         let filter = SourceFilter { enabled: true, includes: texts("a"), excludes: texts("b") };
         let source = (0..100).fold(json!(1), |below, _| json!({"x": below, "y": [{"z": 1}]}));
+        let source = source.to_string();
+        let value = document(source.as_bytes(), Some(&|_| Part::Whole)).unwrap();
         let mut compared = 0;
         let fits = |_: &str, _: &str| {
             compared += 1;
             false
         };
-        Walk { filter: &filter, path: String::new(), fits }.keep(source, false, 0);
+        let root = Node { at: Spot { line: 0, column: 0 }, value };
+        Walk::new(&filter, source.as_bytes(), fits).below(&root, Shown::Fitting);
         assert_eq!(compared, 300 * 100, "300 names, 100 patterns");
     }
 
@@ -157,7 +217,7 @@ mod tests {
             "name": "x", "tags": ["a", "b"],
             "user": {"id": 7, "mail": {"home": "h", "work": "w"}},
             "items": [{"id": 1, "price": 2}, {"price": 3}],
-            "places": [[[1, 2], [3, 4]], [{"x": 5}]],
+            "places": [[[1, 2], [3, 4]], [{"x": 5}]], "empty": [{}, [], 1],
         });
         for (includes, excludes, expected) in [
             ("user", "", json!({"user": {"id": 7, "mail": {"home": "h", "work": "w"}}})),
@@ -168,14 +228,24 @@ mod tests {
             (
                 "",
                 "user items.price places",
-                json!({"name": "x", "tags": ["a", "b"], "items": [{"id": 1}]}),
+                json!({"name": "x", "tags": ["a", "b"], "items": [{"id": 1}], "empty": [{}, [], 1]}),
             ),
             ("nothing", "", json!({})),
             ("places.x", "", json!({"places": [[{"x": 5}]]})),
             ("pl*", "*.x", json!({"places": [[[1, 2], [3, 4]]]})),
+            ("empty", "", json!({"empty": [{}, [], 1]})),
+            ("empty name", "emp nam", json!({"empty": [{}, [], 1], "name": "x"})),
+            ("empty", "empty.x", json!({"empty": [1]})),
+            ("empty", "em*.x", json!({"empty": [1]})),
         ] {
             assert_eq!(shown(&source, includes, excludes), expected, "{includes} -{excludes}");
         }
+        let sent = Bytes::from_static(
+            br#"{"n" : {"b":123456789012345678901234567890 , "a": -0},"t":"\u00e9\n\"","x":1}"#,
+        );
+        let filter = SourceFilter { excludes: vec!["x".to_owned()], ..SourceFilter::default() };
+        let shown = br#"{"n":{"b":123456789012345678901234567890,"a":-0},"t":"\u00e9\n\""}"#;
+        assert_eq!(filter.apply(&sent), Some(Bytes::from_static(shown)), "as it was sent");
         let none = SourceFilter { enabled: false, ..SourceFilter::default() };
         assert_eq!(none.apply(&Bytes::from_static(b"{}")), None);
         let whole = SourceFilter::default().apply(&Bytes::from_static(b"{ \"a\" : 1}"));
