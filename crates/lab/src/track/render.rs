@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -22,6 +23,10 @@ use crate::error::{Error, Result};
 const DEPTH_MAX: usize = 32;
 /// Files of a track; more is a pattern that matches too much.
 const FILES_MAX: usize = 2000;
+/// Steps that Jinja may take for a text: a stranger's loops may be within loops.
+const STEPS_MAX: u64 = 5_000_000;
+/// Bytes of a rendered text; more is a loop that repeats too often.
+const RENDERED_BYTES_MAX: usize = 64 << 20;
 /// A mark is a line of a file between these two; neither may stand in JSON.
 const MARK: (char, char) = ('\u{1}', '\u{2}');
 /// What the filter `random` picks by: the same at every rendering.
@@ -66,6 +71,24 @@ impl Rendered {
 struct Source {
     path: PathBuf,
     text: String,
+}
+
+/// A rendered text, as far as it may go. What Jinja joins before it writes it is not counted.
+#[derive(Default)]
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        if self.0.len().saturating_add(part.len()) > RENDERED_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(part);
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The files of a track.
@@ -205,6 +228,7 @@ impl Files {
         let mut jinja = Environment::new();
         jinja.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         jinja.set_recursion_limit(200);
+        jinja.set_fuel(Some(STEPS_MAX));
         // JSON is what is rendered, and it escapes for itself.
         jinja.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         let dir = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -241,7 +265,11 @@ impl Files {
             context.entry(name.to_owned()).or_insert(value);
         }
         let name = path.display().to_string();
-        jinja.render_named_str(&name, text, Value::from_serialize(&context))
+        let mut rendered = Bounded::default();
+        let template = jinja.template_from_named_str(&name, text)?;
+        template.render_to_write(Value::from_serialize(&context), &mut rendered)?;
+        let no_text = |_| minijinja::Error::from(ErrorKind::WriteFailure);
+        String::from_utf8(rendered.0).map_err(no_text)
     }
 
     /// Jinja counts the lines of the whole text; they are looked up in the files that it was made of.
@@ -255,10 +283,18 @@ impl Files {
             last
         };
         let places: Vec<Place> = marked.lines().map(place).collect();
-        let said = error.detail().map_or_else(
-            || error.kind().to_string(),
-            |detail| format!("{}: {detail}", error.kind()),
-        );
+        let said = match error.kind() {
+            ErrorKind::OutOfFuel => {
+                format!("it takes more than {STEPS_MAX} steps; do its loops repeat too often?")
+            }
+            ErrorKind::WriteFailure => format!(
+                "it makes more than {} MB of text; do its loops repeat too often?",
+                RENDERED_BYTES_MAX >> 20
+            ),
+            kind => error
+                .detail()
+                .map_or_else(|| kind.to_string(), |detail| format!("{kind}: {detail}")),
+        };
         let message = format!("Jinja cannot read this: {said}");
         let own = error.name().is_none_or(|name| name == path.display().to_string());
         let place = error.line().and_then(|line| places.get(line.checked_sub(1)?)).filter(|_| own);

@@ -375,6 +375,20 @@ fn a_later_version_and_a_division_by_zero_are_refused_with_their_lines() {
 }
 
 #[test]
+fn what_jinja_may_take_has_bounds() {
+    for (expression, said) in [
+        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "steps"),
+        ("{% for i in range(9) %}{{ 'x' * 10000000 }}{% endfor %}", "more than 64 MB of text"),
+        ("{{ range(10 ** 9) | length }}", "range has too many elements"),
+    ] {
+        let text = format!(
+            "{{\n\"description\": \"{expression}\",\n\"schedule\": [ {{ \"operation\": \"refresh\" }} ] }}"
+        );
+        says(opened_beside(&[], &text, &embedded()), &["track.json", said]);
+    }
+}
+
+#[test]
 fn filters_are_those_of_python() {
     let rendered = |expression: &str| {
         let text = format!(
