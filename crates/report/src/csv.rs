@@ -54,10 +54,14 @@ fn line(cells: &[String]) -> String {
 }
 
 fn quote(cell: &str) -> String {
+    // A spreadsheet takes a text that begins so for a formula, and a record may come from anybody.
+    let may_be_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let is_number = cell.parse::<f64>().is_ok();
+    let mark = if may_be_formula && !is_number { "'" } else { "" };
     if cell.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
+        format!("\"{mark}{}\"", cell.replace('"', "\"\""))
     } else {
-        cell.to_owned()
+        format!("{mark}{cell}")
     }
 }
 
@@ -69,5 +73,18 @@ mod tests {
     fn cells_are_quoted_where_they_must_be() {
         assert_eq!(quote("1 MB x 5"), "1 MB x 5");
         assert_eq!(quote("a, \"b\""), "\"a, \"\"b\"\"\"");
+    }
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        for (cell, written) in [
+            ("=HYPERLINK(\"http://x\")", "\"'=HYPERLINK(\"\"http://x\"\")\""),
+            ("@x", "'@x"),
+            ("+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0"),
+            ("-1.5e3", "-1.5e3"),
+            ("a=b", "a=b"),
+        ] {
+            assert_eq!(quote(cell), written);
+        }
     }
 }
