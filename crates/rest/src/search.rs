@@ -1,5 +1,6 @@
 //! `_search` and `_count`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -325,6 +326,12 @@ fn failure_json(failure: &ShardFailure) -> Value {
     object
 }
 
+/// The first of those that failed of the same in an index, as the field groups them: an index may have many shards.
+fn grouped(failures: &[ShardFailure]) -> impl Iterator<Item = &ShardFailure> {
+    let mut seen = BTreeSet::new();
+    failures.iter().filter(move |of| seen.insert((&of.index, &of.failure.kind, &of.failure.reason)))
+}
+
 /// `_shards` of the answer to a search.
 pub(super) fn shards_json(total: usize, failures: &[ShardFailure]) -> Value {
     let mut shards = json!({
@@ -334,7 +341,7 @@ pub(super) fn shards_json(total: usize, failures: &[ShardFailure]) -> Value {
         "failed": failures.len(),
     });
     if !failures.is_empty() {
-        shards["failures"] = failures.iter().map(failure_json).collect();
+        shards["failures"] = grouped(failures).map(failure_json).collect();
     }
     shards
 }
@@ -344,25 +351,22 @@ pub(super) fn failed(failures: &[ShardFailure]) -> Reply {
     // A wrong request (4xx) comes before errors that may pass.
     let status = failures.iter().map(|f| f.failure.status).min().unwrap_or(503).max(400);
     let status = if failures.iter().any(|f| f.failure.status == 429) { 429 } else { status };
-    let mut causes: Vec<Value> = Vec::new();
-    for failure in failures {
+    let cause = |failure: &ShardFailure| {
         let mut cause = cause_json(&failure.failure);
         cause["index"] = json!(failure.index);
-        if !causes.contains(&cause) {
-            causes.push(cause);
-        }
-    }
+        cause
+    };
     let reason = match failures.first() {
         Some(_) if status != 503 => "all shards failed",
         _ => "shards failed, and partial results are not allowed or there are none",
     };
     let error = json!({
-        "root_cause": causes,
+        "root_cause": grouped(failures).map(cause).collect::<Vec<_>>(),
         "type": "search_phase_execution_exception",
         "reason": reason,
         "phase": "query",
         "grouped": true,
-        "failed_shards": failures.iter().map(failure_json).collect::<Vec<_>>(),
+        "failed_shards": grouped(failures).map(failure_json).collect::<Vec<_>>(),
     });
     Reply::with(status, json!({ "error": error, "status": status }))
 }
@@ -425,6 +429,25 @@ mod tests {
             assert_eq!(shown.enabled, enabled, "{query}");
             assert_eq!(lists, (includes.to_owned(), excludes.to_owned()), "{query}");
         }
+    }
+
+    #[test]
+    fn shards_that_failed_of_the_same_are_shown_once() {
+        let failed_of = |index: &str, shard, reason: &str| {
+            let (index, failure) = (index.to_owned(), Failure::new(400, "x", reason));
+            ShardFailure { index, shard, node: None, failure }
+        };
+        let failures = [
+            failed_of("a", 0, "one"),
+            failed_of("a", 1, "one"),
+            failed_of("b", 0, "one"),
+            failed_of("a", 2, "two"),
+        ];
+        let shown = shards_json(5, &failures);
+        let places = |of: &Value| [of["index"].clone(), of["shard"].clone()];
+        let shown_of: Vec<_> = shown["failures"].as_array().unwrap().iter().map(places).collect();
+        assert_eq!(json!(shown_of), json!([["a", 0], ["b", 0], ["a", 2]]));
+        assert_eq!((&shown["failed"], &shown["successful"]), (&json!(4), &json!(1)));
     }
 
     #[test]
