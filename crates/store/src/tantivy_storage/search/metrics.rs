@@ -49,7 +49,9 @@ pub(super) fn write_statistics(
     let text = |value: f64| shown?.text(value);
     let mut number = |name: &str, value: Option<f64>| {
         to.member(name, &value);
-        if let Some(text) = value.and_then(text) {
+        // Of no values the field has no sum as a text, but where it is asked for alone.
+        let is_shown = stats.count > 0 || name == "value";
+        if let Some(text) = value.filter(|_| is_shown).and_then(text) {
             to.member(&format!("{name}_as_string"), &text);
         }
     };

@@ -175,9 +175,15 @@ fn values_mean_what_they_mean_in_the_field() {
                 "p": {"percentiles": {"field": "d", "percents": [50]}},
                 "h": {"histogram": {"field": "b", "interval": 1}},
                 "r": {"range": {"field": "b", "ranges": [{"to": 5}]}},
+                "none": {
+                    "filter": {"match_none": {}},
+                    "aggs": {"s": {"stats": {"field": "d"}}, "sum": {"sum": {"field": "d"}}},
+                },
             }),
         )
         .await;
+        assert_eq!(answer["none"]["s"].get("sum_as_string"), None, "{answer}");
+        assert_eq!(answer["none"]["sum"]["value_as_string"], "1970-01-01T00:00:00.000Z");
         assert_eq!(answer["p"]["values"]["50.0_as_string"], "2024-01-01T00:00:00.000Z");
         let keys = ["false", "true"].map(|key| json!(key));
         for (bucket, key) in answer["h"]["buckets"].as_array().unwrap().iter().zip(keys) {
