@@ -189,7 +189,7 @@ impl Gathered {
         let aggregated = answers.iter().filter(|_| !request.aggregations.is_empty());
         for answered in aggregated {
             let (index, found) = (&answered.asked.index, &answered.searched.hits.aggregations);
-            if let Err(reason) = outcome.aggregations.add(index, found) {
+            if let Err(reason) = outcome.aggregations.add(&request.aggregations, index, found) {
                 let failure = Failure::new(500, "illegal_state_exception", reason);
                 outcome.failures.push(answered.failed(failure));
             }

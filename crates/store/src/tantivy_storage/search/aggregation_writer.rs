@@ -1,6 +1,8 @@
 //! What shards found, written as the field writes it, as text at once: buckets are many, and JSON values in between
 //! would cost more than finding them.
 
+use std::collections::BTreeMap;
+
 use tantivy::aggregation::intermediate_agg_result::{
     IntermediateAggregationResult as One, IntermediateAggregationResults as Results,
     IntermediateBucketResult,
@@ -32,6 +34,7 @@ type Result<T> = std::result::Result<T, SearchError>;
 pub(super) struct Writer<'a> {
     found: &'a Found,
     shards: u32,
+    unsent: &'a BTreeMap<String, u64>,
     left: usize,
     max_buckets: usize,
     totals_as_int: bool,
@@ -39,7 +42,7 @@ pub(super) struct Writer<'a> {
     beside: &'a [Aggregation],
     /// What pipelines say of buckets that were written. They are written behind the aggregations beside them.
     answers: Vec<(&'a Aggregation, Answer)>,
-    /// The path to the bucket at hand, where `top_hits` are within.
+    /// The path to the bucket at hand, where `top_hits` are within, or `terms` of which a shard may not have sent all.
     path: String,
     to: Text<'a>,
 }
@@ -50,7 +53,7 @@ type NameAndOwn<'n> = (&'n dyn Fn(&Literal) -> String, &'n dyn Fn(&mut Text<'_>,
 impl<'a> Writer<'a> {
     pub(super) fn new(
         found: &'a Found,
-        shards: u32,
+        (shards, unsent): (u32, &'a BTreeMap<String, u64>),
         totals_as_int: bool,
         max_buckets: usize,
         to: Text<'a>,
@@ -58,6 +61,7 @@ impl<'a> Writer<'a> {
         Writer {
             found,
             shards,
+            unsent,
             left: max_buckets,
             max_buckets,
             totals_as_int,
@@ -87,9 +91,7 @@ impl<'a> Writer<'a> {
                 |side: Side| stats(results.and_then(|results| results.get(&side.name(&of.name)))).0;
             self.to.open_named(&of.name, of.meta.as_deref());
             match &of.kind {
-                AggregationKind::Terms { size, shard_size, .. } => {
-                    self.terms(of, (*size, *shard_size), found)?
-                }
+                AggregationKind::Terms { size, .. } => self.terms(of, *size, found)?,
                 AggregationKind::Histogram(histogram) => self.histogram(of, histogram, found)?,
                 AggregationKind::AutoHistogram(auto) => self.auto_histogram(of, auto, found)?,
                 AggregationKind::Range(ranges) => self.ranges(of, (ranges, None), found)?,
@@ -143,7 +145,7 @@ impl<'a> Writer<'a> {
     /// Writes what is within a bucket. Answers as `all` does.
     fn within(&mut self, of: &'a Aggregation, row: &Row<'_>) -> Result<Numbers> {
         let above = self.path.len();
-        if of.has_top_hits() {
+        if of.has_top_hits() || !self.unsent.is_empty() {
             self.path += &step_of(of, &row.key);
         }
         let numbers = self.all(&of.subs, row.subs)?;
@@ -189,27 +191,20 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn terms(
-        &mut self,
-        of: &'a Aggregation,
-        (size, shard_size): (usize, usize),
-        found: Option<&One>,
-    ) -> Result<()> {
-        let (mut error, mut other) = (0, 0);
+    fn terms(&mut self, of: &'a Aggregation, size: usize, found: Option<&One>) -> Result<()> {
+        let mut other = 0;
         if let Some(One::Bucket(IntermediateBucketResult::Terms { buckets })) = found {
             other = buckets.sum_other_doc_count();
-            // As in the field a shard that has as many buckets as it may send may have others.
-            let is_full = self.shards <= 1 && buckets.entries().len() >= shard_size;
-            error = match &of.order[0] {
-                BucketOrder { by: OrderBy::Key, .. } => 0,
-                BucketOrder { by: OrderBy::Count, descending: true } => {
-                    let is_exact = self.shards <= 1 || other == 0;
-                    if is_exact { 0 } else { buckets.doc_count_error_upper_bound() as i64 }
-                }
-                _ if other > 0 || is_full => -1,
-                _ => 0,
-            };
         }
+        let unsent = self.unsent.get(&format!("{}{}", self.path, of.name));
+        let error = match (&of.order[0], unsent) {
+            (BucketOrder { by: OrderBy::Key, .. }, _) | (_, None) => 0,
+            (BucketOrder { by: OrderBy::Count, descending: true }, Some(documents)) => {
+                // With one shard alone nothing is missing.
+                if self.shards <= 1 { 0 } else { *documents as i64 }
+            }
+            _ => -1,
+        };
         let shown = self.found.shown.get(&of.field).cloned();
         let of_missing;
         let mut all = rows(found);

@@ -132,6 +132,17 @@ fn how_wrong_counts_may_be() {
             let answer = aggregated(&shard, json!({"t": {"terms": terms, "aggs": subs}})).await;
             assert_eq!(answer["t"]["doc_count_error_upper_bound"], error, "{terms}");
         }
+        // Of several shards each one that sends as many as it may counts, also where it has no others.
+        for (shard_size, error) in [(2, 2), (3, 2), (4, 0)] {
+            let terms = json!({"terms": {"field": "k", "size": 2, "shard_size": shard_size}});
+            let within = json!({"filter": {"match_all": {}}, "aggs": {"t": terms.clone()}});
+            let body = json!({"size": 0, "aggs": {"t": terms, "f": within}});
+            let (request, hits, _) = search(&shard, &body).await;
+            let answer = merged(&request, &[&hits, &hits]);
+            for of in [&answer["t"], &answer["f"]["t"]] {
+                assert_eq!(of["doc_count_error_upper_bound"], error, "{shard_size}: {answer}");
+            }
+        }
     });
 }
 

@@ -101,7 +101,7 @@ async fn search(shard: &Shard, body: &Value) -> (SearchRequest, ShardHits, Vec<u
 fn merged(request: &SearchRequest, shards: &[&ShardHits]) -> Value {
     let (mut aggregated, mut text) = (Aggregated::default(), Vec::new());
     for hits in shards {
-        aggregated.add("a", &hits.aggregations).unwrap();
+        aggregated.add(&request.aggregations, "a", &hits.aggregations).unwrap();
     }
     aggregated.write(&request.aggregations, DEFAULT_MAX_BUCKETS, &mut text).unwrap();
     serde_json::from_slice(&text).unwrap()
