@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use query::Mapping;
+use query::mapping::expand_dots;
 use serde_json::{Map, Value, json};
 
 use super::active::Active;
@@ -42,6 +43,7 @@ impl Body {
         if let Some(aliases) = object.remove("aliases") {
             body.aliases = read_aliases(&aliases)?;
         }
+        expand_dots(&mut body.mappings)?;
         Mapping::parse(&body.mappings)?;
         Ok(body)
     }
@@ -175,7 +177,8 @@ pub(super) async fn put_mapping(call: Call) -> Result<Reply> {
     if call.query.flag("write_index_only", false)? {
         return Err(not_supported("write_index_only", "name the index that is written to"));
     }
-    let mappings = call.needed_json()?;
+    let mut mappings = call.needed_json()?;
+    expand_dots(&mut mappings)?;
     let state = call.state();
     let names = indices_to_change(&state, call.indices(), &call.query)?;
     for name in &names {
@@ -211,6 +214,9 @@ mod tests {
         }));
         let settings = Update::from([("index.number_of_shards".to_owned(), Some("3".to_owned()))]);
         assert_eq!(body.unwrap(), Body { settings, mappings, aliases: Aliases::new() });
+        let dotted = Body::read(json!({"mappings": {"properties": {"a.b": {"type": "long"}}}}));
+        let expanded = json!({"properties": {"a": {"properties": {"b": {"type": "long"}}}}});
+        assert_eq!(dotted.unwrap().mappings, expanded);
     }
 
     #[test]

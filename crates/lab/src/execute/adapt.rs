@@ -165,8 +165,10 @@ fn in_virtual_time(written: &Resolved, now: &Resolved, options: &Options) -> Vec
 /// Whether the embedded engine has the mappings; foreign clusters know theirs themselves.
 fn check_mappings(plan: &Resolved) -> Result<()> {
     for index in &plan.indices {
-        let Some(mappings) = &index.mappings else { continue };
-        query::Mapping::parse(mappings).map_err(|why| {
+        let Some(mut mappings) = index.mappings.clone() else { continue };
+        let read = query::mapping::expand_dots(&mut mappings)
+            .and_then(|()| query::Mapping::parse(&mappings));
+        read.map_err(|why| {
             Error::usage(format!("plan {}, index {}: {why}", plan.name, index.name))
         })?;
     }

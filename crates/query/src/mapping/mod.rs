@@ -1,6 +1,7 @@
 //! Mappings: which fields of a document are indexed, and how, read from Elasticsearch's mapping JSON.
 
 pub mod document;
+mod dots;
 mod dynamic;
 mod field;
 mod forms;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+pub use dots::expand_dots;
 pub use field::{Analyzer, Field, FieldType};
 pub use new_fields::NewFields;
 
