@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 use std::fmt::Display;
+use std::io::Read;
 use std::rc::Rc;
 
 use bytes::{Buf, Bytes};
+use flate2::read::MultiGzDecoder;
 use http_body_util::BodyExt;
 use hyper::body::Body;
 
@@ -167,10 +169,39 @@ where
     Ok((if all.is_empty() { first } else { all.into() }, held))
 }
 
+/// How many bytes a body in gzip says that it has unpacked, so that there is room for them before they are.
+pub(super) fn unpacked_bytes(packed: &[u8]) -> Result<usize> {
+    let said = packed.last_chunk().filter(|_| packed.starts_with(&GZIP_MAGIC));
+    let bytes = u32::from_le_bytes(*said.ok_or_else(no_gzip)?);
+    check_announced(Some(bytes.into()))?;
+    Ok(bytes as usize)
+}
+
+/// Unpacks a body in gzip of so many bytes.
+pub(super) fn unpack(packed: &[u8], bytes: usize) -> Result<Bytes> {
+    let mut unpacked = Vec::with_capacity(bytes);
+    // One more would be one too many.
+    let mut unpacking = MultiGzDecoder::new(packed).take(bytes as u64 + 1);
+    match unpacking.read_to_end(&mut unpacked) {
+        Ok(read) if read == bytes => Ok(unpacked.into()),
+        _ => Err(no_gzip()),
+    }
+}
+
+/// What gzip begins with.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+fn no_gzip() -> Failure {
+    let reason =
+        "the body is no gzip of one part, or broke off; send it again, or without Content-Encoding";
+    Failure::new(400, "parse_exception", reason)
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::VecDeque;
     use std::convert::Infallible;
+    use std::io::Write;
     use std::pin::Pin;
     use std::task::{Context, Poll};
 
@@ -223,6 +254,35 @@ mod tests {
         assert_eq!(budget.held_bytes.get(), 0);
         let large = read(Pieces::new(101, 1 << 20), &budget).err().unwrap();
         assert_eq!(large.status, 413);
+    }
+
+    pub(in super::super) fn packed(body: &[u8]) -> Vec<u8> {
+        let mut packing = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packing.write_all(body).unwrap();
+        packing.finish().unwrap()
+    }
+
+    #[test]
+    fn a_body_in_gzip_is_as_long_as_it_says() {
+        let body = b"{\"a\":1}".repeat(1000);
+        let whole = packed(&body);
+        assert_eq!(unpacked_bytes(&whole).unwrap(), body.len());
+        assert_eq!(unpack(&whole, body.len()).unwrap(), body);
+        let twice = [whole.clone(), whole.clone()].concat();
+        let (shorter, longer) = (body.len() - 1, body.len() + 1);
+        for (wrong, bytes) in [
+            (&whole[..], shorter),
+            (&whole[..], longer),
+            (&whole[..whole.len() - 9], body.len()),
+            (&twice[..], body.len()),
+            (&body[..], body.len()),
+        ] {
+            assert_eq!(unpack(wrong, bytes).unwrap_err().status, 400);
+        }
+        assert_eq!(unpacked_bytes(b"{}").unwrap_err().status, 400);
+        assert_eq!(unpacked_bytes(b"{\"a\":1}").unwrap_err().status, 400);
+        let bomb = [&whole[..whole.len() - 4], &(101_u32 << 20).to_le_bytes()].concat();
+        assert_eq!(unpacked_bytes(&bomb).unwrap_err().status, 413);
     }
 
     #[test]

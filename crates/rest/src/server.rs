@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::header::{
@@ -15,10 +16,12 @@ use hyper::header::{
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tokio::net::{TcpListener, TcpStream};
-use world::{Connection, Env, Listener, LocalFuture, Task};
+use world::{Connection, Env, Listener, LocalFuture, Task, Work};
 
 use super::answer::Look;
-use super::bodies::{BodyBudget, HeldAnswer, check_announced, read_body};
+use super::bodies::{
+    BodyBudget, HeldAnswer, HeldBytes, check_announced, read_body, unpack, unpacked_bytes,
+};
 use super::bulk_lines::held_bytes;
 use super::clients::{Clients, Limits, Phase, Watch, Watched};
 use super::hosts::{check_host, check_origin};
@@ -31,6 +34,8 @@ use engine::transport::{Failure, Result};
 const HEAD_BYTES_MAX: usize = 64 << 10;
 /// By it a client finds its requests among the tasks.
 const OPAQUE_ID: &str = "x-opaque-id";
+/// How bodies may be packed.
+const GZIP: &str = "gzip";
 /// Pause after a connection could not be accepted: some may close.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
@@ -128,6 +133,8 @@ impl HttpService {
         let method = request.method().as_str().to_owned();
         let opaque_id = request.headers().get(OPAQUE_ID).and_then(|id| id.to_str().ok());
         let opaque_id = opaque_id.map(str::to_owned);
+        let encoding = request.headers().get(CONTENT_ENCODING);
+        let is_packed = encoding.is_some_and(|encoding| encoding == GZIP);
         let body = match check_head(&self.node, &request) {
             Ok(()) => tokio::select! {
                 biased;
@@ -135,6 +142,10 @@ impl HttpService {
                 () = watch.too_slow() => Err(too_slow()),
             },
             Err(failure) => Err(failure),
+        };
+        let body = match body {
+            Ok((body, held)) if is_packed && !body.is_empty() => self.unpacked(body, held).await,
+            body => body,
         };
         let body = body.and_then(|(body, mut held)| {
             if router::is_bulk(&path) {
@@ -155,6 +166,15 @@ impl HttpService {
             // What is left of the body is not read, so the connection cannot go on.
             Err(failure) => self.response(Look::default().render(Err(failure), false), None, true),
         }
+    }
+
+    /// Unpacks a body, away from what else the node does.
+    async fn unpacked(&self, packed: Bytes, mut held: HeldBytes) -> Result<(Bytes, HeldBytes)> {
+        let bytes = unpacked_bytes(&packed)?;
+        held.grow(bytes)?;
+        let work = Work::Parse { bytes: bytes as u64 };
+        let body = self.node.core().env.work(work, move || unpack(&packed, bytes)).await?;
+        Ok((body, held))
     }
 
     fn response(
@@ -247,8 +267,10 @@ fn check_head(node: &Node, request: &hyper::Request<Incoming>) -> Result<()> {
     if let Some(origin) = header(ORIGIN) {
         check_origin(origin)?;
     }
-    if let Some(encoding) = header(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
-        let reason = format!("bodies in [{encoding}] are not read here; send them uncompressed");
+    let is_unknown = |encoding: &&str| !["identity", GZIP].contains(encoding);
+    if let Some(encoding) = header(CONTENT_ENCODING).filter(is_unknown) {
+        let reason =
+            format!("bodies in [{encoding}] are not read here; send them in {GZIP}, or unpacked");
         return Err(Failure::new(415, "unsupported_media_type_exception", reason));
     }
     let has_body = !request.body().is_end_stream();
@@ -267,6 +289,7 @@ mod tests {
     use engine::NodeConfig;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+    use super::super::bodies::tests::packed;
     use super::super::clients::tests::short;
     use super::*;
 
@@ -448,6 +471,28 @@ mod tests {
             door.nothing_is_left().await;
             let mut third = door.send(&put(body.len())).await;
             assert_eq!(door.answer(&mut third).await, "HTTP/1.1 200 OK");
+        });
+    }
+
+    #[test]
+    fn bodies_in_gzip_count_as_what_they_unpack_to() {
+        at_a_door_within(BodyBudget::of(10_000), Limits::default(), async |door| {
+            for (body, answered) in [
+                (packed(&[b' '; 5_000]), "HTTP/1.1 200 OK"),
+                (packed(&[b' '; 20_000]), "HTTP/1.1 429 Too Many Requests"),
+                (b"{}".to_vec(), "HTTP/1.1 400 Bad Request"),
+                (Vec::new(), "HTTP/1.1 200 OK"),
+            ] {
+                let bytes = body.len();
+                let head = format!(
+                    "PUT /a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                     content-encoding: gzip\r\ncontent-length: {bytes}\r\n\r\n"
+                );
+                let mut stream = door.connect().await;
+                stream.write_all(&[head.as_bytes(), &body].concat()).await.unwrap();
+                assert_eq!(door.answer(&mut stream).await, answered);
+            }
+            door.nothing_is_left().await;
         });
     }
 

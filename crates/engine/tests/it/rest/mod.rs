@@ -118,7 +118,8 @@ fn speaks_http() {
             (post(json, "{\"a\":1}"), "201"),
             (post("", "{\"a\":1}"), "201"),
             (post("Content-Type: text/plain\r\n", "{}"), "406"),
-            (post("Content-Encoding: gzip\r\n", "{}"), "415"),
+            (post("Content-Encoding: gzip\r\n", "{}"), "400"),
+            (post("Content-Encoding: br\r\n", "{}"), "415"),
             (post("Origin: https://example.org\r\n", "{}"), "403"),
             (
                 "POST /_bulk HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857601\r\n\r\n"
