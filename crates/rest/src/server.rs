@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::header::{
-    ALLOW, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST,
+    ACCEPT, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST,
     HeaderName, ORIGIN, WWW_AUTHENTICATE,
 };
 use hyper::server::conn::http1;
@@ -34,6 +34,8 @@ use engine::transport::{Failure, Result};
 const HEAD_BYTES_MAX: usize = 64 << 10;
 /// By it a client finds its requests among the tasks.
 const OPAQUE_ID: &str = "x-opaque-id";
+/// What paths of tables begin with.
+const TABLES: &str = "/_cat/";
 /// How bodies may be packed.
 const GZIP: &str = "gzip";
 /// Pause after a connection could not be accepted: some may close.
@@ -129,7 +131,9 @@ impl HttpService {
             // A stranger's body is not read, so the connection cannot go on.
             return self.response(refusal, Some(challenge), true);
         }
-        let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+        let path = with_format(path, accept);
         let method = request.method().as_str().to_owned();
         let opaque_id = request.headers().get(OPAQUE_ID).and_then(|id| id.to_str().ok());
         let opaque_id = opaque_id.map(str::to_owned);
@@ -237,6 +241,17 @@ async fn serve_messages(node: Node, connection: Connection<RestMessage>) {
         if sender.send(RestMessage::Response(response)).await.is_err() {
             return;
         }
+    }
+}
+
+/// A path whose `format` says what the client accepts: of a table, which is text where nothing is said.
+fn with_format(path: &str, accept: Option<&str>) -> String {
+    let is_json = accept.and_then(|accept| accept.split(';').next()) == Some("application/json");
+    let (table, parameters) = path.split_once('?').unwrap_or((path, ""));
+    match is_json && table.starts_with(TABLES) {
+        // Of two the last counts.
+        true => format!("{table}?format=json&{parameters}"),
+        false => path.to_owned(),
     }
 }
 
@@ -472,6 +487,25 @@ mod tests {
             let mut third = door.send(&put(body.len())).await;
             assert_eq!(door.answer(&mut third).await, "HTTP/1.1 200 OK");
         });
+    }
+
+    #[test]
+    fn tables_are_json_for_those_who_accept_that_alone() {
+        let json = Some("application/json");
+        for (path, accept, expected) in [
+            ("/_cat/health", json, "/_cat/health?format=json&"),
+            (
+                "/_cat/health?v",
+                Some("application/json; charset=utf-8"),
+                "/_cat/health?format=json&v",
+            ),
+            ("/_cat/health?format=txt", json, "/_cat/health?format=json&format=txt"),
+            ("/_cat/health?v", Some("text/plain,application/json"), "/_cat/health?v"),
+            ("/_cat/health", None, "/_cat/health"),
+            ("/a/_search?q=b", json, "/a/_search?q=b"),
+        ] {
+            assert_eq!(with_format(path, accept), expected);
+        }
     }
 
     #[test]
