@@ -69,11 +69,9 @@ impl Update {
         let by = self.routing.as_deref();
         let found = read_once_started(node, (index, limit), (&id, by)).await?;
         let change = update.apply(&id, found.as_ref().map(|found| found.source.as_ref()))?;
-        // What is there keeps its own, also where another one leads to the same shard.
-        let routing = match &found {
-            Some(found) => found.routing.clone(),
-            None => self.routing.clone(),
-        };
+        // As in the field what the request says stands above what is there: it leads to the same shard.
+        let there = found.as_ref().and_then(|found| found.routing.clone());
+        let routing = self.routing.clone().or(there);
         let read = found.map(|found| (Unchanged::from(&found), found.version));
         let request = match (change, read) {
             (Change::Nothing, Some((now, version))) if self.unchanged.is_none_or(|u| u == now) => {
