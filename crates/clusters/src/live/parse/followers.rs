@@ -39,7 +39,9 @@ fn shard(value: &Value) -> Option<Follower> {
         reads: at("successful_read_requests"),
         failed_reads: at("failed_read_requests"),
         fatal: text_at(value, "/fatal_exception/reason"),
-        reason: text_at(value, "/read_exceptions/0/exception/reason"),
+        reason: elements(value.get("read_exceptions"))
+            .next()
+            .and_then(|read| text_at(read, "/exception/reason")),
         ..Follower::default()
     })
 }
