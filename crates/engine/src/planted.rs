@@ -95,8 +95,8 @@ planted! {
         LATE_TRY_UNTRACKS = "engine: a late try untracks its copy";
         /// A replica syncs by the durability that it has heard of, whatever its primary goes by.
         DURABILITY_UNHEARD = "engine: a replica goes by the durability that it knows";
-        /// A copy that has taken over from its primary takes that one's leases, too.
-        LATE_LEASES_TAKEN = "engine: late leases reach who has taken over";
+        /// A copy takes a list of leases that comes after a later one.
+        OLD_LEASES_TAKEN = "engine: an older list of leases is taken";
         /// A primary that has handed over says of copies that a refresh of them counts.
         HANDED_OVER_AND_COUNTING = "engine: a primary that has handed over counts copies";
         /// Leases are gone after a restart.

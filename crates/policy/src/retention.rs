@@ -71,14 +71,36 @@ pub struct Lease {
     pub source: String,
 }
 
-/// The leases of a shard, by id.
+/// The leases of a shard, by id. A primary numbers the lists that it gives to the other copies, so that none of these
+/// takes an older list for a newer one, as Elasticsearch's `RetentionLeases`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Leases(BTreeMap<String, Lease>);
+pub struct Leases {
+    /// Term of the primary that gave a list last, and the number of that list.
+    version: (u64, u64),
+    by_id: BTreeMap<String, Lease>,
+}
+
+/// Leases that are read from a disk, where lists have no number: a primary that is opened there has a term of its own.
+impl From<BTreeMap<String, Lease>> for Leases {
+    fn from(by_id: BTreeMap<String, Lease>) -> Self {
+        Leases { version: Default::default(), by_id }
+    }
+}
 
 impl Leases {
+    /// Numbers the list: it is the next one of a primary of this term.
+    pub fn next_version(&mut self, primary_term: u64) {
+        self.version = (primary_term, self.version.1 + 1);
+    }
+
+    /// Whether it is a later list than the other one.
+    pub fn supersedes(&self, other: &Leases) -> bool {
+        self.version > other.version
+    }
+
     /// Adds a lease, or renews it. Renewing never moves a lease back: operations below it may be gone.
     pub fn renew(&mut self, id: &str, retaining_seq_no: u64, now_ms: u64, source: &str) {
-        let lease = self.0.entry(id.to_owned()).or_insert_with(|| Lease {
+        let lease = self.by_id.entry(id.to_owned()).or_insert_with(|| Lease {
             retaining_seq_no,
             timestamp_ms: now_ms,
             source: source.to_owned(),
@@ -92,28 +114,28 @@ impl Leases {
     /// one that begins may be gone already.
     pub fn begin(&mut self, id: &str, retaining_seq_no: u64, now_ms: u64, source: &str) {
         let begun = self
-            .0
+            .by_id
             .get(id)
             .map_or(retaining_seq_no, |lease| lease.retaining_seq_no.min(retaining_seq_no));
         self.renew(id, begun, now_ms, source);
-        if let Some(lease) = self.0.get_mut(id) {
+        if let Some(lease) = self.by_id.get_mut(id) {
             lease.retaining_seq_no = begun;
         }
     }
 
     /// Drops a lease; whether there was one.
     pub fn remove(&mut self, id: &str) -> bool {
-        self.0.remove(id).is_some()
+        self.by_id.remove(id).is_some()
     }
 
     /// Drops the leases that were not renewed for `period`; answers with their ids.
     pub fn expire(&mut self, now_ms: u64, period: Duration) -> Vec<String> {
         let period_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
         let is_old = |lease: &Lease| now_ms.saturating_sub(lease.timestamp_ms) > period_ms;
-        let old = self.0.iter().filter(|(_, lease)| is_old(lease));
+        let old = self.by_id.iter().filter(|(_, lease)| is_old(lease));
         let ids: Vec<String> = old.map(|(id, _)| id.clone()).collect();
         ids.iter().for_each(|id| {
-            self.0.remove(id);
+            self.by_id.remove(id);
         });
         ids
     }
@@ -121,28 +143,33 @@ impl Leases {
     /// When the next lease expires unless it is renewed before, in milliseconds since 1970.
     pub fn expires_at_ms(&self, period: Duration) -> Option<u64> {
         let period_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
-        let oldest_ms = self.0.values().map(|lease| lease.timestamp_ms).min()?;
+        let oldest_ms = self.by_id.values().map(|lease| lease.timestamp_ms).min()?;
         Some(oldest_ms.saturating_add(period_ms).saturating_add(1))
+    }
+
+    /// Every lease, as a disk keeps them.
+    pub fn by_id(&self) -> &BTreeMap<String, Lease> {
+        &self.by_id
     }
 
     /// Every lease, by id.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Lease)> {
-        self.0.iter().map(|(id, lease)| (id.as_str(), lease))
+        self.by_id.iter().map(|(id, lease)| (id.as_str(), lease))
     }
 
     /// The first operation that a lease keeps; none where there is no such lease.
     pub fn retained_from(&self, id: &str) -> Option<u64> {
-        self.0.get(id).map(|lease| lease.retaining_seq_no)
+        self.by_id.get(id).map(|lease| lease.retaining_seq_no)
     }
 
     /// Whether there is a lease of this id.
     pub fn contains(&self, id: &str) -> bool {
-        self.0.contains_key(id)
+        self.by_id.contains_key(id)
     }
 
     /// Whether there is none at all.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.by_id.is_empty()
     }
 }
 
@@ -203,6 +230,21 @@ mod tests {
         leases.renew("a", 20, 500, "ccr");
         let lease = leases.iter().next().unwrap().1;
         assert_eq!((lease.retaining_seq_no, lease.timestamp_ms), (30, 1_000));
+    }
+
+    #[test]
+    fn a_list_supersedes_those_before_it_and_those_of_an_earlier_primary() {
+        let mut first = Leases::default();
+        first.next_version(1);
+        let mut second = first.clone();
+        second.next_version(1);
+        assert!(second.supersedes(&first) && !first.supersedes(&second));
+        assert!(!first.supersedes(&first), "it may come twice");
+        // The next primary had not got the second list.
+        let mut of_next_primary = first.clone();
+        of_next_primary.next_version(2);
+        assert!(of_next_primary.supersedes(&second) && !second.supersedes(&of_next_primary));
+        assert!(first.supersedes(&second.by_id().clone().into()), "what a disk had is the oldest");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::source_session::{SourceSession, TransferError};
 use super::target::Recovery;
 use super::transfer::WAITS_FOR_ANSWER;
 use crate::planted;
-use crate::replication::set_leases;
+use crate::replication::{set_leases, take_newer_leases};
 use crate::shard::Stage;
 use crate::transport::{
     CallError, Class, Failure, Request, Response, SessionKind, SessionOpened, unexpected,
@@ -129,10 +129,14 @@ impl Recovery {
         self.shard.set_store(store.clone());
         self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
         let request = Request::StartTracking(source.session);
-        let max = match source.ask(&self.service, Class::Control, request).await? {
-            Response::SeqNo(max) => max,
+        let (max, leases) = match source.ask(&self.service, Class::Control, request).await? {
+            Response::Tracked { max_seq_no, leases } => (max_seq_no, leases),
             _ => return Err(CallError::Failed(unexpected()).into()),
         };
+        if !opened.leases.is_empty() || !leases.is_empty() {
+            let taken = take_newer_leases(&self.service.core, &self.shard, &store, leases).await;
+            taken.map_err(CallError::Failed)?;
+        }
         self.copy_ops(source, &store, max).await?;
         self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
         self.join(source, &store).await?;

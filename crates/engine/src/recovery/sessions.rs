@@ -30,8 +30,6 @@ pub(super) struct Session {
     pub(super) kind: SessionKind,
     /// Drawn by the target.
     pub(super) key: u64,
-    /// Whether its target got leases of followers when it was opened.
-    pub(super) gave_leases: bool,
     pub(super) _kept: KeptOps,
     pub(super) used: Cell<Time>,
 }

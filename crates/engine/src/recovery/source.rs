@@ -8,7 +8,7 @@ use super::service::{RecoveryService, read_ahead_kib};
 use super::sessions::{KeptOps, Session};
 use crate::planted;
 use crate::replication::{
-    advance_global_checkpoint, begin_lease, confirm_checkpoint, mapping_version, spread_leases,
+    advance_global_checkpoint, begin_lease, confirm_checkpoint, mapping_version,
 };
 use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
@@ -88,8 +88,7 @@ pub(crate) async fn open_session(
         leases: shard.leases.borrow().clone(),
     };
     let used = Cell::new(service.core.env.now());
-    let gave_leases = !opened.leases.is_empty();
-    let session = Session { shard, snapshot, kind, key, gave_leases, _kept: kept, used };
+    let session = Session { shard, snapshot, kind, key, _kept: kept, used };
     let session = Rc::new(session);
     service.sessions.open.borrow_mut().insert(id, session);
     service.sessions.opened.notify_waiters();
@@ -325,23 +324,18 @@ pub(crate) async fn read_ops(
     }
 }
 
-/// Has every write from now on sent to the target of this session, too.
+/// Has every write, and every list of leases, from now on sent to the target of this session, too. It gets the leases
+/// with the answer: it has those from when the session was opened, and could take none while it copied files.
 pub(crate) fn start_tracking(service: &Rc<RecoveryService>, session: u64) -> Result<Response> {
     let session = service.sessions.get(service.core.env.now(), session)?;
     let store = session.shard.primary_store()?;
     if let SessionKind::Peer { allocation_id, retries, .. } = &session.kind {
-        {
-            let mut copies = session.shard.copies.borrow_mut();
-            let copy = copies.entry(allocation_id.clone()).or_default();
-            copy.tracked = true;
-            copy.retries = copy.retries.max(*retries);
-        }
-        // It has those from when the session was opened, and could neither take one nor drop one while it copied files.
-        if session.gave_leases || !session.shard.leases.borrow().is_empty() {
-            spread_leases(&service.core, &session.shard);
-        }
+        let mut copies = session.shard.copies.borrow_mut();
+        let copy = copies.entry(allocation_id.clone()).or_default();
+        copy.tracked = true;
+        copy.retries = copy.retries.max(*retries);
     }
-    Ok(Response::SeqNo(store.max_seq_no()))
+    Ok(Response::Tracked { max_seq_no: store.max_seq_no(), leases: session.shard.next_leases() })
 }
 
 /// The target reports its local checkpoint, and from now on the global checkpoint waits for it as for a copy in sync.

@@ -81,12 +81,12 @@ pub(super) fn send_to_replicas(
 
 /// Starts sending the leases to the same copies, so that each retains the same if it becomes the primary.
 pub(super) fn send_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<Sent> {
-    let primary_term = shard.term();
+    let (primary_term, leases) = (shard.term(), shard.next_leases());
     send_to_each(core, shard, primary_term, (Class::Control, None), |_| Request::Leases {
         index_uuid: shard.index_uuid.clone(),
         shard: shard.number,
         primary_term,
-        leases: shard.leases.borrow().clone(),
+        leases: leases.clone(),
     })
 }
 

@@ -125,7 +125,7 @@ pub(crate) fn set_leases(shard: &LocalShard, store: &Shard, leases: Leases) {
     }
 }
 
-/// On a copy: takes over the leases of its primary.
+/// On a copy: its primary has sent it the leases.
 pub(crate) async fn take_leases(
     core: &Rc<Core>,
     key: (String, u32),
@@ -137,27 +137,33 @@ pub(crate) async fn take_leases(
         Failure::new(404, "shard_not_found_exception", "there is no replica of it on this node")
     })?;
     check_term(core, &shard, primary_term)?;
-    if shard.has_taken_over() && !core.env.is_planted(planted::LATE_LEASES_TAKEN) {
-        let reason = "this copy has taken over from its primary, whose leases came late";
-        return Err(Failure::new(409, "no_longer_primary_shard_exception", reason));
-    }
-    set_leases(&shard, &shard.store()?, leases);
-    write_leases(core, &shard).await?;
+    take_newer_leases(core, &shard, &shard.store()?, leases).await?;
     Ok(Response::Done)
 }
 
-async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
-    write_leases(core, shard).await?;
-    spread_leases(core, shard);
-    Ok(())
+/// On a copy: takes over this list of its primary's leases, unless it has that or a later one. What it has then is on
+/// its disk.
+pub(crate) async fn take_newer_leases(
+    core: &Rc<Core>,
+    shard: &LocalShard,
+    store: &Shard,
+    leases: Leases,
+) -> Result<()> {
+    let is_newer = leases.supersedes(&shard.leases.borrow());
+    if is_newer || core.env.is_planted(planted::OLD_LEASES_TAKEN) {
+        set_leases(shard, store, leases);
+    }
+    write_leases(core, shard).await
 }
 
-/// Sends the leases to the other copies, and waits for none: one that does not get them now gets them with the next
-/// renewal.
-pub(crate) fn spread_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) {
+/// Writes the leases, sends them to the other copies, and waits for none of these: one that does not get them now gets
+/// them with the next renewal.
+async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
+    write_leases(core, shard).await?;
     if let Ok(sent) = send_leases(core, shard) {
         core.keep("spreads leases", sent.answered());
     }
+    Ok(())
 }
 
 pub(super) async fn write_leases(core: &Rc<Core>, shard: &LocalShard) -> Result<()> {

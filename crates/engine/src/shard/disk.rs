@@ -12,6 +12,7 @@
 //! Each of these ends with its checksum. In the virtual world the same paths name values on the host's virtual disk.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use world::{Env, Work};
 use super::turns::Turns;
 use crate::error::Error;
 use crate::state::{ClusterState, StoredIndex};
-use policy::retention::Leases;
+use policy::retention::{Lease, Leases};
 use store::sealed::{seal, unseal};
 
 /// The file that says what an index is.
@@ -265,7 +266,7 @@ impl NodeDisk {
         shard: u32,
         leases: &Leases,
     ) -> io::Result<()> {
-        let text = serde_json::to_string(leases).expect("plain data");
+        let text = serde_json::to_string(leases.by_id()).expect("plain data");
         self.write(self.leases_path(index_uuid, shard), text).await
     }
 
@@ -273,7 +274,8 @@ impl NodeDisk {
     pub(crate) async fn read_leases(&self, index_uuid: &str, shard: u32) -> Leases {
         let read = self.read(self.leases_path(index_uuid, shard)).await;
         let text = read.ok().flatten().unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
+        let by_id: BTreeMap<String, Lease> = serde_json::from_str(&text).unwrap_or_default();
+        by_id.into()
     }
 
     pub(crate) async fn read_metadata(&self, index_uuid: &str, shard: u32) -> Option<CopyMetadata> {
@@ -363,6 +365,17 @@ mod tests {
     use super::*;
     use crate::settings::SettingsMap;
     use crate::state::{Aliases, IndexMeta};
+
+    #[test]
+    fn leases_of_an_earlier_build_are_read() {
+        world::real_world::run(7, |env| async move {
+            let dir = tempfile::tempdir().unwrap();
+            let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
+            let text = r#"{"f":{"retaining_seq_no":7,"timestamp_ms":1,"source":"ccr"}}"#;
+            disk.write(disk.leases_path("uuid", 0), text.to_owned()).await.unwrap();
+            assert_eq!(disk.read_leases("uuid", 0).await.retained_from("f"), Some(7));
+        });
+    }
 
     /// A handler is dropped when the node goes that asked, and a task with its copy.
     #[test]

@@ -223,11 +223,6 @@ impl LocalShard {
         self.handed_over_in.set(Some(term));
     }
 
-    /// Whether the primary of this term has handed over to it.
-    pub(crate) fn has_taken_over(&self) -> bool {
-        self.handed_over_in.get() == Some(self.term())
-    }
-
     /// Whether it is to take the primary's place, which hands over to it.
     pub(crate) fn takes_over(&self) -> bool {
         self.takes_over
@@ -335,6 +330,13 @@ impl LocalShard {
         let is_told = |id: &String| copies.get(id).is_some_and(|copy| copy.needs_from.is_some());
         let mut others = routing.in_sync.iter().filter(|id| **id != self.allocation_id);
         others.any(|id| !is_told(id))
+    }
+
+    /// On a primary: its leases as another copy is given them, in a later list than all before.
+    pub(crate) fn next_leases(&self) -> Leases {
+        let mut leases = self.leases.borrow_mut();
+        leases.next_version(self.term());
+        leases.clone()
     }
 
     pub(crate) fn set_store(&self, store: Shard) {

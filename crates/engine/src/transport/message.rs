@@ -285,7 +285,7 @@ pub enum Request {
     Lease(Box<LeaseRequest>),
     /// To a copy, from its primary: the retention leases of the shard.
     Leases { index_uuid: String, shard: u32, primary_term: u64, leases: Leases },
-    /// From now on new writes go to the target, too; answers with the highest sequence number so far.
+    /// From now on new writes and leases go to the target, too.
     StartTracking(u64),
     /// The target has everything: it counts as in sync.
     Finalize { session: u64, local_checkpoint: Option<u64> },
@@ -405,6 +405,8 @@ pub enum Response {
     Changes(Box<Changes>),
     /// A sequence number.
     SeqNo(Option<u64>),
+    /// The target gets what is written from now on; the highest sequence number so far, and the leases.
+    Tracked { max_seq_no: Option<u64>, leases: Leases },
     /// What a copy found.
     Searched(Box<ShardSearched>),
     /// Documents of hits.

@@ -449,7 +449,7 @@ const NOT_FOUND: &[&str] = &[
     engine::planted::ACKNOWLEDGED_WITHOUT_SHARD,
     engine::planted::LATE_TRY_UNTRACKS,
     engine::planted::DURABILITY_UNHEARD,
-    engine::planted::LATE_LEASES_TAKEN,
+    engine::planted::OLD_LEASES_TAKEN,
     engine::planted::HANDED_OVER_AND_COUNTING,
     store::planted::APPLIED_COUNTS_AS_DURABLE,
 ];

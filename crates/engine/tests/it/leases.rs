@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::between::{Between, cluster_behind};
+use crate::common::between::{Between, cluster_behind, cluster_behind_each};
 use crate::common::pair::{Pair, pair, pair_of};
-use crate::common::{Cluster, eventually};
+use crate::common::{Cluster, eventually, fails_with};
 use crate::waits::{add_replica_on, create_on};
+use engine::planted;
 use engine::transport::{
     Class, LeaderShard, LeaseRequest, Pool, Request, Response, SessionKind, ShardAction,
     ShardAnswer,
@@ -25,7 +26,15 @@ testbed::both_worlds!(
     a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile,
     a_copy_that_comes_up_has_no_lease_that_was_dropped_meanwhile,
     a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged,
+    a_copy_joins_with_the_leases_that_began_meanwhile,
+    a_list_of_leases_that_comes_after_a_later_one_is_not_taken,
 );
+
+#[test]
+fn a_planted_bug_fails_the_test_that_it_is_for() {
+    let late = a_list_of_leases_that_comes_after_a_later_one_is_not_taken;
+    fails_with(planted::OLD_LEASES_TAKEN, late, "has both leases");
+}
 
 /// A follower's copy begins: it asks for a session on the one shard of `a`.
 pub fn opening(leader: &Cluster, key: u64) -> Request {
@@ -105,13 +114,18 @@ async fn begin_to_copy(env: &Env, primary: &Between, cluster: &Cluster) {
 async fn is_kept_by_the_copy(env: &Env, primary: &Between, cluster: &mut Cluster) -> bool {
     primary.be_honest();
     cluster.green("a").await;
+    leases_of_the_next_primary(env, cluster).await.iter().any(|id| id == "f")
+}
+
+/// The leases of the copy on the third node, which becomes the primary.
+async fn leases_of_the_next_primary(env: &Env, cluster: &mut Cluster) -> Vec<String> {
     cluster.kill_node(1).await;
     eventually(env, "the replica is the primary", async || {
         cluster.node(2).retention_leases("a").is_some()
     })
     .await;
     let kept = cluster.node(2).retention_leases("a").unwrap();
-    kept.iter().any(|(id, _)| id == "f")
+    kept.into_iter().map(|(id, _)| id).collect()
 }
 
 /// It copies files when the lease begins, and cannot take it. A follower that rests renews it an hour later.
@@ -161,6 +175,49 @@ async fn a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged(env: Env
         asking.await.unwrap();
     }
     assert!(is_kept_by_the_copy(&env, &replica, &mut cluster).await);
+    cluster.stop().await;
+}
+
+/// Whatever its primary sends it of leases from then on may be lost or late.
+async fn a_copy_joins_with_the_leases_that_began_meanwhile(env: Env) {
+    let (between, mut cluster) = cluster_behind_each(&env, "one", 3, &[1, 2]).await;
+    let (primary, joining) = (&between[0], &between[1]);
+    create_on(&cluster, "a", "one-1").await;
+    cluster.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
+    joining.hold(|request| matches!(request, Request::Leases { .. }));
+    begin_to_copy(&env, primary, &cluster).await;
+    ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await.unwrap();
+    assert!(is_kept_by_the_copy(&env, primary, &mut cluster).await);
+    cluster.stop().await;
+}
+
+/// Of two leases that begin at once, the replica hears of both before it hears of the first alone.
+async fn a_list_of_leases_that_comes_after_a_later_one_is_not_taken(env: Env) {
+    let (replica, mut cluster) = cluster_behind(&env, "one", 3, 2).await;
+    create_on(&cluster, "a", "one-1").await;
+    add_replica_on(&cluster, "a", "one-1,one-2").await;
+    replica
+        .hold(|request| matches!(request, Request::Leases { leases, .. } if !leases.contains("g")));
+    let mut second = opening(&cluster, 2);
+    if let Request::OpenSession { kind: SessionKind::Remote { lease, .. }, .. } = &mut second {
+        *lease = "g".to_owned();
+    }
+    {
+        let first = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1));
+        tokio::pin!(first);
+        let is_held = async || replica.held() > 0;
+        tokio::select! {
+            biased;
+            answer = &mut first => panic!("the replica does not have it: {answer:?}"),
+            () = eventually(&env, "the replica is sent it", is_held) => {}
+        }
+        ask_first_primary(&env, (&cluster, "a"), second).await.unwrap();
+        replica.be_honest();
+        first.await.unwrap();
+    }
+    let kept = leases_of_the_next_primary(&env, &mut cluster).await;
+    let has = |id: &str| kept.iter().any(|kept| kept == id);
+    assert!(has("f") && has("g"), "the next primary has both leases: {kept:?}");
     cluster.stop().await;
 }
 

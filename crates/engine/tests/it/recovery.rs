@@ -168,7 +168,7 @@ async fn a_try_that_comes_late_leaves_the_copy_to_the_later_one(env: Env) {
     };
     let Ok(Response::Session(opened)) = open(2).await else { panic!("the primary is there") };
     let tracked = ask(Request::StartTracking(opened.session)).await;
-    assert!(matches!(tracked, Ok(Response::SeqNo(None))), "{tracked:?}");
+    assert!(matches!(tracked, Ok(Response::Tracked { max_seq_no: None, .. })), "{tracked:?}");
     let late = open(1).await.map(drop).unwrap_err();
     assert!(late.is_transient() && late.to_string().contains("a later try"), "{late}");
     pool.close();
