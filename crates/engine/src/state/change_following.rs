@@ -42,6 +42,8 @@ pub(super) fn set_following(
             (meta.leader, meta.has_followed) = (None, true);
             Ok(vec![Change::FollowingChanged { index }])
         }
+        // Whoever paused it may be about to go on without the leader, with what is here.
+        FollowChange::FallBack { .. } if following.paused => Ok(Vec::new()),
         FollowChange::FallBack { shard, allocation_id, reason } => {
             let routing = state.shard(&index, shard);
             let primary = routing.and_then(|routing| routing.started_primary());

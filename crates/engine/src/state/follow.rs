@@ -44,7 +44,7 @@ pub enum FollowChange {
     Resume { parameters: FollowParameters },
     /// `_ccr/unfollow`: an index like any other from now on.
     Unfollow,
-    /// The leader has no longer the operations that a shard lacks: it recovers from remote again.
+    /// The leader has no longer the operations that a shard lacks: it recovers from remote again, unless it is paused.
     FallBack {
         shard: u32,
         /// The primary that says so. Ignored if that is no longer the started primary.

@@ -325,6 +325,11 @@ fn a_follower_recovers_from_remote() {
         },
     };
     assert!(lab.apply(fall_back("of another life")).unwrap().is_empty());
+    let set = |change| Event::SetFollowing { index: copy.clone(), change };
+    lab.apply(set(FollowChange::Pause)).unwrap();
+    let paused = lab.apply(fall_back(&allocation_id)).unwrap();
+    assert!(paused.is_empty(), "it keeps what it has, with which it may be unfollowed");
+    lab.apply(set(FollowChange::Resume { parameters: Default::default() })).unwrap();
     lab.apply(fall_back(&allocation_id)).unwrap();
     assert_eq!(
         lab.shard("copy", 0).primary().recovery(),
