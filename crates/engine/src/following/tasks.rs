@@ -27,6 +27,8 @@ const END_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 struct Running {
     pacing: Pacing,
+    /// How often its index had been resumed when it began.
+    resumed: u64,
     follower: Rc<Follower>,
     _task: Task<()>,
 }
@@ -45,7 +47,12 @@ impl FollowTasks {
         for (key, one) in changed.among(&running) {
             let is_same = |shard: &&Rc<LocalShard>| Rc::ptr_eq(shard, &one.follower.shard);
             let leader = shards.get(&key).filter(is_same).and_then(|shard| wanted(&state, shard));
-            if leader.is_none_or(|leader| Pacing::of(service, leader) != one.pacing) {
+            // One that was paused and resumed begins anew, also where no state in between came here: it may have
+            // stopped.
+            let goes_on = |leader: &FollowOrigin| {
+                leader.following.resumed == one.resumed && Pacing::of(service, leader) == one.pacing
+            };
+            if leader.is_none_or(|leader| !goes_on(leader)) {
                 running.remove(&key);
             }
         }
@@ -58,7 +65,9 @@ impl FollowTasks {
                     let Some(follower) = follower.map(Rc::new) else { continue };
                     let task = run(service.clone(), follower.clone());
                     let task = service.core.env.spawn("follows", task);
-                    running.insert(key, Rc::new(Running { pacing, follower, _task: task }));
+                    let resumed = leader.following.resumed;
+                    let one = Running { pacing, resumed, follower, _task: task };
+                    running.insert(key, Rc::new(one));
                 }
                 Some(_) => {}
                 None => end_following(&service.core, &state, shard),

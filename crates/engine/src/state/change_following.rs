@@ -29,6 +29,7 @@ pub(super) fn set_following(
             following.paused = false;
             following.parameters = parameters;
             following.fell_back.clear();
+            following.resumed += 1;
             Ok(vec![Change::FollowingChanged { index }])
         }
         FollowChange::Unfollow if !following.paused => Err(StateError::NotPaused { index }),

@@ -32,6 +32,9 @@ pub struct Following {
     /// Shards that were recovered from remote again, as their leader had no longer the operations that they
     /// lacked: why. Each falls back once until it is resumed.
     pub fell_back: BTreeMap<u32, String>,
+    /// How often it was resumed: a node may not hear of the pause before that. Earlier builds did not count.
+    #[serde(default)]
+    pub resumed: u64,
 }
 
 /// What is to change about how an index follows.

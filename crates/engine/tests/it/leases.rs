@@ -8,6 +8,8 @@ use crate::common::pair::{Pair, pair, pair_of};
 use crate::common::{Cluster, eventually, fails_with};
 use crate::waits::{add_replica_on, create_on};
 use engine::planted;
+use engine::settings::{FollowParameters, Update};
+use engine::state::{Event, FollowChange};
 use engine::transport::{
     Class, LeaderShard, LeaseRequest, Pool, Request, Response, SessionKind, ShardAction,
     ShardAnswer,
@@ -491,10 +493,38 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     let count = pair.follower.counted("b").await;
     assert_eq!(count["_shards"]["failed"], 0, "{count}");
     assert_eq!(count["count"], 300, "what it had stays, and no more came: {count}");
-    pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
-    pair.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
+    pause_and_resume_at_once(&env, &pair.follower).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
     pair.stop().await;
+}
+
+/// One version of the state after another is published: what comes meanwhile goes together into the next, so that no
+/// node sees the follower paused.
+async fn pause_and_resume_at_once(env: &Env, follower: &Cluster) {
+    let index = || follower.any().state().index("b").unwrap();
+    let refresh = Some("2s".to_owned());
+    let settings = Update::from([("index.refresh_interval".to_owned(), refresh)]);
+    let set = |change| Event::SetFollowing { index: index(), change };
+    let events = [
+        Event::PutIndexSettings { index: index(), settings },
+        set(FollowChange::Pause),
+        set(FollowChange::Resume { parameters: FollowParameters::default() }),
+    ];
+    let address = follower.node(0).transport_address().to_owned();
+    let pool = Pool::new(env.clone());
+    // Once it is connected, they go out in their order.
+    pool.call(&address, Class::Control, Request::Published, Duration::from_secs(60)).await.unwrap();
+    let submits = events.map(|event| {
+        let (pool, address) = (pool.clone(), address.clone());
+        let request = Request::Submit(Box::new(event));
+        env.spawn("submits", async move {
+            pool.call(&address, Class::Control, request, Duration::from_secs(60)).await
+        })
+    });
+    for submit in submits {
+        submit.await.unwrap().unwrap();
+    }
+    pool.close();
 }
 
 /// Has the leader write, and forget that at once: nobody renewed a lease in time.
