@@ -278,7 +278,10 @@ impl Producer {
             }
             return Ok(());
         }
-        let stream = self.streams.iter_mut().find(|(_, s)| s.opaque() == response.opaque);
+        // A stream that has ended waits for no answer. The own copy must not become dead for a consumer whose copy will
+        // not become active.
+        let asked = |stream: &Stream| stream.opaque() == response.opaque && !stream.has_ended();
+        let stream = self.streams.iter_mut().find(|(_, stream)| asked(stream));
         let Some((vb, stream)) = stream else { return Ok(()) };
         match (response.opcode, response.status) {
             (Opcode::SnapshotMarker, Ok(Status::Success)) => stream.marker_answered(),
@@ -370,5 +373,43 @@ impl Drop for Producer {
         for stream in self.streams.values() {
             stream.close(&self.context.bucket);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::bucket::BucketSettings;
+
+    /// The consumer answers once it has closed the stream, whose STREAM_END is still to be sent.
+    #[test]
+    fn an_answer_after_the_end_of_a_takeover_changes_nothing() {
+        world::virtual_world::run(7, async |env| {
+            let settings = BucketSettings::new("example", 1, 512 << 20);
+            let bucket = Bucket::open(&env, settings, Path::new("/data")).await.unwrap();
+            let mut producer = Producer::new(&env, bucket.clone(), 0, Rc::default());
+            producer.control(b"send_stream_end_on_client_close_stream", b"true");
+            for (opaque, status) in [(1, Status::Success), (2, Status::NotFound)] {
+                let request = StreamRequest {
+                    flags: STREAM_TAKEOVER,
+                    start: 0,
+                    end: u64::MAX,
+                    uuid: 0,
+                    snap_start: 0,
+                    snap_end: 0,
+                };
+                producer.open_stream(opaque, 0, request);
+                let Producer { streams, context, .. } = &mut producer;
+                let asked = streams.get_mut(&0).unwrap().next(context).unwrap().body;
+                assert_eq!(asked, Body::SetVbucketState { state: VbucketState::Pending });
+                assert_eq!(producer.close_stream(0), Status::Success);
+                let answer = Response::new(Opcode::SetVbucketState, opaque, status, Answer::Empty);
+                producer.answered(&answer).unwrap();
+                assert_eq!(bucket.state(0), Some(VbucketState::Active));
+                producer.streams.clear();
+            }
+        });
     }
 }

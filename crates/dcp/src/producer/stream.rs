@@ -136,6 +136,11 @@ impl Stream {
         self.over && self.ready.is_empty()
     }
 
+    /// Whether it has ended, and perhaps its last messages are still to be sent.
+    pub fn has_ended(&self) -> bool {
+        self.over
+    }
+
     /// How far it is.
     pub fn report(&self) -> StreamReport {
         StreamReport {
