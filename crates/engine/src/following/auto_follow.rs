@@ -75,10 +75,12 @@ impl AutoFollowing {
         outcomes.refuse(alias.to_owned(), at_ms, failure);
     }
 
-    fn answered(&self, alias: &str, now: Time, version: u64) {
+    /// Notes that a cluster has answered; says at which version of its state it had answered before.
+    fn answered(&self, alias: &str, now: Time, version: u64) -> Option<u64> {
         let mut outcomes = self.outcomes.borrow_mut();
         outcomes.forgive(alias);
-        outcomes.checked.insert(alias.to_owned(), (now, version));
+        let before = outcomes.checked.insert(alias.to_owned(), (now, version));
+        before.map(|(_, version)| version)
     }
 
     /// `auto_follow_stats`, by the names of the field.
@@ -164,8 +166,12 @@ async fn watch(auto: Rc<AutoFollowing>, alias: String) {
             }
             Ok(listing) => {
                 let version = listing.as_ref().map(|listing| listing.version).or(known);
-                auto.answered(&alias, service.core.env.now(), version.unwrap_or_default());
+                let now = service.core.env.now();
+                let before = auto.answered(&alias, now, version.unwrap_or_default());
                 let is_done = match &listing {
+                    // A node that has missed a state would say that new indices are gone, and that deleted ones are
+                    // there. It hears of that soon. A cluster that was made anew has lower versions from now on.
+                    Some(listing) if Some(listing.version) < before => false,
                     Some(listing) => follow_new(&auto, &alias, listing).await,
                     None => true,
                 };

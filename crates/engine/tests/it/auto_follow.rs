@@ -1,7 +1,11 @@
 //! Indices of a remote cluster are followed as they are made.
 
-use crate::common::eventually;
+use std::collections::BTreeMap;
+
+use crate::common::between::Between;
 use crate::common::pair::{Pair, pair};
+use crate::common::{Cluster, eventually};
+use engine::transport::{Request, Response};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -11,6 +15,7 @@ testbed::both_worlds!(
     what_cannot_be_followed_is_listed,
     one_that_could_not_be_followed_is_by_the_pattern_that_is_put_in_place,
     paused_resumed_and_forgotten,
+    a_listing_that_is_older_than_the_one_before_counts_for_nothing,
 );
 
 impl Pair {
@@ -214,4 +219,48 @@ async fn paused_resumed_and_forgotten(env: Env) {
     let (status, _) = pair.follower.ask("POST", "/_ccr/auto_follow/p/pause", Value::Null).await;
     assert_eq!(status, 404);
     pair.stop().await;
+}
+
+/// A node of the leader has missed a state. It would say that the newest index is gone, and the next node that it is
+/// new: its follower, which was deleted, would be made again.
+async fn a_listing_that_is_older_than_the_one_before_counts_for_nothing(env: Env) {
+    let leader = Cluster::start(&env, "leader", 1).await;
+    let between = Between::before(&env, leader.any().transport_address()).await;
+    let follower = Cluster::start(&env, "follower", 1).await;
+    let seeds = json!({ "cluster.remote.leader.seeds": [between.address] });
+    follower.must("PUT", "/_cluster/settings", json!({ "persistent": seeds })).await;
+    let body = json!({
+        "remote_cluster": "leader", "leader_index_patterns": ["logs-*"],
+        "settings": { "index.number_of_replicas": 0 },
+    });
+    follower.must("PUT", "/_ccr/auto_follow/p", body).await;
+    let have_followed = async |number: u64| {
+        eventually(&env, &format!("{number} were followed"), async || {
+            let told = follower.must("GET", "/_ccr/stats", Value::Null).await;
+            told["auto_follow_stats"]["number_of_successful_follow_indices"] == number
+        })
+        .await;
+    };
+    leader.create("logs-1", 1, 0).await;
+    have_followed(1).await;
+    follower.must("DELETE", "/logs-1", Value::Null).await;
+    let mut is_old = true;
+    between.change(move |request, answer| match (request, answer) {
+        (
+            Request::RemoteIndices { wait, .. },
+            Ok(Response::RemoteIndices { cluster, nodes, .. }),
+        ) if is_old && !wait.is_zero() => {
+            is_old = false;
+            let (indices, others) = (BTreeMap::new(), BTreeMap::new());
+            Ok(Response::RemoteIndices { version: 1, cluster, nodes, indices, others })
+        }
+        (_, answer) => answer,
+    });
+    leader.create("logs-2", 1, 0).await;
+    have_followed(2).await;
+    for (index, status) in [("/logs-1", 404), ("/logs-2", 200)] {
+        assert_eq!(follower.ask("HEAD", index, Value::Null).await.0, status, "{index}");
+    }
+    follower.stop().await;
+    leader.stop().await;
 }
