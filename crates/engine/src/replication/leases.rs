@@ -62,15 +62,20 @@ async fn change_lease(
     if !core.env.is_planted(planted::LEASE_KEEPS_NOTHING) {
         all.iter().for_each(|(id, lease)| store.retain_ops_from(id, Some(lease.retaining_seq_no)));
     }
-    // Where it is renewed, the other copies keep as much for it already, or more.
-    if before.is_some() && before <= all.retained_from(id) {
+    // Where it is renewed, the other copies keep as much for it already, or more. Not so where whoever asked for it
+    // first still waits for them, or was told that this failed.
+    let begins = before.is_none_or(|before| all.retained_from(id) < Some(before));
+    if !begins && !shard.beginning_leases.borrow().contains(id) {
         return keep_leases(core, shard).await;
     }
-    let (core2, shard) = (core.clone(), shard.clone());
-    // To its end, as a write: whoever asks again finds the lease here, and it is not waited for then.
+    shard.beginning_leases.borrow_mut().insert(id.to_owned());
+    let (core2, shard, id) = (core.clone(), shard.clone(), id.to_owned());
+    // To its end, as a write.
     core.run_to_end("adds a lease", async move {
         write_leases(&core2, &shard).await?;
-        await_replicas(&core2, &shard, send_leases(&core2, &shard)?).await
+        await_replicas(&core2, &shard, send_leases(&core2, &shard)?).await?;
+        shard.beginning_leases.borrow_mut().remove(&id);
+        Ok(())
     })
     .await
 }

@@ -73,6 +73,8 @@ pub struct LocalShard {
     pub(crate) operations: Rc<Operations>,
     /// For whom operations are kept.
     pub(crate) leases: RefCell<Leases>,
+    /// On a primary: leases that not every copy in sync is known to have yet.
+    pub(crate) beginning_leases: RefCell<BTreeSet<String>>,
     /// On a primary: the operations that copies lack which left, so that they come back by operations. Another primary
     /// begins with none.
     pub(crate) peer_leases: RefCell<Leases>,
@@ -136,6 +138,7 @@ impl LocalShard {
             leaving: RefCell::default(),
             operations: Rc::default(),
             leases: RefCell::default(),
+            beginning_leases: RefCell::default(),
             peer_leases: RefCell::default(),
             leases_on_disk: tokio::sync::Mutex::default(),
             advanced: Notify::new(),

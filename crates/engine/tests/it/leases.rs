@@ -28,6 +28,7 @@ testbed::both_worlds!(
     a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile,
     a_copy_that_comes_up_has_no_lease_that_was_dropped_meanwhile,
     a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged,
+    who_asks_again_for_a_lease_that_begins_waits_as_well,
     a_copy_joins_with_the_leases_that_began_meanwhile,
     a_list_of_leases_that_comes_after_a_later_one_is_not_taken,
 );
@@ -177,6 +178,35 @@ async fn a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged(env: Env
         asking.await.unwrap();
     }
     assert!(is_kept_by_the_copy(&env, &replica, &mut cluster).await);
+    cluster.stop().await;
+}
+
+/// The follower was cut off from its leader, and begins anew under the same lease.
+async fn who_asks_again_for_a_lease_that_begins_waits_as_well(env: Env) {
+    let (replica, cluster) = cluster_behind(&env, "one", 3, 2).await;
+    create_on(&cluster, "a", "one-1").await;
+    add_replica_on(&cluster, "a", "one-1,one-2").await;
+    replica.hold(|request| matches!(request, Request::Leases { .. }));
+    {
+        let first = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1));
+        let again = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 2));
+        tokio::pin!(first, again);
+        let (is_held, are_held) = (async || replica.held() == 1, async || replica.held() == 2);
+        tokio::select! {
+            biased;
+            answer = &mut first => panic!("the replica does not have it: {answer:?}"),
+            () = eventually(&env, "the replica is sent it", is_held) => {}
+        }
+        tokio::select! {
+            biased;
+            answer = &mut first => panic!("the replica does not have it: {answer:?}"),
+            answer = &mut again => panic!("nor has it by now: {answer:?}"),
+            () = eventually(&env, "the replica is sent it again", are_held) => {}
+        }
+        replica.be_honest();
+        first.await.unwrap();
+        again.await.unwrap();
+    }
     cluster.stop().await;
 }
 
