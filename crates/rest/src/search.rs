@@ -399,6 +399,8 @@ pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply> 
 
 #[cfg(test)]
 mod tests {
+    use engine::transport::Failure;
+
     use super::*;
 
     #[test]

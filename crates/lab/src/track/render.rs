@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use minijinja::{Environment, ErrorKind, Value};
+use minijinja::{Environment, ErrorKind};
 use time::OffsetDateTime;
 
 use super::filters;
@@ -267,7 +267,7 @@ impl Files {
         let name = path.display().to_string();
         let mut rendered = Bounded::default();
         let template = jinja.template_from_named_str(&name, text)?;
-        template.render_to_write(Value::from_serialize(&context), &mut rendered)?;
+        template.render_captured_to(&context, &mut rendered)?;
         let no_text = |_| minijinja::Error::from(ErrorKind::WriteFailure);
         String::from_utf8(rendered.0).map_err(no_text)
     }
