@@ -370,6 +370,21 @@ impl<'s, 'a> Copying<'s, 'a> {
         is_full || (used >= LIMIT_USED.value && each_paused >= LIMIT_COSTS.value)
     }
 
+    /// Whether the limiter of the node may hold the recovery though its pauses do not show it: too few chunks came to
+    /// tell, and with those that are under way the node may have moved nearly all that the limiter lets through. A
+    /// pause is told once it is over.
+    pub(crate) fn may_be_limited(&self) -> bool {
+        let (Some(limit), Some(in_flight)) = (self.limit_bytes_per_s, self.in_flight_bytes) else {
+            return false;
+        };
+        let is_few = |came: u64| (came as f64) < in_flight * ROUNDS.value;
+        let own = in_flight / (self.transfer.wall_ms() / MS_PER_S);
+        let end = self.ends.iter().find(|end| end.node() == self.node);
+        let under_way = end.map_or(own, |end| end.under_way_bytes_per_s);
+        self.transfer.bytes().is_some_and(is_few)
+            && self.node_bytes_per_s + under_way >= limit * LIMIT_USED.value
+    }
+
     /// How long chunks take; none where a scheduler chooses how many there are, too few came to tell, or not all of
     /// them are on their way because the embedded engine's source keeps no room for more.
     pub(crate) fn chunk_times(&self) -> Option<ChunkTimes> {

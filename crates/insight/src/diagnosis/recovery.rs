@@ -116,6 +116,10 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
         None if copying.rate_bytes_per_s == 0.0 && copying.limit_bytes_per_s.is_some() => {
             NOTHING_CAME.to_owned()
         }
+        None if copying.may_be_limited() => {
+            let node = &copying.node;
+            format!("too few chunks came yet to tell whether the limiter of {node} binds")
+        }
         None => "nothing that REST shows is near a limit".to_owned(),
     };
     evidence.extend(match &standstill {

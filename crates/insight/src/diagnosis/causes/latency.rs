@@ -12,8 +12,8 @@ use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::threshold::{
-    CORES_ANSWER, CPU_OWN, DISK_OWN, IDLE, IN_LINE_USE, LITTLE_USED, NEAR_MS, NEAR_USE, Threshold,
-    at,
+    CORES_ANSWER, CPU_OWN, DISK_OWN, IDLE, IN_LINE_USE, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_USE,
+    ROUNDS, Threshold, at,
 };
 use crate::words;
 
@@ -40,6 +40,7 @@ pub(super) static CAUSE: Cause = Cause {
         thresholds: &[
             LITTLE_USED, LITTLE_USED_BUSY, IMPLIED_MS, IDLE, CORES_ANSWER, NEAR_MS, STRENGTH,
             GUESS_STRENGTH, RAISE_CHUNK, RAISE_SHARDS, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN,
+            LIMIT_USED, ROUNDS,
         ],
         lift: "max_concurrent_file_chunks, then chunk_size",
         default: "2 and 512kb; from remote 5 and 1mb",
@@ -118,6 +119,12 @@ fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Result<(f64, Option<
                 let chunk = words::rtt_tenths(implied_ms);
                 return Err(Against::untold(format!(
                     "the round trip was not measured; a chunk takes {chunk}"
+                )));
+            }
+            if recovery.may_be_limited() {
+                return Err(Against::untold(format!(
+                    "the round trip was not measured, and whether the limiter of {} binds is not known yet",
+                    recovery.node
                 )));
             }
             Ok((GUESS_STRENGTH.value, Some(doubt.to_owned())))

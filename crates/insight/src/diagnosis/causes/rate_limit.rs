@@ -342,7 +342,11 @@ fn below(recovery: &Copying<'_, '_>, name: &str, limit: f64) -> Against {
         None => "pauses are not told".to_owned(),
     };
     let node = &recovery.node;
-    Against::figure(format!("{node} moves {rate}, {used} of the {of} of {name}, and {pauses}"))
+    let why = format!("{node} moves {rate}, {used} of the {of} of {name}, and {pauses}");
+    match recovery.may_be_limited() {
+        true => Against::untold(format!("{why}; too few chunks came yet to tell")),
+        false => Against::figure(why),
+    }
 }
 
 const RAISE: &str = "raise the limit while searches and indexing have room";

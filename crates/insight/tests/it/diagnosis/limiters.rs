@@ -1,6 +1,6 @@
 //! Recoveries that a limiter holds, and those that it does not though they are near it or pause.
 
-use insight::diagnosis::{Class, Finding, Onlooker, RuledOut};
+use insight::diagnosis::{By, Class, Diagnosis, Finding, Onlooker, RuledOut};
 use policy::steering::{Foreground, Holds};
 use record::observation::{Identity, Node, RoundTrip, Scope};
 use world::Time;
@@ -425,4 +425,34 @@ fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
     });
     let finding = only(&looks);
     assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
+}
+
+/// The trap: a second look, at two copies that began a moment ago. No pause is over that the limiter could tell, and
+/// nobody has measured the round trip, so that chunks that take 2 s each look like latency.
+#[test]
+fn of_few_chunks_nobody_says_that_no_limiter_binds() {
+    let of = |limit: &'static str, seen: usize| {
+        let looks = looks_at(512 << 10, |look, s| {
+            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+            look.recoveries.push(recovery("j", s, 512 << 10));
+            for recovery in &mut look.recoveries {
+                recovery.source_throttle_ms = Some(s.saturating_sub(2) * 900);
+            }
+        });
+        judge(&looks[..seen])
+    };
+    let early = of("1mb", 3);
+    assert!(!early.findings.is_empty());
+    for finding in &early.findings {
+        assert_eq!(finding.class, Class::Unknown, "{early:#?}");
+        let why = "too few chunks came yet to tell whether the limiter of b binds";
+        assert!(finding.sentence.contains(why), "{}", finding.sentence);
+        let open = finding.ruled_out.iter().filter(|one| one.by == By::Untold);
+        let open: Vec<Class> = open.map(|one| one.class).collect();
+        let both = [Class::RateLimit, Class::Latency];
+        assert!(both.iter().all(|class| open.contains(class)), "{:?}", finding.ruled_out);
+    }
+    let classes = |seen: Diagnosis| seen.findings.iter().map(|one| one.class).collect::<Vec<_>>();
+    assert_eq!(classes(of("1mb", 11)), [Class::RateLimit]);
+    assert_eq!(classes(of("100mb", 3)), [Class::Latency], "far from the limit");
 }
