@@ -1,5 +1,6 @@
 //! Credentials for a cluster. A secret is never shown: not in messages, not in records, not by `Debug`.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 
@@ -49,11 +50,26 @@ struct File {
 }
 
 impl Credentials {
+    /// Reads them from a file, or from the environment of this process where none is given.
+    pub fn read(file: Option<&Path>) -> Result<Self> {
+        match file {
+            Some(path) => Self::from_file(path),
+            None => Self::from_environment(std::env::var_os),
+        }
+    }
+
     /// Reads them from the environment; `get` looks a variable up. Empty ones count as not set.
-    pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let [user, password, api_key, token] =
-            VARIABLES.map(|name| get(name).filter(|value| !value.is_empty()));
-        Self::of(user, password, api_key, token, "the environment", VARIABLES)
+    fn from_environment(get: impl Fn(&'static str) -> Option<OsString>) -> Result<Self> {
+        const SOURCE: &str = "the environment";
+        let text = |name: &'static str| {
+            let value = get(name).filter(|value| !value.is_empty());
+            value.map(OsString::into_string).transpose().map_err(|_| Error::Credentials {
+                source_name: SOURCE.to_owned(),
+                why: format!("has a {name} that is no UTF-8"),
+            })
+        };
+        let [user, password, api_key, token] = VARIABLES;
+        Self::of(text(user)?, text(password)?, text(api_key)?, text(token)?, SOURCE, VARIABLES)
     }
 
     /// Reads them from a TOML file with `user` and `password`, `api_key` or `token`. A file that others may
@@ -192,7 +208,7 @@ mod tests {
 
     fn from(pairs: &[(&str, &str)]) -> Result<Credentials> {
         Credentials::from_environment(|name| {
-            pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
+            pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).into())
         })
     }
 
@@ -220,6 +236,20 @@ mod tests {
         }
         let debug = format!("{:?}", from(&[("NARROWS_TOKEN", "hush")]).unwrap());
         assert_eq!(debug, "a bearer token");
+    }
+
+    /// What cannot be read is not passed over: nobody asks without credentials who has set some.
+    #[cfg(unix)]
+    #[test]
+    fn a_variable_that_is_no_text_is_named() {
+        use std::os::unix::ffi::OsStringExt;
+        for set in VARIABLES {
+            let get = |name: &'static str| {
+                (name == set).then(|| OsString::from_vec(b"hush\xff".to_vec()))
+            };
+            let said = Credentials::from_environment(get).unwrap_err().to_string();
+            assert_eq!(said, format!("the environment has a {set} that is no UTF-8"));
+        }
     }
 
     #[cfg(unix)]

@@ -1,12 +1,13 @@
 //! Exit codes: 0 done, 1 failed, 2 asked wrongly. A reader that went away (`| head`) is no failure. A node's process
 //! has one more, for its runner alone: [`clusters::ADDRESS_TAKEN`].
 
+use std::ffi::OsString;
 use std::io;
 use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use record::names::nearest;
+use record::names::{listed, nearest};
 
 use crate::terminal::{self, say};
 
@@ -70,6 +71,7 @@ fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Erro
         ErrorKind::UnknownArgument => instead_of_unknown(&mut error),
         ErrorKind::ValueValidation => number_wanted(&error),
         ErrorKind::InvalidSubcommand => instead_of_command(&mut error, cli),
+        ErrorKind::InvalidUtf8 => no_utf8(),
         _ => None,
     };
     if let Some(tip) = tip {
@@ -83,11 +85,15 @@ fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Erro
 fn hide_passwords(error: &mut clap::Error) {
     for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand]
     {
-        let given = told_of(error, kind).unwrap_or_default();
-        if let Some((_, host)) = given.rsplit_once('@') {
-            error.insert(kind, ContextValue::String(format!("***@{host}")));
+        if let Some(hidden) = told_of(error, kind).and_then(|given| without_password(&given)) {
+            error.insert(kind, ContextValue::String(hidden));
         }
     }
+}
+
+/// An address without the user and password before its last @; none where it has no such part.
+fn without_password(given: &str) -> Option<String> {
+    given.rsplit_once('@').map(|(_, host)| format!("***@{host}"))
 }
 
 fn arguments() -> impl Iterator<Item = String> {
@@ -156,6 +162,22 @@ fn instead_of_unknown(error: &mut clap::Error) -> Option<String> {
         }
         _ => format!("narrows{command} --help lists the options"),
     })
+}
+
+/// The argument that is no UTF-8. Of several a path may be one, and which one is wrong is not told.
+fn no_utf8() -> Option<String> {
+    let shown = |one: OsString| {
+        let quoted = format!("{one:?}");
+        let text = quoted.trim_matches('"');
+        without_password(text).map_or(quoted.clone(), |hidden| format!("\"{hidden}\""))
+    };
+    let all = std::env::args_os().skip(1).filter(|one| one.to_str().is_none());
+    let all: Vec<String> = all.map(shown).collect();
+    match &all[..] {
+        [] => None,
+        [one] => Some(format!("{one} is no UTF-8")),
+        _ => Some(format!("{} are no UTF-8, which only a path need not be", listed(&all))),
+    }
 }
 
 /// A whole number in place of a word, or the nearest that can be given.

@@ -76,12 +76,8 @@ fn cluster_name(text: &str) -> Result<String, String> {
 
 /// The credentials that the cluster is to ask for. Without any, only this machine may reach it.
 fn credentials(args: &Args) -> anyhow::Result<Credentials> {
-    let found = match &args.credentials {
-        Some(file) => Credentials::from_file(file),
-        None => Credentials::from_environment(|name| std::env::var(name).ok()),
-    };
     let usage = |error: clusters::Error| Usage(error.to_string());
-    let found = found.map_err(usage)?;
+    let found = Credentials::read(args.credentials.as_deref()).map_err(usage)?;
     let guarded = found.basic().map_err(usage)?.is_some();
     if !guarded && !args.http_host.is_loopback() {
         let text = format!(

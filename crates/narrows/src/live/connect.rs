@@ -92,10 +92,7 @@ impl ConnectArgs {
 
     /// Who we are; read from the file or the environment.
     pub(crate) fn credentials(&self) -> Result<Credentials, clusters::Error> {
-        match &self.credentials {
-            Some(path) => Credentials::from_file(path),
-            None => Credentials::from_environment(|name| std::env::var(name).ok()),
-        }
+        Credentials::read(self.credentials.as_deref())
     }
 
     /// Whom we trust.

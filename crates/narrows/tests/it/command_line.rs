@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{failed, json, narrows, refused, said};
+use crate::common::{SECRET, command, failed, json, narrows, refused, said};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -30,6 +30,21 @@ fn what_is_asked_wrongly_is_exit_code_2_and_offers_the_nearest() {
         refused(&["cluster", "--name", name], &["letters, digits"]);
     }
     refused(&["show", "nothing-like-it", "--runs", "no-such-directory"], &["nothing-like-it"]);
+}
+
+/// What is no text is named, though not what may be a password.
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_no_utf8_is_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let given = |args: &[&str], last: &[u8]| {
+        command(args).arg(std::ffi::OsStr::from_bytes(last)).output().unwrap()
+    };
+    failed(&given(&["run"], b"pl\xff"), 2, &["tip: \"pl\\xFF\" is no UTF-8"]);
+    let operation = ["load", "http://127.0.0.1:1", "--operation"];
+    failed(&given(&operation, b"/\xfe"), 2, &["tip: \"/\\xFE\" is no UTF-8"]);
+    let address = [b"http://u:", SECRET.as_bytes(), b"@h\xff"].concat();
+    failed(&given(&["explain"], &address), 2, &["tip: \"***@h\\xFF\" is no UTF-8"]);
 }
 
 #[test]

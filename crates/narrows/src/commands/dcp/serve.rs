@@ -71,10 +71,7 @@ fn item_size(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let found = match &args.credentials {
-        Some(file) => clusters::Credentials::from_file(file),
-        None => clusters::Credentials::from_environment(|name| std::env::var(name).ok()),
-    };
+    let found = clusters::Credentials::read(args.credentials.as_deref());
     let user = user_and_password(found.map_err(|error| crate::live::usage(&error))?)?;
     let temporary = match &args.data {
         Some(_) => None,
