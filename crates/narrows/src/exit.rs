@@ -59,8 +59,11 @@ const UNITS: [&str; 15] =
 
 pub(crate) fn of_clap(error: clap::Error, cli: &clap::Command) -> ExitCode {
     let error = with_helpful_hints(error, cli);
-    terminal::print_clap(&error);
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    match terminal::print_clap(&error) {
+        // Help that cannot be written is what was asked for; of what is wrong the exit code tells, too.
+        Err(why) if !error.use_stderr() => of(Err(why.into())),
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
+    }
 }
 
 /// An unknown command is told the line that does what it may have meant, or a name that is near; and no other. A

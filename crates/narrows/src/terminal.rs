@@ -54,17 +54,16 @@ macro_rules! say {
 pub(crate) use say;
 
 /// Prints help, the version, or what is wrong with the arguments, where each belongs.
-pub(crate) fn print_clap(error: &clap::Error) {
+pub(crate) fn print_clap(error: &clap::Error) -> io::Result<()> {
     let plain = error.to_string();
-    // A reader that went away is no failure.
-    let _ = match (record::text::visible(&plain) == plain, error.use_stderr()) {
+    match (record::text::visible(&plain) == plain, error.use_stderr()) {
         (true, _) => error.print(),
         (false, true) => {
             say!("{}", plain.trim_end());
             Ok(())
         }
         (false, false) => write!(out(), "{plain}"),
-    };
+    }
 }
 
 /// Whether a person looks at standard output.

@@ -54,6 +54,17 @@ fn whoever_stops_reading_is_left_in_peace() {
     }
 }
 
+/// A disk that is full is no reader that went away.
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_has_failed() {
+    for args in [&["--help"][..], &["show", "--help"], &["--version"], &["plans"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = command(args).stdout(full).output().unwrap();
+        failed(&output, 1, &["No space left on device"]);
+    }
+}
+
 #[test]
 fn what_virtual_time_changes_stands_in_the_record_the_table_and_the_page() {
     let dir = tempfile::tempdir().unwrap();
