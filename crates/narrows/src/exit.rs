@@ -233,12 +233,12 @@ pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {
     })
 }
 
-/// The error and its causes, each once: some say their cause themselves.
+/// The error and its causes, each once: some say their cause themselves, at their end or before what to do.
 fn told(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |said, cause| {
         match said.is_empty() {
             true => cause,
-            false if said.ends_with(&cause) => said,
+            false if said.contains(&cause) => said,
             false => format!("{said}: {cause}"),
         }
     })
@@ -261,4 +261,20 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.is::<Usage>()
         || cause.downcast_ref().is_some_and(lab::Error::is_usage)
         || cause.downcast_ref().is_some_and(clusters::Error::is_usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_that_its_error_says_is_said_once() {
+        let source = io::Error::other("listen for REST on 127.0.0.1:9200: it is in use");
+        let error = engine::Error::Listen { node: "narrows-0".to_owned(), source };
+        let said = "node narrows-0 cannot listen for REST on 127.0.0.1:9200: it is in use; choose another address, \
+                    or stop what uses it";
+        assert_eq!(told(&anyhow::Error::from(error)), said);
+        let chain = anyhow::anyhow!("it is full").context("write the run").context("run the plan");
+        assert_eq!(told(&chain), "run the plan: write the run: it is full");
+    }
 }

@@ -194,7 +194,10 @@ impl Phase {
         let rate = done as f64 / seconds;
         let pace = match self.unit.as_str() {
             "bytes" => words::rate(rate),
-            unit => format!("{rate:.0} {unit}/s"),
+            unit => match format!("{rate:.0}").as_str() {
+                "1" => format!("1 {}/s", unit.trim_end_matches('s')),
+                rate => format!("{rate} {unit}/s"),
+            },
         };
         match in_virtual_time {
             Some(_) => format!("{pace} virtual"),
@@ -246,6 +249,7 @@ mod tests {
         assert_eq!(recovers.pace(850_000_000, Some(110.0)), "85.0 MB/s virtual");
         assert_eq!(recovers.pace(3_860_000, Some(110.0)), "0.39 MB/s virtual");
         assert_eq!(phase("documents", None).pace(500, Some(10.0)), "50 documents/s virtual");
+        assert_eq!(phase("requests", None).pace(12, Some(10.0)), "1 request/s virtual");
         // No time has passed yet, and in real time there is no such clock.
         for (began, now) in [(Some(100.0), Some(100.0)), (None, None)] {
             assert!(!phase("bytes", began).pace(1, now).contains("virtual"));

@@ -64,11 +64,14 @@ impl Amount {
 
     /// What is done to a cluster, for whoever has to allow it.
     pub fn what_is_done(self) -> String {
+        let laps = match self.laps {
+            1 => "1 lap".to_owned(),
+            laps => format!("{laps} laps, each"),
+        };
         format!(
-            "{} laps, each of {SMALL_COPIES} copies of next to nothing, one of {}, and two that miss {} documents and \
+            "{laps} of {SMALL_COPIES} copies of next to nothing, one of {}, and two that miss {} documents and \
              are given up for that by _cluster/reroute; of this index alone it sets {INCLUDE}, {REBALANCE} and \
              {REPLICAS}",
-            self.laps,
             show_bytes(self.of(LARGE_BULKS) * BULK_BYTES),
             show_count(self.of(MISSED_BULKS) * DOCUMENTS),
         )
@@ -367,8 +370,12 @@ mod tests {
         assert_eq!((amount.of(LARGE_BULKS), Amount { scale: 0.5, ..amount }.of(200)), (1, 100));
         let said = amount.what_is_done();
         assert!(
-            said.contains("2 laps") && said.contains("1.00 MB") && said.contains(INCLUDE),
+            said.starts_with("2 laps, each of 8 copies")
+                && said.contains("1.00 MB")
+                && said.contains(INCLUDE),
             "{said}"
         );
+        let once = Amount { laps: 1, ..amount }.what_is_done();
+        assert!(once.starts_with("1 lap of 8 copies"), "{once}");
     }
 }

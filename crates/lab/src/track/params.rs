@@ -10,26 +10,25 @@ use serde_json::Value;
 pub struct Params(BTreeMap<String, Value>);
 
 impl Params {
-    /// Reads what `--track-params` says. The error is a sentence.
+    /// Reads what `--track-params` says. The error is a sentence that does not name the option.
     pub fn read(text: &str) -> Result<Params, String> {
         let text = text.trim();
         if text.is_empty() {
             return Ok(Params::default());
         }
         if text.starts_with('{') {
-            return Params::json(text, "--track-params");
+            return Params::json(text);
         }
         if text.ends_with(".json") {
             let said = std::fs::read_to_string(Path::new(text));
-            let said =
-                said.map_err(|error| format!("--track-params: cannot read {text}: {error}"))?;
-            return Params::json(&said, text);
+            let said = said.map_err(|error| format!("cannot read {text}: {error}"))?;
+            return Params::json(&said).map_err(|error| format!("{text}: {error}"));
         }
         let mut found = BTreeMap::new();
         for pair in text.split(',') {
             let Some((name, value)) = pair.split_once(':') else {
                 return Err(format!(
-                    "--track-params: \"{pair}\" has no value; write number_of_shards:1,bulk_size:500, or a JSON object"
+                    "\"{pair}\" has no value; write number_of_shards:1,bulk_size:500, or a JSON object"
                 ));
             };
             found.insert(name.trim().to_owned(), value_of(value.trim()));
@@ -37,10 +36,10 @@ impl Params {
         Ok(Params(found))
     }
 
-    fn json(text: &str, from: &str) -> Result<Params, String> {
+    fn json(text: &str) -> Result<Params, String> {
         let read = serde_json::from_str::<BTreeMap<String, Value>>(text);
         read.map(Params)
-            .map_err(|error| format!("{from}: {error}; write an object, {{\"bulk_size\": 500}}"))
+            .map_err(|error| format!("{error}; write an object, {{\"bulk_size\": 500}}"))
     }
 
     /// The values as texts.
@@ -82,7 +81,8 @@ mod tests {
         assert_eq!(read("bulk_size:500, cluster_health:'yellow',merge:false,share:0.5"), pairs);
         assert_eq!(read("{\"a\": [1]}"), json!({ "a": [1] }));
         assert_eq!(read(""), json!({}));
-        assert!(Params::read("bulk_size=500").unwrap_err().contains("number_of_shards:1"));
+        let said = Params::read("bulk_size=500").unwrap_err();
+        assert!(said.starts_with("\"bulk_size=500\" has no value; write number_of"), "{said}");
         assert!(Params::read("{\"a\"").unwrap_err().contains("object"));
         assert!(Params::read("no/such.json").unwrap_err().contains("no/such.json"));
     }

@@ -229,12 +229,15 @@ impl Calibration {
         let mut text = format!(
             "# What work costs{}, measured by `narrows calibrate` of narrows {} on {}.\n\
              # {}.\n\
-             # Medians of {} laps; behind each, the lowest and the highest.\n\n[virtual]\n",
+             # {}; behind each, the lowest and the highest.\n\n[virtual]\n",
             visible_line(&target),
             env!("CARGO_PKG_VERSION"),
             self.date,
             visible_line(&self.machine.line),
-            self.laps,
+            match self.laps {
+                1 => "Of 1 lap".to_owned(),
+                laps => format!("Medians of {laps} laps"),
+            },
         );
         let source = json!(format!("measured{target} on {}, {}", self.machine.short, self.date));
         for Figure { measured, median, low, high } in &self.figures {

@@ -46,7 +46,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_measured)]
     duration: Duration,
     /// Requests that are measured in each lap, over all clients, instead of a time.
-    #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "duration",
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     iterations: Option<u64>,
     /// What is sent before each lap is measured: a time (10s) or a number of requests.
     #[arg(long, value_name = "TIME|N", default_value = "0", value_parser = parse_extent)]

@@ -65,6 +65,7 @@ const COMMANDS: &[Mistake] = &[
     typed("A time without a unit", "run remote-recovery --rtt 50", "50ms"),
     typed("A rate without a unit", "run remote-recovery --rate 100", "100mbit"),
     typed("No laps", "run remote-recovery --laps 0", "from 1 to 1000"),
+    typed("No requests", "load http://127.0.0.1:1 --iterations 0", "from 1 to 1000000000000"),
     typed("A link where there is none", "run shard-recovery --on virtual --rtt 1ms", "has no link"),
     typed("A plan too large for this machine", "run shard-recovery", "--on virtual"),
     typed("A misspelt place", "run remote-recovery --on virtal", "\"virtual\""),

@@ -34,10 +34,11 @@ pub(super) struct OperationArgs {
     #[arg(long, value_name = "NAME", default_value = "http_logs")]
     corpus: String,
     /// How many of them.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000,
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
     documents: u64,
     /// Documents in a bulk request.
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     bulk_documents: u64,
 }
 
