@@ -79,8 +79,17 @@ fn all(
     let (height, width) = (frame.area().height, area.width);
     let said = Said::of(view, width, paint);
     let [found, notes] = said.rows();
+    let fit = fit(view, scroll.first(), area);
+    let in_sight = view.recoveries.len().min(area.height.into());
+    let needed = (in_sight * fit.lines()) as u16 + TABLE_ROWS;
+    let least = match in_sight {
+        0 => 1,
+        // One of them, and how many have no room.
+        _ => needed.min(fit.lines() as u16 + TABLE_ROWS + 1).max(4),
+    };
     // However much is found, the recoveries that it is about must have room as well.
-    let verdict_rows = ((found + notes) as u16 + 1).min((height / 2).max(3));
+    let verdict_most = (height / 2).min(area.height.saturating_sub(least)).max(3);
+    let verdict_rows = ((found + notes) as u16 + 1).min(verdict_most);
     let node_rows = match view.nodes.len() {
         0 => 0,
         count => (count as u16).saturating_add(TABLE_ROWS).min((height / 3).max(4)),
@@ -88,12 +97,8 @@ fn all(
     let side = |lines: usize| if lines == 0 { 0 } else { lines.min(SIDE_ROWS_MAX) as u16 + 1 };
     let (follower_rows, waiting_rows) = (side(view.followers.len()), side(view.waiting.len()));
     let rest = verdict_rows + node_rows + follower_rows + waiting_rows;
-    let fit = fit(view, scroll.first(), area);
-    let in_sight = view.recoveries.len().min(area.height.into());
-    let needed = (in_sight * fit.lines()) as u16 + TABLE_ROWS;
-    let least = needed.min(fit.lines() as u16 + TABLE_ROWS + 1).max(4);
     let recovery_rows = match in_sight {
-        0 => 1,
+        0 => least,
         _ => needed.min(area.height.saturating_sub(rest)).max(least),
     };
     // Where not even that fits, what comes last here has less.

@@ -518,7 +518,7 @@ fn no_two_recoveries_look_alike_whatever_the_width() {
         assert_eq!(named.len(), 5, "{width}\n{text}");
     }
     // Where not all have room, whole recoveries are shown, and the others are counted.
-    for (width, height) in [(20, 36), (60, 24)] {
+    for (width, height) in [(20, 36), (60, 24), (40, 12)] {
         let screen = shown(&view, width, height);
         let names = screen.iter().filter(|line| line.starts_with("logs-")).count();
         let more = format!("and {} more", 5 - names);
