@@ -64,6 +64,9 @@ struct Job {
 /// At this part of its size a plan is asked whether it draws anything.
 const PROBE: f64 = 0.02;
 
+/// And at no smaller one: segments would have no room for their documents.
+const PROBE_MIN: f64 = 0.0004;
+
 /// Two seeds that differ by no more than this share in every row stand for all: what is drawn does not matter.
 const MATTERS: f64 = 0.001;
 
@@ -120,7 +123,7 @@ fn probe_and_run(
         }
         anyhow::Ok(())
     };
-    add(&mut small, jobs(&all, 1..=seeds.min(2), scale * PROBE))?;
+    add(&mut small, jobs(&all, 1..=seeds.min(2), (scale * PROBE).max(PROBE_MIN)))?;
     // The longest first, so that no core is left with one of them at the end.
     all.sort_by(|a, b| small[*b][0].seconds.total_cmp(&small[*a][0].seconds));
     let mut first = jobs(&once, 1..=1, scale);

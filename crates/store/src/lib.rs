@@ -54,3 +54,4 @@ pub use synthetic::{
     accept_data_loss, damage_log, put_log_back, put_segments_back, set_disk_free_bytes,
 };
 pub use tantivy_storage::Aggregated;
+pub use virtual_files::least_stored_bytes;

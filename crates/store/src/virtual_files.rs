@@ -131,16 +131,22 @@ fn files(name: &str, documents: u64, source_bytes: u64, id_bytes: u64) -> Vec<(S
     ]
 }
 
-/// Bytes of sources with which `documents` in `segments` segments take `stored_bytes` in files; none where the
-/// documents alone take more. The inverse of [`files`].
-pub(crate) fn sources_for(documents: u64, stored_bytes: u64, segments: u32) -> Option<u64> {
+/// Bytes that `documents` in `segments` segments take in files, however short their sources are.
+pub fn least_stored_bytes(documents: u64, segments: u32) -> u64 {
     let each = files("", 0, 0, 0).iter().map(|(_, len)| len).sum::<u64>() * u64::from(segments);
     let bare: u64 = files("", documents, 0, documents * GENERATED_ID_BYTES)
         .iter()
         .zip(files("", 0, 0, 0))
         .map(|((_, len), (_, empty))| len - empty)
         .sum();
-    Some(stored_bytes.checked_sub(each + bare)? * 100 / STORED_PERCENT)
+    each + bare
+}
+
+/// Bytes of sources with which `documents` in `segments` segments take `stored_bytes` in files; none where the
+/// documents alone take more. The inverse of [`files`].
+pub(crate) fn sources_for(documents: u64, stored_bytes: u64, segments: u32) -> Option<u64> {
+    let for_sources = stored_bytes.checked_sub(least_stored_bytes(documents, segments))?;
+    Some(for_sources * 100 / STORED_PERCENT)
 }
 
 impl Segment {

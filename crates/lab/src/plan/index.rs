@@ -55,3 +55,17 @@ pub struct Full {
     /// Size of each of a shard's segments as a share of the next larger one; 1 where all are equal.
     pub segment_ratio: f64,
 }
+
+impl Full {
+    /// From which scale on its files have room for its documents, where they have not at this one: segments have bytes
+    /// of their own, which no scale makes fewer.
+    pub(super) fn least_scale(&self, shards: u32, scale: f64) -> Option<f64> {
+        let segments = (self.segments / shards).max(1);
+        let shards = u64::from(shards);
+        let (documents, bytes) = (self.documents.div_ceil(shards), self.bytes / shards);
+        let least = store::least_stored_bytes(documents, segments);
+        let of_segments = store::least_stored_bytes(0, segments);
+        let room = (bytes + of_segments).checked_sub(least).filter(|room| *room > 0)?;
+        (least > bytes).then(|| scale * of_segments as f64 / room as f64)
+    }
+}

@@ -158,7 +158,8 @@ impl Resolved {
             || self.measured_step().is_some_and(|measured| measured.spoils_indices)
     }
 
-    /// Refuses a corpus that only the virtual world has room for. `target` is the place's name.
+    /// Refuses a corpus that only the virtual world has room for, or one that is too small there. `target` is the
+    /// place's name.
     pub fn check_size(&self, target: &'static str, is_virtual: bool) -> Result<()> {
         let bytes = match (&self.corpus, &self.bucket) {
             (_, Some(bucket)) => (bucket.items * bucket.item_bytes) as f64,
@@ -166,12 +167,32 @@ impl Resolved {
             (None, None) => 0.0,
         };
         let bytes = bytes + self.written_in_background(is_virtual);
-        if (is_virtual && self.full_bytes().is_some()) || bytes <= REAL_BYTES_MAX {
+        if is_virtual && self.full_bytes().is_some() {
+            return self.check_full_sizes();
+        }
+        if bytes <= REAL_BYTES_MAX {
             return Ok(());
         }
         // The power of ten at which it is a GB or less.
         let scale = 10f64.powf((self.scale * 1e9 / bytes).log10().floor());
         Err(Error::TooLarge { plan: self.name.clone(), target, bytes: bytes as u64, scale })
+    }
+
+    /// Refuses a scale at which the files of an index have no room for its documents.
+    fn check_full_sizes(&self) -> Result<()> {
+        let too_small = |index: &Index| index.full?.least_scale(index.shards, self.scale);
+        let Some(least) = self.indices.iter().filter_map(too_small).reduce(f64::max) else {
+            return Ok(());
+        };
+        // Rounded up to one digit.
+        let ten = least.log10().floor();
+        let digit = (least / 10f64.powf(ten)).ceil();
+        Err(Error::usage(format!(
+            "plan {} at scale {}: segments would have no room for their documents; it can be run from --scale {} on",
+            self.name,
+            self.scale,
+            digit / 10f64.powf(-ten)
+        )))
     }
 
     /// Bytes of the documents that the plan waits for, where they are written one by one.

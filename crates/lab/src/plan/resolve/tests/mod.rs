@@ -454,6 +454,21 @@ fn an_index_has_settings_of_its_own() {
     assert!(cluster.contains("settings that begin with index."), "{cluster}");
 }
 
+/// Eight segments of a shard take 10 kB without a document.
+#[test]
+fn a_scale_at_which_segments_have_no_room_is_refused_with_one_at_which_they_have() {
+    let full =
+        "full = { documents = 12_000_000, bytes = \"600mb\", segments = 24 }\n\n[settings]\n";
+    let text = TEXT.replacen("[settings]\n", full, 1);
+    let checked = |scale: f64| resolve(&text, scale, check).unwrap().check_size("virtual", true);
+    let said = checked(0.00002).unwrap_err();
+    assert!(said.is_usage() && said.to_string().contains(" at scale 0.00002: "), "{said}");
+    assert!(said.to_string().ends_with("from --scale 0.0002 on"), "{said}");
+    checked(0.0002).unwrap();
+    let real = resolve(&text, 0.00002, check).unwrap();
+    real.check_size("embedded", false).unwrap();
+}
+
 #[test]
 fn indices_share_the_corpus() {
     let two = "share = 0.25\nfull = { documents = 1_000, bytes = \"1mb\", segments = 6 }\n\n\
