@@ -46,10 +46,12 @@ pub(crate) struct ConnectArgs {
     timeout: Duration,
 }
 
+/// `--timeout` where nobody says it.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
 /// As it is where the command line says nothing.
 impl Default for ConnectArgs {
     fn default() -> Self {
-        let timeout = Duration::from_secs(10);
         ConnectArgs {
             credentials: None,
             ca: None,
@@ -57,7 +59,7 @@ impl Default for ConnectArgs {
             key: None,
             insecure: false,
             any_version: false,
-            timeout,
+            timeout: TIMEOUT,
         }
     }
 }
@@ -86,6 +88,7 @@ impl ConnectArgs {
             ("--cert", self.cert.is_some()),
             ("--insecure", self.insecure),
             ("--any-version", self.any_version),
+            ("--timeout", self.timeout != TIMEOUT),
         ];
         options.into_iter().find_map(|(name, given)| given.then_some(name))
     }

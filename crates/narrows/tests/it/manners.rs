@@ -250,7 +250,8 @@ fn a_place_that_holds_no_run_is_called_what_it_is() {
 
 #[test]
 fn what_says_how_a_cluster_is_reached_is_refused_where_none_is() {
-    for option in [&["--credentials", "secret.toml"][..], &["--any-version"]] {
+    for option in [&["--credentials", "secret.toml"][..], &["--any-version"], &["--timeout", "5s"]]
+    {
         let args = [&SMALL[..], option].concat();
         refused(&args, &[option[0], "this run is on virtual", "--on URL or --store URL"]);
     }
