@@ -34,6 +34,16 @@ impl Writer {
     /// Creates `dir` and its files. Fails if the directory cannot be written, before anything ran.
     pub fn create(dir: &Path, manifest: &Manifest) -> Result<Self, Error> {
         fs::create_dir_all(dir).map_err(io("create run directory", dir))?;
+        Self::begin(dir, manifest).inspect_err(|_| {
+            // Without its manifest it is no run, and nobody would find what is left of it.
+            for name in [LINES, ROWS] {
+                let _ = fs::remove_file(dir.join(name));
+            }
+            let _ = fs::remove_dir(dir);
+        })
+    }
+
+    fn begin(dir: &Path, manifest: &Manifest) -> Result<Self, Error> {
         let open = |name: &str| {
             let path = dir.join(name);
             let mut file = File::create(&path).map_err(io("create", &path))?;
@@ -89,8 +99,12 @@ fn write_manifest(dir: &Path, manifest: &Manifest, sums: Sums) -> Result<(), Err
     let (path, fresh) = (dir.join(MANIFEST), dir.join("manifest.json.new"));
     let stored = Stored { manifest, sums };
     let text = serde_json::to_string_pretty(&stored).expect("a manifest is plain data");
-    fs::write(&fresh, text).map_err(io("write", &fresh))?;
-    fs::rename(&fresh, &path).map_err(io("replace", &path))
+    let written = fs::write(&fresh, text).map_err(io("write", &fresh));
+    let replaced = written.and_then(|()| fs::rename(&fresh, &path).map_err(io("replace", &path)));
+    replaced.inspect_err(|_| {
+        // On a disk that is full there is a part of it.
+        let _ = fs::remove_file(&fresh);
+    })
 }
 
 /// Appends a line, or nothing: a part of one, on a disk that is full, would take the next line with it once there is
@@ -108,6 +122,18 @@ fn append(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_that_cannot_begin_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("run");
+        // What stands in the manifest's place is in its way, as a full disk would be.
+        let obstacle = run.join(MANIFEST);
+        fs::create_dir_all(obstacle.join("full")).unwrap();
+        Writer::create(&run, &Manifest::unknown("run", FORMAT)).unwrap_err();
+        let left = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path());
+        assert_eq!(left.collect::<Vec<_>>(), [obstacle]);
+    }
 
     #[test]
     fn a_line_that_has_no_room_leaves_no_part_of_it() {
