@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use bytes::Bytes;
 use engine::{Node, NodeConfig, Segments};
 use rest::RestRequest;
 use serde_json::{Value, json};
@@ -260,7 +259,7 @@ async fn green(node: &Node) {
 }
 
 async fn ask(node: &Node, method: &str, path: &str, body: Value) -> Value {
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let body = rest::json_body(&body);
     let request = RestRequest { method: method.to_owned(), path: path.to_owned(), body };
     let response = rest::handle(node, request).await;
     let answer = serde_json::from_slice(&response.body).expect("answers are JSON");

@@ -7,7 +7,6 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use clusters::{Clusters, SyntheticIndex, TopologySpec, VirtualClusters, VirtualControls};
 use serde_json::{Value, json};
 use testbed::bench::Table;
@@ -128,8 +127,7 @@ async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
 }
 
 async fn ask(target: &VirtualClusters, method: &str, path: &str, body: Value) -> Value {
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    let answer = target.request("c", method, path, body).await;
+    let answer = target.request("c", method, path, rest::json_body(&body)).await;
     answer.and_then(|answer| answer.json()).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -75,7 +75,7 @@ use world::{Env, LocalFuture};
 pub use engine::core::{BasicAuth, PresentedAs};
 pub use hosts::is_own_name;
 pub use index::check_new_index;
-pub use message::{RestMessage, RestRequest, RestResponse};
+pub use message::{RestMessage, RestRequest, RestResponse, json_body};
 pub use router::{check_request, handle, handle_and_list_parameters};
 pub use routes::{ROUTES, Route};
 pub use surface::{Refused, refused};

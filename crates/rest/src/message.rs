@@ -4,6 +4,7 @@ use std::io;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use world::{Frame, Message};
 
 /// What a client asks.
@@ -16,6 +17,11 @@ pub struct RestRequest {
     /// The body; empty for none.
     #[serde(skip)]
     pub body: Bytes,
+}
+
+/// The body of a request; none for `null`.
+pub fn json_body(body: &Value) -> Bytes {
+    if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) }
 }
 
 /// What it is answered.

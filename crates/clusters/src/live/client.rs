@@ -206,8 +206,7 @@ impl LiveClient {
 
     /// As [`LiveClient::get`], with a body.
     pub async fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        json_of(path, &self.send(method, path, body).await?)
+        json_of(path, &self.send(method, path, rest::json_body(body)).await?)
     }
 
     /// As [`LiveClient::get`], for answers that are text.

@@ -101,8 +101,8 @@ struct Moves {
 const REFRESHES: u64 = 0x4EF_4E54;
 
 async fn direct(node: &Node, method: &str, path: &str, body: Value) -> (u16, Value) {
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    let request = rest::RestRequest { method: method.to_owned(), path: path.to_owned(), body };
+    let (method, path, body) = (method.to_owned(), path.to_owned(), rest::json_body(&body));
+    let request = rest::RestRequest { method, path, body };
     let response = rest::handle(node, request).await;
     (response.status, serde_json::from_slice(&response.body).unwrap_or(Value::Null))
 }

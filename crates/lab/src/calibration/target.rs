@@ -171,7 +171,7 @@ pub(super) struct Asked<'a, C> {
 
 impl<C: Clusters> Asked<'_, C> {
     async fn ask(&self, method: &str, path: &str, body: Value) -> Result<Value> {
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        let body = rest::json_body(&body);
         Ok(self.target.request(self.cluster, method, path, body).await?.json()?)
     }
 

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use clusters::{ClusterSpec, Clusters, EmbeddedClusters, TopologySpec};
 use futures_util::future::join_all;
 use lab::corpus::{BulkBodies, Corpus, Source, portions};
@@ -31,8 +30,7 @@ pub async fn ask(
     path: &str,
     body: Value,
 ) -> Value {
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    let answer = target.request(cluster, method, path, body).await;
+    let answer = target.request(cluster, method, path, rest::json_body(&body)).await;
     answer.and_then(|answer| answer.json()).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -195,8 +195,7 @@ async fn put_cluster(target: &OpenSearchClusters, settings: &[(&str, Value)]) {
 }
 
 async fn ask(target: &OpenSearchClusters, method: &str, path: &str, body: Value) -> Value {
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    let answer = target.request(CLUSTER, method, path, body).await;
+    let answer = target.request(CLUSTER, method, path, rest::json_body(&body)).await;
     answer.and_then(|answer| answer.json()).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use bytes::Bytes;
 use clusters::{ClusterSpec, Clusters, TopologySpec};
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
@@ -193,8 +192,7 @@ impl<T: Clusters> Bed<T> {
     }
 
     async fn ask(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        Ok(self.target.request(NEAR, method, path, body).await?.json()?)
+        Ok(self.target.request(NEAR, method, path, rest::json_body(&body)).await?.json()?)
     }
 
     async fn set(&self, settings: Value) -> anyhow::Result<()> {

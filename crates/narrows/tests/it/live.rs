@@ -42,7 +42,7 @@ impl Lab {
     }
 
     async fn ask(&self, cluster: &str, method: &str, path: &str, body: Value) -> Value {
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        let body = rest::json_body(&body);
         self.target.request(cluster, method, path, body).await.unwrap().json().unwrap()
     }
 

@@ -278,8 +278,7 @@ impl Cluster {
 }
 
 pub async fn ask(node: &Node, method: &str, path: &str, body: Value) -> (u16, Value) {
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    raw(node, method, path, body).await
+    raw(node, method, path, rest::json_body(&body)).await
 }
 
 pub async fn raw(node: &Node, method: &str, path: &str, body: Bytes) -> (u16, Value) {

@@ -1,7 +1,6 @@
 //! Clusters that are started for one stage, for what is no recovery: in virtual time, or as processes.
 
 use anyhow::Context;
-use bytes::Bytes;
 use clusters::{ClusterSpec, Clusters, EmbeddedClusters, TopologySpec, VirtualClusters};
 use insight::diagnosis::Class;
 use serde_json::Value;
@@ -57,8 +56,7 @@ pub(super) async fn ask(
     path: &str,
     body: Value,
 ) -> anyhow::Result<Value> {
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    Ok(clusters.request(cluster, method, path, body).await?.json()?)
+    Ok(clusters.request(cluster, method, path, rest::json_body(&body)).await?.json()?)
 }
 
 /// What looking at a cluster says, where these classes are right.

@@ -401,8 +401,7 @@ pub(crate) async fn ask(
     path: &str,
     body: Value,
 ) -> anyhow::Result<Value> {
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    Ok(clusters.request(NEAR, method, path, body).await?.json()?)
+    Ok(clusters.request(NEAR, method, path, rest::json_body(&body)).await?.json()?)
 }
 
 /// A search as the virtual world can answer it.
