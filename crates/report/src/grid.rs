@@ -6,6 +6,7 @@ use insight::stats::Interval;
 use unicode_width::UnicodeWidthStr;
 
 use crate::style::{labelled, plain};
+use crate::svg::short;
 
 /// Columns between two cells: two of padding, and the separator's one.
 const GAP: usize = 3;
@@ -63,6 +64,49 @@ pub(crate) fn grid_within(
     [one(&labels[0], header), rule].into_iter().chain(shown).collect()
 }
 
+/// Columns that a name is not cut below.
+const NAME_MIN: usize = 10;
+
+/// The same in `width` columns where each cell is a figure or a name. Columns that can be missed are left out, the
+/// first of `missed` first, until the rest fits; where not even that is enough, `names` are cut in their middle.
+pub(crate) fn grid_fitting(
+    columns: &[(&str, bool)],
+    rows: &[Vec<String>],
+    missed: &[usize],
+    names: &[usize],
+    width: usize,
+) -> Vec<String> {
+    let shown = |left_out: usize, cut: usize| {
+        let kept = |at: &usize| !missed[..left_out].contains(at);
+        let kept: Vec<usize> = (0..columns.len()).filter(kept).collect();
+        let cell = |row: &[String], at: usize| match names.contains(&at) {
+            true => short(&plain(&row[at]), cut),
+            false => row[at].clone(),
+        };
+        let row =
+            |row: &Vec<String>| -> Vec<String> { kept.iter().map(|at| cell(row, *at)).collect() };
+        grid(kept.iter().map(|at| columns[*at]), rows.iter().map(row))
+    };
+    let over = |lines: &[String]| {
+        let widest = lines.iter().map(|line| line.width()).max().unwrap_or(0);
+        widest.saturating_sub(width)
+    };
+    let mut lines = shown(0, usize::MAX);
+    for left_out in 1..=missed.len() {
+        if over(&lines) == 0 {
+            return lines;
+        }
+        lines = shown(left_out, usize::MAX);
+    }
+    let cells = rows.iter().flat_map(|row| names.iter().map(move |at| plain(&row[*at]).width()));
+    let mut cut = cells.max().unwrap_or(0);
+    while over(&lines) > 0 && cut > NAME_MIN {
+        cut -= 1;
+        lines = shown(missed.len(), cut);
+    }
+    lines
+}
+
 /// A difference with its sign; one that rounds to nothing has that of zero.
 pub(crate) fn signed(difference: f64) -> String {
     let text = format!("{difference:+.1}");
@@ -94,6 +138,22 @@ mod tests {
         assert_eq!(grid_within(&columns, &rows, 100), grid(columns, rows.clone()));
         let below = "a       12\n    one two three four five six seven\n    eight nine ten";
         assert_eq!(grid_within(&columns, &rows, 40)[2], below);
+    }
+
+    #[test]
+    fn columns_that_can_be_missed_are_left_out_before_names_are_cut() {
+        let columns = [("name", false), ("a", true), ("b", true), ("c", true)];
+        let row = |name: &str| [name, "1.00", "2.00", "3.00"].map(str::to_owned).to_vec();
+        let rows = [row("the name of one"), row("the name of another")];
+        let header = |width: usize| {
+            let lines = grid_fitting(&columns, &rows, &[3, 1], &[0], width);
+            assert!(lines.iter().all(|line| line.width() <= width), "{lines:#?}");
+            (lines[0].split_whitespace().map(str::to_owned).collect::<Vec<_>>(), lines[3].clone())
+        };
+        assert_eq!(header(usize::MAX).0, ["name", "a", "b", "c"]);
+        assert_eq!(header(39).0, ["name", "a", "b"]);
+        assert_eq!(header(28), (vec!["name".to_owned(), "b".to_owned()], header(30).1));
+        assert_eq!(header(20).1, "the na…nother   2.00");
     }
 
     #[test]

@@ -76,10 +76,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if !compared.has_common_figures() && worse.as_ref().is_none_or(Vec::is_empty) {
         return Err(Usage(nothing_in_common(&compared)).into());
     }
-    let style = terminal::out().style();
-    let style = Style { color: style.color && args.output.is_none(), ..style };
+    let out = terminal::out();
+    let style = Style { color: out.style().color && args.output.is_none(), ..out.style() };
+    let width = if args.output.is_some() { usize::MAX } else { out.line_width() };
     let text = match args.format {
-        Format::Table => report::compared::table(&compared, worse.as_deref(), style),
+        Format::Table => report::compared::table(&compared, worse.as_deref(), style, width),
         Format::Markdown => report::compared::markdown(&compared, worse.as_deref()),
         Format::Json => report::compared::json(&compared, worse.as_deref()).to_string() + "\n",
         Format::Html => report::compared::html(&compared),

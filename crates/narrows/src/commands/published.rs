@@ -191,7 +191,8 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
     if args.json {
         writeln!(out, "{}", published.json())?;
     } else {
-        write!(out, "{}", published.text())?;
+        let width = out.line_width();
+        write!(out, "{}", published.text(width))?;
     }
     let changed =
         published.conclusions.iter().filter(|c| !c.expected && published.can_tell_changes());

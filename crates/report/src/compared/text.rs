@@ -3,15 +3,16 @@
 use insight::compare::{Runs, Worse};
 
 use super::{Line, lines, tell_of_chance, what_it_is};
-use crate::grid::grid;
+use crate::grid::grid_fitting;
 use crate::style::{Paint, Style, headline, paragraph, plain};
 
 /// How a difference is to be read.
 const LEGEND: &str = "Medians over laps; the interval is that of the change, from three laps on; p is the probability \
      that chance alone makes such a difference. Asterisks mark p below 5 %, 1 % and 0.1 %.";
 
-/// The table for a terminal. Ends with a line break. Coloured is only what the laps support.
-pub fn table(runs: &Runs<'_>, worse: Option<&[Worse]>, style: Style) -> String {
+/// The table for a terminal, its rows in `width` columns. Ends with a line break. Coloured is only what the laps
+/// support.
+pub fn table(runs: &Runs<'_>, worse: Option<&[Worse]>, style: Style, width: usize) -> String {
     let said = runs.headline();
     let mut blocks = headline(&said.text, &said.details, style);
     for (at, contender) in runs.contenders.iter().enumerate() {
@@ -20,7 +21,7 @@ pub fn table(runs: &Runs<'_>, worse: Option<&[Worse]>, style: Style) -> String {
     }
     for at in 1..runs.contenders.len() {
         blocks.push(String::new());
-        blocks.extend(rows(runs, at, style));
+        blocks.extend(rows(runs, at, style, width));
     }
     blocks.push(String::new());
     if (1..runs.contenders.len()).any(|at| tell_of_chance(&lines(runs, at))) {
@@ -35,6 +36,9 @@ pub fn table(runs: &Runs<'_>, worse: Option<&[Worse]>, style: Style) -> String {
     }
     blocks.join("\n") + "\n"
 }
+
+/// Columns before those of chance.
+const CHANCE: usize = 5;
 
 fn columns<'a>(base: &'a str, other: &'a str) -> [(&'a str, bool); 8] {
     [
@@ -63,13 +67,16 @@ fn cells(line: &Line<'_>) -> Vec<String> {
     ]
 }
 
-fn rows(runs: &Runs<'_>, at: usize, style: Style) -> Vec<String> {
+fn rows(runs: &Runs<'_>, at: usize, style: Style, width: usize) -> Vec<String> {
     let lines = lines(runs, at);
     let columns = columns(&runs.contenders[0].label, &runs.contenders[at].label);
     // What is said of chance stands behind the change.
-    let shown = if tell_of_chance(&lines) { columns.len() } else { 5 };
-    let cells = |line: &Line<'_>| cells(line)[..shown].to_vec();
-    let grid = grid(columns[..shown].iter().copied(), lines.iter().map(cells));
+    let shown = if tell_of_chance(&lines) { columns.len() } else { CHANCE };
+    let cells: Vec<_> = lines.iter().map(|line| cells(line)[..shown].to_vec()).collect();
+    // The mark that p is small stays beside the change.
+    let missed = [CHANCE + 1, CHANCE + 2];
+    let missed = if shown > CHANCE { &missed[..] } else { &[] };
+    let grid = grid_fitting(&columns[..shown], &cells, missed, &[0, 1], width);
     let paint = |row: usize| match row.checked_sub(2).and_then(|at| lines.get(at)) {
         None => Some(Paint::Dim),
         Some(line) => {

@@ -50,7 +50,7 @@ fn cell(row: &Comparison) -> String {
 /// The table; none where there are no such figures.
 pub(super) fn markdown(rows: &[&Comparison]) -> Option<String> {
     let lines = lines(rows);
-    let mut table = new_table(true);
+    let mut table = new_table();
     table.set_header(["plan", "row"].into_iter().chain(BESIDE));
     for line in &lines {
         let names = [line.plan, line.variant].into_iter();
@@ -109,7 +109,7 @@ mod tests {
         assert!(page.contains("## Extremes and errors"), "{page}");
         assert!(!of(&sample(), &document).contains("Extremes"));
         // Neither the tables of figures nor the charts nor the medians have them.
-        let text = published.text();
+        let text = published.text(usize::MAX);
         assert!(!text.contains("1890"), "{text}");
         assert_eq!(published.json()["medians"], sample().json()["medians"]);
         assert_eq!(published.json()["rows"][7]["error"], serde_json::Value::Null);

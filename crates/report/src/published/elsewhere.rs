@@ -50,7 +50,7 @@ impl Published {
         if conclusions.is_empty() {
             return Vec::new();
         }
-        let mut table = new_table(true);
+        let mut table = new_table();
         let names = self.elsewhere.iter().map(|on| on.on.clone());
         let head = ["claim", "asked", "virtual time"].map(str::to_owned);
         table.set_header(head.into_iter().chain(names));

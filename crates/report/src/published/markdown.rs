@@ -5,7 +5,9 @@ use insight::published::Comparison;
 use super::conclusion::{BOUNDS, near_text};
 use super::counterparts::REQUESTS;
 use super::place::WHERE_TIME_IS_REAL;
-use super::{Conclusion, Document, Published, beside, new_table, requests};
+use super::{
+    COLUMNS, Conclusion, Document, MEDIANS, Published, beside, markdown_table, new_table, requests,
+};
 
 /// What makes the files.
 const WRITE: &str = "--write docs/published";
@@ -51,7 +53,7 @@ impl Published {
                 .to_owned(),
         );
         parts.push("## Errors by kind".to_owned());
-        parts.push(self.medians(true));
+        parts.push(markdown_table(&MEDIANS, self.medians()));
         parts.push("## What is asked of a conclusion".to_owned());
         let asked = |(bound, why): &(&str, &str)| wrapped(&format!("- *{bound}*: {why}"), "  ");
         parts.push(BOUNDS.iter().map(asked).collect::<Vec<_>>().join("\n"));
@@ -95,7 +97,7 @@ impl Published {
         let rows: Vec<&Comparison> = self.rows_of(document).collect();
         if !rows.is_empty() {
             parts.push("## Figures".to_owned());
-            parts.push(self.grid(&rows, true));
+            parts.push(markdown_table(&COLUMNS, self.figures(&rows, false)));
         }
         if let Some(table) = beside::markdown(&rows) {
             parts.push(format!("## {}", beside::TITLE));
@@ -128,7 +130,7 @@ impl Published {
 }
 
 fn conclusion_grid(conclusions: &[&Conclusion]) -> String {
-    let mut table = new_table(true);
+    let mut table = new_table();
     table.set_header([
         "", "claim", "where", "document", "asked", "ours", "of seeds", "kind", "rows",
     ]);
@@ -190,10 +192,10 @@ mod tests {
         let files = published.markdown();
         let line = files[1].1.lines().find(|line| line.contains("larger chunks")).unwrap();
         assert!(line.contains("not measured"), "{line}");
-        for shown in [line, published.html().as_str(), published.text().as_str()] {
+        for shown in [line, published.html().as_str(), published.text(usize::MAX).as_str()] {
             assert!(!shown.contains("at least 1.00×"), "{shown}");
         }
-        let text = published.text();
+        let text = published.text(usize::MAX);
         assert!(
             text.contains("\n1 conclusion is not measured; ") && !text.contains("larger chunks"),
             "{text}"

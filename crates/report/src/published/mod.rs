@@ -11,8 +11,8 @@ mod place;
 mod requests;
 
 pub use charts::FirstSeed;
-use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
 use conclusion::holding;
 pub use conclusion::{Conclusion, Unit};
 pub use counterparts::charted;
@@ -23,7 +23,8 @@ pub use place::{Found, Place};
 use record::{Kind, units};
 use serde_json::{Value, json};
 
-use crate::grid::signed;
+use crate::grid::{grid_fitting, signed};
+use crate::style::{fitted, labelled};
 
 /// One of the source documents.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,6 +109,33 @@ const RATES: &str = "rates";
 const LOADS: &str = "loads";
 const CHANGES: &str = "changes";
 
+/// The columns of figures, those that a narrow terminal has no room for, the first to go first, and those of names.
+const COLUMNS: [(&str, bool); 8] = [
+    ("plan", false),
+    ("row", false),
+    ("published", true),
+    ("ours", true),
+    ("of seeds", true),
+    ("error", true),
+    ("kind", false),
+    ("held by", false),
+];
+const MISSED: [usize; 4] = [7, 4, 6, 5];
+const NAMES: [usize; 2] = [0, 1];
+
+/// The same of medians.
+const MEDIANS: [(&str, bool); 7] = [
+    ("document", false),
+    ("of", false),
+    ("kind", false),
+    ("rows", true),
+    ("median error", true),
+    ("in range", true),
+    ("furthest off", false),
+];
+const MEDIANS_MISSED: [usize; 3] = [6, 5, 3];
+const MEDIANS_NAMES: [usize; 1] = [0];
+
 /// What kind of number a row has; none where it has words alone.
 fn what(row: &Comparison) -> Option<&'static str> {
     match row.figure {
@@ -156,16 +184,13 @@ impl Published {
         format!("{} to {}{inside}", figure(row, low), figure(row, high))
     }
 
-    fn grid(&self, rows: &[&Comparison], markdown: bool) -> String {
-        let mut table = new_table(markdown);
-        table.set_header([
-            "plan", "row", "published", "ours", "of seeds", "error", "kind", "held by",
-        ]);
-        let mut last = "";
+    /// A row of figures for each that is compared. In a list the name of a plan stands once.
+    fn figures(&self, rows: &[&Comparison], is_list: bool) -> Vec<Vec<String>> {
+        let (mut last, mut found) = ("", Vec::new());
         for row in rows.iter().filter(|row| !row.is_beside()) {
-            let name = if row.plan == last && !markdown { "" } else { &row.plan };
+            let name = if row.plan == last && is_list { "" } else { &row.plan };
             last = &row.plan;
-            table.add_row([
+            found.push(vec![
                 name.to_owned(),
                 row.name(),
                 published(row),
@@ -176,8 +201,7 @@ impl Published {
                 row.held_by.map_or_else(dash, |limit| limit.label().to_owned()),
             ]);
         }
-        align_right(&mut table, &[2, 3, 4, 5]);
-        table.to_string()
+        found
     }
 
     /// What found this, with `options`.
@@ -202,12 +226,16 @@ impl Published {
         holding(self.conclusions.iter().filter(of_it).filter(predicted))
     }
 
-    /// For a terminal. Ends with a line break.
-    pub fn text(&self) -> String {
+    /// For a terminal of so many columns. Ends with a line break.
+    pub fn text(&self, width: usize) -> String {
         let rows: Vec<&Comparison> = self.rows.iter().collect();
-        let mut parts =
-            vec![self.grid(&rows, false), String::new(), self.medians(false), String::new()];
-        parts.splice(..0, self.other_size());
+        let fit = |text: String| fitted(&text, width);
+        let mut parts: Vec<String> = self.other_size().map(fit).into_iter().collect();
+        parts.extend(grid_fitting(&COLUMNS, &self.figures(&rows, true), &MISSED, &NAMES, width));
+        parts.push(String::new());
+        let medians = self.medians();
+        parts.extend(grid_fitting(&MEDIANS, &medians, &MEDIANS_MISSED, &MEDIANS_NAMES, width));
+        parts.push(String::new());
         let (measured, missing): (Vec<&Conclusion>, Vec<&Conclusion>) =
             self.conclusions.iter().partition(|c| c.holds.is_some());
         parts.extend(measured.into_iter().map(|c| {
@@ -218,15 +246,17 @@ impl Published {
             } else {
                 String::new()
             };
-            format!("{:14} {} ({}, {}){ours}{changed}", c.holds(), c.claim, c.document, c.place)
+            let said = format!("{} ({}, {}){ours}{changed}", c.claim, c.document, c.place);
+            labelled(&format!("{:14} ", c.holds()), &said, width)
         }));
-        match missing.len() {
-            0 => {}
-            1 => parts.push("1 conclusion is not measured; --html lists it.".to_owned()),
-            many => parts.push(format!("{many} conclusions are not measured; --html lists them.")),
-        }
+        let missing = match missing.len() {
+            0 => None,
+            1 => Some("1 conclusion is not measured; --html lists it.".to_owned()),
+            many => Some(format!("{many} conclusions are not measured; --html lists them.")),
+        };
+        parts.extend(missing.map(fit));
         parts.push(String::new());
-        parts.push(self.wall_line());
+        parts.push(fit(self.wall_line()));
         parts.join("\n") + "\n"
     }
 
@@ -324,13 +354,9 @@ impl Published {
         standing(self.rows.iter().filter(is_it))
     }
 
-    fn medians(&self, markdown: bool) -> String {
-        let mut table = new_table(markdown);
-        table.set_header([
-            "document", "of", "kind", "rows", "median error", "in range", "furthest off",
-        ]);
-        for group in self.groups() {
-            table.add_row([
+    fn medians(&self) -> Vec<Vec<String>> {
+        let row = |group: Group<'_>| {
+            vec![
                 group.document.title.clone(),
                 group.what.to_owned(),
                 group.kind.label().to_owned(),
@@ -338,10 +364,9 @@ impl Published {
                 group.median(),
                 group.standing.within_range.to_string(),
                 group.worst(),
-            ]);
-        }
-        align_right(&mut table, &[3, 4, 5]);
-        table.to_string()
+            ]
+        };
+        self.groups().into_iter().map(row).collect()
     }
 
     fn wall_line(&self) -> String {
@@ -359,14 +384,19 @@ impl Published {
     }
 }
 
-fn new_table(markdown: bool) -> Table {
+/// A table as Markdown.
+fn markdown_table(columns: &[(&str, bool)], rows: Vec<Vec<String>>) -> String {
+    let mut table = new_table();
+    table.set_header(columns.iter().map(|(name, _)| *name));
+    table.add_rows(rows);
+    let right = columns.iter().enumerate().filter(|(_, (_, is_right))| *is_right);
+    align_right(&mut table, &right.map(|(at, _)| at).collect::<Vec<_>>());
+    table.to_string()
+}
+
+fn new_table() -> Table {
     let mut table = Table::new();
-    let style = if markdown {
-        ASCII_MARKDOWN
-    } else {
-        NOTHING.header_separator(LineStyle::none().fill('─').junction('─'))
-    };
-    table.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
     table
 }
 
@@ -425,8 +455,10 @@ fn figure(row: &Comparison, value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use record::Limit;
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
 
     pub(super) fn sample() -> Published {
         let row = |variant: &str, figure, published, ours, kind| Comparison {
@@ -514,14 +546,14 @@ mod tests {
 
     #[test]
     fn the_table_has_a_line_for_each_figure_and_judges_each_kind() {
-        let text = sample().text();
+        let text = sample().text(usize::MAX);
         let line = |with: &str| text.lines().find(|line| line.contains(with)).unwrap().to_owned();
         assert!(line("64 KB x 1  ").contains("calibrated"), "{text}");
         assert!(line("1 MB x 1  ").contains("+10.0 %"), "{text}");
         assert!(line("20mb  ").contains("implied"), "{text}");
         let mut alike = sample();
         (alike.rows[1].published, alike.rows[1].ours) = (Some(73.3), Some(103.0));
-        let both = alike.text();
+        let both = alike.text(usize::MAX);
         let both = both.lines().find(|line| line.contains("1 MB x 1  ")).unwrap();
         assert!(both.contains(" 1:13 ") && both.contains(" 1:43 "), "{both}");
         assert!(line("2gb").contains("66.0 MB/s"), "{text}");
@@ -533,7 +565,7 @@ mod tests {
         assert!(change.contains("+80.0 % to +130.0 %, it is in"), "{text}");
         let median = |what: &str, kind: &str| {
             let of = |line: &&str| line.contains(what) && line.contains(kind);
-            text.lines().filter(|line| line.starts_with(" Benchmark plan")).find(of).unwrap()
+            text.lines().filter(|line| line.starts_with("Benchmark plan")).find(of).unwrap()
         };
         assert!(median("times", "predicted").contains("10.0 %"), "{text}");
         assert!(median("changes", "predicted").contains("11.3 points"), "{text}");
@@ -546,16 +578,28 @@ mod tests {
         assert!(changed.contains("2:29, calibrated, asked 36.5 s to 44.6 s"), "{text}");
         // With fewer seeds, or smaller indices, it may come out either way.
         for few in [Published { seeds: 1, ..sample() }, Published { scale: 0.1, ..sample() }] {
-            assert!(!few.can_tell_changes() && !few.text().contains("NEW"));
+            assert!(!few.can_tell_changes() && !few.text(usize::MAX).contains("NEW"));
         }
         let small = Published { scale: 0.1, ..sample() };
-        assert!(small.text().starts_with("Not at the published size: scale 0.1."), "{text}");
-        assert!(!small.text().contains("+10.0 %"), "{}", small.text());
+        assert!(
+            small.text(usize::MAX).starts_with("Not at the published size: scale 0.1."),
+            "{text}"
+        );
+        assert!(!small.text(usize::MAX).contains("+10.0 %"), "{}", small.text(usize::MAX));
         let error = |at: usize| small.json()["rows"][at]["error"].clone();
         assert!(error(0).is_null() && error(6).is_number(), "a change is one at every size");
         assert!(small.json()["rows"][0]["within_range"].is_null());
         assert!(small.groups().iter().all(|group| group.what == CHANGES));
         assert!(text.ends_with("Time of a core: remote-recovery 4.00 s (20 seeds).\n"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_fewer_columns_and_broken_sentences() {
+        let text = sample().text(60);
+        assert!(text.lines().all(|line| line.width() <= 60), "{text}");
+        let row = text.lines().find(|line| line.contains("1 MB x 1 ")).unwrap();
+        assert!(row.contains("14:04") && row.contains("15:28"), "{text}");
+        assert!(!text.contains("held by") && !text.contains("furthest off"), "{text}");
     }
 
     #[test]

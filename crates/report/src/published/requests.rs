@@ -9,7 +9,7 @@ pub(super) const WHY: &str = "How many searches each node completed, and its sha
 
 /// The table; none where seeds left nothing to count, or nothing is published.
 pub(super) fn markdown(plans: &[String], seeds: &[FirstSeed]) -> Option<String> {
-    let mut table = new_table(true);
+    let mut table = new_table();
     table.set_header(["row", "node", "published", "share", "ours", "share"]);
     let mut is_empty = true;
     for chart in CHARTS.iter().filter(|chart| plans.iter().any(|plan| plan == chart.plan)) {

@@ -226,6 +226,21 @@ fn equal_figures_are_the_same_beside_others_that_differ() {
     assert!(slower.ends_with("| - | - |"), "{slower}");
 }
 
+/// Names are cut once the columns of chance are left out; figures stay.
+#[test]
+fn runs_beside_each_other_fit_a_narrow_terminal() {
+    let (one, mut other) = (two_variants(), two_variants());
+    other.rows[1].seconds *= 2.0;
+    let runs = Runs::of(&[&one, &other]);
+    for width in [80, 60] {
+        let text = report::compared::table(&runs, None, plain(width), width.into());
+        let begins = text.lines().position(|line| line.starts_with("variant")).unwrap();
+        let rows: Vec<&str> = text.lines().skip(begins).take_while(|row| !row.is_empty()).collect();
+        assert!(rows.iter().all(|row| row.chars().count() <= usize::from(width)), "{text}");
+        assert!(rows.iter().any(|row| row.contains("+100.0")), "{text}");
+    }
+}
+
 #[test]
 fn colour_only_adds_escapes() {
     let run = crate::common::made_up(100.0, false);
