@@ -138,6 +138,46 @@ macro_rules! virtual_world {
     };
 }
 
+/// A function `rest_host`: a host of this name in the virtual world, which answers each request to REST as `answer`
+/// says, with a status and a body, or closes the connection where it says none. It returns the address and the task.
+#[macro_export]
+macro_rules! rest_host {
+    () => {
+        async fn rest_host(
+            env: &::world::Env,
+            name: &str,
+            answer: impl AsyncFn(::rest::RestRequest) -> Option<(u16, ::bytes::Bytes)> + 'static,
+        ) -> (String, ::world::Task<()>) {
+            let host = env.host(name);
+            let listener = host.listen::<::rest::RestMessage>(&format!("{name}:9200")).await;
+            let mut listener = listener.unwrap();
+            let address = listener.address().to_owned();
+            let (inner, answer) = (host.clone(), ::std::rc::Rc::new(answer));
+            let task = host.spawn("server", async move {
+                loop {
+                    let mut connection = listener.accept().await.unwrap();
+                    let answer = answer.clone();
+                    let speak = async move {
+                        while let Ok(Some(::rest::RestMessage::Request(asked))) =
+                            connection.receiver.recv().await
+                        {
+                            let Some((status, body)) = (*answer)(asked).await else { return };
+                            let content_type = "application/json".to_owned();
+                            let response = ::rest::RestResponse { status, content_type, body };
+                            let response = ::rest::RestMessage::Response(response);
+                            if connection.sender.send(response).await.is_err() {
+                                return;
+                            }
+                        }
+                    };
+                    inner.spawn("connection", speak).detach();
+                }
+            });
+            (address, task)
+        }
+    };
+}
+
 /// A test that needs these tools.
 pub fn test<O: Outcome + 'static>(
     name: &str,

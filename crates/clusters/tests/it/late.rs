@@ -18,7 +18,7 @@ use clusters::{
 };
 use futures_util::future::join;
 use record::observation::{Scope, Setting};
-use rest::{RestMessage, RestRequest, RestResponse};
+use rest::RestRequest;
 use serde_json::{Value, json};
 use world::{Env, Task};
 
@@ -66,34 +66,21 @@ impl Manager {
 
 type Shared = Rc<RefCell<Manager>>;
 
+testbed::rest_host!();
+
 async fn serve(env: &Env, name: &str, manager: &Shared) -> Task<()> {
-    let host = env.host(name);
-    let mut listener = host.listen::<RestMessage>(&format!("{name}:9200")).await.unwrap();
-    let (inner, manager) = (host.clone(), manager.clone());
-    host.spawn("server", async move {
-        loop {
-            let mut connection = listener.accept().await.unwrap();
-            let manager = manager.clone();
-            let speak = async move {
-                while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
-                    let is_change = asked.method == "PUT";
-                    let does = is_change.then(|| manager.borrow_mut().does.pop_front()).flatten();
-                    let (status, body) = match does {
-                        Some(Does::Hangs) => return std::future::pending().await,
-                        Some(Does::Breaks) => return,
-                        Some(Does::Says(status, body)) => (status, body.to_owned()),
-                        None => (200, manager.borrow_mut().answer(&asked)),
-                    };
-                    let content_type = "application/json".to_owned();
-                    let response = RestResponse { status, content_type, body: body.into() };
-                    if connection.sender.send(RestMessage::Response(response)).await.is_err() {
-                        return;
-                    }
-                }
-            };
-            inner.spawn("connection", speak).detach();
+    let manager = manager.clone();
+    let answer = async move |asked: RestRequest| {
+        let is_change = asked.method == "PUT";
+        let does = is_change.then(|| manager.borrow_mut().does.pop_front()).flatten();
+        match does {
+            Some(Does::Hangs) => std::future::pending().await,
+            Some(Does::Breaks) => None,
+            Some(Does::Says(status, body)) => Some((status, Bytes::from_static(body.as_bytes()))),
+            None => Some((200, Bytes::from(manager.borrow_mut().answer(&asked)))),
         }
-    })
+    };
+    rest_host(env, name, answer).await.1
 }
 
 fn options(hosts: &str, credentials: Credentials) -> LiveOptions {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler};
 use record::observation::Observation;
-use rest::{RestMessage, RestResponse};
+use rest::RestRequest;
 use world::{Env, Task};
 
 /// How long one answer may take.
@@ -22,6 +22,8 @@ pub const WAITS: &str =
 const CUT: u16 = 0;
 pub const SHARDS: &str = r#"[{"state":"UNASSIGNED","index":"logs","shard":"0","prirep":"r"}]"#;
 
+testbed::rest_host!();
+
 /// A host that answers by path, without what follows a question mark, after so long: status and body, or never.
 pub async fn host(
     env: &Env,
@@ -30,36 +32,13 @@ pub async fn host(
     answer: impl Fn(&str) -> Option<(u16, &'static str)> + 'static,
 ) -> (String, Task<()>) {
     let host = env.host(name);
-    let mut listener = host.listen::<RestMessage>(&format!("{name}:9200")).await.unwrap();
-    let address = listener.address().to_owned();
-    let (inner, told) = (host.clone(), Rc::new((latency, answer)));
-    let task = host.spawn("server", async move {
-        loop {
-            let mut connection = listener.accept().await.unwrap();
-            let (told, clock) = (told.clone(), inner.clone());
-            let speak = async move {
-                let (latency, answer) = &*told;
-                while let Ok(Some(RestMessage::Request(asked))) = connection.receiver.recv().await {
-                    let path = asked.path.split('?').next().unwrap_or_default();
-                    let Some((status, body)) = answer(path) else {
-                        return std::future::pending().await;
-                    };
-                    clock.sleep(latency(path)).await;
-                    if status == CUT {
-                        return;
-                    }
-                    let content_type = "application/json".to_owned();
-                    let body = Bytes::from_static(body.as_bytes());
-                    let response = RestResponse { status, content_type, body };
-                    if connection.sender.send(RestMessage::Response(response)).await.is_err() {
-                        return;
-                    }
-                }
-            };
-            inner.spawn("connection", speak).detach();
-        }
-    });
-    (address, task)
+    let answer = async move |asked: RestRequest| {
+        let path = asked.path.split('?').next().unwrap_or_default();
+        let Some((status, body)) = answer(path) else { return std::future::pending().await };
+        host.sleep(latency(path)).await;
+        (status != CUT).then(|| (status, Bytes::from_static(body.as_bytes())))
+    };
+    rest_host(env, name, answer).await
 }
 
 async fn connect(env: &Env, hosts: &[String]) -> Sampler {

@@ -1,5 +1,6 @@
 //! The load driver in virtual time: exact figures against servers that take a known time, and real nodes.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,42 +9,25 @@ use bytes::Bytes;
 use clusters::{Clusters, TopologySpec, VirtualClusters};
 use lab::load::{Arrival, Extent, Live, Load, Operation, in_virtual_time};
 use record::LoadFigures;
-use rest::{RestMessage, RestResponse};
 use world::{Env, Task};
 
 const GOOD: &[u8] =
     br#"{"took":1,"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0}}"#;
 
+testbed::rest_host!();
+
 /// A server that answers every request after `takes`, however many there are; every `hangs`-th never.
 async fn server(env: &Env, name: &str, takes: Duration, hangs: u64) -> (String, Task<()>) {
-    let host = env.host(name);
-    let mut listener = host.listen::<RestMessage>(&format!("{name}:9200")).await.unwrap();
-    let address = listener.address().to_owned();
-    let inner = host.clone();
-    let task = host.spawn("server", async move {
-        let asked = std::rc::Rc::new(std::cell::Cell::new(0u64));
-        loop {
-            let mut connection = listener.accept().await.unwrap();
-            let (env, asked) = (inner.clone(), asked.clone());
-            let serve = async move {
-                while let Ok(Some(_)) = connection.receiver.recv().await {
-                    asked.set(asked.get() + 1);
-                    if hangs > 0 && asked.get() % hangs == 0 {
-                        std::future::pending::<()>().await;
-                    }
-                    env.sleep(takes).await;
-                    let content_type = "application/json".to_owned();
-                    let body = Bytes::from_static(GOOD);
-                    let response = RestResponse { status: 200, content_type, body };
-                    if connection.sender.send(RestMessage::Response(response)).await.is_err() {
-                        return;
-                    }
-                }
-            };
-            inner.spawn("connection", serve).detach();
+    let (host, asked) = (env.host(name), Cell::new(0u64));
+    let answer = async move |_: rest::RestRequest| {
+        asked.set(asked.get() + 1);
+        if hangs > 0 && asked.get() % hangs == 0 {
+            std::future::pending::<()>().await;
         }
-    });
-    (address, task)
+        host.sleep(takes).await;
+        Some((200, Bytes::from_static(GOOD)))
+    };
+    rest_host(env, name, answer).await
 }
 
 fn search() -> Operation {
@@ -244,7 +228,7 @@ mod on_sockets {
         let task = env.spawn("server", async move {
             let mut asked = 0;
             let mut tasks = Vec::new();
-            let next = std::rc::Rc::new(std::cell::Cell::new(0));
+            let next = std::rc::Rc::new(Cell::new(0));
             loop {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 asked += 1;
