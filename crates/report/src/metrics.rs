@@ -1,7 +1,7 @@
 //! What is watched as figures for Prometheus: OpenMetrics 1.0. What is not told has no sample: neither zero nor the
 //! last that was known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use insight::diagnosis::{Diagnosis, NodePace, TimeToGreen, flows};
@@ -175,8 +175,12 @@ families! {
         };
     gauge "narrows_finding_strength_ratio" "ratio" ["class", "place"],
         "what holds, and where: the share of the time or of the ceiling that the evidence shows", |figures, samples| {
+            // A scrape has each series once: of several findings the strongest, which stands first.
+            let mut told = BTreeSet::new();
             for finding in &figures.diagnosis.findings {
-                samples.add(&[finding.class.label(), &finding.place], finding.strength);
+                if told.insert((finding.class.label(), &finding.place)) {
+                    samples.add(&[finding.class.label(), &finding.place], finding.strength);
+                }
             }
         };
     gauge "narrows_follower_lag_operations" "operations" ["index", "shard"],

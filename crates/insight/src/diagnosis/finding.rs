@@ -94,9 +94,16 @@ impl Finding {
         !self.subjects.is_empty() && self.subjects.iter().all(|subject| names.contains(subject))
     }
 
-    /// Whether another finding has the same cause in the same place.
+    /// Whether another finding has the same cause in the same place. Followers of one leader stop for reasons of their
+    /// own, each of which asks for something else.
     pub(crate) fn names_the_same_as(&self, other: &Finding) -> bool {
-        self.class == other.class && self.place == other.place
+        self.class == other.class && self.place == other.place && self.reason() == other.reason()
+    }
+
+    /// What a follower that stopped says of itself, without its name; none of another cause.
+    fn reason(&self) -> Option<&str> {
+        let name = self.subjects.first().filter(|_| self.class == Class::FollowerStopped)?;
+        self.sentence.strip_prefix(name.as_str())
     }
 }
 
