@@ -15,7 +15,7 @@ use super::ceilings;
 use super::class::Class;
 use super::copying::Recovering;
 use super::finding::{Finding, Lift};
-use super::following::followings;
+use super::following::{follow_on, followings};
 use super::knobs::Knobs;
 use super::manager_queue::long_queue;
 use super::moving::{kept, moves};
@@ -137,12 +137,12 @@ fn notes(series: &Series<'_>) -> Vec<String> {
     anew.chain(settings).chain(forbidden(series)).chain(long_queue(series)).collect()
 }
 
-/// What goes on without anybody's help, beside recoveries: copies that wait for a node to come back or move, and
-/// snapshots.
+/// What goes on without anybody's help, beside recoveries: copies that wait for a node to come back or move, snapshots,
+/// and followers.
 fn goes_on_beside(series: &Series<'_>) -> Vec<String> {
     let waits = series.last().and_then(waits_for_nodes);
     let snapshots = written(series).into_iter().map(|one| one.sentence());
-    waits.into_iter().chain(moves(series)).chain(snapshots).collect()
+    waits.into_iter().chain(moves(series)).chain(snapshots).chain(follow_on(series)).collect()
 }
 
 /// What holds recoveries, and sentences on those that nothing holds.

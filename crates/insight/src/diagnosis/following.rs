@@ -1,12 +1,14 @@
 //! A shard that follows another cluster's, for the judges of its causes.
 
+use record::names::listed;
 use record::observation::Follower;
+use record::units::show_seconds;
 
-use super::finding::{Evidence, Finding};
+use super::finding::{Evidence, Finding, LINES_SHOWN};
 use super::rivals::Against;
 use super::rule::Rule;
-use super::series::Series;
-use super::threshold::{CATCHES_UP, LAG_OPS};
+use super::series::{MS_PER_S, Series};
+use super::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S};
 use crate::words;
 
 /// The APIs that tell of followers.
@@ -41,6 +43,35 @@ pub(crate) fn followings<'s, 'a>(series: &'s Series<'a>) -> Vec<Following<'s, 'a
     last.followers.iter().map(one).collect()
 }
 
+/// Sentences on followers that nothing has to help: those that keep up, and those that catch up.
+pub(crate) fn follow_on(series: &Series<'_>) -> Vec<String> {
+    let (mut kept_up, mut most, mut said) = (Vec::new(), 0, Vec::new());
+    for following in followings(series) {
+        let Some((ops, left_s)) = following.goes_on() else { continue };
+        let name = following.now.shard_name();
+        let Some(left_s) = left_s else {
+            kept_up.push(name);
+            most = most.max(ops);
+            continue;
+        };
+        let (ops, left) = (words::count(ops), show_seconds(left_s));
+        said.push(format!("{name} catches up: {ops} operations behind, {left} at this rate"));
+    }
+    let who = match kept_up.len() {
+        0 => return said,
+        1 => format!("{} keeps", kept_up[0]),
+        count if count <= LINES_SHOWN => format!("{} keep", listed(&kept_up)),
+        count => format!("{count} followers keep"),
+    };
+    let behind = match most {
+        0 => "nothing".to_owned(),
+        1 => "1 operation".to_owned(),
+        most => format!("{} operations at most", words::count(most)),
+    };
+    said.push(format!("{who} up with the leader: {behind} behind"));
+    said
+}
+
 impl<'a> Following<'_, 'a> {
     /// The API that told of it: OpenSearch's plugin tells of indices, and Elasticsearch of shards.
     pub(crate) fn api(&self) -> &'static str {
@@ -62,8 +93,14 @@ impl<'a> Following<'_, 'a> {
         let untold = || Against::untold("how far it was behind at the first look is not told");
         let then = self.then.ok_or_else(untold)?;
         let was = then.lag_ops().ok_or_else(untold)?;
-        if (ops as f64) < was as f64 * CATCHES_UP.value {
+        if self.catches_up_in_s(was, ops).is_some() {
             return Err(Against::figure(format!("it catches up: {was} behind then, {ops} now")));
+        }
+        if let Some(behind_s) = self.keeps_up_at_s(then, was, ops) {
+            let (ops, behind) = (words::count(ops), show_seconds(behind_s));
+            return Err(Against::figure(format!(
+                "it keeps up: its {ops} operations are {behind} of what its leader is written"
+            )));
         }
         let field = match self.now.shard {
             Some(_) => "leader_global_checkpoint - follower_global_checkpoint",
@@ -71,6 +108,50 @@ impl<'a> Following<'_, 'a> {
         };
         let evidence = Evidence::new(self.api(), field, format!("{was} then, {ops} now"));
         Ok(Lagging { then, ops, evidence })
+    }
+
+    /// When it will have caught up; none where its lag does not fall so fast.
+    fn catches_up_in_s(&self, was: u64, ops: u64) -> Option<f64> {
+        let fell = was.checked_sub(ops).filter(|fell| *fell > 0)?;
+        let left_s = ops as f64 / fell as f64 * (self.series.span_ms() / MS_PER_S);
+        (left_s <= CATCHES_UP_S.value).then_some(left_s)
+    }
+
+    /// For how long its leader is written what it lacks; none where it does not keep up, or nothing is written there.
+    fn keeps_up_at_s(&self, then: &Follower, was: u64, ops: u64) -> Option<f64> {
+        let written = self.now.leader_checkpoint?.checked_sub(then.leader_checkpoint?)?;
+        let written = u64::try_from(written).ok().filter(|count| *count > 0)? as f64;
+        let behind_s = ops as f64 / written * (self.series.span_ms() / MS_PER_S);
+        let fell_back = ops.saturating_sub(was) as f64 / written;
+        (behind_s < LAG_S.value && fell_back < FALLS_BACK.value).then_some(behind_s)
+    }
+
+    /// How many operations one is behind that keeps up or catches up, and for how long where it catches up; none of one
+    /// that lags, does not run, whose reads fail, or whose lag is not told.
+    fn goes_on(&self) -> Option<(u64, Option<f64>)> {
+        let (was, ops) = (self.then?.lag_ops()?, self.now.lag_ops()?);
+        let fails = self.now.reason.is_some() || self.rise(|one| one.failed_reads) > Some(0);
+        let is_far = ops as f64 >= LAG_OPS.value;
+        let left_s = self.catches_up_in_s(was, ops).filter(|_| is_far);
+        let is_well = !self.now.is_stopped() && !fails && self.lagging().is_err();
+        is_well.then_some((ops, left_s))
+    }
+
+    /// By how much a counter of its own rose while it was watched.
+    pub(crate) fn rise(&self, counter: fn(&Follower) -> Option<u64>) -> Option<u64> {
+        counter(self.now)?.checked_sub(counter(self.then?)?)
+    }
+
+    /// Reads that failed meanwhile, where none brings anything; none where its reads do not fail. Elasticsearch tells
+    /// which reads are being tried again, also where one of them hangs for longer than one looks. It is told then
+    /// whatever the lag seems to be: what its leader has is known by its reads alone.
+    pub(crate) fn failing_reads(&self) -> Option<u64> {
+        let failed = self.rise(|one| one.failed_reads)?;
+        let is_failing = match self.now.shard {
+            Some(_) => self.now.reason.is_some(),
+            None => failed > 0 && self.lagging().is_ok(),
+        };
+        (self.rise(|one| one.ops_read)? == 0 && is_failing).then_some(failed)
     }
 
     /// Operations that were read and are not written, at the first look and at the last one; none where that is not

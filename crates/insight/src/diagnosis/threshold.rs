@@ -110,8 +110,14 @@ pub(crate) const ROUNDS: Threshold =
 
 /// Operations that a follower may lack without being called slow.
 pub(crate) const LAG_OPS: Threshold = at("operations behind the leader", 1000.0);
-/// A follower whose lag fell below this share of what it was catches up, and needs no help.
-pub(crate) const CATCHES_UP: Threshold = at("lag over the lag at first", 0.9);
+/// A follower whose lag falls so fast that it is soon gone catches up, and needs no help.
+pub(crate) const CATCHES_UP_S: Threshold =
+    at("seconds until a lag that falls is gone, at most, to catch up", 180.0);
+/// Over a long path thousands of operations are always on their way to a follower of a busy index. One keeps up that is
+/// behind by less than its leader is written in so long, and that does not fall back by as much as the second says.
+pub(crate) const LAG_S: Threshold = at("seconds of its leader's writes behind", 3.0);
+pub(crate) const FALLS_BACK: Threshold =
+    at("operations by which the lag grows over those that its leader is written", 0.1);
 
 /// A DCP connection that is behind by less than this is well.
 pub(crate) const BEHIND_S: Threshold = at("seconds by which a DCP connection is behind", 3.0);

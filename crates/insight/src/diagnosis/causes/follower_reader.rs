@@ -9,7 +9,7 @@ use crate::diagnosis::following::{Following, Lagging};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
-use crate::diagnosis::threshold::{CATCHES_UP, LAG_OPS, Threshold, at};
+use crate::diagnosis::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, Threshold, at};
 use crate::words;
 
 /// The network holds reads where at least this share of their time is not the leader's work; otherwise the leader does.
@@ -32,7 +32,10 @@ pub(super) static CAUSE: Cause = Cause {
         signature: "the lag does not fall, reads are all under way, and most of their time is not the leader's",
         reads: "_ccr/stats total_read_time_millis, total_read_remote_exec_time_millis, outstanding_read_requests; \
                 _plugins/_replication/follower_stats operations_read, operations_written, throttled_read_requests",
-        thresholds: &[LAG_OPS, CATCHES_UP, READ_NETWORK, READS, RAISE, ALONE, PLUGIN_READERS],
+        thresholds: &[
+            LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK, READ_NETWORK, READS, RAISE, ALONE,
+            PLUGIN_READERS,
+        ],
         lift: "max_outstanding_read_requests, max_read_request_operation_count, max_read_request_size (follow \
                parameters)",
         default: "12, 5120 and 32mb",

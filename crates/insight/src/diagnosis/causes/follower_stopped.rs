@@ -1,7 +1,5 @@
 //! A follower does not run: it stopped for good, somebody paused it, it cannot begin, or all its reads fail.
 
-use record::observation::Follower;
-
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -10,9 +8,17 @@ use crate::diagnosis::following::Following;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Transfer;
-use crate::diagnosis::threshold::{CATCHES_UP, LAG_OPS, STAGE, Threshold, at};
+use crate::diagnosis::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, STAGE, Threshold, at};
 
 const STRENGTH: Threshold = at("strength", 1.0);
+
+/// How Elasticsearch and OpenSearch say that a leader has given up what its follower has not read yet, or that it has
+/// another history.
+const LOST: &[&str] =
+    &["no longer available for replicating", "Retention lease doesn't exist", "history uuid"];
+const KEPT_FOR: &str = "index.soft_deletes.retention_lease.period";
+/// How OpenSearch's plugin begins the reason where it paused a follower itself.
+const BY_ITSELF: &str = "AutoPaused";
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -20,9 +26,9 @@ pub(super) static CAUSE: Cause = Cause {
         label: "follower stopped",
         signature: "a fatal exception, or a status that says so; reads that all fail while it lags; a recovery from \
                     remote that cannot begin",
-        reads: "_ccr/stats fatal_exception, failed_read_requests, read_exceptions; _ccr/info status; \
-                _plugins/_replication/{index}/_status; _recovery stage, narrows.failure",
-        thresholds: &[STRENGTH, STAGE, LAG_OPS, CATCHES_UP],
+        reads: "_ccr/stats fatal_exception, failed_read_requests, read_exceptions; _ccr/info status; _remote/info \
+                connected; _plugins/_replication/{index}/_status; _recovery stage, narrows.failure",
+        thresholds: &[STRENGTH, STAGE, LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK],
         lift: "resume_follow after its cause is gone; follow anew where operations or history are lost",
         default: "",
         probe: "",
@@ -52,13 +58,29 @@ pub(crate) fn cannot_begin(transfer: &Transfer<'_>) -> Option<Finding> {
     })
 }
 
+/// Whether a follower cannot go on from where it is, for its leader has not kept what comes next.
+fn is_lost(reason: &str) -> bool {
+    LOST.iter().any(|words| reason.contains(words))
+}
+
 fn judge(following: &Following<'_, '_>) -> Answer {
     let now = following.now;
     let name = now.shard_name();
     if let Some(why) = &now.fatal {
         let sentence = format!("{name} stopped following: {why}");
+        let index = &now.index;
+        let action = match is_lost(why) {
+            true => format!(
+                "begin anew: POST {index}/_ccr/pause_follow and {index}/_close, then PUT {index}/_ccr/follow, which \
+                 takes all files again; {KEPT_FOR} of the leader says how long a follower may be away"
+            ),
+            false => format!(
+                "remove the reason, then POST {index}/_ccr/pause_follow and {index}/_ccr/resume_follow"
+            ),
+        };
         return Ok(Finding {
             evidence: vec![Evidence::new(following.api(), "fatal_exception.reason", why)],
+            lift: Some(Lift::action(&action)),
             ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
         });
     }
@@ -70,42 +92,52 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     let is_paused = status == "PAUSED";
     let what = if is_paused { "is paused" } else { "has failed" };
     let why = now.reason.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-    // Elasticsearch gives no reason.
-    let (api, resume) = match now.reason {
-        Some(_) => {
-            ("_plugins/_replication/{index}/_status", "_plugins/_replication/{index}/_resume")
-        }
-        None => ("_ccr/info", "{index}/_ccr/resume_follow"),
-    };
-    let action = match is_paused {
-        true => format!("POST {} if it is to go on", resume.replace("{index}", &now.index)),
-        false => format!("read the reason, remove its cause, and start {} anew", now.index),
-    };
-    Ok(Finding {
+    let told = |api: &str, action: String| Finding {
         evidence: vec![Evidence::new(api.replace("{index}", &now.index), "status", status)],
         lift: Some(Lift::action(&action)),
         ..following.finding(&CAUSE.rule, STRENGTH.value, format!("{name} {what}{why}"))
-    })
+    };
+    let index = &now.index;
+    // Elasticsearch gives no reason.
+    let Some(reason) = now.reason.as_deref() else {
+        let action = format!("POST {index}/_ccr/resume_follow if it is to go on");
+        return Ok(told("_ccr/info", action));
+    };
+    let resume = format!("POST _plugins/_replication/{index}/_resume");
+    let action = if !is_paused || is_lost(reason) {
+        format!(
+            "read the reason, remove its cause, and begin anew: POST _plugins/_replication/{index}/_stop, delete \
+             {index}, PUT _plugins/_replication/{index}/_start"
+        )
+    } else if reason.starts_with(BY_ITSELF) {
+        format!("remove the reason, then {resume}")
+    } else {
+        format!("{resume} if it is to go on")
+    };
+    Ok(told("_plugins/_replication/{index}/_status", action))
 }
 
 /// None of its reads succeeds: it has not stopped, and comes no nearer to its leader.
 fn fails_to_read(following: &Following<'_, '_>) -> Option<Finding> {
-    let lagging = following.lagging().ok()?;
-    let (then, now) = (lagging.then, following.now);
-    let rise = |counter: fn(&Follower) -> Option<u64>| counter(now)?.checked_sub(counter(then)?);
-    let failed = rise(|one| one.failed_reads).filter(|count| *count > 0)?;
-    rise(|one| one.ops_read).filter(|read| *read == 0)?;
+    let failed = following.failing_reads()?;
+    let now = following.now;
     let why = now.reason.as_deref().map_or_else(String::new, |why| format!(": {why}"));
     let sentence =
         format!("{} reads nothing, for its reads fail and are tried again{why}", now.shard_name());
+    let lag = following.lagging().ok().map(|lagging| lagging.evidence);
+    let doubt = "how far it is behind is not known meanwhile: its reads tell what its leader has";
+    let alias = now.remote.as_deref().unwrap_or("<alias>");
+    let remote = following.series.remotes().iter().find(|remote| remote.alias == alias);
+    let is_cut_off = remote.is_some_and(|remote| remote.connected == Some(false));
+    let connected = Evidence::new("_remote/info", format!("{alias}.connected"), "false");
     let failed =
         Evidence::new(following.api(), "failed_read_requests", format!("rose by {failed}"));
-    let alias = now.remote.as_deref().unwrap_or("<alias>");
     let action = format!(
         "remove the reason: it goes on by itself. GET _remote/info says how many nodes of [{alias}] are connected"
     );
     Some(Finding {
-        evidence: vec![lagging.evidence, failed],
+        doubt: lag.is_none().then(|| doubt.to_owned()),
+        evidence: lag.into_iter().chain([failed]).chain(is_cut_off.then_some(connected)).collect(),
         lift: Some(Lift::action(&action)),
         ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
     })

@@ -9,7 +9,7 @@ use crate::diagnosis::finding::{Evidence, Finding, Lift, Next};
 use crate::diagnosis::following::{Following, Lagging};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::threshold::{CATCHES_UP, LAG_OPS, Threshold, at};
+use crate::diagnosis::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, Threshold, at};
 use crate::words;
 
 /// The follower stops reading while the write buffer of a shard is at its bound; from this much of it on, writes hold.
@@ -26,7 +26,8 @@ pub(super) static CAUSE: Cause = Cause {
         reads: "_ccr/stats write_buffer_size_in_bytes, write_buffer_operation_count; _plugins/_replication/follower_stats \
                 operations_read, operations_written, throttled_write_requests",
         thresholds: &[
-            LAG_OPS, CATCHES_UP, BUFFER_FULL, BUFFER_BYTES, STRENGTH_FULL, STRENGTH_GROWS,
+            LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK, BUFFER_FULL, BUFFER_BYTES, STRENGTH_FULL,
+            STRENGTH_GROWS,
         ],
         lift: "max_outstanding_write_requests (follow parameter), the follower's disks and cores",
         default: "9",

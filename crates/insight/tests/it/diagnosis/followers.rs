@@ -1,6 +1,6 @@
 //! Followers that fall behind, proxies to other clusters, and routing of searches.
 
-use insight::diagnosis::{By, Class, RuledOut};
+use insight::diagnosis::{By, Class, Finding, RuledOut};
 use record::observation::{Follower, Observation, Remote, RoundTrip, Selection};
 
 use super::{LIMIT, judge, looks_at, only};
@@ -127,6 +127,94 @@ fn a_follower_whose_reads_all_fail_is_no_slow_reader() {
     assert_eq!(some_fail.class, Class::FollowerReader);
 }
 
+/// Over a long path to a busy index thousands of operations are always on their way.
+#[test]
+fn a_follower_that_is_behind_by_a_moment_of_writes_keeps_up() {
+    let at = |behind: fn(u64) -> i64| {
+        judge(&looks(|s| {
+            let leader = 100_000 + s as i64 * 60_000;
+            let one = Follower {
+                leader_checkpoint: Some(leader),
+                follower_checkpoint: Some(leader - behind(s)),
+                ..follower(s)
+            };
+            Observation { recoveries: vec![], followers: vec![one], ..case(s, 0) }
+        }))
+    };
+    let well = at(|_| 15_000);
+    assert!(well.findings.is_empty(), "{well:#?}");
+    assert_eq!(well.healthy, ["f[0] keeps up with the leader: 15 000 operations at most behind"]);
+    assert!(well.headline.starts_with("healthy: f[0] keeps up"), "{}", well.headline);
+    // It comes nearer, and its lag will be gone in two and a half minutes.
+    let nears = at(|s| 3_200_000 - s as i64 * 20_000);
+    assert!(nears.findings.is_empty(), "{nears:#?}");
+    assert!(nears.healthy[0].starts_with("f[0] catches up: 3 000 000"), "{:?}", nears.healthy);
+    let lags: [fn(u64) -> i64; 3] =
+        [|_| 300_000, |s| 15_000 + s as i64 * 9000, |s| 3_200_000 - s as i64 * 9000];
+    for behind in lags {
+        let lagging = at(behind);
+        assert_eq!(lagging.findings[0].class, Class::FollowerReader, "{lagging:#?}");
+        assert!(lagging.healthy.is_empty(), "{:?}", lagging.healthy);
+    }
+}
+
+/// The trap: what its leader has is known by its reads alone, so that a follower that is cut off seems to keep up.
+#[test]
+fn a_follower_that_is_cut_off_says_so_though_it_knows_of_no_lag() {
+    let diagnosis = judge(&looks(|s| {
+        let one = Follower {
+            leader_checkpoint: Some(50_000),
+            follower_checkpoint: Some(50_000),
+            failed_reads: Some(7),
+            ops_read: Some(50_000),
+            reason: Some("connect_timeout[30s]".into()),
+            ..follower(s)
+        };
+        let eu = Remote { alias: "eu".into(), connected: Some(false), ..Remote::default() };
+        let (followers, remotes) = (vec![one], vec![eu]);
+        Observation { recoveries: vec![], followers, remotes, ..case(s, 0) }
+    }));
+    let [found] = &diagnosis.findings[..] else { panic!("{diagnosis:#?}") };
+    assert_eq!(found.class, Class::FollowerStopped);
+    let cut_off = found.evidence.iter().find(|line| line.field == "eu.connected");
+    assert_eq!(cut_off.map(|line| line.value.as_str()), Some("false"), "{found:#?}");
+    assert!(found.doubt.as_ref().unwrap().starts_with("how far it is behind is not known"));
+    assert!(diagnosis.healthy.is_empty(), "{:?}", diagnosis.healthy);
+}
+
+/// Each asks for something else.
+#[test]
+fn followers_that_stop_for_reasons_of_their_own_are_told_apart() {
+    const LOST: &str = "Operations are no longer available for replicating. Existing leases [..]";
+    let diagnosis = judge(&looks(|s| {
+        let one = |index: &str, fatal: Option<&str>, status: Option<&str>| Follower {
+            index: index.into(),
+            fatal: fatal.map(str::to_owned),
+            status: status.map(str::to_owned),
+            ..follower(s)
+        };
+        let followers = vec![
+            one("a", Some("Limit of total fields [1000] has been exceeded"), None),
+            one("b", Some(LOST), None),
+            one("c", Some("Limit of total fields [1000] has been exceeded"), None),
+            one("d", None, Some("PAUSED")),
+        ];
+        Observation { recoveries: vec![], followers, ..case(s, 0) }
+    }));
+    let found: Vec<(String, String)> = diagnosis
+        .findings
+        .iter()
+        .map(|one| (one.subjects.join(" "), one.lift.clone().unwrap().action))
+        .collect();
+    let [(fields, mended), (lost, anew), (paused, resumed)] = &found[..] else {
+        panic!("{found:#?}")
+    };
+    assert_eq!([fields, lost, paused], ["a[0] c[0]", "b[0]", "d[0]"]);
+    assert!(mended.starts_with("remove the reason, then POST a/_ccr/pause_follow"), "{mended}");
+    assert!(anew.contains("b/_close") && anew.contains("retention_lease.period"), "{anew}");
+    assert!(resumed.starts_with("POST d/_ccr/resume_follow"), "{resumed}");
+}
+
 /// A recovery from remote that says why it cannot begin is not held by something unknown.
 #[test]
 fn a_follower_that_cannot_begin_is_told_with_its_reason() {
@@ -185,7 +273,19 @@ fn followers_of_the_plugin_are_judged_by_their_operations() {
     }));
     assert_eq!(paused.class, Class::FollowerStopped);
     assert_eq!(paused.sentence, "f is paused: User initiated");
-    assert!(paused.lift.unwrap().action.contains("POST _plugins/_replication/f/_resume"));
+    assert!(paused.lift.unwrap().action.starts_with("POST _plugins/_replication/f/_resume"));
+    // To resume it alone would be refused, or pause it again at once.
+    fn by_itself(f: &mut Follower, why: &str) {
+        f.status = Some("PAUSED".into());
+        f.reason = Some(format!("AutoPaused: [[f][0] - {why}], "));
+    }
+    let action = |finding: Finding| finding.lift.unwrap().action;
+    let mended = action(only(&looks_at_one(replicated, |f, _| by_itself(f, "failed to parse"))));
+    assert!(mended.starts_with("remove the reason, then POST"), "{mended}");
+    let anew = action(only(&looks_at_one(replicated, |f, _| {
+        by_itself(f, "Operations are no longer available for replicating");
+    })));
+    assert!(anew.contains("/f/_stop") && anew.contains("/f/_start"), "{anew}");
     let well = judge(&with(|f, s| f.follower_checkpoint = Some(99_990 + s as i64 * 5000)));
     assert!(well.findings.is_empty(), "{well:#?}");
 }
