@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::bucket::BucketNode;
 
 pub use copies::{Decision, Lack, Move, WaitingCopy};
-pub use follower::Follower;
+pub use follower::{FollowLimits, Follower};
 pub use node::{Node, Selection};
 pub use recovery::Recovery;
 

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use record::observation::{
-    Cost, Follower, Gap, Health, Identity, IndexBlock, Move, Node, Observation, Recovery, Remote,
-    RoundTrip, Scope, Setting, Snapshot, UNKNOWN_FLAVOUR, WaitingCopy,
+    Cost, FollowLimits, Follower, Gap, Health, Identity, IndexBlock, Move, Node, Observation,
+    Recovery, Remote, RoundTrip, Scope, Setting, Snapshot, UNKNOWN_FLAVOUR, WaitingCopy,
 };
 use serde_json::Value;
 use world::Time;
@@ -91,6 +91,8 @@ pub struct Sampler {
     followers: Vec<Follower>,
     /// Followers that do not run, as they were last asked, and how many there were.
     stopped: (u64, Vec<Follower>),
+    /// What bounds the reads and writes of followers, by their indices, as they were last asked.
+    follow_limits: BTreeMap<String, FollowLimits>,
     /// What `_snapshot` answered of the repositories that were asked for; none of one that it does not tell.
     repositories: BTreeMap<String, Option<Value>>,
     gaps: BTreeMap<String, Gap>,
@@ -118,6 +120,7 @@ impl Sampler {
             client,
             followers: Vec::new(),
             stopped: (0, Vec::new()),
+            follow_limits: BTreeMap::new(),
             repositories: BTreeMap::new(),
             remotes: Vec::new(),
             identity,

@@ -42,6 +42,8 @@ pub struct Follower {
     pub reads: Option<u64>,
     /// Reads that failed.
     pub failed_reads: Option<u64>,
+    /// Writes that failed and are tried again.
+    pub failed_writes: Option<u64>,
     /// Reads that its leader refused because it was overloaded; OpenSearch alone says it.
     pub throttled_reads: Option<u64>,
     /// Writes that were refused on the follower because it was overloaded; OpenSearch alone says it.
@@ -50,6 +52,23 @@ pub struct Follower {
     pub fatal: Option<String>,
     /// Why it was paused or has failed, where OpenSearch says it; in Elasticsearch why its reads fail.
     pub reason: Option<String>,
+    /// What bounds its reads and writes; none where that was not asked, as OpenSearch's plugin has no such parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<FollowLimits>,
+}
+
+/// What bounds the reads and writes of a following shard: follow parameters of its index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FollowLimits {
+    /// `max_outstanding_read_requests`.
+    pub reads: Option<u64>,
+    /// `max_read_request_operation_count`.
+    pub read_ops: Option<u64>,
+    /// `max_read_request_size`.
+    pub read_bytes: Option<u64>,
+    /// `max_write_buffer_size`.
+    pub write_buffer_bytes: Option<u64>,
 }
 
 impl Follower {

@@ -1,6 +1,9 @@
 //! `_ccr/stats` of Elasticsearch and `_plugins/_replication/follower_stats` of OpenSearch.
 
-use record::observation::Follower;
+use std::collections::BTreeMap;
+
+use record::observation::{FollowLimits, Follower};
+use record::units::parse_size;
 use serde_json::Value;
 
 use super::{at, count, elements, entries, text_at};
@@ -38,6 +41,7 @@ fn shard(value: &Value) -> Option<Follower> {
         ops_written: at("operations_written"),
         reads: at("successful_read_requests"),
         failed_reads: at("failed_read_requests"),
+        failed_writes: at("failed_write_requests"),
         fatal: text_at(value, "/fatal_exception/reason"),
         reason: elements(value.get("read_exceptions"))
             .next()
@@ -58,6 +62,7 @@ pub(crate) fn replication(answer: &Value) -> Vec<Follower> {
             ops_read: at("operations_read"),
             ops_written: at("operations_written"),
             failed_reads: at("failed_read_requests"),
+            failed_writes: at("failed_write_requests"),
             throttled_reads: at("throttled_read_requests"),
             throttled_writes: at("throttled_write_requests"),
             ..Follower::default()
@@ -112,6 +117,22 @@ pub(crate) fn ccr_paused(answer: &Value) -> Vec<Follower> {
     };
     let all = elements(answer.get("follower_indices")).filter_map(paused);
     all.filter(|follower| !follower.index.is_empty()).collect()
+}
+
+/// What bounds the reads and writes of each follower that is not paused, by its index, out of `_ccr/info`.
+pub(crate) fn ccr_limits(answer: &Value) -> BTreeMap<String, FollowLimits> {
+    let limits = |info: &Value| {
+        let parameters = info.get("parameters")?;
+        let bytes = |key: &str| parse_size(parameters.get(key)?.as_str()?).ok();
+        let limits = FollowLimits {
+            reads: count(parameters.get("max_outstanding_read_requests")),
+            read_ops: count(parameters.get("max_read_request_operation_count")),
+            read_bytes: bytes("max_read_request_size"),
+            write_buffer_bytes: bytes("max_write_buffer_size"),
+        };
+        Some((text_at(info, "/follower_index")?, limits))
+    };
+    elements(answer.get("follower_indices")).filter_map(limits).collect()
 }
 
 #[cfg(test)]
@@ -180,10 +201,15 @@ mod tests {
             (Some("eu"), Some("User initiated"))
         );
         assert_eq!(status("SYNCING"), None);
+        let parameters =
+            json!({ "max_outstanding_read_requests": 12, "max_read_request_size": "64kb" });
         let info = json!({ "follower_indices": [
             { "follower_index": "a", "remote_cluster": "eu", "status": "paused" },
-            { "follower_index": "b", "remote_cluster": "eu", "status": "active" },
+            { "follower_index": "b", "remote_cluster": "eu", "status": "active", "parameters": parameters },
         ]});
+        let (reads, read_bytes) = (Some(12), Some(64 << 10));
+        let limits = FollowLimits { reads, read_bytes, ..FollowLimits::default() };
+        assert_eq!(ccr_limits(&info), BTreeMap::from([("b".to_owned(), limits)]));
         let paused = ccr_paused(&info);
         assert_eq!((paused.len(), paused[0].index.as_str()), (1, "a"));
     }

@@ -21,7 +21,7 @@ pub(crate) use cluster::{
     settings,
 };
 pub(crate) use followers::{
-    ccr, ccr_paused, replicated, replication, replication_status, replication_stopped,
+    ccr, ccr_limits, ccr_paused, replicated, replication, replication_status, replication_stopped,
 };
 pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{
@@ -187,7 +187,8 @@ mod tests {
         assert_eq!(index_settings(own)["logs"].len(), 3);
         let limit = "max_restore_bytes_per_sec";
         assert!(repository_setting("backups", limit, of("/_snapshot/backups")).is_some());
-        assert_eq!(ccr_paused(of("/_all/_ccr/info")).len(), 1);
+        let info = of("/_all/_ccr/info");
+        assert_eq!((ccr_paused(info).len(), ccr_limits(info).len()), (1, 1));
         let status = of("/_plugins/_replication/logs/_status");
         assert!(replication_status("logs", status).is_some());
     }
@@ -205,7 +206,8 @@ mod tests {
         let _ = serde_json::from_str::<Unsettled>(&text);
         let _ = serde_json::from_str::<Nodes>(&text);
         let _ = (ccr(value), replication(value), cores(value), names(value));
-        let _ = (ccr_paused(value), replication_stopped(value), replicated(value));
+        let _ =
+            (ccr_limits(value), ccr_paused(value), replication_stopped(value), replicated(value));
         let _ = (replication_status("logs", value), disks(value), node_times(value));
         let _ = (inventory_nodes(value), inventory_copies(value, &[]), index_settings(value));
         let _ = (committed(value), lease_lags(value), indexed_documents(value));

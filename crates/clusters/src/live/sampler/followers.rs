@@ -50,7 +50,11 @@ impl Sampler {
             let info: Option<Value> = self.try_ask(CCR_INFO).await?;
             if let Some(info) = info {
                 self.stopped.1 = parse::ccr_paused(&info);
+                self.follow_limits = parse::ccr_limits(&info);
             }
+        }
+        for follower in &mut followers {
+            follower.limits = self.follow_limits.get(&follower.index).copied();
         }
         for stopped in &self.stopped.1 {
             // What a follower did before it was stopped says nothing of why it lags now.

@@ -1,5 +1,9 @@
 //! A follower reads too slowly from its leader.
 
+use record::names::listed;
+use record::observation::{FollowLimits, Follower};
+use record::units::show_size_setting;
+
 use super::proxy;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
@@ -17,6 +21,14 @@ const READ_NETWORK: Threshold = at("read time outside of the leader over read ti
 /// Fewer reads than the default were somebody's choice. Twice as many are worth trying, and the default at least.
 const READS: Threshold = at("reads under way, by default", 12.0);
 const RAISE: Threshold = at("times the reads to try", 2.0);
+/// The same of what comes with each. A read that is bounded by it comes up to it.
+const READ_OPS: Threshold = at("operations of a read, by default", 5120.0);
+const READ_BYTES: Threshold = at("bytes of a read, by default", 33_554_432.0);
+const FILLED: Threshold = at("what comes with a read over its bound, for that to hold", 0.9);
+const FULL_PATH: &str = "a path that is full looks the same, and more reads bring nothing there: compare bytes_read \
+                         with what it carries";
+/// Reads that fail so often are slow for that.
+const FAILING: Threshold = at("reads that fail over all reads", 0.5);
 
 /// Where the time of reads is not told, all that is read is written at once, and it lags: reads hold, wherever their
 /// time goes.
@@ -30,11 +42,12 @@ pub(super) static CAUSE: Cause = Cause {
         class: Class::FollowerReader,
         label: "follower reader",
         signature: "the lag does not fall, reads are all under way, and most of their time is not the leader's",
-        reads: "_ccr/stats total_read_time_millis, total_read_remote_exec_time_millis, outstanding_read_requests; \
-                _plugins/_replication/follower_stats operations_read, operations_written, throttled_read_requests",
+        reads: "_ccr/stats total_read_time_millis, total_read_remote_exec_time_millis, outstanding_read_requests, \
+                failed_read_requests; _ccr/info parameters; _plugins/_replication/follower_stats operations_read, \
+                operations_written, throttled_read_requests",
         thresholds: &[
-            LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK, READ_NETWORK, READS, RAISE, ALONE,
-            PLUGIN_READERS,
+            LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK, READ_NETWORK, READS, RAISE, READ_OPS,
+            READ_BYTES, FILLED, FAILING, ALONE, PLUGIN_READERS,
         ],
         lift: "max_outstanding_read_requests, max_read_request_operation_count, max_read_request_size (follow \
                parameters)",
@@ -46,9 +59,9 @@ pub(super) static CAUSE: Cause = Cause {
 
 fn judge(following: &Following<'_, '_>) -> Answer {
     let lagging = following.lagging()?;
-    let (then, now) = (lagging.then, following.now);
-    let rise = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
-    let times = rise(now.read_ms, then.read_ms).zip(rise(now.read_remote_ms, then.read_remote_ms));
+    let now = following.now;
+    let rise = |counter: fn(&Follower) -> Option<u64>| following.rise(counter);
+    let times = rise(|one| one.read_ms).zip(rise(|one| one.read_remote_ms));
     let Some((read_ms, leader_ms)) = times else {
         // A shard is Elasticsearch's, whose counters begin anew where its task moves.
         return match now.shard {
@@ -72,14 +85,18 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     let times = format!("rose by {read_ms:.0} and {leader_ms:.0} ms");
     let fields = "total_read_time_millis, total_read_remote_exec_time_millis";
     let mut evidence = vec![lagging.evidence, Evidence::new(following.api(), fields, times)];
-    if let Some(reads) = rise(now.reads, then.reads).filter(|reads| *reads > 0) {
-        let mut value = format!("{reads}, {:.0} ms each", read_ms / reads as f64);
-        if let Some(ops) = rise(now.ops_read, then.ops_read) {
-            value += &format!(" for {:.0} operations", ops as f64 / reads as f64);
+    let reads = rise(|one| one.reads).filter(|reads| *reads > 0).map(|reads| reads as f64);
+    let of_each = |sum: Option<u64>| Some(sum? as f64 / reads?);
+    let ops = of_each(rise(|one| one.ops_read));
+    if let Some(reads) = reads {
+        let mut value = format!("{reads:.0}, {:.0} ms each", read_ms / reads);
+        if let Some(ops) = ops {
+            value += &format!(" for {ops:.0} operations");
         }
         evidence.push(Evidence::new(following.api(), "successful_read_requests", value));
     }
-    if let Some(bytes) = rise(now.bytes_read, then.bytes_read) {
+    let bytes_read = rise(|one| one.bytes_read);
+    if let Some(bytes) = bytes_read {
         let seconds = following.series.span_ms() / MS_PER_S;
         let value = words::rate(bytes as f64 / seconds);
         evidence.push(Evidence::new(following.api(), "bytes_read", value));
@@ -92,23 +109,115 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         ));
     }
     let found = Finding { evidence, ..following.finding(&CAUSE.rule, share, sentence) };
+    if let Some(failing) = mostly_fails(following, reads.unwrap_or(0.0), &found) {
+        return Ok(failing);
+    }
     Ok(if is_the_leaders {
         let action = "look at the leader: its disks, its cores, and what else it serves";
         Finding { lift: Some(Lift::action(action)), ..found }
     } else {
-        let under_way = now.outstanding_reads.filter(|reads| *reads > 0);
-        let under_way = under_way.map_or(READS.value, |reads| reads as f64);
-        let raised = (under_way * RAISE.value).max(READS.value);
-        let formula = format!("{raised} reads under way / {under_way}");
-        let found = Finding {
-            gain: Some(Gain { factor: raised / under_way, formula }),
-            next: Next::words("the link, then the follower's writes"),
-            ..found
-        };
-        let reads = rise(now.reads, then.reads).filter(|reads| *reads > 0);
-        let each_ms = reads.map(|reads| (read_ms - leader_ms) / reads as f64);
+        let found = with_larger_reads(found, now, ops, of_each(bytes_read));
+        let each_ms = reads.map(|reads| (read_ms - leader_ms) / reads);
         let of_sockets = each_ms.and_then(|each_ms| proxy::of_reads(following, &found, each_ms));
         of_sockets.unwrap_or(found)
+    })
+}
+
+/// A bound of each read that is lower than by default, and that reads come up to.
+struct Small {
+    parameter: &'static str,
+    now: String,
+    default: String,
+    factor: f64,
+}
+
+impl Small {
+    /// None where it is as by default or larger, or where less comes with `each` read.
+    fn of(
+        parameter: &'static str,
+        now: Option<u64>,
+        default: Threshold,
+        each: Option<f64>,
+        show: fn(u64) -> String,
+    ) -> Option<Small> {
+        let now = now.filter(|now| *now > 0)?;
+        let is_small = (now as f64) < default.value && each? >= now as f64 * FILLED.value;
+        is_small.then(|| Small {
+            parameter,
+            now: show(now),
+            default: show(default.value as u64),
+            factor: default.value / now as f64,
+        })
+    }
+}
+
+/// What the network holds is lifted by more reads under way, or by more in each; `ops` and `bytes` come with one.
+fn with_larger_reads(
+    mut found: Finding,
+    now: &Follower,
+    ops: Option<f64>,
+    bytes: Option<f64>,
+) -> Finding {
+    let FollowLimits { reads, read_ops, read_bytes, .. } = now.limits.unwrap_or_default();
+    let (in_ops, in_bytes) = ("max_read_request_operation_count", "max_read_request_size");
+    let in_ops = Small::of(in_ops, read_ops, READ_OPS, ops, |count| count.to_string());
+    let in_bytes = Small::of(in_bytes, read_bytes, READ_BYTES, bytes, show_size_setting);
+    let small: Vec<Small> = [in_ops, in_bytes].into_iter().flatten().collect();
+    let reads = reads.or(now.outstanding_reads).filter(|reads| *reads > 0);
+    let reads = reads.map_or(READS.value, |reads| reads as f64);
+    let raised = (reads * RAISE.value).max(READS.value);
+    let is_usual = reads >= READS.value;
+    let (mut tried, mut gain) = (Vec::new(), None);
+    if !is_usual || small.is_empty() {
+        tried.push(format!("max_outstanding_read_requests = {raised} ({reads} today)"));
+        let formula = format!("{raised} reads under way / {reads}");
+        gain = Some(Gain { factor: raised / reads, formula });
+    }
+    for Small { parameter, now, default, factor } in &small {
+        tried.push(format!("{parameter} = {default} ({now} today)"));
+        found.evidence.push(Evidence::new("_ccr/info", *parameter, now.clone()));
+        gain = gain.or_else(|| {
+            Some(Gain { factor: *factor, formula: format!("{default} a read / {now}") })
+        });
+    }
+    let action = format!(
+        "POST {index}/_ccr/pause_follow, then {index}/_ccr/resume_follow with {}; parameters that it does not name go \
+         back to their defaults",
+        listed(&tried),
+        index = now.index
+    );
+    Finding {
+        lift: Some(Lift::action(&action)),
+        gain,
+        next: Next::words("the link, then the follower's writes"),
+        doubt: (is_usual && small.is_empty()).then(|| FULL_PATH.to_owned()),
+        ..found
+    }
+}
+
+/// Reads of which at least half fail are not slow by their way.
+fn mostly_fails(following: &Following<'_, '_>, reads: f64, found: &Finding) -> Option<Finding> {
+    let failed = following.rise(|one| one.failed_reads).filter(|failed| *failed > 0)?;
+    let share = failed as f64 / (failed as f64 + reads);
+    if share < FAILING.value {
+        return None;
+    }
+    let why = following.now.reason.as_deref();
+    let sentence = format!(
+        "{} reads slowly: {} of its reads fail and are tried again{}",
+        following.now.shard_name(),
+        words::percent(share),
+        why.map_or_else(String::new, |why| format!(": {why}"))
+    );
+    let failed = format!("rose by {failed}");
+    let mut evidence = found.evidence.clone();
+    evidence.push(Evidence::new(following.api(), "failed_read_requests", failed));
+    let action = "remove the reason: where the leader refuses reads, look at its disks, its cores, and what else it \
+                  serves";
+    Some(Finding {
+        evidence,
+        lift: Some(Lift::action(action)),
+        ..following.finding(&CAUSE.rule, share, sentence)
     })
 }
 

@@ -15,6 +15,10 @@ use crate::words;
 /// The follower stops reading while the write buffer of a shard is at its bound; from this much of it on, writes hold.
 const BUFFER_FULL: Threshold = at("write buffer over max_write_buffer_size", 0.5);
 const BUFFER_BYTES: Threshold = at("max_write_buffer_size, in bytes", 536_870_912.0);
+/// What it lacks it has mostly read already, whatever the buffer holds: the rest is in writes under way.
+const UNWRITTEN: Threshold = at("operations that were read and not written over the lag", 0.5);
+const READ_NOT_WRITTEN: &str = "operations_read - operations_written";
+const STRENGTH_FAILS: Threshold = at("strength where no write succeeds", 0.95);
 const STRENGTH_FULL: Threshold = at("strength where the buffer is full", 0.9);
 const STRENGTH_GROWS: Threshold = at("strength where it grows beside writes under way", 0.7);
 
@@ -22,12 +26,13 @@ pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::FollowerWriter,
         label: "follower writer",
-        signature: "the lag does not fall, and what was read waits to be written",
-        reads: "_ccr/stats write_buffer_size_in_bytes, write_buffer_operation_count; _plugins/_replication/follower_stats \
-                operations_read, operations_written, throttled_write_requests",
+        signature: "the lag does not fall, and what was read waits to be written, or no write succeeds",
+        reads: "_ccr/stats write_buffer_size_in_bytes, outstanding_read_requests, operations_read, operations_written, \
+                failed_write_requests; _ccr/info parameters; _plugins/_replication/follower_stats operations_read, \
+                operations_written, throttled_write_requests, failed_write_requests",
         thresholds: &[
-            LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK, BUFFER_FULL, BUFFER_BYTES, STRENGTH_FULL,
-            STRENGTH_GROWS,
+            LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK, BUFFER_FULL, BUFFER_BYTES, UNWRITTEN,
+            STRENGTH_FAILS, STRENGTH_FULL, STRENGTH_GROWS,
         ],
         lift: "max_outstanding_write_requests (follow parameter), the follower's disks and cores",
         default: "9",
@@ -38,12 +43,23 @@ pub(super) static CAUSE: Cause = Cause {
 
 fn judge(following: &Following<'_, '_>) -> Answer {
     let lagging = following.lagging()?;
-    let now = following.now;
-    let buffers = lagging.then.write_buffer_bytes.zip(now.write_buffer_bytes);
+    if let Some(found) = fails_to_write(following, &lagging) {
+        return Ok(found);
+    }
+    let (then, now) = (lagging.then, following.now);
+    let buffers = then.write_buffer_bytes.zip(now.write_buffer_bytes);
     let Some((was, is)) = buffers else { return by_operations(following, lagging) };
-    let is_full = is as f64 / BUFFER_BYTES.value >= BUFFER_FULL.value;
-    let grows = is > was && now.outstanding_writes.is_some_and(|writes| writes > 0);
-    if !is_full && !grows {
+    let bound = now.limits.and_then(|limits| limits.write_buffer_bytes).filter(|bytes| *bytes > 0);
+    let bound = bound.map_or(BUFFER_BYTES.value, |bytes| bytes as f64);
+    let writes = now.outstanding_writes.is_some_and(|writes| writes > 0);
+    // One read at least is under way, unless the buffer has no room: for its bytes, or for their number.
+    let reads_none = [then, now].iter().all(|one| one.outstanding_reads == Some(0));
+    let is_full = is as f64 / bound >= BUFFER_FULL.value || reads_none && writes;
+    let grows = is > was && writes;
+    let unwritten = following
+        .unwritten(then)
+        .filter(|(_, ops)| *ops as f64 / lagging.ops as f64 >= UNWRITTEN.value);
+    if !is_full && !grows && unwritten.is_none() {
         let why = format!("{} wait to be written: neither much nor more and more", show_bytes(is));
         return Err(Against::figure(why));
     }
@@ -52,20 +68,53 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         lagging.evidence,
         Evidence::new(following.api(), "write_buffer_size_in_bytes", buffer),
     ];
-    if let Some(writes) = now.outstanding_writes {
-        let value = writes.to_string();
-        evidence.push(Evidence::new(following.api(), "outstanding_write_requests", value));
+    if let Some((was, is)) = unwritten {
+        let waiting = format!("{was} then, {is} now");
+        evidence.push(Evidence::new(following.api(), READ_NOT_WRITTEN, waiting));
     }
+    for (field, count) in [
+        ("outstanding_write_requests", now.outstanding_writes),
+        ("outstanding_read_requests", now.outstanding_reads.filter(|_| reads_none)),
+    ] {
+        let count = count.map(|count| count.to_string());
+        evidence.extend(count.map(|count| Evidence::new(following.api(), field, count)));
+    }
+    let waits = match unwritten.filter(|_| !is_full && !grows) {
+        Some((_, ops)) => format!("{} operations of its lag are read, and", words::count(ops)),
+        None => show_bytes(is),
+    };
     let sentence = format!(
-        "{} writes more slowly than it reads: {} wait to be written",
-        now.shard_name(),
-        show_bytes(is)
+        "{} writes more slowly than it reads: {waits} wait to be written",
+        now.shard_name()
     );
     let strength = if is_full { STRENGTH_FULL } else { STRENGTH_GROWS };
     Ok(Finding {
         evidence,
         next: Next::words("the follower's disks and cores"),
         ..following.finding(&CAUSE.rule, strength.value, sentence)
+    })
+}
+
+/// None of its writes succeeds: it is not slow, and more of them would fail as well.
+fn fails_to_write(following: &Following<'_, '_>, lagging: &Lagging<'_>) -> Option<Finding> {
+    let failed = following.rise(|one| one.failed_writes).filter(|failed| *failed > 0)?;
+    following.rise(|one| one.ops_written).filter(|written| *written == 0)?;
+    let now = following.now;
+    let sentence =
+        format!("{} writes nothing, for its writes fail and are tried again", now.shard_name());
+    let rose = format!("rose by {failed}");
+    let action = format!(
+        "remove the reason: a block of {0} (GET {0}/_settings), its mappings or a full disk; the log of the node that \
+         has its primary says which",
+        now.index
+    );
+    Some(Finding {
+        evidence: vec![
+            lagging.evidence.clone(),
+            Evidence::new(following.api(), "failed_write_requests", rose),
+        ],
+        lift: Some(Lift::action(&action)),
+        ..following.finding(&CAUSE.rule, STRENGTH_FAILS.value, sentence)
     })
 }
 
@@ -86,7 +135,7 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
     let waiting = format!("{was} then, {is} now");
     let evidence = vec![
         lagging.evidence,
-        Evidence::new(following.api(), "operations_read - operations_written", waiting),
+        Evidence::new(following.api(), READ_NOT_WRITTEN, waiting),
         Evidence::new(following.api(), "throttled_write_requests", format!("rose by {refused}")),
     ];
     let sentence = format!(

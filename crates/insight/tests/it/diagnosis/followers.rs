@@ -1,7 +1,7 @@
 //! Followers that fall behind, proxies to other clusters, and routing of searches.
 
 use insight::diagnosis::{By, Class, Finding, RuledOut};
-use record::observation::{Follower, Observation, Remote, RoundTrip, Selection};
+use record::observation::{FollowLimits, Follower, Observation, Remote, RoundTrip, Selection};
 
 use super::{LIMIT, judge, looks_at, only};
 use crate::common::{MB, case, looks, settings};
@@ -111,6 +111,72 @@ fn followers_read_or_write_too_slowly_or_stop() {
     assert_eq!(moved.class, Class::Unknown, "{moved:#?}");
 }
 
+/// What it lacks is read, and waits in a buffer that somebody made small, or in the writes of a slow disk.
+#[test]
+fn a_follower_that_waits_for_its_writes_is_no_slow_reader() {
+    let with = |change: fn(&mut Follower, u64)| only(&looks_at_one(follower, change));
+    let small = with(|f, _| {
+        let write_buffer_bytes = Some(16 * MB);
+        f.limits = Some(FollowLimits { write_buffer_bytes, ..FollowLimits::default() });
+        (f.write_buffer_bytes, f.outstanding_writes) = (Some(15 * MB), Some(9));
+    });
+    assert_eq!(small.class, Class::FollowerWriter, "{small:#?}");
+    // The number of operations in it is bounded as well, and not told.
+    let full = with(|f, _| (f.outstanding_reads, f.outstanding_writes) = (Some(0), Some(9)));
+    assert_eq!(full.class, Class::FollowerWriter, "{full:#?}");
+    let disk = with(|f, s| {
+        f.outstanding_writes = Some(9);
+        (f.ops_read, f.ops_written) = (Some(90_000 + s * 5000), Some(50_000 + s * 2000));
+    });
+    assert_eq!(disk.class, Class::FollowerWriter);
+    assert!(disk.sentence.contains("70\u{202f}000 operations of its lag are read"), "{disk:#?}");
+    let blocked = with(|f, s| (f.failed_writes, f.ops_written) = (Some(s), Some(50_000)));
+    assert!(blocked.sentence.contains("writes nothing, for its writes fail"), "{blocked:#?}");
+    assert!(blocked.lift.unwrap().action.contains("GET f/_settings"));
+    let plugin = |f: &mut Follower, s| (f.failed_writes, f.ops_written) = (Some(s), Some(50_000));
+    assert_eq!(only(&looks_at_one(replicated, plugin)).class, Class::FollowerWriter);
+}
+
+/// Which parameter of the three it is, and that a resumed follower forgets those that are not named.
+#[test]
+fn reads_that_are_made_small_are_told_by_the_parameter() {
+    let with = |change: fn(&mut Follower, u64)| only(&looks_at_one(follower, change));
+    fn limited(f: &mut Follower, s: u64, reads: u64, read_ops: u64, read_bytes: u64) {
+        let (reads, read_ops, read_bytes) = (Some(reads), Some(read_ops), Some(read_bytes));
+        f.limits = Some(FollowLimits { reads, read_ops, read_bytes, write_buffer_bytes: None });
+        (f.ops_read, f.bytes_read) = (Some(s * 2000), Some(s * 100 * 65_536));
+    }
+    let told = |found: Finding| (found.lift.unwrap().action, found.gain.unwrap().factor);
+    let (action, factor) = told(with(|f, s| limited(f, s, 12, 20, 32 << 20)));
+    assert!(
+        action.contains("with max_read_request_operation_count = 5120 (20 today);"),
+        "{action}"
+    );
+    assert!(action.contains("f/_ccr/resume_follow") && action.contains("defaults"), "{action}");
+    assert_eq!(factor, 256.0);
+    let (action, factor) = told(with(|f, s| limited(f, s, 12, 5120, 64 << 10)));
+    assert!(action.contains("max_read_request_size = 32mb (64kb today)"), "{action}");
+    assert_eq!(factor, 512.0);
+    let (action, factor) = told(with(|f, s| limited(f, s, 1, 20, 32 << 20)));
+    let few = "max_outstanding_read_requests = 12 (1 today) and max_read_request_operation_count";
+    assert!(action.contains(few) && factor == 12.0, "{action} {factor}");
+    // Reads that bring less than they may are not held by that, and all bounds are as usual.
+    let usual = with(|f, s| limited(f, s, 12, 5120, 32 << 20));
+    assert!(usual.doubt.as_ref().unwrap().starts_with("a path that is full"), "{usual:#?}");
+    assert!(told(usual).0.contains("max_outstanding_read_requests = 24 (12 today)"));
+}
+
+#[test]
+fn reads_that_mostly_fail_are_not_slow_by_their_way() {
+    let refused = only(&looks_at_one(follower, |f, s| {
+        f.failed_reads = Some(s * 300);
+        f.reason = Some("rejected execution".into());
+    }));
+    let said = "75 % of its reads fail and are tried again: rejected execution";
+    assert!(refused.sentence.ends_with(said), "{}", refused.sentence);
+    assert!(refused.gain.is_none() && refused.lift.unwrap().action.contains("leader refuses"));
+}
+
 /// The trap: the time of reads that fail is counted like that of others, so that the network seems to hold them.
 #[test]
 fn a_follower_whose_reads_all_fail_is_no_slow_reader() {
@@ -143,12 +209,19 @@ fn a_follower_that_is_behind_by_a_moment_of_writes_keeps_up() {
     };
     let well = at(|_| 15_000);
     assert!(well.findings.is_empty(), "{well:#?}");
-    assert_eq!(well.healthy, ["f[0] keeps up with the leader: 15 000 operations at most behind"]);
+    assert_eq!(
+        well.healthy,
+        ["f[0] keeps up with the leader: 15\u{202f}000 operations at most behind"]
+    );
     assert!(well.headline.starts_with("healthy: f[0] keeps up"), "{}", well.headline);
     // It comes nearer, and its lag will be gone in two and a half minutes.
     let nears = at(|s| 3_200_000 - s as i64 * 20_000);
     assert!(nears.findings.is_empty(), "{nears:#?}");
-    assert!(nears.healthy[0].starts_with("f[0] catches up: 3 000 000"), "{:?}", nears.healthy);
+    assert!(
+        nears.healthy[0].starts_with("f[0] catches up: 3\u{202f}000\u{202f}000"),
+        "{:?}",
+        nears.healthy
+    );
     let lags: [fn(u64) -> i64; 3] =
         [|_| 300_000, |s| 15_000 + s as i64 * 9000, |s| 3_200_000 - s as i64 * 9000];
     for behind in lags {
