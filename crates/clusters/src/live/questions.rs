@@ -11,7 +11,7 @@ pub(super) const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.sta
 /// The state first: of a copy that is started and stays, nearly every one, nothing else is read.
 pub(super) const SHARD_COLUMNS: &str = "state,index,shard,prirep,node,unassigned.reason";
 /// Parts of paths as they were asked for before, in recordings that are kept, and as they are today.
-pub(super) const EARLIER: [(&str, &str); 8] = [
+pub(super) const EARLIER: [(&str, &str); 11] = [
     ("index,shard,prirep,state,node,unassigned.reason", SHARD_COLUMNS),
     ("nodes.*.jvm.mem.heap_used_percent,", "nodes.*.jvm.mem.heap_used_*,"),
     (
@@ -30,6 +30,12 @@ pub(super) const EARLIER: [(&str, &str); 8] = [
     (
         "number_of_pending_tasks&timeout",
         "number_of_pending_tasks,task_max_waiting_in_queue_millis&timeout",
+    ),
+    ("breaker,indices/", "breaker,thread_pool,indices/"),
+    ("indexing_pressure,indices/", "indexing_pressure,thread_pool,indices/"),
+    (
+        "search.query_total,nodes.*.indices.merges",
+        "search.query_total,nodes.*.thread_pool.search.rejected,nodes.*.indices.merges",
     ),
     (
         "follower_index,follower_indices.remote_cluster",

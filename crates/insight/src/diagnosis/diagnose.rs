@@ -94,7 +94,6 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
     let recovering = Recovering::all(series);
     let (held, mut healthy) = of_recoveries(series, &recovering);
     healthy.extend(goes_on_beside(series));
-    healthy.extend(replica_routing::avoided(series));
     let mut findings = merged(held);
     mark_over(&mut findings, series);
     let mut waiting = of_waiting(series, &findings, &recovering);
@@ -134,7 +133,13 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
 fn notes(series: &Series<'_>) -> Vec<String> {
     let anew = begun_anew(series).into_iter();
     let settings = allocation_off(series).into_iter().chain(kept(series));
-    anew.chain(settings).chain(forbidden(series)).chain(long_queue(series)).collect()
+    let searches =
+        replica_routing::avoided(series).into_iter().chain(replica_routing::refused(series));
+    anew.chain(settings)
+        .chain(forbidden(series))
+        .chain(long_queue(series))
+        .chain(searches)
+        .collect()
 }
 
 /// What goes on without anybody's help, beside recoveries: copies that wait for a node to come back or move, snapshots,

@@ -69,6 +69,8 @@ pub struct Node {
     pub indexing_throttled: Option<bool>,
     /// Searches.
     pub searches: Option<u64>,
+    /// Searches that its pool of threads refused, whose queue was full.
+    pub searches_refused: Option<u64>,
     /// Time that merges were throttled.
     pub merge_throttled_ms: Option<u64>,
     /// How it sees the others when it chooses a copy to search, by node id.

@@ -13,8 +13,10 @@ use super::{count_at, entries, text_at};
 
 /// The metrics of `_nodes/stats` that are asked for. Of `indices` only those that cost little: the others walk through
 /// every segment.
-pub(crate) const METRICS: [&str; 8] =
-    ["os", "process", "fs", "jvm", "transport", "breaker", "indexing_pressure", "indices"];
+#[rustfmt::skip]
+pub(crate) const METRICS: [&str; 9] = [
+    "os", "process", "fs", "jvm", "transport", "breaker", "indexing_pressure", "thread_pool", "indices",
+];
 
 /// The parts of `indices`.
 pub(crate) const INDEX_METRICS: &str = "recovery,indexing,search,merge";
@@ -30,7 +32,8 @@ pub(crate) const FILTER: &str = "_nodes.failed,nodes.*.name,nodes.*.roles,nodes.
     nodes.*.transport.*x_size_in_bytes,nodes.*.breakers.*.tripped,\
     nodes.*.indexing_pressure.memory.total.*_rejections,nodes.*.indices.recovery,\
     nodes.*.indices.indexing.index_total,nodes.*.indices.indexing.is_throttled,\
-    nodes.*.indices.search.query_total,nodes.*.indices.merges.total_throttled_time_in_millis,\
+    nodes.*.indices.search.query_total,nodes.*.thread_pool.search.rejected,\
+    nodes.*.indices.merges.total_throttled_time_in_millis,\
     nodes.*.adaptive_selection";
 
 /// Every node of `_nodes/stats`, by name. Nodes are read one by one: what a large cluster tells of all of them takes
@@ -125,6 +128,7 @@ impl Take for Node {
             "/process/mem/resident_in_bytes" => &mut self.resident_bytes,
             "/indices/indexing/index_total" => &mut self.indexed_ops,
             "/indices/search/query_total" => &mut self.searches,
+            "/thread_pool/search/rejected" => &mut self.searches_refused,
             "/indices/merges/total_throttled_time_in_millis" => &mut self.merge_throttled_ms,
             "/fs/io_stats/devices/io_time_in_millis" => {
                 self.io_times_ms.extend(leaf.count());
@@ -204,6 +208,7 @@ mod tests {
         assert_eq!((node.heap_used_percent, node.heap_used_bytes), (Some(41), Some(440_401_920)));
         assert_eq!((node.pressure_rejections, node.breakers_tripped["request"]), (Some(5), 2));
         assert_eq!(node.adaptive_selection["bbb"].rank, Some(41.2));
+        assert_eq!((node.searches, node.searches_refused), (Some(88), Some(0)));
         let bare = nodes(r#"{"nodes": {"n": {}}}"#);
         assert_eq!(bare, [Node { id: "n".into(), name: "n".into(), ..Node::default() }]);
         assert_eq!(cores(&json!({"nodes": {"a": {"os": {"allocated_processors": 8}}}}))["a"], 8);

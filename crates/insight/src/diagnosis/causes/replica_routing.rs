@@ -1,5 +1,6 @@
 //! Searches go to a node that answers late, because nobody looks before choosing a copy.
 
+use record::names::listed;
 use record::observation::{Node, Observation, Selection};
 
 use super::gc;
@@ -7,8 +8,9 @@ use crate::diagnosis::answers::{Answer, Answers};
 use crate::diagnosis::busy;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS};
-use crate::diagnosis::rivals::Against;
+use crate::diagnosis::finding::{Evidence, Finding, LINES_SHOWN, Lift, NODES_STATS};
+use crate::diagnosis::node_span::NodeSpan;
+use crate::diagnosis::rivals::{Against, By};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{NS_PER_MS, Series};
 use crate::diagnosis::threshold::{Threshold, VERDICT, at};
@@ -85,6 +87,35 @@ fn slow_itself(series: &Series<'_>, name: &str) -> Vec<(Class, Answer)> {
     own.map(|(class, against)| (class, Err(against))).chain([collections]).collect()
 }
 
+/// The same of what is seen of it, in words: ` (the cores of b are busy 97 % of the time)`; nothing where nothing is.
+fn lacks(series: &Series<'_>, name: &str) -> String {
+    let seen = |(_, answer): (Class, Answer)| match answer {
+        Ok(found) => Some(found.sentence),
+        Err(against) => (against.by == By::Weaker).then(|| against.why.words()),
+    };
+    let seen: Vec<String> = slow_itself(series, name).into_iter().filter_map(seen).collect();
+    if seen.is_empty() { String::new() } else { format!(" ({})", listed(&seen)) }
+}
+
+/// Nodes that refused searches while they were looked at, a sentence each.
+pub(crate) fn refused(series: &Series<'_>) -> Vec<String> {
+    let refused = |span: &NodeSpan<'_>| {
+        let rise = span.over(|node| node.searches_refused).filter(|rise| rise.count > 0)?;
+        let name = &span.last().name;
+        Some(format!(
+            "{name} refused {} searches, {} a second, as its queue was full (thread_pool.search.rejected){}",
+            words::count(rise.count),
+            words::three_digits(rise.per_s()),
+            lacks(series, name)
+        ))
+    };
+    let mut all: Vec<String> = series.nodes().filter_map(refused).collect();
+    let more = all.len().saturating_sub(LINES_SHOWN);
+    all.truncate(LINES_SHOWN);
+    all.extend((more > 0).then(|| format!("more nodes refused searches: {more}")));
+    all
+}
+
 /// A node that searches go around by themselves, because adaptive replica selection is on; none where no node is far
 /// worse than the others.
 pub(crate) fn avoided(series: &Series<'_>) -> Option<String> {
@@ -92,8 +123,9 @@ pub(crate) fn avoided(series: &Series<'_>) -> Option<String> {
     let (name, worst) = worst_of_all(series)?;
     let times = worst.times(name).map_or_else(String::new, |times| format!(" ({times})"));
     Some(format!(
-        "{}{times}; adaptive replica selection sends searches around it, as far as another node has a copy",
-        worst.sentence(name)
+        "{}{times}{}; adaptive replica selection sends searches around it, as far as another node has a copy",
+        worst.sentence(name),
+        lacks(series, name)
     ))
 }
 

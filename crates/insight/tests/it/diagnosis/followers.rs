@@ -463,6 +463,31 @@ fn proxies_and_routing_are_seen() {
     assert!(judge(&routed_at("false", 25)).findings.is_empty());
     let around = judge(&routed("true"));
     assert!(around.findings.is_empty());
-    assert!(around.healthy[0].starts_with("b answers searches far later"), "{:?}", around.healthy);
-    assert!(around.healthy[0].contains("sends searches around it"), "{:?}", around.healthy);
+    let [said] = &around.notes[..] else { panic!("{around:#?}") };
+    assert!(said.starts_with("b answers searches far later"), "{said}");
+    assert!(said.contains("sends searches around it"), "{said}");
+    assert!(around.headline.starts_with("healthy: nothing recovers or waits"), "{around:#?}");
+    // What it lacks is told, too.
+    let mut busy = routed("true");
+    busy.iter_mut().for_each(|(_, look)| look.nodes[1].os_cpu_percent = Some(97));
+    let said = &judge(&busy).notes[0];
+    assert!(said.contains("(the cores of b are busy 97 % of the time)"), "{said}");
+}
+
+#[test]
+fn a_node_that_refuses_searches_is_told_with_what_it_lacks() {
+    let notes = |refused: u64| {
+        judge(&looks(move |s| {
+            let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+            look.nodes[0].searches_refused = Some(9);
+            look.nodes[1].searches_refused = Some(s * refused);
+            look.nodes[1].os_cpu_percent = Some(99);
+            look
+        }))
+        .notes
+    };
+    let expected = "b refused 500 searches, 50.0 a second, as its queue was full (thread_pool.search.rejected) (the \
+                    cores of b are busy 99 % of the time)";
+    assert_eq!(notes(50), [expected]);
+    assert!(notes(0).is_empty(), "it refused some long ago");
 }
