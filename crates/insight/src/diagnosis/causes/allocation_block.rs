@@ -17,6 +17,11 @@ const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may h
 const STRENGTH_REPLICA: Threshold = at("strength of a replica", 0.95);
 const STRENGTH_TIME: Threshold = at("strength of a primary that comes by itself", 0.6);
 
+/// Reasons of copies whose node has left. Somebody may be restarting it, with allocation turned off for that.
+const NODE_AWAY: &[&str] = &["NODE_LEFT", "NODE_RESTARTING"];
+const BACK_FIRST: &str = "; where the node that left is being restarted, once it is back: before that whole copies are \
+                          made on other nodes";
+
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::AllocationBlock,
@@ -72,6 +77,10 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     let enable = setting.filter(|name| *name == ENABLE.0).map(|_| ENABLE.1.to_owned());
     let action = decider
         .map_or("read what the cluster says of each node", |decider| decider.action_for(copies));
+    let left = |copy: &&WaitingCopy| {
+        copy.reason.as_deref().is_some_and(|reason| NODE_AWAY.contains(&reason))
+    };
+    let first = if enable.is_some() && copies.iter().all(left) { BACK_FIRST } else { "" };
     let of_index = match by_index {
         0 => String::new(),
         all if all == copies.len() => " (a setting of the index: see the evidence)".to_owned(),
@@ -97,7 +106,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
             set_by: found.map(|found| found.scope),
             default: enable.clone(),
             to: enable,
-            ..Lift::action(&format!("{action}{of_index}"))
+            ..Lift::action(&format!("{action}{first}{of_index}"))
         }),
         next: Next::words("a recovery slot, then the recovery itself"),
         ..Finding::of(&CAUSE.rule, name, strength.value, sentence)

@@ -293,6 +293,18 @@ fn a_block_by_a_setting_of_the_index_names_none_of_the_cluster() {
     assert_eq!(of_cluster.default.as_deref(), Some("all"));
 }
 
+/// The trap: in the middle of a restart, node by node, allocation is turned off on purpose.
+#[test]
+fn allocation_is_turned_on_once_a_node_that_is_restarted_is_back() {
+    let action = |reason: &str| {
+        let mut copy = waiting("no", &[("a", "enable", "NO")]);
+        copy.reason = Some(reason.to_owned());
+        only(&while_waiting(&[copy])).lift.unwrap().action
+    };
+    assert!(action("NODE_LEFT").contains("is being restarted, once it is back"));
+    assert!(!action("REPLICA_ADDED").contains("restarted"));
+}
+
 /// The trap: what is said of the first copy is not true of all that the same decider refuses.
 #[test]
 fn a_block_shows_every_reason_that_its_decider_gives() {
