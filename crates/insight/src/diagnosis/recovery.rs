@@ -37,7 +37,7 @@ pub(crate) fn judge<'s, 'a>(
     queue: bool,
 ) -> Judged {
     let transfer = recovering.transfer;
-    if let Some(finding) = follower_stopped::cannot_begin(transfer) {
+    if let Some(finding) = follower_stopped::cannot_begin(series, transfer) {
         return Judged::Held(Box::new(finding));
     }
     let is_too_short = !queue || transfer.wall_ms() < JUDGED_MS.value;

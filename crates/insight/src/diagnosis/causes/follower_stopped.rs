@@ -3,11 +3,12 @@
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
+use crate::diagnosis::copying::alias_of;
 use crate::diagnosis::finding::{Evidence, Finding, Lift, RECOVERY};
 use crate::diagnosis::following::Following;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::Transfer;
+use crate::diagnosis::series::{Series, Transfer};
 use crate::diagnosis::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, STAGE, Threshold, at};
 
 const STRENGTH: Threshold = at("strength", 1.0);
@@ -37,14 +38,18 @@ pub(super) static CAUSE: Cause = Cause {
 };
 
 /// A recovery from remote that cannot begin, and is tried again and again; none where it can.
-pub(crate) fn cannot_begin(transfer: &Transfer<'_>) -> Option<Finding> {
+pub(crate) fn cannot_begin(series: &Series<'_>, transfer: &Transfer<'_>) -> Option<Finding> {
     let last = transfer.last();
     let is_there = last.is_from_remote() && !last.ended && last.stage == "INIT";
-    let why =
-        last.failure.as_ref().filter(|_| is_there && transfer.share_in("INIT") >= STAGE.value)?;
+    if !is_there || transfer.share_in("INIT") < STAGE.value {
+        return None;
+    }
+    let alias = last.repository.as_deref().and_then(alias_of).unwrap_or("<alias>");
+    let failed = last.failure.as_ref();
+    let failed = failed.map(|why| (why.as_str(), Evidence::new(RECOVERY, "narrows.failure", why)));
+    let is_cut_off = |evidence| ("no node of it is connected", evidence);
+    let (why, evidence) = failed.or_else(|| cut_off(series, alias).map(is_cut_off))?;
     let name = transfer.name();
-    let alias = last.repository.as_deref().and_then(|name| name.strip_prefix("_ccr_"));
-    let alias = alias.unwrap_or("<alias>");
     let action = format!(
         "remove the reason: it is tried again by itself. GET _remote/info says how many nodes of [{alias}] are \
          connected, cluster.remote.{alias}.seeds where they are reached"
@@ -52,10 +57,17 @@ pub(crate) fn cannot_begin(transfer: &Transfer<'_>) -> Option<Finding> {
     let sentence = format!("{name} cannot begin to follow [{alias}]: {why}");
     Some(Finding {
         subjects: vec![name],
-        evidence: vec![Evidence::new(RECOVERY, "narrows.failure", why)],
+        evidence: vec![evidence],
         lift: Some(Lift::action(&action)),
         ..Finding::of(&CAUSE.rule, alias, STRENGTH.value, sentence)
     })
+}
+
+/// That no node of a remote cluster is connected; none where one is, or where that is not told.
+fn cut_off(series: &Series<'_>, alias: &str) -> Option<Evidence> {
+    let remote = series.remotes().iter().find(|remote| remote.alias == alias)?;
+    let connected = Evidence::new("_remote/info", format!("{alias}.connected"), "false");
+    (remote.connected == Some(false)).then_some(connected)
 }
 
 /// Whether a follower cannot go on from where it is, for its leader has not kept what comes next.
@@ -127,9 +139,6 @@ fn fails_to_read(following: &Following<'_, '_>) -> Option<Finding> {
     let lag = following.lagging().ok().map(|lagging| lagging.evidence);
     let doubt = "how far it is behind is not known meanwhile: its reads tell what its leader has";
     let alias = now.remote.as_deref().unwrap_or("<alias>");
-    let remote = following.series.remotes().iter().find(|remote| remote.alias == alias);
-    let is_cut_off = remote.is_some_and(|remote| remote.connected == Some(false));
-    let connected = Evidence::new("_remote/info", format!("{alias}.connected"), "false");
     let failed =
         Evidence::new(following.api(), "failed_read_requests", format!("rose by {failed}"));
     let action = format!(
@@ -137,7 +146,7 @@ fn fails_to_read(following: &Following<'_, '_>) -> Option<Finding> {
     );
     Some(Finding {
         doubt: lag.is_none().then(|| doubt.to_owned()),
-        evidence: lag.into_iter().chain([failed]).chain(is_cut_off.then_some(connected)).collect(),
+        evidence: lag.into_iter().chain([failed]).chain(cut_off(following.series, alias)).collect(),
         lift: Some(Lift::action(&action)),
         ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
     })

@@ -303,6 +303,22 @@ fn a_follower_that_cannot_begin_is_told_with_its_reason() {
     assert_eq!(finding.class, Class::FollowerStopped);
     assert!(finding.sentence.ends_with("cannot begin to follow [eu]: [a][0] is nowhere"));
     assert!(finding.lift.unwrap().action.contains("cluster.remote.eu.seeds"));
+    // Elasticsearch and OpenSearch do not say why. That the leader is cut off says it.
+    let connected = |connected: bool| {
+        only(&looks_at(0, |look, _| {
+            let recovery = &mut look.recoveries[0];
+            (recovery.kind, recovery.stage) = ("SNAPSHOT".into(), "INIT".into());
+            recovery.repository = Some("replication-remote-repo-eu".into());
+            (recovery.total_bytes, recovery.recovered_bytes) = (Some(0), Some(0));
+            look.remotes = vec![Remote {
+                alias: "eu".into(),
+                connected: Some(connected),
+                ..Remote::default()
+            }];
+        }))
+    };
+    assert!(connected(false).sentence.ends_with("to follow [eu]: no node of it is connected"));
+    assert_eq!(connected(true).class, Class::Unknown);
 }
 
 /// What OpenSearch's plugin says of an index: no shard, no times, no buffer.
