@@ -20,6 +20,9 @@ pub struct BucketNode {
     pub quota_bytes: Option<u64>,
     /// `ep_cursors_dropped`: streams that memory left no room for, so that they read from disk again.
     pub cursors_dropped: Option<u64>,
+    /// `ep_diskqueue_items`: items that wait to be written to its disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_queue_items: Option<u64>,
     /// Its DCP connections, in the order of their names.
     pub connections: Vec<DcpConnection>,
 }

@@ -41,6 +41,8 @@ impl Statistics {
             "mem_used" => self.node.mem_used_bytes = number,
             "ep_max_size" => self.node.quota_bytes = number,
             "ep_cursors_dropped" => self.node.cursors_dropped = number,
+            // Both say the same; not every server has both.
+            "ep_diskqueue_items" | "ep_queue_size" => self.node.disk_queue_items = number,
             _ => self.of_connection(&name.replace(REASON, ""), value),
         }
     }

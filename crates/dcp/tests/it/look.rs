@@ -41,7 +41,7 @@ fn the_example_of_the_documentation_is_read() {
 fn what_the_sources_name_is_read() {
     let node = read(include_str!("fixtures/from-sources.txt"));
     assert_eq!((node.mem_used_bytes, node.quota_bytes), (Some(973_078_528), Some(1 << 30)));
-    assert_eq!(node.cursors_dropped, Some(3));
+    assert_eq!((node.cursors_dropped, node.disk_queue_items), (Some(3), Some(12_000)));
     let [older, producer, consumer] = &node.connections[..] else { panic!("{node:?}") };
     assert_eq!(older.paused_for.as_deref(), Some("ReadyListEmpty"));
     assert_eq!(older.paused_ms, [("ReadyListEmpty".to_owned(), 3_643_000)].into());

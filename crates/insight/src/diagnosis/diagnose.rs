@@ -23,7 +23,7 @@ use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
 use super::series::{Series, Transfer};
 use super::snapshots::written;
-use super::streaming::{Streaming, streamings};
+use super::streaming::{Streaming, long_disk_queues, streamings};
 use super::threshold::FAST_BYTES_PER_S;
 use super::unanswered::{HEALTH, RECOVERY, SHARDS, lacks, tells_of_recoveries};
 use super::waiting::{Waiting, allocation_off, waiting, waits_for_nodes};
@@ -139,6 +139,7 @@ fn notes(series: &Series<'_>) -> Vec<String> {
         .chain(forbidden(series))
         .chain(long_queue(series))
         .chain(searches)
+        .chain(long_disk_queues(series))
         .collect()
 }
 
@@ -457,6 +458,7 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     if last.is_some_and(|look| !look.buckets.is_empty()) {
         return match diagnosis.healthy.len() {
             0 => "healthy: the bucket sends on no DCP connection".to_owned(),
+            1 => "healthy: 1 DCP connection, and nothing holds it".to_owned(),
             n => format!("healthy: {n} DCP connections, and nothing holds one that is behind"),
         };
     }

@@ -1,6 +1,7 @@
 //! A DCP connection that a producer sends on, for the judges of its causes.
 
 use record::bucket::{BucketNode, DcpConnection};
+use record::observation::Observation;
 use record::units::{show_bytes, show_interval, show_seconds};
 
 use super::finding::{Evidence, Finding, STATS_DCP};
@@ -8,7 +9,7 @@ use super::pace::{interval, since_change};
 use super::rivals::Against;
 use super::rule::Rule;
 use super::series::{MS_PER_S, Series};
-use super::threshold::{BEHIND_S, PAUSED_FOR, STAGE, STARVED, WINDOW_FULL};
+use super::threshold::{BEHIND_S, DISK_QUEUE, PAUSED_FOR, STAGE, STARVED, WINDOW_FULL};
 use crate::stats::mean;
 use crate::words;
 
@@ -99,6 +100,26 @@ impl<'a> End<'a> {
 pub(crate) struct Streaming<'a> {
     pub producer: End<'a>,
     pub consumer: Option<End<'a>>,
+}
+
+/// Nodes whose disk has much of the bucket to write, a sentence each. A rebalance waits for that where nothing is left
+/// to send: a vbucket is taken over once its new node has it on disk.
+pub(crate) fn long_disk_queues(series: &Series<'_>) -> Vec<String> {
+    let items = |look: &Observation, node: &str| {
+        look.buckets.iter().find(|one| one.node == node).and_then(|one| one.disk_queue_items)
+    };
+    let long = |one: &BucketNode| {
+        let now = one.disk_queue_items.filter(|now| *now as f64 >= DISK_QUEUE.value)?;
+        let then = series.looks().iter().find_map(|(_, look)| items(look, &one.node))?;
+        Some(format!(
+            "{} items wait for the disk of {} (ep_diskqueue_items; {} at first): a rebalance takes a vbucket over once \
+             its new node has written it",
+            words::count(now),
+            one.node,
+            words::count(then)
+        ))
+    };
+    series.last().into_iter().flat_map(|look| &look.buckets).filter_map(long).collect()
 }
 
 /// Every connection that a producer sends on in the last look and in one before.

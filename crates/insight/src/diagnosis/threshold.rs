@@ -121,6 +121,8 @@ pub(crate) const FALLS_BACK: Threshold =
 
 /// A DCP connection that is behind by less than this is well.
 pub(crate) const BEHIND_S: Threshold = at("seconds by which a DCP connection is behind", 3.0);
+/// Servers held replication back from so many items on (`replication_throttle_queue_cap`), before they went by memory.
+pub(crate) const DISK_QUEUE: Threshold = at("items that wait for a node's disk", 1e6);
 /// What a producer waits for holds its connection where it waits for this much of the time.
 pub(crate) const PAUSED_FOR: Threshold = at("time that a producer waits over wall time", 0.5);
 /// A producer whose window is full for most of the time is held by its disk all the same where it has nothing ready for

@@ -11,7 +11,7 @@ use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::streaming::Streaming;
 use crate::diagnosis::threshold::{
-    BEHIND_S, GIVEN_BACK, PAUSED_FOR, STAGE, STARVED, WINDOW_FULL, WINDOW_LOOKS,
+    BEHIND_S, DISK_QUEUE, GIVEN_BACK, PAUSED_FOR, STAGE, STARVED, WINDOW_FULL, WINDOW_LOOKS,
 };
 use crate::words;
 
@@ -21,8 +21,11 @@ pub(super) static CAUSE: Cause = Cause {
         label: "DCP consumer",
         signature: "the producer waits for acknowledgements: what may be unacknowledged is full",
         reads: "stats dcp paused_*_BufferLogFull_duration, unacked_bytes, max_buffer_bytes, total_acked_bytes, \
-                items_remaining; paused_*_ReadyListEmpty_duration, stream_*_state, backfill_buffer_full",
-        thresholds: &[BEHIND_S, STAGE, PAUSED_FOR, STARVED, WINDOW_FULL, WINDOW_LOOKS, GIVEN_BACK],
+                items_remaining; paused_*_ReadyListEmpty_duration, stream_*_state, backfill_buffer_full; stats \
+                ep_diskqueue_items",
+        thresholds: &[
+            BEHIND_S, STAGE, PAUSED_FOR, STARVED, WINDOW_FULL, WINDOW_LOOKS, GIVEN_BACK, DISK_QUEUE,
+        ],
         lift: "look at the consumer's disks, cores and threads; where the round trip to it is about as long as \
                acknowledgements take, give it a larger window: dcp_consumer_buffer_ratio between data nodes, \
                connection_buffer_size for other consumers",

@@ -24,6 +24,9 @@ const NO_CHECK: &str = "let it finish: its node begins anew if it is started aga
 const FROM_SNAPSHOT: &str = "find out what the repository carries, which no node tells; with \
                              indices.recovery.use_snapshots = false files come from the copy's source instead";
 
+const BETWEEN_NODES: &str = "look at what the way between both ends carries, and at the cores of both: no statistic \
+                             tells; look longer where it comes and goes";
+
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::Unknown,
@@ -129,5 +132,8 @@ pub(crate) fn stream(streaming: &Streaming<'_>) -> Finding {
         None => "what its producer waits for is not told".to_owned(),
     };
     let sentence = format!("{name} is behind, and what holds it is unknown: {why}");
-    streaming.finding(&CAUSE.rule, name, STRENGTH.value, sentence)
+    Finding {
+        lift: Some(Lift::action(BETWEEN_NODES)),
+        ..streaming.finding(&CAUSE.rule, name, STRENGTH.value, sentence)
+    }
 }

@@ -213,3 +213,23 @@ fn a_connection_that_was_opened_again_counts_from_there() {
     };
     assert_eq!(only(&of_producer(again)).class, Class::DcpProducer);
 }
+
+/// The trap: nothing is left to send, and the rebalance waits for the disk of the node that has it all.
+#[test]
+fn a_node_with_much_to_write_is_told_where_nothing_is_left_to_send() {
+    let with = |waiting: fn(u64) -> u64| {
+        judge(&looks(|s| {
+            let sent = DcpConnection { items_remaining: Some(0), ..producer(s, 0, 1000) };
+            let disk_queue_items = Some(waiting(s));
+            look(vec![BucketNode { disk_queue_items, ..node(s, "b:11210", 50, sent) }])
+        }))
+    };
+    let long = with(|s| 5_000_000 - s * 1000);
+    assert!(long.findings.is_empty(), "{long:#?}");
+    let [said] = &long.notes[..] else { panic!("{long:#?}") };
+    let (now, then) = ("4\u{202f}990\u{202f}000", "5\u{202f}000\u{202f}000");
+    assert!(said.starts_with(&format!("{now} items wait for the disk of b:11210")), "{said}");
+    assert!(said.contains(&format!("{then} at first")), "{said}");
+    assert_eq!(long.headline, "healthy: 1 DCP connection, and nothing holds it");
+    assert!(with(|_| 20_000).notes.is_empty());
+}
