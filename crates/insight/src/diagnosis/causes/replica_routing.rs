@@ -54,7 +54,13 @@ fn judge(series: &Series<'_>) -> Option<Finding> {
         words::three_digits(worst.rank),
         words::three_digits(worst.median)
     );
-    let action = "let searches go where they are answered soonest, and look at the slow node";
+    let action = match worst.works_long {
+        true => "let searches go where they are answered soonest, and look at the slow node",
+        false => {
+            "let searches go where they are answered soonest; it works on one for about as long as the others, so look \
+             at the way to it and at its queue"
+        }
+    };
     let default = CAUSE.rule.default;
     let lift = Lift::setting(SETTING, setting.clone(), Some(default.to_owned()), action);
     Some(Finding {
@@ -157,6 +163,8 @@ struct Worst<'a> {
     median: f64,
     /// How many times as late as the median its answers are.
     late: f64,
+    /// Whether it also works on a search for so much longer than the median, or does not tell.
+    works_long: bool,
     selection: Selection,
 }
 
@@ -196,11 +204,16 @@ fn worst(node: &Node) -> Option<Worst<'_>> {
         .collect();
     let middle = |values: Vec<f64>| median(&values).filter(|median| *median > 0.0);
     let response = |selection: &Selection| selection.response_ns.map(|ns| ns as f64);
+    let work = |selection: &Selection| selection.service_ns.map(|ns| ns as f64);
     let count = ranks.len() as f64;
     let usual = middle(ranks.iter().map(|(_, rank, _)| *rank).collect())?;
     let usual_ns = middle(ranks.iter().filter_map(|(_, _, one)| response(one)).collect())?;
+    let usual_work_ns = middle(ranks.iter().filter_map(|(_, _, one)| work(one)).collect());
     let (id, rank, selection) = ranks.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let late = response(&selection)? / usual_ns;
+    let work = work(&selection).zip(usual_work_ns);
+    let works_long = work.is_none_or(|(ns, usual_ns)| ns >= usual_ns * LATE.value);
     let is_far = count >= RANKED.value && rank >= usual * RANK.value && late >= LATE.value;
-    is_far.then_some(Worst { seen_by: &node.name, id, rank, median: usual, late, selection })
+    let (seen_by, median) = (node.name.as_str(), usual);
+    is_far.then_some(Worst { seen_by, id, rank, median, late, works_long, selection })
 }
