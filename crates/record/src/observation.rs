@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::bucket::BucketNode;
 
 pub use copies::{Decision, Lack, Move, WaitingCopy};
-pub use follower::{FollowLimits, Follower};
+pub use follower::{AutoFollowError, FollowLimits, Follower};
 pub use node::{Node, Selection};
 pub use recovery::Recovery;
 
@@ -56,6 +56,9 @@ pub struct Observation {
     pub index_blocks: Vec<IndexBlock>,
     /// Shards that follow another cluster.
     pub followers: Vec<Follower>,
+    /// The last indices of other clusters that auto-follow could not begin to follow; Elasticsearch alone says it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub auto_follow_errors: Vec<AutoFollowError>,
     /// Other clusters that this one knows.
     pub remotes: Vec<Remote>,
     /// A bucket on its data nodes, and their DCP connections: of Couchbase, which has nothing of the above.

@@ -11,7 +11,7 @@ pub(super) const RECOVERY_FILTER: &str = "*.shards.id,*.shards.type,*.shards.sta
 /// The state first: of a copy that is started and stays, nearly every one, nothing else is read.
 pub(super) const SHARD_COLUMNS: &str = "state,index,shard,prirep,node,unassigned.reason";
 /// Parts of paths as they were asked for before, in recordings that are kept, and as they are today.
-pub(super) const EARLIER: [(&str, &str); 11] = [
+pub(super) const EARLIER: [(&str, &str); 12] = [
     ("index,shard,prirep,state,node,unassigned.reason", SHARD_COLUMNS),
     ("nodes.*.jvm.mem.heap_used_percent,", "nodes.*.jvm.mem.heap_used_*,"),
     (
@@ -30,6 +30,10 @@ pub(super) const EARLIER: [(&str, &str); 11] = [
     (
         "number_of_pending_tasks&timeout",
         "number_of_pending_tasks,task_max_waiting_in_queue_millis&timeout",
+    ),
+    (
+        "?filter_path=follow_stats",
+        "?filter_path=auto_follow_stats.recent_auto_follow_errors,follow_stats",
     ),
     ("breaker,indices/", "breaker,thread_pool,indices/"),
     ("indexing_pressure,indices/", "indexing_pressure,thread_pool,indices/"),
@@ -51,7 +55,8 @@ pub(super) const NODES_STATS: &str = "/_nodes/stats";
 pub(super) const CCR_STATS: &str = "/_ccr/stats";
 pub(super) const PLUGIN: &str = "/_plugins/_replication";
 pub(super) const SNAPSHOT_STATUS: &str = "/_snapshot/_status";
-pub(super) const CCR: &str = "/_ccr/stats?filter_path=follow_stats";
+pub(super) const CCR: &str =
+    "/_ccr/stats?filter_path=auto_follow_stats.recent_auto_follow_errors,follow_stats";
 pub(super) const CCR_INFO: &str = "/_all/_ccr/info?filter_path=follower_indices.follower_index,\
     follower_indices.parameters,follower_indices.remote_cluster,follower_indices.status";
 /// The flat name of a setting has dots, which a filter would take for levels.

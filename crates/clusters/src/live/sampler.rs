@@ -16,8 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use record::observation::{
-    Cost, FollowLimits, Follower, Gap, Health, Identity, IndexBlock, Move, Node, Observation,
-    Recovery, Remote, RoundTrip, Scope, Setting, Snapshot, UNKNOWN_FLAVOUR, WaitingCopy,
+    AutoFollowError, Cost, FollowLimits, Follower, Gap, Health, Identity, IndexBlock, Move, Node,
+    Observation, Recovery, Remote, RoundTrip, Scope, Setting, Snapshot, UNKNOWN_FLAVOUR,
+    WaitingCopy,
 };
 use serde_json::Value;
 use world::Time;
@@ -93,6 +94,8 @@ pub struct Sampler {
     stopped: (u64, Vec<Follower>),
     /// What bounds the reads and writes of followers, by their indices, as they were last asked.
     follow_limits: BTreeMap<String, FollowLimits>,
+    /// What auto-follow could not begin to follow, as it was last told.
+    auto_follow_errors: Vec<AutoFollowError>,
     /// What `_snapshot` answered of the repositories that were asked for; none of one that it does not tell.
     repositories: BTreeMap<String, Option<Value>>,
     gaps: BTreeMap<String, Gap>,
@@ -121,6 +124,7 @@ impl Sampler {
             followers: Vec::new(),
             stopped: (0, Vec::new()),
             follow_limits: BTreeMap::new(),
+            auto_follow_errors: Vec::new(),
             repositories: BTreeMap::new(),
             remotes: Vec::new(),
             identity,
@@ -192,6 +196,7 @@ impl Sampler {
         (seen.snapshots, seen.index_blocks) = (self.snapshots.clone(), self.blocks.clone());
         // Where no other cluster is known, nobody follows one and nobody is asked who paused.
         seen.followers = self.followers(slow).await?;
+        seen.auto_follow_errors = self.auto_follow_errors.clone();
         seen.round_trips = self.round_trips_if_due(&seen, depth, began).await;
         if depth == Depth::Deep {
             seen.hot_threads = self.hot_threads().await?;

@@ -10,7 +10,7 @@ use super::alike::Alike;
 use super::answers::Answers;
 use super::begun_anew::begun_anew;
 use super::cause::Judge;
-use super::causes::{judges, replica_routing, unknown};
+use super::causes::{follower_stopped, judges, replica_routing, unknown};
 use super::ceilings;
 use super::class::Class;
 use super::copying::Recovering;
@@ -140,6 +140,7 @@ fn notes(series: &Series<'_>) -> Vec<String> {
         .chain(long_queue(series))
         .chain(searches)
         .chain(long_disk_queues(series))
+        .chain(follower_stopped::held_off(series))
         .collect()
 }
 

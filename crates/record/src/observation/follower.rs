@@ -57,6 +57,18 @@ pub struct Follower {
     pub limits: Option<FollowLimits>,
 }
 
+/// An index of another cluster that auto-follow could not begin to follow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AutoFollowError {
+    /// The pattern that it fits, and its name there: `daily:logs-2026.11.30`.
+    pub leader: String,
+    /// When that was tried last, in milliseconds since 1970.
+    pub at_ms: Option<u64>,
+    /// Why it failed.
+    pub reason: String,
+}
+
 /// What bounds the reads and writes of a following shard: follow parameters of its index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -1,12 +1,16 @@
 //! `_ccr/stats` of Elasticsearch and `_plugins/_replication/follower_stats` of OpenSearch.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use record::observation::{FollowLimits, Follower};
+use record::observation::{AutoFollowError, FollowLimits, Follower};
 use record::units::parse_size;
 use serde_json::Value;
 
 use super::{at, count, elements, entries, text_at};
+
+/// Errors of auto-follow that are kept: a manager tells its last 256, mostly of one reason.
+const ERRORS_MAX: usize = 5;
 
 fn signed(value: Option<&Value>) -> Option<i64> {
     value?.as_i64()
@@ -18,6 +22,22 @@ pub(crate) fn ccr(answer: &Value) -> Vec<Follower> {
     let mut all: Vec<Follower> =
         indices.flat_map(|index| elements(index.get("shards"))).filter_map(shard).collect();
     all.sort_by(|a, b| (&a.index, a.shard).cmp(&(&b.index, b.shard)));
+    all
+}
+
+/// The last indices that auto-follow could not begin to follow, out of `_ccr/stats`.
+pub(crate) fn auto_follow_errors(answer: &Value) -> Vec<AutoFollowError> {
+    let one = |error: &Value| {
+        Some(AutoFollowError {
+            leader: text_at(error, "/leader_index")?,
+            at_ms: count(error.get("timestamp")),
+            reason: text_at(error, "/auto_follow_exception/reason")?,
+        })
+    };
+    let all = elements(at(answer, "/auto_follow_stats/recent_auto_follow_errors"));
+    let mut all: Vec<AutoFollowError> = all.filter_map(one).collect();
+    all.sort_by_key(|error| Reverse(error.at_ms));
+    all.truncate(ERRORS_MAX);
     all
 }
 
@@ -154,6 +174,21 @@ mod tests {
         let plugin =
             json!({"index_stats": {"f": {"leader_checkpoint": 9, "follower_checkpoint": 4}}});
         assert_eq!(replication(&plugin)[0].lag_ops(), Some(5));
+    }
+
+    /// Made by hand after the documentation of `_ccr/stats`.
+    #[test]
+    fn the_last_errors_of_auto_follow_are_kept() {
+        let error = |n: u64| {
+            let why = json!({ "type": "exception", "reason": "soft deletes are not enabled" });
+            json!({ "leader_index": format!("daily:logs-{n}"), "timestamp": n, "auto_follow_exception": why })
+        };
+        let errors: Vec<Value> = (0..9).map(error).collect();
+        let answer = json!({ "auto_follow_stats": { "recent_auto_follow_errors": errors } });
+        let found = auto_follow_errors(&answer);
+        assert_eq!((found.len(), found[0].at_ms), (ERRORS_MAX, Some(8)));
+        assert_eq!(found[0].leader, "daily:logs-8");
+        assert_eq!(found[0].reason, "soft deletes are not enabled");
     }
 
     /// Made by hand after the documentation of `_ccr/stats`: reads that fail are tried again, and say why.

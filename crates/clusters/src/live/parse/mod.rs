@@ -21,7 +21,8 @@ pub(crate) use cluster::{
     settings,
 };
 pub(crate) use followers::{
-    ccr, ccr_limits, ccr_paused, replicated, replication, replication_status, replication_stopped,
+    auto_follow_errors, ccr, ccr_limits, ccr_paused, replicated, replication, replication_status,
+    replication_stopped,
 };
 pub(crate) use hot_threads::hot_threads;
 pub(crate) use inventory::{
@@ -205,6 +206,7 @@ mod tests {
         let text = value.to_string();
         let _ = serde_json::from_str::<Unsettled>(&text);
         let _ = serde_json::from_str::<Nodes>(&text);
+        let _ = auto_follow_errors(value);
         let _ = (ccr(value), replication(value), cores(value), names(value));
         let _ =
             (ccr_limits(value), ccr_paused(value), replication_stopped(value), replicated(value));

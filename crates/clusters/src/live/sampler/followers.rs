@@ -33,6 +33,9 @@ impl Sampler {
             }
             Some(answer) => answer,
         };
+        if !is_plugin {
+            self.auto_follow_errors = parse::auto_follow_errors(&answer);
+        }
         let mut followers = match is_plugin {
             true => parse::replication(&answer),
             false => parse::ccr(&answer),

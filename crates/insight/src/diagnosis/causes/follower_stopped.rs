@@ -1,5 +1,7 @@
 //! A follower does not run: it stopped for good, somebody paused it, it cannot begin, or all its reads fail.
 
+use record::observation::AutoFollowError;
+
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
@@ -8,10 +10,11 @@ use crate::diagnosis::finding::{Evidence, Finding, Lift, RECOVERY};
 use crate::diagnosis::following::Following;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
-use crate::diagnosis::series::{Series, Transfer};
+use crate::diagnosis::series::{MS_PER_S, Series, Transfer};
 use crate::diagnosis::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, STAGE, Threshold, at};
 
 const STRENGTH: Threshold = at("strength", 1.0);
+const RECENT_S: Threshold = at("seconds for which a failure of auto-follow is told", 600.0);
 
 /// How Elasticsearch and OpenSearch say that a leader has given up what its follower has not read yet, or that it has
 /// another history.
@@ -27,9 +30,10 @@ pub(super) static CAUSE: Cause = Cause {
         label: "follower stopped",
         signature: "a fatal exception, or a status that says so; reads that all fail while it lags; a recovery from \
                     remote that cannot begin",
-        reads: "_ccr/stats fatal_exception, failed_read_requests, read_exceptions; _ccr/info status; _remote/info \
-                connected; _plugins/_replication/{index}/_status; _recovery stage, narrows.failure",
-        thresholds: &[STRENGTH, STAGE, LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK],
+        reads: "_ccr/stats fatal_exception, failed_read_requests, read_exceptions, recent_auto_follow_errors; _ccr/info \
+                status; _remote/info connected; _plugins/_replication/{index}/_status; _recovery stage, \
+                narrows.failure",
+        thresholds: &[STRENGTH, RECENT_S, STAGE, LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK],
         lift: "resume_follow after its cause is gone; follow anew where operations or history are lost",
         default: "",
         probe: "",
@@ -61,6 +65,30 @@ pub(crate) fn cannot_begin(series: &Series<'_>, transfer: &Transfer<'_>) -> Opti
         lift: Some(Lift::action(&action)),
         ..Finding::of(&CAUSE.rule, alias, STRENGTH.value, sentence)
     })
+}
+
+/// What keeps followers from beginning, or from reading anything, a sentence each: other clusters that are cut off, and
+/// indices that auto-follow could not begin to follow lately. It tries them again every minute.
+pub(crate) fn held_off(series: &Series<'_>) -> Vec<String> {
+    let cut_off = series.remotes().iter().filter(|remote| remote.connected == Some(false));
+    let cut_off = cut_off.map(|remote| {
+        format!(
+            "no node of the remote cluster {} is connected (_remote/info): what follows it reads nothing, and searches \
+             of it fail",
+            remote.alias
+        )
+    });
+    let (_, nodes) = series.last_nodes().unwrap_or_default();
+    let now_ms = nodes.iter().filter_map(|node| node.timestamp_ms).max();
+    let is_recent = |error: &&AutoFollowError| {
+        let ago_ms = now_ms.zip(error.at_ms).map(|(now_ms, at_ms)| now_ms.saturating_sub(at_ms));
+        ago_ms.is_some_and(|ago_ms| ago_ms as f64 / MS_PER_S <= RECENT_S.value)
+    };
+    let failed = series.last().into_iter().flat_map(|look| &look.auto_follow_errors);
+    let failed = failed.filter(is_recent).map(|error| {
+        format!("auto-follow cannot begin to follow {}: {}", error.leader, error.reason)
+    });
+    cut_off.chain(failed).collect()
 }
 
 /// That no node of a remote cluster is connected; none where one is, or where that is not told.

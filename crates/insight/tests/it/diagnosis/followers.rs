@@ -1,7 +1,9 @@
 //! Followers that fall behind, proxies to other clusters, and routing of searches.
 
 use insight::diagnosis::{By, Class, Finding, RuledOut};
-use record::observation::{FollowLimits, Follower, Observation, Remote, RoundTrip, Selection};
+use record::observation::{
+    AutoFollowError, FollowLimits, Follower, Observation, Remote, RoundTrip, Selection,
+};
 
 use super::{LIMIT, judge, looks_at, only};
 use crate::common::{MB, case, looks, settings};
@@ -255,6 +257,29 @@ fn a_follower_that_is_cut_off_says_so_though_it_knows_of_no_lag() {
     assert!(diagnosis.healthy.is_empty(), "{:?}", diagnosis.healthy);
 }
 
+/// Nothing follows yet, so that no follower tells of it.
+#[test]
+fn what_auto_follow_cannot_begin_and_who_is_cut_off_are_notes() {
+    let notes = |at_ms: u64, connected: bool| {
+        judge(&looks(|s| {
+            let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+            let reason = "soft deletes are not enabled".to_owned();
+            let leader = "daily:logs-1".to_owned();
+            look.auto_follow_errors = vec![AutoFollowError { leader, at_ms: Some(at_ms), reason }];
+            let eu = Remote { alias: "eu".into(), ..Remote::default() };
+            look.remotes = vec![Remote { connected: Some(connected), ..eu }];
+            look
+        }))
+        .notes
+    };
+    // Nodes count at 1010 s in the last look.
+    let failed = "auto-follow cannot begin to follow daily:logs-1: soft deletes are not enabled";
+    assert_eq!(notes(900_000, true), [failed]);
+    let later = notes(400_000, false);
+    let [cut_off] = &later[..] else { panic!("it was mended since: {later:?}") };
+    assert!(cut_off.starts_with("no node of the remote cluster eu is connected"), "{cut_off}");
+}
+
 /// Each asks for something else.
 #[test]
 fn followers_that_stop_for_reasons_of_their_own_are_told_apart() {
@@ -475,6 +500,14 @@ fn proxies_and_routing_are_seen() {
     let busy = only(&busy);
     let cores = &busy.ruled_out[0];
     assert!(cores.by == By::Weaker && cores.why.contains("cores of b are busy 97 %"), "{cores:?}");
+    // It works as the others do, so that it is the way to it that takes the time.
+    let mut far = routed("false");
+    for (_, look) in &mut far {
+        let seen = look.nodes[0].adaptive_selection.values_mut();
+        seen.for_each(|seen| seen.service_ns = Some(5_000_000));
+    }
+    let action = only(&far).lift.unwrap().action;
+    assert!(action.contains("look at the way to it"), "{action}");
     // A rank is the cube of a queue, and differs for a moment where nodes are alike.
     assert!(judge(&routed_at("false", 25)).findings.is_empty());
     let around = judge(&routed("true"));
