@@ -190,7 +190,7 @@ fn with_larger_reads(
         lift: Some(Lift::action(&action)),
         gain,
         next: Next::words("the link, then the follower's writes"),
-        doubt: (is_usual && small.is_empty()).then(|| FULL_PATH.to_owned()),
+        doubt: is_usual.then(|| FULL_PATH.to_owned()),
         ..found
     }
 }
