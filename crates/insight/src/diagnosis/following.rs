@@ -45,7 +45,8 @@ pub(crate) fn followings<'s, 'a>(series: &'s Series<'a>) -> Vec<Following<'s, 'a
 
 /// Sentences on followers that nothing has to help: those that keep up, and those that catch up.
 pub(crate) fn follow_on(series: &Series<'_>) -> Vec<String> {
-    let (mut kept_up, mut most, mut said) = (Vec::new(), 0, Vec::new());
+    let (mut kept_up, mut said) = (Vec::new(), Vec::new());
+    let mut most: u64 = 0;
     for following in followings(series) {
         let Some((ops, left_s)) = following.goes_on() else { continue };
         let name = following.now.shard_name();
