@@ -373,6 +373,35 @@ fn what_fails_once_is_not_given_up() {
     });
 }
 
+/// Where another cluster is known, a role that may not ask for followers leaves a gap, and a license without them none.
+#[test]
+fn followers_that_a_role_keeps_from_us_are_a_gap() {
+    const ELASTICSEARCH: &str =
+        r#"{"cluster_name":"c","version":{"number":"8.15.0"},"tagline":"You Know, for Search"}"#;
+    const ROLE: &str = r#"{"error":{"type":"security_exception","reason":"action [cluster:monitor/ccr/stats] is unauthorized"}}"#;
+    const LICENSE: &str = r#"{"error":{"type":"security_exception","reason":"current license is non-compliant for [ccr]"}}"#;
+    real(async |env| {
+        for (said, remotes, is_gap) in [
+            (ROLE, r#"{"eu":{"connected":true}}"#, true),
+            (ROLE, "{}", false),
+            (LICENSE, r#"{"eu":{"connected":true}}"#, false),
+        ] {
+            let answer = move |path: &str| match path {
+                "/" => (200, ELASTICSEARCH),
+                "/_ccr/stats" => (403, said),
+                "/_remote/info" => (200, remotes),
+                _ => (404, "{}"),
+            };
+            let server = serve_by(&env, None, answer).await;
+            let mut sampler = Sampler::connect(server.client(&env)).await.unwrap();
+            for _ in 0..2 {
+                let look = sampler.look(Depth::Deep).await.unwrap();
+                assert_eq!(gaps(&look).contains(&"/_ccr/stats"), is_gap, "{:?}", look.gaps);
+            }
+        }
+    });
+}
+
 /// Amazon's service answers 401 whoever asks for what it offers to nobody. Made after what its users report.
 #[test]
 fn what_a_service_offers_to_nobody_ends_no_look() {

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Sampler;
-use crate::live::questions::lost_without;
+use crate::live::questions::{CCR_STATS, PLUGIN, lost_without};
 use crate::{Error, Result};
 
 impl Sampler {
@@ -42,6 +42,12 @@ impl Sampler {
             Ok(answer) => Ok(Some(answer)),
             Err(error) if error.is_absent() => {
                 self.absent.insert(name);
+                // Where another cluster is known, somebody may follow it. A license without following keeps nothing
+                // from us.
+                let is_kept = matches!(&error, Error::Forbidden { reason, .. } if !reason.contains("license"));
+                if is_kept && !self.remotes.is_empty() && [CCR_STATS, PLUGIN].contains(&name) {
+                    self.lose(name, error).await?;
+                }
                 Ok(Some(Value::Null))
             }
             Err(error) => {
