@@ -10,7 +10,7 @@ use super::alike::Alike;
 use super::answers::Answers;
 use super::begun_anew::begun_anew;
 use super::cause::Judge;
-use super::causes::{follower_stopped, judges, replica_routing, unknown};
+use super::causes::{follower_stopped, gc, judges, replica_routing, unknown};
 use super::ceilings;
 use super::class::Class;
 use super::copying::Recovering;
@@ -109,13 +109,14 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
     let nodes: Vec<Finding> = nodes.iter().filter(|one| !is_known(one)).cloned().collect();
     findings.extend(nodes);
     sort(&mut findings);
+    let notes = notes(series, &findings);
     let gaps = series.last().map(|look| &look.gaps).into_iter().flatten();
     let mut diagnosis = Diagnosis {
         looked_ms: series.span_ms(),
         looks: series.looks().len(),
         findings,
         healthy,
-        notes: notes(series),
+        notes,
         gaps: gaps
             .map(|gap| {
                 format!("{}: {}; without it one cannot tell {}", gap.path, gap.found, gap.lost)
@@ -130,7 +131,7 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
 }
 
 /// What holds nothing today and should be known all the same.
-fn notes(series: &Series<'_>) -> Vec<String> {
+fn notes(series: &Series<'_>, findings: &[Finding]) -> Vec<String> {
     let anew = begun_anew(series).into_iter();
     let settings = allocation_off(series).into_iter().chain(kept(series));
     let searches =
@@ -141,6 +142,7 @@ fn notes(series: &Series<'_>) -> Vec<String> {
         .chain(searches)
         .chain(long_disk_queues(series))
         .chain(follower_stopped::held_off(series))
+        .chain(gc::elsewhere(series, findings))
         .collect()
 }
 

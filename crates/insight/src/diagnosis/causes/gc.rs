@@ -8,6 +8,7 @@ use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
 use crate::diagnosis::node_span::NodeSpan;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
+use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, GIVEN_BACK, IN_LINE_USE, NEAR_USE, Threshold, VERDICT, at,
 };
@@ -15,6 +16,8 @@ use crate::words;
 
 /// Collections take this share of the time.
 const COLLECTING: Threshold = at("GC time over wall time", 0.15);
+
+const HEAP: &str = "it needs more heap, or less on it";
 
 pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
@@ -33,6 +36,15 @@ pub(super) static CAUSE: Cause = Cause {
 fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let found = of_node(end.span)?;
     Ok(Finding { subjects: vec![recovery.transfer.name()], ..found })
+}
+
+/// Nodes that collections stop where no finding says it, a sentence each: nothing recovers there, and all that they
+/// answer waits.
+pub(crate) fn elsewhere(series: &Series<'_>, found: &[Finding]) -> Vec<String> {
+    let is_told = |name: &str| found.iter().any(|one| one.class == Class::Gc && one.place == name);
+    let of_span = |span: &NodeSpan<'_>| of_node(span).ok();
+    let all = series.nodes().filter(|span| !is_told(&span.last().name)).filter_map(of_span);
+    all.map(|one| format!("{}: all that it does waits for them; {HEAP}", one.sentence)).collect()
 }
 
 /// Whether collections stop a node, whatever goes on there.

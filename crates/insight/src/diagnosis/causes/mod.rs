@@ -13,7 +13,7 @@ mod disk;
 mod follower_reader;
 pub(crate) mod follower_stopped;
 mod follower_writer;
-mod gc;
+pub(crate) mod gc;
 pub(crate) mod latency;
 mod memory;
 mod merge_throttle;

@@ -523,6 +523,25 @@ fn proxies_and_routing_are_seen() {
     assert!(said.contains("(the cores of b are busy 97 % of the time)"), "{said}");
 }
 
+/// The trap: a manager, or a node on which nothing recovers, stands still half of the time and is called well.
+#[test]
+fn a_node_that_collections_stop_is_told_where_nothing_recovers() {
+    let notes = |recovers: bool| {
+        let diagnosis = judge(&looks(move |s| {
+            let mut look = case(s, 9 * MB);
+            look.recoveries.retain(|_| recovers);
+            look.nodes[1].gc_ms = Some(s * 400);
+            look
+        }));
+        let is_found = diagnosis.findings.iter().any(|one| one.class == Class::Gc);
+        (is_found, diagnosis.notes)
+    };
+    let (is_found, said) = notes(false);
+    assert!(!is_found && said.len() == 1, "{said:?}");
+    assert!(said[0].starts_with("garbage collections take 40 % of the time on b: "), "{said:?}");
+    assert_eq!(notes(true), (true, Vec::new()), "a finding says it");
+}
+
 #[test]
 fn a_node_that_refuses_searches_is_told_with_what_it_lacks() {
     let notes = |refused: u64| {
