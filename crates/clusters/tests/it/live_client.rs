@@ -378,8 +378,9 @@ fn what_fails_once_is_not_given_up() {
 fn followers_that_a_role_keeps_from_us_are_a_gap() {
     const ELASTICSEARCH: &str =
         r#"{"cluster_name":"c","version":{"number":"8.15.0"},"tagline":"You Know, for Search"}"#;
-    const ROLE: &str = r#"{"error":{"type":"security_exception","reason":"action [cluster:monitor/ccr/stats] is unauthorized"}}"#;
-    const LICENSE: &str = r#"{"error":{"type":"security_exception","reason":"current license is non-compliant for [ccr]"}}"#;
+    const ROLE: &str =
+        r#"{"error":{"reason":"action [cluster:monitor/ccr/stats] is unauthorized"}}"#;
+    const LICENSE: &str = r#"{"error":{"reason":"current license is non-compliant for [ccr]"}}"#;
     real(async |env| {
         for (said, remotes, is_gap) in [
             (ROLE, r#"{"eu":{"connected":true}}"#, true),

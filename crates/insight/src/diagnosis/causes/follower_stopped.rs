@@ -30,8 +30,8 @@ pub(super) static CAUSE: Cause = Cause {
         label: "follower stopped",
         signature: "a fatal exception, or a status that says so; reads that all fail while it lags; a recovery from \
                     remote that cannot begin",
-        reads: "_ccr/stats fatal_exception, failed_read_requests, read_exceptions, recent_auto_follow_errors; _ccr/info \
-                status; _remote/info connected; _plugins/_replication/{index}/_status; _recovery stage, \
+        reads: "_ccr/stats fatal_exception, failed_read_requests, read_exceptions, recent_auto_follow_errors; \
+                _ccr/info status; _remote/info connected; _plugins/_replication/{index}/_status; _recovery stage, \
                 narrows.failure",
         thresholds: &[STRENGTH, RECENT_S, STAGE, LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK],
         lift: "resume_follow after its cause is gone; follow anew where operations or history are lost",
