@@ -94,6 +94,7 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
     let recovering = Recovering::all(series);
     let (held, mut healthy) = of_recoveries(series, &recovering);
     healthy.extend(goes_on_beside(series));
+    healthy.extend(follow_on(series));
     let mut findings = merged(held);
     mark_over(&mut findings, series);
     let mut waiting = of_waiting(series, &findings, &recovering);
@@ -146,12 +147,12 @@ fn notes(series: &Series<'_>, findings: &[Finding]) -> Vec<String> {
         .collect()
 }
 
-/// What goes on without anybody's help, beside recoveries: copies that wait for a node to come back or move, snapshots,
-/// and followers.
+/// What goes on without anybody's help, beside recoveries: copies that wait for a node to come back or move, and
+/// snapshots.
 fn goes_on_beside(series: &Series<'_>) -> Vec<String> {
     let waits = series.last().and_then(waits_for_nodes);
     let snapshots = written(series).into_iter().map(|one| one.sentence());
-    waits.into_iter().chain(moves(series)).chain(snapshots).chain(follow_on(series)).collect()
+    waits.into_iter().chain(moves(series)).chain(snapshots).collect()
 }
 
 /// What holds recoveries, and sentences on those that nothing holds.
@@ -472,10 +473,15 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     let status = last
         .and_then(|look| look.health.as_ref())
         .map_or("unknown", |health| health.status.as_str());
-    match (recovering, goes_on_beside(series).first()) {
+    // Followers that keep up are the news where there is no other.
+    let (beside, followers) = (goes_on_beside(series), follow_on(series));
+    let to_come = last.map_or(0, still_to_come);
+    let is_alone = diagnosis.healthy.len() == followers.len();
+    let follower = followers.first().filter(|_| is_alone && to_come == 0);
+    match (recovering, beside.first().or(follower)) {
         (0, Some(first)) => format!("healthy: {first} (health {status})"),
-        (0, None) if diagnosis.healthy.is_empty() => {
-            let said = match last.map_or(0, still_to_come) {
+        (0, None) if is_alone => {
+            let said = match to_come {
                 0 => "nothing recovers or waits".to_owned(),
                 1 => "1 copy is still to come up, and nothing seen holds it".to_owned(),
                 n => format!("{n} copies are still to come up, and nothing seen holds them"),

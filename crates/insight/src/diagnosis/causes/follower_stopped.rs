@@ -28,7 +28,7 @@ pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::FollowerStopped,
         label: "follower stopped",
-        signature: "a fatal exception, or a status that says so; reads that all fail while it lags; a recovery from \
+        signature: "a fatal exception, or a status that says so; reads that all fail; a recovery from \
                     remote that cannot begin",
         reads: "_ccr/stats fatal_exception, failed_read_requests, read_exceptions, recent_auto_follow_errors; \
                 _ccr/info status; _remote/info connected; _plugins/_replication/{index}/_status; _recovery stage, \

@@ -216,6 +216,16 @@ fn a_follower_that_is_behind_by_a_moment_of_writes_keeps_up() {
         ["f[0] keeps up with the leader: 15\u{202f}000 operations at most behind"]
     );
     assert!(well.headline.starts_with("healthy: f[0] keeps up"), "{}", well.headline);
+    let created = judge(&looks(|s| {
+        let mut look = case(s, 0);
+        look.recoveries.clear();
+        look.followers =
+            vec![Follower { leader_checkpoint: Some(50_000 + s as i64 * 2000), ..follower(s) }];
+        look.health.iter_mut().for_each(|health| health.unassigned = Some(9));
+        look
+    }));
+    assert!(created.headline.starts_with("healthy: 9 copies are still"), "{created:#?}");
+    assert!(created.healthy[0].starts_with("f[0] keeps up"), "{created:#?}");
     // It comes nearer, and its lag will be gone in two and a half minutes.
     let nears = at(|s| 3_200_000 - s as i64 * 20_000);
     assert!(nears.findings.is_empty(), "{nears:#?}");
