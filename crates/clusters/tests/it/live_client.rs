@@ -578,7 +578,7 @@ fn a_transcript_answers_as_the_cluster_did() {
     });
 }
 
-/// `_cat/shards` was asked for its columns in another order, and nodes for their heap in percent alone.
+/// `_cat/shards` was asked for its columns in another order, nodes for their heap in percent alone, and so on.
 #[test]
 fn an_earlier_transcript_still_tells_of_copies_and_nodes() {
     let asked = [
@@ -590,10 +590,18 @@ fn an_earlier_transcript_still_tells_of_copies_and_nodes() {
             "/_nodes/stats/jvm?filter_path=nodes.*.jvm.mem.heap_used_percent,nodes.*.name",
             "/_nodes/stats/jvm?filter_path=nodes.*.jvm.mem.heap_used_*,nodes.*.name",
         ),
+        (
+            "/_nodes/stats/breaker,indexing_pressure,indices/search?filter_path=nodes.*.x",
+            "/_nodes/stats/breaker,indexing_pressure,thread_pool,indices/search?filter_path=nodes.*.x",
+        ),
+        (
+            "/_ccr/stats?filter_path=follow_stats",
+            "/_ccr/stats?filter_path=auto_follow_stats.recent_auto_follow_errors,follow_stats",
+        ),
     ];
     real(async |env| {
         let answer = (200, r#"[{"state":"UNASSIGNED"}]"#);
-        let server = serve(&env, None, &[answer, answer]).await;
+        let server = serve(&env, None, &[answer; 4]).await;
         let urls = std::slice::from_ref(&server.address);
         let dir = tempfile::tempdir().unwrap();
         let second = Duration::from_secs(1);
