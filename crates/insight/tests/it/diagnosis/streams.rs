@@ -43,6 +43,7 @@ fn node(s: u64, name: &str, used: u64, one: DcpConnection) -> BucketNode {
         quota_bytes: Some(100),
         cursors_dropped: Some(s),
         connections: vec![one],
+        ..BucketNode::default()
     }
 }
 
