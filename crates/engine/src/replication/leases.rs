@@ -64,17 +64,22 @@ async fn change_lease(
     }
     // Where it is renewed, the other copies keep as much for it already, or more. Not so where whoever asked for it
     // first still waits for them, or was told that this failed.
-    let begins = before.is_none_or(|before| all.retained_from(id) < Some(before));
-    if !begins && !shard.beginning_leases.borrow().contains(id) {
+    let from = all.retained_from(id).expect("it was added or renewed");
+    let begins = before.is_none_or(|before| from < before);
+    if !begins && !shard.beginning_leases.borrow().contains_key(id) {
         return keep_leases(core, shard).await;
     }
-    shard.beginning_leases.borrow_mut().insert(id.to_owned());
+    shard.beginning_leases.borrow_mut().insert(id.to_owned(), from);
     let (core2, shard, id) = (core.clone(), shard.clone(), id.to_owned());
     // To its end, as a write.
     core.run_to_end("adds a lease", async move {
         write_leases(&core2, &shard).await?;
         await_replicas(&core2, &shard, send_leases(&core2, &shard)?).await?;
-        shard.beginning_leases.borrow_mut().remove(&id);
+        let mut beginning = shard.beginning_leases.borrow_mut();
+        // Whoever has moved it back meanwhile still waits.
+        if beginning.get(&id) == Some(&from) {
+            beginning.remove(&id);
+        }
         Ok(())
     })
     .await

@@ -73,8 +73,8 @@ pub struct LocalShard {
     pub(crate) operations: Rc<Operations>,
     /// For whom operations are kept.
     pub(crate) leases: RefCell<Leases>,
-    /// On a primary: leases that not every copy in sync is known to have yet.
-    pub(crate) beginning_leases: RefCell<BTreeSet<String>>,
+    /// On a primary: leases that not every copy in sync is known to have yet, and the first operation that each keeps.
+    pub(crate) beginning_leases: RefCell<BTreeMap<String, u64>>,
     /// On a primary: the operations that copies lack which left, so that they come back by operations. Another primary
     /// begins with none.
     pub(crate) peer_leases: RefCell<Leases>,

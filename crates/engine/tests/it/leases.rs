@@ -29,6 +29,7 @@ testbed::both_worlds!(
     a_copy_that_comes_up_has_no_lease_that_was_dropped_meanwhile,
     a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged,
     who_asks_again_for_a_lease_that_begins_waits_as_well,
+    who_asks_again_for_more_waits_as_well,
     a_copy_joins_with_the_leases_that_began_meanwhile,
     a_list_of_leases_that_comes_after_a_later_one_is_not_taken,
 );
@@ -206,6 +207,57 @@ async fn who_asks_again_for_a_lease_that_begins_waits_as_well(env: Env) {
         replica.be_honest();
         first.await.unwrap();
         again.await.unwrap();
+    }
+    cluster.stop().await;
+}
+
+/// Two ask for it, the second one for more: the replica has what the first one asked for.
+async fn who_asks_again_for_more_waits_as_well(env: Env) {
+    let (replica, cluster) = cluster_behind(&env, "one", 3, 2).await;
+    create_on(&cluster, "a", "one-1").await;
+    add_replica_on(&cluster, "a", "one-1,one-2").await;
+    cluster.index("a", 0, 10).await;
+    let opened = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await;
+    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
+    let leader = LeaderShard {
+        index: "a".to_owned(),
+        index_uuid: cluster.any().state().indices["a"].uuid.clone(),
+        shard: 0,
+        history_uuid: opened.history_uuid,
+    };
+    let ask = |from: u64| {
+        let (leader, id) = (leader.clone(), "g".to_owned());
+        let ask = LeaseRequest { leader, id, from: Some(from), at_least: true };
+        ask_first_primary(&env, (&cluster, "a"), Request::Lease(Box::new(ask)))
+    };
+    replica.hold(|request| matches!(request, Request::Leases { .. }));
+    {
+        let (first, second, third) = (ask(5), ask(3), ask(3));
+        tokio::pin!(first, second, third);
+        let (is_held, are_held) = (async || replica.held() == 1, async || replica.held() == 2);
+        tokio::select! {
+            biased;
+            answer = &mut first => panic!("the replica does not have it: {answer:?}"),
+            () = eventually(&env, "the replica is sent it", is_held) => {}
+        }
+        tokio::select! {
+            biased;
+            answer = &mut second => panic!("nor has it more: {answer:?}"),
+            () = eventually(&env, "the replica is sent more", are_held) => {}
+        }
+        replica.hold(|request| {
+            matches!(request, Request::Leases { leases, .. } if leases.retained_from("g") == Some(3))
+        });
+        first.await.unwrap();
+        let are_held = async || replica.held() == 2;
+        tokio::select! {
+            biased;
+            answer = &mut third => panic!("the replica has it from the fifth on: {answer:?}"),
+            () = eventually(&env, "the replica is sent more again", are_held) => {}
+        }
+        replica.be_honest();
+        second.await.unwrap();
+        third.await.unwrap();
     }
     cluster.stop().await;
 }
