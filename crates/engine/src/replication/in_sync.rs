@@ -79,7 +79,9 @@ pub(super) fn send_to_replicas(
     })
 }
 
-/// Starts sending the leases to the same copies, so that each retains the same if it becomes the primary.
+/// Starts sending the leases to the same copies, so that each retains the same if it becomes the primary. Whoever has
+/// changed them waits for nothing before this: if the primary hands over meanwhile, the next one gives the same number
+/// to another list.
 pub(super) fn send_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<Sent> {
     let (primary_term, leases) = (shard.term(), shard.next_leases());
     send_to_each(core, shard, primary_term, (Class::Control, None), |_| Request::Leases {

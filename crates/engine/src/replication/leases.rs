@@ -70,11 +70,12 @@ async fn change_lease(
         return keep_leases(core, shard).await;
     }
     shard.beginning_leases.borrow_mut().insert(id.to_owned(), from);
+    let sent = send_leases(core, shard)?;
     let (core2, shard, id) = (core.clone(), shard.clone(), id.to_owned());
     // To its end, as a write.
     core.run_to_end("adds a lease", async move {
         write_leases(&core2, &shard).await?;
-        await_replicas(&core2, &shard, send_leases(&core2, &shard)?).await?;
+        await_replicas(&core2, &shard, sent).await?;
         let mut beginning = shard.beginning_leases.borrow_mut();
         // Whoever has moved it back meanwhile still waits.
         if beginning.get(&id) == Some(&from) {
@@ -166,14 +167,13 @@ pub(crate) async fn take_newer_leases(
     write_leases(core, shard).await
 }
 
-/// Writes the leases, sends them to the other copies, and waits for none of these: one that does not get them now gets
-/// them with the next renewal.
+/// Sends the leases to the other copies, and waits for none of these: one that does not get them now gets them with the
+/// next renewal. Writes them.
 async fn keep_leases(core: &Rc<Core>, shard: &Rc<LocalShard>) -> Result<()> {
-    write_leases(core, shard).await?;
     if let Ok(sent) = send_leases(core, shard) {
         core.keep("spreads leases", sent.answered());
     }
-    Ok(())
+    write_leases(core, shard).await
 }
 
 pub(super) async fn write_leases(core: &Rc<Core>, shard: &LocalShard) -> Result<()> {
