@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use query::aggregation::Aggregation;
+use query::aggregation::{Aggregation, AggregationKind};
 use query::{FetchedHit, Literal, ShardHit, ShownHit, Text, TopHits, compare_hits};
 
 use super::rows::same_key;
@@ -25,9 +25,14 @@ pub(super) struct BestHit {
     pub(super) document: FetchedHit,
 }
 
-/// The step of a path to `top_hits` through a bucket.
+/// The step of a path through a bucket, by its key as a shard has it or as it is shown.
 pub(super) fn step_of(of: &Aggregation, key: &Literal) -> String {
-    format!("{}\0{}\0", of.name, same_key(key).text())
+    let key = match (&of.kind, key) {
+        // Cells are gathered from the greatest on.
+        (AggregationKind::Grid(grid), Literal::Integer(from_last)) => grid.key(!from_last),
+        _ => same_key(key).text(),
+    };
+    format!("{}\0{key}\0", of.name)
 }
 
 impl Best {
