@@ -178,9 +178,7 @@ fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
         return Some((lift, f64::from(most) / count, format!("{most} chunks / {count:.0}")));
     }
     let chunk_bytes = knobs.chunk_bytes(series)?;
-    // Of smaller ones than the default, that is what many want back.
-    let default = parse_size(knobs.chunk.1).unwrap_or(0);
-    let larger = knobs.larger_chunk(chunk_bytes, RAISE_CHUNK.value).map(|to| to.max(default));
+    let larger = knobs.larger_chunk(chunk_bytes, RAISE_CHUNK.value);
     let Some((name, larger)) = knobs.chunk_setting(series).zip(larger) else {
         let action = "chunks are at their most and no larger ones are to be had: recover more shards side by side \
                       (cluster.routing.allocation.node_concurrent_recoveries)";
@@ -188,8 +186,10 @@ fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
         return Some((Lift::action(action), RAISE_SHARDS.value, formula));
     };
     let found = series.setting_or_default(name, knobs.chunk.1);
-    let to = show_size_setting(larger);
-    let formula = format!("{to} / {}", show_size_setting(chunk_bytes as u64));
+    let [most, now] = [larger, chunk_bytes as u64].map(show_size_setting);
+    // Of smaller ones than the default, that is what many want back; no more is promised of it.
+    let to = show_size_setting(larger.max(parse_size(knobs.chunk.1).unwrap_or(0)));
+    let formula = format!("{most} / {now}");
     let lift = Lift::setting(name, found, Some(to), "move larger chunks");
     let lift = lift.with_default(Some(knobs.chunk.1));
     Some((lift, larger as f64 / chunk_bytes, formula))

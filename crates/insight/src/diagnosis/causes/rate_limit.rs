@@ -35,8 +35,9 @@ use crate::words;
 const PAUSED_STRENGTH: Threshold = at("strength of pauses alone, at most", 0.9);
 /// The limit is raised up to the ceiling of latency where that is so much above it.
 const ROOM: Threshold = at("ceiling of latency over the limit, to raise it up to there", 1.05);
-/// Otherwise it is raised by what chunks pause, from `RAISE_MIN` up to this.
-const RAISE_MAX: Threshold = at("times the limit to try, at most", 8.0);
+/// Otherwise it is raised by what chunks pause, from `RAISE_MIN` up to this, or to the default.
+const RAISE_MAX: Threshold =
+    at("times the limit to try, at most, where that is not the default", 8.0);
 
 /// Where less came than so many times what is in flight, the whole time of a recovery tells more than the looks.
 const FEW: Threshold = at(
@@ -156,11 +157,13 @@ impl Seen {
         let is_next_told = raise_max > RAISE_MIN.value;
         let wanted = raised(limit, ceiling, self.each_paused, raise_max);
         let to = to_try(limit, wanted, default_of(recovery).filter(|_| is_next_told));
-        let to_text = show_size_setting(to);
         let today_bytes_per_s = self.today_bytes_per_s(limit);
+        let unpaused = limit / (1.0 - self.each_paused.min(1.0));
+        let most = brings(to, unpaused.max(round(limit, wanted)), wanted, ceiling);
+        let text = shown(most, to);
         let gain = Gain {
-            factor: (brings(to, wanted, ceiling) / today_bytes_per_s).max(1.0),
-            formula: self.formula(&to_text, today_bytes_per_s, ceiling.is_some()),
+            factor: (most / today_bytes_per_s).max(1.0),
+            formula: self.formula(&text, today_bytes_per_s, ceiling.is_some()),
         };
         let action = match is_next_told {
             true => RAISE,
@@ -186,7 +189,7 @@ impl Seen {
                 "; it counts for all nodes, and those of other tiers let {rate} through by default"
             );
         }
-        let lift = Lift::setting(name, setting, Some(to_text), &action);
+        let lift = Lift::setting(name, setting, Some(show_size_setting(to)), &action);
         Finding {
             subjects: vec![recovery.transfer.name()],
             evidence,
@@ -233,14 +236,14 @@ impl Seen {
     }
 
     /// How the gain is reckoned.
-    fn formula(&self, to: &str, today_bytes_per_s: f64, has_ceiling: bool) -> String {
+    fn formula(&self, most: &str, today_bytes_per_s: f64, has_ceiling: bool) -> String {
         let today = words::rate(today_bytes_per_s);
         match has_ceiling {
-            true => format!("{to} / {today}"),
+            true => format!("{most} / {today}"),
             false => {
                 let paused = self.paused_text();
                 format!(
-                    "{to} / {today}: chunks pause {paused} of their time; if nothing else binds first"
+                    "{most} / {today}: chunks pause {paused} of their time; if nothing else binds first"
                 )
             }
         }
@@ -285,16 +288,17 @@ fn in_line(
         show_seconds(taken_s)
     );
     let (wanted, ceiling) = (limit * RAISE_MAX.value, recovery.little_bytes_per_s());
-    let raised = to_try(limit, wanted, default_of(recovery));
-    let to = show_size_setting(raised);
-    let lift = Lift::setting(name, setting.clone(), Some(to.clone()), RAISE);
+    let to = to_try(limit, wanted, default_of(recovery));
+    let most = brings(to, wanted, wanted, ceiling);
+    let text = shown(most, to);
+    let lift = Lift::setting(name, setting.clone(), Some(show_size_setting(to)), RAISE);
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
         evidence: evidence(recovery, name, setting),
         lift: Some(lift.with_default(default_of(recovery))),
         gain: Some(Gain {
-            factor: brings(raised, wanted, ceiling) / limit,
-            formula: format!("{to} / {}; if nothing else binds first", words::rate(limit)),
+            factor: most / limit,
+            formula: format!("{text} / {}; if nothing else binds first", words::rate(limit)),
         }),
         next: next_limit(recovery, ceiling, limit),
         doubt: Some(
@@ -309,18 +313,28 @@ fn default_of(recovery: &Copying<'_, '_>) -> Option<&'static str> {
     recovery.limiter.as_ref().map(|(_, default)| *default)
 }
 
-/// The value to try: the field's default where the limit is below it and that is enough, or else a round value, at most
-/// `RAISE_MAX` times the limit.
+/// The value to try: the field's default where the limit is below it and that is enough, or else a round value.
 fn to_try(limit: f64, wanted: f64, default: Option<&str>) -> u64 {
     let default = default.and_then(|default| parse_throttle(default).ok().flatten());
     let enough = default.filter(|default| *default as f64 > limit && *default as f64 >= wanted);
-    enough.unwrap_or_else(|| to_step(wanted, limit * RAISE_MAX.value))
+    enough.unwrap_or_else(|| round(limit, wanted) as u64)
 }
 
-/// Bytes a second that a value brings: what is promised is that, and a value above what latency lets through brings no
-/// more.
-fn brings(to: u64, wanted: f64, ceiling: Option<f64>) -> f64 {
-    ceiling.map_or(to as f64, |ceiling| ceiling.max(wanted).min(to as f64))
+/// A round value, at most `RAISE_MAX` times the limit.
+fn round(limit: f64, wanted: f64) -> f64 {
+    to_step(wanted, limit * RAISE_MAX.value) as f64
+}
+
+/// Bytes a second that are promised of a value. The default may be many times the limit: no more is promised than what
+/// is seen supports, as what chunks carry without their pauses. What is above what latency lets through brings no more.
+fn brings(to: u64, supported: f64, wanted: f64, ceiling: Option<f64>) -> f64 {
+    let most = supported.min(to as f64);
+    ceiling.map_or(most, |ceiling| ceiling.max(wanted).min(most))
+}
+
+/// How a formula writes what is promised of a value: as that, or as the rate that it stays below.
+fn shown(most: f64, to: u64) -> String {
+    if most < to as f64 { words::rate(most) } else { show_size_setting(to) }
 }
 
 /// The rate, the pauses, and the limit.

@@ -391,6 +391,9 @@ fn a_value_among_the_defaults_that_is_not_the_fields_is_of_the_nodes_configurati
             look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
         }));
         assert_eq!(finding.class, Class::RateLimit);
+        // The default is twenty times the limit; two chunks that pause for less than half of their time bring twice.
+        let gain = finding.gain.unwrap();
+        assert!((gain.factor - 2.0).abs() < 0.01, "{gain:?}");
         (finding.lift.unwrap(), finding.evidence)
     };
     // Where chunks pause for nearly all of the time, nobody knows what comes next, and the limit is raised in steps.

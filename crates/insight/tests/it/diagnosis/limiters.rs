@@ -376,7 +376,9 @@ fn a_limit_so_low_that_nothing_came_while_one_looked_is_named_by_itself() {
         assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
         let lift = finding.lift.unwrap();
         assert_eq!(lift.to_words().as_deref(), Some("40mb, the default"));
-        assert_eq!(finding.gain.unwrap().factor, 640.0, "40mb over 64kb");
+        let gain = finding.gain.unwrap();
+        assert_eq!(gain.factor, 8.0, "nothing that is seen supports more");
+        assert!(gain.formula.starts_with("0.52 MB/s / 0.0655 MB/s; "), "{}", gain.formula);
         assert!(finding.doubt.is_some());
     }
     // The next chunk was due long ago, or would have been.

@@ -103,6 +103,11 @@ fn chunks_are_advised_as_large_as_they_may_be() {
     assert_eq!(larger.gain.unwrap().factor, 100.0 / 32.0);
     let lift = at("100mb", 56_000.0).lift.unwrap();
     assert!(lift.setting.is_none() && lift.to.is_none(), "{lift:?}");
+    // Of small ones the default is wanted back, and no more promised of it than of chunks four times as large.
+    let small = at("64kb", 35.0);
+    assert_eq!(small.lift.unwrap().to.as_deref(), Some("512kb"));
+    let gain = small.gain.unwrap();
+    assert_eq!((gain.factor, gain.formula.as_str()), (4.0, "256kb / 64kb"));
 }
 
 #[test]
