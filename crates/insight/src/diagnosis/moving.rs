@@ -7,6 +7,7 @@ use record::observation::{Move, Node, Scope};
 
 use super::finding::LINES_SHOWN;
 use super::series::Series;
+use super::unanswered::{SHARDS, lacks};
 use super::waiting::taken_back;
 use super::watermarks::{HIGH, disk_bytes, past};
 use crate::words;
@@ -61,7 +62,7 @@ fn excluded(series: &Series<'_>) -> Option<String> {
         |node: &&Node| found.value.split(',').any(|one| matches(one.trim(), &node.name));
     let nodes = series.last_nodes()?.1.iter().filter(is_excluded);
     let nodes: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
-    let moves = &series.last()?.moves;
+    let moves = &series.last().filter(|look| !lacks(look, SHARDS))?.moves;
     if nodes.is_empty() || moves.iter().any(|one| nodes.contains(&one.from.as_str())) {
         return None;
     }
@@ -72,8 +73,8 @@ fn excluded(series: &Series<'_>) -> Option<String> {
     };
     let put = taken_back(name, found.scope, default);
     Some(format!(
-        "{name} = {} keeps copies from {shown}{more}, and none moves away now: those that are left there (GET \
-         _cat/shards) have no other node, or wait for a slot, and POST _cluster/allocation/explain with their \
+        "{name} = {} keeps copies from {shown}{more}, and none moves away now: any that is left there (GET \
+         _cat/shards) has no other node, or waits for a slot, and POST _cluster/allocation/explain with its \
          current_node says which; {put}",
         found.value
     ))

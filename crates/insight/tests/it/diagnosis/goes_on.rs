@@ -1,7 +1,7 @@
 //! What goes on beside recoveries and needs nobody's help: copies that move, snapshots, nodes that may come back.
 
 use insight::diagnosis::{By, Class, RuledOut};
-use record::observation::{IndexBlock, Lack, Move, Observation, Scope, Snapshot, WaitingCopy};
+use record::observation::{Gap, IndexBlock, Lack, Move, Observation, Scope, Snapshot, WaitingCopy};
 
 use super::{judge, only};
 use crate::common::{MB, case, cluster, looks, settings};
@@ -370,6 +370,14 @@ fn what_keeps_copies_where_they_are_is_told() {
     ] {
         assert_eq!(notes(flavour, pair, scope, from), [""; 0], "{pair:?}");
     }
+    // Where nobody tells which copies move, they may.
+    let untold = judge(&looks(|s| {
+        at_rest(s, |look| {
+            look.settings = settings(&[(EXCLUDE, "b")]);
+            look.gaps = vec![Gap { path: "/_cat/shards".into(), ..Gap::default() }];
+        })
+    }));
+    assert_eq!(untold.notes, [""; 0]);
 }
 
 /// The trap: no copy waits and the health is green, and yet nothing can be written.
