@@ -1,5 +1,7 @@
 //! Findings of one cause at several places that one setting lifts: they are said once.
 
+use record::names::listed;
+
 use super::finding::Finding;
 
 /// Places that are named besides the first; of more, the others are counted.
@@ -33,19 +35,16 @@ impl<'f> Alike<'f> {
 
     /// Where the same holds besides: `; the same at a, b and 7 more`; nothing where it holds at one place.
     pub fn elsewhere(&self) -> String {
-        let places: Vec<&str> = self.also.iter().map(|finding| finding.place.as_str()).collect();
-        let named = match places.len() {
-            0 => return String::new(),
-            1 => places[0].to_owned(),
-            count if count <= NAMED_MAX => {
-                format!("{} and {}", places[..count - 1].join(", "), places[count - 1])
-            }
-            count => {
-                let more = count + 1 - NAMED_MAX;
-                format!("{} and {more} more", places[..NAMED_MAX - 1].join(", "))
-            }
-        };
-        format!("; the same at {named}")
+        let count = self.also.len();
+        let shown = if count > NAMED_MAX { NAMED_MAX - 1 } else { count };
+        let mut named: Vec<String> =
+            self.also[..shown].iter().map(|finding| finding.place.clone()).collect();
+        if shown < count {
+            named.push(format!("{} more", count - shown));
+        }
+        // A round trip is between two nodes.
+        let at = if self.first.place.starts_with("between ") { "" } else { "at " };
+        if count == 0 { String::new() } else { format!("; the same {at}{}", listed(&named)) }
     }
 
     /// What all of them hold.
@@ -55,18 +54,23 @@ impl<'f> Alike<'f> {
     }
 }
 
-/// Whether two findings are of one cause at two places, and one setting lifts both.
+/// Whether two findings are of one cause at two places, and a value of one setting lifts both.
 fn is_alike(one: &Finding, other: &Finding) -> bool {
     let of_one = setting(one);
     of_one.is_some()
         && of_one == setting(other)
         && (one.class, one.over) == (other.class, other.over)
         && one.place != other.place
+        && !one.place.is_empty()
         && !other.place.is_empty()
 }
 
+/// The setting of which a value is advised, by the finding or by one that comes before it. Paths that carry what they
+/// carry have one as well, and each its own rate.
 fn setting(finding: &Finding) -> Option<&str> {
-    finding.lift.as_ref()?.setting.as_deref()
+    let lift = finding.lift.as_ref()?;
+    let is_advised = lift.to.is_some() || finding.yielded.is_some();
+    lift.setting.as_deref().filter(|_| is_advised)
 }
 
 #[cfg(test)]
@@ -75,7 +79,8 @@ mod tests {
     use crate::diagnosis::{Class, Lift};
 
     fn of(place: &str, setting: Option<&str>) -> Finding {
-        let lift = Lift { setting: setting.map(str::to_owned), ..Lift::default() };
+        let setting = setting.map(str::to_owned);
+        let lift = Lift { setting, to: Some("2".to_owned()), ..Lift::default() };
         Finding {
             lift: Some(lift),
             subjects: vec![format!("i to {place}")],
@@ -98,5 +103,14 @@ mod tests {
         let many: Vec<Finding> = (0..9).map(|n| of(&n.to_string(), Some("limit"))).collect();
         assert_eq!(said(&many), ["it holds; the same at 1, 2, 3 and 5 more"]);
         assert_eq!(Alike::of(&many)[0].subjects().count(), 9);
+        let paths = ["between a and b", "between c and d"].map(|place| of(place, Some("limit")));
+        assert_eq!(said(&paths), ["it holds; the same between c and d"]);
+        let mut without_value = ["a to b", "c to d"].map(|place| of(place, Some("limit")));
+        without_value.iter_mut().for_each(|one| one.lift.as_mut().unwrap().to = None);
+        assert_eq!(
+            said(&without_value),
+            ["it holds"; 2],
+            "no value is advised, each has its own rate"
+        );
     }
 }

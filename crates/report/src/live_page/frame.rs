@@ -255,8 +255,8 @@ fn held(alike: &Alike<'_>, lift: Option<String>) -> Held {
         next: finding.next.sentence.clone(),
         doubt: finding.doubt.clone(),
         strength: finding.strength.clamp(0.0, 1.0),
-        subjects: finding.subjects.iter().take(SUBJECTS_MAX).cloned().collect(),
-        subjects_more: finding.subjects.len().saturating_sub(SUBJECTS_MAX),
+        subjects: alike.subjects().take(SUBJECTS_MAX).cloned().collect(),
+        subjects_more: alike.subjects().count().saturating_sub(SUBJECTS_MAX),
         evidence: finding.evidence.clone(),
         ruled_out: ruled_out.iter().map(against).collect(),
     }

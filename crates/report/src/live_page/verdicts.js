@@ -14,7 +14,7 @@ function drawFinding(held) {
   return el("article", { class: `finding ${held.tint}`, "data-key": `${held.class} ${held.place}` },
     el("p", { class: "class" }, held.class, held.strength > 0 && el("span", {}, `strength ${percent(held.strength)}`)),
     el("p", { class: "says" }, prose(held.sentence)),
-    held.also.length > 0 && el("p", { class: "also" }, "The same at ", prose(held.also.slice(0, ALSO_MAX).join(", ")),
+    held.also.length > 0 && el("p", { class: "also" }, held.place.startsWith("between ") ? "The same " : "The same at ", prose(held.also.slice(0, ALSO_MAX).join(", ")),
       held.also.length > ALSO_MAX && ` and ${held.also.length - ALSO_MAX} more`),
     held.lift && el("p", { class: "lift" }, prose(`→ ${held.lift}`)),
     el("details", { class: "evidence" }, el("summary", {}, "Evidence, and how to lift it"),

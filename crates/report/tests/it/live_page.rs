@@ -105,6 +105,8 @@ fn lists_are_cut_and_counted() {
     let held = frame["held"].as_array().unwrap();
     assert_eq!((held.len(), &frame["held_more"]), (1, &0.into()), "{held:?}");
     assert_eq!(held[0]["also"].as_array().unwrap().len(), 149);
+    let named = held[0]["subjects"].as_array().unwrap().len();
+    assert_eq!(held[0]["subjects_more"], 150 - named, "what holds at each node is said of all");
     assert!(frame.to_string().len() < 150_000);
 }
 
