@@ -80,6 +80,10 @@ fn a_recovery_that_a_throttle_holds_is_steered_and_ctrl_c_puts_everything_back()
         failed(&other, 2, &["changes settings of that cluster already"]);
     }
     assert_eq!(cluster.settings()[LIMIT], "2mb", "and hinders nobody");
+    let folder = std::fs::read_dir(dir.path().join("clusters")).unwrap().next().unwrap().unwrap();
+    let steps = std::fs::read_to_string(folder.path().join("steps.jsonl")).unwrap();
+    let count = |step: &str| steps.matches(&format!("\"step\":\"{step}\"")).count();
+    assert_eq!((count("begin"), count("end")), (1, 0), "its page tells of one alone: {steps}");
     signal(steering.child.id(), "INT");
     let (code, said) = steering.end();
     assert_eq!(code, Some(0), "{said:#?}");

@@ -256,7 +256,8 @@ pub fn steps_of_steer_and_an_answer_of_what_if_are_shown() {
     let asked = format!("{hostile} lost for good");
     let answer = json!({"asked": asked, "until": "green", "lost": [hostile], "answers": [answer]});
     std::fs::create_dir_all(&folder).unwrap();
-    let steps = ["begin", "set", "keep"].map(|name| step(name).to_string() + "\n").concat();
+    let names = ["begin", "begin", "set", "keep"];
+    let steps = names.map(|name| step(name).to_string() + "\n").concat();
     std::fs::write(folder.join("steps.jsonl"), steps).unwrap();
     std::fs::write(folder.join("answer.json"), answer.to_string()).unwrap();
     browser.until("both are shown", &format!("{parts} === 'false,false'"));
@@ -264,7 +265,10 @@ pub fn steps_of_steer_and_an_answer_of_what_if_are_shown() {
     for words in [LIMIT, "2mb → 8mb", "kept", "2.00 MB/s", "8.00 MB/s", "4.0 times", hostile] {
         assert!(row.contains(words), "{words}: {row}");
     }
-    assert!(browser.text("#steering h3").starts_with("Begun at "));
+    let [last, killed] = ["first", "last"].map(|at| format!("#steering article:{at}-child h3"));
+    assert!(browser.text(&last).starts_with("Begun at "));
+    assert!(browser.text(&last).ends_with(", goes on"));
+    assert!(browser.text(&killed).ends_with(", ended untold"), "{}", browser.text(&killed));
     assert_eq!(browser.text("#steering .more"), format!("Allowed: {hostile}."));
     assert!(browser.text("#marks").contains("steer had a setting on trial"));
     browser.widen(800);

@@ -12,7 +12,7 @@ function runsAt(steering, atMs) {
 // A name that may be broken after its dots and lines, and is copied as it is.
 const breakable = (name) => name.split(/(?<=[._])/).flatMap((part, at) => (at > 0 ? [el("wbr", {}), part] : [part]));
 
-function drawRun(run) {
+function drawRun(run, isLast) {
   const time = (ms) => el("time", { datetime: new Date(ms).toISOString() }, clock.format(ms));
   const n = { class: "n" };
   // What came of it comes first: behind other columns it is out of sight.
@@ -23,11 +23,13 @@ function drawRun(run) {
     el("td", { class: "reason" }, step.result,
       el("small", {}, prose([step.holds && `${step.holds} held`, step.why].filter(Boolean).join("; "))))));
   const head = [["setting, from → to"], ["brought", true], ["rate after", true], ["result"]];
+  // One that was killed told no end, and the next one has begun since.
+  const untold = isLast ? ", goes on" : ", ended untold";
   return el("article", { class: "run", "data-key": String(run.at_ms) },
-    el("h3", {}, run.allowed ? "Begun at " : "From ", time(run.at_ms), run.end ? [", ended at ", time(run.end.at_ms)] : ", goes on"),
+    el("h3", {}, run.allowed ? "Begun at " : "From ", time(run.at_ms), run.end ? [", ended at ", time(run.end.at_ms)] : untold),
     run.allowed && el("p", { class: "more" }, prose(`Allowed: ${run.allowed}.`)),
     rows.length > 0 ? table(head, rows) : none("No setting was tried."),
     run.end && el("p", { class: "more" }, prose(`Ended: ${run.end.why}.`)));
 }
 
-const drawRuns = (runs) => [...runs].reverse().map(drawRun);
+const drawRuns = (runs) => runs.map((run, at) => drawRun(run, at === runs.length - 1)).reverse();

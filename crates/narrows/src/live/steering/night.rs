@@ -1,6 +1,6 @@
 //! A night of steering: connecting, the lease, the journal, and the end, whatever it is.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::Duration;
 
@@ -111,10 +111,13 @@ async fn apply(
     let mut changes = Changes::new(BorrowedSettings::new(client, journal));
     let mut folder = ClusterFolder::of(runs, &uuid);
     let (began, recording) = (env.now(), RefCell::new(recording));
+    // Whoever waits for another one, or may not steer, tells nothing on the page of what that one does.
+    let has_begun = Cell::new(false);
     let mut write_and_note = |entry: &Entry| {
         write(entry)?;
         // The cluster is steered all the same where its page does not show that.
-        if let Some(Err(error)) = folder.as_ref().map(|kept| kept.step(&entry.json(&lab::now()))) {
+        let kept = folder.as_ref().filter(|_| has_begun.get());
+        if let Some(Err(error)) = kept.map(|kept| kept.step(&entry.json(&lab::now()))) {
             say!("narrows: watch --web will not show what steer does: {error:#}");
             folder = None;
         }
@@ -123,8 +126,9 @@ async fn apply(
     let mut account = Account::new(&mut write_and_note);
     let (mut ending, mut steers_since) = (None, None);
     let ended = until_told(async {
-        account.tell(Entry::said("begin", allowed(asked)))?;
         lease(env, &mut changes, &holder, asked.span, &mut account).await?;
+        has_begun.set(true);
+        account.tell(Entry::said("begin", allowed(asked)))?;
         let since = *steers_since.insert(env.now());
         let ends = asked.span.map(|span| since + span);
         let mut last_ms: Option<f64> = None;
