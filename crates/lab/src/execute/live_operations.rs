@@ -67,11 +67,14 @@ fn why_not(own: &[&str], content: &Content) -> Option<String> {
     bodies.find_map(|body| check_request(method, path, body.as_ref()).err())
 }
 
-/// Whether a path without parameters is one of an API that reads.
+/// Whether a path without parameters is one of an API that reads. No index begins with `_`, but what else does may keep
+/// what is sent by any name: `_scripts/_search`.
 fn reads(path: &str) -> bool {
+    let is_of_indices =
+        |index: &str| index == "/_all" || (index.rfind('/') == Some(0) && !index.starts_with("/_"));
     READING.iter().any(|&api| {
         let index = path.strip_suffix(api).and_then(|index| index.strip_suffix('/'));
-        index.is_some_and(|index| index.is_empty() || index.rfind('/') == Some(0))
+        index.is_some_and(|index| index.is_empty() || is_of_indices(index))
     })
 }
 
@@ -107,6 +110,7 @@ mod tests {
             ("POST", "/theirs/_count?q=a"),
             ("POST", "/_eql/search"),
             ("POST", "/theirs/_eql/search"),
+            ("POST", "/_all/_search"),
             ("POST", "/logs/_doc"),
             ("PUT", "/logs/_doc/{{x}}?refresh=true"),
             ("POST", "/logs,other/_forcemerge"),
@@ -131,6 +135,8 @@ mod tests {
             ("POST", "/theirs/_doc/_search"),
             ("POST", "/theirs_search"),
             ("POST", "theirs/_search"),
+            ("POST", "/_scripts/_search"),
+            ("POST", "/_scripts/_search/template"),
             ("PUT", "/logs/_alias/theirs"),
         ] {
             let said = why(method, path, "a").unwrap_or_default();
