@@ -61,7 +61,7 @@ pub(crate) fn of_clap(error: clap::Error, cli: &clap::Command) -> ExitCode {
     let error = with_helpful_hints(error, cli);
     match terminal::print_clap(&error) {
         // Help that cannot be written is what was asked for; of what is wrong the exit code tells, too.
-        Err(why) if !error.use_stderr() => of(Err(why.into())),
+        Err(why) if error.exit_code() == 0 => of(Err(why.into())),
         _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
     }
 }
