@@ -355,7 +355,7 @@ fn a_planted_bug_fails_the_case_that_found_it() {
         // What the other copies know would keep a copy that was left behind from being the primary.
         (
             [engine::planted::FAILED_COPY_UNTRACKED, engine::planted::EXTENTS_UNSAID].as_slice(),
-            "pair:1091037211/0.1/4",
+            "pair:3001341",
         ),
         (&[engine::planted::MISSING_COPIES_OF_LATER], "pair:1844414295/all/4"),
         (&[engine::planted::STATE_MISSED], "pair:1400014502"),

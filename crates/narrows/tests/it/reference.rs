@@ -125,7 +125,11 @@ fn write_records(out: &mut String) {
     );
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../record/src");
     for file in RECORDS {
-        let source = std::fs::read_to_string(folder.join(format!("{file}.rs"))).unwrap();
+        let mut source = std::fs::read_to_string(folder.join(format!("{file}.rs"))).unwrap();
+        // Its parts have one list of names.
+        for part in std::fs::read_dir(folder.join(file)).into_iter().flatten() {
+            source += &std::fs::read_to_string(part.unwrap().path()).unwrap();
+        }
         for (name, fields) in fields(&source) {
             let _ = write!(out, "\n### {name}\n\n| field | |\n| --- | --- |\n");
             for (field, words) in fields {
