@@ -87,8 +87,6 @@ pub struct NodeCurve {
     pub cores: Vec<Point>,
     /// Mean cores over the variant.
     pub mean_cores: f64,
-    /// Most cores that one sample showed, before thinning.
-    pub max_cores: f64,
     /// Bytes of heap in use; empty where it has none.
     pub heap: Vec<Point>,
     /// Share of the time that it spent in garbage collections; empty where it has no heap.
@@ -479,7 +477,6 @@ fn cores(values: Vec<(f64, f64)>, away: &Away) -> Option<NodeCurve> {
     let lasted_s = values.last()?.0;
     Some(NodeCurve {
         mean_cores: spans.iter().map(|span| span.amount).sum::<f64>() / lasted_s,
-        max_cores: values.iter().map(|(_, cores)| *cores).fold(0.0, f64::max),
         cores: parted(thin_rates(&spans, NODE_POINTS), away),
         ..NodeCurve::default()
     })

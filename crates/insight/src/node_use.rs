@@ -20,7 +20,8 @@ pub enum Used {
 /// In which part of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// The ten seconds with the most of it: the documents' charts have a point for each ten.
+    /// The ten seconds with the most of it, or all of a shorter lap: Metricbeat, of which the documents have their
+    /// figures, has a point for each ten by default.
     Peak,
     /// From when one shard alone is left to the end, in the mean.
     LastShard,
@@ -63,7 +64,8 @@ fn of_trace(trace: &Trace<'_>, node: &str, used: Used, when: When) -> Option<f64
                 let end = totals[at..].iter().find(|(t_ms, _)| *t_ms >= begin.0 + PEAK_MS)?;
                 rate(*begin, *end)
             };
-            totals.iter().enumerate().filter_map(over).reduce(f64::max)
+            let most = totals.iter().enumerate().filter_map(over).reduce(f64::max);
+            most.or_else(|| rate(*totals.first()?, *totals.last()?))
         }
     }
 }
@@ -117,5 +119,8 @@ mod tests {
         assert_eq!(used(Used::Cores, When::Peak), Some(1.5));
         assert_eq!(used(Used::Cores, When::LastShard), Some(1.0));
         assert_eq!(of_trace(&trace, "leader-1", Used::Cores, When::Peak), None);
+        // Of eight seconds there are no ten.
+        trace.recovery.retain(|(t_ms, _)| (5000.0..=13_000.0).contains(t_ms));
+        assert_eq!(of_trace(&trace, "leader-0", Used::Sent, When::Peak), Some(250.0));
     }
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 use insight::node_use::{self, Used, node_use};
 use insight::published::{Comparison, comparisons, shards_done};
-use insight::{Curves, Summary, curves, load};
+use insight::{Summary, curves, load};
 use lab::conclusions::{Figure, Quantity, When, conclusions};
 use lab::plan::Plan;
 use lab::{Options, Place, Quiet};
@@ -258,18 +258,17 @@ pub(crate) fn figures(
     run: &RunDir,
     summary: &Summary<'_>,
 ) -> Vec<(Figure, f64)> {
-    let curves = curves(run, summary);
     let mut found: Vec<(Figure, f64)> = Vec::new();
     for figure in wanted {
         let known = found.iter().any(|(other, _)| *other == figure);
-        if !known && let Some(value) = value(figure, run, summary, &curves) {
+        if !known && let Some(value) = value(figure, run, summary) {
             found.push((figure, value));
         }
     }
     found
 }
 
-fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves]) -> Option<f64> {
+fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>) -> Option<f64> {
     let name = figure.row.variant;
     let finished = || summary.finished().find(|(v, _)| v.name == name).map(|(_, figures)| figures);
     match figure.of {
@@ -297,13 +296,7 @@ fn value(figure: Figure, run: &RunDir, summary: &Summary<'_>, curves: &[Curves])
             let share = limits.iter().find(|share| share.limit == limit);
             Some(share.map_or(0.0, |share| share.share))
         }
-        Quantity::PeakCores(node) => {
-            let curve = curves.iter().find(|curve| curve.variant == name)?;
-            Some(curve.nodes.iter().find(|curve| curve.node == node)?.max_cores)
-        }
-        Quantity::LastShardCores(node) => {
-            node_use(run, name, node, Used::Cores, node_use::When::LastShard)
-        }
+        Quantity::Cores(when, node) => node_use(run, name, node, Used::Cores, part(when)),
         Quantity::Sent(when, node) => {
             Some(node_use(run, name, node, Used::Sent, part(when))? / 1e6)
         }

@@ -49,10 +49,8 @@ pub enum Quantity {
     Busy(&'static str),
     /// The share of the time that was charged to a limit, 0 to 1.
     HeldBy(Limit),
-    /// The most cores that a node used in one sample: shorter than ten seconds in most plans, which each claim says.
-    PeakCores(&'static str),
-    /// Mean cores that a node used while one shard alone was left.
-    LastShardCores(&'static str),
+    /// Cores that a node used.
+    Cores(When, &'static str),
     /// MB/s that a node sent.
     Sent(When, &'static str),
     /// MB/s that a node received.
@@ -82,7 +80,7 @@ pub enum Quantity {
 /// In which part of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// The ten seconds with the most.
+    /// The ten seconds with the most: the documents have Metricbeat's figures, which by default are of ten seconds.
     Peak,
     /// While one shard alone was left, in the mean.
     LastShard,

@@ -232,17 +232,6 @@ mod tests {
         assert_eq!(many.rows(), "p: 6 rows");
     }
 
-    /// Cores are those of the busiest sample, and rates those of ten seconds at least.
-    #[test]
-    fn what_a_peak_of_cores_is_over_is_said_of_each() {
-        for conclusion in conclusions() {
-            let figures = conclusion.measure.figures();
-            if figures.iter().any(|figure| matches!(figure.of, Quantity::PeakCores(_))) {
-                assert!(conclusion.why().contains("busiest"), "{}", conclusion.claim);
-            }
-        }
-    }
-
     #[test]
     fn a_change_of_what_holds_shows() {
         let conclusion = |expected| Conclusion { expected, ..DOCUMENTS[0].conclusions[0] };

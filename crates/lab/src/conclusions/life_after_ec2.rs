@@ -35,7 +35,7 @@ const CONCLUSIONS: &[Conclusion] = &[
     claim("slide 5", "After 45 minutes not a single shard has recovered",
         one(SHARDS, "20mb, the default", Quantity::DoneAfter(45.0 * 60.0)), AtMost(0.0), Holds),
     claim("slide 5", "Meanwhile the load on the machines is minimal: below a tenth of the 32 cores of the node that restarted",
-        one(RAISED, "20mb, the default", Quantity::PeakCores("leader-7")), AtMost(3.2), HoldsBut(MINIMAL)),
+        one(RAISED, "20mb, the default", Quantity::Cores(When::Peak, "leader-7")), AtMost(3.2), HoldsBut(MINIMAL)),
     claim("slide 5", "... as are disk and network: it receives below a tenth of 10 Gbit/s, and writes that",
         one(RAISED, "20mb, the default", RESTARTED), AtMost(125.0), HoldsBut(MINIMAL)),
     claim("slide 6", "After five hours 5 of 128 shards have recovered",

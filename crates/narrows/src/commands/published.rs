@@ -348,7 +348,7 @@ fn unit(measure: &Measure) -> Unit {
             Quantity::Busy(_) | Quantity::HeldBy(_) | Quantity::MemoryPeak | Quantity::Stopped => {
                 Unit::Share
             }
-            Quantity::PeakCores(_) | Quantity::LastShardCores(_) => Unit::Cores,
+            Quantity::Cores(..) => Unit::Cores,
             Quantity::DoneAfter(_) => Unit::Shards,
             Quantity::Rollbacks => Unit::Vbuckets,
             Quantity::Streamed => Unit::Gigabytes,
