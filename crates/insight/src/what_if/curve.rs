@@ -3,7 +3,7 @@
 use record::RecoverySample;
 use serde::Serialize;
 
-use super::phases::{DONE, count, outstanding};
+use super::phases::{DONE, UNASSIGNED, count, outstanding};
 
 /// A curve has so many points at most.
 const POINTS_MAX: usize = 60;
@@ -31,9 +31,9 @@ pub(super) fn curve(
     let known = samples.last().map_or(0, |(_, end)| end.recovered_bytes);
     let total = |sample: &RecoverySample| if is_restarted { sample.total_bytes } else { known };
     let point = |(t_s, sample): &(f64, &RecoverySample)| {
-        // Whatever is moved beside it goes on.
+        // Whatever is moved beside it goes on, and what has no place has none.
         if *t_s >= green_s {
-            return Point { t_s: green_s, copies: 0, bytes: 0 };
+            return Point { t_s: green_s, copies: count(sample, UNASSIGNED), bytes: 0 };
         }
         let copies = match outstanding(sample) {
             // The cluster has not noticed, or has not been looked at.
