@@ -7,7 +7,7 @@ use super::proxy;
 use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
-use crate::diagnosis::copying::Copying;
+use crate::diagnosis::copying::{Copying, alias_of};
 use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, Next, RECOVERY};
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
@@ -39,6 +39,9 @@ const STRENGTH: Threshold = at("strength", 0.6);
 
 const DOUBT: &str = "a cap for each flow, segments that are lost and a full link look the same: compare 1 with 8 \
                      streams";
+const CARRIES: &str = "find out what the link and the cards carry";
+const MORE_CONNECTIONS: &str =
+    "where there is a cap for each flow, open more connections (a node setting)";
 const CONNECTIONS: &str = "transport.connections_per_node.recovery";
 
 pub(super) static CAUSE: Cause = Cause {
@@ -93,7 +96,8 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         return Err(Against::figure(why));
     }
     let last = recovery.transfer.last();
-    let from = last.source.as_ref().or(last.repository.as_ref()).map_or("", String::as_str);
+    let alias = last.repository.as_deref().and_then(alias_of);
+    let from = last.source.as_deref().or(alias).unwrap_or_default();
     let place = format!("{from} to {}", last.target.as_deref().unwrap_or_default());
     let sentence = format!(
         "the path {place} carries {} and no more: the rate is level, {} of round trip would let more through, and no \
@@ -101,23 +105,36 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         words::rate(recovery.path_bytes_per_s()),
         words::rtt(rtt_ms.round())
     );
-    let action = "find out what the link and the cards carry; where there is a cap for each flow, open more connections \
-                  (a node setting)";
-    let found = recovery.series.setting_or_default(CONNECTIONS, CAUSE.rule.default);
     let (mut evidence, mut doubt) = (evidence(recovery, spread), DOUBT.to_owned());
-    if let Some(window) = window(recovery, rtt_ms, &found) {
-        evidence.push(Evidence::setting(CONNECTIONS, &found, Some(CAUSE.rule.default)));
-        doubt = format!("{doubt}; {window}");
-    }
+    let lift = match alias {
+        Some(alias) => Lift::action(&format!("{CARRIES}; {}", connections_to(alias))),
+        None => {
+            let found = recovery.series.setting_or_default(CONNECTIONS, CAUSE.rule.default);
+            if let Some(window) = window(recovery, rtt_ms, &found) {
+                evidence.push(Evidence::setting(CONNECTIONS, &found, Some(CAUSE.rule.default)));
+                doubt = format!("{doubt}; {window}");
+            }
+            let action = format!("{CARRIES}; {MORE_CONNECTIONS}");
+            Lift { set_by: None, ..Lift::setting(CONNECTIONS, found, None, &action) }
+        }
+    };
     let found = Finding {
         subjects: vec![recovery.transfer.name()],
         evidence,
-        lift: Some(Lift { set_by: None, ..Lift::setting(CONNECTIONS, found, None, action) }),
+        lift: Some(lift),
         next: little.map(|little| latency(recovery, little)).unwrap_or_default(),
         doubt: Some(doubt),
         ..Finding::of(&CAUSE.rule, place, STRENGTH.value, sentence)
     };
     Ok(proxy::of_path(recovery, &found).unwrap_or(found))
+}
+
+/// What connections to a node of another cluster there are: their number is fixed, but for those to a proxy.
+fn connections_to(alias: &str) -> String {
+    format!(
+        "the connections to {alias} are as many whatever {CONNECTIONS} says, and only through a proxy a setting opens \
+         more (cluster.remote.{alias}.proxy_socket_connections)"
+    )
 }
 
 /// What the round trip allows, which is more than the path carries.

@@ -236,4 +236,10 @@ fn a_path_from_remote_is_told_by_what_the_target_receives() {
     let moved = finding.evidence.iter().find(|line| line.field.starts_with("transport."));
     let moved = moved.map(|line| (&*line.field, line.value.as_str()));
     assert_eq!(moved, Some(("transport.rx_size_in_bytes", "b: 21.0 MB/s")));
+    // The setting of connections within a cluster opens none to another one.
+    assert!(finding.sentence.starts_with("the path eu to b carries"), "{}", finding.sentence);
+    assert!(finding.evidence.iter().all(|line| line.field != CONNECTIONS), "{finding:#?}");
+    let lift = finding.lift.unwrap();
+    assert_eq!(lift.setting, None);
+    assert!(lift.action.contains("cluster.remote.eu.proxy_socket_connections"), "{}", lift.action);
 }
