@@ -59,6 +59,9 @@ pub(super) static CAUSE: Cause = Cause {
 
 fn judge(following: &Following<'_, '_>) -> Answer {
     let lagging = following.lagging()?;
+    if following.failing_reads().is_some() {
+        return Err(Against::figure("none of its reads succeeds"));
+    }
     let now = following.now;
     let rise = |counter: fn(&Follower) -> Option<u64>| following.rise(counter);
     let times = rise(|one| one.read_ms).zip(rise(|one| one.read_remote_ms));

@@ -190,6 +190,9 @@ fn a_follower_whose_reads_all_fail_is_no_slow_reader() {
     });
     assert_eq!((failing.class, failing.place.as_str()), (Class::FollowerStopped, "eu"));
     assert!(failing.sentence.ends_with("unable to connect to remote cluster [eu]"), "{failing:?}");
+    let reader = failing.ruled_out.iter().find(|one| one.class == Class::FollowerReader);
+    let reader = reader.map(|one| (one.by, one.why.as_str()));
+    assert_eq!(reader, Some((By::Figure, "none of its reads succeeds")), "it is not slow besides");
     assert!(failing.gain.is_none() && failing.lift.unwrap().action.contains("_remote/info"));
     let some_fail = with(|f, s| (f.failed_reads, f.ops_read) = (Some(s), Some(50_000 + s * 2000)));
     assert_eq!(some_fail.class, Class::FollowerReader);
