@@ -98,6 +98,14 @@ fn cut_off(series: &Series<'_>, alias: &str) -> Option<Evidence> {
     (remote.connected == Some(false)).then_some(connected)
 }
 
+/// The one remote cluster that is known: OpenSearch's plugin does not tell which one a follower has its leader in.
+fn only_remote<'a>(series: &Series<'a>) -> Option<&'a str> {
+    match series.remotes() {
+        [remote] => Some(remote.alias.as_str()),
+        _ => None,
+    }
+}
+
 /// Whether a follower cannot go on from where it is, for its leader has not kept what comes next.
 fn is_lost(reason: &str) -> bool {
     LOST.iter().any(|words| reason.contains(words))
@@ -131,7 +139,9 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     let status = now.status.as_ref().filter(|_| now.is_stopped()).ok_or_else(against)?;
     let is_paused = status == "PAUSED";
     let what = if is_paused { "is paused" } else { "has failed" };
-    let why = now.reason.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+    // OpenSearch lists a reason for each shard, and ends the list with a comma.
+    let why = now.reason.as_deref().map(|why| why.trim_end_matches([',', ' ']));
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
     let told = |api: &str, action: String| Finding {
         evidence: vec![Evidence::new(api.replace("{index}", &now.index), "status", status)],
         lift: Some(Lift::action(&action)),
@@ -166,15 +176,18 @@ fn fails_to_read(following: &Following<'_, '_>) -> Option<Finding> {
         format!("{} reads nothing, for its reads fail and are tried again{why}", now.shard_name());
     let lag = following.lagging().ok().map(|lagging| lagging.evidence);
     let doubt = "how far it is behind is not known meanwhile: its reads tell what its leader has";
-    let alias = now.remote.as_deref().unwrap_or("<alias>");
+    let alias = now.remote.as_deref().or_else(|| only_remote(following.series));
+    let leader =
+        alias.map_or_else(|| "its leader's cluster".to_owned(), |alias| format!("[{alias}]"));
+    let cut_off = alias.and_then(|alias| cut_off(following.series, alias));
     let failed =
         Evidence::new(following.api(), "failed_read_requests", format!("rose by {failed}"));
     let action = format!(
-        "remove the reason: it goes on by itself. GET _remote/info says how many nodes of [{alias}] are connected"
+        "remove the reason: it goes on by itself. GET _remote/info says how many nodes of {leader} are connected"
     );
     Some(Finding {
         doubt: lag.is_none().then(|| doubt.to_owned()),
-        evidence: lag.into_iter().chain([failed]).chain(cut_off(following.series, alias)).collect(),
+        evidence: lag.into_iter().chain([failed]).chain(cut_off).collect(),
         lift: Some(Lift::action(&action)),
         ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
     })

@@ -406,6 +406,8 @@ fn followers_of_the_plugin_are_judged_by_their_operations() {
         f.status = Some("PAUSED".into());
         f.reason = Some(format!("AutoPaused: [[f][0] - {why}], "));
     }
+    let listed = only(&looks_at_one(replicated, |f, _| by_itself(f, "failed to parse")));
+    assert_eq!(listed.sentence, "f is paused: AutoPaused: [[f][0] - failed to parse]");
     let action = |finding: Finding| finding.lift.unwrap().action;
     let mended = action(only(&looks_at_one(replicated, |f, _| by_itself(f, "failed to parse"))));
     assert!(mended.starts_with("remove the reason, then POST"), "{mended}");
@@ -415,6 +417,36 @@ fn followers_of_the_plugin_are_judged_by_their_operations() {
     assert!(anew.contains("/f/_stop") && anew.contains("/f/_start"), "{anew}");
     let well = judge(&with(|f, s| f.follower_checkpoint = Some(99_990 + s as i64 * 5000)));
     assert!(well.findings.is_empty(), "{well:#?}");
+}
+
+/// The plugin does not tell which cluster a follower has its leader in.
+#[test]
+fn a_follower_of_the_plugin_that_reads_nothing_names_the_one_cluster_there_is() {
+    let failing = |remotes: &'static [&'static str]| {
+        only(&looks(move |s| {
+            let one = Follower {
+                follower_checkpoint: Some(50_000),
+                failed_reads: Some(s),
+                ops_read: Some(50_000),
+                ops_written: Some(50_000),
+                ..replicated(s)
+            };
+            let remote = |alias: &&str| Remote {
+                alias: (*alias).to_owned(),
+                connected: Some(false),
+                ..Remote::default()
+            };
+            let remotes = remotes.iter().map(remote).collect();
+            Observation { recoveries: vec![], followers: vec![one], remotes, ..case(s, 0) }
+        }))
+    };
+    let known = failing(&["eu"]);
+    assert_eq!(known.class, Class::FollowerStopped);
+    assert!(known.evidence.iter().any(|line| line.field == "eu.connected"), "{known:#?}");
+    let action = known.lift.unwrap().action;
+    assert!(action.ends_with("how many nodes of [eu] are connected"), "{action}");
+    let action = failing(&["eu", "us"]).lift.unwrap().action;
+    assert!(action.ends_with("how many nodes of its leader's cluster are connected"), "{action}");
 }
 
 /// A cluster behind a proxy, with so many sockets of those that there should be.
