@@ -93,14 +93,14 @@ fn slow_itself(series: &Series<'_>, name: &str) -> Vec<(Class, Answer)> {
     own.map(|(class, against)| (class, Err(against))).chain([collections]).collect()
 }
 
-/// The same of what is seen of it, in words: ` (the cores of b are busy 97 % of the time)`; nothing where nothing is.
+/// The same of what is seen of it, in words: `; the cores of b are busy 97 % of the time`; nothing where nothing is.
 fn lacks(series: &Series<'_>, name: &str) -> String {
     let seen = |(_, answer): (Class, Answer)| match answer {
         Ok(found) => Some(found.sentence),
         Err(against) => (against.by == By::Weaker).then(|| against.why.words()),
     };
     let seen: Vec<String> = slow_itself(series, name).into_iter().filter_map(seen).collect();
-    if seen.is_empty() { String::new() } else { format!(" ({})", listed(&seen)) }
+    if seen.is_empty() { String::new() } else { format!("; {}", listed(&seen)) }
 }
 
 /// Nodes that refused searches while they were looked at, a sentence each.
@@ -127,7 +127,7 @@ pub(crate) fn refused(series: &Series<'_>) -> Vec<String> {
 pub(crate) fn avoided(series: &Series<'_>) -> Option<String> {
     series.setting(SETTING).filter(|setting| setting.value == "true")?;
     let (name, worst) = worst_of_all(series)?;
-    let times = worst.times(name).map_or_else(String::new, |times| format!(" ({times})"));
+    let times = worst.times(name).map_or_else(String::new, |times| format!("; {times}"));
     Some(format!(
         "{}{times}{}; adaptive replica selection sends searches around it, as far as another node has a copy",
         worst.sentence(name),
