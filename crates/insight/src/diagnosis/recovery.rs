@@ -1,5 +1,6 @@
 //! Which cause holds one recovery: the judges answer, and the strongest answer counts.
 
+use record::observation::Recovery;
 use record::units::show_seconds;
 
 use super::answers::Answers;
@@ -18,6 +19,9 @@ use crate::words;
 /// A limiter tells a pause once it is over.
 const NOTHING_CAME: &str = "nothing came meanwhile; where larger chunks of a recovery that was cancelled are still in \
                             line at the limiter, they keep the others waiting";
+
+const ALL_CAME: &str = "all its files are there, and its target still checks and renames them, or waits for its \
+                        source's retention lease";
 
 /// What is made of one recovery.
 #[derive(Clone, Debug)]
@@ -113,6 +117,9 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
         None if copying.rate_bytes_per_s == 0.0 && !last.ended && last.stage != "INDEX" => {
             format!("in {} no files are copied, but opened and compared by its nodes", last.stage)
         }
+        None if copying.rate_bytes_per_s == 0.0 && !last.ended && has_all_bytes(last) => {
+            ALL_CAME.to_owned()
+        }
         None if copying.rate_bytes_per_s == 0.0 && copying.limit_bytes_per_s.is_some() => {
             NOTHING_CAME.to_owned()
         }
@@ -156,9 +163,14 @@ fn answers(copying: &Copying<'_, '_>) -> Answers {
         !is_seen
     });
     let of_unseen = unseen.flat_map(|side| {
+        let is_of_another = side == "source" && last.is_from_remote();
         judges().filter_map(move |(class, judge)| match judge {
             Judge::End(_) => {
-                let why = format!("the node at the {side} was not seen twice");
+                let why = match is_of_another {
+                    true => "what nodes of the cluster that it comes from do is not seen here"
+                        .to_owned(),
+                    false => format!("the node at the {side} was not seen twice"),
+                };
                 Some((class, Err(Against::untold(why))))
             }
             _ => None,
@@ -166,6 +178,12 @@ fn answers(copying: &Copying<'_, '_>) -> Answers {
     });
     let of_ends = copying.ends.iter().flat_map(of_end).chain(of_unseen);
     Answers::new(of_recovery.chain(of_ends))
+}
+
+/// Whether no byte of its files is left to copy.
+fn has_all_bytes(recovery: &Recovery) -> bool {
+    let came = recovery.recovered_bytes.unwrap_or(0) + recovery.reused_bytes.unwrap_or(0);
+    recovery.total_bytes.is_some_and(|total| total > 0 && came >= total)
 }
 
 /// A sentence, if the whole recovery is too short to be worth judging.

@@ -239,6 +239,8 @@ fn a_path_from_remote_is_told_by_what_the_target_receives() {
     // The setting of connections within a cluster opens none to another one.
     assert!(finding.sentence.starts_with("the path eu to b carries"), "{}", finding.sentence);
     assert!(finding.evidence.iter().all(|line| line.field != CONNECTIONS), "{finding:#?}");
+    let cores = finding.ruled_out.iter().find(|one| one.class == Class::Cpu).unwrap();
+    assert!(cores.why.ends_with("do is not seen here"), "{cores:?}");
     let lift = finding.lift.unwrap();
     assert_eq!(lift.setting, None);
     assert!(lift.action.contains("cluster.remote.eu.proxy_socket_connections"), "{}", lift.action);

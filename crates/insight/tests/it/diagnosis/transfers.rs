@@ -40,6 +40,17 @@ fn latency_from_remote_names_the_settings_of_that_kind() {
     assert!((finding.gain.unwrap().factor - LIMIT as f64 / 6e6).abs() < 0.01);
 }
 
+/// The trap: no chunk comes any more, which looks like one that stands in line at the limiter.
+#[test]
+fn a_recovery_whose_files_are_all_there_waits_for_no_chunk() {
+    let finding = only(&looks_at(0, |look, _| {
+        let recovery = &mut look.recoveries[0];
+        recovery.recovered_bytes = recovery.total_bytes;
+    }));
+    assert_eq!(finding.class, Class::Unknown);
+    assert!(finding.sentence.contains("unknown: all its files are there"), "{}", finding.sentence);
+}
+
 #[test]
 fn chunks_at_their_most_leave_larger_ones_and_elasticsearch_has_none() {
     let at = |flavour: &str| {
