@@ -26,7 +26,7 @@ use super::snapshots::written;
 use super::streaming::{Streaming, long_disk_queues, streamings};
 use super::threshold::FAST_BYTES_PER_S;
 use super::unanswered::{HEALTH, RECOVERY, SHARDS, lacks, tells_of_recoveries};
-use super::waiting::{Waiting, allocation_off, waiting, waits_for_nodes};
+use super::waiting::{Waiting, allocation_off, waiting, waits_for_answers, waits_for_nodes};
 use super::watermarks::forbidden;
 
 /// What was found.
@@ -152,7 +152,8 @@ fn notes(series: &Series<'_>, findings: &[Finding]) -> Vec<String> {
 fn goes_on_beside(series: &Series<'_>) -> Vec<String> {
     let waits = series.last().and_then(waits_for_nodes);
     let snapshots = written(series).into_iter().map(|one| one.sentence());
-    waits.into_iter().chain(moves(series)).chain(snapshots).collect()
+    let asked = series.last().and_then(waits_for_answers);
+    waits.into_iter().chain(asked).chain(moves(series)).chain(snapshots).collect()
 }
 
 /// What holds recoveries, and sentences on those that nothing holds.

@@ -14,6 +14,10 @@ use crate::words;
 const EXPLAIN: &str = "_cluster/allocation/explain";
 /// What `can_allocate` says of a copy that waits for its node to come back.
 const DELAYED: &str = "allocation_delayed";
+/// The same of one that nodes are asked about.
+const AWAITING_INFO: &str = "awaiting_info";
+const ASKED: &str =
+    "the manager asks nodes what they have of it, and one that hangs keeps it waiting";
 
 /// What copies wait for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,11 +116,7 @@ fn stated_need(copy: &WaitingCopy) -> Need {
     match copy.can_allocate.as_deref() {
         Some("throttled") => return Need::Slot,
         Some("yes") => return Need::Time("the manager is about to place it"),
-        Some("awaiting_info") => {
-            return Need::Time(
-                "the manager asks nodes what they have of it, and one that hangs keeps it waiting",
-            );
-        }
+        Some(AWAITING_INFO) => return Need::Time(ASKED),
         Some(DELAYED) => {
             return Need::Time(
                 "its node may come back within index.unassigned.node_left.delayed_timeout",
@@ -227,6 +227,21 @@ pub(crate) fn waits_for_nodes(last: &Observation) -> Option<String> {
     });
     let lacks = lacks(&copies).map_or_else(String::new, |lacks| format!("; {lacks}"));
     Some(format!("{who} {wait} for a node to come back ({}){left}{lacks}", timeout(&copies)))
+}
+
+/// Replicas that nodes are asked about, in a sentence; none where there is none. A primary of which that is so is a
+/// finding.
+pub(crate) fn waits_for_answers(last: &Observation) -> Option<String> {
+    let is_asked =
+        |copy: &&WaitingCopy| !copy.primary && copy.can_allocate.as_deref() == Some(AWAITING_INFO);
+    let replicas: Vec<&WaitingCopy> = last.waiting.iter().filter(is_asked).collect();
+    let (who, wait) = match replicas.len() {
+        0 => return None,
+        1 => (names(&replicas).remove(0), "waits"),
+        n if n <= LINES_SHOWN => (named(&replicas), "wait"),
+        n => (format!("{n} replicas"), "wait"),
+    };
+    Some(format!("{who} {wait}: {ASKED}"))
 }
 
 /// How a copy came to wait whose node announced that it restarts (the node shutdown API of Elasticsearch).

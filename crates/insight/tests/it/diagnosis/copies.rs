@@ -540,6 +540,9 @@ fn what_is_about_to_be_placed_is_no_finding() {
     for can_allocate in ["yes", "awaiting_info", "allocation_delayed"] {
         assert!(judge(&while_waiting(&[waiting(can_allocate, &[])])).findings.is_empty());
     }
+    let asked = judge(&while_waiting(&[waiting("awaiting_info", &[])])).healthy;
+    assert!(asked[0].starts_with("replica of w[0] waits: the manager asks nodes"), "{asked:?}");
+    assert!(judge(&while_waiting(&[waiting("yes", &[])])).healthy.is_empty());
     // Nor is what has only just begun to wait.
     let looks = looks(|s| {
         let copies = if s == 10 { vec![waiting("no", &[("a", "filter", "NO")])] } else { vec![] };
