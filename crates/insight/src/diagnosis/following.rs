@@ -128,10 +128,12 @@ impl<'a> Following<'_, 'a> {
     }
 
     /// How many operations one is behind that keeps up or catches up, and for how long where it catches up; none of one
-    /// that lags, does not run, whose reads fail, or whose lag is not told.
+    /// that lags, does not run, whose reads bring nothing and fail, or whose lag is not told.
     fn goes_on(&self) -> Option<(u64, Option<f64>)> {
         let (was, ops) = (self.then?.lag_ops()?, self.now.lag_ops()?);
-        let fails = self.now.reason.is_some() || self.rise(|one| one.failed_reads) > Some(0);
+        let is_read = self.rise(|one| one.ops_read) > Some(0);
+        let fails =
+            self.now.reason.is_some() || !is_read && self.rise(|one| one.failed_reads) > Some(0);
         let is_far = ops as f64 >= LAG_OPS.value;
         let left_s = self.catches_up_in_s(was, ops).filter(|_| is_far);
         let is_well = !self.now.is_stopped() && !fails && self.lagging().is_err();

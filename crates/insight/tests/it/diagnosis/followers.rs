@@ -70,11 +70,15 @@ fn looks_at_one(
     follower: fn(u64) -> Follower,
     change: fn(&mut Follower, u64),
 ) -> Vec<(f64, Observation)> {
-    looks(|s| {
+    looks_at_one_that(|s| {
         let mut one = follower(s);
         change(&mut one, s);
-        Observation { recoveries: vec![], followers: vec![one], ..case(s, 0) }
+        one
     })
+}
+
+fn looks_at_one_that(is_so: impl Fn(u64) -> Follower) -> Vec<(f64, Observation)> {
+    looks(|s| Observation { recoveries: vec![], followers: vec![is_so(s)], ..case(s, 0) })
 }
 
 #[test]
@@ -244,6 +248,22 @@ fn a_follower_that_is_behind_by_a_moment_of_writes_keeps_up() {
         assert_eq!(lagging.findings[0].class, Class::FollowerReader, "{lagging:#?}");
         assert!(lagging.healthy.is_empty(), "{:?}", lagging.healthy);
     }
+}
+
+/// As the nodes of its leader start again one by one: some of its reads fail, and others bring what it needs.
+#[test]
+fn a_follower_of_which_some_reads_fail_keeps_up_where_others_bring_enough() {
+    let at = |read_per_s: u64| {
+        judge(&looks_at_one_that(move |s| Follower {
+            follower_checkpoint: Some(99_990 + s as i64 * 5000),
+            failed_reads: Some(s * 3),
+            ops_read: Some(50_000 + s * read_per_s),
+            ..follower(s)
+        }))
+        .healthy
+    };
+    assert_eq!(at(5000), ["f[0] keeps up with the leader: 10 operations at most behind"]);
+    assert!(at(0).is_empty(), "what its leader has is known by its reads alone");
 }
 
 /// The trap: what its leader has is known by its reads alone, so that a follower that is cut off seems to keep up.
