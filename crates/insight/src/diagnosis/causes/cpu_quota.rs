@@ -5,7 +5,8 @@ use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
-use crate::diagnosis::rivals::Against;
+use crate::diagnosis::node_span::NodeSpan;
+use crate::diagnosis::rivals::{Against, By};
 use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, GIVEN_BACK, IN_LINE_USE, NEAR_USE, Threshold, at,
@@ -32,12 +33,7 @@ pub(super) static CAUSE: Cause = Cause {
 
 fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     let name = end.node();
-    let untold = || Against::untold_at(name, "a control group");
-    let share = end.span.cgroup_throttled().ok_or_else(untold)?;
-    if share < THROTTLED.value {
-        let what = |name: &str| format!("the control group of {name} kept it from running for");
-        return Err(Against::below_at(name, what, share, THROTTLED));
-    }
+    let share = kept_from_running(end.span)?;
     let percent = words::percent(share);
     let sentence = format!(
         "the control group of {name} ({}) kept it from running for {percent} of the time",
@@ -55,4 +51,28 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
         }),
         ..recovery.finding_at(end, &CAUSE.rule, STRENGTH.up_to_one(share), sentence)
     })
+}
+
+/// What the control group of a node says beside a cause that is not a recovery's.
+pub(super) fn of_node(span: &NodeSpan<'_>) -> Against {
+    let said = |share| format!("{} {} of the time", kept(&span.last().name), words::percent(share));
+    match kept_from_running(span) {
+        Ok(share) => Against { by: By::Weaker, why: said(share).into() },
+        Err(against) => against,
+    }
+}
+
+/// For which share of the time, 0 to 1; or what speaks against it.
+fn kept_from_running(span: &NodeSpan<'_>) -> Result<f64, Against> {
+    let name = &span.last().name;
+    let untold = || Against::untold_at(name, "a control group");
+    let share = span.cgroup_throttled().ok_or_else(untold)?;
+    if share < THROTTLED.value {
+        return Err(Against::below_at(name, kept, share, THROTTLED));
+    }
+    Ok(share)
+}
+
+fn kept(name: &str) -> String {
+    format!("the control group of {name} kept it from running for")
 }

@@ -3,7 +3,7 @@
 use record::names::listed;
 use record::observation::{Node, Observation, Selection};
 
-use super::gc;
+use super::{cpu_quota, gc};
 use crate::diagnosis::answers::{Answer, Answers};
 use crate::diagnosis::busy;
 use crate::diagnosis::cause::{Cause, Judge};
@@ -80,16 +80,17 @@ fn judge(series: &Series<'_>) -> Option<Finding> {
     })
 }
 
-/// What would make the node slow whatever is sent to it: its cores, its disk, its collections.
+/// What would make the node slow whatever is sent to it: its cores, its disk, its control group, its collections.
 fn slow_itself(series: &Series<'_>, name: &str) -> Vec<(Class, Answer)> {
     let Some(span) = series.node(name) else {
         let untold = |class| -> (Class, Answer) {
             (class, Err(Against::untold(format!("{name} was not seen twice"))))
         };
-        return [Class::Cpu, Class::Disk, Class::Gc].map(untold).into();
+        return [Class::Cpu, Class::Disk, Class::CpuQuota, Class::Gc].map(untold).into();
     };
     let collections = (Class::Gc, gc::of_node(span));
-    let own = busy::of_node(span).into_iter();
+    let quota = (Class::CpuQuota, cpu_quota::of_node(span));
+    let own = busy::of_node(span).into_iter().chain([quota]);
     own.map(|(class, against)| (class, Err(against))).chain([collections]).collect()
 }
 

@@ -559,7 +559,7 @@ fn proxies_and_routing_are_seen() {
     // The node itself has nothing to do, or its cores may be why it is late.
     let idle: Vec<(Class, By)> = finding.ruled_out.iter().map(|one| (one.class, one.by)).collect();
     let figure = |class| (class, By::Figure);
-    assert_eq!(idle, [Class::Cpu, Class::Disk, Class::Gc].map(figure));
+    assert_eq!(idle, [Class::Cpu, Class::Disk, Class::CpuQuota, Class::Gc].map(figure));
     let mut busy = routed("false");
     busy.iter_mut().for_each(|(_, look)| look.nodes[1].os_cpu_percent = Some(97));
     let busy = only(&busy);
@@ -588,6 +588,13 @@ fn proxies_and_routing_are_seen() {
     let between = "their median time); a sees of b: 60 ms until its answer is here; the cores of b are busy 97 % of the \
                    time; adaptive";
     assert!(said.contains(between), "{said}");
+    // Its cores may have nothing to do as they are not let run.
+    let mut kept = routed("true");
+    for (t_ms, look) in &mut kept {
+        look.nodes[1].cgroup_throttled_ns = Some(*t_ms as u64 * 900_000);
+    }
+    let said = &judge(&kept).notes[0];
+    assert!(said.contains("; the control group of b kept it from running for"), "{said}");
 }
 
 /// The trap: a manager, or a node on which nothing recovers, stands still half of the time and is called well.
