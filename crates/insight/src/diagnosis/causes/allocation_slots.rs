@@ -131,10 +131,10 @@ fn not_for_a_slot(waiting: &Waiting<'_, '_>) -> Against {
     match (&waiting.need, decisions.is_empty()) {
         (Need::Time(why), _) => Against::figure(*why),
         (_, true) => Against::untold("the cluster does not say what deciders answer"),
-        (_, false) => Against::figure(format!(
-            "of the nodes, {} say NO and {} THROTTLE",
-            nodes("NO"),
-            nodes("THROTTLE")
-        )),
+        (_, false) => {
+            let (no, throttle) = (nodes("NO"), nodes("THROTTLE"));
+            let say = if no == 1 { "says" } else { "say" };
+            Against::figure(format!("of the nodes, {no} {say} NO and {throttle} THROTTLE"))
+        }
     }
 }

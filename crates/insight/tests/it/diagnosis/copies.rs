@@ -496,6 +496,8 @@ fn copies_that_wait_say_what_they_do_not_wait_for() {
     let blocked = [("a", "same_shard", "NO"), ("b", "disk_threshold", "NO")];
     let why = "of the nodes, 2 say NO and 0 THROTTLE".to_owned();
     assert_eq!(ruled_out("no", &blocked), (Class::AllocationSlots, By::Figure, why));
+    let one = ruled_out("no", &[("a", "same_shard", "NO")]);
+    assert_eq!(one.2, "of the nodes, 1 says NO and 0 THROTTLE");
     let (class, by, _) = ruled_out("no", &[]);
     assert_eq!((class, by), (Class::AllocationSlots, By::Untold));
 }
