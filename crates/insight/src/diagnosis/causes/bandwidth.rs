@@ -99,11 +99,15 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let alias = last.repository.as_deref().and_then(alias_of);
     let from = last.source.as_deref().or(alias).unwrap_or_default();
     let place = format!("{from} to {}", last.target.as_deref().unwrap_or_default());
+    // Of near nodes, whole milliseconds would read 0.
+    let trip = match rtt_ms < NEAR_MS.value {
+        true => words::rtt_tenths(rtt_ms),
+        false => words::rtt(rtt_ms.round()),
+    };
     let sentence = format!(
-        "the path {place} carries {} and no more: the rate is level, {} of round trip would let more through, and no \
-         limiter, core or disk binds",
-        words::rate(recovery.path_bytes_per_s()),
-        words::rtt(rtt_ms.round())
+        "the path {place} carries {} and no more: the rate is level, {trip} of round trip would let more through, and \
+         no limiter, core or disk binds",
+        words::rate(recovery.path_bytes_per_s())
     );
     let (mut evidence, mut doubt) = (evidence(recovery, spread), DOUBT.to_owned());
     let lift = match alias {

@@ -29,6 +29,7 @@ fn a_full_path_says_what_window_by_connection_would_give_its_rate() {
     }
     let near = at(0.5, "2");
     assert_eq!(near.class, Class::Bandwidth);
+    assert!(near.sentence.contains("level, 0.5 ms of round trip would"), "{}", near.sentence);
     assert!(!near.doubt.as_ref().unwrap().contains("a window of") && !told(&near), "{near:?}");
 }
 
