@@ -585,8 +585,8 @@ fn proxies_and_routing_are_seen() {
     let mut busy = routed("true");
     busy.iter_mut().for_each(|(_, look)| look.nodes[1].os_cpu_percent = Some(97));
     let said = &judge(&busy).notes[0];
-    let between = "their median time); a sees of b: 60 ms until its answer is here; the cores of b are busy 97 % of the \
-                   time; adaptive";
+    let between = "their median time); a sees of b: 60 ms until its answer is here; the cores of b are busy 97 % of \
+                   the time; adaptive";
     assert!(said.contains(between), "{said}");
     // Its cores may have nothing to do as they are not let run.
     let mut kept = routed("true");
