@@ -100,10 +100,13 @@ impl Finding {
         self.class == other.class && self.place == other.place && self.reason() == other.reason()
     }
 
-    /// What a follower that stopped says of itself, without its name; none of another cause.
+    /// What a follower that stopped says of itself, without its name; none of another cause. What follows the reason is
+    /// of each shard: the leases that are left, and which history it has.
     fn reason(&self) -> Option<&str> {
         let name = self.subjects.first().filter(|_| self.class == Class::FollowerStopped)?;
-        self.sentence.strip_prefix(name.as_str())
+        let said = self.sentence.strip_prefix(name.as_str())?;
+        let end = [". ", ", expected ["].iter().filter_map(|words| said.find(words)).min();
+        Some(&said[..end.unwrap_or(said.len())])
     }
 }
 
