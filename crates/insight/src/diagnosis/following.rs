@@ -1,5 +1,7 @@
 //! A shard that follows another cluster's, for the judges of its causes.
 
+use std::collections::BTreeMap;
+
 use record::names::listed;
 use record::observation::Follower;
 use record::units::show_seconds;
@@ -9,6 +11,7 @@ use super::rivals::Against;
 use super::rule::Rule;
 use super::series::{MS_PER_S, Series};
 use super::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S};
+use super::unanswered::{FOLLOWERS, lacks};
 use crate::words;
 
 /// The APIs that tell of followers.
@@ -36,17 +39,16 @@ pub(crate) fn followings<'s, 'a>(series: &'s Series<'a>) -> Vec<Following<'s, 'a
     let (Some((_, first)), Some(last)) = (series.looks().first(), series.last()) else {
         return Vec::new();
     };
-    let one = |now: &'a Follower| {
-        let is_same = |then: &&Follower| (&then.index, then.shard) == (&now.index, now.shard);
-        Following { series, now, then: first.followers.iter().find(is_same) }
-    };
+    let shard = |one: &'a Follower| (one.index.as_str(), one.shard);
+    let then: BTreeMap<_, _> = first.followers.iter().map(|one| (shard(one), one)).collect();
+    let one = |now| Following { series, now, then: then.get(&shard(now)).copied() };
     last.followers.iter().map(one).collect()
 }
 
 /// Sentences on followers that nothing has to help: those that keep up, and those that catch up.
 pub(crate) fn follow_on(series: &Series<'_>) -> Vec<String> {
     let (mut kept_up, mut said) = (Vec::new(), Vec::new());
-    let mut most: u64 = 0;
+    let (mut most, mut more): (u64, usize) = (0, 0);
     for following in followings(series) {
         let Some((ops, left_s)) = following.goes_on() else { continue };
         let name = following.now.shard_name();
@@ -55,9 +57,14 @@ pub(crate) fn follow_on(series: &Series<'_>) -> Vec<String> {
             most = most.max(ops);
             continue;
         };
+        if said.len() == LINES_SHOWN {
+            more += 1;
+            continue;
+        }
         let (ops, left) = (words::count(ops), show_seconds(left_s));
         said.push(format!("{name} catches up: {ops} operations behind, {left} at this rate"));
     }
+    said.extend((more > 0).then(|| format!("more followers catch up: {more}")));
     let who = match kept_up.len() {
         0 => return said,
         1 => format!("{} keeps", kept_up[0]),
@@ -85,6 +92,9 @@ impl<'a> Following<'_, 'a> {
             return Err(Against::figure("it has stopped, and neither reads nor writes"));
         }
         let untold = || Against::untold("how far it is behind its leader is not told");
+        if self.is_of_before() {
+            return Err(untold());
+        }
         let ops = self.now.lag_ops().ok_or_else(untold)?;
         if (ops as f64) < LAG_OPS.value {
             let least = LAG_OPS.value;
@@ -111,6 +121,21 @@ impl<'a> Following<'_, 'a> {
         Ok(Lagging { then, ops, evidence })
     }
 
+    /// Whether the last look was told nothing of followers, and shows what was told before the first one.
+    fn is_of_before(&self) -> bool {
+        let last = self.series.last();
+        let is_untold = last.is_some_and(|look| FOLLOWERS.iter().any(|path| lacks(look, path)));
+        is_untold && self.then == Some(self.now)
+    }
+
+    /// Whether no node of its leader's cluster is connected, or may be where its cluster is not told.
+    fn may_be_cut_off(&self) -> bool {
+        let alias = self.now.remote.as_deref();
+        self.series.remotes().iter().any(|remote| {
+            remote.connected == Some(false) && alias.is_none_or(|alias| alias == remote.alias)
+        })
+    }
+
     /// When it will have caught up; none where its lag does not fall so fast.
     fn catches_up_in_s(&self, was: u64, ops: u64) -> Option<f64> {
         let fell = was.checked_sub(ops).filter(|fell| *fell > 0)?;
@@ -128,7 +153,7 @@ impl<'a> Following<'_, 'a> {
     }
 
     /// How many operations one is behind that keeps up or catches up, and for how long where it catches up; none of one
-    /// that lags, does not run, whose reads bring nothing and fail, or whose lag is not told.
+    /// that lags, does not run, whose reads bring nothing and fail or whose leader is cut off, or whose lag is not told.
     fn goes_on(&self) -> Option<(u64, Option<f64>)> {
         let (was, ops) = (self.then?.lag_ops()?, self.now.lag_ops()?);
         let is_read = self.rise(|one| one.ops_read) > Some(0);
@@ -136,7 +161,9 @@ impl<'a> Following<'_, 'a> {
             self.now.reason.is_some() || !is_read && self.rise(|one| one.failed_reads) > Some(0);
         let is_far = ops as f64 >= LAG_OPS.value;
         let left_s = self.catches_up_in_s(was, ops).filter(|_| is_far);
-        let is_well = !self.now.is_stopped() && !fails && self.lagging().is_err();
+        // What its leader has is known by its reads alone.
+        let is_untold = self.is_of_before() || !is_read && self.may_be_cut_off();
+        let is_well = !self.now.is_stopped() && !fails && !is_untold && self.lagging().is_err();
         is_well.then_some((ops, left_s))
     }
 

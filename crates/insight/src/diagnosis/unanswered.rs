@@ -8,6 +8,8 @@ pub(super) const RECOVERY: &str = "/_recovery";
 pub(super) const HEALTH: &str = "/_cluster/health";
 /// The question for copies, as gaps name it.
 pub(super) const SHARDS: &str = "/_cat/shards";
+/// The questions for followers, as gaps name them.
+pub(super) const FOLLOWERS: [&str; 2] = ["/_ccr/stats", "/_plugins/_replication"];
 
 /// Whether a look tells which recoveries go on; where it does not, none is not zero.
 pub fn tells_of_recoveries(look: &Observation) -> bool {

@@ -2,7 +2,7 @@
 
 use insight::diagnosis::{By, Class, Finding, RuledOut};
 use record::observation::{
-    AutoFollowError, FollowLimits, Follower, Observation, Remote, RoundTrip, Selection,
+    AutoFollowError, FollowLimits, Follower, Gap, Observation, Remote, RoundTrip, Selection,
 };
 
 use super::{LIMIT, judge, looks_at, only};
@@ -288,6 +288,46 @@ fn a_follower_that_is_cut_off_says_so_though_it_knows_of_no_lag() {
     assert_eq!(cut_off.map(|line| line.value.as_str()), Some("false"), "{found:#?}");
     assert!(found.doubt.as_ref().unwrap().starts_with("how far it is behind is not known"));
     assert!(diagnosis.healthy.is_empty(), "{:?}", diagnosis.healthy);
+}
+
+/// A read that waits for its leader's answer has not failed yet, and its leader's checkpoint is of long ago.
+#[test]
+fn a_follower_is_not_said_to_keep_up_where_nobody_knows() {
+    let at = |connected: bool, is_told: bool| {
+        judge(&looks(|s| {
+            let one = Follower {
+                leader_checkpoint: Some(50_000),
+                follower_checkpoint: Some(50_000 - if is_told { 0 } else { 9000 }),
+                ..follower(0)
+            };
+            let eu = Remote { alias: "eu".into(), ..Remote::default() };
+            let remotes = vec![Remote { connected: Some(connected), ..eu }];
+            let gap = Gap { path: "/_ccr/stats".into(), ..Gap::default() };
+            let gaps = if is_told { vec![] } else { vec![gap] };
+            let followers = vec![one];
+            Observation { recoveries: vec![], followers, remotes, gaps, ..case(s, 0) }
+        }))
+    };
+    assert_eq!(at(true, true).healthy, ["f[0] keeps up with the leader: nothing behind"]);
+    assert!(at(false, true).healthy.is_empty(), "it is cut off");
+    let untold = at(true, false);
+    assert!(untold.findings.is_empty() && untold.healthy.is_empty(), "{untold:#?}");
+}
+
+#[test]
+fn of_many_followers_that_catch_up_the_others_are_counted() {
+    let healthy = judge(&looks(|s| {
+        let one = |n: u32| Follower {
+            index: format!("f{n}"),
+            follower_checkpoint: Some(90_000 + s as i64 * 5500),
+            ..follower(s)
+        };
+        Observation { recoveries: vec![], followers: (0..9).map(one).collect(), ..case(s, 0) }
+    }))
+    .healthy;
+    assert_eq!(healthy.len(), 4, "{healthy:?}");
+    assert!(healthy[0].starts_with("f0[0] catches up: "), "{healthy:?}");
+    assert_eq!(healthy[3], "more followers catch up: 6");
 }
 
 /// Nothing follows yet, so that no follower tells of it.
