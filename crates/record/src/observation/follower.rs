@@ -61,7 +61,8 @@ pub struct Follower {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AutoFollowError {
-    /// The pattern that it fits, and its name there: `daily:logs-2026.11.30`.
+    /// The pattern that it fits, and its name there: `daily:logs-2026.11.30`; the pattern alone where its cluster was
+    /// not reached.
     pub leader: String,
     /// When that was tried last, in milliseconds since 1970.
     pub at_ms: Option<u64>,

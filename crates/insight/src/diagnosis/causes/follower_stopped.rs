@@ -6,7 +6,7 @@ use crate::diagnosis::answers::Answer;
 use crate::diagnosis::cause::{Cause, Judge};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::alias_of;
-use crate::diagnosis::finding::{Evidence, Finding, Lift, RECOVERY};
+use crate::diagnosis::finding::{Evidence, Finding, LINES_SHOWN, Lift, RECOVERY};
 use crate::diagnosis::following::Following;
 use crate::diagnosis::rivals::Against;
 use crate::diagnosis::rule::Rule;
@@ -68,16 +68,21 @@ pub(crate) fn cannot_begin(series: &Series<'_>, transfer: &Transfer<'_>) -> Opti
 }
 
 /// What keeps followers from beginning, or from reading anything, a sentence each: other clusters that are cut off, and
-/// indices that auto-follow could not begin to follow lately. It tries them again every minute.
+/// indices that auto-follow could not begin to follow lately. It tries them again every minute. The connections are
+/// those of the node that was asked, and searches may leave a cluster out that is not there (`skip_unavailable`).
 pub(crate) fn held_off(series: &Series<'_>) -> Vec<String> {
     let cut_off = series.remotes().iter().filter(|remote| remote.connected == Some(false));
     let cut_off = cut_off.map(|remote| {
         format!(
-            "no node of the remote cluster {} is connected (_remote/info): what follows it reads nothing, and searches \
-             of it fail",
+            "no node of the remote cluster {} is connected to the node that was asked (_remote/info): where that is so \
+             of all nodes, what follows it reads nothing, and searches of it fail or leave it out",
             remote.alias
         )
     });
+    let mut all: Vec<String> = cut_off.collect();
+    let more = all.len().saturating_sub(LINES_SHOWN);
+    all.truncate(LINES_SHOWN);
+    all.extend((more > 0).then(|| format!("more remote clusters are cut off: {more}")));
     let (_, nodes) = series.last_nodes().unwrap_or_default();
     let now_ms = nodes.iter().filter_map(|node| node.timestamp_ms).max();
     let is_recent = |error: &&AutoFollowError| {
@@ -85,10 +90,12 @@ pub(crate) fn held_off(series: &Series<'_>) -> Vec<String> {
         ago_ms.is_some_and(|ago_ms| ago_ms as f64 / MS_PER_S <= RECENT_S.value)
     };
     let failed = series.last().into_iter().flat_map(|look| &look.auto_follow_errors);
-    let failed = failed.filter(is_recent).map(|error| {
-        format!("auto-follow cannot begin to follow {}: {}", error.leader, error.reason)
-    });
-    cut_off.chain(failed).collect()
+    all.extend(failed.filter(is_recent).map(|error| {
+        // A pattern alone stands there where its cluster was not reached; names of indices follow a colon.
+        let what = if error.leader.contains(':') { "" } else { "what fits the pattern " };
+        format!("auto-follow cannot begin to follow {what}{}: {}", error.leader, error.reason)
+    }));
+    all
 }
 
 /// That no node of a remote cluster is connected; none where one is, or where that is not told.

@@ -55,14 +55,17 @@ fn judge(series: &Series<'_>) -> Option<Finding> {
         words::three_digits(worst.median)
     );
     let action = match worst.works_long {
-        true => "let searches go where they are answered soonest, and look at the slow node",
-        false => {
-            "let searches go where they are answered soonest; it works on one for about as long as the others, so look \
-             at the way to it and at its queue"
+        true => {
+            "let searches go where they are answered soonest, and look at the slow node".to_owned()
         }
+        false => format!(
+            "let searches go where they are answered soonest; it works on one for less than {} times as long as the \
+             others, so look at the way to it and at its queue, too",
+            LATE.value
+        ),
     };
     let default = CAUSE.rule.default;
-    let lift = Lift::setting(SETTING, setting.clone(), Some(default.to_owned()), action);
+    let lift = Lift::setting(SETTING, setting.clone(), Some(default.to_owned()), &action);
     Some(Finding {
         subjects: vec!["searches".to_owned()],
         evidence: [Evidence::new(NODES_STATS, "adaptive_selection.*.rank", value)]
@@ -109,10 +112,16 @@ pub(crate) fn refused(series: &Series<'_>) -> Vec<String> {
     let refused = |span: &NodeSpan<'_>| {
         let rise = span.over(|node| node.searches_refused).filter(|rise| rise.count > 0)?;
         let name = &span.last().name;
+        let searches = match rise.count {
+            1 => "1 search".to_owned(),
+            count => format!(
+                "{} searches, {} a second",
+                words::count(count),
+                words::three_digits(rise.per_s())
+            ),
+        };
         Some(format!(
-            "{name} refused {} searches, {} a second, as its queue was full (thread_pool.search.rejected){}",
-            words::count(rise.count),
-            words::three_digits(rise.per_s()),
+            "{name} refused {searches}, as its queue was full (thread_pool.search.rejected){}",
             lacks(series, name)
         ))
     };

@@ -333,24 +333,32 @@ fn of_many_followers_that_catch_up_the_others_are_counted() {
 /// Nothing follows yet, so that no follower tells of it.
 #[test]
 fn what_auto_follow_cannot_begin_and_who_is_cut_off_are_notes() {
-    let notes = |at_ms: u64, connected: bool| {
+    let notes_of = |leader: &str, at_ms: u64, aliases: &[&str], connected: bool| {
         judge(&looks(|s| {
             let mut look = Observation { recoveries: vec![], ..case(s, 0) };
             let reason = "soft deletes are not enabled".to_owned();
-            let leader = "daily:logs-1".to_owned();
+            let leader = leader.to_owned();
             look.auto_follow_errors = vec![AutoFollowError { leader, at_ms: Some(at_ms), reason }];
-            let eu = Remote { alias: "eu".into(), ..Remote::default() };
-            look.remotes = vec![Remote { connected: Some(connected), ..eu }];
+            let remote = |alias: &&str| Remote {
+                alias: (*alias).to_owned(),
+                connected: Some(connected),
+                ..Remote::default()
+            };
+            look.remotes = aliases.iter().map(remote).collect();
             look
         }))
         .notes
     };
+    let notes = |at_ms: u64, connected: bool| notes_of("daily:logs-1", at_ms, &["eu"], connected);
     // Nodes count at 1010 s in the last look.
     let failed = "auto-follow cannot begin to follow daily:logs-1: soft deletes are not enabled";
     assert_eq!(notes(900_000, true), [failed]);
     let later = notes(400_000, false);
     let [cut_off] = &later[..] else { panic!("it was mended since: {later:?}") };
     assert!(cut_off.starts_with("no node of the remote cluster eu is connected"), "{cut_off}");
+    let many = notes_of("daily", 900_000, &["a", "b", "c", "d", "e"], false);
+    assert_eq!((many.len(), many[3].as_str()), (5, "more remote clusters are cut off: 2"));
+    assert!(many[4].contains("follow what fits the pattern daily: soft"), "{many:?}");
 }
 
 /// Each asks for something else.
@@ -616,7 +624,10 @@ fn proxies_and_routing_are_seen() {
         seen.for_each(|seen| seen.service_ns = Some(5_000_000));
     }
     let action = only(&far).lift.unwrap().action;
-    assert!(action.contains("look at the way to it"), "{action}");
+    assert!(
+        action.contains("less than 3 times as long as the others, so look at the way to it"),
+        "{action}"
+    );
     // A rank is the cube of a queue, and differs for a moment where nodes are alike.
     assert!(judge(&routed_at("false", 25)).findings.is_empty());
     let around = judge(&routed("true"));
@@ -676,4 +687,11 @@ fn a_node_that_refuses_searches_is_told_with_what_it_lacks() {
                     cores of b are busy 99 % of the time";
     assert_eq!(notes(50), [expected]);
     assert!(notes(0).is_empty(), "it refused some long ago");
+    let once = judge(&looks(|s| {
+        let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+        look.nodes[1].searches_refused = Some(s / 10);
+        look
+    }));
+    let [once] = &once.notes[..] else { panic!("{once:#?}") };
+    assert!(once.starts_with("b refused 1 search, as its queue was full"), "{once}");
 }
