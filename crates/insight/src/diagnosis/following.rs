@@ -153,7 +153,7 @@ impl<'a> Following<'_, 'a> {
     }
 
     /// How many operations one is behind that keeps up or catches up, and for how long where it catches up; none of one
-    /// that lags, does not run, whose reads bring nothing and fail or whose leader is cut off, or whose lag is not told.
+    /// that lags, does not run, whose reads bring nothing and fail, whose leader is cut off, or whose lag is not told.
     fn goes_on(&self) -> Option<(u64, Option<f64>)> {
         let (was, ops) = (self.then?.lag_ops()?, self.now.lag_ops()?);
         let is_read = self.rise(|one| one.ops_read) > Some(0);
