@@ -33,7 +33,8 @@ pub(super) const EARLIER: [(&str, &str); 12] = [
     ),
     (
         "?filter_path=follow_stats",
-        "?filter_path=auto_follow_stats.recent_auto_follow_errors,follow_stats",
+        "?filter_path=auto_follow_stats.recent*.leader_index,auto_follow_stats.recent*.timestamp,\
+         auto_follow_stats.recent*.*.reason,follow_stats",
     ),
     ("breaker,indices/", "breaker,thread_pool,indices/"),
     ("indexing_pressure,indices/", "indexing_pressure,thread_pool,indices/"),
@@ -55,8 +56,10 @@ pub(super) const NODES_STATS: &str = "/_nodes/stats";
 pub(super) const CCR_STATS: &str = "/_ccr/stats";
 pub(super) const PLUGIN: &str = "/_plugins/_replication";
 pub(super) const SNAPSHOT_STATUS: &str = "/_snapshot/_status";
-pub(super) const CCR: &str =
-    "/_ccr/stats?filter_path=auto_follow_stats.recent_auto_follow_errors,follow_stats";
+/// Of up to 256 errors of auto-follow only what is read: each names its causes at length, and this is asked in every
+/// look.
+pub(super) const CCR: &str = "/_ccr/stats?filter_path=auto_follow_stats.recent*.leader_index,\
+    auto_follow_stats.recent*.timestamp,auto_follow_stats.recent*.*.reason,follow_stats";
 pub(super) const CCR_INFO: &str = "/_all/_ccr/info?filter_path=follower_indices.follower_index,\
     follower_indices.parameters,follower_indices.remote_cluster,follower_indices.status";
 /// The flat name of a setting has dots, which a filter would take for levels.

@@ -596,7 +596,8 @@ fn an_earlier_transcript_still_tells_of_copies_and_nodes() {
         ),
         (
             "/_ccr/stats?filter_path=follow_stats",
-            "/_ccr/stats?filter_path=auto_follow_stats.recent_auto_follow_errors,follow_stats",
+            "/_ccr/stats?filter_path=auto_follow_stats.recent*.leader_index,auto_follow_stats.recent*.timestamp,\
+             auto_follow_stats.recent*.*.reason,follow_stats",
         ),
     ];
     real(async |env| {

@@ -29,6 +29,7 @@ impl Sampler {
             None => return Ok(self.followers.clone()),
             Some(Value::Null) => {
                 self.followers.clear();
+                self.auto_follow_errors.clear();
                 return Ok(Vec::new());
             }
             Some(answer) => answer,
