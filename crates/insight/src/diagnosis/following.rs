@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::names::listed;
-use record::observation::Follower;
+use record::observation::{Follower, Remote};
 use record::units::show_seconds;
 
 use super::finding::{Evidence, Finding, LINES_SHOWN};
@@ -136,6 +136,14 @@ impl<'a> Following<'_, 'a> {
         })
     }
 
+    /// Whether a node of its leader's cluster is connected, as far as that is told.
+    fn is_connected(&self) -> bool {
+        let alias = self.now.remote.as_deref();
+        let is_reached =
+            |one: &Remote| one.connected == Some(true) && alias == Some(one.alias.as_str());
+        self.series.remotes().iter().any(is_reached)
+    }
+
     /// When it will have caught up; none where its lag does not fall so fast.
     fn catches_up_in_s(&self, was: u64, ops: u64) -> Option<f64> {
         let fell = was.checked_sub(ops).filter(|fell| *fell > 0)?;
@@ -174,10 +182,12 @@ impl<'a> Following<'_, 'a> {
 
     /// Reads that failed meanwhile, where none brings anything; none where its reads do not fail. Elasticsearch tells
     /// which reads are being tried again, also where one of them hangs for longer than one looks. It is told then
-    /// whatever the lag seems to be: what its leader has is known by its reads alone.
+    /// whatever the lag seems to be: what its leader has is known by its reads alone. A read that failed once is told
+    /// until it is answered, for which one of an idle leader takes a minute: where it is reached, that is no failure.
     pub(crate) fn failing_reads(&self) -> Option<u64> {
         let failed = self.rise(|one| one.failed_reads)?;
         let is_failing = match self.now.shard {
+            Some(_) if failed == 0 && self.is_connected() && self.lagging().is_err() => false,
             Some(_) => self.now.reason.is_some(),
             None => failed > 0 && self.lagging().is_ok(),
         };

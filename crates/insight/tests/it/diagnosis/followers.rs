@@ -290,6 +290,30 @@ fn a_follower_that_is_cut_off_says_so_though_it_knows_of_no_lag() {
     assert!(diagnosis.healthy.is_empty(), "{:?}", diagnosis.healthy);
 }
 
+/// The trap: a read that failed as a node of its leader began anew is told until something is written there.
+#[test]
+fn a_read_that_failed_once_is_no_failure_of_an_idle_follower() {
+    let at = |connected: bool| {
+        judge(&looks(|s| {
+            let one = Follower {
+                leader_checkpoint: Some(50_000),
+                follower_checkpoint: Some(50_000),
+                failed_reads: Some(1),
+                ops_read: Some(50_000),
+                reason: Some("node closed".into()),
+                ..follower(s)
+            };
+            let eu = Remote { alias: "eu".into(), ..Remote::default() };
+            let remotes = vec![Remote { connected: Some(connected), ..eu }];
+            let followers = vec![one];
+            Observation { recoveries: vec![], followers, remotes, ..case(s, 0) }
+        }))
+        .findings
+    };
+    assert!(at(true).is_empty(), "{:#?}", at(true));
+    assert_eq!(at(false)[0].class, Class::FollowerStopped);
+}
+
 /// A read that waits for its leader's answer has not failed yet, and its leader's checkpoint is of long ago.
 #[test]
 fn a_follower_is_not_said_to_keep_up_where_nobody_knows() {
