@@ -77,26 +77,7 @@ pub(super) async fn handle(node: &Node, request: Request) -> Result<Reply> {
             hides_loss: core.state_hides_loss(),
         },
         Request::Write(write) => Box::pin(replication::write(core, write)).await?,
-        Request::Replicate {
-            index_uuid,
-            shard,
-            allocation_id,
-            primary_term,
-            ops,
-            global_checkpoint,
-            mapping_version,
-            sync,
-        } => {
-            let target = replication::Target {
-                index_uuid,
-                shard,
-                allocation_id,
-                primary_term,
-                mapping_version,
-                sync,
-            };
-            Box::pin(replication::replicate(core, target, ops, global_checkpoint)).await?
-        }
+        Request::Replicate(sent) => Box::pin(replication::replicate(core, sent)).await?,
         Request::Shard(index, number, action) => {
             Response::Shard(Box::pin(on_shard(node, &index, number, action)).await?)
         }

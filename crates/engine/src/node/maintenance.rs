@@ -16,7 +16,7 @@ use crate::search::IDLE_AFTER;
 use crate::settings::{Durability, IndexSettings};
 use crate::shard::{LocalShard, ShardKey};
 use crate::state::ClusterState;
-use crate::transport::{Class, Request};
+use crate::transport::{Class, Replicate, Request};
 
 /// How often the maintenance of open copies looks at those that are in use.
 const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
@@ -187,16 +187,15 @@ fn tell_global_checkpoint(
     for copy in routing.assigned().filter(|copy| copy.in_sync) {
         let node = copy.node.as_deref().filter(|_| copy.allocation_id != shard.allocation_id);
         let Some(address) = node.and_then(|node| core.address_of(node)) else { continue };
-        let request = Request::Replicate {
+        let request = Request::Replicate(Replicate {
             index_uuid: shard.index_uuid.clone(),
             shard: shard.number,
             allocation_id: copy.allocation_id.clone(),
             primary_term: shard.term(),
-            ops: Arc::default(),
             global_checkpoint: checkpoint,
-            mapping_version: 0,
             sync: true,
-        };
+            ..Replicate::default()
+        });
         let core2 = core.clone();
         core.keep("tells a copy the global checkpoint", async move {
             let _ = core2.call(&address, Class::Control, request, TELL_TIMEOUT).await;

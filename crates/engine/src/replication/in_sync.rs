@@ -16,7 +16,9 @@ use crate::core::Core;
 use crate::planted;
 use crate::shard::LocalShard;
 use crate::state::Event;
-use crate::transport::{CallError, Class, Failure, Request, Response, Result, unexpected};
+use crate::transport::{
+    CallError, Class, Failure, Replicate, Request, Response, Result, unexpected,
+};
 
 /// How long a primary waits for a replica.
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
@@ -67,7 +69,7 @@ pub(super) fn send_to_replicas(
     let global_checkpoint = store.as_ref().and_then(|store| store.global_checkpoint());
     let sync = store.is_some_and(|store| store.durability() == store::Durability::Request);
     let needs_from = Some(global_checkpoint.map_or(0, |checkpoint| checkpoint + 1));
-    send_to_each(core, shard, primary_term, (Class::Bulk, needs_from), |id| Request::Replicate {
+    let to_copy = |id: &str| Replicate {
         index_uuid: shard.index_uuid.clone(),
         shard: shard.number,
         allocation_id: id.to_owned(),
@@ -76,7 +78,9 @@ pub(super) fn send_to_replicas(
         global_checkpoint,
         mapping_version: mapping_version(core, shard),
         sync,
-    })
+    };
+    let request = |id: &str| Request::Replicate(to_copy(id));
+    send_to_each(core, shard, primary_term, (Class::Bulk, needs_from), request)
 }
 
 /// Starts sending the leases to the same copies, so that each retains the same if it becomes the primary. Whoever has

@@ -40,4 +40,4 @@ pub(crate) use leases::{
 pub use leases::{lease_id, lease_of};
 pub(crate) use primary::{end_writes, write};
 pub(crate) use promotion::promoted;
-pub(crate) use replica::{Target, replicate};
+pub(crate) use replica::replicate;

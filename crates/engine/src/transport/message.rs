@@ -110,6 +110,24 @@ pub struct Write {
     pub resent: bool,
 }
 
+/// Operations for another copy.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Replicate {
+    pub index_uuid: String,
+    pub shard: u32,
+    pub allocation_id: String,
+    pub primary_term: u64,
+    #[serde(with = "store::sent")]
+    pub ops: Arc<Vec<Operation>>,
+    /// What every in-sync copy has.
+    pub global_checkpoint: Option<u64>,
+    /// Version of the mappings that the operations may need.
+    pub mapping_version: u64,
+    /// Whether the primary acknowledges what is durable alone: the copy may not know of that setting yet.
+    pub sync: bool,
+}
+
 /// What a write did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
@@ -205,20 +223,7 @@ pub enum Request {
     /// To the primary.
     Write(Write),
     /// To a replica, from its primary.
-    Replicate {
-        index_uuid: String,
-        shard: u32,
-        allocation_id: String,
-        primary_term: u64,
-        #[serde(with = "store::sent")]
-        ops: Arc<Vec<Operation>>,
-        /// What every in-sync copy has.
-        global_checkpoint: Option<u64>,
-        /// Version of the mappings that the operations may need.
-        mapping_version: u64,
-        /// Whether the primary acknowledges what is durable alone: the copy may not know of that setting yet.
-        sync: bool,
-    },
+    Replicate(Replicate),
     /// To a node that has a copy.
     Shard(String, u32, ShardAction),
     /// The node's stats, as JSON, with the sums over its copies or without: a node may have thousands.
@@ -427,7 +432,7 @@ impl Request {
         const SMALL: u64 = 96;
         match self {
             Request::Write(write) => SMALL + write.requests.iter().map(request_bytes).sum::<u64>(),
-            Request::Replicate { ops, .. } => SMALL + ops_bytes(ops),
+            Request::Replicate(sent) => SMALL + ops_bytes(&sent.ops),
             Request::Forward { request, .. } => SMALL + request.wire_bytes(),
             Request::Publish(publication) => SMALL + publication.wire_bytes(),
             Request::Join(_, found) => SMALL + 64 * found.len() as u64,

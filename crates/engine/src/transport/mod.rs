@@ -33,8 +33,8 @@ pub(crate) use failure::{INDEX_NOT_FOUND, UNAVAILABLE};
 pub use follow_stats::FollowStats;
 pub use following::{Changes, LeaderShard, LeaseRequest, ReadChanges, RemoteIndex, Versions};
 pub use message::{
-    CopyBytes, DiskLook, NodeRow, Publication, RefreshedCopy, Request, Response, ShardAction,
-    ShardAnswer, Write, Written,
+    CopyBytes, DiskLook, NodeRow, Publication, RefreshedCopy, Replicate, Request, Response,
+    ShardAction, ShardAnswer, Write, Written,
 };
 pub use operations::Operations;
 pub(crate) use operations::{OPERATION_BYTES_MAX, OPERATIONS_AT_ONCE_BYTES, bytes_at_once};

@@ -65,7 +65,7 @@ async fn a_close_waits_for_the_writes_that_run(env: Env) {
     let (between, cluster) = cluster_behind(&env, "one", 2, 1).await;
     create_on(&cluster, "a", "one-0").await;
     add_replica_on(&cluster, "a", "one-0,one-1").await;
-    between.hold(|request| matches!(request, Request::Replicate { ops, .. } if !ops.is_empty()));
+    between.hold(|request| matches!(request, Request::Replicate(sent) if !sent.ops.is_empty()));
     let ended: Rc<Cell<u32>> = Rc::default();
     let start = |method: &'static str, path: &'static str, body: Value| {
         let (node, ended) = (cluster.node(0).clone(), ended.clone());

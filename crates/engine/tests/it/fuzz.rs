@@ -8,7 +8,7 @@ use engine::settings::{
     self, SettingScope, SettingsMap, Update, When, check_update, parse_cluster_update, parse_update,
 };
 use engine::transport::{
-    Changes, Envelope, Failure, LeaderShard, Operations, ReadChanges, Request, Response,
+    Changes, Envelope, Failure, LeaderShard, Operations, ReadChanges, Replicate, Request, Response,
     SessionOpened, ShardSearch, Versions,
 };
 use rest::RestRequest;
@@ -164,7 +164,7 @@ fn envelopes() -> Vec<Envelope> {
         {"function_score":{"weight":3,"query":{"dis_max":{"queries":[{"term":{"x":1}}]}}}}}]}}}"#;
     let scored = Arc::new(query::parse_search(scored).expect("a search"));
     let scored = ShardSearch { request: scored, ..search.clone() };
-    let replicate = Request::Replicate {
+    let replicate = Request::Replicate(Replicate {
         index_uuid: "uuid".to_owned(),
         shard: 0,
         allocation_id: "copy".to_owned(),
@@ -173,7 +173,7 @@ fn envelopes() -> Vec<Envelope> {
         global_checkpoint: None,
         mapping_version: 3,
         sync: true,
-    };
+    });
     vec![
         Envelope::Request(1, Request::Ping),
         Envelope::Request(2, Request::ReadChanges(Box::new(read))),

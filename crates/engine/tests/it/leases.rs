@@ -1,6 +1,5 @@
 //! What a leader keeps for its followers, and on which of its copies.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::between::{Between, cluster_behind, cluster_behind_each};
@@ -11,7 +10,7 @@ use engine::planted;
 use engine::settings::{FollowParameters, Update};
 use engine::state::{Event, FollowChange};
 use engine::transport::{
-    Class, LeaderShard, LeaseRequest, Pool, Request, Response, SessionKind, ShardAction,
+    Class, LeaderShard, LeaseRequest, Pool, Replicate, Request, Response, SessionKind, ShardAction,
     ShardAnswer,
 };
 use policy::retention::Leases;
@@ -432,16 +431,14 @@ fn a_promoted_primary_lets_go_of_nothing_that_others_may_need() {
         let shard = state.shard("b", 0).unwrap();
         let mut replicas: Vec<_> = shard.replicas().collect();
         replicas.sort_by_key(|copy| copy.node.clone());
-        let told = Request::Replicate {
+        let told = Request::Replicate(Replicate {
             index_uuid: state.indices["b"].uuid.clone(),
-            shard: 0,
             allocation_id: replicas[0].allocation_id.clone(),
             primary_term: shard.primary_term,
-            ops: Arc::default(),
             global_checkpoint: Some(99),
-            mapping_version: 0,
             sync: true,
-        };
+            ..Replicate::default()
+        });
         let in_turn = [shard.primary(), replicas[0], replicas[1]];
         let [first, second, third] = in_turn.map(|copy| copy.node.clone().unwrap());
         let pool = Pool::new(env.clone());

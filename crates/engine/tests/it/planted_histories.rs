@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::state::Event;
-use engine::transport::{Class, Operations, Pool, Request, Response};
+use engine::transport::{Class, Operations, Pool, Replicate, Request, Response};
 use engine::{Node, planted};
 use record::ledger::{self, Action, Fate, Ledger, WriteId};
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ async fn a_replica_misses_a_write(env: Env) -> bool {
     let (between, cluster) = leader_with_its_replica_behind(&env, &mut ledger).await;
     between.hold(|request| match request {
         // Without operations it asks what the replica has.
-        Request::Replicate { ops, .. } => !ops.is_empty(),
+        Request::Replicate(sent) => !sent.ops.is_empty(),
         other => matches!(other, Request::Submit(_)),
     });
     assert_eq!(write(&mut ledger, cluster.node(1), 10..11).await, 0, "the write has to give up");
@@ -94,16 +94,14 @@ async fn a_replica_with_a_gap_is_promoted(env: Env) -> bool {
     let follower = follower_of(&env, &leader).await;
     let state = leader.any().state();
     let shard = state.shard("a", 0).unwrap();
-    let next_but_one = Request::Replicate {
+    let next_but_one = Request::Replicate(Replicate {
         index_uuid: state.indices["a"].uuid.clone(),
-        shard: 0,
         allocation_id: shard.replicas().next().unwrap().allocation_id.clone(),
         primary_term: shard.primary_term,
         ops: Arc::new(vec![Operation::no_op(11)]),
-        global_checkpoint: None,
-        mapping_version: 0,
         sync: true,
-    };
+        ..Replicate::default()
+    });
     let pool = Pool::new(env.host("sends"));
     let address = leader.node(0).transport_address();
     pool.call(address, Class::Bulk, next_but_one, Duration::from_secs(10)).await.unwrap();
@@ -455,7 +453,7 @@ async fn leader_with_its_replica_behind(env: &Env, ledger: &mut Ledger) -> (Betw
 /// Whether a primary sends a write of one of these documents.
 fn replicates(request: &Request, documents: &[&str]) -> bool {
     let is_one = |op: &Operation| documents.iter().any(|document| **document == *op.id);
-    matches!(request, Request::Replicate { ops, .. } if ops.iter().any(is_one))
+    matches!(request, Request::Replicate(sent) if sent.ops.iter().any(is_one))
 }
 
 /// An index `a` of one shard, whose primary is on this node.

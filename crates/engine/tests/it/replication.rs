@@ -50,8 +50,7 @@ fn a_promoted_copy_applies_what_it_has_got_before_others_recover_from_it() {
         // Every copy hears of the global checkpoint, and commits it: it can come back by operations.
         env.sleep(Duration::from_secs(3)).await;
         c.must("POST", "/a/_flush", Value::Null).await;
-        between
-            .hold(|request| matches!(request, Request::Replicate { ops, .. } if !ops.is_empty()));
+        between.hold(|request| matches!(request, Request::Replicate(sent) if !sent.ops.is_empty()));
         let (node, run) = (c.node(0).clone(), "documents=400000&source_bytes=400000000");
         let path = format!("/a/_narrows/run?{run}");
         let _writing = env.spawn("writes", async move {
@@ -149,9 +148,9 @@ async fn a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting(env: Env
     let durable: Rc<Cell<Option<u64>>> = Rc::default();
     let seen = durable.clone();
     between.change(move |request, answer| {
-        if let Request::Replicate { ops, .. } = request
+        if let Request::Replicate(sent) = request
             && let Ok(Response::Replicated { local_checkpoint }) = &answer
-            && !ops.is_empty()
+            && !sent.ops.is_empty()
         {
             seen.set(*local_checkpoint);
         }
@@ -198,7 +197,7 @@ async fn a_replica_that_stands_still_holds_up_no_other_index(env: Env) {
     cluster.must("PUT", "/a/_settings", anywhere).await;
     cluster.green("a").await;
     cluster.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
-    between.hold(|request| matches!(request, Request::Replicate { .. }));
+    between.hold(|request| matches!(request, Request::Replicate(_)));
     eventually(&env, "the replica is to sync", async || between.held() > 0).await;
     cluster.must("PUT", "/b/_doc/1", json!({ "n": 1 })).await;
     let path = "/_cat/shards/b?format=json&h=seq_no.global_checkpoint";

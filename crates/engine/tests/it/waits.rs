@@ -245,7 +245,7 @@ async fn a_close_names_writes_that_do_not_end(env: Env) {
     let (manager, replica) = (&between[0], &between[1]);
     create_on(&c, "a", "one-1").await;
     add_replica_on(&c, "a", "one-1,one-2").await;
-    replica.hold(|request| matches!(request, Request::Replicate { ops, .. } if !ops.is_empty()));
+    replica.hold(|request| matches!(request, Request::Replicate(sent) if !sent.ops.is_empty()));
     let start = |method: &'static str, path: &'static str, body: Value| {
         let node = c.node(1).clone();
         env.spawn("asks the primary's node", async move { ask(&node, method, path, body).await })

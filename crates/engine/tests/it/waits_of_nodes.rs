@@ -56,7 +56,7 @@ async fn a_write_waits_for_a_replica_until_its_node_is_gone(env: Env) {
     create_on(&c, "a", "one-1").await;
     add_replica_on(&c, "a", "one-1,one-2").await;
     between.hold(|request| match request {
-        Request::Replicate { ops, .. } => !ops.is_empty(),
+        Request::Replicate(sent) => !sent.ops.is_empty(),
         request => matches!(request, Request::FollowerCheck(_)),
     });
     let writing = ask(c.node(1), "PUT", "/a/_doc/1", json!({ "n": 1 }));

@@ -39,7 +39,7 @@ async fn shard_behind(env: &Env, nodes: usize) -> (Vec<Between>, Cluster) {
 }
 
 fn brings_operations(request: &Request) -> bool {
-    matches!(request, Request::Replicate { ops, .. } if !ops.is_empty())
+    matches!(request, Request::Replicate(sent) if !sent.ops.is_empty())
 }
 
 fn takes_out_of_sync(request: &Request) -> bool {
