@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use policy::failures::{Action, Component, ErrorKind, action};
 use policy::following::{Answer, Limits, Order, ReadAsk, ReadWriteBudget, ShardFollower};
@@ -15,6 +16,7 @@ use world::Task;
 use super::metadata_sync::{MetadataSync, covers};
 use super::service::{FollowService, REMOTE_TIMEOUT};
 use super::source::{Needed, Source, keep_lease};
+use crate::core::Core;
 use crate::planted;
 use crate::remote::claims;
 use crate::replication::{self, advance_global_checkpoint, lease_of};
@@ -89,7 +91,7 @@ impl Pacing {
 }
 
 /// The shortest sleep of a shard that has nothing to do now.
-const WAKE_LEAST: std::time::Duration = std::time::Duration::from_micros(100);
+const WAKE_LEAST: Duration = Duration::from_micros(100);
 
 /// Why a read or a write failed.
 enum FailedRequest {
@@ -180,12 +182,9 @@ impl Follower {
         }
     }
 
-    async fn read(
-        &self,
-        service: &Rc<FollowService>,
-        ask: ReadAsk,
-    ) -> Result<Answer<Operation>, FailedRequest> {
-        let asked = service.core.env.now();
+    async fn read(&self, ask: ReadAsk) -> Result<Answer<Operation>, FailedRequest> {
+        let (service, core) = (&self.service, &self.service.core);
+        let asked = core.env.now();
         let poll_timeout = self.policy.borrow().poll_timeout(asked);
         let known = self.metadata.versions();
         let known_checkpoint = self.policy.borrow().leader_global_checkpoint();
@@ -197,7 +196,7 @@ impl Follower {
             poll_timeout,
             known: Some(known),
             heard: self.leader_term.get().map(|term| (term, known_checkpoint)),
-            compress: service.core.compress(Some(self.source.alias())),
+            compress: core.compress(Some(self.source.alias())),
         };
         let limit = poll_timeout + REMOTE_TIMEOUT;
         let request = Request::ReadChanges(Box::new(question));
@@ -205,7 +204,7 @@ impl Follower {
         let Response::Changes(changes) = answer.map_err(of_call)? else {
             return Err(FailedRequest::Fatal(unexpected()));
         };
-        let took = service.core.env.now() - asked;
+        let took = core.env.now() - asked;
         let checkpoint = changes.global_checkpoint;
         claims::checkpoints(checkpoint, changes.max_seq_no).map_err(refused)?;
         let is_news = !covers(&known, &changes.versions);
@@ -215,8 +214,8 @@ impl Follower {
             .await
             .map_err(of_failure)?;
         let at_most = (ask.max_ops, ask.max_bytes);
-        let mut ops = changes.ops.unpack(&service.core.env, at_most).await.map_err(refused)?;
-        if service.core.env.is_planted(planted::CHANGE_SKIPPED) && ops.len() > 2 {
+        let mut ops = changes.ops.unpack(&core.env, at_most).await.map_err(refused)?;
+        if core.env.is_planted(planted::CHANGE_SKIPPED) && ops.len() > 2 {
             ops.remove(1);
         } else {
             claims::operations(ask.from, checkpoint, at_most, &ops).map_err(refused)?;
@@ -237,12 +236,8 @@ impl Follower {
         })
     }
 
-    async fn write(
-        &self,
-        service: &Rc<FollowService>,
-        ops: Arc<Vec<Operation>>,
-    ) -> Result<(), FailedRequest> {
-        let written = replication::apply_followed(&service.core, &self.shard, ops).await;
+    async fn write(&self, ops: Arc<Vec<Operation>>) -> Result<(), FailedRequest> {
+        let written = replication::apply_followed(&self.service.core, &self.shard, ops).await;
         written.map_err(|error| {
             let kind = error.kind();
             failed(Component::FollowerWrite, kind, error.into())
@@ -272,21 +267,22 @@ fn failed(component: Component, kind: ErrorKind, failure: Failure) -> FailedRequ
 }
 
 /// Follows until the task is ended, or until it cannot any more.
-pub(super) async fn run(service: Rc<FollowService>, follower: Rc<Follower>) {
-    let needs = follower.clone();
+pub(super) async fn run(follower: Rc<Follower>) {
+    let (service, needs) = (&follower.service, follower.clone());
     let renewing = keep_lease(service.clone(), follower.source.clone(), move || needs.needed());
     let renewing = service.core.env.spawn("renews a lease", renewing);
-    let failure = keep_up(&service, &follower).await;
+    let failure = keep_up(&follower).await;
     drop(renewing);
     let is_gone = action(Component::FollowerRead, failure.error_kind()) == Action::RecoverAgain;
     let reason = failure.reason.clone();
     *follower.fatal.borrow_mut() = Some(failure);
     if is_gone {
-        fall_back(&service, &follower.shard, reason).await;
+        fall_back(&service.core, &follower.shard, reason).await;
     }
 }
 
-async fn keep_up(service: &Rc<FollowService>, follower: &Rc<Follower>) -> Failure {
+async fn keep_up(follower: &Rc<Follower>) -> Failure {
+    let (service, env) = (&follower.service, &follower.service.core.env);
     let (tell, mut events) = mpsc::unbounded_channel();
     let mut reads: BTreeMap<u64, Task<()>> = BTreeMap::new();
     loop {
@@ -294,45 +290,44 @@ async fn keep_up(service: &Rc<FollowService>, follower: &Rc<Follower>) -> Failur
         let share = service.memory_share(follower.is_busy.get());
         follower.policy.borrow_mut().set_memory_max_bytes(share);
         loop {
-            let order = follower.policy.borrow_mut().next(service.core.env.now());
+            let order = follower.policy.borrow_mut().next(env.now());
             match order {
                 None => break,
                 Some(Order::Read(ask)) => {
-                    reads.insert(ask.from, start_read(service, follower, ask, tell.clone()));
+                    reads.insert(ask.from, start_read(follower, ask, tell.clone()));
                 }
                 Some(Order::Write(number, ops)) => {
-                    start_write(service, follower, (number, ops), tell.clone());
+                    start_write(follower, (number, ops), tell.clone());
                 }
             }
         }
         // A policy that says "now" again and again must not keep this loop spinning.
-        let soonest = service.core.env.now() + WAKE_LEAST;
+        let soonest = env.now() + WAKE_LEAST;
         let wake_at = follower.policy.borrow().wake_at().map(|at| at.max(soonest));
         tokio::select! {
             biased;
             first = events.recv() => {
                 let mut next = first;
                 while let Some(one) = next {
-                    if let Err(fatal) = handle_event(service, follower, &mut reads, one) {
+                    if let Err(fatal) = handle_event(follower, &mut reads, one) {
                         return fatal;
                     }
                     next = events.try_recv().ok();
                 }
             }
-            () = service.core.env.sleep_until_due(wake_at) => {}
+            () = env.sleep_until_due(wake_at) => {}
         }
     }
 }
 
 fn start_read(
-    service: &Rc<FollowService>,
     follower: &Rc<Follower>,
     ask: ReadAsk,
     tell: mpsc::UnboundedSender<FollowerEvent>,
 ) -> Task<()> {
-    let (service2, follower) = (service.clone(), follower.clone());
-    service.core.env.spawn_with("reads from a leader", move || async move {
-        let answer = follower.read(&service2, ask).await;
+    let reader = follower.clone();
+    follower.service.core.env.spawn_with("reads from a leader", move || async move {
+        let answer = reader.read(ask).await;
         // The loop may have ended meanwhile.
         let _ = tell.send(FollowerEvent::Read(ask, answer));
     })
@@ -340,38 +335,36 @@ fn start_read(
 
 /// Runs to its end even if the index is paused meanwhile: operations on the primary must reach its replicas.
 fn start_write(
-    service: &Rc<FollowService>,
     follower: &Rc<Follower>,
     (number, ops): (u64, Arc<Vec<Operation>>),
     tell: mpsc::UnboundedSender<FollowerEvent>,
 ) {
-    let (service2, follower) = (service.clone(), follower.clone());
+    let writer = follower.clone();
     let being_written = BeingWritten::new(&follower.shard);
-    service.core.keep("writes what was followed", async move {
-        let written = follower.write(&service2, ops).await;
+    follower.service.core.keep("writes what was followed", async move {
+        let written = writer.write(ops).await;
         drop(being_written);
         let _ = tell.send(FollowerEvent::Written(number, written));
     });
 }
 
 fn handle_event(
-    service: &Rc<FollowService>,
     follower: &Follower,
     reads: &mut BTreeMap<u64, Task<()>>,
     event: FollowerEvent,
 ) -> Result<()> {
-    let now = service.core.env.now();
+    let core = &follower.service.core;
+    let now = core.env.now();
     let mut policy = follower.policy.borrow_mut();
     match event {
         FollowerEvent::Read(ask, answer) => {
             reads.remove(&ask.from);
             match answer {
                 Ok(answer) => {
-                    let pressure = answer.pressure || service.core.pressure();
+                    let pressure = answer.pressure || core.pressure();
                     let brought = policy.read_done(now, ask, answer);
-                    let is_planted =
-                        service.core.env.is_planted(planted::LEADER_BOUND_BY_CHECKPOINT);
-                    let gave_up_to = match is_planted {
+                    let gave_up_to = match core.env.is_planted(planted::LEADER_BOUND_BY_CHECKPOINT)
+                    {
                         true => policy.leader_global_checkpoint(),
                         false => policy.leader_max_seq_no(),
                     };
@@ -383,12 +376,12 @@ fn handle_event(
                         is_full: brought.was_full,
                         pressure,
                     };
-                    service.core.note_shipment(Some(follower.source.alias()), shipment);
+                    core.note_shipment(Some(follower.source.alias()), shipment);
                 }
                 Err(FailedRequest::Retryable(_))
-                    if service.core.env.is_planted(planted::WINDOW_MISCOUNTED) => {}
+                    if core.env.is_planted(planted::WINDOW_MISCOUNTED) => {}
                 Err(FailedRequest::Retryable(why)) => {
-                    policy.read_failed(now, ask, why, service.core.env.random_u64());
+                    policy.read_failed(now, ask, why, core.env.random_u64());
                 }
                 Err(FailedRequest::Fatal(failure)) => return Err(failure),
             }
@@ -402,7 +395,7 @@ fn handle_event(
             }
             Err(FailedRequest::Retryable(why)) => {
                 follower.last_write_failure.replace(Some(why));
-                policy.write_failed(now, number, service.core.env.random_u64());
+                policy.write_failed(now, number, core.env.random_u64());
             }
             Err(FailedRequest::Fatal(failure)) => return Err(failure),
         },
@@ -411,9 +404,9 @@ fn handle_event(
 }
 
 /// Has the shard recover from remote again, if it has not done so before.
-async fn fall_back(service: &Rc<FollowService>, shard: &LocalShard, reason: String) {
+async fn fall_back(core: &Core, shard: &LocalShard, reason: String) {
     loop {
-        let state = service.core.state();
+        let state = core.state();
         let leader = state.indices.get(&shard.index).and_then(|meta| meta.leader.as_ref());
         if leader.is_none_or(|leader| leader.following.fell_back.contains_key(&shard.number)) {
             return;
@@ -424,11 +417,11 @@ async fn fall_back(service: &Rc<FollowService>, shard: &LocalShard, reason: Stri
             reason: reason.clone(),
         };
         let event = Event::SetFollowing { index: shard.index_id(), change };
-        match service.core.submit(event).await {
+        match core.submit(event).await {
             Err(failure)
                 if action(Component::ManagerEvent, failure.error_kind()) == Action::TryAgain =>
             {
-                service.core.env.sleep(std::time::Duration::from_millis(200)).await;
+                core.env.sleep(Duration::from_millis(200)).await;
             }
             _ => return,
         }

@@ -63,7 +63,7 @@ impl FollowTasks {
                     let pacing = Pacing::of(service, leader);
                     let follower = Follower::new(service, shard.clone(), leader, pacing);
                     let Some(follower) = follower.map(Rc::new) else { continue };
-                    let task = run(service.clone(), follower.clone());
+                    let task = run(follower.clone());
                     let task = service.core.env.spawn("follows", task);
                     let resumed = leader.following.resumed;
                     let one = Running { pacing, resumed, follower, _task: task };
