@@ -49,8 +49,6 @@ impl FollowStats {
 
     /// The object of `_ccr/stats`, but for what names the shard.
     pub fn to_json(&self) -> Value {
-        // The field's number for "no operation yet".
-        let number = |seq_no: Option<u64>| seq_no.map_or(-1, |seq_no| seq_no as i64);
         let cause = |kind: &str, reason: &str| json!({ "type": kind, "reason": reason });
         let exceptions: Vec<Value> = self
             .read_exceptions
@@ -60,39 +58,17 @@ impl FollowStats {
                 json!({ "from_seq_no": from, "retries": retries, "exception": exception })
             })
             .collect();
-        let mut object = json!({
-            "leader_global_checkpoint": number(self.leader_global_checkpoint),
-            "leader_max_seq_no": number(self.leader_max_seq_no),
-            "follower_global_checkpoint": number(self.follower_global_checkpoint),
-            "follower_max_seq_no": number(self.follower_max_seq_no),
-            "last_requested_seq_no": number(self.last_requested_seq_no),
-            "outstanding_read_requests": self.outstanding_read_requests,
-            "outstanding_write_requests": self.outstanding_write_requests,
-            "write_buffer_operation_count": self.write_buffer_operation_count,
-            "write_buffer_size_in_bytes": self.write_buffer_size_in_bytes,
-            "follower_mapping_version": self.follower_mapping_version,
-            "follower_settings_version": self.follower_settings_version,
-            "follower_aliases_version": self.follower_aliases_version,
-            "total_read_time_millis": self.total_read_time_millis,
-            "total_read_remote_exec_time_millis": self.total_read_remote_exec_time_millis,
-            "successful_read_requests": self.successful_read_requests,
-            "failed_read_requests": self.failed_read_requests,
-            "operations_read": self.operations_read,
-            "bytes_read": self.bytes_read,
-            "total_write_time_millis": self.total_write_time_millis,
-            "successful_write_requests": self.successful_write_requests,
-            "failed_write_requests": self.failed_write_requests,
-            "operations_written": self.operations_written,
-            "read_exceptions": exceptions,
-            "time_since_last_read_millis":
-                self.time_since_last_read_millis.map_or(-1, |ms| ms as i64),
-        });
+        let Value::Object(mut object) = json!(self) else { unreachable!("a struct is an object") };
+        object.retain(|name, _| name != "fatal_exception" && name != "last_write_exception");
+        // The field's number for what there was none of yet.
+        object.values_mut().filter(|value| value.is_null()).for_each(|none| *none = json!(-1));
+        object.insert("read_exceptions".to_owned(), exceptions.into());
         if let Some(fatal) = &self.fatal_exception {
-            object["fatal_exception"] = cause(&fatal.kind, &fatal.reason);
+            object.insert("fatal_exception".to_owned(), cause(&fatal.kind, &fatal.reason));
         }
         if let Some(why) = &self.last_write_exception {
-            object["narrows"] = json!({ "last_write_exception": why });
+            object.insert("narrows".to_owned(), json!({ "last_write_exception": why }));
         }
-        object
+        Value::Object(object)
     }
 }
