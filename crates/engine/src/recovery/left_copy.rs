@@ -59,12 +59,8 @@ mod tests {
 
     #[test]
     fn a_primary_that_lacks_what_every_copy_had_replaces_none() {
-        let metadata = CopyMetadata {
-            allocation_id: "id".to_owned(),
-            primary_term: 1,
-            history_uuid: Some("history".to_owned()),
-            begins: None,
-        };
+        let history_uuid = Some("history".to_owned());
+        let metadata = CopyMetadata { history_uuid, ..CopyMetadata::default() };
         let left = LeftCopy { dir: "/data/0".into(), metadata, global_checkpoint: 499 };
         let refused = |max_seq_no, history: &str| {
             let history_uuid = history.to_owned();

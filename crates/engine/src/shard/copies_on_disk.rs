@@ -185,13 +185,7 @@ mod tests {
         let disk = NodeDisk::open(&env, "n1", &root).await.unwrap();
         let mapping = query::Mapping::parse(&serde_json::json!({})).unwrap();
         for shard in [1, 10, 19] {
-            let metadata = CopyMetadata {
-                allocation_id: format!("copy{shard}"),
-                primary_term: 1,
-                history_uuid: None,
-                begins: None,
-            };
-            disk.write_metadata("uuid", shard, &metadata).await.unwrap();
+            disk.write_metadata("uuid", shard, &CopyMetadata::default()).await.unwrap();
             disk.write_leases("uuid", shard, &Leases::default()).await.unwrap();
             let dir = disk.copy_dir("uuid", shard);
             let options = store::Options::default();

@@ -33,7 +33,7 @@ use store::sealed::{seal, unseal};
 pub(super) const INDEX: &str = "index.json";
 
 /// The metadata that is written beside a copy's files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CopyMetadata {
     pub(crate) allocation_id: String,
     /// Term of the primary that the copy was last in sync with.
@@ -363,8 +363,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::settings::SettingsMap;
-    use crate::state::{Aliases, IndexMeta};
+    use crate::state::IndexMeta;
 
     #[test]
     fn leases_of_an_earlier_build_are_read() {
@@ -389,12 +388,7 @@ mod tests {
                 leases.renew("follower", from, 0, "ccr");
                 leases
             };
-            let metadata = CopyMetadata {
-                allocation_id: "copy".to_owned(),
-                primary_term: 1,
-                history_uuid: None,
-                begins: None,
-            };
+            let metadata = CopyMetadata::default();
             for round in 0..50 {
                 // Each is dropped while its thread goes on, unless that was faster.
                 for from in 0..16 {
@@ -446,21 +440,7 @@ mod tests {
             let mut state = ClusterState::new("c", [], || 7);
             disk.write_state(&Arc::new(state.clone())).await.unwrap();
             let deep = (0..130).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
-            let meta = IndexMeta {
-                uuid: "uuid".to_owned(),
-                shards: 1,
-                replicas: 0,
-                mappings: deep,
-                mapping_version: 1,
-                settings: SettingsMap::default(),
-                settings_version: 1,
-                aliases: Aliases::default(),
-                aliases_version: 1,
-                created_ms: 0,
-                leader: None,
-                has_followed: false,
-                closed: false,
-            };
+            let meta = IndexMeta { mappings: deep, ..IndexMeta::default() };
             state.indices.insert("a".to_owned(), meta.into());
             state.version += 1;
             let error = disk.write_state(&Arc::new(state)).await.unwrap_err();

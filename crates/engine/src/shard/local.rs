@@ -24,6 +24,7 @@ use crate::transport::{Failure, RefreshedCopy, Result};
 pub(crate) type ShardKey = (String, u32);
 
 /// A shard copy on this node.
+#[derive(Default)]
 pub struct LocalShard {
     /// Index.
     pub index: String,
@@ -117,39 +118,9 @@ impl LocalShard {
             allocation_id: copy.allocation_id.clone(),
             role: Cell::new(Role::of_new(copy)),
             takes_over: copy.primary && copy.is_target(),
-            handed_over_in: Cell::new(None),
             term: Cell::new(term),
             history_term: Cell::new(term),
-            started: Cell::new(false),
-            reported: Cell::new(false),
-            failed: Cell::new(false),
-            failure_reported: Cell::new(false),
-            store: RefCell::default(),
-            in_state: InState::default(),
-            mapping_version: Cell::new(0),
-            progress: RefCell::default(),
-            recovery: RefCell::default(),
-            used_at: Cell::default(),
-            last_search: Cell::default(),
-            last_refresh: Cell::default(),
-            on_request: Cell::new(false),
-            settings: RefCell::default(),
-            copies: RefCell::default(),
-            leaving: RefCell::default(),
-            operations: Rc::default(),
-            leases: RefCell::default(),
-            beginning_leases: RefCell::default(),
-            peer_leases: RefCell::default(),
-            leases_on_disk: tokio::sync::Mutex::default(),
-            advanced: Notify::new(),
-            told_checkpoint: Cell::default(),
-            followed_writes: Cell::new(0),
-            followed: Cell::new(false),
-            ends_following: Cell::new(false),
-            followed_copies: Cell::default(),
-            assumes_checkpoint: Cell::default(),
-            began_with: Cell::default(),
-            resent: RefCell::default(),
+            ..LocalShard::default()
         }
     }
 

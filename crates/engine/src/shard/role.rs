@@ -16,8 +16,9 @@ use crate::state::ShardCopy;
 /// | `Replica` | it recovers from the primary, takes its operations, and takes over its leases |
 /// | `Promoted` | it fills the gaps of its history and has the others taken out of sync; it serves nobody yet |
 /// | `Primary` | once started: writes, followers' reads, sessions of recoveries, handing over; nothing after that |
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Role {
+    #[default]
     Replica,
     Promoted,
     Primary,
