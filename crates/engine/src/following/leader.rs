@@ -12,7 +12,7 @@ use store::Shard;
 use crate::core::Core;
 use crate::planted;
 use crate::replication::{
-    add_lease, advance_global_checkpoint, begin_lease, confirm_checkpoint, follows, remove_lease,
+    add_lease, advance_global_checkpoint, confirm_checkpoint, follows, remove_lease,
 };
 use crate::shard::LocalShard;
 use crate::transport::{
@@ -108,10 +108,7 @@ pub(crate) async fn lease(core: &Rc<Core>, ask: LeaseRequest) -> Result<Response
     if from < oldest {
         return Err(gone(&store, store::Error::OperationsGone { from, oldest }));
     }
-    match ask.at_least {
-        true => begin_lease(core, &shard, &store, &ask.id, from).await?,
-        false => add_lease(core, &shard, &store, &ask.id, from).await?,
-    }
+    add_lease(core, &shard, &store, (&ask.id, from), ask.at_least).await?;
     let state = core.state();
     let meta = state.indices.get(&shard.index);
     let period = meta.map_or(Duration::ZERO, |meta| meta.typed_settings().retention_lease_period());

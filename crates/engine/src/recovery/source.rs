@@ -8,7 +8,7 @@ use super::service::{RecoveryService, read_ahead_kib};
 use super::sessions::{KeptOps, Session};
 use crate::planted;
 use crate::replication::{
-    advance_global_checkpoint, begin_lease, confirm_checkpoint, mapping_version,
+    add_lease, advance_global_checkpoint, confirm_checkpoint, mapping_version,
 };
 use crate::shard::{FollowedCopies, LocalShard};
 use crate::transport::{
@@ -66,7 +66,7 @@ pub(crate) async fn open_session(
             if let SessionKind::Remote { lease: id, .. } = &kind {
                 // The lease is kept until the follower has begun to follow.
                 let _operation = shard.begin_operation()?;
-                begin_lease(&service.core, &shard, &store, id, from).await?;
+                add_lease(&service.core, &shard, &store, (id, from), true).await?;
                 known_everywhere(service, &shard, snapshot.commit().max_seq_no).await?;
             }
             kept.from(&store, from);

@@ -21,43 +21,21 @@ use crate::transport::{Failure, Response, Result};
 /// `source` of the leases of followers, as in the field.
 const SOURCE: &str = "ccr";
 
-/// Adds or renews a lease, durably. One that is added is on every copy in sync once this ends, as a write is.
+/// Adds or renews a lease on the operations from one on, durably. One that is added is on every copy in sync once this
+/// ends, as a write is. With `at_least` one that keeps earlier operations stays, and whoever calls this retains those.
 pub(crate) async fn add_lease(
     core: &Rc<Core>,
     shard: &Rc<LocalShard>,
     store: &Shard,
-    id: &str,
-    from: u64,
-) -> Result<()> {
-    change_lease(core, shard, store, id, |leases, now_ms| leases.renew(id, from, now_ms, SOURCE))
-        .await
-}
-
-/// Adds a lease on the operations from `from` on, durably and on every copy in sync; one that keeps earlier ones stays.
-/// Whoever calls this retains those operations.
-pub(crate) async fn begin_lease(
-    core: &Rc<Core>,
-    shard: &Rc<LocalShard>,
-    store: &Shard,
-    id: &str,
-    from: u64,
-) -> Result<()> {
-    change_lease(core, shard, store, id, |leases, now_ms| leases.begin(id, from, now_ms, SOURCE))
-        .await
-}
-
-async fn change_lease(
-    core: &Rc<Core>,
-    shard: &Rc<LocalShard>,
-    store: &Shard,
-    id: &str,
-    change: impl FnOnce(&mut Leases, u64),
+    (id, from): (&str, u64),
+    at_least: bool,
 ) -> Result<()> {
     let before = shard.leases.borrow().retained_from(id);
     if before.is_none() {
         core.maintain_all();
     }
-    change(&mut shard.leases.borrow_mut(), core.env.epoch_ms());
+    let change = if at_least { Leases::begin } else { Leases::renew };
+    change(&mut shard.leases.borrow_mut(), id, from, core.env.epoch_ms(), SOURCE);
     let all = shard.leases.borrow().clone();
     if !core.env.is_planted(planted::LEASE_KEEPS_NOTHING) {
         all.iter().for_each(|(id, lease)| store.retain_ops_from(id, Some(lease.retaining_seq_no)));

@@ -35,7 +35,7 @@ pub(crate) use followed::{apply_followed, confirm_checkpoint, end_following, fol
 pub(crate) use hand_off::{hand_off, next_primary, take_over};
 pub(crate) use in_sync::{advance_global_checkpoint, spread_durability};
 pub(crate) use leases::{
-    add_lease, begin_lease, expire_leases, remove_lease, set_leases, take_leases, take_newer_leases,
+    add_lease, expire_leases, remove_lease, set_leases, take_leases, take_newer_leases,
 };
 pub use leases::{lease_id, lease_of};
 pub(crate) use primary::{end_writes, write};
