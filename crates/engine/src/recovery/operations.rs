@@ -8,7 +8,7 @@ use super::target::Recovery;
 use super::transfer::WAITS_FOR_ANSWER;
 use crate::remote::{self, claims};
 use crate::replication::follow_mapping_to;
-use crate::transport::{CallError, Class, Failure, Request, Response, unexpected};
+use crate::transport::{Class, Failure, Request, Response, unexpected};
 
 /// Operations asked for at once (as `ccr` reads them: 5120 operations, 32 MB).
 const OPS_AT_ONCE: u32 = 5120;
@@ -26,16 +26,14 @@ impl Recovery {
         let core = &self.service.core;
         let state = core.state();
         let meta = state.indices.get(&self.shard.index).and_then(|meta| meta.leader.as_ref());
-        let leader = meta.ok_or_else(|| Failure::no_such_index(&self.shard.index));
-        let leader = leader.map_err(CallError::Failed)?;
+        let leader = meta.ok_or_else(|| Failure::no_such_index(&self.shard.index))?;
         let request = Request::RemoteIndex(leader.leader_index.clone());
         match source.ask(&self.service, Class::Control, request).await? {
             Response::RemoteIndex(described) if described.uuid == leader.leader_uuid => {
-                let taken = remote::take_mappings(core, self.shard.index_id(), &described).await;
-                taken.map_err(CallError::Failed)?;
+                remote::take_mappings(core, self.shard.index_id(), &described).await?;
                 Ok(described.mapping_version)
             }
-            _ => Err(CallError::Failed(unexpected()).into()),
+            _ => Err(unexpected().into()),
         }
     }
 
@@ -58,12 +56,12 @@ impl Recovery {
             let request = read_ops(source, from);
             let answer = source.ask(&self.service, Class::Recovery(0), request).await?;
             let Response::Ops { ops, mapping_version } = answer else {
-                return Err(CallError::Failed(unexpected()).into());
+                return Err(unexpected().into());
             };
             if source.remote.is_some() {
                 let at_most = (u64::from(OPS_AT_ONCE), OPS_BYTES_AT_ONCE);
                 let last = Some(claims::SEQ_NO_MAX);
-                claims::operations(from, last, at_most, &ops).map_err(CallError::Failed)?;
+                claims::operations(from, last, at_most, &ops)?;
             }
             let bytes: u64 = ops.iter().map(|op| op.encoded_bytes()).sum();
             self.progress.accounting.borrow_mut().set_idle(self.now(), Limit::Cpu);
@@ -77,15 +75,14 @@ impl Recovery {
                 }
             };
             let mapped = follow_mapping_to(&self.service.core, &self.shard, store, needed).await;
-            mapped.map_err(|error| CallError::Failed(error.into()))?;
+            mapped.map_err(Failure::from)?;
             let last = ops.last().map(Operation::last_seq_no);
             store.apply(ops).await?;
             let after = next(store).max(last.filter(|_| may_have_gaps).map_or(0, |seq| seq + 1));
             if after <= from {
                 let reason =
                     format!("operation {from} did not come, though its source numbered it");
-                let failure = Failure::new(503, "recovery_failed_exception", reason);
-                return Err(CallError::Failed(failure).into());
+                return Err(Failure::new(503, "recovery_failed_exception", reason).into());
             }
             self.progress.accounting.borrow_mut().set_idle(self.now(), WAITS_FOR_ANSWER);
             self.progress.ops_bytes.set(self.progress.ops_bytes.get() + bytes);

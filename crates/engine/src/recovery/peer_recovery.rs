@@ -74,7 +74,7 @@ impl Recovery {
         let _pings = self.ping(&source);
         let (source, opened, prefetched) = self.open(vec![source], wanted).await?;
         let result = match left.and_then(|left| left.refuses(&opened)) {
-            Some(failure) => Err(CallError::Failed(failure).into()),
+            Some(failure) => Err(failure.into()),
             None => {
                 // A source that has heard of the copy at one try knows it at the next.
                 if opened.commit.is_some() && !*is_listed {
@@ -119,7 +119,7 @@ impl Recovery {
                 self.copy_files(source, commit, prefetched).await?
             }
             // A source offers operations alone only to a target that has a store.
-            None => own.clone().ok_or_else(|| CallError::Failed(unexpected()))?,
+            None => own.clone().ok_or_else(unexpected)?,
         };
         *own = Some(store.clone());
         set_leases(&self.shard, &store, opened.leases.clone());
@@ -131,20 +131,19 @@ impl Recovery {
         let request = Request::StartTracking(source.session);
         let (max, leases) = match source.ask(&self.service, Class::Control, request).await? {
             Response::Tracked { max_seq_no, leases } => (max_seq_no, leases),
-            _ => return Err(CallError::Failed(unexpected()).into()),
+            _ => return Err(unexpected().into()),
         };
         if !opened.leases.is_empty() || !leases.is_empty() {
-            let taken = take_newer_leases(&self.service.core, &self.shard, &store, leases).await;
-            taken.map_err(CallError::Failed)?;
+            take_newer_leases(&self.service.core, &self.shard, &store, leases).await?;
         }
         self.copy_ops(source, &store, max).await?;
         self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
         self.join(source, &store).await?;
-        self.shard.write_metadata(&self.service.core.disk).await.map_err(CallError::Failed)?;
-        match self.shard.takes_over() {
-            true => self.take_over(source, &store).await.map_err(|f| CallError::Failed(f).into()),
-            false => Ok(()),
+        self.shard.write_metadata(&self.service.core.disk).await?;
+        if self.shard.takes_over() {
+            self.take_over(source, &store).await?;
         }
+        Ok(())
     }
 
     /// Joins the in-sync set once this copy has what the others have. Operations that were being written when it began
@@ -158,7 +157,7 @@ impl Recovery {
             let request = Request::Finalize { session: source.session, local_checkpoint };
             let everywhere = match source.ask(&self.service, Class::Control, request).await? {
                 Response::SeqNo(everywhere) => everywhere,
-                _ => return Err(CallError::Failed(unexpected()).into()),
+                _ => return Err(unexpected().into()),
             };
             if local_checkpoint >= everywhere {
                 everywhere.into_iter().for_each(|up_to| store.advance_global_checkpoint(up_to));
@@ -169,8 +168,7 @@ impl Recovery {
                     let reason = format!(
                         "the copy has operations up to {local_checkpoint:?}, all others up to {everywhere:?}"
                     );
-                    let failure = Failure::new(409, "recovery_failed_exception", reason);
-                    return Err(CallError::Failed(failure).into());
+                    return Err(Failure::new(409, "recovery_failed_exception", reason).into());
                 }
                 self.service.core.env.sleep(OPS_LOOK).await;
             }

@@ -11,7 +11,7 @@ use crate::core::node_address;
 use crate::remote;
 use crate::replication::lease_of;
 use crate::shard::Stage;
-use crate::transport::{CallError, Failure, SessionKind, SessionOpened, unexpected};
+use crate::transport::{Failure, SessionKind, SessionOpened, unexpected};
 
 impl Recovery {
     pub(super) async fn recover_from_remote(
@@ -37,13 +37,13 @@ impl Recovery {
         number: u32,
     ) -> Result<(), TransferError> {
         let remotes = &self.service.remotes;
-        let addresses = remote::addresses(remotes, cluster).map_err(CallError::Failed)?;
+        let addresses = remote::addresses(remotes, cluster)?;
         let source = |address| self.source(address, Some(cluster.to_owned()));
         let sources = addresses.into_iter().map(source).collect();
         let state = self.service.core.state();
         let leader = state.indices.get(&self.shard.index).and_then(|meta| meta.leader.as_ref());
         let (Some(lease), Some(leader)) = (lease_of(&state, &self.shard.index), leader) else {
-            return Err(CallError::Failed(Failure::no_such_index(&self.shard.index)).into());
+            return Err(Failure::no_such_index(&self.shard.index).into());
         };
         let kind = SessionKind::Remote { lease, index_uuid: leader.leader_uuid.clone() };
         let wanted = Wanted { index: index.to_owned(), shard: number, kind };
@@ -65,16 +65,12 @@ impl Recovery {
     ) -> Result<(), TransferError> {
         // An earlier try may have opened it.
         self.shard.drop_store();
-        let commit = opened.commit.as_ref();
-        let commit = commit.ok_or_else(|| CallError::Failed(unexpected()))?;
+        let commit = opened.commit.as_ref().ok_or_else(unexpected)?;
         let store = self.copy_files(source, commit, prefetched).await?;
         self.progress.enter(self.now(), Stage::Translog, WAITS_FOR_ANSWER);
         self.copy_ops(source, &store, opened.max_seq_no).await?;
         self.progress.enter(self.now(), Stage::Finalize, Limit::DiskWrite);
         self.shard.set_store(store);
-        self.shard
-            .write_metadata(&self.service.core.disk)
-            .await
-            .map_err(|f| CallError::Failed(f).into())
+        Ok(self.shard.write_metadata(&self.service.core.disk).await?)
     }
 }

@@ -11,7 +11,7 @@ use super::service::RecoveryService;
 use crate::core::Throttle;
 use crate::settings::Scheduler;
 use crate::shard::{Progress, Stage};
-use crate::transport::{CallError, Class, Request, Response};
+use crate::transport::{CallError, Class, Failure, Request, Response};
 
 /// Why a transfer ended before its end.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +22,12 @@ pub(crate) enum TransferError {
     /// The target's own store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
+}
+
+impl From<Failure> for TransferError {
+    fn from(failure: Failure) -> Self {
+        TransferError::Call(CallError::Failed(failure))
+    }
 }
 
 impl TransferError {

@@ -39,7 +39,7 @@ impl Recovery {
             let mut ops = match source.ask(&self.service, Class::Recovery(0), request).await {
                 Ok(Response::Ops { ops, .. }) => ops,
                 Err(CallError::Failed(failure)) if failure.kind == GONE => return Ok(()),
-                Ok(_) => return Err(CallError::Failed(unexpected()).into()),
+                Ok(_) => return Err(unexpected().into()),
                 Err(error) => return Err(error.into()),
             };
             let Some(last) = ops.last().map(Operation::last_seq_no) else { return Ok(()) };

@@ -20,7 +20,7 @@ use crate::replication::follows;
 use crate::settings::CheckOnStartup;
 use crate::shard::{CopyMetadata, Ends, LocalShard, Progress, Stage, store_durability};
 use crate::state::{Event, RecoverySource};
-use crate::transport::{CallError, Class, Failure, Request, SessionOpened};
+use crate::transport::{Class, Failure, Request, SessionOpened};
 use policy::failures::ErrorKind;
 
 /// How long a copy waits for work that its last opening left behind, which holds its directory.
@@ -239,8 +239,7 @@ impl Recovery {
         let incoming = Rc::new(Incoming::begin(env, &self.dir(), commit.clone()).await?);
         fetch_files(&self.service, source, &self.progress, (commit, &incoming), prefetched).await?;
         self.progress.enter(self.now(), Stage::VerifyIndex, Limit::DiskWrite);
-        let failed = |failure| TransferError::Call(CallError::Failed(failure));
-        let (mapping, options) = self.options().map_err(failed)?;
+        let (mapping, options) = self.options()?;
         Ok(Rc::unwrap_or_clone(incoming).install(&mapping, options).await?)
     }
 }

@@ -326,7 +326,7 @@ impl Transfer {
                         self.progress.refetched_chunks.set(count);
                         self.damaged_in_a_row += 1;
                         match self.damaged_in_a_row {
-                            DAMAGED_IN_A_ROW.. => Err(CallError::Failed(always_damaged()).into()),
+                            DAMAGED_IN_A_ROW.. => Err(always_damaged().into()),
                             _ => Ok(()),
                         }
                     }
