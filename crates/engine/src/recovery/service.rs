@@ -61,8 +61,7 @@ impl RecoveryService {
 
     /// Counts a chunk as being read until the returned guard is dropped.
     pub(super) fn begin_read(self: &Rc<Self>) -> Reading {
-        let reading = &self.sessions.reading;
-        reading.set(reading.get() + 1);
+        self.sessions.reading.update(|reading| reading + 1);
         self.note_load();
         Reading { service: self.clone() }
     }
@@ -91,8 +90,7 @@ pub(super) struct Reading {
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        let reading = &self.service.sessions.reading;
-        reading.set(reading.get() - 1);
+        self.service.sessions.reading.update(|reading| reading - 1);
         self.service.note_load();
     }
 }

@@ -79,8 +79,7 @@ impl Contexts {
     }
 
     fn enter(&self, held: Held) -> u64 {
-        let number = self.next.get();
-        self.next.set(number.wrapping_add(1));
+        let number = self.next.replace(self.next.get().wrapping_add(1));
         self.open.borrow_mut().insert(number, held);
         number
     }

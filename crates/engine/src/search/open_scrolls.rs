@@ -47,8 +47,7 @@ impl Scrolls {
     }
 
     pub(super) fn enter(&self, until: Time, scroll: Scroll) -> u64 {
-        let number = self.next.get();
-        self.next.set(number.wrapping_add(1));
+        let number = self.next.replace(self.next.get().wrapping_add(1));
         let scroll = Rc::new(tokio::sync::Mutex::new(scroll));
         self.open.borrow_mut().insert(number, Open { until, scroll });
         number

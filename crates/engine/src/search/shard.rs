@@ -96,8 +96,8 @@ pub(crate) async fn query(service: &Rc<SearchService>, ask: ShardSearch) -> Resu
     let feedback = feedback(&service.pool, took);
     let declared_bytes = ask.request.cost.map_or(0, |cost| cost.response_bytes);
     let counters = &service.counters;
-    counters.queries.set(counters.queries.get() + 1);
-    counters.query_time.set(counters.query_time.get() + took);
+    counters.queries.update(|queries| queries + 1);
+    counters.query_time.update(|time| time + took);
     let answer = ShardSearched { hits, context, fetched, feedback, primary_term, declared_bytes };
     Ok(Response::Searched(Box::new(answer)))
 }
@@ -203,8 +203,7 @@ pub(crate) async fn fetch(
     let slot = service.pool.enter().await?;
     let found = read_hits(service, &index, &store, (&view, hits), request).await?;
     drop(slot);
-    let fetches = &service.counters.fetches;
-    fetches.set(fetches.get() + 1);
+    service.counters.fetches.update(|fetches| fetches + 1);
     Ok(Response::Fetched(found))
 }
 
