@@ -21,7 +21,7 @@ pub(super) struct NodeRecoveryCounts {
 }
 
 impl NodeRecoveryCounts {
-    fn change(&mut self, by: NodeRecoveryCounts, step: fn(u32, u32) -> u32) {
+    pub fn change(&mut self, by: NodeRecoveryCounts, step: fn(u32, u32) -> u32) {
         self.copies = step(self.copies, by.copies);
         self.initial_primaries = step(self.initial_primaries, by.initial_primaries);
         self.incoming = step(self.incoming, by.incoming);
@@ -148,31 +148,40 @@ fn lacks(shards: &[IndexShardRoutingTable]) -> bool {
     shards.iter().flat_map(|shard| &shard.copies).any(|copy| !copy.is_assigned())
 }
 
-/// Tells of each copy what it adds to a node that is there: to its own, and to the one that it recovers from.
+/// Tells of each copy what [`each_node`] does.
 fn each_copy(
     names: &NodeNames,
     shards: &[IndexShardRoutingTable],
     mut tell: impl FnMut(usize, NodeRecoveryCounts),
 ) {
-    let none = NodeRecoveryCounts::default();
     let assigned = shards.iter().flat_map(IndexShardRoutingTable::assigned);
     for copy in assigned.filter(|copy| !copy.is_relocating()) {
-        let recovery = copy.recovery();
-        let source = recovery.and_then(RecoverySource::peer).and_then(|node| names.place(node));
-        if let Some(source) = source {
-            tell(source, NodeRecoveryCounts { outgoing: 1, ..none });
-        }
-        let Some(node) = copy.node.as_deref().and_then(|node| names.place(node)) else { continue };
-        let copies = NodeRecoveryCounts { copies: 1, ..none };
-        tell(
-            node,
-            match recovery {
-                None => copies,
-                Some(RecoverySource::Peer { .. }) => NodeRecoveryCounts { incoming: 1, ..copies },
-                Some(_) => NodeRecoveryCounts { initial_primaries: 1, ..copies },
-            },
-        );
+        each_node(names, copy.node.as_deref(), copy.recovery(), &mut tell);
     }
+}
+
+/// Tells what a copy on a node adds to those that are there: to this one, and to the one that it recovers from.
+pub(super) fn each_node(
+    names: &NodeNames,
+    node: Option<&str>,
+    recovery: Option<&RecoverySource>,
+    mut tell: impl FnMut(usize, NodeRecoveryCounts),
+) {
+    let none = NodeRecoveryCounts::default();
+    let place = |node: &str| names.place(node);
+    if let Some(source) = recovery.and_then(RecoverySource::peer).and_then(place) {
+        tell(source, NodeRecoveryCounts { outgoing: 1, ..none });
+    }
+    let Some(node) = node.and_then(place) else { return };
+    let copies = NodeRecoveryCounts { copies: 1, ..none };
+    tell(
+        node,
+        match recovery {
+            None => copies,
+            Some(RecoverySource::Peer { .. }) => NodeRecoveryCounts { incoming: 1, ..copies },
+            Some(_) => NodeRecoveryCounts { initial_primaries: 1, ..copies },
+        },
+    );
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::counted::{NodeNames, NodeRecoveryCounts};
+use super::counted::{NodeNames, NodeRecoveryCounts, each_node};
 use super::{ClusterState, IndexShardRoutingTable, RecoverySource};
 use crate::settings::Settings;
 
@@ -46,15 +46,15 @@ impl RecoveryCounts {
 
     /// Counts a copy on a node, and its recovery where it is one.
     pub fn add(&mut self, node: &str, recovery: Option<&RecoverySource>) {
-        self.change(node, recovery, |number| *number += 1);
+        self.change(node, recovery, |number, more| number + more);
     }
 
     /// Takes back what [`RecoveryCounts::add`] counted.
     pub fn remove(&mut self, node: &str, recovery: Option<&RecoverySource>) {
-        self.change(node, recovery, |number| *number -= 1);
+        self.change(node, recovery, |number, less| number - less);
     }
 
-    fn change(&mut self, node: &str, recovery: Option<&RecoverySource>, step: fn(&mut u32)) {
+    fn change(&mut self, node: &str, recovery: Option<&RecoverySource>, step: fn(u32, u32) -> u32) {
         // A source's place does not depend on what it sends.
         let number = self.number(node);
         if let Some(number) = number {
@@ -64,30 +64,9 @@ impl RecoveryCounts {
             }
         }
         let names = self.names.clone();
-        self.count(number, recovery, |node| names.place(node), step);
+        each_node(&names, Some(node), recovery, |on, by| self.counts[on].change(by, step));
         if let Some(number) = number {
             self.insert_rank(number);
-        }
-    }
-
-    /// Counts a copy on the node of this number, where it is there.
-    fn count(
-        &mut self,
-        on: Option<usize>,
-        recovery: Option<&RecoverySource>,
-        number: impl Fn(&str) -> Option<usize>,
-        step: fn(&mut u32),
-    ) {
-        if let Some(source) = recovery.and_then(RecoverySource::peer).and_then(number) {
-            step(&mut self.counts[source].outgoing);
-        }
-        let Some(number) = on else { return };
-        let on_node = &mut self.counts[number];
-        step(&mut on_node.copies);
-        match recovery {
-            None => {}
-            Some(RecoverySource::Peer { .. }) => step(&mut on_node.incoming),
-            Some(_) => step(&mut on_node.initial_primaries),
         }
     }
 
