@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use serde::{Deserialize, Serialize};
 
-use super::changed_indices::{ChangedIndices, Places, ShardId};
+use super::changed_indices::{ChangedIndices, Places};
 use super::cluster_info::ClusterInfo;
 use super::counted::Counted;
 use super::on_disk_copies::{Holders, OnDiskCopies};
@@ -32,44 +32,26 @@ pub struct Node {
     pub attributes: BTreeMap<String, String>,
 }
 
-/// The places of all copies: found once in a state, and asked for by every node.
+/// What is found once in a state, and asked for by every node. It makes no two states differ.
 ///
-/// A clone begins without it, and [`super::apply`] forgets it, so that it never outlives a change.
-#[derive(Debug, Default)]
-pub(super) struct ByNode(OnceLock<Places>);
+/// A clone begins without it, and whoever changes a state, or makes one from another, forgets it, so that it never
+/// outlives a change.
+#[derive(Debug)]
+pub(super) struct FoundOnce<T>(pub(super) OnceLock<T>);
 
-impl Clone for ByNode {
+impl<T> Default for FoundOnce<T> {
+    fn default() -> Self {
+        FoundOnce(OnceLock::new())
+    }
+}
+
+impl<T> Clone for FoundOnce<T> {
     fn clone(&self) -> Self {
-        ByNode::default()
+        FoundOnce::default()
     }
 }
 
-impl PartialEq for ByNode {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl ByNode {
-    fn of(&self, state: &ClusterState, node: &str) -> &[ShardId] {
-        self.0.get_or_init(|| Places::of(state.routing.iter())).on(node)
-    }
-}
-
-/// What differs from the state before; known by its place in memory, which nothing else can take while this is here.
-///
-/// A clone begins without it, and whoever makes a state from another one forgets it, so that it never outlives a
-/// change.
-#[derive(Debug, Default)]
-pub(super) struct SinceBefore(pub(super) OnceLock<(Weak<ClusterState>, Arc<ChangedIndices>)>);
-
-impl Clone for SinceBefore {
-    fn clone(&self) -> Self {
-        SinceBefore::default()
-    }
-}
-
-impl PartialEq for SinceBefore {
+impl<T> PartialEq for FoundOnce<T> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -115,9 +97,11 @@ pub struct ClusterState {
     #[serde(skip)]
     pub(super) extents: ReportedExtents,
     #[serde(skip)]
-    pub(super) by_node: ByNode,
+    pub(super) by_node: FoundOnce<Places>,
+    /// What differs from the state before; that is known by its place in memory, which nothing else can take while this
+    /// is here.
     #[serde(skip)]
-    pub(super) since_before: SinceBefore,
+    pub(super) since_before: FoundOnce<(Weak<ClusterState>, Arc<ChangedIndices>)>,
     #[serde(skip)]
     pub(super) counted: Counted,
 }
@@ -148,8 +132,8 @@ impl ClusterState {
             tombstones: Tombstones::default(),
             ids,
             extents: ReportedExtents::default(),
-            by_node: ByNode::default(),
-            since_before: SinceBefore::default(),
+            by_node: FoundOnce::default(),
+            since_before: FoundOnce::default(),
             counted: Counted::default(),
         }
     }
@@ -194,7 +178,8 @@ impl ClusterState {
         &'a self,
         node: &'a str,
     ) -> impl Iterator<Item = (&'a str, u32, &'a ShardCopy)> {
-        self.by_node.of(self, node).iter().filter_map(move |(index, number)| {
+        let places = self.by_node.0.get_or_init(|| Places::of(self.routing.iter()));
+        places.on(node).iter().filter_map(move |(index, number)| {
             let copy = self.shard(index, *number)?.on_node(node)?;
             Some((&**index, *number, copy))
         })

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::changed_indices::{ChangedIndices, Places};
-use super::cluster::{ByNode, SinceBefore};
 use super::differing::differing;
 use super::on_disk_copies::Holders;
 use super::tombstones::Tombstone;
@@ -131,7 +130,7 @@ impl StateDiff {
     pub fn apply(&self, old: &ClusterState) -> Result<ClusterState, OtherVersion> {
         self.check_from(old)?;
         let mut state = old.clone();
-        (state.by_node, state.since_before) = (ByNode::default(), SinceBefore::default());
+        (state.by_node, state.since_before) = Default::default();
         state.version = self.version;
         if !self.members.is_empty() {
             Arc::make_mut(&mut state.members).extend(self.members.clone());

@@ -72,7 +72,8 @@ pub fn explain(state: &ClusterState, now_ms: u64) -> Vec<Explanation> {
         });
         for slot in copies {
             let CopyState::Unassigned { reason, at_ms } = slot.copy.state else { continue };
-            let (verdict, nodes) = judge(deciders, slot, highest.as_ref());
+            let (verdict, nodes) =
+                judge(deciders, slot, deciders.best_node(slot, highest.as_ref()));
             let (mut can_allocate, why) = split(verdict);
             let waits = why.as_ref().is_some_and(|why| why.decider == DELAYED);
             let delay = waits.then(|| delay(state, slot, now_ms)).flatten();
@@ -136,7 +137,7 @@ pub fn explain_placed(
     let slot = Slot { index, number, shard, copy };
     let against_staying = filters.against(state, (index, number), copy, node);
     let best = deciders.best_node_to_move_to(slot, counts.in_order(false, 0));
-    let (verdict, nodes) = judge_all(deciders, slot, best);
+    let (verdict, nodes) = judge(deciders, slot, best);
     let (can_move, reason) = split(verdict);
     let nodes = nodes.into_iter().filter(|other| other.node_name != node).collect();
     let against_staying = against_staying
@@ -147,14 +148,6 @@ pub fn explain_placed(
 
 /// The verdict over all nodes, and that of each.
 fn judge(
-    deciders: Deciders<'_>,
-    slot: Slot<'_>,
-    highest: Option<&HighestPrimaries>,
-) -> (Verdict, Vec<NodeExplanation>) {
-    judge_all(deciders, slot, deciders.best_node(slot, highest))
-}
-
-fn judge_all(
     deciders: Deciders<'_>,
     slot: Slot<'_>,
     best: Option<(&str, Verdict)>,

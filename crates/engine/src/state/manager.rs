@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::allocation::{promote, reroute};
 use super::applied::{Applied, NewIndex, find_meant};
-use super::cluster::{ByNode, SinceBefore};
 use super::touched::Touched;
 use super::{
     Change, ClusterInfo, ClusterState, CopyState, Event, FoundCopy, Index, IndexShardRoutingTable,
@@ -42,7 +41,7 @@ pub fn apply(state: &mut ClusterState, now_ms: u64, event: Event) -> Applied {
 pub fn apply_all(state: &mut ClusterState, now_ms: u64, events: Vec<Event>) -> Batch {
     let mut batch = Batch::default();
     let mut touched = Touched::default();
-    (state.by_node, state.since_before) = (ByNode::default(), SinceBefore::default());
+    (state.by_node, state.since_before) = Default::default();
     for event in events {
         let mut by_event = Touched::default();
         let applied = apply_one(state, now_ms, event, &mut by_event).map(|changes| {
