@@ -201,7 +201,7 @@ mod tests {
         lab.set(ATTRIBUTES, "zone");
         lab.create("logs", 2, 0);
         lab.start_all();
-        assert_eq!(lab.state.copies_on("n2").count(), 0);
-        assert_eq!(lab.state.copies_on("n1").count(), 2);
+        assert_eq!(lab.on("n2"), 0);
+        assert_eq!(lab.on("n1"), 2);
     }
 }

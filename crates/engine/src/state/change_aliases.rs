@@ -85,7 +85,7 @@ pub(super) fn roll_over(state: &mut ClusterState, now_ms: u64, roll_over: RollOv
 mod tests {
     use serde_json::Value;
 
-    use super::super::manager::lab::Lab;
+    use super::super::manager::lab::{Lab, creation};
     use super::super::{Event, Index};
     use super::*;
     use crate::settings::Update;
@@ -161,12 +161,7 @@ mod tests {
         let remove = AliasAction::RemoveIndex { index: named("logs-2") };
         change(&mut lab, &[remove, add("logs-1", "logs-2", None)]).unwrap();
         assert_eq!(written(&lab, "logs-2"), Ok(Some("logs-1".to_owned())));
-        let said = lab.apply(Event::CreateIndex {
-            index: "logs-2".to_owned(),
-            settings: Update::new(),
-            mappings: Value::Null,
-            aliases: Aliases::new(),
-        });
+        let said = lab.apply(creation("logs-2", Update::new()));
         assert!(said.unwrap_err().to_string().contains("an alias has this name"));
     }
 

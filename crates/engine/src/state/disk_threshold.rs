@@ -186,10 +186,6 @@ mod tests {
             };
             self.apply(Event::DisksSeen(Box::new(info))).unwrap();
         }
-
-        fn on(&self, node: &str) -> usize {
-            self.state.copies_on(node).count()
-        }
     }
 
     fn why(lab: &Lab) -> Vec<(String, &'static str, String)> {

@@ -300,7 +300,7 @@ fn remove_replicas(
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::lab::Lab;
+    use super::super::manager::lab::{Lab, creation, update};
     use super::super::{Event, PlacedIndex};
     use super::*;
 
@@ -309,12 +309,7 @@ mod tests {
         let mut lab = Lab::new(2);
         lab.set("cluster.max_shards_per_node", "5");
         lab.create("a", 3, 1);
-        let new = |index: &str, shards: &str| Event::CreateIndex {
-            index: index.to_owned(),
-            settings: Update::from([(SHARDS.to_owned(), Some(shards.to_owned()))]),
-            mappings: Value::Null,
-            aliases: Aliases::new(),
-        };
+        let new = |index: &str, shards: &str| creation(index, update(&[(SHARDS, shards)]));
         let refused = lab.apply(new("b", "3")).unwrap_err();
         assert_eq!(refused.rest(), (400, "validation_exception"));
         let said = refused.to_string();
@@ -322,7 +317,7 @@ mod tests {
         lab.apply(new("b", "2")).unwrap();
         let replicas = |count: &str| Event::PutIndexSettings {
             index: lab.state.meant("b"),
-            settings: Update::from([(REPLICAS.to_owned(), Some(count.to_owned()))]),
+            settings: update(&[(REPLICAS, count)]),
         };
         let (more, fewer) = (replicas("2"), replicas("0"));
         assert!(lab.apply(more).unwrap_err().to_string().contains("would add [2]"));

@@ -35,6 +35,12 @@ pub fn update(pairs: &[(&str, &str)]) -> Update {
     pairs.iter().map(|(k, v)| ((*k).to_owned(), Some((*v).to_owned()))).collect()
 }
 
+/// An index is made, without mappings and aliases.
+pub fn creation(index: &str, settings: Update) -> Event {
+    let (index, mappings, aliases) = (index.to_owned(), Value::Null, Aliases::new());
+    Event::CreateIndex { index, settings, mappings, aliases }
+}
+
 impl ClusterState {
     /// An index as a change names it; of one that is not there nobody knows the UUID.
     pub fn meant(&self, name: &str) -> Index {
@@ -123,10 +129,7 @@ impl Lab {
     pub fn create(&mut self, index: &str, shards: u32, replicas: u32) -> Vec<Change> {
         let numbers = [shards.to_string(), replicas.to_string()];
         let settings = update(&[(SHARDS, &numbers[0]), (REPLICAS, &numbers[1])]);
-        let index = index.to_owned();
-        let mappings = Value::Null;
-        self.apply(Event::CreateIndex { index, settings, mappings, aliases: Aliases::new() })
-            .unwrap()
+        self.apply(creation(index, settings)).unwrap()
     }
 
     pub fn set(&mut self, name: &str, value: &str) -> Vec<Change> {
@@ -188,6 +191,11 @@ impl Lab {
         while let Some(place) = self.initializing().first().cloned() {
             self.start(&place);
         }
+    }
+
+    /// How many copies are on a node.
+    pub fn on(&self, node: &str) -> usize {
+        self.state.copies_on(node).count()
     }
 
     pub fn shard(&self, index: &str, shard: u32) -> &IndexShardRoutingTable {

@@ -7,7 +7,7 @@ use super::super::{
     Alias, AliasAction, Aliases, FollowChange, FollowOrigin, Index, RecoverySource, RollOver,
     Status, check, health,
 };
-use super::lab::{Lab, node, update};
+use super::lab::{Lab, creation, node, update};
 use super::*;
 
 #[test]
@@ -41,23 +41,17 @@ fn an_index_is_created_started_and_deleted() {
 fn names_and_numbers_are_checked() {
     let mut lab = Lab::new(1);
     lab.create("logs", 1, 0);
-    let create = |name: &str, settings: Update| Event::CreateIndex {
-        index: name.to_owned(),
-        settings,
-        mappings: Value::Null,
-        aliases: Aliases::new(),
-    };
     for name in ["", "..", "_a", "Logs", "a b", "a/b", "a\u{202e}", "a\x1b[2J", &"a".repeat(256)] {
-        let said = lab.apply(create(name, Update::new())).unwrap_err();
+        let said = lab.apply(creation(name, Update::new())).unwrap_err();
         assert_eq!(said.rest().1, "invalid_index_name_exception", "{name}");
     }
-    let said = lab.apply(create("logs", Update::new())).unwrap_err();
+    let said = lab.apply(creation("logs", Update::new())).unwrap_err();
     assert_eq!(
         said.to_string(),
         "index [logs] already exists; delete it first or choose another name"
     );
-    assert!(lab.apply(create("b", update(&[(SHARDS, "0")]))).is_err());
-    assert!(lab.apply(create("b", update(&[("transport.compress", "true")]))).is_err());
+    assert!(lab.apply(creation("b", update(&[(SHARDS, "0")]))).is_err());
+    assert!(lab.apply(creation("b", update(&[("transport.compress", "true")]))).is_err());
     let said = lab.apply(Event::DeleteIndex { index: lab.state.meant("log") }).unwrap_err();
     assert_eq!(said.to_string(), "no such index [log]; did you mean \"logs\"?");
 }

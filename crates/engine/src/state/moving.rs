@@ -107,21 +107,17 @@ mod tests {
 
     const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 
-    fn on(lab: &Lab, node: &str) -> usize {
-        lab.state.copies_on(node).count()
-    }
-
     #[test]
     fn a_node_is_drained_a_few_at_a_time_and_keeps_empty() {
         let mut lab = Lab::started(3, (6, 1));
-        assert_eq!(on(&lab, "n1"), 4);
+        assert_eq!(lab.on("n1"), 4);
         lab.set(EXCLUDE, "n1");
         let moving = lab.initializing().len();
         assert!((1..=4).contains(&moving), "{moving} at once: two go into and two out of a node");
         lab.start_all();
-        assert_eq!([on(&lab, "n1"), on(&lab, "n2"), on(&lab, "n3")], [0, 6, 6]);
+        assert_eq!([lab.on("n1"), lab.on("n2"), lab.on("n3")], [0, 6, 6]);
         lab.set(EXCLUDE, "");
-        assert_eq!(on(&lab, "n1"), 0, "nothing comes back by itself");
+        assert_eq!(lab.on("n1"), 0, "nothing comes back by itself");
     }
 
     /// With the index `a`, whose shards have copies on these nodes, the primary's first.
@@ -178,7 +174,7 @@ mod tests {
     fn what_no_node_may_hold_stays() {
         let mut lab = Lab::started(2, (1, 1));
         lab.set(EXCLUDE, "n1");
-        assert!(lab.initializing().is_empty() && on(&lab, "n1") == 1);
+        assert!(lab.initializing().is_empty() && lab.on("n1") == 1);
         lab.set(EXCLUDE, "*");
         assert!(lab.initializing().is_empty());
     }
@@ -191,7 +187,7 @@ mod tests {
         assert!(lab.initializing().is_empty());
         lab.set("cluster.routing.allocation.enable", "primaries");
         lab.start_all();
-        assert_eq!(on(&lab, "n1"), 0);
+        assert_eq!(lab.on("n1"), 0);
     }
 
     #[test]
@@ -205,6 +201,6 @@ mod tests {
         lab.start_all();
         let nodes = (0..3).map(|number| lab.shard("a", number).primary().node.clone().unwrap());
         assert!(nodes.into_iter().all(|node| node == "n3"));
-        assert_eq!((on(&lab, "n1"), on(&lab, "n2")), (1, 1), "the other index stays");
+        assert_eq!((lab.on("n1"), lab.on("n2")), (1, 1), "the other index stays");
     }
 }

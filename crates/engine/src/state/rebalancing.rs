@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn on(lab: &Lab) -> Vec<usize> {
-        ["n1", "n2", "n3", "n4"].map(|node| lab.state.copies_on(node).count()).to_vec()
+        ["n1", "n2", "n3", "n4"].map(|node| lab.on(node)).to_vec()
     }
 
     #[test]

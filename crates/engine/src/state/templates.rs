@@ -277,7 +277,7 @@ fn overlap(a: &str, b: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manager::lab::Lab;
+    use super::super::manager::lab::{Lab, creation};
     use super::super::{Alias, Event, StateDiff};
     use super::*;
     use crate::settings::SettingsMap;
@@ -310,10 +310,7 @@ mod tests {
     }
 
     fn create(lab: &mut Lab, index: &str) {
-        let (index, settings) = (index.to_owned(), Update::new());
-        let event =
-            Event::CreateIndex { index, settings, mappings: Value::Null, aliases: Aliases::new() };
-        lab.apply(event).unwrap();
+        lab.apply(creation(index, Update::new())).unwrap();
     }
 
     fn field(name: &str, kind: &str) -> Value {
