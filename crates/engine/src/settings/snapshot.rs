@@ -78,6 +78,12 @@ macro_rules! readers {
             $read(self.plain(), $setting $(, $of)?)
         }
     )*};
+    (of_one $($name:ident: $type:ty = $read:ident($setting:literal);)*) => {$(
+        #[doc = concat!("`", $setting, "` of an index with the settings `given`, without the others.")]
+        pub(crate) fn $name(given: &SettingsMap) -> $type {
+            $read(&TypedValues::of_one($setting, given), $setting)
+        }
+    )*};
 }
 
 /// The cluster's settings at one moment. Cheap to clone; resolved anew when a setting changes.
@@ -273,16 +279,11 @@ impl IndexSettings {
         self.refresh_interval().filter(|interval| !interval.is_zero())
     }
 
-    /// `index.priority` of an index with the settings `given`, without the others.
-    pub(crate) fn priority_of(given: &SettingsMap) -> u32 {
-        const NAME: &str = "index.priority";
-        count(&TypedValues::of_one(NAME, given), NAME)
-    }
-
-    /// `index.unassigned.node_left.delayed_timeout` of an index with the settings `given`, without the others.
-    pub(crate) fn delayed_timeout_of(given: &SettingsMap) -> Duration {
-        const NAME: &str = "index.unassigned.node_left.delayed_timeout";
-        duration(&TypedValues::of_one(NAME, given), NAME)
+    readers! { of_one
+        priority_of: u32 = count("index.priority");
+        delayed_timeout_of: Duration = duration("index.unassigned.node_left.delayed_timeout");
+        max_result_window_of: u32 = count("index.max_result_window");
+        requests_cache_enable_of: bool = flag("index.requests.cache.enable");
     }
 
     /// `index.routing.allocation.exclude.*`, `include.*` and `require.*` of an index with the settings `given`, without
@@ -297,18 +298,6 @@ impl IndexSettings {
             Some(NodeFilter { setting: setting.name, kind, attribute, patterns })
         };
         of_index.filter_map(filter).filter(|filter| !filter.patterns.is_empty()).collect()
-    }
-
-    /// `index.max_result_window` of an index with the settings `given`, without the others.
-    pub(crate) fn max_result_window_of(given: &SettingsMap) -> u32 {
-        const NAME: &str = "index.max_result_window";
-        count(&TypedValues::of_one(NAME, given), NAME)
-    }
-
-    /// `index.requests.cache.enable` of an index with the settings `given`, without the others.
-    pub(crate) fn requests_cache_enable_of(given: &SettingsMap) -> bool {
-        const NAME: &str = "index.requests.cache.enable";
-        flag(&TypedValues::of_one(NAME, given), NAME)
     }
 
     /// `index.query.default_field` of an index with the settings `given`, without the others, as every search asks for
