@@ -227,8 +227,7 @@ async fn a_listing_that_is_older_than_the_one_before_counts_for_nothing(env: Env
     let leader = Cluster::start(&env, "leader", 1).await;
     let between = Between::before(&env, leader.any().transport_address()).await;
     let follower = Cluster::start(&env, "follower", 1).await;
-    let seeds = json!({ "cluster.remote.leader.seeds": [between.address] });
-    follower.must("PUT", "/_cluster/settings", json!({ "persistent": seeds })).await;
+    follower.set(json!({ "cluster.remote.leader.seeds": [between.address] })).await;
     let body = json!({
         "remote_cluster": "leader", "leader_index_patterns": ["logs-*"],
         "settings": { "index.number_of_replicas": 0 },

@@ -108,12 +108,11 @@ async fn follower_on(env: &Env, leader: &Cluster, bytes: u64) -> (Disk, Cluster)
     let follower =
         Cluster::start_in(env, "follower", 1, |config| config.settings = settings.clone(), dir)
             .await;
-    let seeds = json!([leader.any().transport_address()]);
     // As often as may be: a test in real time waits for it.
-    let body = json!({ "persistent": {
-        "cluster.remote.leader.seeds": seeds, "cluster.info.update.interval": "10s",
-    } });
-    follower.must("PUT", "/_cluster/settings", body).await;
+    let settings = json!({
+        "cluster.remote.leader.seeds": leader.seeds(), "cluster.info.update.interval": "10s",
+    });
+    follower.set(settings).await;
     (disk, follower)
 }
 

@@ -12,12 +12,12 @@ testbed::both_worlds!(a_copy_waits_for_room_and_a_full_disk_is_left);
 const EVERYTHING: &str = "4000tb";
 
 async fn set_marks(cluster: &Cluster, low: &str, high: &str) {
-    let body = json!({ "persistent": {
+    let settings = json!({
         "cluster.routing.allocation.disk.threshold_enabled": true,
         "cluster.routing.allocation.disk.watermark.low": low,
         "cluster.routing.allocation.disk.watermark.high": high,
-    } });
-    cluster.must("PUT", "/_cluster/settings", body).await;
+    });
+    cluster.set(settings).await;
 }
 
 /// What a node that does not manage the cluster says of a copy of the one shard.

@@ -210,13 +210,7 @@ async fn a_primary_lost_after_its_mapping_loses_no_write(env: Env) {
     let primary = |c: &Cluster| c.any().state().shard("a", 0)?.primary().node.clone();
     // Node 0 manages; the primary is to be another.
     if primary(&c).as_deref() == Some("c-0") {
-        c.must(
-            "PUT",
-            "/_cluster/settings",
-            json!({"persistent": {
-            "cluster.routing.allocation.exclude._name": "c-0"}}),
-        )
-        .await;
+        c.set(json!({"cluster.routing.allocation.exclude._name": "c-0"})).await;
         c.must("DELETE", "/a", Value::Null).await;
         c.must("PUT", "/a", copies(1, 1)).await;
         c.green("a").await;
@@ -244,13 +238,7 @@ async fn a_primary_lost_after_its_mapping_loses_no_write(env: Env) {
 
 async fn without_a_manager_only_what_is_mapped_is_written(env: Env) {
     let mut c = made(&env, 2, copies(1, 1)).await;
-    c.must(
-        "PUT",
-        "/_cluster/settings",
-        json!({"persistent": {
-        "cluster.routing.allocation.exclude._name": "c-0"}}),
-    )
-    .await;
+    c.set(json!({"cluster.routing.allocation.exclude._name": "c-0"})).await;
     c.must("PUT", "/b", copies(1, 0)).await;
     c.must("PUT", "/b/_doc/1", json!({"known": 1})).await;
     c.kill_node(0).await;

@@ -162,8 +162,7 @@ async fn a_node_of_the_leader_that_does_not_know_the_index_is_no_end_of_followin
     create_on(&leader, "a", "leader-1").await;
     let follower = Cluster::start(&env, "follower", 1).await;
     let seeds = [&between[0].address, &between[1].address];
-    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
-    follower.must("PUT", "/_cluster/settings", settings).await;
+    follower.set(json!({ "cluster.remote.leader.seeds": seeds })).await;
     follower.follow("b", ("leader", "a"), 0, "1").await;
     between[0].change(|request, answer| match request {
         Request::RemoteIndex(_) | Request::Lease(_) => {
@@ -506,8 +505,7 @@ async fn one_whose_client_goes_away_follows_what_its_leader_says(env: Env) {
         answer => answer,
     });
     let follower = Cluster::start(&env, "follower", 1).await;
-    let seeds = json!({ "cluster.remote.leader.seeds": [between.address] });
-    follower.must("PUT", "/_cluster/settings", json!({ "persistent": seeds })).await;
+    follower.set(json!({ "cluster.remote.leader.seeds": [between.address] })).await;
     // It asks what the leader's indices are.
     env.sleep(Duration::from_secs(1)).await;
     let request = FollowRequest {

@@ -84,9 +84,7 @@ async fn aliases_are_carried_over_but_for_one_that_an_index_here_has(env: Env) {
 async fn follower_behind(env: &Env) -> (Cluster, Between, Cluster) {
     let leader = Cluster::with(env, "leader", 1, ("a", 1, 0)).await;
     let (manager, follower) = cluster_behind(env, "follower", 2, 0).await;
-    let seeds = [leader.any().transport_address()];
-    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
-    follower.must("PUT", "/_cluster/settings", settings).await;
+    follower.set(json!({ "cluster.remote.leader.seeds": leader.seeds() })).await;
     let body = json!({
         "remote_cluster": "leader", "leader_index": "a",
         "settings": {

@@ -71,13 +71,13 @@ impl Clients {
 }
 
 async fn set(cluster: &Cluster, scheduler: &str) {
-    let settings = json!({ "persistent": {
+    let settings = json!({
         "indices.recovery.max_bytes_per_sec": "-1",
         "indices.recovery.chunk_size": "1mb",
         "indices.recovery.max_concurrent_file_chunks": 5,
         "narrows.recovery.scheduler": scheduler,
-    } });
-    cluster.must("PUT", "/_cluster/settings", settings).await;
+    });
+    cluster.set(settings).await;
 }
 
 /// Makes a replica and takes it away again; answers how long the recovery took, and what clients felt of it from

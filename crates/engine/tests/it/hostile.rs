@@ -358,8 +358,7 @@ async fn a_leader_that_answers_nonsense_harms_no_follower(env: Env) {
     let leader = Cluster::holding(&env, "leader", 1, ("a", 1, 0), 200).await;
     let follower = Cluster::with(&env, "follower", 1, ("own", 1, 0)).await;
     let between = Between::before(&env, leader.any().transport_address()).await;
-    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": [between.address] } });
-    follower.must("PUT", "/_cluster/settings", settings).await;
+    follower.set(json!({ "cluster.remote.leader.seeds": [between.address] })).await;
     let body = json!({
         "remote_cluster": "leader", "leader_index": "a",
         "settings": { "index.number_of_replicas": 0 },

@@ -170,8 +170,7 @@ async fn a_leader_made_anew_is_named(env: Env) {
 async fn a_follower_that_cannot_begin_says_why(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 10).await;
     let allocation = async |enable: Value| {
-        let body = json!({ "persistent": { "cluster.routing.allocation.enable": enable } });
-        pair.follower.must("PUT", "/_cluster/settings", body).await;
+        pair.follower.set(json!({ "cluster.routing.allocation.enable": enable })).await;
     };
     allocation(json!("none")).await;
     pair.follow("b").await;
@@ -221,8 +220,7 @@ async fn what_cannot_be_followed_is_named(env: Env) {
     assert_eq!(shards, (400, "illegal_argument_exception".to_owned()));
     // Nobody listens there.
     let seeds = if env.is_virtual() { "nowhere:9300" } else { "127.0.0.1:1" };
-    let settings = json!({ "persistent": { "cluster.remote.gone.seeds": [seeds] } });
-    pair.follower.must("PUT", "/_cluster/settings", settings).await;
+    pair.follower.set(json!({ "cluster.remote.gone.seeds": [seeds] })).await;
     let gone = refused("/c/_ccr/follow", of("gone", "a")).await;
     assert_eq!(gone, (503, "node_disconnected_exception".to_owned()));
     assert_eq!(pair.follower.ask("GET", "/c", Value::Null).await.0, 404, "nothing is left behind");
@@ -232,16 +230,12 @@ async fn what_cannot_be_followed_is_named(env: Env) {
 async fn a_chain_two_followers_and_oneself(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 100).await;
     let third = Cluster::start_with(&env, "third", 1, BTreeMap::new()).await;
-    let seeds = |cluster: &Cluster| -> Vec<String> {
-        cluster.nodes.values().map(|node| node.transport_address().to_owned()).collect()
-    };
-    let remotes = json!({ "persistent": {
-        "cluster.remote.leader.seeds": seeds(&pair.leader),
-        "cluster.remote.follower.seeds": seeds(&pair.follower),
-    } });
-    third.must("PUT", "/_cluster/settings", remotes).await;
-    let oneself = json!({ "persistent": { "cluster.remote.me.seeds": seeds(&pair.leader) } });
-    pair.leader.must("PUT", "/_cluster/settings", oneself).await;
+    let settings = json!({
+        "cluster.remote.leader.seeds": pair.leader.seeds(),
+        "cluster.remote.follower.seeds": pair.follower.seeds(),
+    });
+    third.set(settings).await;
+    pair.leader.set(json!({ "cluster.remote.me.seeds": pair.leader.seeds() })).await;
     follow(&pair.follower, "b", "leader", "a").await;
     follow(&third, "c", "follower", "b").await;
     follow(&third, "d", "leader", "a").await;

@@ -321,7 +321,7 @@ fn a_session_that_reads_is_not_idle() {
         let files = (0..).zip(commit.files.iter().map(|file| file.len));
         let (file, len) = files.max_by_key(|(_, len)| *len).unwrap();
         let rate = json!({ "ccr.indices.recovery.max_bytes_per_sec": format!("{}b", len / 180) });
-        cluster.must("PUT", "/_cluster/settings", json!({ "transient": rate })).await;
+        cluster.set_for_now(rate).await;
         let asked = env.now();
         let read = Request::ReadChunk { session, file, offset: 0, len: len as u32, compress: 0 };
         assert!(matches!(ask(read).await, Ok(Response::Chunk(_))));
@@ -416,10 +416,8 @@ async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
 fn a_promoted_primary_lets_go_of_nothing_that_others_may_need() {
     world::virtual_world::run(7, |env| async move {
         let mut pair = pair_of(&env, (1, 4), (4, 50_000_000), (0, 0)).await;
-        let apart = json!({ "persistent": {
-            "cluster.routing.allocation.exclude._name": "follower-0",
-        } });
-        pair.follower.must("PUT", "/_cluster/settings", apart).await;
+        let apart = json!({ "cluster.routing.allocation.exclude._name": "follower-0" });
+        pair.follower.set(apart).await;
         pair.leader.create("x", 1, 0).await;
         pair.follower.follow("b", ("leader", "x"), 2, "all").await;
         pair.follower.green("b").await;

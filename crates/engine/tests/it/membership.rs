@@ -79,8 +79,7 @@ async fn a_closed_connection_is_enough_where_that_is_asked_for(env: Env) {
     let interval = "cluster.fault_detection.follower_check.interval".to_owned();
     let settings = BTreeMap::from([(interval, "1h".to_owned())]);
     let mut cluster = Cluster::start_with(&env, "one", 3, settings).await;
-    let set = json!({ "persistent": { "narrows.fault_detection.on_disconnect": true } });
-    cluster.must("PUT", "/_cluster/settings", set).await;
+    cluster.set(json!({ "narrows.fault_detection.on_disconnect": true })).await;
     cluster.kill_node(2).await;
     eventually(&env, "the node is missed", async || cluster.node(0).state().present.len() == 2)
         .await;
@@ -91,8 +90,7 @@ async fn a_closed_connection_is_enough_where_that_is_asked_for(env: Env) {
 async fn a_state_that_was_missed_is_asked_for(env: Env) {
     let (between, cluster) = cluster_behind(&env, "one", 2, 1).await;
     between.hold(|request| matches!(request, Request::Publish(_)));
-    let set = json!({ "persistent": { "indices.recovery.max_bytes_per_sec": "7mb" } });
-    cluster.must("PUT", "/_cluster/settings", set).await;
+    cluster.set(json!({ "indices.recovery.max_bytes_per_sec": "7mb" })).await;
     assert!(between.held() > 0);
     between.lose_what_is_held();
     let version = |number| cluster.node(number).state().version;

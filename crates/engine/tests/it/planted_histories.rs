@@ -493,9 +493,7 @@ async fn begin_to_follow(env: &Env, leader: &Cluster, copies: &str) -> Cluster {
 }
 
 async fn tell_of_leader(follower: &Cluster, leader: &Cluster) {
-    let seeds: Vec<&str> = leader.nodes.values().map(Node::transport_address).collect();
-    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
-    follower.must("PUT", "/_cluster/settings", settings).await;
+    follower.set(json!({ "cluster.remote.leader.seeds": leader.seeds() })).await;
 }
 
 /// Enters writes that begin, one to each of these documents; answers with the bulk request for them.

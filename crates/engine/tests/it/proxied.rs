@@ -21,11 +21,11 @@ testbed::both_worlds!(
 );
 
 fn proxy(address: &str, sockets: u32) -> Value {
-    json!({ "persistent": {
+    json!({
         "cluster.remote.leader.mode": "proxy",
         "cluster.remote.leader.proxy_address": address,
         "cluster.remote.leader.proxy_socket_connections": sockets,
-    } })
+    })
 }
 
 async fn follow(follower: &Cluster, index: &str) {
@@ -61,7 +61,7 @@ async fn every_shard_is_followed_through_one_node_and_again_once_it_is_back(env:
     let follower = Cluster::start(&env, "follower", 1).await;
     // Node 0 manages.
     let address = leader.node(2).transport_address().to_owned();
-    follower.must("PUT", "/_cluster/settings", proxy(&address, 3)).await;
+    follower.set(proxy(&address, 3)).await;
     follow(&follower, "b").await;
     same(&leader, &follower, "b").await;
     connected(&follower, (3, 3)).await;
@@ -98,7 +98,7 @@ async fn all_that_is_asked_of_others_goes_through_the_proxy(env: Env) {
         answer
     });
     let follower = Cluster::start(&env, "follower", 2).await;
-    follower.must("PUT", "/_cluster/settings", proxy(&between.address, 2)).await;
+    follower.set(proxy(&between.address, 2)).await;
     follow(&follower, "b").await;
     same(&leader, &follower, "b").await;
     assert!(chunks.get() >= 2, "{} chunks of the two shards elsewhere", chunks.get());
@@ -134,7 +134,7 @@ async fn a_node_names_another_that_it_cannot_pass_a_request_on_to(env: Env) {
 
 async fn settings_of_both_modes_at_once_are_refused(env: Env) {
     let follower = Cluster::start(&env, "follower", 1).await;
-    let mut both = proxy("127.0.0.1:1", 4);
+    let mut both = json!({ "persistent": proxy("127.0.0.1:1", 4) });
     both["persistent"]["cluster.remote.leader.seeds"] = json!(["127.0.0.1:2"]);
     let (status, refused) = follower.ask("PUT", "/_cluster/settings", both).await;
     assert_eq!(status, 400, "{refused}");

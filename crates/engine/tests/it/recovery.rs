@@ -116,8 +116,7 @@ fn a_copy_waits_once_to_be_listed_however_often_it_tries() {
         let (between, c) = cluster_behind(&env, "one", 2, 0).await;
         create_on(&c, "a", "one-0").await;
         c.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
-        let last = json!({ "narrows.recovery.hears_last._name": "one-0" });
-        c.must("PUT", "/_cluster/settings", json!({ "persistent": last })).await;
+        c.set(json!({ "narrows.recovery.hears_last._name": "one-0" })).await;
         let host = env.host("one-1");
         let mut model = host.virtual_host_model().unwrap();
         model.costs.unlisted_copy = Duration::from_secs(5);
@@ -383,8 +382,7 @@ async fn a_replica_added_later_is_complete(env: Env) {
 /// What waits for the copy that is taken back takes 100 s at this rate, and the copy that comes next takes one.
 async fn a_cancelled_recovery_gives_back_its_place_at_the_limiter(env: Env) {
     let cluster = Cluster::start(&env, "c", 2).await;
-    let rate = json!({ "persistent": { "indices.recovery.max_bytes_per_sec": "4kb" } });
-    cluster.must("PUT", "/_cluster/settings", rate).await;
+    cluster.set(json!({ "indices.recovery.max_bytes_per_sec": "4kb" })).await;
     for (index, documents) in [("large", 12_000), ("small", 1)] {
         let one_node = json!({ "settings": {
             "number_of_shards": 1, "number_of_replicas": 0,

@@ -88,10 +88,10 @@ fn slow(cluster: &Cluster) -> &'static str {
 
 /// Recoveries take a while: so many bytes a second, in chunks that are small enough for that to show.
 async fn slow_down(cluster: &Cluster, rate: &str) {
-    let settings = json!({ "transient": {
+    let settings = json!({
         "indices.recovery.max_bytes_per_sec": rate, "indices.recovery.chunk_size": "4kb",
-    } });
-    cluster.must("PUT", "/_cluster/settings", settings).await;
+    });
+    cluster.set_for_now(settings).await;
 }
 
 /// Clients that write and search without a pause, until they are stopped. Nothing that they ask may fail.
@@ -382,8 +382,7 @@ async fn a_move_is_cancelled(env: Env) {
 async fn a_node_is_drained(env: Env) {
     let cluster = Cluster::holding(&env, "c", 4, ("a", 4, 1), 800).await;
     let clients = Clients::start(&cluster);
-    let exclude = json!({ "transient": { "cluster.routing.allocation.exclude._name": "c-1" } });
-    cluster.must("PUT", "/_cluster/settings", exclude).await;
+    cluster.set_for_now(json!({ "cluster.routing.allocation.exclude._name": "c-1" })).await;
     eventually(&env, "the node is empty", async || {
         cluster.any().state().copies_on("c-1").next().is_none()
     })
@@ -398,20 +397,17 @@ async fn a_node_is_drained(env: Env) {
 
 async fn nodes_are_evened_out_where_that_is_asked_for(env: Env) {
     let cluster = Cluster::start(&env, "c", 3).await;
-    let only = json!({ "transient": { "cluster.routing.allocation.include._name": "c-0,c-1" } });
-    cluster.must("PUT", "/_cluster/settings", only).await;
+    cluster.set_for_now(json!({ "cluster.routing.allocation.include._name": "c-0,c-1" })).await;
     cluster.create("a", 6, 1).await;
     cluster.index("a", 0, 600).await;
-    let free = json!({ "transient": { "cluster.routing.allocation.include._name": "" } });
-    cluster.must("PUT", "/_cluster/settings", free).await;
+    cluster.set_for_now(json!({ "cluster.routing.allocation.include._name": "" })).await;
     let on = |node: &str| cluster.any().state().copies_on(node).count();
     assert_eq!((on("c-0"), on("c-2")), (6, 0), "nothing is moved by itself");
     let asked = json!({ "index": "a", "shard": 0, "primary": true });
     let said = cluster.must("GET", "/_cluster/allocation/explain", asked).await;
     assert_eq!(said["rebalance_explanation"], "cluster.routing.rebalance.enable is [none]");
     let clients = Clients::start(&cluster);
-    let even = json!({ "transient": { "cluster.routing.rebalance.enable": "all" } });
-    cluster.must("PUT", "/_cluster/settings", even).await;
+    cluster.set_for_now(json!({ "cluster.routing.rebalance.enable": "all" })).await;
     eventually(&env, "each node holds as many", async || {
         ["c-0", "c-1", "c-2"].iter().all(|node| on(node) == 4)
     })

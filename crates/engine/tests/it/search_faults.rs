@@ -47,8 +47,7 @@ fn body(env: &Env) -> Value {
 }
 
 async fn choose_by(c: &Cluster, policy: &str) {
-    let settings = json!({"transient": {"narrows.search.selection": policy}});
-    c.must("PUT", "/_cluster/settings", settings).await;
+    c.set_for_now(json!({"narrows.search.selection": policy})).await;
 }
 
 /// So many searches at once, each through the next of some nodes.

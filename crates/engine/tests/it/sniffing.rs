@@ -21,7 +21,7 @@ testbed::both_worlds!(
 );
 
 fn seed(address: &str) -> Value {
-    json!({ "persistent": { "cluster.remote.leader.seeds": [address] } })
+    json!({ "cluster.remote.leader.seeds": [address] })
 }
 
 pub(crate) fn whom() -> Value {
@@ -57,8 +57,7 @@ async fn a_node_that_can_say_nothing_is_passed_over(env: Env) {
         });
         let follower = Cluster::start(&env, &format!("follower-{status}"), 1).await;
         let seeds = json!([between.address, leader.node(0).transport_address()]);
-        let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
-        follower.must("PUT", "/_cluster/settings", settings).await;
+        follower.set(json!({ "cluster.remote.leader.seeds": seeds })).await;
         follower.follow("b", ("leader", "a"), 0, "1").await;
         follower.stop().await;
         between.be_honest();
@@ -74,8 +73,7 @@ async fn one_seed_leads_to_every_shard_and_its_node_may_go(env: Env) {
     assert_eq!(nodes.len(), 3, "each has a primary: {nodes:?}");
     let follower = Cluster::start(&env, "follower", 2).await;
     // Node 0 manages.
-    let settings = seed(leader.node(2).transport_address());
-    follower.must("PUT", "/_cluster/settings", settings).await;
+    follower.set(seed(leader.node(2).transport_address())).await;
     let follow = async |index: &str| {
         let path = format!("/{index}/_ccr/follow?wait_for_active_shards=1");
         let made = follower.must("PUT", &path, whom()).await;
@@ -115,7 +113,7 @@ async fn a_shard_that_cannot_begin_says_why_at_once(env: Env) {
         _ => answer,
     });
     let follower = Cluster::start(&env, "follower", 1).await;
-    follower.must("PUT", "/_cluster/settings", seed(&between.address)).await;
+    follower.set(seed(&between.address)).await;
     follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
     let shards = async || {
         let stats = follower.must("GET", "/b/_ccr/stats", Value::Null).await;
@@ -157,10 +155,9 @@ async fn a_silent_cluster_holds_up_no_other(env: Env) {
     let follower = Cluster::start(&env, "follower", 1).await;
     let mut settings = seed(leader.node(other).transport_address());
     for alias in ["a", "b", "c"] {
-        let seeds = format!("cluster.remote.{alias}.seeds");
-        settings["persistent"][seeds] = json!([silent.address]);
+        settings[format!("cluster.remote.{alias}.seeds")] = json!([silent.address]);
     }
-    follower.must("PUT", "/_cluster/settings", settings).await;
+    follower.set(settings).await;
     follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
     // The seed's node has no copy: where the other one is comes with the answer to a refresh.
     follower.green_within("b", if env.is_virtual() { 30 } else { 60 }).await;
@@ -195,7 +192,7 @@ fn a_silent_node_does_not_make_each_try_last() {
             )
         });
         let follower = Cluster::start(&env, "follower", 1).await;
-        follower.must("PUT", "/_cluster/settings", seed(&front.address)).await;
+        follower.set(seed(&front.address)).await;
         follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
         eventually(&env, "the silent node is asked", async || behind.held() > 0).await;
         let so_far = refused.get();
@@ -215,8 +212,7 @@ fn a_long_path_makes_no_node_silent() {
     world::virtual_world::run(7, async |env| {
         let pair = pair_of(&env, (2, 1), (10, 50_000_000), (0, 10)).await;
         let allocation = async |enable: Value| {
-            let body = json!({ "persistent": { "cluster.routing.allocation.enable": enable } });
-            pair.follower.must("PUT", "/_cluster/settings", body).await;
+            pair.follower.set(json!({ "cluster.routing.allocation.enable": enable })).await;
         };
         allocation(json!("none")).await;
         pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
@@ -238,7 +234,7 @@ fn statistics_of_following_wait_for_a_silent_node_once() {
         let leader = Cluster::holding(&env, "leader", 1, ("a", 3, 0), 50).await;
         let front = Between::before(&env, leader.any().transport_address()).await;
         let (behind, follower) = cluster_behind(&env, "follower", 3, 1).await;
-        follower.must("PUT", "/_cluster/settings", seed(&front.address)).await;
+        follower.set(seed(&front.address)).await;
         follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
         follower.green("b").await;
         front.change(|request, answer| match request {
@@ -287,8 +283,10 @@ fn a_port_of_rest_is_refused_as_a_seed_and_silence_is_not() {
     world::real_world::run(7, async |env| {
         let leader = Cluster::start(&env, "leader", 1).await;
         let follower = Cluster::start(&env, "follower", 1).await;
-        let set =
-            async |address: &str| follower.ask("PUT", "/_cluster/settings", seed(address)).await;
+        let set = async |address: &str| {
+            let settings = json!({ "persistent": seed(address) });
+            follower.ask("PUT", "/_cluster/settings", settings).await
+        };
         let rest = leader.any().http_address();
         let (status, refused) = set(rest).await;
         assert_eq!(status, 400, "{refused}");

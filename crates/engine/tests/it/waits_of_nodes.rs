@@ -87,8 +87,7 @@ async fn what_a_probe_says_late_is_forgotten(env: Env) {
     let (between, c) = cluster_behind_each(&env, "one", 3, &[1, 2]).await;
     create_on(&c, "a", "one-1").await;
     add_replica_on(&c, "a", "one-1,one-2").await;
-    let prequal = json!({ "transient": { "narrows.search.selection": "prequal" } });
-    c.must("PUT", "/_cluster/settings", prequal).await;
+    c.set_for_now(json!({ "narrows.search.selection": "prequal" })).await;
     let searched = Rc::new(Cell::new(0));
     for (node, in_flight) in between.iter().zip([0, 1000]) {
         let counts = searched.clone();
@@ -134,8 +133,7 @@ async fn a_silent_leader_is_asked_again(env: Env) {
     leader.create("a", 1, 0).await;
     assert_eq!(leader.index("a", 0, 10).await, 10);
     let follower = Cluster::start(&env, "follower", 1).await;
-    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": [between.address] } });
-    follower.must("PUT", "/_cluster/settings", settings).await;
+    follower.set(json!({ "cluster.remote.leader.seeds": [between.address] })).await;
     let body = json!({
         "remote_cluster": "leader", "leader_index": "a",
         "settings": { "index.number_of_replicas": 0 },

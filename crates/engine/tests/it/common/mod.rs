@@ -173,6 +173,11 @@ impl Cluster {
         self.nodes.values().next().unwrap()
     }
 
+    /// Where others reach its nodes.
+    pub fn seeds(&self) -> Vec<&str> {
+        self.nodes.values().map(Node::transport_address).collect()
+    }
+
     pub async fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         ask(self.any(), method, path, body).await
     }
@@ -182,6 +187,16 @@ impl Cluster {
         let (status, answer) = self.ask(method, path, body).await;
         assert!((200..300).contains(&status), "{method} {path}: {status} {answer}");
         answer
+    }
+
+    /// Sets what lasts.
+    pub async fn set(&self, settings: Value) {
+        self.must("PUT", "/_cluster/settings", json!({ "persistent": settings })).await;
+    }
+
+    /// Sets what is transient.
+    pub async fn set_for_now(&self, settings: Value) {
+        self.must("PUT", "/_cluster/settings", json!({ "transient": settings })).await;
     }
 
     pub async fn stop(mut self) {

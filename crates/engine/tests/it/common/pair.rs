@@ -52,16 +52,14 @@ pub async fn pair_over(
     for node in leader.nodes.values() {
         seeds.push(link.route(node.transport_address()).await.unwrap());
     }
-    let settings = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
-    follower.must("PUT", "/_cluster/settings", settings).await;
+    follower.set(json!({ "cluster.remote.leader.seeds": seeds })).await;
     Pair { leader, follower, link }
 }
 
 impl Pair {
     pub async fn set(&self, settings: Value) {
-        let body = json!({ "persistent": settings });
-        self.leader.must("PUT", "/_cluster/settings", body.clone()).await;
-        self.follower.must("PUT", "/_cluster/settings", body).await;
+        self.leader.set(settings.clone()).await;
+        self.follower.set(settings).await;
     }
 
     pub async fn follow(&self, index: &str) {

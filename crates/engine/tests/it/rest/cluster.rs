@@ -273,9 +273,7 @@ async fn follows_another_cluster(env: Env) {
     leader.create("l", 2, 0).await;
     leader.index("l", 0, 300).await;
     assert_eq!(follower.must("GET", "/_remote/info", Value::Null).await, json!({}));
-    let seeds: Vec<&str> = leader.nodes.values().map(|node| node.transport_address()).collect();
-    let settings = json!({"persistent": {"cluster.remote.eu.seeds": seeds}});
-    follower.must("PUT", "/_cluster/settings", settings).await;
+    follower.set(json!({"cluster.remote.eu.seeds": leader.seeds()})).await;
     let mut info = Value::Null;
     eventually(&env, "both nodes are connected", async || {
         info = follower.must("GET", "/_remote/info", Value::Null).await;

@@ -240,8 +240,7 @@ async fn patterns_delete_only_where_that_is_allowed(env: Env) {
     for name in ["logs-1", "logs-2", "other"] {
         c.create(name, 1, 0).await;
     }
-    let by_name = |set: Value| json!({"transient": {"action.destructive_requires_name": set}});
-    c.must("PUT", "/_cluster/settings", by_name(json!(true))).await;
+    c.set_for_now(json!({"action.destructive_requires_name": true})).await;
     for path in ["/_all", "/*", "/logs-*", "/other,logs-*"] {
         let (status, said) = c.ask("DELETE", path, Value::Null).await;
         assert!(
@@ -250,7 +249,7 @@ async fn patterns_delete_only_where_that_is_allowed(env: Env) {
         );
     }
     c.must("DELETE", "/logs-1", Value::Null).await;
-    c.must("PUT", "/_cluster/settings", by_name(json!(null))).await;
+    c.set_for_now(json!({"action.destructive_requires_name": null})).await;
     c.must("DELETE", "/logs-*", Value::Null).await;
     let left = c.must("GET", "/_cat/indices?h=index&format=json", Value::Null).await;
     assert_eq!(left, json!([{"index": "other"}]));

@@ -222,16 +222,14 @@ async fn selection_shows_its_numbers(env: Env) {
     let words = engine::settings::Selection::WORDS.iter();
     // Switched while it runs; the oracle exists in virtual time alone.
     for policy in words.filter(|word| env.is_virtual() || **word != "oracle") {
-        let settings = json!({"transient": {"narrows.search.selection": policy}});
-        c.must("PUT", "/_cluster/settings", settings).await;
+        c.set_for_now(json!({"narrows.search.selection": policy})).await;
         for _ in 0..9 {
             let found = c.must("GET", ALL, Value::Null).await;
             assert_eq!(found["_shards"]["failed"], 0, "{policy}: {found}");
         }
     }
     if !env.is_virtual() {
-        let settings = json!({"transient": {"narrows.search.selection": "oracle"}});
-        c.must("PUT", "/_cluster/settings", settings).await;
+        c.set_for_now(json!({"narrows.search.selection": "oracle"})).await;
         let (status, answer) = c.ask("GET", ALL, Value::Null).await;
         assert_eq!(status, 400, "{answer}");
         assert!(answer.to_string().contains("exists in virtual time alone"), "{answer}");

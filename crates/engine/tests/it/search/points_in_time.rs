@@ -233,8 +233,7 @@ async fn a_shard_that_is_lost_is_told(env: Env) {
 async fn views_are_bounded(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
     filled(&c, 2, 0, 30).await;
-    let limit = json!({"transient": {"search.max_open_pit_context": 4}});
-    c.must("PUT", "/_cluster/settings", limit).await;
+    c.set_for_now(json!({"search.max_open_pit_context": 4})).await;
     let ids = [opened(&c, "1m").await, opened(&c, "1m").await];
     let (status, said) = c.ask("POST", "/a/_search/point_in_time?keep_alive=1m", Value::Null).await;
     assert_eq!(status, 429, "{said}");

@@ -261,8 +261,7 @@ async fn words_that_score_alike_are_found_with_their_phrases(env: Env) {
 async fn what_cannot_be_asked_is_said(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
     filled(&c).await;
-    let limit = json!({"persistent": {"search.default_search_timeout": "0s"}});
-    c.must("PUT", "/_cluster/settings", limit).await;
+    c.set(json!({"search.default_search_timeout": "0s"})).await;
     for (path, body, ends) in [
         ("/a/_search", json!({}), true),
         ("/a/_search", json!({"timeout": "1m"}), false),
@@ -272,8 +271,7 @@ async fn what_cannot_be_asked_is_said(env: Env) {
         let found = c.must("POST", path, body.clone()).await;
         assert!(!found["timed_out"].as_bool().unwrap() || ends, "{path} {body}: {found}");
     }
-    let limit = json!({"persistent": {"search.default_search_timeout": "-1"}});
-    c.must("PUT", "/_cluster/settings", limit).await;
+    c.set(json!({"search.default_search_timeout": "-1"})).await;
     for (path, body, why) in [
         ("/a/_search?q=(fox", json!({}), "a parenthesis is not closed"),
         ("/a/_search?q=fox~1", json!({}), "[~] is not supported"),

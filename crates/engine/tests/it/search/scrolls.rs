@@ -191,8 +191,7 @@ async fn a_shard_that_is_lost_is_told_on_every_page(env: Env) {
 async fn views_of_scrolls_are_bounded(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
     filled(&c, 2, 0, 30).await;
-    let limit = json!({"transient": {"search.max_open_scroll_context": 4}});
-    c.must("PUT", "/_cluster/settings", limit).await;
+    c.set_for_now(json!({"search.max_open_scroll_context": 4})).await;
     let mut ids = Vec::new();
     for _ in 0..2 {
         let first = c.must("POST", "/a/_search?scroll=1m&size=5", json!({})).await;
@@ -244,8 +243,7 @@ fn primary_of(c: &Cluster) -> Option<String> {
 /// A copy that recovers from a new primary may have had what that lacks: the same places are given anew.
 async fn hits_are_of_the_term_in_which_their_view_was_made(env: Env) {
     let mut c = Cluster::start(&env, "c", 4).await;
-    let not_here = json!({ "transient": { "cluster.routing.allocation.exclude._name": "c-0" } });
-    c.must("PUT", "/_cluster/settings", not_here).await;
+    c.set_for_now(json!({ "cluster.routing.allocation.exclude._name": "c-0" })).await;
     filled(&c, 1, 2, 20).await;
     let lost = primary_of(&c).unwrap();
     let others: Vec<String> =
