@@ -9,9 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use engine::transport::{
-    Class, LeaderShard, LeaseRequest, Pool, Request, Response, ShardAction, ShardAnswer,
-};
+use engine::transport::{LeaderShard, LeaseRequest, Request, Response, ShardAction, ShardAnswer};
 use serde_json::Value;
 use world::{Env, real_world};
 
@@ -84,15 +82,11 @@ struct Stopped {
 }
 
 /// A follower's lease on each shard, so that it is on the disk.
-async fn lease(env: &Env, c: &Cluster) {
+async fn lease(c: &Cluster) {
     let state = c.any().state();
-    let pool = Pool::new(env.clone());
     for shard in 0..2 {
         let node = state.shard("a", shard).unwrap().primary().node.clone().unwrap();
-        let address = c.nodes[&node].transport_address().to_owned();
-        let ask = async |request| {
-            pool.call(&address, Class::Control, request, Duration::from_secs(60)).await.unwrap()
-        };
+        let ask = async |request| c.ask_node(&node, request).await.unwrap();
         let history = Request::Shard("a".to_owned(), shard, ShardAction::History);
         let Response::Shard(ShardAnswer::History(history_uuid)) = ask(history).await else {
             panic!("it has a history")
@@ -103,7 +97,6 @@ async fn lease(env: &Env, c: &Cluster) {
         let lease = LeaseRequest { leader, id, from: Some(0), at_least: false };
         ask(Request::Lease(Box::new(lease))).await;
     }
-    pool.close();
 }
 
 /// In memory, where the system has such a place: many nodes start here, and none has to outlive the power.
@@ -119,7 +112,7 @@ async fn prepare(env: &Env, nodes: usize, is_leased: bool) -> Stopped {
     c.create("a", 2, nodes as u32 - 1).await;
     assert_eq!(c.index("a", 0, 100).await, 100);
     if is_leased {
-        lease(env, &c).await;
+        lease(&c).await;
     }
     c.must("POST", "/a/_flush", Value::Null).await;
     assert_eq!(c.index("a", 100, 150).await, 50);
@@ -133,7 +126,7 @@ async fn prepare(env: &Env, nodes: usize, is_leased: bool) -> Stopped {
     c.green("a").await;
     c.must("POST", "/a/_flush", Value::Null).await;
     if is_leased {
-        lease(env, &c).await;
+        lease(&c).await;
     }
     assert_eq!(c.index("a", 150, 250).await, 100);
     let digests = c.digests("a").await;

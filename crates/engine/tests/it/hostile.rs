@@ -47,10 +47,6 @@ async fn a_copy_that_recovers_is_not_read(env: Env) {
     cluster.must("PUT", "/a/_settings", json!({ "index.number_of_replicas": 1 })).await;
     eventually(&env, "the copy is about to join", async || between.held() > 0).await;
 
-    let pool = Pool::new(env.host("asks"));
-    let node = cluster.node(1).transport_address().to_owned();
-    let ask =
-        async |request| pool.call(&node, Class::Control, request, Duration::from_secs(60)).await;
     let shard = |action| Request::Shard("a".to_owned(), 0, action);
     // A store of the virtual world has no words to show.
     let asked: &[u8] = if env.is_virtual() { b"{\"size\":0}" } else { b"{}" };
@@ -67,10 +63,13 @@ async fn a_copy_that_recovers_is_not_read(env: Env) {
         let get = shard(ShardAction::Get { id: "7".to_owned() });
         [get, Request::Search(Box::new(search.clone())), shard(ShardAction::Digest)]
     };
-    assert!(ask(shard(ShardAction::Stats { segments: false })).await.is_ok(), "the store is open");
+    assert!(
+        cluster.ask_node("one-1", shard(ShardAction::Stats { segments: false })).await.is_ok(),
+        "the store is open"
+    );
     for request in reads() {
         let kind = format!("{request:?}");
-        match ask(request).await {
+        match cluster.ask_node("one-1", request).await {
             Err(CallError::Failed(failure)) => {
                 assert_eq!(failure.status, 503, "{kind}: {failure:?}");
                 assert!(failure.reason.contains("still recovering"), "{kind}: {failure:?}");
@@ -82,9 +81,8 @@ async fn a_copy_that_recovers_is_not_read(env: Env) {
     cluster.green("a").await;
     for request in reads() {
         let kind = format!("{request:?}");
-        assert!(ask(request).await.is_ok(), "{kind}");
+        assert!(cluster.ask_node("one-1", request).await.is_ok(), "{kind}");
     }
-    pool.close();
     cluster.stop().await;
 }
 
@@ -121,7 +119,6 @@ async fn a_node_joins_once_its_manager_can_take_it(env: Env) {
 async fn what_is_of_another_cluster_is_refused(env: Env) {
     let one = Cluster::start(&env, "one", 2).await;
     let two = Cluster::start(&env, "two", 1).await;
-    let pool = Pool::new(env.host("asks"));
     let row = NodeRow {
         name: "one-1".to_owned(),
         cluster: "two".to_owned(),
@@ -129,7 +126,6 @@ async fn what_is_of_another_cluster_is_refused(env: Env) {
         http: two.any().http_address().to_owned(),
         attributes: BTreeMap::new(),
     };
-    let limit = Duration::from_secs(60);
     let asked = [
         (1, Request::Publish(Publication::Whole(two.any().state()))),
         (0, Request::Join(row, Vec::new())),
@@ -140,8 +136,7 @@ async fn what_is_of_another_cluster_is_refused(env: Env) {
             (state.cluster_uuid.clone(), state.members.clone())
         };
         let before = known();
-        let address = one.node(number).transport_address();
-        let answer = pool.call(address, Class::Control, request, limit).await;
+        let answer = one.ask_node(&one.config(number).name, request).await;
         let said = answer.map(drop).unwrap_err().to_string();
         assert!(said.contains("[one]") && said.contains("[two]"), "{said}");
         assert_eq!(known(), before);
@@ -150,10 +145,8 @@ async fn what_is_of_another_cluster_is_refused(env: Env) {
     let mut anew = ClusterState::clone(&one.node(1).state());
     anew.cluster_uuid = "anew".to_owned();
     let request = Request::Publish(Publication::Whole(Arc::new(anew)));
-    let address = one.node(1).transport_address();
-    let answer = pool.call(address, Class::Control, request, limit).await;
+    let answer = one.ask_node("one-1", request).await;
     assert!(matches!(answer, Ok(Response::Done)), "{answer:?}");
-    pool.close();
     one.stop().await;
     two.stop().await;
 }

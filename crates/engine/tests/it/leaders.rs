@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::common::pair::{pair, pair_of};
 use crate::common::{Cluster, eventually};
-use crate::leases::{ask_first_primary, follow, opening, same, stats};
-use engine::transport::{Class, LeaderShard, Pool, ReadChanges, Request, Response};
+use crate::leases::{follow, open, opening, same, stats};
+use engine::transport::{LeaderShard, ReadChanges, Request, Response};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -29,17 +29,13 @@ async fn a_session_is_of_the_index_that_is_followed(env: Env) {
     cluster.must("DELETE", "/a", Value::Null).await;
     let body = json!({ "settings": { "number_of_shards": 1, "number_of_replicas": 0 } });
     cluster.must("PUT", "/a", body).await;
-    let (pool, address) = (Pool::new(env.clone()), cluster.any().transport_address().to_owned());
-    let answer = pool.call(&address, Class::Control, request, Duration::from_secs(30)).await;
-    let refused = answer.map(drop).unwrap_err().to_string();
+    let refused = cluster.ask_node("c-0", request).await.map(drop).unwrap_err().to_string();
     assert!(refused.contains("follow it anew"), "{refused}");
-    pool.close();
     cluster.stop().await;
 }
 
 /// Reads what the first shard of an index has after all that was heard of.
 async fn read_changes(
-    env: &Env,
     (cluster, index): (&Cluster, &str),
     history_uuid: &str,
     heard: Option<(u64, Option<u64>)>,
@@ -60,12 +56,13 @@ async fn read_changes(
         heard,
         compress: 0,
     };
-    ask_first_primary(env, (cluster, index), Request::ReadChanges(Box::new(ask))).await
+    let answer = cluster.ask_primary(index, Request::ReadChanges(Box::new(ask))).await;
+    answer.map_err(|error| error.to_string())
 }
 
 async fn another_history_is_refused(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 10).await;
-    let said = read_changes(&env, (&pair.leader, "a"), "of another past", None).await.unwrap_err();
+    let said = read_changes((&pair.leader, "a"), "of another past", None).await.unwrap_err();
     assert!(said.contains("unexpected history uuid") && said.contains("of another past"), "{said}");
     pair.stop().await;
 }
@@ -80,11 +77,10 @@ async fn a_leader_that_has_followed_was_not_put_back(env: Env) {
     for what in ["pause_follow", "unfollow"] {
         pair.follower.must("POST", &format!("/b/_ccr/{what}"), Value::Null).await;
     }
-    let opened = ask_first_primary(&env, (&pair.leader, "a"), opening(&pair.leader, 1)).await;
-    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
+    let opened = open(&pair.leader).await;
     let read = async |last| {
         let heard = Some((0, Some(last)));
-        read_changes(&env, (&pair.follower, "b"), &opened.history_uuid, heard).await
+        read_changes((&pair.follower, "b"), &opened.history_uuid, heard).await
     };
     let last = opened.max_seq_no.unwrap();
     let answer = read(last).await;
@@ -130,12 +126,11 @@ async fn a_leader_whose_loss_was_accepted_is_followed_no_more(env: Env) {
 async fn a_primary_that_is_moved_goes_on_saying_what_its_term_began_with(env: Env) {
     let cluster = Cluster::with(&env, "c", 2, ("a", 1, 0)).await;
     cluster.index("a", 0, 10).await;
-    let opened = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await;
-    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
+    let opened = open(&cluster).await;
     let node = || cluster.any().state().shard("a", 0).unwrap().primary().node.clone().unwrap();
     let is_refused = async || {
         let heard = Some((0, Some(5)));
-        let answer = read_changes(&env, (&cluster, "a"), &opened.history_uuid, heard).await;
+        let answer = read_changes((&cluster, "a"), &opened.history_uuid, heard).await;
         answer.is_err_and(|said| said.contains("was put back as it was earlier"))
     };
     assert!(is_refused().await);

@@ -1,5 +1,6 @@
 //! What a leader keeps for its followers, and on which of its copies.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use crate::common::between::{Between, cluster_behind, cluster_behind_each};
@@ -10,8 +11,8 @@ use engine::planted;
 use engine::settings::{FollowParameters, Update};
 use engine::state::{Event, FollowChange};
 use engine::transport::{
-    Class, LeaderShard, LeaseRequest, Pool, Replicate, Request, Response, SessionKind, ShardAction,
-    ShardAnswer,
+    Class, LeaderShard, LeaseRequest, Pool, Replicate, Request, Response, SessionKind,
+    SessionOpened,
 };
 use policy::retention::Leases;
 use serde_json::{Value, json};
@@ -46,6 +47,14 @@ pub fn opening(leader: &Cluster, key: u64) -> Request {
     Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key }
 }
 
+/// The session that is opened.
+pub async fn open(leader: &Cluster) -> SessionOpened {
+    match leader.ask_primary("a", opening(leader, 1)).await {
+        Ok(Response::Session(opened)) => *opened,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The connection closes a little later with each session, so that some of them are only being opened then. None keeps
 /// operations in the log for good.
 #[test]
@@ -76,18 +85,15 @@ async fn leases_of_an_older_term_are_refused(env: Env) {
     let state = cluster.any().state();
     let shard = state.shard("a", 0).unwrap();
     let replica = shard.copies.iter().find(|copy| !copy.primary).unwrap().node.clone().unwrap();
-    let address = cluster.nodes[&replica].transport_address().to_owned();
-    let pool = Pool::new(env.clone());
     let send = async |primary_term| {
         let (index_uuid, leases) = (state.indices["a"].uuid.clone(), Leases::default());
         let request = Request::Leases { index_uuid, shard: 0, primary_term, leases };
-        pool.call(&address, Class::Control, request, Duration::from_secs(30)).await
+        cluster.ask_node(&replica, request).await
     };
     let refused = send(shard.primary_term - 1).await.map(drop).unwrap_err().to_string();
     assert!(refused.contains("is over"), "{refused}");
     let taken = send(shard.primary_term).await;
     assert!(matches!(taken, Ok(Response::Done)), "{taken:?}");
-    pool.close();
     cluster.stop().await;
 }
 
@@ -97,6 +103,35 @@ async fn one_copy(env: &Env) -> (Between, Cluster) {
     create_on(&cluster, "a", "one-1").await;
     cluster.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
     (primary, cluster)
+}
+
+/// The same with another copy on the third one.
+async fn two_copies(env: &Env) -> (Between, Cluster) {
+    let (replica, cluster) = cluster_behind(env, "one", 3, 2).await;
+    create_on(&cluster, "a", "one-1").await;
+    add_replica_on(&cluster, "a", "one-1,one-2").await;
+    (replica, cluster)
+}
+
+/// The primary of `a` as a follower knows it that has begun.
+async fn followed(cluster: &Cluster) -> LeaderShard {
+    let SessionOpened { history_uuid, .. } = open(cluster).await;
+    let index_uuid = cluster.any().state().indices["a"].uuid.clone();
+    LeaderShard { index: "a".to_owned(), index_uuid, shard: 0, history_uuid }
+}
+
+/// No answer comes before this is so.
+async fn is_not_answered_before<T: Debug>(
+    env: &Env,
+    asking: impl Future<Output = T>,
+    what: &str,
+    done: impl AsyncFnMut() -> bool,
+) {
+    tokio::select! {
+        biased;
+        answer = asking => panic!("not yet, {what}: {answer:?}"),
+        () = eventually(env, what, done) => {}
+    }
 }
 
 /// Another one begins to copy the files of that, and waits for them.
@@ -135,7 +170,7 @@ async fn leases_of_the_next_primary(env: &Env, cluster: &mut Cluster) -> Vec<Str
 async fn a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile(env: Env) {
     let (primary, mut cluster) = one_copy(&env).await;
     begin_to_copy(&env, &primary, &cluster).await;
-    ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await.unwrap();
+    cluster.ask_primary("a", opening(&cluster, 1)).await.unwrap();
     assert!(is_kept_by_the_copy(&env, &primary, &mut cluster).await);
     cluster.stop().await;
 }
@@ -143,17 +178,10 @@ async fn a_copy_that_comes_up_has_the_lease_of_a_follower_that_began_meanwhile(e
 /// It got the lease when its session was opened. Its primary, which has none any more, would send it none later.
 async fn a_copy_that_comes_up_has_no_lease_that_was_dropped_meanwhile(env: Env) {
     let (primary, mut cluster) = one_copy(&env).await;
-    let opened = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await;
-    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
+    let leader = followed(&cluster).await;
     begin_to_copy(&env, &primary, &cluster).await;
-    let leader = LeaderShard {
-        index: "a".to_owned(),
-        index_uuid: cluster.any().state().indices["a"].uuid.clone(),
-        shard: 0,
-        history_uuid: opened.history_uuid,
-    };
     let drops = LeaseRequest { leader, id: "f".to_owned(), from: None, at_least: false };
-    let dropped = ask_first_primary(&env, (&cluster, "a"), Request::Lease(Box::new(drops))).await;
+    let dropped = cluster.ask_primary("a", Request::Lease(Box::new(drops))).await;
     assert!(matches!(dropped, Ok(Response::Done)), "{dropped:?}");
     assert!(!is_kept_by_the_copy(&env, &primary, &mut cluster).await);
     cluster.stop().await;
@@ -161,19 +189,13 @@ async fn a_copy_that_comes_up_has_no_lease_that_was_dropped_meanwhile(env: Env) 
 
 /// Its follower relies on it whichever copy is the primary by then, and a follower that rests renews it an hour later.
 async fn a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged(env: Env) {
-    let (replica, mut cluster) = cluster_behind(&env, "one", 3, 2).await;
-    create_on(&cluster, "a", "one-1").await;
-    add_replica_on(&cluster, "a", "one-1,one-2").await;
+    let (replica, mut cluster) = two_copies(&env).await;
     replica.hold(|request| matches!(request, Request::Leases { .. }));
     {
-        let asking = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1));
+        let asking = cluster.ask_primary("a", opening(&cluster, 1));
         tokio::pin!(asking);
         let is_held = async || replica.held() > 0;
-        tokio::select! {
-            biased;
-            answer = &mut asking => panic!("the replica does not have it: {answer:?}"),
-            () = eventually(&env, "the replica is sent it", is_held) => {}
-        }
+        is_not_answered_before(&env, &mut asking, "the replica is sent it", is_held).await;
         replica.be_honest();
         asking.await.unwrap();
     }
@@ -183,26 +205,18 @@ async fn a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged(env: Env
 
 /// The follower was cut off from its leader, and begins anew under the same lease.
 async fn who_asks_again_for_a_lease_that_begins_waits_as_well(env: Env) {
-    let (replica, cluster) = cluster_behind(&env, "one", 3, 2).await;
-    create_on(&cluster, "a", "one-1").await;
-    add_replica_on(&cluster, "a", "one-1,one-2").await;
+    let (replica, cluster) = two_copies(&env).await;
     replica.hold(|request| matches!(request, Request::Leases { .. }));
     {
-        let first = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1));
-        let again = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 2));
+        let first = cluster.ask_primary("a", opening(&cluster, 1));
+        let again = cluster.ask_primary("a", opening(&cluster, 2));
         tokio::pin!(first, again);
         let (is_held, are_held) = (async || replica.held() == 1, async || replica.held() == 2);
-        tokio::select! {
-            biased;
-            answer = &mut first => panic!("the replica does not have it: {answer:?}"),
-            () = eventually(&env, "the replica is sent it", is_held) => {}
-        }
-        tokio::select! {
-            biased;
-            answer = &mut first => panic!("the replica does not have it: {answer:?}"),
-            answer = &mut again => panic!("nor has it by now: {answer:?}"),
-            () = eventually(&env, "the replica is sent it again", are_held) => {}
-        }
+        is_not_answered_before(&env, &mut first, "the replica is sent it", is_held).await;
+        let either = async {
+            tokio::select! { biased; answer = &mut first => answer, answer = &mut again => answer }
+        };
+        is_not_answered_before(&env, either, "the replica is sent it again", are_held).await;
         replica.be_honest();
         first.await.unwrap();
         again.await.unwrap();
@@ -212,48 +226,27 @@ async fn who_asks_again_for_a_lease_that_begins_waits_as_well(env: Env) {
 
 /// Two ask for it, the second one for more: the replica has what the first one asked for.
 async fn who_asks_again_for_more_waits_as_well(env: Env) {
-    let (replica, cluster) = cluster_behind(&env, "one", 3, 2).await;
-    create_on(&cluster, "a", "one-1").await;
-    add_replica_on(&cluster, "a", "one-1,one-2").await;
+    let (replica, cluster) = two_copies(&env).await;
     cluster.index("a", 0, 10).await;
-    let opened = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await;
-    let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
-    let leader = LeaderShard {
-        index: "a".to_owned(),
-        index_uuid: cluster.any().state().indices["a"].uuid.clone(),
-        shard: 0,
-        history_uuid: opened.history_uuid,
-    };
+    let leader = followed(&cluster).await;
     let ask = |from: u64| {
         let (leader, id) = (leader.clone(), "g".to_owned());
         let ask = LeaseRequest { leader, id, from: Some(from), at_least: true };
-        ask_first_primary(&env, (&cluster, "a"), Request::Lease(Box::new(ask)))
+        cluster.ask_primary("a", Request::Lease(Box::new(ask)))
     };
     replica.hold(|request| matches!(request, Request::Leases { .. }));
     {
         let (first, second, third) = (ask(5), ask(3), ask(3));
         tokio::pin!(first, second, third);
         let (is_held, are_held) = (async || replica.held() == 1, async || replica.held() == 2);
-        tokio::select! {
-            biased;
-            answer = &mut first => panic!("the replica does not have it: {answer:?}"),
-            () = eventually(&env, "the replica is sent it", is_held) => {}
-        }
-        tokio::select! {
-            biased;
-            answer = &mut second => panic!("nor has it more: {answer:?}"),
-            () = eventually(&env, "the replica is sent more", are_held) => {}
-        }
+        is_not_answered_before(&env, &mut first, "the replica is sent it", is_held).await;
+        is_not_answered_before(&env, &mut second, "the replica is sent more", are_held).await;
         replica.hold(|request| {
             matches!(request, Request::Leases { leases, .. } if leases.retained_from("g") == Some(3))
         });
         first.await.unwrap();
         let are_held = async || replica.held() == 2;
-        tokio::select! {
-            biased;
-            answer = &mut third => panic!("the replica has it from the fifth on: {answer:?}"),
-            () = eventually(&env, "the replica is sent more again", are_held) => {}
-        }
+        is_not_answered_before(&env, &mut third, "the replica is sent more again", are_held).await;
         replica.be_honest();
         second.await.unwrap();
         third.await.unwrap();
@@ -269,16 +262,14 @@ async fn a_copy_joins_with_the_leases_that_began_meanwhile(env: Env) {
     cluster.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
     joining.hold(|request| matches!(request, Request::Leases { .. }));
     begin_to_copy(&env, primary, &cluster).await;
-    ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1)).await.unwrap();
+    cluster.ask_primary("a", opening(&cluster, 1)).await.unwrap();
     assert!(is_kept_by_the_copy(&env, primary, &mut cluster).await);
     cluster.stop().await;
 }
 
 /// Of two leases that begin at once, the replica hears of both before it hears of the first alone.
 async fn a_list_of_leases_that_comes_after_a_later_one_is_not_taken(env: Env) {
-    let (replica, mut cluster) = cluster_behind(&env, "one", 3, 2).await;
-    create_on(&cluster, "a", "one-1").await;
-    add_replica_on(&cluster, "a", "one-1,one-2").await;
+    let (replica, mut cluster) = two_copies(&env).await;
     replica
         .hold(|request| matches!(request, Request::Leases { leases, .. } if !leases.contains("g")));
     let mut second = opening(&cluster, 2);
@@ -286,15 +277,11 @@ async fn a_list_of_leases_that_comes_after_a_later_one_is_not_taken(env: Env) {
         *lease = "g".to_owned();
     }
     {
-        let first = ask_first_primary(&env, (&cluster, "a"), opening(&cluster, 1));
+        let first = cluster.ask_primary("a", opening(&cluster, 1));
         tokio::pin!(first);
         let is_held = async || replica.held() > 0;
-        tokio::select! {
-            biased;
-            answer = &mut first => panic!("the replica does not have it: {answer:?}"),
-            () = eventually(&env, "the replica is sent it", is_held) => {}
-        }
-        ask_first_primary(&env, (&cluster, "a"), second).await.unwrap();
+        is_not_answered_before(&env, &mut first, "the replica is sent it", is_held).await;
+        cluster.ask_primary("a", second).await.unwrap();
         replica.be_honest();
         first.await.unwrap();
     }
@@ -337,16 +324,12 @@ fn a_session_that_reads_is_not_idle() {
 /// by a copy of it that is gone already.
 async fn an_opening_that_comes_late_leaves_a_lease_where_it_is(env: Env) {
     let cluster = Cluster::with(&env, "c", 1, ("a", 1, 0)).await;
-    let address = cluster.any().transport_address().to_owned();
-    let pool = Pool::new(env.clone());
     let retained = || {
         let leases = cluster.any().retention_leases("a").unwrap();
         leases.into_iter().find(|(id, _)| id == "f").map(|(_, from)| from)
     };
     let open = async |key: u64| {
-        pool.call(&address, Class::Control, opening(&cluster, key), Duration::from_secs(30))
-            .await
-            .unwrap();
+        cluster.ask_primary("a", opening(&cluster, key)).await.unwrap();
         retained().expect("the lease of the session")
     };
     cluster.index("a", 0, 1).await;
@@ -354,7 +337,6 @@ async fn an_opening_that_comes_late_leaves_a_lease_where_it_is(env: Env) {
     cluster.index("a", 1, 10).await;
     cluster.must("POST", "/a/_flush", Value::Null).await;
     assert_eq!(open(1).await, followed_from);
-    pool.close();
     cluster.stop().await;
 }
 
@@ -439,10 +421,7 @@ fn a_promoted_primary_lets_go_of_nothing_that_others_may_need() {
         });
         let in_turn = [shard.primary(), replicas[0], replicas[1]];
         let [first, second, third] = in_turn.map(|copy| copy.node.clone().unwrap());
-        let pool = Pool::new(env.clone());
-        let address = pair.follower.nodes[&second].transport_address().to_owned();
-        pool.call(&address, Class::Control, told, Duration::from_secs(5)).await.unwrap();
-        pool.close();
+        pair.follower.ask_node(&second, told).await.unwrap();
         let is_primary = |pair: &Pair, node: &str| {
             let state = pair.follower.any().state();
             let primary = state.shard("b", 0).unwrap().primary();
@@ -631,21 +610,6 @@ async fn lose_operations(env: &Env, pair: &mut Pair, from: u64) {
     }
 }
 
-/// Asks the primary of the first shard of an index.
-pub async fn ask_first_primary(
-    env: &Env,
-    (cluster, index): (&Cluster, &str),
-    request: Request,
-) -> Result<Response, String> {
-    let state = cluster.any().state();
-    let node = state.shard(index, 0).unwrap().primary().node.clone().unwrap();
-    let address = cluster.nodes[&node].transport_address().to_owned();
-    let pool = Pool::new(env.clone());
-    let answer = pool.call(&address, Class::Control, request, Duration::from_secs(60)).await;
-    pool.close();
-    answer.map_err(|error| error.to_string())
-}
-
 /// As after a link was cut: reads and renewals that waited come together.
 async fn renewals_at_once_all_succeed(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 10).await;
@@ -653,18 +617,7 @@ async fn renewals_at_once_all_succeed(env: Env) {
     let node = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
     let address = pair.leader.nodes[&node].transport_address().to_owned();
     let pool = Pool::new(env.clone());
-    let ask =
-        async |request| pool.call(&address, Class::Control, request, Duration::from_secs(60)).await;
-    let history = Request::Shard("a".to_owned(), 0, ShardAction::History);
-    let Ok(Response::Shard(ShardAnswer::History(history_uuid))) = ask(history).await else {
-        panic!("it has a history")
-    };
-    let leader = LeaderShard {
-        index: "a".to_owned(),
-        index_uuid: state.indices["a"].uuid.clone(),
-        shard: 0,
-        history_uuid,
-    };
+    let leader = followed(&pair.leader).await;
     for _ in 0..10 {
         let renewals: Vec<_> = (0..30)
             .map(|number| {

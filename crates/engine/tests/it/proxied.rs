@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::transport::{CallError, Class, Pool, Request};
+use engine::transport::{CallError, Class, Request};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -108,12 +108,10 @@ async fn all_that_is_asked_of_others_goes_through_the_proxy(env: Env) {
 
 async fn a_node_names_another_that_it_cannot_pass_a_request_on_to(env: Env) {
     let leader = Cluster::start(&env, "leader", 2).await;
-    let pool = Pool::new(env.host("asker"));
-    let limit = Duration::from_secs(20);
     let asked = async |to: &str, request: Request| {
-        let (to, class) = (to.to_owned(), Class::Control);
+        let (to, class, limit) = (to.to_owned(), Class::Control, Duration::from_secs(20));
         let request = Request::Forward { to, class, request: Box::new(request), limit };
-        pool.call(leader.node(0).transport_address(), class, request, limit).await
+        leader.ask_node("leader-0", request).await
     };
     for number in [0, 1] {
         let answer = asked(leader.node(number).transport_address(), Request::Hello).await;

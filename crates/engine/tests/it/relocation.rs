@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use crate::common::between::{cluster_behind, starts_a_copy};
 use crate::common::{Cluster, ask, eventually, fails_with, raw};
-use engine::transport::{
-    CallError, Class, Pool, Request, Response, SessionKind, ShardAction, ShardAnswer,
-};
+use crate::leases::opening;
+use engine::transport::{Request, Response, ShardAction, ShardAnswer};
 use engine::{Node, planted};
 use policy::retention::Leases;
 use serde_json::{Value, json};
@@ -168,21 +167,10 @@ async fn has(cluster: &Cluster, copies: usize, documents: u64) {
     assert_eq!(digests[0].1, documents);
 }
 
-async fn ask_node(cluster: &Cluster, node: &str, request: Request) -> Result<Response, CallError> {
-    let pool = Pool::new(cluster.env.host("asks"));
-    let address = cluster.nodes[node].transport_address();
-    let answer = pool.call(address, Class::Control, request, Duration::from_secs(30)).await;
-    pool.close();
-    answer
-}
-
 /// A follower begins, for which the primary on a node keeps operations from now on; answers with the UUID of `a`.
 async fn begin_to_follow(cluster: &Cluster, node: &str) -> String {
-    let index_uuid = cluster.any().state().indices["a"].uuid.clone();
-    let kind = SessionKind::Remote { lease: "f".to_owned(), index_uuid: index_uuid.clone() };
-    let opens = Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key: 1 };
-    ask_node(cluster, node, opens).await.unwrap();
-    index_uuid
+    cluster.ask_node(node, opening(cluster, 1)).await.unwrap();
+    cluster.any().state().indices["a"].uuid.clone()
 }
 
 /// The source sent its leases to the target before it handed over, and they come after that: since then it has more.
@@ -197,7 +185,7 @@ async fn leases_that_come_late_are_not_taken_by_who_has_taken_over(env: Env) {
     eventually(&env, "the target has taken over", async || manager.held() > 0).await;
     let leases = Leases::default();
     let late = Request::Leases { index_uuid, shard: 0, primary_term: 1, leases };
-    ask_node(&cluster, &to, late).await.unwrap();
+    cluster.ask_node(&to, late).await.unwrap();
     manager.be_honest();
     wait_for_moves(&cluster).await;
     eventually(&env, "the new primary keeps them", async || {
@@ -235,11 +223,9 @@ async fn a_primary_that_has_handed_over_counts_no_copies(env: Env) {
     let (manager, cluster) = cluster_behind(&env, "one", 3, 0).await;
     cluster.create("a", 1, 0).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
-    let pool = Pool::new(env.host("asks"));
     let counted = async || {
         let refresh = Request::Shard("a".to_owned(), 0, ShardAction::Refresh);
-        let address = cluster.nodes[&from].transport_address();
-        let answer = pool.call(address, Class::Control, refresh, Duration::from_secs(30)).await;
+        let answer = cluster.ask_node(&from, refresh).await;
         let Ok(Response::Shard(ShardAnswer::Refreshed(copy))) = answer else {
             panic!("the copy is there")
         };
@@ -250,7 +236,6 @@ async fn a_primary_that_has_handed_over_counts_no_copies(env: Env) {
     start_move(&cluster, &from, &to).await;
     eventually(&env, "the target has taken over", async || manager.held() > 0).await;
     assert_eq!(counted().await, None, "it cannot know");
-    pool.close();
     manager.be_honest();
     wait_for_moves(&cluster).await;
     cluster.stop().await;

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use crate::common::between::cluster_behind;
 use crate::common::{Cluster, ask, eventually, fails_with, raw};
+use crate::leases::opening;
 use crate::waits::{add_replica_on, create_on};
 use bytes::Bytes;
 use engine::planted;
 use engine::settings::Update;
 use engine::state::Event;
-use engine::transport::{Class, Pool, Request, Response, SessionKind, Write};
+use engine::transport::{Class, Pool, Request, Response, Write};
 use serde_json::{Value, json};
 use store::{OpKind, Operation, WriteRequest};
 use world::Env;
@@ -76,9 +77,7 @@ async fn a_write_that_comes_after_it_was_sent_again_is_no_second_document(env: E
     let (pool, address) = (Pool::new(env.clone()), cluster.any().transport_address());
     let limit = Duration::from_secs(30);
     // Its session keeps the operations.
-    let kind = SessionKind::Remote { lease: "f".to_owned(), index_uuid: index_uuid.clone() };
-    let opening = Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key: 0 };
-    let opened = pool.call(address, Class::Control, opening, limit).await;
+    let opened = pool.call(address, Class::Control, opening(&cluster, 0), limit).await;
     let Ok(Response::Session(opened)) = opened else { panic!("{opened:?}") };
     for (id, resent, documents) in [("sent", true, 1), ("sent", false, 1), ("other", false, 2)] {
         let (index, index_uuid) = ("a".to_owned(), index_uuid.clone());

@@ -13,6 +13,7 @@ use world::{Env, Task};
 
 use crate::common::between::{Answer, Between, cluster_behind, cluster_behind_each};
 use crate::common::{Cluster, ask, eventually};
+use crate::leases::open;
 use crate::waits::{add_replica_on, create_on, within};
 
 testbed::virtual_world!(
@@ -308,16 +309,9 @@ async fn a_replica_that_takes_no_lease_leaves_the_copies_in_sync(env: Env) {
     let in_sync = || c.any().state().shard("a", 0).unwrap().in_sync.clone();
     let before = in_sync();
     between[2].hold(|request| matches!(request, Request::Leases { .. }));
-    let pool = Pool::new(env.host("asks"));
-    let index_uuid = c.any().state().indices["a"].uuid.clone();
-    let kind = SessionKind::Remote { lease: "f".to_owned(), index_uuid };
-    let begins = Request::OpenSession { index: "a".to_owned(), shard: 0, kind, key: 1 };
-    let address = c.node(1).transport_address().to_owned();
-    let answer = pool.call(&address, Class::Control, begins, Duration::from_secs(40)).await;
-    assert!(matches!(answer, Ok(Response::Session(_))), "{answer:?}");
+    open(&c).await;
     assert_ne!(in_sync(), before);
     between[2].be_honest();
-    pool.close();
     c.green("a").await;
     c.stop().await;
 }

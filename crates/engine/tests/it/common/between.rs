@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use engine::state::Event;
-use engine::transport::{Class, Envelope, Failure, Pool, Request, Response};
+use engine::transport::{CallError, Class, Envelope, Failure, Pool, Request, Response};
 use tokio::sync::Notify;
 use world::{Connection, Env, Task};
 
@@ -130,6 +130,23 @@ impl Inner {
             Some(change) => change(&request, answer),
             None => answer,
         }
+    }
+}
+
+impl Cluster {
+    /// Asks a node over a connection of its own.
+    pub async fn ask_node(&self, node: &str, request: Request) -> Result<Response, CallError> {
+        let pool = Pool::new(self.env.host("asks"));
+        let address = self.nodes[node].transport_address();
+        let answer = pool.call(address, Class::Control, request, Duration::from_secs(60)).await;
+        pool.close();
+        answer
+    }
+
+    /// Asks the primary of the first shard of an index.
+    pub async fn ask_primary(&self, index: &str, request: Request) -> Result<Response, CallError> {
+        let node = self.any().state().shard(index, 0).unwrap().primary().node.clone().unwrap();
+        self.ask_node(&node, request).await
     }
 }
 
