@@ -77,7 +77,7 @@ async fn new_indices_are_followed(env: Env) {
     for index in ["logs-before-copy", "logs-test-1-copy", "other-copy"] {
         assert!(pair.lacks(index).await, "{index}");
     }
-    let info = pair.follower.must("GET", "/logs-1-copy/_ccr/info", Value::Null).await;
+    let info = pair.follower.get("/logs-1-copy/_ccr/info").await;
     let info = &info["follower_indices"][0];
     assert_eq!(info["leader_index"], "logs-1");
     assert_eq!(info["parameters"]["read_poll_timeout"], "2s");
@@ -93,7 +93,7 @@ async fn new_indices_are_followed(env: Env) {
     assert_eq!(told["recent_auto_follow_errors"], json!([]));
     assert_eq!(told["auto_followed_clusters"][0]["cluster_name"], "leader");
     // Whose follower was deleted gets none again.
-    pair.follower.must("DELETE", "/logs-1-copy", Value::Null).await;
+    pair.follower.delete("/logs-1-copy").await;
     pair.leads("logs-3", 7).await;
     pair.has(&env, "logs-3-copy", 7).await;
     assert!(pair.lacks("logs-1-copy").await);
@@ -127,7 +127,7 @@ async fn a_rolled_over_leader_is_picked_up(env: Env) {
     let (status, refused) = pair.follower.ask("PUT", "/logs/_doc/1", json!({"n": 1})).await;
     assert_eq!(status, 400, "{refused}");
     // And goes, where it goes.
-    pair.leader.must("DELETE", "/logs-000001/_alias/logs", Value::Null).await;
+    pair.leader.delete("/logs-000001/_alias/logs").await;
     assert_eq!(pair.leader.index("logs", documents, documents + 1).await, 1);
     eventually(&env, "the alias is gone from the follower, too", async || {
         let (_, shown) = pair.follower.ask("GET", "/logs-000001/_alias", Value::Null).await;
@@ -165,8 +165,8 @@ async fn what_cannot_be_followed_is_listed(env: Env) {
     assert!(reason("p:logs-both").contains("matches with other patterns [q]"));
     assert!(reason("q:logs-both").contains("matches with other patterns [p]"));
     // What stood in the way goes, and with it the errors.
-    pair.follower.must("DELETE", "/logs-1", Value::Null).await;
-    pair.follower.must("DELETE", "/_ccr/auto_follow/q", Value::Null).await;
+    pair.follower.delete("/logs-1").await;
+    pair.follower.delete("/_ccr/auto_follow/q").await;
     pair.has(&env, "logs-1", 5).await;
     pair.has(&env, "logs-both", 5).await;
     eventually(&env, "its errors are gone", async || {
@@ -201,8 +201,8 @@ async fn one_that_could_not_be_followed_is_by_the_pattern_that_is_put_in_place(e
 async fn paused_resumed_and_forgotten(env: Env) {
     let mut pair = pair(&env, 10, 50_000_000, 0).await;
     pair.pattern("p", Value::Null).await;
-    pair.follower.must("POST", "/_ccr/auto_follow/p/pause", Value::Null).await;
-    let shown = pair.follower.must("GET", "/_ccr/auto_follow/p", Value::Null).await;
+    pair.follower.post("/_ccr/auto_follow/p/pause").await;
+    let shown = pair.follower.get("/_ccr/auto_follow/p").await;
     let pattern = &shown["patterns"][0]["pattern"];
     assert_eq!((&pattern["active"], &pattern["remote_cluster"]), (&json!(false), &json!("leader")));
     pair.leads("logs-1", 5).await;
@@ -211,9 +211,9 @@ async fn paused_resumed_and_forgotten(env: Env) {
     // It is kept over a restart of the manager, and what was made meanwhile is followed.
     pair.follower.stop_node(0).await;
     pair.follower.start_node(0).await;
-    pair.follower.must("POST", "/_ccr/auto_follow/p/resume", Value::Null).await;
+    pair.follower.post("/_ccr/auto_follow/p/resume").await;
     pair.has(&env, "logs-1", 5).await;
-    pair.follower.must("DELETE", "/_ccr/auto_follow/p", Value::Null).await;
+    pair.follower.delete("/_ccr/auto_follow/p").await;
     let (status, _) = pair.follower.ask("GET", "/_ccr/auto_follow/p", Value::Null).await;
     assert_eq!(status, 404);
     let (status, _) = pair.follower.ask("POST", "/_ccr/auto_follow/p/pause", Value::Null).await;
@@ -235,14 +235,14 @@ async fn a_listing_that_is_older_than_the_one_before_counts_for_nothing(env: Env
     follower.must("PUT", "/_ccr/auto_follow/p", body).await;
     let have_followed = async |number: u64| {
         eventually(&env, &format!("{number} were followed"), async || {
-            let told = follower.must("GET", "/_ccr/stats", Value::Null).await;
+            let told = follower.get("/_ccr/stats").await;
             told["auto_follow_stats"]["number_of_successful_follow_indices"] == number
         })
         .await;
     };
     leader.create("logs-1", 1, 0).await;
     have_followed(1).await;
-    follower.must("DELETE", "/logs-1", Value::Null).await;
+    follower.delete("/logs-1").await;
     let mut is_old = true;
     between.change(move |request, answer| match (request, answer) {
         (

@@ -41,7 +41,7 @@ async fn no_write_is_done_after_a_close(env: Env) {
         })
     });
     eventually(&env, "some are written", async || written.get() > 20).await;
-    let answer = cluster.must("POST", "/a/_close", Value::Null).await;
+    let answer = cluster.post("/a/_close").await;
     let at_once = cluster.digests("a").await;
     let indices = json!({ "a": { "closed": true } });
     let expected = json!({ "acknowledged": true, "shards_acknowledged": true, "indices": indices });
@@ -119,9 +119,9 @@ async fn nothing_is_read_or_written(cluster: &Cluster) {
         "/a/_stats?forbid_closed_indices=false",
         "/_cat/shards/a",
     ] {
-        cluster.must("GET", path, Value::Null).await;
+        cluster.get(path).await;
     }
-    let rows = cluster.must("GET", "/_cat/indices?format=json&h=index,status", Value::Null).await;
+    let rows = cluster.get("/_cat/indices?format=json&h=index,status").await;
     let [a, b] = [("a", "close"), ("b", "open")].map(|(i, s)| json!({ "index": i, "status": s }));
     assert_eq!(rows, json!([a, b]));
 }
@@ -133,7 +133,7 @@ async fn a_closed_index_is_kept(env: Env) {
     cluster.must("PUT", "/a/_alias/named", Value::Null).await;
     let mut shards = cluster.digests("a").await;
     shards.dedup();
-    cluster.must("POST", "/a/_close", Value::Null).await;
+    cluster.post("/a/_close").await;
     nothing_is_read_or_written(&cluster).await;
     cluster.must("PUT", "/a/_settings", json!({ "index.number_of_replicas": 2 })).await;
     cluster.green("a").await;
@@ -155,7 +155,7 @@ async fn a_closed_index_is_kept(env: Env) {
     }
     cluster.green("a").await;
     nothing_is_read_or_written(&cluster).await;
-    let answer = cluster.must("POST", "/a/_open?wait_for_active_shards=all", Value::Null).await;
+    let answer = cluster.post("/a/_open?wait_for_active_shards=all").await;
     assert_eq!(answer, json!({ "acknowledged": true, "shards_acknowledged": true }));
     assert_eq!(cluster.digests("a").await, copies);
     assert_eq!(cluster.index("a", 200, 210).await, 10);

@@ -29,7 +29,7 @@ fn bulk(from: u64, to: u64) -> Bytes {
 impl Pair {
     /// Bytes that have come to the follower's node, and the paths that it has compressed.
     async fn carried(&self) -> (u64, Value) {
-        let stats = self.follower.must("GET", "/_nodes/stats", Value::Null).await;
+        let stats = self.follower.get("/_nodes/stats").await;
         let node = stats["nodes"].as_object().unwrap().values().next().unwrap();
         let transport = &node["transport"];
         (transport["rx_size_in_bytes"].as_u64().unwrap(), transport["compressed_paths"].clone())
@@ -47,18 +47,18 @@ impl Pair {
     /// Has documents come as operations, all at once; answers the bytes of those, what the link carried for them, and
     /// whether the path was seen to be compressed meanwhile.
     async fn catch_up(&self, env: &Env) -> (u64, u64, bool) {
-        self.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
+        self.follower.post("/b/_ccr/pause_follow").await;
         for from in (0..DOCUMENTS).step_by(BULK as usize) {
             let body = bulk(from, from + BULK);
             let (status, answer) = raw(self.leader.any(), "POST", "/a/_bulk", body).await;
             assert_eq!((status, &answer["errors"]), (200, &json!(false)));
         }
         let (before, _) = self.carried().await;
-        self.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
+        self.follower.post("/b/_ccr/resume_follow").await;
         let mut was_compressed = false;
         let mut read = 0;
         eventually(env, "the follower has caught up", async || {
-            let stats = self.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
+            let stats = self.follower.get("/b/_ccr/stats").await;
             let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
             let sum = |name: &str| shards.iter().filter_map(|s| s[name].as_u64()).sum::<u64>();
             read = sum("bytes_read");
@@ -71,7 +71,7 @@ impl Pair {
 
     /// Follows anew; answers the bytes of the files, and what the link carried for them.
     async fn copy_anew(&self, env: &Env) -> (u64, u64) {
-        self.follower.must("DELETE", "/b", Value::Null).await;
+        self.follower.delete("/b").await;
         let (before, _) = self.carried().await;
         self.follow("b").await;
         self.complete(env, "b").await;

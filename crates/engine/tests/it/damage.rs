@@ -68,9 +68,9 @@ fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to() 
         })
         .await;
         assert_eq!(count(&c, "kept").await.0, 404);
-        let health = c.must("GET", "/_cluster/health", Value::Null).await;
+        let health = c.get("/_cluster/health").await;
         assert_eq!((&health["status"], &health["dangling_indices"]), (&json!("green"), &json!(2)));
-        let listed = c.must("GET", "/_dangling", Value::Null).await;
+        let listed = c.get("/_dangling").await;
         let listed = listed["dangling_indices"].as_array().unwrap().clone();
         let of = |uuid: &str| listed.iter().find(|one| one["index_uuid"] == uuid).unwrap();
         assert_eq!(of(&kept)["index_name"], "kept");
@@ -96,11 +96,11 @@ fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to() 
             .await;
         assert_eq!(status, 202);
         eventually(&env, "its files are deleted", async || !dir.exists()).await;
-        let listed = c.must("GET", "/_dangling", Value::Null).await;
+        let listed = c.get("/_dangling").await;
         assert_eq!(listed["dangling_indices"], json!([]));
         restart(&mut c, 2, |_| {}).await;
         c.green("kept").await;
-        c.must("POST", "/kept/_refresh", Value::Null).await;
+        c.post("/kept/_refresh").await;
         assert_eq!(count(&c, "kept").await, (200, json!(60)));
         c.stop().await;
     });
@@ -173,7 +173,7 @@ fn a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it() {
             // Whoever removes a file removes no directory.
             fs::create_dir(path).unwrap();
         }
-        c.must("DELETE", "/a", Value::Null).await;
+        c.delete("/a").await;
         env.sleep(Duration::from_millis(500)).await;
         assert!(index.join("0").exists() && index.join("1").exists());
         fs::remove_dir(&metadata[0]).unwrap();
@@ -231,7 +231,7 @@ fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing
             (status == 200 && said.to_string().contains(" to 199 are missing")).then_some(said)
         };
         eventually(&env, "it is explained", async || explained().await.is_some()).await;
-        let health = c.must("GET", "/_cluster/health", Value::Null).await;
+        let health = c.get("/_cluster/health").await;
         assert_eq!(health["status"], "red");
         assert_eq!(count(&c, "a").await.0, 503);
         c.stop().await;
@@ -261,7 +261,7 @@ async fn an_accepted_loss_begins_a_history_that_every_copy_takes_over(env: Env) 
     c.accept_data_loss(0, &uuid, 0);
     c.start_node(0).await;
     eventually(&env, "the primary is alone", async || {
-        c.must("GET", "/_cluster/health", Value::Null).await["status"] == "yellow"
+        c.get("/_cluster/health").await["status"] == "yellow"
     })
     .await;
     assert_eq!(c.index("a", 100, 110).await, 10);
@@ -336,7 +336,7 @@ async fn an_index_deleted_while_a_node_was_away_goes_from_its_disk(env: Env) {
     }
     let uuid = c.any().state().indices["gone"].uuid.clone();
     c.stop_node(2).await;
-    c.must("DELETE", "/gone", Value::Null).await;
+    c.delete("/gone").await;
     c.start_node(2).await;
     c.green("stays").await;
     let dir = c.node(2).copy_dir(&uuid, 0);
@@ -345,7 +345,7 @@ async fn an_index_deleted_while_a_node_was_away_goes_from_its_disk(env: Env) {
         !store::holds_anything(&host, &dir).await.unwrap()
     })
     .await;
-    let listed = c.must("GET", "/_dangling", Value::Null).await;
+    let listed = c.get("/_dangling").await;
     assert_eq!(listed["dangling_indices"], json!([]));
     c.stop().await;
 }
@@ -425,7 +425,7 @@ async fn health_is_green_when_everything_is_found(env: Env) {
         if round == 20 {
             c.start_node(1).await;
         }
-        let health = c.must("GET", "/_cluster/health", Value::Null).await;
+        let health = c.get("/_cluster/health").await;
         let status = health["status"].as_str().unwrap().to_owned();
         if !env.is_virtual() {
             // Where disks are slow, the other node may hear late of what the manager knows.
@@ -465,7 +465,7 @@ async fn health_is_green_when_everything_is_found(env: Env) {
     c.start_node(0).await;
     c.start_node(1).await;
     let path = "/_cluster/health?wait_for_status=green&timeout=300s";
-    assert_eq!(c.must("GET", path, Value::Null).await["status"], "green");
+    assert_eq!(c.get(path).await["status"], "green");
     for index in ["a", "b"] {
         let found = c.counted(index).await;
         assert_eq!((&found["count"], &found["_shards"]["failed"]), (&json!(100), &json!(0)));

@@ -48,12 +48,12 @@ async fn each_acknowledged_write_is_told_once_in_its_last_version(env: Env) {
         held.insert(id, document);
         // Some of what is written anew or deleted is in files, and some is not even searchable.
         if nth == 20 {
-            c.must("POST", "/a/_flush", Value::Null).await;
+            c.post("/a/_flush").await;
         }
     }
     for n in [3, 11, 15, 25] {
         let id = format!("id{n}");
-        c.must("DELETE", &format!("/a/_doc/{id}"), Value::Null).await;
+        c.delete(&format!("/a/_doc/{id}")).await;
         held.remove(&id);
     }
     let again = json!({ "n": 1000 });
@@ -67,7 +67,7 @@ async fn each_acknowledged_write_is_told_once_in_its_last_version(env: Env) {
     held.insert("id5".to_owned(), json!({ "n": 2 }));
 
     assert_eq!(c.digests("a").await, digests_of(&held));
-    c.must("POST", "/a/_forcemerge?max_num_segments=1", Value::Null).await;
+    c.post("/a/_forcemerge?max_num_segments=1").await;
     assert_eq!(c.digests("a").await, digests_of(&held), "merged, they are the same");
     c.stop().await;
 }

@@ -84,7 +84,7 @@ async fn leader(env: &Env) -> Cluster {
     // Two segments and more, so that some files are whole when the disk is full.
     for part in 0..8 {
         index(&leader, part * DOCUMENTS / 8..(part + 1) * DOCUMENTS / 8).await;
-        leader.must("POST", "/a/_flush", Value::Null).await;
+        leader.post("/a/_flush").await;
     }
     leader
 }
@@ -136,7 +136,7 @@ pub async fn a_write_to_a_full_disk_is_refused_by_its_kind(env: Env) {
         assert_eq!(put(n).await.0, 201);
     }
     // The index library writes beside the log. With nothing open there, the log is the first to meet the full disk.
-    cluster.must("POST", "/a/_flush", Value::Null).await;
+    cluster.post("/a/_flush").await;
     disk.fill();
     let (status, answer) = put(written).await;
     assert_eq!((status, &answer["error"]["type"]), (429, &json!("cluster_block_exception")));
@@ -233,7 +233,7 @@ pub async fn a_follower_whose_disk_is_full_goes_on_with_room(env: Env) {
 pub async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
     let leader = leader(&env).await;
     let path = "/_cat/indices?format=json&bytes=b&h=store.size";
-    let size = leader.must("GET", path, Value::Null).await[0]["store.size"].clone();
+    let size = leader.get(path).await[0]["store.size"].clone();
     let size: u64 = size.as_str().and_then(|size| size.parse().ok()).expect("a size in bytes");
     let (disk, follower) = follower_on(&env, &leader, size * 6 / 10).await;
     follow(&follower, "0").await;
@@ -255,17 +255,16 @@ pub async fn a_full_disk_ends_a_recovery_and_room_completes_it(env: Env) {
     assert!(explanation.contains("_cluster/reroute?retry_failed"), "{explanation}");
 
     // What is half there does not count.
-    let health = follower.must("GET", "/_cluster/health/b", Value::Null).await;
+    let health = follower.get("/_cluster/health/b").await;
     assert_eq!((&health["status"], &health["active_shards"]), (&json!("red"), &json!(0)));
     let (status, answer) = follower.ask("GET", "/b/_count", Value::Null).await;
     assert!(status == 503 || answer["count"] == 0, "{status} {answer}");
 
     // Nobody has to say that there is room.
     disk.make_room();
-    let path = "/_cluster/health/b?wait_for_status=green&timeout=300s";
-    let health = follower.must("GET", path, Value::Null).await;
+    let health = follower.get("/_cluster/health/b?wait_for_status=green&timeout=300s").await;
     assert_eq!(health["status"], "green", "{health}");
-    let row = follower.must("GET", "/b/_recovery", Value::Null).await["b"]["shards"][0].clone();
+    let row = follower.get("/b/_recovery").await["b"]["shards"][0].clone();
     let size = &row["index"]["size"];
     let (total, reused) = (size["total_in_bytes"].as_u64(), size["reused_in_bytes"].as_u64());
     assert!(reused > Some(0) && reused < total, "verified files are not fetched again: {row}");

@@ -32,7 +32,7 @@ fn copies(shards: u32, replicas: u32) -> Value {
 }
 
 async fn properties(cluster: &Cluster, index: &str) -> Value {
-    let mapping = cluster.must("GET", &format!("/{index}/_mapping"), Value::Null).await;
+    let mapping = cluster.get(&format!("/{index}/_mapping")).await;
     mapping[index]["mappings"]["properties"].clone()
 }
 
@@ -41,7 +41,7 @@ async fn found_everywhere(cluster: &Cluster, query: Value, expected: u64) {
     if cluster.env.is_virtual() {
         return;
     }
-    cluster.must("POST", "/a/_refresh", Value::Null).await;
+    cluster.post("/a/_refresh").await;
     for node in cluster.nodes.values() {
         let path = "/a/_search?preference=_local";
         let (_, answer) = ask(node, "POST", path, json!({ "query": query })).await;
@@ -211,7 +211,7 @@ async fn a_primary_lost_after_its_mapping_loses_no_write(env: Env) {
     // Node 0 manages; the primary is to be another.
     if primary(&c).as_deref() == Some("c-0") {
         c.set(json!({"cluster.routing.allocation.exclude._name": "c-0"})).await;
-        c.must("DELETE", "/a", Value::Null).await;
+        c.delete("/a").await;
         c.must("PUT", "/a", copies(1, 1)).await;
         c.green("a").await;
     }

@@ -114,7 +114,7 @@ async fn prepare(env: &Env, nodes: usize, is_leased: bool) -> Stopped {
     if is_leased {
         lease(&c).await;
     }
-    c.must("POST", "/a/_flush", Value::Null).await;
+    c.post("/a/_flush").await;
     assert_eq!(c.index("a", 100, 150).await, 50);
     for node in 0..nodes {
         c.stop_node(node).await;
@@ -124,7 +124,7 @@ async fn prepare(env: &Env, nodes: usize, is_leased: bool) -> Stopped {
         c.start_node(node).await;
     }
     c.green("a").await;
-    c.must("POST", "/a/_flush", Value::Null).await;
+    c.post("/a/_flush").await;
     if is_leased {
         lease(&c).await;
     }
@@ -193,7 +193,7 @@ async fn judged(env: &Env, stopped: &Stopped, c: &Cluster) -> Result<String, Str
     let mut said = String::new();
     // Some minutes, on a machine that is busy.
     for _ in 0..15_000 {
-        let health = c.must("GET", "/_cluster/health", Value::Null).await;
+        let health = c.get("/_cluster/health").await;
         if health["status"] == "green" {
             let found = c.digests("a").await;
             return match found == stopped.digests {

@@ -85,7 +85,7 @@ impl Pair {
     }
 
     async fn stats(&self, index: &str) -> Vec<Value> {
-        let answer = self.follower.must("GET", &format!("/{index}/_ccr/stats"), Value::Null).await;
+        let answer = self.follower.get(&format!("/{index}/_ccr/stats")).await;
         answer["indices"][0]["shards"].as_array().cloned().unwrap()
     }
 
@@ -94,7 +94,7 @@ impl Pair {
     }
 
     async fn lag(&self, index: &str) -> u64 {
-        let answer = self.follower.must("GET", &format!("/{index}/_ccr/stats"), Value::Null).await;
+        let answer = self.follower.get(&format!("/{index}/_ccr/stats")).await;
         answer["indices"][0]["total_global_checkpoint_lag"].as_u64().unwrap()
     }
 }
@@ -103,7 +103,7 @@ async fn one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open(env: Env)
     let pair = pair(&env, 10, 50_000_000, 100).await;
     pair.follow_with("b", 0, Value::Null).await;
     pair.same(&env, "b").await;
-    pair.leader.must("POST", "/a/_close", Value::Null).await;
+    pair.leader.post("/a/_close").await;
     eventually(&env, "its statistics say why it waits", async || {
         pair.stats("b").await.iter().all(|shard| {
             let said = shard["read_exceptions"][0]["exception"]["reason"].as_str();
@@ -115,13 +115,13 @@ async fn one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open(env: Env)
     let (status, refused) = pair.follower.ask("PUT", "/c/_ccr/follow", body).await;
     let kind = &refused["error"]["type"];
     assert_eq!((status, kind), (400, &json!("index_closed_exception")), "{refused}");
-    pair.leader.must("POST", "/a/_open", Value::Null).await;
-    pair.follower.must("POST", "/b/_close", Value::Null).await;
+    pair.leader.post("/a/_open").await;
+    pair.follower.post("/b/_close").await;
     let before = pair.follower.digests("b").await;
     assert_eq!(pair.leader.index("a", 100, 200).await, 100);
     env.sleep(Duration::from_secs(2)).await;
     assert_eq!(pair.follower.digests("b").await, before, "it is closed");
-    pair.follower.must("POST", "/b/_open", Value::Null).await;
+    pair.follower.post("/b/_open").await;
     pair.same(&env, "b").await;
     pair.stop().await;
 }
@@ -129,7 +129,7 @@ async fn one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open(env: Env)
 /// It has no replica that could take its place. What it lacks has other operations in its places by then.
 async fn a_leader_that_was_put_back_and_written_is_followed_no_more(env: Env) {
     let mut pair = pair_of(&env, (1, 1), (10, 50_000_000), (0, 100)).await;
-    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    pair.leader.post("/a/_flush").await;
     pair.follow_with("b", 0, Value::Null).await;
     assert_eq!(pair.leader.index("a", 100, 200).await, 100);
     pair.same(&env, "b").await;
@@ -195,7 +195,7 @@ async fn writes_updates_and_deletes_arrive(env: Env) {
     assert_eq!(pair.leader.index("a", 500, 1500).await, 1000);
     for n in (0..600).step_by(50) {
         pair.leader.must("PUT", &format!("/a/_doc/{n}"), json!({ "n": n + 7 })).await;
-        pair.leader.must("DELETE", &format!("/a/_doc/{}", n + 1), Value::Null).await;
+        pair.leader.delete(&format!("/a/_doc/{}", n + 1)).await;
     }
     pair.same(&env, "b").await;
     let count = pair.follower.counted("b").await;
@@ -241,7 +241,7 @@ async fn the_fields_parameters_hold(env: Env) {
     );
     assert!(reads >= 600 / 16, "{reads}");
     assert!(writes >= 600 / 8, "{writes}");
-    let info = pair.follower.must("GET", "/b/_ccr/info", Value::Null).await;
+    let info = pair.follower.get("/b/_ccr/info").await;
     let info = &info["follower_indices"][0];
     assert_eq!(info["status"], "active");
     assert_eq!(info["parameters"]["max_read_request_operation_count"], 16);
@@ -314,8 +314,8 @@ async fn a_killed_follower_goes_on_where_it_was(env: Env) {
         pair.follower.kill_node(node).await;
     }
     pair.leader.index("a", 600, 900).await;
-    pair.leader.must("DELETE", "/a/_doc/5", Value::Null).await;
-    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    pair.leader.delete("/a/_doc/5").await;
+    pair.leader.post("/a/_flush").await;
     for node in [0, 1] {
         pair.follower.start_node(node).await;
     }
@@ -351,7 +351,7 @@ async fn paused_resumed_and_let_go(env: Env) {
 
     assert_eq!(post("/b/_ccr/pause_follow", Value::Null).await.0, 200);
     assert_eq!(post("/b/_ccr/pause_follow", Value::Null).await.0, 400);
-    let info = pair.follower.must("GET", "/b/_ccr/info", Value::Null).await;
+    let info = pair.follower.get("/b/_ccr/info").await;
     assert_eq!(info["follower_indices"][0]["status"], "paused");
     pair.leader.index("a", 200, 300).await;
     env.sleep(Duration::from_millis(500)).await;
@@ -380,10 +380,10 @@ async fn a_lease_that_stays_is_told_where_a_shard_does_not_answer(env: Env) {
     pair.follow_with("b", 0, Value::Null).await;
     pair.follower.kill_node(1).await;
     eventually(&env, "one shard has no copy", async || {
-        pair.follower.must("GET", "/_cluster/health/b", Value::Null).await["status"] == "red"
+        pair.follower.get("/_cluster/health/b").await["status"] == "red"
     })
     .await;
-    pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
+    pair.follower.post("/b/_ccr/pause_follow").await;
     let (status, answer) = pair.follower.ask("POST", "/b/_ccr/unfollow", Value::Null).await;
     let reason = answer["error"]["reason"].as_str().unwrap_or_default();
     let is_told = reason.contains("follows no more, but its retention leases on [leader]");
@@ -408,7 +408,7 @@ async fn one_that_is_let_go_beside_writes_has_the_same_on_every_copy(env: Env) {
         let letting_go = async {
             env.sleep(Duration::from_micros(9_700 * round)).await;
             for what in ["pause_follow", "unfollow"] {
-                pair.follower.must("POST", &format!("/{index}/_ccr/{what}"), Value::Null).await;
+                pair.follower.post(&format!("/{index}/_ccr/{what}")).await;
             }
         };
         tokio::select! {

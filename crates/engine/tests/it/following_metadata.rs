@@ -26,19 +26,19 @@ async fn mappings_and_settings_are_carried_over(env: Env) {
     pair.leader.must("PUT", "/a/_doc/x", json!({ "n": 1, "colour": "red" })).await;
     pair.same(&env, "b").await;
     eventually(&env, "the mapping is there", async || {
-        let answer = pair.follower.must("GET", "/b/_mapping", Value::Null).await;
+        let answer = pair.follower.get("/b/_mapping").await;
         answer["b"]["mappings"]["properties"]["colour"]["type"] == "keyword"
     })
     .await;
     if !env.is_virtual() {
         // The leader's refresh interval may be its own by now.
-        pair.follower.must("POST", "/b/_refresh", Value::Null).await;
+        pair.follower.post("/b/_refresh").await;
         let query = json!({ "query": { "term": { "colour": "red" } } });
         let found = pair.follower.must("POST", "/b/_search", query).await;
         assert_eq!(found["hits"]["total"]["value"], 1, "{found}");
     }
     eventually(&env, "the settings are there", async || {
-        let answer = pair.follower.must("GET", "/b/_settings", Value::Null).await;
+        let answer = pair.follower.get("/b/_settings").await;
         let index = &answer["b"]["settings"]["index"];
         index["refresh_interval"] == "30s" && index["number_of_replicas"] == "0"
     })
@@ -58,7 +58,7 @@ async fn settings_that_cannot_change_are_those_of_the_leader(env: Env) {
     pair.follower.follow("b", ("leader", "x"), 0, "1").await;
     assert_eq!(pair.leader.index("x", 0, 20).await, 20);
     eventually(&env, "it follows", async || pair.follower.counted("b").await["count"] == 20).await;
-    let shown = pair.follower.must("GET", "/b/_settings", Value::Null).await;
+    let shown = pair.follower.get("/b/_settings").await;
     assert_eq!(shown["b"]["settings"]["index"]["codec"], "best_compression", "{shown}");
     pair.stop().await;
 }
@@ -71,7 +71,7 @@ async fn aliases_are_carried_over_but_for_one_that_an_index_here_has(env: Env) {
     let actions = json!({ "actions": [add("taken"), add("free")] });
     pair.leader.must("POST", "/_aliases", actions).await;
     eventually(&env, "the other one is there", async || {
-        let shown = pair.follower.must("GET", "/b/_alias", Value::Null).await;
+        let shown = pair.follower.get("/b/_alias").await;
         shown["b"]["aliases"] == json!({ "free": { "is_write_index": false } })
     })
     .await;

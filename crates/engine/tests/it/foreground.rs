@@ -31,7 +31,7 @@ async fn fill(cluster: &Cluster, documents: u64) {
         let (status, answer) = raw(cluster.any(), "POST", "/a/_bulk", body.into()).await;
         assert_eq!((status, &answer["errors"]), (200, &json!(false)), "{answer}");
     }
-    cluster.must("POST", "/a/_flush", Value::Null).await;
+    cluster.post("/a/_flush").await;
 }
 
 /// Clients that write to both nodes at a steady rate, whatever the answers take, until dropped.
@@ -98,7 +98,7 @@ async fn replicate(
     }
     let row = RefCell::new(Value::Null);
     eventually(env, "the replica is there", async || {
-        let answer = cluster.must("GET", "/a/_recovery", Value::Null).await;
+        let answer = cluster.get("/a/_recovery").await;
         let rows = answer["a"]["shards"].as_array().cloned().unwrap_or_default();
         let peer = rows.into_iter().find(|row| row["type"] == "PEER" && row["stage"] == "DONE");
         *row.borrow_mut() = peer.unwrap_or_default();

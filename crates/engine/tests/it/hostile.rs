@@ -107,7 +107,7 @@ async fn a_node_joins_once_its_manager_can_take_it(env: Env) {
         cluster.start_node(1).await;
         assert_eq!(refused.get(), 3, "{kind}");
         eventually(&env, "both nodes are there", async || {
-            let health = cluster.must("GET", "/_cluster/health", Value::Null).await;
+            let health = cluster.get("/_cluster/health").await;
             health["number_of_nodes"] == 2
         })
         .await;
@@ -395,7 +395,7 @@ async fn a_leader_that_answers_nonsense_harms_no_follower(env: Env) {
         own += 10;
 
         between.be_honest();
-        follower.must("POST", "/_cluster/reroute?retry_failed", Value::Null).await;
+        follower.post("/_cluster/reroute?retry_failed").await;
         // Where the lie was that the index is another one, following has to be begun again.
         let (status, _) = follower.ask("GET", &format!("/{during}"), Value::Null).await;
         if status == 404 {
@@ -423,7 +423,7 @@ async fn a_leader_that_answers_nonsense_harms_no_follower(env: Env) {
             })
             .await;
             follower.ask("POST", &format!("/{index}/_ccr/pause_follow"), Value::Null).await;
-            follower.must("DELETE", &format!("/{index}"), Value::Null).await;
+            follower.delete(&format!("/{index}")).await;
         }
     }
     let count = follower.counted("own").await["count"].as_u64();

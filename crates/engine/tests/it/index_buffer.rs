@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use world::Env;
 
 use crate::common::{Cluster, eventually};
@@ -32,7 +32,7 @@ async fn write(cluster: &Cluster, index: &str, ids: std::ops::Range<u32>) {
 }
 
 async fn refreshes(cluster: &Cluster, index: &str) -> u64 {
-    let stats = cluster.must("GET", &format!("/{index}/_stats"), Value::Null).await;
+    let stats = cluster.get(&format!("/{index}/_stats")).await;
     stats["_all"]["total"]["refresh"]["total"].as_u64().expect("a count")
 }
 

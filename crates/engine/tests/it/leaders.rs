@@ -26,7 +26,7 @@ testbed::both_worlds!(
 async fn a_session_is_of_the_index_that_is_followed(env: Env) {
     let cluster = Cluster::with(&env, "c", 1, ("a", 1, 0)).await;
     let request = opening(&cluster, 0);
-    cluster.must("DELETE", "/a", Value::Null).await;
+    cluster.delete("/a").await;
     let body = json!({ "settings": { "number_of_shards": 1, "number_of_replicas": 0 } });
     cluster.must("PUT", "/a", body).await;
     let refused = cluster.ask_node("c-0", request).await.map(drop).unwrap_err().to_string();
@@ -75,7 +75,7 @@ async fn a_leader_that_has_followed_was_not_put_back(env: Env) {
     pair.leader.index("a", 10, 100).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
     for what in ["pause_follow", "unfollow"] {
-        pair.follower.must("POST", &format!("/b/_ccr/{what}"), Value::Null).await;
+        pair.follower.post(&format!("/b/_ccr/{what}")).await;
     }
     let opened = open(&pair.leader).await;
     let read = async |last| {
@@ -114,7 +114,7 @@ async fn a_leader_whose_loss_was_accepted_is_followed_no_more(env: Env) {
     })
     .await;
     assert_eq!(pair.follower.counted("b").await["count"], 100);
-    pair.follower.must("DELETE", "/b", Value::Null).await;
+    pair.follower.delete("/b").await;
     follow(&pair.follower, "b", "leader", "a").await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
     pair.leader.index("a", 150, 200).await;
@@ -146,7 +146,7 @@ async fn a_leader_made_anew_is_named(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 100).await;
     follow(&pair.follower, "b", "leader", "a").await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
-    pair.leader.must("DELETE", "/a", Value::Null).await;
+    pair.leader.delete("/a").await;
     pair.leader.create("a", 2, 0).await;
     pair.leader.index("a", 0, 50).await;
     eventually(&env, "every shard says that its leader is gone", async || {
@@ -170,7 +170,7 @@ async fn a_follower_that_cannot_begin_says_why(env: Env) {
     allocation(json!("none")).await;
     pair.follow("b").await;
     assert_eq!(stats(&pair, "b").await, Vec::<Value>::new(), "they wait, and nothing is wrong yet");
-    pair.leader.must("DELETE", "/a", Value::Null).await;
+    pair.leader.delete("/a").await;
     pair.leader.create("a", 2, 0).await;
     allocation(Value::Null).await;
     // Until then a shard that was tried once shows what failed as one that is tried again.
@@ -185,9 +185,8 @@ async fn a_follower_that_cannot_begin_says_why(env: Env) {
         let why = shard["fatal_exception"]["reason"].as_str().unwrap();
         assert!(why.contains("follow it anew"), "{why}");
     }
-    let plugin = async |path: &str| {
-        pair.follower.must("GET", &format!("/_plugins/_replication/{path}"), Value::Null).await
-    };
+    let plugin =
+        async |path: &str| pair.follower.get(&format!("/_plugins/_replication/{path}")).await;
     let status = plugin("b/_status").await;
     assert_eq!(status["status"], "FAILED");
     assert!(status["reason"].as_str().unwrap().contains("follow it anew"), "{status}");
@@ -236,7 +235,7 @@ async fn a_chain_two_followers_and_oneself(env: Env) {
     follow(&third, "d", "leader", "a").await;
     follow(&pair.leader, "copy", "me", "a").await;
     pair.leader.index("a", 100, 400).await;
-    pair.leader.must("DELETE", "/a/_doc/7", Value::Null).await;
+    pair.leader.delete("/a/_doc/7").await;
     for to in [(&pair.follower, "b"), (&third, "c"), (&third, "d"), (&pair.leader, "copy")] {
         same(&env, (&pair.leader, "a"), to).await;
     }

@@ -335,7 +335,7 @@ async fn an_opening_that_comes_late_leaves_a_lease_where_it_is(env: Env) {
     cluster.index("a", 0, 1).await;
     let followed_from = open(0).await;
     cluster.index("a", 1, 10).await;
-    cluster.must("POST", "/a/_flush", Value::Null).await;
+    cluster.post("/a/_flush").await;
     assert_eq!(open(1).await, followed_from);
     cluster.stop().await;
 }
@@ -361,7 +361,7 @@ pub async fn same(env: &Env, from: (&Cluster, &str), to: (&Cluster, &str)) {
 }
 
 pub async fn stats(pair: &Pair, index: &str) -> Vec<Value> {
-    let answer = pair.follower.must("GET", &format!("/{index}/_ccr/stats"), Value::Null).await;
+    let answer = pair.follower.get(&format!("/{index}/_ccr/stats")).await;
     answer["indices"][0]["shards"].as_array().cloned().unwrap()
 }
 
@@ -371,9 +371,9 @@ async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
     follow(&pair.follower, "b", "leader", "a").await;
     pair.leader.index("a", 100, 200).await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
-    pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
+    pair.follower.post("/b/_ccr/pause_follow").await;
     pair.leader.index("a", 200, 400).await;
-    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    pair.leader.post("/a/_flush").await;
     for node in [1, 0] {
         pair.leader.kill_node(node).await;
     }
@@ -382,8 +382,8 @@ async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
     }
     pair.leader.green("a").await;
     pair.leader.index("a", 400, 500).await;
-    pair.leader.must("POST", "/a/_flush", Value::Null).await;
-    pair.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
+    pair.leader.post("/a/_flush").await;
+    pair.follower.post("/b/_ccr/resume_follow").await;
     same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
     for shard in stats(&pair, "b").await {
         assert!(shard["operations_read"].as_u64().unwrap() >= 100, "they came one by one: {shard}");
@@ -432,7 +432,7 @@ fn a_promoted_primary_lets_go_of_nothing_that_others_may_need() {
         eventually(&env, "the second is the primary", async || is_primary(&pair, &second)).await;
         // Until it has renewed the lease, and asked for more.
         env.sleep(Duration::from_secs(5)).await;
-        pair.leader.must("POST", "/x/_flush", Value::Null).await;
+        pair.leader.post("/x/_flush").await;
         pair.follower.kill_node(number(&second)).await;
         eventually(&env, "the third is the primary", async || is_primary(&pair, &third)).await;
         pair.leader.index("x", 100, 150).await;
@@ -510,9 +510,9 @@ async fn recovered_again(pair: &Pair) {
 async fn an_expired_lease_is_recovered_from(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 100).await;
     let lose = async |from: u64| {
-        pair.follower.must("POST", "/b/_ccr/pause_follow", Value::Null).await;
+        pair.follower.post("/b/_ccr/pause_follow").await;
         write_and_forget(&env, &pair, from).await;
-        pair.follower.must("POST", "/b/_ccr/resume_follow", Value::Null).await;
+        pair.follower.post("/b/_ccr/resume_follow").await;
     };
     follow(&pair.follower, "b", "leader", "a").await;
     pair.leader.index("a", 100, 200).await;
@@ -589,7 +589,7 @@ async fn write_and_forget(env: &Env, pair: &Pair, from: u64) {
     pair.leader.must("PUT", "/a/_settings", period).await;
     env.sleep(Duration::from_millis(2500)).await;
     pair.leader.index("a", from, from + 200).await;
-    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    pair.leader.post("/a/_flush").await;
     let period = json!({ "index.soft_deletes.retention_lease.period": "12h" });
     pair.leader.must("PUT", "/a/_settings", period).await;
 }

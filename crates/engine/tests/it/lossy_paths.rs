@@ -50,9 +50,9 @@ async fn started(env: &Env, config: LinkConfig) -> Pair {
     let pair = pair_over(env, config, (2, 2), (0, 0)).await;
     let path = format!("/a/_narrows/run?documents={RUN}&source_bytes={}", RUN * 80);
     for _ in 0..RUNS {
-        pair.leader.must("POST", &path, Value::Null).await;
+        pair.leader.post(&path).await;
     }
-    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    pair.leader.post("/a/_flush").await;
     pair.set(json!({ "ccr.indices.recovery.max_bytes_per_sec": "-1" })).await;
     pair
 }
@@ -108,7 +108,7 @@ async fn recover(env: &Env, pair: &Pair, scheduler: &str, foreign: &Cell<u64>) -
     assert_eq!(sum(&|row| &row["narrows"]["connections"]), 0, "closed at the end");
     assert_eq!(sum(&|row| &row["narrows"]["retries"]), 0, "{rows:?}");
     let most = rows.iter().map(|row| row["narrows"]["connections_max"].as_u64().unwrap()).max();
-    pair.follower.must("DELETE", "/b", Value::Null).await;
+    pair.follower.delete("/b").await;
     let of_link = |bytes: u64| bytes as f64 / took_s / RATE as f64;
     let outcome = Outcome {
         share: of_link(bytes),

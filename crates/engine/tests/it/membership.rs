@@ -105,8 +105,7 @@ async fn health_that_was_waited_for_is_so_on_every_node(env: Env) {
     // One replica more than there are nodes for.
     let body = json!({ "settings": { "number_of_replicas": 3 } });
     cluster.must("PUT", "/a", body).await;
-    let path = "/_cluster/health/a?wait_for_active_shards=3&timeout=300s";
-    cluster.must("GET", path, Value::Null).await;
+    cluster.get("/_cluster/health/a?wait_for_active_shards=3&timeout=300s").await;
     between.hold(|request| matches!(request, Request::Publish(_)));
     let node = cluster.node(0).clone();
     let fewer = env.spawn("changes replicas", async move {

@@ -259,7 +259,7 @@ async fn an_index_is_deleted_while_it_is_written(env: Env) -> bool {
     let path = format!("/a/_narrows/run?{run}");
     let writing = env.spawn("writes", async move { raw(&node, "POST", &path, Bytes::new()).await });
     env.sleep(Duration::from_secs(2)).await;
-    cluster.must("DELETE", "/a", Value::Null).await;
+    cluster.delete("/a").await;
     let (_, answer) = writing.await.unwrap();
     answer["shards"][0]["status"] == 503
 }
@@ -416,7 +416,7 @@ async fn has_primary_on(env: &Env, follower: &Cluster, node: &str) {
 
 async fn end_following(follower: &Cluster) {
     for what in ["pause_follow", "unfollow"] {
-        follower.must("POST", &format!("/b/_ccr/{what}"), Value::Null).await;
+        follower.post(&format!("/b/_ccr/{what}")).await;
     }
 }
 

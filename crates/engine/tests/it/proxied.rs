@@ -37,7 +37,7 @@ async fn follow(follower: &Cluster, index: &str) {
 /// Waits until so many of the sockets are open.
 async fn connected(follower: &Cluster, (open, most): (u64, u64)) {
     eventually(&follower.env, "the sockets are counted", async || {
-        let info = follower.must("GET", "/_remote/info", Value::Null).await;
+        let info = follower.get("/_remote/info").await;
         let info = &info["leader"];
         info["num_proxy_sockets_connected"] == open
             && info["max_proxy_socket_connections"] == most
@@ -65,7 +65,7 @@ async fn every_shard_is_followed_through_one_node_and_again_once_it_is_back(env:
     follow(&follower, "b").await;
     same(&leader, &follower, "b").await;
     connected(&follower, (3, 3)).await;
-    let info = follower.must("GET", "/_remote/info", Value::Null).await;
+    let info = follower.get("/_remote/info").await;
     assert_eq!(info["leader"]["mode"], "proxy", "{info}");
     assert_eq!(info["leader"]["proxy_address"], address, "{info}");
     assert_eq!(info["leader"]["seeds"], Value::Null, "{info}");
@@ -138,6 +138,6 @@ async fn settings_of_both_modes_at_once_are_refused(env: Env) {
     assert_eq!(status, 400, "{refused}");
     let reason = refused["error"]["reason"].as_str().unwrap();
     assert!(reason.contains("required=SNIFF, configured=PROXY"), "{reason}");
-    assert_eq!(follower.must("GET", "/_remote/info", Value::Null).await, json!({}));
+    assert_eq!(follower.get("/_remote/info").await, json!({}));
     follower.stop().await;
 }

@@ -58,7 +58,7 @@ async fn stopped(env: &Env, node: usize) -> (Cluster, Files, Digests) {
 /// It is green some time, and never without what was acknowledged.
 async fn is_whole(c: &Cluster, digests: &Digests) {
     eventually(&c.env, "all is there", async || {
-        let health = c.must("GET", "/_cluster/health", Value::Null).await;
+        let health = c.get("/_cluster/health").await;
         if health["status"] != "green" {
             return false;
         }
@@ -127,7 +127,7 @@ fn a_primary_that_lacks_what_was_acknowledged_replaces_no_copy() {
         put_back(&c.data_dir(0), &older, What::Directory);
         c.start_node(0).await;
         eventually(&env, "the primary is alone", async || {
-            c.must("GET", "/_cluster/health", Value::Null).await["status"] == "yellow"
+            c.get("/_cluster/health").await["status"] == "yellow"
         })
         .await;
         assert_eq!(c.index("a", 1000, 1010).await, 10);
@@ -138,7 +138,7 @@ fn a_primary_that_lacks_what_was_acknowledged_replaces_no_copy() {
             said.to_string().contains("the primary lacks operations 160 to ")
         })
         .await;
-        let health = c.must("GET", "/_cluster/health", Value::Null).await;
+        let health = c.get("/_cluster/health").await;
         assert_eq!(health["status"], "yellow");
         let uuid = c.any().state().indices["a"].uuid.clone();
         stop_all(&mut c).await;

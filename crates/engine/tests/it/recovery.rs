@@ -45,8 +45,7 @@ async fn begin_a_replica(c: &Cluster) {
 
 /// Documents that searches find on a node.
 async fn found_on(c: &Cluster, node: &str) -> Value {
-    let path = format!("/a/_count?preference=_only_nodes:{node}");
-    c.must("GET", &path, Value::Null).await["count"].clone()
+    c.get(&format!("/a/_count?preference=_only_nodes:{node}")).await["count"].clone()
 }
 
 /// It is complete and is sent writes, and is searched as soon as the manager has heard of it.
@@ -57,7 +56,7 @@ async fn a_refresh_reaches_a_copy_that_does_not_count_as_started_yet(env: Env) {
     begin_a_replica(&c).await;
     eventually(&env, "the replica is complete", async || manager.held() > 0).await;
     c.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
-    let refreshed = c.must("POST", "/a/_refresh", Value::Null).await;
+    let refreshed = c.post("/a/_refresh").await;
     assert_eq!(refreshed["_shards"], json!({ "total": 2, "successful": 1, "failed": 0 }));
     c.must("PUT", "/a/_doc/2?refresh=true", json!({ "n": 2 })).await;
     manager.be_honest();
@@ -135,7 +134,7 @@ fn a_copy_waits_once_to_be_listed_however_often_it_tries() {
         add_replica_on(&c, "a", "one-0,one-1").await;
         let took_s = (env.now() - began).as_secs();
         assert!((5..10).contains(&took_s), "{took_s} s");
-        let rows = c.must("GET", "/a/_recovery", Value::Null).await["a"]["shards"].clone();
+        let rows = c.get("/a/_recovery").await["a"]["shards"].clone();
         let tried_again = |row: &Value| row["narrows"]["retries"].as_u64() >= Some(2);
         assert!(rows.as_array().unwrap().iter().any(tried_again), "{rows}");
         c.stop().await;
@@ -181,7 +180,7 @@ async fn a_follow_ends_with_what_the_leader_has_now(env: Env) {
     let pair = pair(&env, 10, 50_000_000, 1000).await;
     // Long enough to be told of the indices, too short to be told again.
     env.sleep(Duration::from_millis(300)).await;
-    pair.leader.must("DELETE", "/a", Value::Null).await;
+    pair.leader.delete("/a").await;
     let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
     let (status, answer) = pair.follower.ask("PUT", "/gone/_ccr/follow", body.clone()).await;
     assert_eq!((status, &answer["error"]["type"]), (404, &json!("index_not_found_exception")));
@@ -213,7 +212,7 @@ async fn a_follower_recovers_with_every_scheduler(env: Env) {
         pair.complete(&env, "b").await;
         let rows = pair.recoveries("b").await;
         assert!(rows.iter().all(|row| row["type"] == "SNAPSHOT" || row["type"] == "PEER"));
-        pair.follower.must("DELETE", "/b", Value::Null).await;
+        pair.follower.delete("/b").await;
     }
     let stats = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
     assert_eq!(stats.0, 404);
@@ -225,7 +224,7 @@ async fn a_follower_recovers_with_every_scheduler(env: Env) {
 async fn the_first_chunks_come_with_the_session(env: Env) {
     let rtt_ms = 100;
     let pair = pair(&env, rtt_ms, 12_500_000, 3000).await;
-    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    pair.leader.post("/a/_flush").await;
     // Until connections are warm.
     env.sleep(Duration::from_secs(1)).await;
     for (name, scheduler, trips) in [("b", "adaptive", 1), ("c", "file_window", 2)] {
@@ -266,7 +265,7 @@ async fn damaged_chunks_are_fetched_again(env: Env) {
 
 async fn a_damaged_source_file_is_named_and_not_copied(env: Env) {
     let pair = pair(&env, 2, 100_000_000, 2000).await;
-    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    pair.leader.post("/a/_flush").await;
     let node = pair.leader.node(0);
     let state = node.state();
     let uuid = &state.indices["a"].uuid;
@@ -281,7 +280,7 @@ async fn a_damaged_source_file_is_named_and_not_copied(env: Env) {
         told(&explained.1.to_string()) || rows.iter().any(|row| told(&row.to_string()))
     })
     .await;
-    let health = pair.follower.must("GET", "/_cluster/health/b", Value::Null).await;
+    let health = pair.follower.get("/_cluster/health/b").await;
     assert!(health["active_primary_shards"].as_u64().unwrap() < 2, "{health}");
     pair.stop().await;
 }
@@ -361,7 +360,7 @@ async fn compression_changes_nothing_but_the_wire(env: Env) {
         .await;
         pair.follow("b").await;
         pair.complete(&env, "b").await;
-        pair.follower.must("DELETE", "/b", Value::Null).await;
+        pair.follower.delete("/b").await;
     }
     pair.stop().await;
 }
@@ -390,7 +389,7 @@ async fn a_cancelled_recovery_gives_back_its_place_at_the_limiter(env: Env) {
         } });
         cluster.must("PUT", &format!("/{index}"), one_node).await;
         assert_eq!(cluster.index(index, 0, documents).await, documents);
-        cluster.must("POST", &format!("/{index}/_flush"), Value::Null).await;
+        cluster.post(&format!("/{index}/_flush")).await;
     }
     let replicas = async |index: &str, replicas: u32| {
         let body = json!({
@@ -400,7 +399,7 @@ async fn a_cancelled_recovery_gives_back_its_place_at_the_limiter(env: Env) {
     };
     replicas("large", 1).await;
     eventually(&env, "the source's limiter holds the large copy", async || {
-        let answer = cluster.must("GET", "/large/_recovery?active_only=true", Value::Null).await;
+        let answer = cluster.get("/large/_recovery?active_only=true").await;
         answer["large"]["shards"][0]["narrows"]["charged_ns"]["throttle"].as_u64() > Some(0)
     })
     .await;
@@ -424,7 +423,7 @@ fn a_copy_that_its_last_life_holds_is_waited_for() {
         cluster.start_node(0).await;
         // Longer than all tries together of a copy that fails.
         env.sleep(Duration::from_secs(120)).await;
-        let recovery = cluster.must("GET", "/a/_recovery", Value::Null).await;
+        let recovery = cluster.get("/a/_recovery").await;
         let why = &recovery["a"]["shards"][0]["narrows"]["failure"];
         assert!(why.to_string().contains("is open elsewhere"), "{recovery}");
         drop(held);

@@ -71,7 +71,7 @@ async fn start_move(cluster: &Cluster, from: &str, to: &str) {
 
 async fn wait_for_moves(cluster: &Cluster) {
     let path = "/_cluster/health?wait_for_no_relocating_shards=true&timeout=300s";
-    let health = cluster.must("GET", path, Value::Null).await;
+    let health = cluster.get(path).await;
     assert_eq!((&health["relocating_shards"], &health["timed_out"]), (&json!(0), &json!(false)));
 }
 
@@ -347,7 +347,7 @@ async fn a_primary_moves_to_and_fro(env: Env) {
 
 async fn a_move_is_cancelled(env: Env) {
     let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 1), 2000).await;
-    cluster.must("POST", "/a/_flush", Value::Null).await;
+    cluster.post("/a/_flush").await;
     slow_down(&cluster, slow(&cluster)).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
     start_move(&cluster, &from, &to).await;
@@ -406,7 +406,7 @@ async fn nodes_are_evened_out_where_that_is_asked_for(env: Env) {
 
 async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
     let mut cluster = Cluster::holding(&env, "c", 4, ("a", 1, 1), 2000).await;
-    cluster.must("POST", "/a/_flush", Value::Null).await;
+    cluster.post("/a/_flush").await;
     // The manager must stay: the primary is brought to another node first.
     if node_of(&cluster, true) == "c-0" {
         let to = free_node(&cluster);
@@ -428,7 +428,7 @@ async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
 
 async fn a_target_that_is_killed_leaves_the_source(env: Env) {
     let mut cluster = Cluster::holding(&env, "c", 3, ("a", 1, 0), 2000).await;
-    cluster.must("POST", "/a/_flush", Value::Null).await;
+    cluster.post("/a/_flush").await;
     slow_down(&cluster, slow(&cluster)).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
     start_move(&cluster, &from, &to).await;
@@ -454,7 +454,7 @@ async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
         let from = node_of(&cluster, true);
         let to = if from == "c-1" { "c-2" } else { "c-1" };
         // A manager that has just started knows the nodes that have joined again.
-        cluster.must("GET", "/_cluster/health?wait_for_nodes=3&timeout=300s", Value::Null).await;
+        cluster.get("/_cluster/health?wait_for_nodes=3&timeout=300s").await;
         start_move(&cluster, &from, to).await;
         env.sleep(Duration::from_micros(500 * round * round)).await;
         cluster.kill_node(0).await;
@@ -472,7 +472,7 @@ async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
 
 async fn what_is_shown_of_a_move_is_true(env: Env) {
     let cluster = Cluster::holding(&env, "c", 3, ("a", 1, 1), 2000).await;
-    cluster.must("POST", "/a/_flush", Value::Null).await;
+    cluster.post("/a/_flush").await;
     slow_down(&cluster, slow(&cluster)).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
     let dry = "/_cluster/reroute?dry_run=true";
@@ -483,14 +483,14 @@ async fn what_is_shown_of_a_move_is_true(env: Env) {
         (&primary["state"], &primary["relocating_node"]),
         (&json!("RELOCATING"), &json!(to))
     );
-    let health = cluster.must("GET", "/_cluster/health", Value::Null).await;
+    let health = cluster.get("/_cluster/health").await;
     assert_eq!(health["relocating_shards"], 0, "it was tried alone");
 
     start_move(&cluster, &from, &to).await;
     env.sleep(Duration::from_millis(200)).await;
     eventually(&env, "the recovery of the target is shown", async || {
         let path = "/_cat/recovery?format=json&active_only=true";
-        cluster.must("GET", path, Value::Null).await[0]["source_node"] == json!(from)
+        cluster.get(path).await[0]["source_node"] == json!(from)
     })
     .await;
     let path = "/_cluster/health?level=shards&wait_for_no_relocating_shards=true&timeout=1ms";
@@ -502,19 +502,18 @@ async fn what_is_shown_of_a_move_is_true(env: Env) {
     {
         assert_eq!(shown, [&json!(2), &json!(1), &json!(0), &json!(0)], "{health}");
     }
-    let rows = cluster.must("GET", "/_cat/shards?format=json", Value::Null).await;
+    let rows = cluster.get("/_cat/shards?format=json").await;
     let row = rows.as_array().unwrap().iter().find(|row| row["prirep"] == "p").unwrap();
     let node = row["node"].as_str().unwrap();
     assert!(node.starts_with(&format!("{from} -> ")) && node.ends_with(&to), "{row}");
     assert_eq!(row["state"], "RELOCATING");
-    let rows =
-        cluster.must("GET", "/_cat/recovery?format=json&active_only=true", Value::Null).await;
+    let rows = cluster.get("/_cat/recovery?format=json&active_only=true").await;
     let row = &rows[0];
     assert_eq!(
         (&row["type"], &row["source_node"], &row["target_node"]),
         (&json!("peer"), &json!(from), &json!(to))
     );
-    let recovery = cluster.must("GET", "/a/_recovery?active_only=true", Value::Null).await;
+    let recovery = cluster.get("/a/_recovery?active_only=true").await;
     assert_eq!(recovery["a"]["shards"][0]["primary"], true, "{recovery}");
     slow_down(&cluster, "-1").await;
     wait_for_moves(&cluster).await;

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::common::{Cluster, ask};
-use serde_json::{Value, json};
+use serde_json::json;
 use world::Env;
 use world::model::{CoreCosts, Host};
 
@@ -83,7 +83,7 @@ fn measure(case: &'static Case, selection: &'static str) -> Figures {
 }
 
 async fn by_node(c: &Cluster) -> Vec<u64> {
-    let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
+    let stats = c.get("/_nodes/stats").await;
     let of = |node: usize| &stats["nodes"][format!("es-{node}")];
     let rows = of(0)["adaptive_selection"].as_object().unwrap();
     assert!(rows.values().all(|row| row["outgoing_searches"] == 0), "{rows:?}");

@@ -50,7 +50,7 @@ fn a_promoted_copy_applies_what_it_has_got_before_others_recover_from_it() {
         c.index("a", 0, 10).await;
         // Every copy hears of the global checkpoint, and commits it: it can come back by operations.
         env.sleep(Duration::from_secs(3)).await;
-        c.must("POST", "/a/_flush", Value::Null).await;
+        c.post("/a/_flush").await;
         between.hold(|request| matches!(request, Request::Replicate(sent) if !sent.ops.is_empty()));
         let (node, run) = (c.node(0).clone(), "documents=400000&source_bytes=400000000");
         let path = format!("/a/_narrows/run?{run}");
@@ -201,7 +201,7 @@ async fn a_replica_that_stands_still_holds_up_no_other_index(env: Env) {
     cluster.must("PUT", "/b/_doc/1", json!({ "n": 1 })).await;
     let path = "/_cat/shards/b?format=json&h=seq_no.global_checkpoint";
     eventually(&env, "the other index is synced", async || {
-        let rows = cluster.must("GET", path, Value::Null).await;
+        let rows = cluster.get(path).await;
         rows[0]["seq_no.global_checkpoint"] == "0"
     })
     .await;
@@ -222,7 +222,7 @@ async fn replicas(cluster: &Cluster, replicas: u32) {
 async fn logged(cluster: &Cluster) -> u64 {
     let state = cluster.any().state();
     let primary = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
-    let stats = cluster.must("GET", "/_nodes/stats", Value::Null).await;
+    let stats = cluster.get("/_nodes/stats").await;
     let mut nodes = stats["nodes"].as_object().unwrap().values();
     let node = nodes.find(|node| node["name"] == json!(primary)).unwrap();
     node["indices"]["translog"]["operations"].as_u64().unwrap()
@@ -243,7 +243,7 @@ async fn the_log_is_cut_however_often_copies_recover_by_files(env: Env) {
 
 async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
     let mut cluster = Cluster::holding(&env, "c", 3, ("a", 1, 2), 1000).await;
-    cluster.must("POST", "/a/_flush", Value::Null).await;
+    cluster.post("/a/_flush").await;
     let state = cluster.any().state();
     let primary = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
     let lost = (1..3).find(|number| cluster.node(*number).name() != primary).unwrap();
@@ -251,11 +251,11 @@ async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
     cluster.kill_node(lost).await;
     for round in 20..23 {
         cluster.index("a", round * 50, round * 50 + 20).await;
-        cluster.must("POST", "/a/_flush", Value::Null).await;
+        cluster.post("/a/_flush").await;
     }
     cluster.start_node(lost).await;
     cluster.green("a").await;
-    let answer = cluster.must("GET", "/a/_recovery", Value::Null).await;
+    let answer = cluster.get("/a/_recovery").await;
     let rows = answer["a"]["shards"].as_array().unwrap();
     let row = rows.iter().find(|row| row["target"]["name"] == json!(name)).unwrap();
     assert_eq!(row["index"]["files"]["recovered"], 0, "it came back by files: {row:#}");
@@ -269,7 +269,7 @@ async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
     .await;
     // Nobody lacks anything now: the operations go with the next commit.
     cluster.index("a", 2000, 2010).await;
-    cluster.must("POST", "/a/_flush", Value::Null).await;
+    cluster.post("/a/_flush").await;
     assert_eq!(logged(&cluster).await, 0);
     cluster.stop().await;
 }
@@ -364,7 +364,7 @@ async fn updates_and_deletes_reach_every_copy(env: Env) {
     let cluster = Cluster::holding(&env, "c", 2, ("a", 1, 1), 20).await;
     let put = cluster.must("PUT", "/a/_doc/3", json!({ "n": 33 })).await;
     assert_eq!((&put["result"], &put["_version"]), (&json!("updated"), &json!(2)));
-    let deleted = cluster.must("DELETE", "/a/_doc/4", Value::Null).await;
+    let deleted = cluster.delete("/a/_doc/4").await;
     assert_eq!(deleted["result"], "deleted");
     let (status, _) = cluster.ask("GET", "/a/_doc/4", Value::Null).await;
     assert_eq!(status, 404);
@@ -391,7 +391,7 @@ async fn a_write_is_not_for_an_index_that_was_made_anew(env: Env) {
         ask(&coordinator, "PUT", "/a/_doc/1", json!({ "n": 1 })).await
     });
     eventually(&env, "the write is on its way", async || between.held() > 0).await;
-    cluster.must("DELETE", "/a", Value::Null).await;
+    cluster.delete("/a").await;
     create_on(&cluster, "a", "one-1").await;
     between.be_honest();
     let (status, answer) = writing.await.unwrap();

@@ -14,7 +14,7 @@ async fn create(cluster: &Cluster, index: &str, shards: u32, replicas: u32) {
 }
 
 async fn health(cluster: &Cluster, query: &str) -> Value {
-    cluster.must("GET", &format!("/_cluster/health?timeout=300s&{query}"), Value::Null).await
+    cluster.get(&format!("/_cluster/health?timeout=300s&{query}")).await
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_node_that_flaps_while_its_copies_are_recovered() {
         let health = health(&cluster, "wait_for_status=green").await;
         assert_eq!((&health["status"], &health["number_of_nodes"]), (&json!("green"), &json!(8)));
         assert_eq!(acknowledged, 240);
-        cluster.must("POST", "/a/_refresh", Value::Null).await;
+        cluster.post("/a/_refresh").await;
         let count = cluster.counted("a").await;
         assert_eq!(count["count"], 240);
         for pair in cluster.digests("a").await.chunks(2) {

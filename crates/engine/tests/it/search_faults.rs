@@ -30,7 +30,7 @@ async fn cluster_called(env: &Env, name: &str) -> Cluster {
     let c = Cluster::start_with(env, name, 3, BTreeMap::from(quick)).await;
     c.create("a", 4, 2).await;
     c.index("a", 0, 400).await;
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     c
 }
 
@@ -118,7 +118,7 @@ async fn a_node_that_is_cut_off_is_passed_over(env: Env) {
     // Some of them go there and hear nothing, until the manager has given the node up; then another copy is asked.
     all_answered(start(&c, 12, &[0, 1]), "while it is cut off").await;
     eventually(&env, "the node has left", async || {
-        c.must("GET", "/_cluster/health", Value::Null).await["number_of_nodes"] == 2
+        c.get("/_cluster/health").await["number_of_nodes"] == 2
     })
     .await;
     // A client of the node itself hears nothing, either.
@@ -127,7 +127,7 @@ async fn a_node_that_is_cut_off_is_passed_over(env: Env) {
     assert!(unheard.iter().all(|search| !search.is_finished()));
     c.node(2).cut_off(false);
     let back = "/_cluster/health/a?wait_for_nodes=3&wait_for_status=green&timeout=300s";
-    assert_eq!(c.must("GET", back, Value::Null).await["timed_out"], false);
+    assert_eq!(c.get(back).await["timed_out"], false);
     // It answers now, with what it had or by asking the others.
     for search in unheard {
         assert_eq!(search.await.unwrap().0, 200);
@@ -162,7 +162,7 @@ async fn a_node_that_fails_every_search_is_passed_over(env: Env) {
         all_answered(start(&c, 20, &[0, 1]), policy).await;
     }
     let failed = async || {
-        let stats = c.must("GET", "/_nodes/c-2/stats", Value::Null).await;
+        let stats = c.get("/_nodes/c-2/stats").await;
         stats["nodes"]["c-2"]["indices"]["search"]["query_total"].as_u64().unwrap()
     };
     assert_eq!(failed().await, 0, "it searches nothing");

@@ -82,7 +82,7 @@ async fn one_seed_leads_to_every_shard_and_its_node_may_go(env: Env) {
     follow("b").await;
     same(&leader, &follower, "b").await;
     eventually(&env, "every node is connected", async || {
-        let info = follower.must("GET", "/_remote/info", Value::Null).await;
+        let info = follower.get("/_remote/info").await;
         info["leader"]["num_nodes_connected"] == 3
     })
     .await;
@@ -116,7 +116,7 @@ async fn a_shard_that_cannot_begin_says_why_at_once(env: Env) {
     follower.set(seed(&between.address)).await;
     follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
     let shards = async || {
-        let stats = follower.must("GET", "/b/_ccr/stats", Value::Null).await;
+        let stats = follower.get("/b/_ccr/stats").await;
         stats["indices"][0]["shards"].as_array().cloned().unwrap()
     };
     eventually(&env, "its statistics say why it waits", async || {
@@ -253,7 +253,7 @@ fn statistics_of_following_wait_for_a_silent_node_once() {
             .await;
         }
         let reasons = async |path: &str| {
-            let stats = follower.must("GET", path, Value::Null).await;
+            let stats = follower.get(path).await;
             let indices = &stats["follow_stats"]["indices"];
             let shards = indices[1]["shards"].as_array().into_iter().flatten();
             let are_said = shards.filter(|shard| shard["read_exceptions"] != json!([])).count();
@@ -292,7 +292,7 @@ fn a_port_of_rest_is_refused_as_a_seed_and_silence_is_not() {
         assert_eq!(status, 400, "{refused}");
         let reason = refused["error"]["reason"].as_str().unwrap();
         assert!(reason.contains(rest) && reason.contains("transport_address"), "{reason}");
-        assert_eq!(follower.must("GET", "/_remote/info", Value::Null).await, json!({}));
+        assert_eq!(follower.get("/_remote/info").await, json!({}));
         // Nobody listens there now.
         assert_eq!(set("127.0.0.1:1").await.0, 200);
         assert_eq!(set(leader.any().transport_address()).await.0, 200);

@@ -13,7 +13,7 @@ impl Pair {
     async fn run(&self, index: &str, documents: u64) -> u64 {
         let bytes = documents * 300;
         let path = format!("/{index}/_narrows/run?documents={documents}&source_bytes={bytes}");
-        self.leader.must("POST", &path, Value::Null).await["acknowledged"].as_u64().unwrap()
+        self.leader.post(&path).await["acknowledged"].as_u64().unwrap()
     }
 
     /// Waits until every copy on both sides holds so many documents, and the same.
@@ -64,7 +64,7 @@ fn are_followed_beside_documents() {
         pair.both_hold(&env, "a", "b", written + 200).await;
         let count = pair.follower.counted("b").await;
         assert_eq!(count["count"], written + 200);
-        let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
+        let stats = pair.follower.get("/b/_ccr/stats").await;
         for shard in stats["indices"][0]["shards"].as_array().unwrap() {
             assert_eq!(shard["leader_global_checkpoint"], shard["follower_global_checkpoint"]);
             assert!(shard["operations_written"].as_u64().unwrap() >= 100_000, "{shard}");
@@ -103,12 +103,11 @@ fn survive_kills_on_either_side() {
                     pair.leader.kill_node(1).await;
                     written += pair.run("a", 1000).await;
                     pair.leader.start_node(1).await;
-                    let path = "/_cluster/reroute?retry_failed=true";
-                    pair.leader.must("POST", path, Value::Null).await;
+                    pair.leader.post("/_cluster/reroute?retry_failed=true").await;
                     pair.leader.green("a").await;
                 }
             }
-            pair.follower.must("POST", "/_cluster/reroute?retry_failed=true", Value::Null).await;
+            pair.follower.post("/_cluster/reroute?retry_failed=true").await;
             pair.follower.green("b").await;
             pair.both_hold(&env, "a", "b", written).await;
             pair.stop().await;
@@ -180,7 +179,7 @@ fn a_leader_rolls_over_for_hours_while_the_follower_restarts() {
             all.as_object().is_some_and(|all| all.len() == followers)
         })
         .await;
-        pair.follower.must("POST", "/_cluster/reroute?retry_failed=true", Value::Null).await;
+        pair.follower.post("/_cluster/reroute?retry_failed=true").await;
         pair.follower.green("logs-*").await;
         pair.both_hold(&env, "logs-*", "logs-*", written).await;
         pair.stop().await;
@@ -197,7 +196,7 @@ fn a_follower_that_rests_costs_little_and_loses_nothing() {
         let mut written = pair.run("a", 1000).await;
         pair.both_hold(&env, "a", "b", written).await;
         let reads = async || {
-            let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
+            let stats = pair.follower.get("/b/_ccr/stats").await;
             let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap();
             shards.iter().map(|s| s["successful_read_requests"].as_u64().unwrap()).sum::<u64>()
         };
@@ -213,9 +212,9 @@ fn a_follower_that_rests_costs_little_and_loses_nothing() {
         let count = pair.follower.counted("b").await;
         assert_eq!(count["count"], written, "it waited at the leader for what came");
         // The leader lets go of what nobody needs, and has not let go of what the follower did.
-        pair.leader.must("POST", "/a/_flush", Value::Null).await;
+        pair.leader.post("/a/_flush").await;
         pair.both_hold(&env, "a", "b", written).await;
-        let stats = pair.follower.must("GET", "/b/_ccr/stats", Value::Null).await;
+        let stats = pair.follower.get("/b/_ccr/stats").await;
         for shard in stats["indices"][0]["shards"].as_array().unwrap() {
             assert!(shard["narrows"].get("recovered_from_remote_again").is_none(), "{shard}");
             assert_eq!(shard["failed_read_requests"], 0, "{shard}");
@@ -223,7 +222,7 @@ fn a_follower_that_rests_costs_little_and_loses_nothing() {
         // What an index is changes without an operation, and is heard of, too.
         pair.leader.must("PUT", "/a/_alias/x", Value::Null).await;
         env.sleep(Duration::from_secs(1)).await;
-        let shown = pair.follower.must("GET", "/_alias/x", Value::Null).await;
+        let shown = pair.follower.get("/_alias/x").await;
         assert_eq!(shown, json!({"b": {"aliases": {"x": {"is_write_index": false}}}}));
         pair.stop().await;
     });

@@ -69,7 +69,7 @@ async fn count(cluster: &Cluster, index: &str) -> Value {
 async fn a_write_waits_for_copies_no_longer_than_it_says(env: Env) {
     let mut c = Cluster::holding(&env, "c", 2, ("a", 1, 1), 1).await;
     c.kill_node(1).await;
-    c.must("GET", "/_cluster/health?wait_for_nodes=1&timeout=300s", Value::Null).await;
+    c.get("/_cluster/health?wait_for_nodes=1&timeout=300s").await;
     const WAITS: &str = "wait_for_active_shards=2&timeout=1s";
     let (document, update) = (json!({ "n": 7 }), json!({ "doc": { "n": 7 } }));
     for (method, path, body) in [
@@ -94,7 +94,7 @@ async fn a_write_waits_for_copies_no_longer_than_it_says(env: Env) {
     assert_eq!((&item["status"], &item["error"]["type"]), (&json!(503), &json!(UNAVAILABLE)));
     // The virtual world has no documents to find.
     if !env.is_virtual() {
-        c.must("POST", "/a/_refresh", Value::Null).await;
+        c.post("/a/_refresh").await;
         let path = format!("/a/_update_by_query?{WAITS}");
         let asking = c.ask("POST", &path, json!({}));
         let (status, answer) = env.timeout(PATIENCE, asking).await.expect("an update by query");
@@ -139,8 +139,8 @@ async fn a_change_says_that_its_copies_were_not_started_in_time(env: Env) {
     }
     // One copy is there.
     let enough = "wait_for_active_shards=1&timeout=300s";
-    leader.must("POST", "/b/_close", Value::Null).await;
-    let opened = leader.must("POST", &format!("/b/_open?{enough}"), Value::Null).await;
+    leader.post("/b/_close").await;
+    let opened = leader.post(&format!("/b/_open?{enough}")).await;
     assert_eq!(opened["shards_acknowledged"], true, "{opened}");
     pair.stop().await;
 }
@@ -150,7 +150,7 @@ async fn a_write_waits_for_a_primary_no_longer_than_it_says(env: Env) {
     let mut c = Cluster::start(&env, "c", 2).await;
     create_on(&c, "a", "c-1").await;
     c.kill_node(1).await;
-    c.must("GET", "/_cluster/health?wait_for_nodes=1&timeout=300s", Value::Null).await;
+    c.get("/_cluster/health?wait_for_nodes=1&timeout=300s").await;
     let write = |limit: &str| {
         let (node, path) = (c.node(0).clone(), format!("/a/_doc/1?timeout={limit}"));
         async move { ask(&node, "PUT", &path, json!({ "n": 1 })).await }
@@ -267,7 +267,7 @@ async fn a_close_names_writes_that_do_not_end(env: Env) {
     manager.be_honest();
     replica.be_honest();
     assert_eq!(writing.await.unwrap().0, 201, "it was begun before");
-    let again = c.must("POST", "/a/_close", Value::Null).await;
+    let again = c.post("/a/_close").await;
     assert_eq!(again["acknowledged"], true, "{again}");
     c.stop().await;
 }

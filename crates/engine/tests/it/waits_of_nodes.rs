@@ -27,7 +27,7 @@ testbed::virtual_world!(
 );
 
 async fn has_nodes(c: &Cluster, nodes: u64) -> bool {
-    c.must("GET", "/_cluster/health", Value::Null).await["number_of_nodes"] == nodes
+    c.get("/_cluster/health").await["number_of_nodes"] == nodes
 }
 
 async fn a_node_that_hears_nothing_holds_up_no_change(env: Env) {
@@ -141,7 +141,7 @@ async fn a_silent_leader_is_asked_again(env: Env) {
     follower.must("PUT", "/f/_ccr/follow", body.clone()).await;
     follower.green("f").await;
     for (place, (what, silence)) in (10..).zip(SILENCES) {
-        follower.must("POST", "/f/_ccr/pause_follow", Value::Null).await;
+        follower.post("/f/_ccr/pause_follow").await;
         let before = between.held();
         between.hold(silence);
         let soon = json!({ "read_poll_timeout": "1s" });
@@ -175,11 +175,11 @@ const SOONER: Duration = Duration::from_secs(20);
 async fn the_nodes_of_a_cluster_are_waited_for_as_the_request_says(env: Env) {
     let (between, c) = cluster_behind(&env, "one", 2, 1).await;
     between.hold(|request| matches!(request, Request::NodeStats { .. }));
-    let asking = c.must("GET", "/_cluster/stats?timeout=1s", Value::Null);
+    let asking = c.get("/_cluster/stats?timeout=1s");
     let stats = env.timeout(SOONER, asking).await.expect("an answer");
     assert_eq!(stats["_nodes"]["failed"], 1, "{stats}");
     between.be_honest();
-    let stats = c.must("GET", "/_cluster/stats", Value::Null).await;
+    let stats = c.get("/_cluster/stats").await;
     assert_eq!(stats["_nodes"]["failed"], 0, "{stats}");
     c.stop().await;
 }
@@ -201,7 +201,7 @@ async fn what_is_dangling_is_waited_for_as_the_request_says(env: Env) {
     })
     .await;
     eventually(&env, "the index is dangling", async || {
-        c.must("GET", "/_cluster/health", Value::Null).await["dangling_indices"] == 1
+        c.get("/_cluster/health").await["dangling_indices"] == 1
     })
     .await;
     between.hold(|request| matches!(request, Request::Dangling(_)));

@@ -179,7 +179,7 @@ async fn a_recovery_that_comes_to_nothing_is_given_up(env: Env) {
         set(&c, with_replica).await;
         within(&env, limit_s, what, async || has_failed(&c, says)).await;
         between.be_honest();
-        c.must("POST", "/_cluster/reroute?retry_failed", Value::Null).await;
+        c.post("/_cluster/reroute?retry_failed").await;
         c.green("a").await;
         set(&c, json!({ "index.number_of_replicas": 0 })).await;
         c.green("a").await;
@@ -202,7 +202,7 @@ async fn a_directory_that_stays_in_use_is_given_up(env: Env) {
     assert!(!has_failed(&c, ""), "it is waited for");
     within(&env, 150, "it says so", async || has_failed(&c, "is open elsewhere")).await;
     held.close().await.unwrap();
-    c.must("POST", "/_cluster/reroute?retry_failed", Value::Null).await;
+    c.post("/_cluster/reroute?retry_failed").await;
     c.green("a").await;
     c.stop().await;
 }
@@ -292,7 +292,7 @@ async fn a_write_to_an_index_that_is_made_anew_meanwhile_is_not_acknowledged(env
     manager.hold(takes_out_of_sync);
     let writing = start_write(&env, &c);
     within(&env, 40, "the replica is given up", async || manager.held() > 0).await;
-    c.must("DELETE", "/a", Value::Null).await;
+    c.delete("/a").await;
     create_on(&c, "a", "one-1").await;
     between.iter().for_each(Between::be_honest);
     let written = env.timeout(Duration::from_secs(30), writing).await.expect("an answer");

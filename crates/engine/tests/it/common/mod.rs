@@ -189,6 +189,18 @@ impl Cluster {
         answer
     }
 
+    pub async fn get(&self, path: &str) -> Value {
+        self.must("GET", path, Value::Null).await
+    }
+
+    pub async fn post(&self, path: &str) -> Value {
+        self.must("POST", path, Value::Null).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Value {
+        self.must("DELETE", path, Value::Null).await
+    }
+
     /// Sets what lasts.
     pub async fn set(&self, settings: Value) {
         self.must("PUT", "/_cluster/settings", json!({ "persistent": settings })).await;
@@ -211,7 +223,7 @@ impl Cluster {
 
     pub async fn green_within(&self, index: &str, seconds: u64) {
         let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout={seconds}s");
-        let health = self.must("GET", &path, Value::Null).await;
+        let health = self.get(&path).await;
         assert_eq!(health["status"], "green", "{health}");
     }
 
@@ -263,8 +275,8 @@ impl Cluster {
 
     /// The answer to `_count` of an index, once all that was written is searchable.
     pub async fn counted(&self, index: &str) -> Value {
-        self.must("POST", &format!("/{index}/_refresh"), Value::Null).await;
-        self.must("GET", &format!("/{index}/_count"), Value::Null).await
+        self.post(&format!("/{index}/_refresh")).await;
+        self.get(&format!("/{index}/_count")).await
     }
 
     /// The digests of every started copy of an index, sorted.
@@ -337,7 +349,7 @@ pub fn fails_with<F: Future<Output = ()> + 'static>(
 /// Whatever was searched: nothing runs, waits, is in flight, or is held.
 pub async fn settled(c: &Cluster) {
     eventually(&c.env, "every counter is zero", async || {
-        let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
+        let stats = c.get("/_nodes/stats").await;
         stats["nodes"].as_object().unwrap().values().all(|node| {
             let pool = &node["thread_pool"]["search"];
             let in_flight = node["adaptive_selection"].as_object().unwrap().values();

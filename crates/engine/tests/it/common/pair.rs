@@ -68,7 +68,7 @@ impl Pair {
     }
 
     pub async fn recoveries(&self, index: &str) -> Vec<Value> {
-        let answer = self.follower.must("GET", &format!("/{index}/_recovery"), Value::Null).await;
+        let answer = self.follower.get(&format!("/{index}/_recovery")).await;
         answer[index]["shards"].as_array().cloned().unwrap_or_default()
     }
 
@@ -80,14 +80,13 @@ impl Pair {
         })
         .await;
         eventually(env, "the follower's shards are started", async || {
-            let path = format!("/_cluster/health/{index}");
-            let health = self.follower.must("GET", &path, Value::Null).await;
+            let health = self.follower.get(&format!("/_cluster/health/{index}")).await;
             health["active_primary_shards"] == 2
         })
         .await;
         let path = "_narrows/digest";
-        let leader = self.leader.must("GET", &format!("/a/{path}"), Value::Null).await;
-        let follower = self.follower.must("GET", &format!("/{index}/{path}"), Value::Null).await;
+        let leader = self.leader.get(&format!("/a/{path}")).await;
+        let follower = self.follower.get(&format!("/{index}/{path}")).await;
         let strip = |value: &Value| -> Vec<Value> {
             let rows = value["shards"].as_array().unwrap();
             rows.iter().map(|row| json!([row["shard"], row["documents"], row["content"]])).collect()

@@ -24,21 +24,21 @@ async fn an_alias_stands_for_its_indices(env: Env) {
     }
     let count = c.counted("all").await;
     assert_eq!(count["count"], 7);
-    c.must("POST", "/all/_refresh", Value::Null).await;
-    let found = c.must("GET", "/al*/_search?size=0", Value::Null).await;
+    c.post("/all/_refresh").await;
+    let found = c.get("/al*/_search?size=0").await;
     assert_eq!(found["hits"]["total"]["value"], 7);
-    assert_eq!(c.must("GET", "/old/_doc/1", Value::Null).await["_index"], "a-1");
+    assert_eq!(c.get("/old/_doc/1").await["_index"], "a-1");
     let (status, several) = c.ask("GET", "/all/_doc/1", Value::Null).await;
     assert_eq!(status, 400, "{several}");
 
-    let shown = c.must("GET", "/_alias/all", Value::Null).await;
+    let shown = c.get("/_alias/all").await;
     let one = json!({"aliases": {"all": {}}});
     assert_eq!(shown, json!({"a-1": one, "a-2": one}));
-    assert_eq!(c.must("GET", "/a-2", Value::Null).await["a-2"]["aliases"], json!({"all": {}}));
-    let rows = c.must("GET", "/_cat/aliases?format=json&s=index", Value::Null).await;
+    assert_eq!(c.get("/a-2").await["a-2"]["aliases"], json!({"all": {}}));
+    let rows = c.get("/_cat/aliases?format=json&s=index").await;
     assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
     let path = "/_cat/aliases?format=json&expand_wildcards=";
-    assert_eq!(c.must("GET", &format!("{path}closed"), Value::Null).await, json!([]));
+    assert_eq!(c.get(&format!("{path}closed")).await, json!([]));
     assert_eq!(c.ask("GET", &format!("{path}opened"), Value::Null).await.0, 400);
     assert_eq!(c.ask("HEAD", "/_alias/nix", Value::Null).await.0, 404);
     let (status, some) = c.ask("GET", "/_alias/all,gone", Value::Null).await;
@@ -51,10 +51,10 @@ async fn an_alias_stands_for_its_indices(env: Env) {
 
     let (status, refused) = c.ask("DELETE", "/all", Value::Null).await;
     assert_eq!(status, 400, "an alias is not deleted as if it were an index: {refused}");
-    c.must("DELETE", "/_all/_alias/all", Value::Null).await;
+    c.delete("/_all/_alias/all").await;
     assert_eq!(c.ask("GET", "/all/_count", Value::Null).await.0, 404);
-    c.must("DELETE", "/a-*", Value::Null).await;
-    assert_eq!(c.must("GET", "/_alias", Value::Null).await, json!({}));
+    c.delete("/a-*").await;
+    assert_eq!(c.get("/_alias").await, json!({}));
     c.stop().await;
 }
 
@@ -89,7 +89,7 @@ async fn an_alias_may_have_a_filter(env: Env) {
     let wordless = json!({"query": {"query_string": {"query": "...", "default_field": "t"}}});
     let found = c.must("POST", "/of-x/_search", wordless).await;
     assert_eq!(found["hits"]["total"]["value"], 0);
-    let scrolled = c.must("POST", "/of-x/_search?scroll=1m&size=1", Value::Null).await;
+    let scrolled = c.post("/of-x/_search?scroll=1m&size=1").await;
     let next = json!({"scroll": "1m", "scroll_id": scrolled["_scroll_id"]});
     for hits in [1, 0] {
         let page = c.must("POST", "/_search/scroll", next.clone()).await;
@@ -98,14 +98,14 @@ async fn an_alias_may_have_a_filter(env: Env) {
     // The filters are those of the aliases by which it was opened, whatever these are by now.
     for (expression, count) in [("of-x", 2), ("of-*", 3), ("s-1,of-y", 4)] {
         let path = format!("/{expression}/_search/point_in_time?keep_alive=1m");
-        let id = c.must("POST", &path, Value::Null).await["pit_id"].clone();
+        let id = c.post(&path).await["pit_id"].clone();
         let found = c.must("POST", "/_search", json!({"pit": {"id": id}})).await;
         assert_eq!(found["hits"]["total"]["value"], count, "{expression}");
     }
-    c.must("DELETE", "/_search/point_in_time/_all", Value::Null).await;
-    let shown = c.must("GET", "/_alias/of-*", Value::Null).await;
+    c.delete("/_search/point_in_time/_all").await;
+    let shown = c.get("/_alias/of-*").await;
     assert_eq!(shown["s-1"]["aliases"], json!({"of-x": filter("x")}));
-    let rows = c.must("GET", "/_cat/aliases/of-x?format=json&h=filter", Value::Null).await;
+    let rows = c.get("/_cat/aliases/of-x?format=json&h=filter").await;
     assert_eq!(rows, json!([{"filter": "*"}]));
     // The filter is there after a restart, and holds what is deleted.
     let mut c = c;
@@ -156,10 +156,10 @@ async fn writes_go_to_one_index(env: Env) {
         items[1]["index"]["_version"], 3,
         "both mean one document, in their order: {answer}"
     );
-    let found = c.must("GET", "/w-1/_doc/2", Value::Null).await;
+    let found = c.get("/w-1/_doc/2").await;
     assert_eq!(found["_source"], json!({"n": 3}));
-    assert_eq!(c.must("DELETE", "/w/_doc/2", Value::Null).await["_index"], "w-1");
-    let count = c.must("GET", "/_cat/indices/w?format=json&h=index", Value::Null).await;
+    assert_eq!(c.delete("/w/_doc/2").await["_index"], "w-1");
+    let count = c.get("/_cat/indices/w?format=json&h=index").await;
     assert_eq!(
         count,
         json!([{"index": "w-1"}, {"index": "w-2"}]),
@@ -196,13 +196,13 @@ async fn a_rollover_waits_for_its_conditions(env: Env) {
         (&answer["rolled_over"], &answer["shards_acknowledged"]),
         (&json!(true), &json!(true))
     );
-    let made = c.must("GET", "/logs-000002", Value::Null).await;
+    let made = c.get("/logs-000002").await;
     let made = &made["logs-000002"];
     assert_eq!(made["aliases"], json!({"logs": {"is_write_index": true}, "newest": {}}));
     assert_eq!(made["settings"]["index"]["number_of_shards"], "3");
     assert_eq!(made["mappings"]["properties"]["n"]["type"], "long");
     assert_eq!(c.must("PUT", "/logs/_doc/x", json!({"n": 1})).await["_index"], "logs-000002");
-    let named = c.must("POST", "/logs/_rollover/logs-next", Value::Null).await;
+    let named = c.post("/logs/_rollover/logs-next").await;
     assert_eq!(
         (&named["old_index"], &named["new_index"]),
         (&json!("logs-000002"), &json!("logs-next"))

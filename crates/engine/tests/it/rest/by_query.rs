@@ -58,7 +58,7 @@ async fn filled(env: &Env, nodes: usize) -> Cluster {
     let c = Cluster::start(env, "c", nodes).await;
     c.create("a", 3, nodes as u32 - 1).await;
     c.index("a", 0, 200).await;
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     c
 }
 
@@ -106,7 +106,7 @@ async fn an_update_reads_documents_by_the_mappings_of_now(env: Env) {
     c.must("PUT", "/a", json!({"mappings": mapping})).await;
     c.green("a").await;
     c.index("a", 0, 60).await;
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     c.must("PUT", "/a/_mapping", json!({"properties": {"word": {"type": "keyword"}}})).await;
     let query = json!({"query": {"term": {"word": "w3"}}});
     let hits = async || {
@@ -114,7 +114,7 @@ async fn an_update_reads_documents_by_the_mappings_of_now(env: Env) {
     };
     assert_eq!(hits().await, 0);
     let before = all(&c, "a").await;
-    let said = c.must("POST", "/a/_update_by_query?refresh&scroll_size=25", Value::Null).await;
+    let said = c.post("/a/_update_by_query?refresh&scroll_size=25").await;
     assert_eq!(
         counts(&said, &["total", "updated", "deleted", "batches"]),
         [60, 60, 0, 3],
@@ -194,7 +194,7 @@ async fn what_was_written_meanwhile_is_a_conflict(env: Env) {
             assert!(conflicts > 0 && conflicts <= 10, "{said}");
             assert_eq!(said["failures"].as_array().unwrap().len() as u64, conflicts);
         }
-        c.must("POST", "/a/_refresh", Value::Null).await;
+        c.post("/a/_refresh").await;
         let left = all(&c, "a").await;
         let written = left.values().filter(|(_, source)| source["round"] == proceeds).count();
         assert!(written as u64 >= kept, "{written} of {kept} are there");
@@ -225,7 +225,7 @@ async fn pages_are_held_back_and_end_with_their_client(env: Env) {
     assert!(answered.is_err(), "it goes away before the second page");
     drop(client);
     eventually(&env, "it has ended", async || {
-        let stats = c.must("GET", "/_nodes/stats/indices/search", Value::Null).await;
+        let stats = c.get("/_nodes/stats/indices/search").await;
         let nodes = stats["nodes"].as_object().unwrap();
         nodes.values().all(|node| node["indices"]["search"]["open_contexts"] == 0)
     })

@@ -9,10 +9,10 @@ testbed::both_worlds!(shows_recoveries, writes_tables,);
 
 async fn shows_recoveries(env: Env) {
     let c = Cluster::holding(&env, "c", 2, ("a", 1, 0), 500).await;
-    c.must("POST", "/a/_flush", Value::Null).await;
+    c.post("/a/_flush").await;
     c.must("PUT", "/a/_settings", json!({"number_of_replicas": 1})).await;
     c.green("a").await;
-    let plain = c.must("GET", "/a/_recovery", Value::Null).await;
+    let plain = c.get("/a/_recovery").await;
     let shards = plain["a"]["shards"].as_array().unwrap();
     let kinds: Vec<&str> = shards.iter().map(|shard| shard["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["EMPTY_STORE", "PEER"]);
@@ -26,13 +26,13 @@ async fn shows_recoveries(env: Env) {
     assert_eq!(replica["index"]["files"].get("details"), None);
     assert!(replica["narrows"]["charged_ns"].is_object());
     assert!(replica["stop_time_in_millis"].as_u64() >= replica["start_time_in_millis"].as_u64());
-    let detailed = c.must("GET", "/_recovery?detailed=true", Value::Null).await;
+    let detailed = c.get("/_recovery?detailed=true").await;
     let files = detailed["a"]["shards"][1]["index"]["files"]["details"].as_array().unwrap();
     assert!(!files.is_empty());
-    assert_eq!(c.must("GET", "/_recovery?active_only", Value::Null).await, json!({}));
+    assert_eq!(c.get("/_recovery?active_only").await, json!({}));
     let path =
         "/_cat/recovery/a?format=json&h=type,stage,source_node,bytes_percent,files_percent&s=type";
-    let rows = c.must("GET", path, Value::Null).await;
+    let rows = c.get(path).await;
     assert_eq!(
         rows[1],
         json!({
@@ -46,10 +46,9 @@ async fn shows_recoveries(env: Env) {
 async fn writes_tables(env: Env) {
     let c = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
     c.must("PUT", "/b", json!({"settings": {"number_of_replicas": 2}})).await;
-    c.must("GET", "/_cluster/health?wait_for_no_initializing_shards", Value::Null).await;
+    c.get("/_cluster/health?wait_for_no_initializing_shards").await;
     c.index("a", 0, 10).await;
-    let text =
-        async |path: &str| c.must("GET", path, Value::Null).await.as_str().unwrap().to_owned();
+    let text = async |path: &str| c.get(path).await.as_str().unwrap().to_owned();
 
     assert!(text("/_cat").await.contains("/_cat/recovery\n"));
     assert_eq!(
@@ -101,8 +100,7 @@ green  a 1 1 10
     let untimed = text("/_cat/health?ts=false").await;
     assert!(untimed.starts_with("c yellow 2 2 "), "{untimed}");
     assert!(text("/_cat/recovery?help").await.contains("translog_ops_percent"));
-    let json =
-        c.must("GET", "/_cat/nodes?format=json&h=name,heap.percent&s=name", Value::Null).await;
+    let json = c.get("/_cat/nodes?format=json&h=name,heap.percent&s=name").await;
     assert_eq!(json[0], json!({"name": "c-0", "heap.percent": null}));
     assert_eq!(c.ask("GET", "/_cat/indices?s=zzz", Value::Null).await.0, 400);
     c.stop().await;

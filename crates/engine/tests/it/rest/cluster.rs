@@ -22,7 +22,7 @@ testbed::both_worlds!(
 
 async fn says_who_it_is(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
-    let info = c.must("GET", "/", Value::Null).await;
+    let info = c.get("/").await;
     assert_eq!((&info["name"], &info["cluster_name"]), (&json!("c-0"), &json!("c")));
     assert_eq!(info["version"]["number"], "7.10.2");
     assert_eq!(info["version"]["narrows"], env!("CARGO_PKG_VERSION"));
@@ -32,7 +32,7 @@ async fn says_who_it_is(env: Env) {
     let long = format!("/?filter_path={}", vec!["**"; 2000].join("."));
     let (status, said) = c.ask("GET", &long, Value::Null).await;
     assert_eq!((status, &said["error"]["type"]), (400, &json!("too_long_http_line_exception")));
-    let only = c.must("GET", "/?filter_path=version.number&pretty", Value::Null).await;
+    let only = c.get("/?filter_path=version.number&pretty").await;
     assert_eq!(only, json!({"version": {"number": "7.10.2"}}));
     c.stop().await;
 }
@@ -90,20 +90,13 @@ async fn errors_have_the_shape_of_the_field(env: Env) {
         assert!(answer["error"]["reason"].as_str().unwrap().contains(why), "{answer}");
     }
     assert_eq!(c.ask("HEAD", "/gone", Value::Null).await, (404, json!("")));
-    assert!(
-        c.must("GET", "/_cat/indices?format=json", Value::Null)
-            .await
-            .as_array()
-            .unwrap()
-            .is_empty()
-    );
+    assert!(c.get("/_cat/indices?format=json").await.as_array().unwrap().is_empty());
     c.stop().await;
 }
 
 async fn waits_for_health(env: Env) {
     let c = Cluster::start(&env, "c", 2).await;
-    let path = "/_cluster/health?wait_for_nodes=%3E%3D2&timeout=300s";
-    let health = c.must("GET", path, Value::Null).await;
+    let health = c.get("/_cluster/health?wait_for_nodes=%3E%3D2&timeout=300s").await;
     assert_eq!((&health["status"], &health["timed_out"]), (&json!("green"), &json!(false)));
     assert_eq!(health["number_of_nodes"], 2);
     for name in ["delayed_unassigned_shards", "number_of_pending_tasks", "relocating_shards"] {
@@ -113,7 +106,7 @@ async fn waits_for_health(env: Env) {
     c.must("PUT", "/a", settings).await;
     let path =
         "/_cluster/health/a?wait_for_status=yellow&wait_for_no_initializing_shards&level=shards";
-    let health = c.must("GET", path, Value::Null).await;
+    let health = c.get(path).await;
     assert_eq!((&health["status"], &health["unassigned_shards"]), (&json!("yellow"), &json!(2)));
     assert_eq!(health["indices"]["a"]["shards"]["1"]["active_shards"], 2);
     for (query, status, shards) in [
@@ -121,8 +114,7 @@ async fn waits_for_health(env: Env) {
         ("expand_wildcards=closed", "green", 0),
         ("expand_wildcards=closed&allow_no_indices=false", "red", 0),
     ] {
-        let path = format!("/_cluster/health/a*?{query}");
-        let health = c.must("GET", &path, Value::Null).await;
+        let health = c.get(&format!("/_cluster/health/a*?{query}")).await;
         assert_eq!(health["status"], status, "{query}");
         assert_eq!(health["active_shards"], shards, "{query}");
     }
@@ -166,7 +158,7 @@ async fn keeps_cluster_settings(env: Env) {
     assert_eq!(recovery["chunk_size"], "512kb");
     let reset = json!({"persistent": {"ccr.*": null}, "transient": {"transport.compress": null}});
     c.must("PUT", "/_cluster/settings", reset).await;
-    let seen = c.must("GET", "/_cluster/settings", Value::Null).await;
+    let seen = c.get("/_cluster/settings").await;
     assert_eq!(seen, json!({"persistent": {}, "transient": {}}));
     // What takes longer than the request allows is done all the same, and is not acknowledged.
     let body = json!({"persistent": {"transport.compress": true}});
@@ -175,7 +167,7 @@ async fn keeps_cluster_settings(env: Env) {
         assert_eq!(late["acknowledged"], false);
     }
     eventually(&env, "the setting is there", async || {
-        let seen = c.must("GET", "/_cluster/settings?flat_settings", Value::Null).await;
+        let seen = c.get("/_cluster/settings?flat_settings").await;
         seen["persistent"]["transport.compress"] == "true"
     })
     .await;
@@ -192,7 +184,7 @@ async fn keeps_cluster_settings(env: Env) {
 
 async fn tells_about_nodes(env: Env) {
     let c = Cluster::start(&env, "c", 3).await;
-    let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
+    let stats = c.get("/_nodes/stats").await;
     assert_eq!(stats["_nodes"], json!({"total": 3, "successful": 3, "failed": 0}));
     for node in ["c-0", "c-1", "c-2"] {
         assert_eq!(stats["nodes"][node]["name"], node);
@@ -205,14 +197,14 @@ async fn tells_about_nodes(env: Env) {
     }
     assert_eq!(told("/fs/io_stats/total/io_time_in_millis"), env.is_virtual());
     // A disk of the virtual world has no size until it is given one.
-    let rows = c.must("GET", "/_cat/allocation?format=json", Value::Null).await;
+    let rows = c.get("/_cat/allocation?format=json").await;
     let totals = rows.as_array().unwrap().iter().map(|row| row["disk.total"].is_string());
     assert_eq!(totals.collect::<Vec<_>>(), [!env.is_virtual(); 3], "{rows}");
-    let by_role = c.must("GET", "/_cat/allocation/data:true?format=json", Value::Null).await;
+    let by_role = c.get("/_cat/allocation/data:true?format=json").await;
     assert_eq!(by_role.as_array().unwrap().len(), 3, "{by_role}");
     let total = &stats["nodes"]["c-0"]["fs"]["total"]["total_in_bytes"];
     assert_eq!(total.is_u64(), !env.is_virtual(), "{total}");
-    let local = c.must("GET", "/_nodes/_local/stats/process,jvm", Value::Null).await;
+    let local = c.get("/_nodes/_local/stats/process,jvm").await;
     assert_eq!(local["nodes"].as_object().unwrap().len(), 1);
     assert_eq!(local["nodes"]["c-0"].get("indices"), None);
     assert!(local["nodes"]["c-0"]["process"].is_object());
@@ -220,19 +212,19 @@ async fn tells_about_nodes(env: Env) {
     assert_eq!(c.ask("GET", "/_nodes/stats/indices/doc", Value::Null).await.0, 400);
     let (status, said) = c.ask("GET", "/_nodes/stats/jvm,http", Value::Null).await;
     assert!(status == 400 && said.to_string().contains("[http] of _nodes/stats"), "{said}");
-    c.must("GET", "/_nodes/stats/jvm,breaker,indexing_pressure", Value::Null).await;
-    let disks = c.must("GET", "/_nodes/stats/fs", Value::Null).await["nodes"]["c-0"].clone();
+    c.get("/_nodes/stats/jvm,breaker,indexing_pressure").await;
+    let disks = c.get("/_nodes/stats/fs").await["nodes"]["c-0"].clone();
     assert_eq!(disks["fs"]["total"].is_object(), !env.is_virtual(), "{disks}");
     assert_eq!(disks.get("indices"), None);
     assert_eq!(c.ask("GET", "/_nodes/stats?level=shards", Value::Null).await.0, 400);
-    let flat = c.must("GET", "/_nodes/c-0/settings?flat_settings", Value::Null).await;
+    let flat = c.get("/_nodes/c-0/settings?flat_settings").await;
     assert_eq!(flat["nodes"]["c-0"]["settings"]["cluster.name"], "c");
-    let http = c.must("GET", "/_nodes/c-1/http", Value::Null).await;
+    let http = c.get("/_nodes/c-1/http").await;
     let address = &http["nodes"]["c-1"]["http"]["publish_address"];
     assert_eq!(address, &json!(c.node(1).http_address()));
     assert_eq!(http["nodes"]["c-1"].get("transport"), None);
-    assert_eq!(c.must("GET", "/_nodes/http", Value::Null).await["_nodes"]["total"], 3);
-    let state = c.must("GET", "/_cluster/state/master_node,nodes", Value::Null).await;
+    assert_eq!(c.get("/_nodes/http").await["_nodes"]["total"], 3);
+    let state = c.get("/_cluster/state/master_node,nodes").await;
     assert_eq!((&state["master_node"], state.get("metadata")), (&json!("c-0"), None));
     assert_eq!(state["nodes"].as_object().unwrap().len(), 3);
     c.stop().await;
@@ -245,7 +237,7 @@ async fn explains_what_is_unassigned(env: Env) {
     let reason = answer["error"]["reason"].as_str().unwrap();
     assert!(reason.starts_with("unable to find any unassigned shards to explain"), "{reason}");
     c.must("PUT", "/a", Value::Null).await;
-    let answer = c.must("GET", "/_cluster/allocation/explain", Value::Null).await;
+    let answer = c.get("/_cluster/allocation/explain").await;
     assert_eq!((&answer["index"], &answer["primary"]), (&json!("a"), &json!(false)));
     assert_eq!(
         (&answer["current_state"], &answer["can_allocate"]),
@@ -255,14 +247,14 @@ async fn explains_what_is_unassigned(env: Env) {
     let decider = &answer["node_allocation_decisions"][0]["deciders"][0]["decider"];
     assert_eq!(decider, "same_shard");
     let path = "/_cluster/allocation/explain?include_yes_decisions=true&include_disk_info=true";
-    assert_eq!(c.must("GET", path, Value::Null).await, answer);
+    assert_eq!(c.get(path).await, answer);
     let body = json!({"index": "a", "shard": 0, "primary": true});
     let answer = c.must("GET", "/_cluster/allocation/explain", body).await;
     assert_eq!(
         (&answer["current_state"], &answer["current_node"]["name"]),
         (&json!("started"), &json!("c-0"))
     );
-    let again = c.must("POST", "/_cluster/reroute?retry_failed=true", Value::Null).await;
+    let again = c.post("/_cluster/reroute?retry_failed=true").await;
     assert_eq!(again["acknowledged"], true);
     c.stop().await;
 }
@@ -272,11 +264,11 @@ async fn follows_another_cluster(env: Env) {
     let follower = Cluster::start(&env, "follower", 1).await;
     leader.create("l", 2, 0).await;
     leader.index("l", 0, 300).await;
-    assert_eq!(follower.must("GET", "/_remote/info", Value::Null).await, json!({}));
+    assert_eq!(follower.get("/_remote/info").await, json!({}));
     follower.set(json!({"cluster.remote.eu.seeds": leader.seeds()})).await;
     let mut info = Value::Null;
     eventually(&env, "both nodes are connected", async || {
-        info = follower.must("GET", "/_remote/info", Value::Null).await;
+        info = follower.get("/_remote/info").await;
         info["eu"]["connected"] == true && info["eu"]["num_nodes_connected"] == 2
     })
     .await;
@@ -304,7 +296,7 @@ async fn follows_another_cluster(env: Env) {
     );
     assert_eq!(follower.counted("f").await["count"], 300);
     let digests = async |cluster: &Cluster, index: &str| {
-        let answer = cluster.must("GET", &format!("/{index}/_narrows/digest"), Value::Null).await;
+        let answer = cluster.get(&format!("/{index}/_narrows/digest")).await;
         let rows = answer["shards"].as_array().unwrap().clone();
         rows.iter().map(|row| (row["shard"].clone(), row["content"].clone())).collect::<Vec<_>>()
     };
@@ -312,7 +304,7 @@ async fn follows_another_cluster(env: Env) {
 
     let mut stats = Value::Null;
     eventually(&env, "both shards follow", async || {
-        stats = follower.must("GET", "/f/_ccr/stats", Value::Null).await;
+        stats = follower.get("/f/_ccr/stats").await;
         stats["indices"][0]["shards"].as_array().is_some_and(|shards| shards.len() == 2)
     })
     .await;
@@ -323,9 +315,9 @@ async fn follows_another_cluster(env: Env) {
         (&shards[0]["remote_cluster"], &shards[0]["leader_index"]),
         (&json!("eu"), &json!("l"))
     );
-    let all = follower.must("GET", "/_ccr/stats", Value::Null).await;
+    let all = follower.get("/_ccr/stats").await;
     assert_eq!(all["follow_stats"]["indices"][0]["index"], "f");
-    let recovery = follower.must("GET", "/f/_recovery", Value::Null).await;
+    let recovery = follower.get("/f/_recovery").await;
     let shard = &recovery["f"]["shards"][0];
     assert_eq!(
         (&shard["type"], &shard["source"]["repository"]),
@@ -345,7 +337,7 @@ async fn a_node_that_is_gone_is_no_hindrance(env: Env) {
     let mut c = Cluster::holding(&env, "c", 3, ("a", 3, 0), 60).await;
     c.kill_node(2).await;
     let path = "/_cluster/health?wait_for_nodes=2&timeout=300s";
-    assert_eq!(c.must("GET", path, Value::Null).await["status"], "red");
+    assert_eq!(c.get(path).await["status"], "red");
     let count = c.counted("a").await;
     assert_eq!(count["_shards"]["failed"], 1, "{count}");
     assert!(count["count"].as_u64().unwrap() < 60);
@@ -354,7 +346,7 @@ async fn a_node_that_is_gone_is_no_hindrance(env: Env) {
     for path in ["/a/_narrows/digest", "/a/_narrows/digest?replicas=true"] {
         assert_eq!(c.ask("GET", path, Value::Null).await.0, 503, "half a comparison is none");
     }
-    let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
+    let stats = c.get("/_nodes/stats").await;
     assert_eq!(stats["_nodes"]["total"], 2);
     c.start_node(2).await;
     c.green("a").await;

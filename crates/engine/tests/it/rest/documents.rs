@@ -30,7 +30,7 @@ async fn makes_shows_and_deletes_indices(env: Env) {
         (400, &json!("resource_already_exists_exception"))
     );
     assert_eq!(c.ask("HEAD", "/a", Value::Null).await.0, 200);
-    let shown = c.must("GET", "/a", Value::Null).await;
+    let shown = c.get("/a").await;
     assert_eq!(shown["a"]["aliases"], json!({}));
     assert_eq!(shown["a"]["mappings"]["properties"]["place"]["type"], "geo_point");
     let index = &shown["a"]["settings"]["index"];
@@ -38,7 +38,7 @@ async fn makes_shows_and_deletes_indices(env: Env) {
 
     let more = json!({"properties": {"name": {"type": "keyword"}}});
     c.must("PUT", "/a/_mapping", more).await;
-    let mapping = c.must("GET", "/a/_mapping", Value::Null).await;
+    let mapping = c.get("/a/_mapping").await;
     assert_eq!(mapping["a"]["mappings"]["properties"]["name"]["type"], "keyword");
     assert_eq!(mapping["a"]["mappings"]["properties"]["place"]["type"], "geo_point");
     for (wrong, said) in [
@@ -51,8 +51,7 @@ async fn makes_shows_and_deletes_indices(env: Env) {
     }
 
     c.must("PUT", "/a/_settings", json!({"index": {"refresh_interval": "30s"}})).await;
-    let path = "/a/_settings/index.refresh*?flat_settings";
-    let settings = c.must("GET", path, Value::Null).await;
+    let settings = c.get("/a/_settings/index.refresh*?flat_settings").await;
     assert_eq!(settings, json!({"a": {"settings": {"index.refresh_interval": "30s"}}}));
     let fixed = json!({"index.number_of_shards": 3});
     assert_eq!(c.ask("PUT", "/a/_settings", fixed.clone()).await.0, 400);
@@ -61,8 +60,8 @@ async fn makes_shows_and_deletes_indices(env: Env) {
     assert_eq!(c.ask("HEAD", "/a?include_type_name=true", Value::Null).await.0, 200);
 
     c.must("PUT", "/b", json!({"settings": {"number_of_replicas": 0}})).await;
-    c.must("DELETE", "/a,b*", Value::Null).await;
-    assert_eq!(c.must("GET", "/_all", Value::Null).await, json!({}));
+    c.delete("/a,b*").await;
+    assert_eq!(c.get("/_all").await, json!({}));
     c.stop().await;
 }
 
@@ -97,7 +96,7 @@ async fn reads_and_writes_documents(env: Env) {
         assert!(status == 400 && said.to_string().contains(why), "{path}: {said}");
     }
     let refreshes = async || {
-        let stats = c.must("GET", "/a/_stats/refresh", Value::Null).await;
+        let stats = c.get("/a/_stats/refresh").await;
         stats["_all"]["primaries"]["refresh"]["total"].as_u64().unwrap()
     };
     for (path, body) in [
@@ -109,10 +108,9 @@ async fn reads_and_writes_documents(env: Env) {
         c.must("GET", path, body).await;
         assert!(refreshes().await > before, "{path}");
     }
-    assert_eq!(c.must("GET", "/a/_source/x%2F1", Value::Null).await, json!({"n": 2}));
+    assert_eq!(c.get("/a/_source/x%2F1").await, json!({"n": 2}));
     assert_eq!(c.ask("HEAD", "/a/_doc/x%2F1", Value::Null).await.0, 200);
-    let path = "/a/_doc/x%2F1?_source=false";
-    assert_eq!(c.must("GET", path, Value::Null).await.get("_source"), None);
+    assert_eq!(c.get("/a/_doc/x%2F1?_source=false").await.get("_source"), None);
 
     let (status, made) = c.ask("POST", "/a/_doc", json!({"n": 4})).await;
     assert_eq!((status, made["_id"].as_str().unwrap().len()), (201, 20));
@@ -132,10 +130,7 @@ async fn reads_and_writes_documents(env: Env) {
     // An index that is written to is made.
     let (status, made) = c.ask("PUT", "/fresh/_doc/1", json!({"any": {"thing": [1, 2]}})).await;
     assert_eq!((status, &made["_shards"]["total"]), (201, &json!(2)));
-    assert_eq!(
-        c.must("GET", "/fresh/_source/1", Value::Null).await,
-        json!({"any": {"thing": [1, 2]}})
-    );
+    assert_eq!(c.get("/fresh/_source/1").await, json!({"any": {"thing": [1, 2]}}));
     c.stop().await;
 }
 
@@ -183,8 +178,8 @@ async fn takes_bulks(env: Env) {
         (&items[5]["index"]["_index"], &items[5]["index"]["_id"]),
         (&json!("b"), &json!("7"))
     );
-    c.must("POST", "/_refresh", Value::Null).await;
-    assert_eq!(c.must("GET", "/_count", Value::Null).await["count"], 2);
+    c.post("/_refresh").await;
+    assert_eq!(c.get("/_count").await["count"], 2);
 
     let body = lines(&[json!({"index": {}}), json!({"n": 1})]);
     let (_, answer) = raw(c.any(), "POST", "/a/_bulk?filter_path=errors,took", body).await;
@@ -279,11 +274,10 @@ async fn acts_on_every_copy(env: Env) {
         "/_flush?force=true&wait_if_ongoing=true",
         "/a/_forcemerge?max_num_segments=1",
     ] {
-        let done = c.must("POST", path, Value::Null).await;
+        let done = c.post(path).await;
         assert_eq!(done["_shards"], json!({"total": 4, "successful": 4, "failed": 0}), "{path}");
     }
-    let rows =
-        c.must("GET", "/_cat/shards/a?format=json&h=segments.count,docs,state", Value::Null).await;
+    let rows = c.get("/_cat/shards/a?format=json&h=segments.count,docs,state").await;
     assert_eq!(rows.as_array().unwrap().len(), 4);
     for row in rows.as_array().unwrap() {
         assert_eq!(
@@ -304,8 +298,8 @@ async fn acts_on_every_copy(env: Env) {
     let path = "/a/_flush?force=true&wait_if_ongoing=false";
     assert_eq!(c.ask("POST", path, Value::Null).await.0, 400);
 
-    let primaries = c.must("GET", "/a/_narrows/digest", Value::Null).await;
-    let all = c.must("GET", "/a/_narrows/digest?replicas=true", Value::Null).await;
+    let primaries = c.get("/a/_narrows/digest").await;
+    let all = c.get("/a/_narrows/digest?replicas=true").await;
     let (primaries, all) =
         (primaries["shards"].as_array().unwrap(), all["shards"].as_array().unwrap());
     assert_eq!((primaries.len(), all.len()), (2, 4));
@@ -329,7 +323,7 @@ async fn indexes_fields_that_are_mapped_later(env: Env) {
     let expected = if env.is_virtual() { (400, Value::Null) } else { (200, json!(0)) };
     assert_eq!((status, answer["count"].clone()), expected, "{answer}");
     c.must("PUT", "/a/_mapping", added).await;
-    let shown = c.must("GET", "/a/_mapping", Value::Null).await;
+    let shown = c.get("/a/_mapping").await;
     assert_eq!(
         shown["a"]["mappings"]["properties"]["later"]["properties"]["tag"]["type"],
         "keyword"

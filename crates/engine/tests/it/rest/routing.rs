@@ -47,24 +47,24 @@ async fn documents_are_read_and_written_by_their_routing(env: Env) {
     assert_eq!(c.ask("GET", &format!("/a/_doc/{x}"), Value::Null).await.0, 404);
     assert_eq!(c.ask("HEAD", &path, Value::Null).await.0, 200);
     let source = format!("/a/_source/{x}?routing={ROUTING}");
-    assert_eq!(c.must("GET", &source, Value::Null).await, json!({"n": 1}));
+    assert_eq!(c.get(&source).await, json!({"n": 1}));
     assert_eq!(c.ask("PUT", &format!("/a/_create/{x}?routing={ROUTING}"), json!({})).await.0, 409);
 
     let update = json!({"doc": {"m": 2}});
     assert_eq!(c.ask("POST", &format!("/a/_update/{x}"), update.clone()).await.0, 404);
     c.must("POST", &format!("/a/_update/{x}?routing={ROUTING}"), update).await;
-    let read = c.must("GET", &path, Value::Null).await;
+    let read = c.get(&path).await;
     assert_eq!((&read["_routing"], &read["_source"]), (&json!(ROUTING), &json!({"m": 2, "n": 1})));
     let (seq_no, term) = (&read["_seq_no"], &read["_primary_term"]);
     let unchanged = format!("{path}&if_seq_no={seq_no}&if_primary_term={term}");
     c.must("PUT", &unchanged, json!({"n": 3})).await;
-    assert_eq!(c.must("GET", &path, Value::Null).await["_routing"], ROUTING);
+    assert_eq!(c.get(&path).await["_routing"], ROUTING);
 
     let is_twin = |routing: &String| shard_of(routing, SHARDS) == shard_of(ROUTING, SHARDS);
     let twin = (0..).map(|n| format!("r{n}")).find(is_twin).unwrap();
     let other = format!("/a/_update/{x}?routing={twin}");
     c.must("POST", &other, json!({"doc": {"m": 3}})).await;
-    let read = c.must("GET", &path, Value::Null).await;
+    let read = c.get(&path).await;
     assert_eq!(read["_routing"], twin, "what the request says stands above what is there");
 
     let docs = json!({"docs": [{"_id": x, "routing": ROUTING}, {"_id": x}]});
@@ -84,11 +84,11 @@ async fn documents_are_read_and_written_by_their_routing(env: Env) {
     );
 
     assert_eq!(c.ask("DELETE", &format!("/a/_doc/{x}"), Value::Null).await.0, 404);
-    assert_eq!(c.must("DELETE", &path, Value::Null).await["result"], "deleted");
+    assert_eq!(c.delete(&path).await["result"], "deleted");
     assert_eq!(c.ask("GET", &path, Value::Null).await.0, 404);
     // The empty one is none, and one without a routing says nothing of any.
     c.must("PUT", &format!("/a/_doc/{x}?routing="), json!({"n": 4})).await;
-    assert_eq!(c.must("GET", &format!("/a/_doc/{x}"), Value::Null).await.get("_routing"), None);
+    assert_eq!(c.get(&format!("/a/_doc/{x}")).await.get("_routing"), None);
     c.stop().await;
 }
 
@@ -110,11 +110,11 @@ async fn bulks_name_a_routing_for_each_action_or_for_all(env: Env) {
     let (status, answer) = raw(c.node(1), "POST", "/a/_bulk", body).await;
     assert_eq!((status, &answer["errors"]), (200, &json!(false)), "{answer}");
     for (id, routing, n) in [(&x, ROUTING, 4), (&y, ROUTING, 2), (&z, "other", 3)] {
-        let read = c.must("GET", &format!("/a/_doc/{id}?routing={routing}"), Value::Null).await;
+        let read = c.get(&format!("/a/_doc/{id}?routing={routing}")).await;
         assert_eq!((&read["_routing"], &read["_source"]["n"]), (&json!(routing), &json!(n)));
     }
     let made = answer["items"][4]["index"]["_id"].as_str().unwrap();
-    let read = c.must("GET", &format!("/a/_doc/{made}?routing=7"), Value::Null).await;
+    let read = c.get(&format!("/a/_doc/{made}?routing=7")).await;
     assert_eq!(read["_routing"], "7");
     let body = lines(&[
         json!({"delete": {"_id": x}}),
@@ -126,7 +126,7 @@ async fn bulks_name_a_routing_for_each_action_or_for_all(env: Env) {
     assert_eq!(answer["errors"], false, "{answer}");
     assert_eq!(answer["items"][0]["delete"]["result"], "deleted");
     assert_eq!(answer["items"][1]["delete"]["result"], "deleted");
-    let read = c.must("GET", &format!("/a/_doc/up?routing={ROUTING}"), Value::Null).await;
+    let read = c.get(&format!("/a/_doc/up?routing={ROUTING}")).await;
     assert_eq!(read["_routing"], ROUTING);
     c.stop().await;
 }
@@ -137,7 +137,7 @@ async fn searches_go_to_the_shards_of_their_routing(env: Env) {
         let path = format!("/a/_doc/{}?routing={ROUTING}", id(nth));
         c.must("PUT", &path, json!({"n": nth})).await;
     }
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     let elsewhere = id(0);
     let both = format!("{ROUTING},{elsewhere}");
     for (routing, shards, count) in
@@ -157,8 +157,7 @@ async fn searches_go_to_the_shards_of_their_routing(env: Env) {
     let (_, found) = raw(c.node(0), "POST", "/a/_msearch", lines(&body)).await;
     let shards = [0, 1, 2].map(|n| found["responses"][n]["_shards"]["total"].clone());
     assert_eq!(shards, [1, i64::from(SHARDS), 1], "{found}");
-    let path = format!("/a/_search/point_in_time?keep_alive=1m&routing={ROUTING}");
-    let point = c.must("POST", &path, Value::Null).await;
+    let point = c.post(&format!("/a/_search/point_in_time?keep_alive=1m&routing={ROUTING}")).await;
     assert_eq!(point["_shards"]["total"], 1, "{point}");
     let search = json!({"size": 0, "pit": {"id": point["pit_id"]}});
     assert_eq!(c.must("POST", "/_search", search.clone()).await["hits"]["total"]["value"], 3);
@@ -177,7 +176,7 @@ async fn every_copy_has_the_routing(env: Env) {
         }
     };
     put(&c, 0..20).await;
-    c.must("POST", "/a/_flush", Value::Null).await;
+    c.post("/a/_flush").await;
     c.must("PUT", "/a/_settings", json!({"index.number_of_replicas": 1})).await;
     c.green("a").await;
     put(&c, 20..40).await;
@@ -207,7 +206,7 @@ async fn a_follower_has_the_routing(env: Env) {
         pair.leader.must("PUT", &path, json!({"n": 1})).await;
     };
     put("with-the-files").await;
-    pair.leader.must("POST", "/a/_flush", Value::Null).await;
+    pair.leader.post("/a/_flush").await;
     pair.follow("b").await;
     pair.complete(&env, "b").await;
     put("as-an-operation").await;
@@ -257,7 +256,7 @@ async fn an_index_may_require_a_routing(env: Env) {
     let read = c.must("POST", "/r/_mget", docs).await;
     assert_eq!(read["docs"][0]["error"]["type"], "routing_missing_exception");
     assert_eq!(read["docs"][1]["found"], true);
-    let shown = c.must("GET", "/r/_mapping", Value::Null).await;
+    let shown = c.get("/r/_mapping").await;
     assert_eq!(shown["r"]["mappings"]["_routing"], required(true)["_routing"]);
 
     c.must("PUT", "/s", json!({"settings": settings})).await;
@@ -307,7 +306,7 @@ async fn what_a_query_finds_keeps_its_routing(env: Env) {
         .await;
     let path = format!("/a/_update_by_query?routing={ROUTING}&refresh=true");
     assert_eq!(c.must("POST", &path, json!({})).await["updated"], 10);
-    let read = c.must("GET", &format!("/a/_doc/{}?routing={ROUTING}", id(3)), Value::Null).await;
+    let read = c.get(&format!("/a/_doc/{}?routing={ROUTING}", id(3))).await;
     assert_eq!((&read["_routing"], &read["_version"]), (&json!(ROUTING), &json!(2)));
 
     let settings = json!({"number_of_shards": SHARDS, "number_of_replicas": 0});
@@ -324,7 +323,7 @@ async fn what_a_query_finds_keeps_its_routing(env: Env) {
         let body = json!({"source": {"index": "a"}, "dest": dest});
         assert_eq!(c.must("POST", "/_reindex", body).await["created"], 11);
         let by = read_by.map_or(String::new(), |routing| format!("?routing={routing}"));
-        let read = c.must("GET", &format!("/{to}/_doc/{}{by}", id(3)), Value::Null).await;
+        let read = c.get(&format!("/{to}/_doc/{}{by}", id(3))).await;
         assert_eq!((&read["_routing"], &read["_source"]["n"]), (&shown, &json!(3)), "{to}");
     }
     let all = json!({"query": {"match_all": {}}});

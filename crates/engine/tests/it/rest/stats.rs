@@ -19,13 +19,13 @@ async fn stats_are_sums_over_copies(env: Env) {
     c.green("a").await;
     c.index("a", 0, 50).await;
     c.index("b", 0, 10).await;
-    c.must("DELETE", "/a/_doc/1", Value::Null).await;
-    c.must("GET", "/a/_doc/2", Value::Null).await;
+    c.delete("/a/_doc/1").await;
+    c.get("/a/_doc/2").await;
     c.ask("GET", "/a/_doc/1", Value::Null).await;
-    c.must("POST", "/_refresh", Value::Null).await;
-    c.must("POST", "/_flush", Value::Null).await;
+    c.post("/_refresh").await;
+    c.post("/_flush").await;
 
-    let all = c.must("GET", "/_stats", Value::Null).await;
+    let all = c.get("/_stats").await;
     assert_eq!(all["_shards"], json!({"total": 5, "successful": 5, "failed": 0}));
     let (primaries, total) = (&all["_all"]["primaries"], &all["_all"]["total"]);
     assert_eq!((&primaries["docs"]["count"], &total["docs"]["count"]), (&json!(59), &json!(108)));
@@ -44,7 +44,7 @@ async fn stats_are_sums_over_copies(env: Env) {
     assert_eq!(total.get("warmer"), None, "what is not counted is left out");
     assert_eq!(all["indices"]["a"].get("shards"), None);
 
-    let of_a = c.must("GET", "/a/_stats/docs,store?level=shards", Value::Null).await;
+    let of_a = c.get("/a/_stats/docs,store?level=shards").await;
     assert_eq!(of_a["_shards"]["total"], 4);
     assert_eq!(of_a["indices"].as_object().unwrap().len(), 1);
     let shards = of_a["indices"]["a"]["shards"].as_object().unwrap();
@@ -59,7 +59,7 @@ async fn stats_are_sums_over_copies(env: Env) {
         assert_eq!(copies[0]["seq_no"]["max_seq_no"], copies[1]["seq_no"]["max_seq_no"]);
         assert!(copies[0].get("indexing").is_none());
     }
-    let cluster = c.must("GET", "/_stats/_all?level=cluster", Value::Null).await;
+    let cluster = c.get("/_stats/_all?level=cluster").await;
     assert!(cluster.get("indices").is_none() && cluster["_all"]["total"]["docs"]["count"] == 108);
     for (path, status) in [
         ("/_stats/dcos", 400),
@@ -72,7 +72,7 @@ async fn stats_are_sums_over_copies(env: Env) {
         assert_eq!(c.ask("GET", path, Value::Null).await.0, status, "{path}");
     }
     // The same sums by node.
-    let nodes = c.must("GET", "/_nodes/stats/indices/indexing", Value::Null).await;
+    let nodes = c.get("/_nodes/stats/indices/indexing").await;
     let nodes = nodes["nodes"].as_object().unwrap().values();
     let indexed = nodes.map(|node| node["indices"]["indexing"]["index_total"].as_u64().unwrap());
     assert_eq!(indexed.sum::<u64>(), 110);
@@ -84,9 +84,9 @@ async fn clusters_are_told_in_numbers(env: Env) {
     c.create("b", 1, 0).await;
     c.index("a", 0, 50).await;
     c.index("b", 0, 10).await;
-    c.must("POST", "/_refresh", Value::Null).await;
+    c.post("/_refresh").await;
 
-    let all = c.must("GET", "/_cluster/stats", Value::Null).await;
+    let all = c.get("/_cluster/stats").await;
     assert_eq!(all["_nodes"], json!({"total": 2, "successful": 2, "failed": 0}));
     assert_eq!((&all["cluster_name"], &all["status"]), (&json!("c"), &json!("green")));
     let indices = &all["indices"];
@@ -95,7 +95,7 @@ async fn clusters_are_told_in_numbers(env: Env) {
     assert_eq!((&shards["total"], &shards["primaries"]), (&json!(5), &json!(3)));
     assert_eq!(shards["index"]["shards"], json!({"min": 1, "max": 4, "avg": 2.5}));
     assert_eq!(shards["index"]["replication"], json!({"min": 0.0, "max": 1.0, "avg": 0.5}));
-    let stats = c.must("GET", "/_stats/store,segments", Value::Null).await;
+    let stats = c.get("/_stats/store,segments").await;
     for metric in ["store", "segments"] {
         assert_eq!(indices[metric], stats["_all"]["total"][metric], "of every copy");
     }
@@ -103,14 +103,13 @@ async fn clusters_are_told_in_numbers(env: Env) {
     assert_eq!((&nodes["count"]["total"], &nodes["count"]["data"]), (&json!(2), &json!(2)));
     assert_eq!(nodes["versions"].as_array().unwrap().len(), 1);
     // A disk of the virtual world has no size; that of the machine counts once.
-    let disks = c.must("GET", "/_cat/allocation?format=json&bytes=b", Value::Null).await;
+    let disks = c.get("/_cat/allocation?format=json&bytes=b").await;
     let disk = disks[0]["disk.total"].as_str().map(|bytes| bytes.parse::<u64>().unwrap());
     assert_eq!(nodes["fs"]["total_in_bytes"].as_u64(), disk, "{nodes}");
 
     let mut copies = 0;
     for node in ["c-0", "c-1"] {
-        let path = format!("/_cluster/stats/nodes/{node}?timeout=10s&flat_settings");
-        let one = c.must("GET", &path, Value::Null).await;
+        let one = c.get(&format!("/_cluster/stats/nodes/{node}?timeout=10s&flat_settings")).await;
         assert_eq!(
             (&one["_nodes"]["total"], &one["nodes"]["count"]["data"]),
             (&json!(1), &json!(1))
@@ -118,7 +117,7 @@ async fn clusters_are_told_in_numbers(env: Env) {
         copies += one["indices"]["shards"]["total"].as_u64().unwrap();
     }
     assert_eq!(copies, 5);
-    let nobody = c.must("GET", "/_cluster/stats/nodes/gone", Value::Null).await;
+    let nobody = c.get("/_cluster/stats/nodes/gone").await;
     assert_eq!((&nobody["_nodes"]["total"], &nobody["indices"]["shards"]), (&json!(0), &json!({})));
     for path in
         ["/_cluster/stats/nodes/rack:a", "/_cluster/stats/fs/nodes/c-0", "/_cluster/stats?local"]
@@ -130,7 +129,7 @@ async fn clusters_are_told_in_numbers(env: Env) {
 
 /// The segments of each copy of `a`: how many are committed and searched, and all of them.
 async fn segments(c: &Cluster) -> Vec<(u64, u64, Vec<Value>)> {
-    let told = c.must("GET", "/a/_segments", Value::Null).await;
+    let told = c.get("/a/_segments").await;
     assert_eq!(told["_shards"], json!({"total": 2, "successful": 2, "failed": 0}));
     let copies = told["indices"]["a"]["shards"]["0"].as_array().unwrap().iter();
     copies
@@ -147,10 +146,10 @@ async fn segments_are_committed_or_searched_or_both(env: Env) {
     let c = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
     for (from, to) in [(0, 20), (20, 50)] {
         c.index("a", from, to).await;
-        c.must("POST", "/a/_flush", Value::Null).await;
+        c.post("/a/_flush").await;
     }
-    c.must("DELETE", "/a/_doc/1", Value::Null).await;
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.delete("/a/_doc/1").await;
+    c.post("/a/_refresh").await;
     let sum =
         |all: &[Value], part: &str| all.iter().filter_map(|one| one[part].as_u64()).sum::<u64>();
     let before = segments(&c).await;
@@ -160,11 +159,11 @@ async fn segments_are_committed_or_searched_or_both(env: Env) {
         assert!(all.iter().all(|one| one["committed"] == true && one["search"] == true), "{all:?}");
     }
     let bytes: u64 = before.iter().map(|(.., all)| sum(all, "size_in_bytes")).sum();
-    let stats = c.must("GET", "/a/_stats/store", Value::Null).await;
+    let stats = c.get("/a/_stats/store").await;
     assert_eq!(stats["_all"]["total"]["store"]["size_in_bytes"], bytes);
 
     // What is merged is searched, and what it was made of is still what the commit has.
-    c.must("POST", "/a/_forcemerge?max_num_segments=1&flush=false", Value::Null).await;
+    c.post("/a/_forcemerge?max_num_segments=1&flush=false").await;
     for ((committed, ..), (still, searched, all)) in before.iter().zip(segments(&c).await) {
         assert_eq!((still, searched, all.len() as u64), (*committed, 1, committed + 1), "{all:?}");
         for one in &all {
@@ -177,9 +176,9 @@ async fn segments_are_committed_or_searched_or_both(env: Env) {
         }
         assert_eq!((sum(&all, "num_docs"), sum(&all, "deleted_docs")), (49, 0), "{all:?}");
     }
-    c.must("POST", "/a/_flush", Value::Null).await;
+    c.post("/a/_flush").await;
     let columns = "h=index,shard,prirep,docs.count,docs.deleted,committed,searchable&s=prirep";
-    let rows = c.must("GET", &format!("/_cat/segments/a?format=json&{columns}"), Value::Null).await;
+    let rows = c.get(&format!("/_cat/segments/a?format=json&{columns}")).await;
     let row = |prirep: &str| {
         json!({
             "index": "a", "shard": "0", "prirep": prirep, "docs.count": "49", "docs.deleted": "0",
@@ -204,10 +203,10 @@ async fn segments_are_committed_or_searched_or_both(env: Env) {
 async fn caches_are_cleared_by_name(env: Env) {
     let c = Cluster::with(&env, "c", 1, ("a", 2, 0)).await;
     c.index("a", 0, 20).await;
-    c.must("POST", "/_refresh", Value::Null).await;
+    c.post("/_refresh").await;
     let misses = async || {
         c.must("POST", "/a/_search?request_cache=true", json!({"size": 0})).await;
-        let stats = c.must("GET", "/a/_stats/request_cache", Value::Null).await;
+        let stats = c.get("/a/_stats/request_cache").await;
         stats["_all"]["total"]["request_cache"]["miss_count"].as_u64().unwrap()
     };
     // The virtual world keeps no answers.
@@ -221,7 +220,7 @@ async fn caches_are_cleared_by_name(env: Env) {
         ("/_cache/clear?index=a&file=false", 1),
     ] {
         let before = misses().await;
-        let cleared = c.must("POST", path, Value::Null).await;
+        let cleared = c.post(path).await;
         assert_eq!(cleared["_shards"], json!({"total": 2, "successful": 2, "failed": 0}), "{path}");
         assert_eq!(misses().await, before + more * each, "{path}");
     }
@@ -248,10 +247,10 @@ async fn patterns_delete_only_where_that_is_allowed(env: Env) {
             "{path}: {said}"
         );
     }
-    c.must("DELETE", "/logs-1", Value::Null).await;
+    c.delete("/logs-1").await;
     c.set_for_now(json!({"action.destructive_requires_name": null})).await;
-    c.must("DELETE", "/logs-*", Value::Null).await;
-    let left = c.must("GET", "/_cat/indices?h=index&format=json", Value::Null).await;
+    c.delete("/logs-*").await;
+    let left = c.get("/_cat/indices?h=index&format=json").await;
     assert_eq!(left, json!([{"index": "other"}]));
     c.stop().await;
 }

@@ -24,17 +24,14 @@ testbed::both_worlds!(
 
 /// The only task of an action, by a list that is not grouped.
 async fn only(c: &Cluster, action: &str) -> Value {
-    let path = format!("/_tasks?group_by=none&detailed&actions={action}");
-    let listed = c.must("GET", &path, Value::Null).await;
+    let listed = c.get(&format!("/_tasks?group_by=none&detailed&actions={action}")).await;
     assert_eq!(listed["tasks"].as_array().unwrap().len(), 1, "{listed}");
     listed["tasks"][0].clone()
 }
 
 async fn every_node_says_what_it_works_on(env: Env) {
     let c = Cluster::start(&env, "c", 3).await;
-    let list = async |more: &str| {
-        c.must("GET", &format!("/_tasks?actions=*health{more}"), Value::Null).await
-    };
+    let list = async |more: &str| c.get(&format!("/_tasks?actions=*health{more}")).await;
     let nothing = json!({ "nodes": {} });
     assert_eq!(list("").await, nothing);
     let waits = |limit: &str| {
@@ -59,15 +56,14 @@ async fn every_node_says_what_it_works_on(env: Env) {
     assert_eq!(words.map(Value::clone), expected, "{task}");
     assert!(task["start_time_in_millis"].as_u64().unwrap() > 1_577_836_000_000);
     // From any node, by its id, within those that are asked for, as a table.
-    let one = c.must("GET", &format!("/_tasks/{id}"), Value::Null).await;
+    let one = c.get(&format!("/_tasks/{id}")).await;
     assert_eq!((&one["completed"], &one["task"]["id"]), (&json!(false), &task["id"]));
     assert_eq!(
         (list("&nodes=c-0,c-2").await, list("&parent_task_id=c-1:1").await),
         (nothing.clone(), nothing.clone())
     );
     assert_eq!(list("&group_by=parents").await["tasks"][id]["node"], "c-1");
-    let table =
-        c.must("GET", "/_cat/tasks?h=action,task_id,node&actions=*health", Value::Null).await;
+    let table = c.get("/_cat/tasks?h=action,task_id,node&actions=*health").await;
     assert_eq!(table, format!("cluster:monitor/health {id} c-1\n"));
     // What is not to be cancelled says so, also what is not there.
     for (id, why) in [
@@ -75,7 +71,7 @@ async fn every_node_says_what_it_works_on(env: Env) {
         ("c-1:1", "is not found"),
         ("c-9:1", "has left the cluster"),
     ] {
-        let said = c.must("POST", &format!("/_tasks/{id}/_cancel"), Value::Null).await;
+        let said = c.post(&format!("/_tasks/{id}/_cancel")).await;
         assert_eq!(said["nodes"], json!({}), "{said}");
         assert!(
             said["node_failures"][0]["caused_by"]["reason"].as_str().unwrap().contains(why),
@@ -103,7 +99,7 @@ async fn every_node_says_what_it_works_on(env: Env) {
     assert_eq!(waiting.await.unwrap().0, 408);
     // A node that does not answer is a failure, and the others are listed.
     c.node(2).cut_off(true);
-    let said = c.must("GET", "/_tasks?timeout=5s&actions=*lists", Value::Null).await;
+    let said = c.get("/_tasks?timeout=5s&actions=*lists").await;
     c.node(2).cut_off(false);
     assert_eq!(said["node_failures"][0]["node_id"], "c-2", "{said}");
     assert_eq!(said["nodes"].as_object().unwrap().keys().collect::<Vec<_>>(), ["c-0"], "{said}");
@@ -120,7 +116,7 @@ async fn a_merge_ends_once_a_node_that_merges_has_left(env: Env) {
     c.index("a", 0, 50).await;
     let listed = async || {
         let path = "/_tasks?actions=*forcemerge&nodes=c-1&group_by=none";
-        c.must("GET", path, Value::Null).await["tasks"].as_array().unwrap().len()
+        c.get(path).await["tasks"].as_array().unwrap().len()
     };
     c.node(2).cut_off(true);
     let body: Arc<[u8]> = Arc::from(vec![b' '; 100]);
@@ -144,7 +140,7 @@ async fn a_merge_ends_once_a_node_that_merges_has_left(env: Env) {
     assert_eq!(failure["reason"]["reason"], "node [c-2] has left the cluster", "{said}");
     c.node(2).cut_off(false);
     let back = "/_cluster/health/a?wait_for_nodes=3&wait_for_status=green&timeout=300s";
-    assert_eq!(c.must("GET", back, Value::Null).await["timed_out"], false);
+    assert_eq!(c.get(back).await["timed_out"], false);
     c.stop().await;
 }
 
@@ -157,23 +153,20 @@ async fn a_result_is_read_later(env: Env) {
     let id = said["task"].as_str().unwrap();
     assert!(status == 200 && id.starts_with("c-1:"), "{said}");
     let path = format!("/_tasks/{id}?wait_for_completion=true");
-    let ended = c.must("GET", &path, Value::Null).await;
+    let ended = c.get(&path).await;
     assert_eq!((&ended["completed"], &ended["task"]["node"]), (&json!(true), &json!("c-1")));
     let is_error = ended["error"].to_string().contains("holds sizes and no documents");
     assert_eq!((is_error, ended["response"].is_null()), (env.is_virtual(), env.is_virtual()));
     // As often as somebody asks, and from any node.
     assert_eq!(ask(c.node(1), "GET", &path, Value::Null).await, (200, ended));
-    assert_eq!(
-        c.must("GET", "/_tasks?actions=*byquery", Value::Null).await,
-        json!({ "nodes": {} })
-    );
+    assert_eq!(c.get("/_tasks?actions=*byquery").await, json!({ "nodes": {} }));
     settled(&c).await;
     c.stop().await;
 }
 
 async fn filled(env: &Env) -> Cluster {
     let c = Cluster::holding(env, "c", 2, ("a", 2, 0), 200).await;
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     c
 }
 
@@ -201,7 +194,7 @@ async fn pages_are_gone_through_in_a_task(env: Env) {
         (&task["description"], &task["cancellable"]),
         (&json!("reindex from [a] to [b]"), &json!(true))
     );
-    let ended = c.must("GET", &format!("/_tasks/{id}?wait_for_completion=true"), Value::Null).await;
+    let ended = c.get(&format!("/_tasks/{id}?wait_for_completion=true")).await;
     let response = &ended["response"];
     let counts =
         ["total", "created", "updated", "batches"].map(|name| response[name].as_u64().unwrap());
@@ -215,8 +208,7 @@ async fn pages_are_gone_through_in_a_task(env: Env) {
     let mut again = body;
     again["dest"]["op_type"] = json!("create");
     let id = c.must("POST", "/_reindex?wait_for_completion=false", again).await["task"].clone();
-    let path = format!("/_tasks/{}?wait_for_completion=true", id.as_str().unwrap());
-    let ended = c.must("GET", &path, Value::Null).await;
+    let ended = c.get(&format!("/_tasks/{}?wait_for_completion=true", id.as_str().unwrap())).await;
     assert_eq!(ended["response"]["version_conflicts"], 20, "{ended}");
     let path = "/none/_update_by_query?wait_for_completion=false";
     assert_eq!(c.ask("POST", path, Value::Null).await.0, 404);
@@ -237,22 +229,20 @@ async fn a_cancelled_task_ends_between_two_pages(env: Env) {
     // Asked of the other node.
     let (_, said) = ask(c.node(1), "POST", &format!("/_tasks/{id}/_cancel"), Value::Null).await;
     assert_eq!(said["nodes"]["c-0"]["tasks"][&id]["cancelled"], true, "{said}");
-    let path = format!("/_tasks/{id}?wait_for_completion=true");
-    let ended = c.must("GET", &path, Value::Null).await;
+    let ended = c.get(&format!("/_tasks/{id}?wait_for_completion=true")).await;
     for part in [&ended["response"], &ended["task"]["status"]] {
         assert_eq!(part["canceled"], "by user request", "{ended}");
         assert_eq!((&part["deleted"], &part["total"]), (&json!(10), &json!(200)), "{ended}");
     }
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     // One whose client waits is told the same; and it is found by its action.
     let waiting = env.spawn("waits", {
         let node = c.node(1).clone();
         async move { ask(&node, "POST", slow, all()).await }
     });
-    let listed = async || c.must("GET", "/_tasks?detailed&actions=*byquery", Value::Null).await;
+    let listed = async || c.get("/_tasks?detailed&actions=*byquery").await;
     eventually(&env, "it runs", async || listed().await["nodes"]["c-1"].is_object()).await;
-    let said =
-        c.must("POST", "/_tasks/_cancel?actions=*byquery&wait_for_completion", Value::Null).await;
+    let said = c.post("/_tasks/_cancel?actions=*byquery&wait_for_completion").await;
     assert_eq!(said["nodes"]["c-1"]["tasks"].as_object().unwrap().len(), 1, "{said}");
     assert_eq!(listed().await, json!({ "nodes": {} }));
     let (status, said) = waiting.await.unwrap();
@@ -290,8 +280,7 @@ async fn a_task_gets_another_pace(env: Env) {
         let of_task = &said["nodes"]["c-0"]["tasks"][&id]["status"]["requests_per_second"];
         assert_eq!((status, of_task), (200, &json!(pace)), "{said}");
     }
-    let path = format!("/_tasks/{id}?wait_for_completion=true&timeout=5m");
-    let ended = c.must("GET", &path, Value::Null).await;
+    let ended = c.get(&format!("/_tasks/{id}?wait_for_completion=true&timeout=5m")).await;
     let counts = ["deleted", "batches"].map(|name| ended["response"][name].as_u64().unwrap());
     assert_eq!(counts, [200, 20], "{ended}");
     settled(&c).await;
@@ -316,10 +305,7 @@ async fn tasks_that_nobody_waits_for_are_bounded(env: Env) {
         );
         assert!(error["reason"].as_str().unwrap().contains(bound), "{said}");
     };
-    let cancel = async || {
-        let path = "/_tasks/_cancel?actions=*reindex&wait_for_completion";
-        c.must("POST", path, Value::Null).await
-    };
+    let cancel = async || c.post("/_tasks/_cancel?actions=*reindex&wait_for_completion").await;
     for _ in 0..100 {
         let (status, said) = begin(0, 0).await;
         assert_eq!(status, 200, "{said}");
@@ -349,7 +335,7 @@ async fn a_task_has_the_id_that_its_client_sent(env: Env) {
     assert!(answer.contains(r#"{"task":"c-0:"#), "{answer}");
     let task = only(&c, "*byquery").await;
     assert_eq!(task["headers"], json!({ "X-Opaque-Id": "me" }), "{task}");
-    let table = c.must("GET", "/_cat/tasks?h=x,desc&detailed&actions=*byquery", Value::Null).await;
+    let table = c.get("/_cat/tasks?h=x,desc&detailed&actions=*byquery").await;
     assert_eq!(table, "me update-by-query [a]\n");
     // The node stops while it goes on.
     c.stop().await;

@@ -23,7 +23,7 @@ async fn new_indices_are_made_by_templates(env: Env) {
     c.must("PUT", "/_template/low", low).await;
     // A document makes its index.
     c.must("PUT", "/logs-1/_doc/1", json!({"a": "7"})).await;
-    let made = c.must("GET", "/logs-1", Value::Null).await;
+    let made = c.get("/logs-1").await;
     assert_eq!(made["logs-1"]["settings"]["index"]["number_of_shards"], "2");
     assert_eq!(made["logs-1"]["mappings"]["properties"]["a"]["type"], "long");
     assert_eq!(made["logs-1"]["aliases"], json!({"logs": {}}));
@@ -37,12 +37,12 @@ async fn new_indices_are_made_by_templates(env: Env) {
     c.must("PUT", "/_index_template/high", high).await;
     let rolled = c.must("POST", "/logs/_rollover", json!({})).await;
     assert_eq!(rolled["new_index"], "logs-000002");
-    let made = c.must("GET", "/logs-000002", Value::Null).await;
+    let made = c.get("/logs-000002").await;
     let fields = json!({"c": {"type": "ip"}});
     assert_eq!(made["logs-000002"]["mappings"]["properties"], fields, "legacy ones are left out");
     assert_eq!(made["logs-000002"]["aliases"], json!({"logs": {}}));
     c.must("PUT", "/logs-x", json!({"settings": {"number_of_shards": 1}})).await;
-    let made = c.must("GET", "/logs-x", Value::Null).await;
+    let made = c.get("/logs-x").await;
     assert_eq!(made["logs-x"]["settings"]["index"]["number_of_shards"], "1", "a request is above");
     assert_eq!(made["logs-x"]["mappings"]["properties"], fields);
     // Two copies are enough for what has one replica by its template.
@@ -65,7 +65,7 @@ async fn templates_outlive_restarts(env: Env) {
     let paths = ["/_template", "/_component_template", "/_index_template"];
     let mut before = Vec::new();
     for path in paths {
-        before.push(c.must("GET", path, Value::Null).await);
+        before.push(c.get(path).await);
         assert_eq!(
             ask(c.node(1), "GET", path, Value::Null).await,
             (200, before.last().unwrap().clone())
@@ -81,7 +81,7 @@ async fn templates_outlive_restarts(env: Env) {
         assert_eq!(ask(c.node(1), "GET", path, Value::Null).await, (200, before));
     }
     c.must("PUT", "/i1/_doc/1", json!({})).await;
-    let made = c.must("GET", "/i1/_settings", Value::Null).await;
+    let made = c.get("/i1/_settings").await;
     assert_eq!(made["i1"]["settings"]["index"]["number_of_shards"], "4");
     c.stop().await;
 }
@@ -94,9 +94,9 @@ async fn templates_are_read_and_deleted_by_name(env: Env) {
             c.must("PUT", &format!("/{kind}/{name}"), body).await;
         }
     }
-    let said = c.must("GET", "/_template/a*", Value::Null).await;
+    let said = c.get("/_template/a*").await;
     assert_eq!(said.as_object().unwrap().keys().collect::<Vec<_>>(), ["a", "ab"]);
-    let said = c.must("GET", "/_index_template/ab", Value::Null).await;
+    let said = c.get("/_index_template/ab").await;
     let ab = json!({"index_patterns": ["ab-*"], "composed_of": [], "template": {}});
     assert_eq!(said, json!({"index_templates": [{"name": "ab", "index_template": ab}]}));
     let mut status = Vec::new();
@@ -121,9 +121,7 @@ async fn templates_are_read_and_deleted_by_name(env: Env) {
         status.push(c.ask(method, path, body).await.0);
     }
     assert_eq!(status, [404, 200, 200, 404, 404, 404, 404, 200, 404, 200, 200, 400]);
-    let table = c
-        .must("GET", "/_cat/templates?h=name,index_patterns,order,composed_of&s=name", Value::Null)
-        .await;
+    let table = c.get("/_cat/templates?h=name,index_patterns,order,composed_of&s=name").await;
     let rows: Vec<String> = table
         .as_str()
         .unwrap()
@@ -151,7 +149,7 @@ async fn fields_are_told_with_what_can_be_done_with_them(env: Env) {
     fn caps(kind: &str, searchable: bool, aggregatable: bool) -> Value {
         json!({"type": kind, "searchable": searchable, "aggregatable": aggregatable})
     }
-    let said = c.must("GET", "/a/_field_caps?fields=*", Value::Null).await;
+    let said = c.get("/a/_field_caps?fields=*").await;
     assert_eq!(
         said,
         json!({"indices": ["a"], "fields": {
@@ -197,13 +195,13 @@ async fn tables_of_the_cluster(env: Env) {
     c.must("PUT", "/c", json!({"settings": {"number_of_shards": 1, "number_of_replicas": 2}}))
         .await;
     let rows = async |path: &str| -> Vec<String> {
-        let said = c.must("GET", path, Value::Null).await;
+        let said = c.get(path).await;
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         // A number alone is read as one.
         let text = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
         text.lines().map(words).collect()
     };
-    c.must("GET", "/_cluster/health/c?wait_for_status=yellow&timeout=300s", Value::Null).await;
+    c.get("/_cluster/health/c?wait_for_status=yellow&timeout=300s").await;
     let shards: Vec<u64> = rows("/_cat/allocation?h=shards,node&s=node")
         .await
         .iter()

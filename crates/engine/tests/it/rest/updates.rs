@@ -71,7 +71,7 @@ async fn updates_documents(env: Env) {
     let body = json!({"doc": {"o": {"y": 2}}, "upsert": {"n": 9}});
     let changed = c.must("POST", "/a/_update/1?retry_on_conflict=2&refresh=true", body).await;
     assert_eq!((&changed["result"], &changed["_version"]), (&json!("updated"), &json!(2)));
-    let read = c.must("GET", "/a/_doc/1", Value::Null).await;
+    let read = c.get("/a/_doc/1").await;
     assert_eq!(read["_source"], json!({"n": 1, "o": {"x": 1, "y": 2}}));
     for (path, body, status) in [
         ("/a/_update/1", json!({"script": {"source": "x"}}), 400),
@@ -133,8 +133,8 @@ async fn updates_within_bulks(env: Env) {
         (400, Value::Null),
     ];
     assert_eq!(results, expected);
-    assert_eq!(c.must("GET", "/a/_source/x", Value::Null).await, json!({"n": 1, "word": "w"}));
-    assert_eq!(c.must("GET", "/a/_source/y", Value::Null).await, json!({"n": 5}));
+    assert_eq!(c.get("/a/_source/x").await, json!({"n": 1, "word": "w"}));
+    assert_eq!(c.get("/a/_source/y").await, json!({"n": 5}));
     copies_agree(&c, 2).await;
     c.stop().await;
 }
@@ -192,7 +192,7 @@ async fn concurrent_updates_lose_nothing(env: Env) {
         let (status, answer) = task.await.unwrap();
         assert_eq!((status, &answer["result"]), (200, &json!("updated")), "{answer}");
     }
-    let read = c.must("GET", "/a/_doc/1", Value::Null).await;
+    let read = c.get("/a/_doc/1").await;
     assert_eq!((&read["_version"], read["_source"].as_object().unwrap().len()), (&json!(13), 14));
     copies_agree(&c, 1).await;
     c.stop().await;

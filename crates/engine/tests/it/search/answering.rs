@@ -52,7 +52,7 @@ fn the_virtual_world_refuses_what_needs_content() {
 
 /// How many documents a search finds: `_count` says the same, with a query and without.
 async fn total(c: &Cluster) -> Value {
-    let found = c.must("GET", ALL, Value::Null).await["hits"]["total"]["value"].clone();
+    let found = c.get(ALL).await["hits"]["total"]["value"].clone();
     for body in [Value::Null, json!({"query": {"match_all": {}}})] {
         let counted = c.must("GET", "/a/_count", body).await;
         assert_eq!(counted["count"], found, "{counted}");
@@ -77,7 +77,7 @@ async fn where_requests_alone_refresh_no_search_does(env: Env) {
         env.sleep(Duration::from_secs(40)).await;
         assert_eq!(total(&c).await, 0, "after a while without a search");
     }
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     assert_eq!(total(&c).await, 10);
 
     assert_eq!(c.index("a", 10, 20).await, 10);
@@ -89,7 +89,7 @@ async fn where_requests_alone_refresh_no_search_does(env: Env) {
 
     c.must("PUT", "/a/_settings", json!({"refresh_interval": "1s"})).await;
     eventually(&env, "time refreshes it", async || {
-        c.must("GET", ALL, Value::Null).await["hits"]["total"]["value"] == 30
+        c.get(ALL).await["hits"]["total"]["value"] == 30
     })
     .await;
     c.stop().await;
@@ -110,19 +110,19 @@ async fn counts_over_shards(env: Env) {
         );
         assert_eq!(found["timed_out"], false);
     }
-    let capped = c.must("GET", "/a/_search?size=0&track_total_hits=100", Value::Null).await;
+    let capped = c.get("/a/_search?size=0&track_total_hits=100").await;
     assert_eq!(capped["hits"]["total"], json!({"value": 100, "relation": "gte"}));
-    let none = c.must("GET", "/a/_search?size=0&track_total_hits=false", Value::Null).await;
+    let none = c.get("/a/_search?size=0&track_total_hits=false").await;
     assert_eq!(none["hits"].get("total"), None);
     let as_int = "/a/_search?size=0&rest_total_hits_as_int&track_total_hits";
-    let bare = c.must("GET", &format!("{as_int}=true"), Value::Null).await;
+    let bare = c.get(&format!("{as_int}=true")).await;
     assert_eq!(bare["hits"]["total"], 300);
-    let uncounted = c.must("GET", &format!("{as_int}=false"), Value::Null).await;
+    let uncounted = c.get(&format!("{as_int}=false")).await;
     assert_eq!(uncounted["hits"]["total"], -1);
     let (status, refused) = c.ask("GET", &format!("{as_int}=100"), Value::Null).await;
     assert_eq!(status, 400);
     assert_eq!(refused["error"]["type"], "illegal_argument_exception");
-    let empty = c.must("GET", "/nothing*/_search", Value::Null).await;
+    let empty = c.get("/nothing*/_search").await;
     assert_eq!(
         (&empty["_shards"]["total"], &empty["hits"]["total"]["value"]),
         (&json!(0), &json!(0))
@@ -137,7 +137,7 @@ async fn a_full_queue_refuses(env: Env) {
     let c = Cluster::start_with(&env, "c", 1, BTreeMap::from(settings)).await;
     c.create("a", 8, 0).await;
     c.index("a", 0, 4000).await;
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     // Eight shards of one node at once, and room for one: the others are refused.
     let tries = Cell::new(0);
     let refused = async || {
@@ -158,7 +158,7 @@ async fn a_full_queue_refuses(env: Env) {
         failed
     };
     eventually(&env, "a search is refused", async || refused().await > 0).await;
-    let stats = c.must("GET", "/_nodes/stats/thread_pool", Value::Null).await;
+    let stats = c.get("/_nodes/stats/thread_pool").await;
     let pool = &stats["nodes"]["c-0"]["thread_pool"]["search"];
     assert!(pool["rejected"].as_u64().unwrap() > 0, "{stats}");
     assert_eq!(
@@ -166,8 +166,7 @@ async fn a_full_queue_refuses(env: Env) {
         (&json!(1), &json!(1), &json!(0))
     );
     eventually(&env, "nothing runs, and nothing waits", async || {
-        let path = "/_cat/thread_pool/search?h=name,active,queue,rejected";
-        let table = c.must("GET", path, Value::Null).await;
+        let table = c.get("/_cat/thread_pool/search?h=name,active,queue,rejected").await;
         table.as_str().unwrap().starts_with("search 0 0 ")
     })
     .await;
@@ -177,11 +176,11 @@ async fn a_full_queue_refuses(env: Env) {
 
 async fn a_lost_node_leaves_other_copies(env: Env) {
     let mut c = Cluster::holding(&env, "c", 3, ("a", 3, 2), 90).await;
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     c.kill_node(2).await;
     // At once, while the state may still name the lost node: what fails there is answered by another copy.
     for _ in 0..6 {
-        let found = c.must("GET", ALL, Value::Null).await;
+        let found = c.get(ALL).await;
         assert_eq!(found["_shards"]["failed"], 0, "{found}");
         assert_eq!(found["hits"]["total"]["value"], 90);
     }
@@ -191,14 +190,14 @@ async fn a_lost_node_leaves_other_copies(env: Env) {
 
 async fn shards_without_copies_are_partial_results(env: Env) {
     let mut c = Cluster::holding(&env, "c", 3, ("a", 6, 0), 120).await;
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     c.kill_node(2).await;
     eventually(&env, "the lost node is noticed", async || {
-        let health = c.must("GET", "/_cluster/health/a", Value::Null).await;
+        let health = c.get("/_cluster/health/a").await;
         health["status"] == "red"
     })
     .await;
-    let found = c.must("GET", ALL, Value::Null).await;
+    let found = c.get(ALL).await;
     let shards = &found["_shards"];
     assert_eq!(
         (&shards["total"], &shards["successful"], &shards["failed"]),
@@ -224,7 +223,7 @@ async fn selection_shows_its_numbers(env: Env) {
     for policy in words.filter(|word| env.is_virtual() || **word != "oracle") {
         c.set_for_now(json!({"narrows.search.selection": policy})).await;
         for _ in 0..9 {
-            let found = c.must("GET", ALL, Value::Null).await;
+            let found = c.get(ALL).await;
             assert_eq!(found["_shards"]["failed"], 0, "{policy}: {found}");
         }
     }
@@ -235,7 +234,7 @@ async fn selection_shows_its_numbers(env: Env) {
         assert!(answer.to_string().contains("exists in virtual time alone"), "{answer}");
     }
     settled(&c).await;
-    let stats = c.must("GET", "/_nodes/c-0/stats/adaptive_selection", Value::Null).await;
+    let stats = c.get("/_nodes/c-0/stats/adaptive_selection").await;
     let rows = &stats["nodes"]["c-0"]["adaptive_selection"];
     assert_eq!(rows.as_object().unwrap().len(), 3, "rotation alone asks every copy: {rows}");
     for row in rows.as_object().unwrap().values() {
@@ -255,7 +254,7 @@ async fn answers_without_hits_are_kept(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
     filled(&c, 1, 0, 20).await;
     let counts = async || {
-        let stats = c.must("GET", "/_nodes/stats/indices", Value::Null).await;
+        let stats = c.get("/_nodes/stats/indices").await;
         let kept = stats["nodes"]["c-0"]["indices"]["request_cache"].clone();
         (kept["hit_count"].as_u64().unwrap(), kept["miss_count"].as_u64().unwrap())
     };
@@ -293,7 +292,7 @@ async fn preferences_choose_copies(env: Env) {
     let c = Cluster::start(&env, "c", 3).await;
     filled(&c, 1, 2, 20).await;
     let queries = async |node: usize| {
-        let stats = c.must("GET", "/_nodes/stats/indices", Value::Null).await;
+        let stats = c.get("/_nodes/stats/indices").await;
         stats["nodes"][format!("c-{node}")]["indices"]["search"]["query_total"].as_u64().unwrap()
     };
     for (preference, node) in
@@ -301,7 +300,7 @@ async fn preferences_choose_copies(env: Env) {
     {
         let before = queries(node).await;
         for _ in 0..5 {
-            c.must("GET", &format!("/a/_search?preference={preference}"), Value::Null).await;
+            c.get(&format!("/a/_search?preference={preference}")).await;
         }
         assert_eq!(queries(node).await, before + 5, "{preference}");
     }
@@ -311,7 +310,7 @@ async fn preferences_choose_copies(env: Env) {
         (status, &answer["error"]["root_cause"][0]["type"]),
         (503, &json!("no_shard_available_action_exception"))
     );
-    let none = c.must("GET", "/a/_search?preference=_shards:7", Value::Null).await;
+    let none = c.get("/a/_search?preference=_shards:7").await;
     assert_eq!(none["_shards"]["total"], 0);
     c.stop().await;
 }
@@ -329,7 +328,7 @@ async fn who_hangs_up_leaves_nothing_behind(env: Env) {
     }
     // Views that a coordinator left are let go in time; slots and requests in flight at once.
     eventually(&env, "no slot is held", async || {
-        let stats = c.must("GET", "/_nodes/stats", Value::Null).await;
+        let stats = c.get("/_nodes/stats").await;
         stats["nodes"].as_object().unwrap().values().all(|node| {
             let rows = node["adaptive_selection"].as_object().unwrap();
             node["thread_pool"]["search"]["active"] == 0

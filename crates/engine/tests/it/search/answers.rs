@@ -15,7 +15,7 @@ async fn an_answer_holds_so_much_and_no_more(env: Env) {
     for n in 0..60 {
         c.must("PUT", &format!("/a/_doc/{n}"), json!({ "t": text })).await;
     }
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     for path in ["/a/_search", "/a/_search?scroll=1m"] {
         let (status, answer) = c.ask("POST", path, json!({ "size": 60 })).await;
         assert!(status == 429 && answer.to_string().contains("ask for fewer"), "{answer}");

@@ -140,10 +140,10 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
     let counted = c.must("POST", "/a/_count", json!({"query": {"term": {"word": "green"}}})).await;
     assert_eq!(counted["count"], 50);
     // Those of one shard, where that is asked for.
-    let of_first = c.must("GET", "/a/_count?preference=_shards:0", Value::Null).await;
+    let of_first = c.get("/a/_count?preference=_shards:0").await;
     let of_first = of_first["count"].as_u64().unwrap();
     assert!((1..200).contains(&of_first), "{of_first}");
-    let one = c.must("GET", "/a/_search?sort=n:desc&size=1&_source_includes=n", Value::Null).await;
+    let one = c.get("/a/_search?sort=n:desc&size=1&_source_includes=n").await;
     assert_eq!(one["hits"]["hits"][0]["_source"], json!({"n": 199}));
     settled(&c).await;
     c.stop().await;
@@ -189,7 +189,7 @@ async fn a_field_may_be_another_or_none_in_another_index(env: Env) {
     // Nobody is told that nothing matches, however lenient about values.
     let (status, said) = c.ask("GET", "/a/_count?q=_index:a", Value::Null).await;
     assert!(status == 400 && said.to_string().contains("cannot be searched here"), "{said}");
-    assert_eq!(c.must("GET", "/a/_count?q=_id:1", Value::Null).await["count"], 1);
+    assert_eq!(c.get("/a/_count?q=_id:1").await["count"], 1);
     c.stop().await;
 }
 
@@ -358,8 +358,7 @@ async fn many_searches_in_one_request(env: Env) {
 async fn writes_become_visible_by_time(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
     filled(&c, 1, 0, 5).await;
-    let count =
-        async || c.must("GET", ALL, Value::Null).await["hits"]["total"]["value"].as_u64().unwrap();
+    let count = async || c.get(ALL).await["hits"]["total"]["value"].as_u64().unwrap();
     assert_eq!(count().await, 5);
     c.must("PUT", "/a/_doc/new", json!({"n": 1})).await;
     eventually(&env, "the write is found", async || count().await == 6).await;
@@ -392,7 +391,7 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
     // One more way, after there are documents: those that come later have it, and what a replay of the log brings. A
     // replica that is not there yet would replay them all.
     c.green("a").await;
-    c.must("POST", "/a/_flush", Value::Null).await;
+    c.post("/a/_flush").await;
     let later = json!({"properties": {"title": {"type": "text", "fields": {
         "later": {"type": "keyword"},
         "as_they_are": {"type": "text", "analyzer": "english", "search_analyzer": "standard"},
@@ -401,7 +400,7 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
     c.must("PUT", "/a/_doc/20", json!({"title": "one that is longer than twenty"})).await;
     c.green("a").await;
     for when in ["as it was written", "after a restart"] {
-        c.must("POST", "/a/_refresh", Value::Null).await;
+        c.post("/a/_refresh").await;
         let count = async |query: Value| {
             let body = json!({"size": 0, "query": query});
             c.must("POST", "/a/_search", body).await["hits"]["total"]["value"].as_u64().unwrap()

@@ -57,7 +57,7 @@ async fn each(env: &Env, cases: &[(Value, Value, Value)]) {
             assert_eq!(found["_shards"]["failed"], 0, "{query}: {found}");
             assert_eq!(fragments(&found), *expected, "{query} {highlight}, {shards} shards");
         }
-        c.must("DELETE", "/a", Value::Null).await;
+        c.delete("/a").await;
     }
     settled(&c).await;
     c.stop().await;
@@ -165,8 +165,7 @@ async fn all_ways_to_hits_have_the_same_fragments(env: Env) {
     assert_eq!(Value::Object(pages), expected);
     c.must("DELETE", "/_search/scroll", json!({"scroll_id": first["_scroll_id"]})).await;
 
-    let path = "/a/_search/point_in_time?keep_alive=1m";
-    let point = c.must("POST", path, Value::Null).await["pit_id"].clone();
+    let point = c.post("/a/_search/point_in_time?keep_alive=1m").await["pit_id"].clone();
     let mut at_one_moment = body.clone();
     at_one_moment["pit"] = json!({"id": point});
     let seen = c.must("POST", "/_search", at_one_moment).await;

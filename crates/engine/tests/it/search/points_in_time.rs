@@ -20,22 +20,21 @@ testbed::both_worlds!(
 );
 
 async fn open_views(c: &Cluster) -> u64 {
-    let stats = c.must("GET", "/_nodes/stats/indices/search", Value::Null).await;
+    let stats = c.get("/_nodes/stats/indices/search").await;
     let nodes = stats["nodes"].as_object().unwrap();
     let open = |node: &Value| node["indices"]["search"]["point_in_time_current"].as_u64().unwrap();
     nodes.values().map(open).sum()
 }
 
 async fn opened(c: &Cluster, keep_alive: &str) -> Value {
-    let path = format!("/a/_search/point_in_time?keep_alive={keep_alive}");
-    let made = c.must("POST", &path, Value::Null).await;
+    let made = c.post(&format!("/a/_search/point_in_time?keep_alive={keep_alive}")).await;
     assert_eq!(made["_shards"]["failed"], 0, "{made}");
     assert!(made["creation_time"].is_u64(), "{made}");
     made["pit_id"].clone()
 }
 
 async fn listed(c: &Cluster) -> Vec<Value> {
-    let all = c.must("GET", "/_search/point_in_time/_all", Value::Null).await;
+    let all = c.get("/_search/point_in_time/_all").await;
     all["pits"].as_array().unwrap().iter().map(|pit| pit["pit_id"].clone()).collect()
 }
 
@@ -73,13 +72,10 @@ async fn a_point_in_time_ends_by_itself_or_is_ended(env: Env) {
     let each = |id: &Value| json!({"successful": true, "pit_id": id});
     assert_eq!(ended, json!({"pits": [each(&third), each(&short)]}));
     assert_eq!(count(&third, None).await.0, 404);
-    assert_eq!(
-        c.must("DELETE", "/_search/point_in_time/_all", Value::Null).await,
-        json!({"pits": [each(&long)]})
-    );
+    assert_eq!(c.delete("/_search/point_in_time/_all").await, json!({"pits": [each(&long)]}));
     assert_eq!((open_views(&c).await, listed(&c).await.len()), (0, 0));
     // As Elasticsearch has it.
-    let made = c.must("POST", "/a/_pit?keep_alive=1m", Value::Null).await;
+    let made = c.post("/a/_pit?keep_alive=1m").await;
     assert_eq!(count(&made["id"], None).await.0, 200);
     let (status, ended) = c.ask("DELETE", "/_pit", json!({"id": made["id"]})).await;
     assert_eq!((status, ended), (200, json!({"succeeded": true, "num_freed": 3})));
@@ -90,10 +86,10 @@ async fn a_point_in_time_ends_by_itself_or_is_ended(env: Env) {
 
 async fn what_is_counted_stays_as_it_was(env: Env) {
     let c = Cluster::holding(&env, "c", 2, ("a", 2, 1), 50).await;
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     let id = opened(&c, "5m").await;
     c.index("a", 50, 80).await;
-    c.must("POST", "/a/_refresh", Value::Null).await;
+    c.post("/a/_refresh").await;
     let body = json!({"size": 0, "track_total_hits": true});
     let now = c.must("POST", "/a/_search", body.clone()).await;
     assert_eq!(now["hits"]["total"]["value"], 80);
@@ -150,7 +146,7 @@ async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
             c.ask("DELETE", &format!("/a/_doc/{}?refresh", n * 3), Value::Null).await;
             c.must("PUT", "/a/_doc/1000?refresh", json!({"n": 5, "word": "new"})).await;
             if n == 5 {
-                c.must("POST", "/a/_forcemerge?max_num_segments=1", Value::Null).await;
+                c.post("/a/_forcemerge?max_num_segments=1").await;
             }
         })
         .await;
@@ -169,11 +165,11 @@ async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
     let (status, all) = crate::common::raw(c.any(), "POST", "/_msearch", many.into()).await;
     assert_eq!((status, ids(&all["responses"][0])), (200, vec![299]), "{all}");
     // What bears the name of an index now is not what was seen then.
-    c.must("DELETE", "/a", Value::Null).await;
+    c.delete("/a").await;
     filled(&c, 3, 1, 10).await;
     let (status, said) = c.ask("POST", "/_search", json!({"pit": {"id": id}})).await;
     assert_eq!(status, 404, "{said}");
-    c.must("DELETE", "/_search/point_in_time/_all", Value::Null).await;
+    c.delete("/_search/point_in_time/_all").await;
     eventually(&env, "every view is let go", async || open_views(&c).await == 0).await;
     c.stop().await;
 }

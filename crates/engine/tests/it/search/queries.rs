@@ -80,25 +80,24 @@ async fn a_parameter_asks_as_a_body_does(env: Env) {
         ("none:x", "", ""),
     ] {
         let path = format!("/a/_search?q={}", percent_encoded(q));
-        assert_eq!(ids(&c.must("GET", &path, Value::Null).await), any, "{q}");
+        assert_eq!(ids(&c.get(&path).await), any, "{q}");
         // It stands above the query of a body, as in the field.
         let body = json!({"query": {"match_none": {}}});
         let path = format!("{path}&default_operator=and");
         assert_eq!(ids(&c.must("POST", &path, body).await), all, "{q} with AND");
         let body = json!({"query": {"query_string": {"query": q}}});
         assert_eq!(ids(&c.must("POST", "/a/_search", body).await), any, "{q} in a body");
-        let count =
-            c.must("GET", &format!("/a/_count?q={}", percent_encoded(q)), Value::Null).await;
+        let count = c.get(&format!("/a/_count?q={}", percent_encoded(q))).await;
         assert_eq!(count["count"], any.len(), "{q} counted");
     }
-    assert_eq!(ids(&c.must("GET", "/a/_search?q=fox&df=u", Value::Null).await), "2");
+    assert_eq!(ids(&c.get("/a/_search?q=fox&df=u").await), "2");
     let (status, said) = c.ask("GET", "/a/_search?q=fox&df=n", Value::Null).await;
     assert_eq!(status, 400, "{said}");
-    assert_eq!(ids(&c.must("GET", "/a/_search?q=fox&df=n&lenient", Value::Null).await), "");
-    let gone = c.must("POST", "/a/_delete_by_query?q=t:lazy&refresh", Value::Null).await;
+    assert_eq!(ids(&c.get("/a/_search?q=fox&df=n&lenient").await), "");
+    let gone = c.post("/a/_delete_by_query?q=t:lazy&refresh").await;
     assert_eq!(gone["deleted"], 1, "{gone}");
-    c.must("POST", "/a/_update_by_query?q=k:dog&refresh", Value::Null).await;
-    assert_eq!(c.must("GET", "/a/_doc/1", Value::Null).await["_version"], 2);
+    c.post("/a/_update_by_query?q=k:dog&refresh").await;
+    assert_eq!(c.get("/a/_doc/1").await["_version"], 2);
     c.stop().await;
 }
 
@@ -244,7 +243,7 @@ async fn words_that_score_alike_are_found_with_their_phrases(env: Env) {
             assert_eq!(answer["hits"]["max_score"], score, "{query}");
         }
     }
-    let shown = c.must("GET", "/a/_mapping", Value::Null).await;
+    let shown = c.get("/a/_mapping").await;
     assert_eq!(shown["a"]["mappings"]["properties"]["m"]["type"], "match_only_text");
     let body = json!({"properties": {"m": {"type": "text"}}});
     assert_eq!(c.ask("PUT", "/a/_mapping", body).await.0, 400, "the type of a field stays");

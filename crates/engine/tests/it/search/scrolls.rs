@@ -35,7 +35,7 @@ fn the_virtual_world_has_no_hits_to_scroll_through() {
 }
 
 async fn open_views(c: &Cluster) -> u64 {
-    let stats = c.must("GET", "/_nodes/stats/indices/search", Value::Null).await;
+    let stats = c.get("/_nodes/stats/indices/search").await;
     let nodes = stats["nodes"].as_object().unwrap();
     nodes.values().map(|node| node["indices"]["search"]["open_contexts"].as_u64().unwrap()).sum()
 }
@@ -95,7 +95,7 @@ async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
                 c.must("PUT", "/a/_doc/1000?refresh", json!({"n": 5, "word": "new"})).await;
             }
             if n == 5 {
-                c.must("POST", "/a/_forcemerge?max_num_segments=1", Value::Null).await;
+                c.post("/a/_forcemerge?max_num_segments=1").await;
                 c.must("PUT", "/a/_mapping", json!({"properties": {"more": {"type": "long"}}}))
                     .await;
             }
@@ -156,8 +156,8 @@ async fn a_scroll_is_kept_for_as_long_as_was_asked(env: Env) {
         c.must("GET", "/a/_search?scroll=1m&size=20&rest_total_hits_as_int=true", json!({})).await;
     assert_eq!(first["hits"]["total"], 30);
     let path = format!("/_search/scroll/{}?scroll=1m", first["_scroll_id"].as_str().unwrap());
-    assert_eq!(ids(&c.must("GET", &path, Value::Null).await).len(), 10);
-    let all = c.must("DELETE", "/_search/scroll/_all", Value::Null).await;
+    assert_eq!(ids(&c.get(&path).await).len(), 10);
+    let all = c.delete("/_search/scroll/_all").await;
     assert!(all["num_freed"].as_u64() >= Some(2), "{all}");
     c.stop().await;
 }
@@ -220,7 +220,7 @@ async fn a_scroll_goes_on_behind_hits_without_the_number(env: Env) {
     for (id, document) in documents.into_iter().enumerate() {
         c.must("PUT", &format!("/f/_doc/{id}"), document).await;
     }
-    c.must("POST", "/f/_refresh", Value::Null).await;
+    c.post("/f/_refresh").await;
     for (order, expected) in [("asc", [2, 0, 1, 3]), ("desc", [0, 2, 1, 3])] {
         let body = json!({"size": 1, "sort": [{"x": order}, "n"]});
         let mut page = c.must("POST", "/f/_search?scroll=1m", body).await;
