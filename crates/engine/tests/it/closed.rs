@@ -147,12 +147,8 @@ async fn a_closed_index_is_kept(env: Env) {
     cluster.start_node(2).await;
     cluster.green("a").await;
     assert_eq!(cluster.digests("a").await, copies);
-    for node in [2, 1, 0] {
-        cluster.kill_node(node).await;
-    }
-    for node in [0, 1, 2] {
-        cluster.start_node(node).await;
-    }
+    cluster.kill_all().await;
+    cluster.start_all().await;
     cluster.green("a").await;
     nothing_is_read_or_written(&cluster).await;
     let answer = cluster.post("/a/_open?wait_for_active_shards=all").await;

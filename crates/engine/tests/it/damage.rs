@@ -29,15 +29,11 @@ async fn count(c: &Cluster, index: &str) -> (u16, Value) {
 }
 
 /// Stops all nodes, has something done to their files, and starts them again.
-async fn restart(c: &mut Cluster, nodes: usize, damage: impl FnOnce(&[PathBuf])) {
-    let dirs: Vec<PathBuf> = (0..nodes).map(|number| c.data_dir(number)).collect();
-    for number in 0..nodes {
-        c.stop_node(number).await;
-    }
+async fn restart(c: &mut Cluster, damage: impl FnOnce(&[PathBuf])) {
+    let dirs: Vec<PathBuf> = (0..c.nodes.len()).map(|number| c.data_dir(number)).collect();
+    c.stop_all().await;
     damage(&dirs);
-    for number in 0..nodes {
-        c.start_node(number).await;
-    }
+    c.start_all().await;
 }
 
 fn remove_states(dirs: &[PathBuf]) {
@@ -61,7 +57,7 @@ fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to() 
         let (kept, unwanted) = (uuid(&c, "kept"), uuid(&c, "unwanted"));
         let digests = c.digests("kept").await;
         engine::core::print_warnings_with(|words| WARNED.lock().unwrap().push(words.to_owned()));
-        restart(&mut c, 2, remove_states).await;
+        restart(&mut c, remove_states).await;
         eventually(&env, "it is said that what is here is dangling", async || {
             let warned = WARNED.lock().unwrap().join("\n");
             warned.contains("[c-1] index [kept] is dangling")
@@ -98,7 +94,7 @@ fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to() 
         eventually(&env, "its files are deleted", async || !dir.exists()).await;
         let listed = c.get("/_dangling").await;
         assert_eq!(listed["dangling_indices"], json!([]));
-        restart(&mut c, 2, |_| {}).await;
+        restart(&mut c, |_| {}).await;
         c.green("kept").await;
         c.post("/kept/_refresh").await;
         assert_eq!(count(&c, "kept").await, (200, json!(60)));
@@ -127,7 +123,7 @@ fn a_damaged_state_is_read_from_its_twin_and_two_are_refused() {
         ];
         for damage in damages {
             for name in ["state.json", "state.second.json"] {
-                restart(&mut c, 1, |dirs| damage(&dirs[0].join(name))).await;
+                restart(&mut c, |dirs| damage(&dirs[0].join(name))).await;
                 c.green("a").await;
                 assert_eq!(count(&c, "a").await, (200, json!(20)), "{name}");
             }
@@ -153,7 +149,7 @@ fn a_state_that_was_stored_by_half_is_taken_back() {
         fs::create_dir(&second).unwrap();
         let (status, said) = c.ask("PUT", "/refused", Value::Null).await;
         assert!(status >= 500 && said.to_string().contains("nothing was changed"), "{said}");
-        restart(&mut c, 1, |_| fs::remove_dir(&second).unwrap()).await;
+        restart(&mut c, |_| fs::remove_dir(&second).unwrap()).await;
         c.green("a").await;
         assert_eq!(count(&c, "refused").await.0, 404);
         assert_eq!(count(&c, "a").await, (200, json!(20)));
@@ -211,8 +207,7 @@ fn a_log_that_lost_its_end_is_repaired_from_another_copy() {
             real_world::run(7, move |env| async move {
                 let mut c = Cluster::holding(&env, "c", 2, ("a", 1, 1), 200).await;
                 let digests = c.digests("a").await;
-                restart(&mut c, 2, |dirs| logs(&dirs[node]).iter().for_each(|log| damage(log)))
-                    .await;
+                restart(&mut c, |dirs| logs(&dirs[node]).iter().for_each(|log| damage(log))).await;
                 c.green("a").await;
                 assert_eq!(c.digests("a").await, digests);
                 c.stop().await;
@@ -225,7 +220,7 @@ fn a_log_that_lost_its_end_is_repaired_from_another_copy() {
 fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing() {
     real_world::run(7, |env| async move {
         let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 200).await;
-        restart(&mut c, 1, |dirs| logs(&dirs[0]).iter().for_each(|log| cut_in_half(log))).await;
+        restart(&mut c, |dirs| logs(&dirs[0]).iter().for_each(|log| cut_in_half(log))).await;
         let explained = async || {
             let (status, said) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
             (status == 200 && said.to_string().contains(" to 199 are missing")).then_some(said)
@@ -250,12 +245,7 @@ async fn an_accepted_loss_begins_a_history_that_every_copy_takes_over(env: Env) 
         }
         histories
     };
-    let stop = async |c: &mut Cluster| {
-        for node in [1, 0] {
-            c.kill_node(node).await;
-        }
-    };
-    stop(&mut c).await;
+    c.kill_all().await;
     let before = histories(&c).await;
     assert_eq!(before[0], before[1]);
     c.accept_data_loss(0, &uuid, 0);
@@ -269,12 +259,10 @@ async fn an_accepted_loss_begins_a_history_that_every_copy_takes_over(env: Env) 
     c.green("a").await;
     let digests = c.digests("a").await;
     assert_eq!(digests.iter().map(|copy| copy.1).collect::<Vec<_>>(), [110, 110]);
-    stop(&mut c).await;
+    c.kill_all().await;
     let after = histories(&c).await;
     assert!(after[0] == after[1] && after[0] != before[0], "{before:?} {after:?}");
-    for node in 0..2 {
-        c.start_node(node).await;
-    }
+    c.start_all().await;
     c.green("a").await;
     assert_eq!(c.digests("a").await, digests);
     c.stop().await;
@@ -287,18 +275,18 @@ fn a_log_without_its_checkpoint_is_opened_at_ones_word() {
         let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 200).await;
         let digests = c.digests("a").await;
         let checkpoint = |dirs: &[PathBuf]| logs(&dirs[0])[0].with_file_name("oplog.ckp");
-        restart(&mut c, 1, |dirs| fs::remove_file(checkpoint(dirs)).unwrap()).await;
+        restart(&mut c, |dirs| fs::remove_file(checkpoint(dirs)).unwrap()).await;
         eventually(&env, "it says what can be done", async || {
             let (_, said) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
             said.to_string().contains("write accept_data_loss into it")
         })
         .await;
         assert_eq!(count(&c, "a").await.0, 503);
-        restart(&mut c, 1, |dirs| fs::write(checkpoint(dirs), "accept_data_loss\n").unwrap()).await;
+        restart(&mut c, |dirs| fs::write(checkpoint(dirs), "accept_data_loss\n").unwrap()).await;
         c.green("a").await;
         assert_eq!(c.digests("a").await, digests);
         assert_eq!(c.index("a", 200, 210).await, 10);
-        restart(&mut c, 1, |_| {}).await;
+        restart(&mut c, |_| {}).await;
         c.green("a").await;
         assert_eq!(count(&c, "a").await, (200, json!(210)));
         c.stop().await;
@@ -310,7 +298,7 @@ fn exchanged_directories_of_two_shards_are_refused() {
     real_world::run(7, |env| async move {
         let mut c = Cluster::holding(&env, "c", 1, ("a", 2, 0), 50).await;
         let uuid = c.any().state().indices["a"].uuid.clone();
-        restart(&mut c, 1, |dirs| {
+        restart(&mut c, |dirs| {
             let dir = dirs[0].join("indices").join(uuid);
             fs::rename(dir.join("0"), dir.join("x")).unwrap();
             fs::rename(dir.join("1"), dir.join("0")).unwrap();

@@ -287,12 +287,8 @@ async fn a_restart_keeps_what_documents_brought(env: Env) {
         c.must("PUT", &format!("/a/_doc/{n}"), json!({format!("f{n}"): n, "all": "word"})).await;
     }
     let before = properties(&c, "a").await;
-    for node in [1, 0] {
-        c.kill_node(node).await;
-    }
-    for node in [0, 1] {
-        c.start_node(node).await;
-    }
+    c.kill_all().await;
+    c.start_all().await;
     c.green("a").await;
     assert_eq!(properties(&c, "a").await, before);
     found_everywhere(&c, json!({"match": {"all": "word"}}), 10).await;

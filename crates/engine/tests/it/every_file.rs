@@ -116,13 +116,9 @@ async fn prepare(env: &Env, nodes: usize, is_leased: bool) -> Stopped {
     }
     c.post("/a/_flush").await;
     assert_eq!(c.index("a", 100, 150).await, 50);
-    for node in 0..nodes {
-        c.stop_node(node).await;
-    }
+    c.stop_all().await;
     let older = read_all(&root);
-    for node in 0..nodes {
-        c.start_node(node).await;
-    }
+    c.start_all().await;
     c.green("a").await;
     c.post("/a/_flush").await;
     if is_leased {
@@ -130,9 +126,7 @@ async fn prepare(env: &Env, nodes: usize, is_leased: bool) -> Stopped {
     }
     assert_eq!(c.index("a", 150, 250).await, 100);
     let digests = c.digests("a").await;
-    for node in 0..nodes {
-        c.stop_node(node).await;
-    }
+    c.stop_all().await;
     Stopped { nodes, older, files: read_all(&root), digests }
 }
 

@@ -310,15 +310,11 @@ async fn a_killed_follower_goes_on_where_it_was(env: Env) {
     pair.follow_with("b", 1, Value::Null).await;
     pair.follower.green("b").await;
     pair.leader.index("a", 300, 600).await;
-    for node in [1, 0] {
-        pair.follower.kill_node(node).await;
-    }
+    pair.follower.kill_all().await;
     pair.leader.index("a", 600, 900).await;
     pair.leader.delete("/a/_doc/5").await;
     pair.leader.post("/a/_flush").await;
-    for node in [0, 1] {
-        pair.follower.start_node(node).await;
-    }
+    pair.follower.start_all().await;
     pair.same(&env, "b").await;
     let rows = pair.recoveries("b").await;
     assert!(rows.iter().all(|row| row["type"] != "SNAPSHOT"), "no files came again: {rows:?}");

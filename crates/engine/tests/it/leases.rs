@@ -374,12 +374,8 @@ async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
     pair.follower.post("/b/_ccr/pause_follow").await;
     pair.leader.index("a", 200, 400).await;
     pair.leader.post("/a/_flush").await;
-    for node in [1, 0] {
-        pair.leader.kill_node(node).await;
-    }
-    for node in [0, 1] {
-        pair.leader.start_node(node).await;
-    }
+    pair.leader.kill_all().await;
+    pair.leader.start_all().await;
     pair.leader.green("a").await;
     pair.leader.index("a", 400, 500).await;
     pair.leader.post("/a/_flush").await;
@@ -601,13 +597,9 @@ async fn lose_operations(env: &Env, pair: &mut Pair, from: u64) {
         leases.flatten().all(|(id, _)| !id.starts_with("recovery/"))
     })
     .await;
-    for node in [1, 0] {
-        pair.follower.kill_node(node).await;
-    }
+    pair.follower.kill_all().await;
     write_and_forget(env, pair, from).await;
-    for node in [0, 1] {
-        pair.follower.start_node(node).await;
-    }
+    pair.follower.start_all().await;
 }
 
 /// As after a link was cut: reads and renewals that waited come together.

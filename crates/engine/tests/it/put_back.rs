@@ -32,26 +32,18 @@ fn put_back(root: &Path, older: &Files, what: What) {
     write_all(root, &older.map(|(path, bytes)| (path.clone(), bytes.clone())).collect());
 }
 
-async fn stop_all(c: &mut Cluster) {
-    for node in 0..3 {
-        c.stop_node(node).await;
-    }
-}
-
 /// 150 documents, and then 350 more, on three nodes that are stopped; what a node had in between.
 async fn stopped(env: &Env, node: usize) -> (Cluster, Files, Digests) {
     let mut c = Cluster::holding(env, "c", 3, ("a", 1, 2), 150).await;
-    stop_all(&mut c).await;
+    c.stop_all().await;
     let older = read_all(&c.data_dir(node));
-    for node in 0..3 {
-        c.start_node(node).await;
-    }
+    c.start_all().await;
     c.green("a").await;
     for from in (150..500).step_by(50) {
         assert_eq!(c.index("a", from, from + 50).await, 50);
     }
     let digests = c.digests("a").await;
-    stop_all(&mut c).await;
+    c.stop_all().await;
     (c, older, digests)
 }
 
@@ -75,9 +67,7 @@ fn the_word_of_the_other_copies_counts() {
             real_world::run(7, async |env| {
                 let (mut c, older, digests) = stopped(&env, node).await;
                 put_back(&c.data_dir(node), &older, what);
-                for node in 0..3 {
-                    c.start_node(node).await;
-                }
+                c.start_all().await;
                 is_whole(&c, &digests).await;
                 c.stop().await;
             });
@@ -112,9 +102,7 @@ async fn put_back_in_virtual_time(env: Env) {
     }
     let dir = c.data_dir(0).join("indices").join(uuid).join("0");
     assert!(store::put_log_back(&env.host("c-0"), &dir, 150));
-    for node in 0..3 {
-        c.start_node(node).await;
-    }
+    c.start_all().await;
     is_whole(&c, &digests).await;
     c.stop().await;
 }
@@ -141,7 +129,7 @@ fn a_primary_that_lacks_what_was_acknowledged_replaces_no_copy() {
         let health = c.get("/_cluster/health").await;
         assert_eq!(health["status"], "yellow");
         let uuid = c.any().state().indices["a"].uuid.clone();
-        stop_all(&mut c).await;
+        c.stop_all().await;
         for node in [1, 2] {
             let dir = c.data_dir(node).join("indices").join(&uuid).join("0");
             let extent = store::extent(&env, &dir).await.unwrap();

@@ -349,12 +349,8 @@ async fn a_lost_primary_is_replaced(env: Env) {
 async fn a_whole_cluster_restarts_with_its_data(env: Env) {
     let mut cluster = Cluster::holding(&env, "c", 3, ("a", 3, 1), 300).await;
     let before = cluster.digests("a").await;
-    for node in [2, 1, 0] {
-        cluster.kill_node(node).await;
-    }
-    for node in [0, 1, 2] {
-        cluster.start_node(node).await;
-    }
+    cluster.kill_all().await;
+    cluster.start_all().await;
     cluster.green("a").await;
     assert_eq!(cluster.digests("a").await, before);
     cluster.stop().await;

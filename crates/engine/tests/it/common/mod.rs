@@ -93,9 +93,7 @@ impl Cluster {
         configs.iter_mut().for_each(change);
         let (env, name, nodes) = (env.clone(), name.to_owned(), BTreeMap::new());
         let mut cluster = Cluster { env, name, nodes, configs, dir };
-        for number in 0..members.len() {
-            cluster.start_node(number).await;
-        }
+        cluster.start_all().await;
         cluster
     }
 
@@ -135,6 +133,26 @@ impl Cluster {
             drop(node);
         } else {
             self.stop_node(number).await;
+        }
+    }
+
+    pub async fn start_all(&mut self) {
+        for number in 0..self.configs.len() {
+            self.start_node(number).await;
+        }
+    }
+
+    /// Stops all nodes in order.
+    pub async fn stop_all(&mut self) {
+        for number in 0..self.configs.len() {
+            self.stop_node(number).await;
+        }
+    }
+
+    /// Kills all nodes, and the manager last.
+    pub async fn kill_all(&mut self) {
+        for number in (0..self.configs.len()).rev() {
+            self.kill_node(number).await;
         }
     }
 

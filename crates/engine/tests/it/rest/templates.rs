@@ -71,12 +71,8 @@ async fn templates_outlive_restarts(env: Env) {
             (200, before.last().unwrap().clone())
         );
     }
-    for number in [0, 1] {
-        c.stop_node(number).await;
-    }
-    for number in [0, 1] {
-        c.start_node(number).await;
-    }
+    c.stop_all().await;
+    c.start_all().await;
     for (path, before) in paths.into_iter().zip(before) {
         assert_eq!(ask(c.node(1), "GET", path, Value::Null).await, (200, before));
     }

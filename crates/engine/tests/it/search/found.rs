@@ -449,12 +449,8 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
             assert!(status == 400 && said.to_string().contains(why), "{when}: {said}");
         }
         if when == "as it was written" {
-            for node in [1, 0] {
-                c.stop_node(node).await;
-            }
-            for node in [0, 1] {
-                c.start_node(node).await;
-            }
+            c.stop_all().await;
+            c.start_all().await;
             c.green("a").await;
         }
     }
