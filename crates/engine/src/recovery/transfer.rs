@@ -318,7 +318,7 @@ impl Transfer {
             Ok(arrived) => arrived,
             Err(error) => {
                 self.progress.accounting.borrow_mut().failed(now, request.into());
-                self.scheduler.failed(now, request);
+                self.scheduler.failed(request);
                 self.connections.release(connection, request.len.into());
                 return match error {
                     ChunkError::Damaged => {
@@ -364,14 +364,12 @@ impl Transfer {
             arrived_at: arrived.at,
             base_round_trip: self.source.round_trip.get(),
             source,
-            proxy: Duration::ZERO,
             target,
+            ..Timeline::default()
         };
         self.progress.accounting.borrow_mut().finished(now, request.into(), timeline);
         let delivery = Delivery {
             requested_at: *requested_at,
-            arrived_at: arrived.at,
-            server_time: source.memory + source.throttle + source.disk_read + source.cpu,
             throttled: source.throttle + target.throttle,
             foreground_pressure: arrived.pressure || self.service.core.pressure(),
         };

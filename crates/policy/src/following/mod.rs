@@ -345,7 +345,6 @@ impl<O: Operation> ShardFollower<O> {
             ops: count,
             bytes,
             waited: answer.waited,
-            served: answer.served,
             pressure: answer.pressure,
             was_full: read.backlogged && read.retries == 0,
         };

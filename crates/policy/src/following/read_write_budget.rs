@@ -46,7 +46,6 @@ pub(super) struct ReadTrip {
     pub(super) ops: u64,
     pub(super) bytes: u64,
     pub(super) waited: Duration,
-    pub(super) served: Duration,
     pub(super) pressure: bool,
     /// Whether the budget limited the read: there was more to ask for.
     pub(super) was_full: bool,
@@ -199,8 +198,6 @@ impl ReadWriteBudget {
         {
             let delivery = Delivery {
                 requested_at: trip.began,
-                arrived_at: now,
-                server_time: trip.served + trip.waited,
                 throttled: Duration::ZERO,
                 foreground_pressure: trip.pressure,
             };

@@ -117,11 +117,6 @@ impl Accounting {
         self.charge_landed();
     }
 
-    /// Chunks in flight.
-    pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
-    }
-
     /// The time charged to each limit so far; limits without any are left out. The sum is exactly
     /// `now` less the start. Chunks in flight count as travelling until their timeline is known.
     pub fn charged(&self, now: Time) -> BTreeMap<Limit, Duration> {
@@ -220,14 +215,7 @@ mod tests {
     }
 
     fn timeline(requested_at: Time, arrived_at: Time, base_round_trip: Duration) -> Timeline {
-        Timeline {
-            requested_at,
-            arrived_at,
-            base_round_trip,
-            source: SourcePhases::default(),
-            proxy: Duration::ZERO,
-            target: TargetPhases::default(),
-        }
+        Timeline { requested_at, arrived_at, base_round_trip, ..Timeline::default() }
     }
 
     fn share(account: &Accounting, now: Time, limit: Limit) -> f64 {

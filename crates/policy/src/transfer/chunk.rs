@@ -25,14 +25,10 @@ pub struct ChunkRequest {
 }
 
 /// What is known of a chunk once it is verified and written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Delivery {
     /// When the request left.
     pub requested_at: Time,
-    /// When the last byte arrived.
-    pub arrived_at: Time,
-    /// Time that the source spent, its throttle included.
-    pub server_time: Duration,
     /// Time that a rate limiter held the chunk back, at the source and at the target together.
     pub throttled: Duration,
     /// Whether the users of either node suffer, as a

@@ -152,11 +152,6 @@ impl ChunkScheduler {
         adaptive.wake_at(next.len, self.in_flight_bytes, self.in_flight.len())
     }
 
-    /// The chunk that will be requested once the window allows, so that a source may read it ahead.
-    pub fn read_ahead(&self) -> Option<ChunkRequest> {
-        self.pending.peek(self.chunk_bytes())
-    }
-
     /// A chunk was verified and written. One that is not in flight (an answer that comes after
     /// [`ChunkScheduler::failed`]) is ignored: its range is fetched again.
     pub fn delivered(&mut self, now: Time, request: ChunkRequest, delivery: Delivery) {
@@ -197,7 +192,7 @@ impl ChunkScheduler {
     }
 
     /// A chunk came damaged or its connection was lost: its range is to be fetched again.
-    pub fn failed(&mut self, _now: Time, request: ChunkRequest) {
+    pub fn failed(&mut self, request: ChunkRequest) {
         if self.land(request) {
             self.pending.put_back(request);
         }
@@ -258,23 +253,13 @@ mod tests {
         lens.iter().map(|&len| FileSpan { len, have: 0 }).collect()
     }
 
-    fn delivery(requested_at: Time, now: Time) -> Delivery {
-        Delivery {
-            requested_at,
-            arrived_at: now,
-            server_time: Duration::ZERO,
-            throttled: Duration::ZERO,
-            foreground_pressure: false,
-        }
-    }
-
     fn started(scheduler: &mut ChunkScheduler) -> Vec<(u32, u64)> {
         std::iter::from_fn(|| scheduler.next(Time(0))).map(|r| (r.file, r.offset)).collect()
     }
 
     fn deliver(scheduler: &mut ChunkScheduler, file: u32, offset: u64, len: u32) {
         let request = ChunkRequest { file, offset, len };
-        scheduler.delivered(Time(1), request, delivery(Time(0), Time(1)));
+        scheduler.delivered(Time(1), request, Delivery::default());
     }
 
     #[test]
@@ -282,7 +267,6 @@ mod tests {
         let config = SchedulerConfig::Sequential { chunk_bytes: 10 };
         let mut scheduler = ChunkScheduler::new(config, &files(&[15, 5]), Time(0));
         assert_eq!(started(&mut scheduler), [(0, 0)]);
-        assert_eq!(scheduler.read_ahead().map(|r| (r.offset, r.len)), Some((10, 5)));
         deliver(&mut scheduler, 0, 0, 10);
         assert_eq!(started(&mut scheduler), [(0, 10)]);
         deliver(&mut scheduler, 0, 10, 5);
@@ -322,7 +306,7 @@ mod tests {
         let config = SchedulerConfig::FileWindow { chunk_bytes: 10, max_concurrent: 2 };
         let mut scheduler = ChunkScheduler::new(config, &files(&[100]), Time(0));
         assert_eq!(started(&mut scheduler), [(0, 0), (0, 10)]);
-        scheduler.failed(Time(1), ChunkRequest { file: 0, offset: 0, len: 10 });
+        scheduler.failed(ChunkRequest { file: 0, offset: 0, len: 10 });
         deliver(&mut scheduler, 0, 10, 10);
         assert_eq!(started(&mut scheduler), [(0, 0)]);
     }
@@ -332,8 +316,8 @@ mod tests {
         let config = SchedulerConfig::Sequential { chunk_bytes: 10 };
         let mut scheduler = ChunkScheduler::new(config, &files(&[10]), Time(0));
         let request = scheduler.next(Time(0)).unwrap();
-        scheduler.failed(Time(1), request);
-        scheduler.delivered(Time(2), request, delivery(Time(0), Time(2)));
+        scheduler.failed(request);
+        scheduler.delivered(Time(2), request, Delivery::default());
         assert!(!scheduler.is_complete());
         assert_eq!(scheduler.next(Time(3)), Some(request));
     }
@@ -362,7 +346,7 @@ mod tests {
         for step in 0..200 {
             while scheduler.next(now).is_some() {}
             if step == 50 {
-                let pressed = Delivery { foreground_pressure: true, ..delivery(Time(0), now) };
+                let pressed = Delivery { foreground_pressure: true, ..Delivery::default() };
                 scheduler.delivered(now, old, pressed);
             }
             let Some(at) = scheduler.wake_at() else { break };
@@ -468,14 +452,16 @@ mod tests {
                     let (request, at) = self.flying.swap_remove(which % self.flying.len());
                     let from = request.offset as usize;
                     self.have[request.file as usize][from..from + request.len as usize].fill(true);
-                    let mut delivery = delivery(at, self.now);
-                    delivery.throttled = Duration::from_micros(throttled_us);
-                    delivery.foreground_pressure = pressure;
+                    let delivery = Delivery {
+                        requested_at: at,
+                        throttled: Duration::from_micros(throttled_us),
+                        foreground_pressure: pressure,
+                    };
                     self.scheduler.delivered(self.now, request, delivery);
                 }
                 Event::Fail { which } if !self.flying.is_empty() => {
                     let (request, _) = self.flying.swap_remove(which % self.flying.len());
-                    self.scheduler.failed(self.now, request);
+                    self.scheduler.failed(request);
                 }
                 Event::Reconfigure(config) => {
                     self.config = config;

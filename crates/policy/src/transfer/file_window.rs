@@ -4,7 +4,7 @@
 //! Requests are numbered. One may start while its number is less than `max_concurrent` above the last number up to
 //! which everything is acknowledged. So one late chunk shuts the window although the others have arrived, which bounds
 //! what the target holds out of order. In Elasticsearch the source also reads ahead the chunk after the window; the
-//! wire never carries it early. Here that chunk is what `ChunkScheduler::read_ahead` names.
+//! wire never carries it early.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,18 +42,13 @@ impl FileWindow {
         if let Some(again) = pending.take_returned() {
             return Some(again);
         }
-        if self.is_shut(max_concurrent) {
+        let oldest = self.unacknowledged.first();
+        if oldest.is_some_and(|oldest| self.next_number - oldest >= max_concurrent as u64) {
             return None;
         }
         let request = pending.take(chunk_bytes)?;
         self.number((request.file, request.offset));
         Some(request)
-    }
-
-    pub(super) fn is_shut(&self, max_concurrent: usize) -> bool {
-        self.unacknowledged
-            .first()
-            .is_some_and(|oldest| self.next_number - oldest >= max_concurrent as u64)
     }
 
     pub(super) fn delivered(&mut self, request: ChunkRequest) {

@@ -171,8 +171,6 @@ impl Sim {
         let (flow, scheduler, trace) = &mut self.flows[flow];
         let delivery = Delivery {
             requested_at: at,
-            arrived_at: now,
-            server_time: throttled + self.link.server_time,
             throttled,
             foreground_pressure: flow.pressure.is_some_and(|(from, to)| from <= now && now < to),
         };

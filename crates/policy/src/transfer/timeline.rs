@@ -35,7 +35,7 @@ pub struct TargetPhases {
 
 /// The times of one chunk. They come from several clocks' differences, so they need not fit; see
 /// [`Timeline::phases`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Timeline {
     /// When the request left the target.
     pub requested_at: Time,
@@ -136,9 +136,7 @@ mod tests {
             requested_at: Time(1000),
             arrived_at: Time(1000 + elapsed),
             base_round_trip: Duration::from_nanos(base),
-            source: SourcePhases::default(),
-            proxy: Duration::ZERO,
-            target: TargetPhases::default(),
+            ..Timeline::default()
         }
     }
 
