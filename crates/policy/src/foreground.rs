@@ -47,15 +47,9 @@ pub struct ForegroundDetector {
     pressure: bool,
 }
 
+/// It knows nothing; recoveries count as light until told otherwise.
 impl Default for ForegroundDetector {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl ForegroundDetector {
-    /// A detector that knows nothing; recoveries count as light until told otherwise.
-    pub fn new() -> Self {
         ForegroundDetector {
             samples: VecDeque::new(),
             learn_from: Some(Time(0)),
@@ -67,7 +61,9 @@ impl ForegroundDetector {
             pressure: false,
         }
     }
+}
 
+impl ForegroundDetector {
     /// Says whether the node's recoveries are idle or light from `now` on: few bytes in flight, or all
     /// of them at the floor that they give way to.
     pub fn set_recoveries_light(&mut self, now: Time, light: bool) {
@@ -96,10 +92,6 @@ impl ForegroundDetector {
     }
 
     /// What latencies are compared with: the slow tenth without recoveries, or the best that was seen.
-    pub fn baseline(&self) -> Option<Duration> {
-        self.reference_s().map(Duration::from_secs_f64)
-    }
-
     fn reference_s(&self) -> Option<f64> {
         self.baseline_s.or(self.lowest_s)
     }
@@ -192,7 +184,7 @@ mod tests {
 
     #[test]
     fn suffering_is_seen_soon_and_ends_after_a_quiet_second() {
-        let mut detector = ForegroundDetector::new();
+        let mut detector = ForegroundDetector::default();
         assert_eq!(users(&mut detector, (0, 10_000), |ms| 10.0 * noise(ms)), []);
         detector.set_recoveries_light(Time(10_000_000_000), false);
         let begin = users(&mut detector, (10_000, 15_000), |ms| 40.0 * noise(ms));
@@ -205,7 +197,7 @@ mod tests {
 
     #[test]
     fn noise_and_a_few_slow_operations_are_no_suffering() {
-        let mut detector = ForegroundDetector::new();
+        let mut detector = ForegroundDetector::default();
         users(&mut detector, (0, 5_000), |ms| 10.0 * noise(ms));
         detector.set_recoveries_light(Time(5_000_000_000), false);
         let slow = |ms: u64| if ms.is_multiple_of(100) { 500.0 } else { 10.0 * noise(ms) };
@@ -214,7 +206,7 @@ mod tests {
 
     #[test]
     fn between_the_bounds_nothing_changes() {
-        let mut detector = ForegroundDetector::new();
+        let mut detector = ForegroundDetector::default();
         users(&mut detector, (0, 5_000), |_| 10.0);
         detector.set_recoveries_light(Time(5_000_000_000), false);
         assert_eq!(users(&mut detector, (5_000, 15_000), |_| 18.0), []);
@@ -225,7 +217,7 @@ mod tests {
 
     #[test]
     fn users_that_left_do_not_suffer() {
-        let mut detector = ForegroundDetector::new();
+        let mut detector = ForegroundDetector::default();
         users(&mut detector, (0, 5_000), |_| 10.0);
         detector.set_recoveries_light(Time(5_000_000_000), false);
         users(&mut detector, (5_000, 8_000), |_| 100.0);
@@ -239,7 +231,7 @@ mod tests {
 
     #[test]
     fn users_that_suffered_and_left_before_anyone_looked_do_not_suffer() {
-        let mut detector = ForegroundDetector::new();
+        let mut detector = ForegroundDetector::default();
         users(&mut detector, (0, 5_000), |_| 10.0);
         users(&mut detector, (5_000, 8_000), |_| 100.0);
         assert!(detector.pressure);
@@ -248,7 +240,7 @@ mod tests {
 
     #[test]
     fn without_a_light_moment_the_best_seen_is_the_baseline() {
-        let mut detector = ForegroundDetector::new();
+        let mut detector = ForegroundDetector::default();
         detector.set_recoveries_light(Time(0), false);
         assert_eq!(users(&mut detector, (0, 3_000), |_| 10.0), []);
         assert_eq!(users(&mut detector, (3_000, 6_000), |_| 50.0).len(), 1);
@@ -256,7 +248,7 @@ mod tests {
 
     #[test]
     fn recoveries_that_swing_do_not_hide_suffering_nor_become_the_baseline() {
-        let mut detector = ForegroundDetector::new();
+        let mut detector = ForegroundDetector::default();
         users(&mut detector, (0, 5_000), |_| 10.0);
         let mut changes = Vec::new();
         for ms in (5_000..15_000).step_by(20) {
@@ -264,12 +256,12 @@ mod tests {
             changes.extend(users(&mut detector, (ms, ms + 20), |_| 40.0));
         }
         assert_eq!(changes.len(), 1);
-        assert_eq!(detector.baseline(), Some(Duration::from_millis(10)));
+        assert_eq!(detector.reference_s(), Some(0.01));
     }
 
     #[test]
     fn a_slower_workload_becomes_the_baseline_once_recoveries_are_light() {
-        let mut detector = ForegroundDetector::new();
+        let mut detector = ForegroundDetector::default();
         users(&mut detector, (0, 5_000), |_| 10.0);
         detector.set_recoveries_light(Time(5_000_000_000), false);
         users(&mut detector, (5_000, 8_000), |_| 40.0);
@@ -277,6 +269,6 @@ mod tests {
         detector.set_recoveries_light(Time(8_000_000_000), true);
         users(&mut detector, (8_000, 120_000), |_| 40.0);
         assert!(!detector.pressure);
-        assert!(detector.baseline().unwrap() > Duration::from_millis(30));
+        assert!(detector.reference_s().unwrap() > 0.03);
     }
 }

@@ -86,7 +86,7 @@ impl Core {
             throttles: Throttles::new(&settings),
             published: Published::new(state, settings),
             pace_changed: Notify::new(),
-            foreground: RefCell::new(ForegroundDetector::new()),
+            foreground: RefCell::default(),
             compression: RefCell::default(),
             round_trips: RefCell::default(),
             next_socket: Cell::default(),

@@ -74,7 +74,7 @@ impl Hurt {
 }
 
 /// What is remembered of trials, and of users who suffered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     knees: BTreeMap<String, Knee>,
     /// Settings of which a large step brought nothing: a small one may.
@@ -89,18 +89,6 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(now: Time) -> Memory {
-        Memory {
-            knees: BTreeMap::new(),
-            timid: BTreeSet::new(),
-            hidden: BTreeSet::new(),
-            taken_back: None,
-            leapt: false,
-            hurts: BTreeMap::new(),
-            quiet_until: now,
-        }
-    }
-
     /// Whether users suffered a moment ago.
     pub(super) fn is_quiet(&self, at: Time) -> bool {
         at < self.quiet_until

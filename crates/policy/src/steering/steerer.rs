@@ -70,7 +70,7 @@ impl Steering {
             began: now,
             found: BTreeMap::new(),
             kept: Vec::new(),
-            memory: Memory::new(now),
+            memory: Memory::default(),
             left: BTreeSet::new(),
             foreign: BTreeMap::new(),
         }
