@@ -240,7 +240,6 @@ fn every_operation_is_written_once() {
 
 /// A leader behind a link: answers queue for its rate; the follower writes at a rate, too.
 struct World {
-    rtt: Duration,
     rate_bytes_per_s: f64,
     write_bytes_per_s: f64,
     op_source_bytes: u64,
@@ -276,7 +275,7 @@ fn run(world: &World, budget: ReadWriteBudget, seconds: f64) -> Seen {
     let (mut number, mut link_free, mut disk_free) = (0, 0f64, 0f64);
     let mut seen = Seen { written: Vec::new(), memory_max_bytes: 0, lag_at_end: 0 };
     let mut wakes = BTreeSet::new();
-    let half_s = world.rtt.as_secs_f64() / 2.0;
+    let half_s = RTT.as_secs_f64() / 2.0;
     let ns = |seconds: f64| (seconds * 1e9) as u64;
     while let Some(((at, _), event)) = events.pop_first() {
         let (now, now_s) = (Time(at), at as f64 / 1e9);
@@ -344,19 +343,21 @@ fn run(world: &World, budget: ReadWriteBudget, seconds: f64) -> Seen {
 }
 
 const GBIT: f64 = 125e6;
+const RTT: Duration = Duration::from_millis(100);
+/// Large documents over a path that nothing cuts.
+const WORLD: World = World {
+    rate_bytes_per_s: GBIT,
+    write_bytes_per_s: 10.0 * GBIT,
+    op_source_bytes: 38_000,
+    leader: |_| 100_000_000,
+    cut_s: (0.0, 0.0),
+};
 
 /// More than any link carries: at least 90 % of it is filled, for documents of a point and of an article.
 #[test]
 fn the_adaptive_pace_fills_the_link_whatever_the_documents_size() {
     for (source_bytes, rate) in [(40, GBIT / 10.0), (200, GBIT / 4.0), (38_000, GBIT)] {
-        let world = World {
-            rtt: Duration::from_millis(100),
-            rate_bytes_per_s: rate,
-            write_bytes_per_s: 10.0 * GBIT,
-            op_source_bytes: source_bytes,
-            leader: |_| 100_000_000,
-            cut_s: (0.0, 0.0),
-        };
+        let world = World { rate_bytes_per_s: rate, op_source_bytes: source_bytes, ..WORLD };
         let seen = run(&world, ReadWriteBudget::adaptive(128 << 20), 6.0);
         let op_bytes = op(0, source_bytes).encoded_bytes();
         let rate_seen = seen.bytes_between(2.0, 6.0, op_bytes) / 4.0;
@@ -373,12 +374,10 @@ fn the_adaptive_pace_fills_the_link_whatever_the_documents_size() {
 #[test]
 fn a_slow_follower_stays_within_its_memory() {
     let world = World {
-        rtt: Duration::from_millis(100),
         rate_bytes_per_s: GBIT / 4.0,
         write_bytes_per_s: GBIT / 8.0,
         op_source_bytes: 1000,
-        leader: |_| 10_000_000,
-        cut_s: (0.0, 0.0),
+        ..WORLD
     };
     let memory = 16 << 20;
     let seen = run(&world, ReadWriteBudget::adaptive(memory), 6.0);
@@ -394,7 +393,6 @@ fn a_slow_follower_stays_within_its_memory() {
 #[test]
 fn the_lag_is_that_of_the_path() {
     let world = World {
-        rtt: Duration::from_millis(100),
         rate_bytes_per_s: GBIT / 10.0,
         write_bytes_per_s: GBIT,
         op_source_bytes: 200,
@@ -413,15 +411,7 @@ fn the_lag_is_that_of_the_path() {
 /// What the field's defaults do with large documents over a long path: 12 reads of 32 MB are more than any link holds.
 #[test]
 fn the_fields_defaults_keep_up_with_large_documents_at_the_price_of_memory() {
-    let world = World {
-        rtt: Duration::from_millis(100),
-        rate_bytes_per_s: GBIT,
-        write_bytes_per_s: 10.0 * GBIT,
-        op_source_bytes: 38_000,
-        leader: |_| 1_000_000,
-        cut_s: (0.0, 0.0),
-    };
-    let seen = run(&world, ReadWriteBudget::Field(Limits::default()), 6.0);
+    let seen = run(&WORLD, ReadWriteBudget::Field(Limits::default()), 6.0);
     let op_bytes = op(0, 38_000).encoded_bytes();
     let rate_seen = seen.bytes_between(3.0, 6.0, op_bytes) / 3.0;
     assert!(rate_seen > 0.8 * GBIT, "{:.1} MB/s", rate_seen / 1e6);
