@@ -337,19 +337,19 @@ fn check_equal(copies: &[Copy]) -> Vec<Violation> {
         };
         let (one, two) = (by_id(other), by_id(copy));
         let differs = one.keys().chain(two.keys()).find(|id| one.get(*id) != two.get(*id));
-        if let Some(id) = differs {
+        let text = if let Some(id) = differs {
             let (a, b) = (one.get(id), two.get(id));
-            let text = format!("[{id}] of {} is {a:?}, of {} {b:?}", other.name, copy.name);
-            found.push(violation(Rule::CopiesAreEqual, text));
+            format!("[{id}] of {} is {a:?}, of {} {b:?}", other.name, copy.name)
         } else if other.runs != copy.runs {
             let (a, b) = (other.runs, copy.runs);
-            let text = format!("runs of {} are {a:?}, of {} {b:?}", other.name, copy.name);
-            found.push(violation(Rule::CopiesAreEqual, text));
+            format!("runs of {} are {a:?}, of {} {b:?}", other.name, copy.name)
         } else if other.max_seq_no != copy.max_seq_no {
             let (a, b) = (other.max_seq_no, copy.max_seq_no);
-            let text = format!("{} ends at {a:?}, {} at {b:?}", other.name, copy.name);
-            found.push(violation(Rule::CopiesAreEqual, text));
-        }
+            format!("{} ends at {a:?}, {} at {b:?}", other.name, copy.name)
+        } else {
+            continue;
+        };
+        found.push(violation(Rule::CopiesAreEqual, text));
     }
     found
 }
@@ -363,8 +363,7 @@ mod tests {
     fn ledger(writes: &[(&str, Action, Fate)]) -> Ledger {
         let mut ledger = Ledger::default();
         for (id, action, fate) in writes {
-            let write = ledger.begin(id, 0, *action);
-            ledger.settle(&write, *fate);
+            ledger.enter(id, 0, *action, *fate);
         }
         ledger
     }

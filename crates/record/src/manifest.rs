@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Still running.
@@ -18,12 +18,13 @@ pub enum Status {
     Failed,
     /// Nobody writes it any more, and nobody said how it ended: it was killed, or failed; never written.
     BrokenOff,
+    #[default]
     /// The manifest cannot be read; never written.
     Unknown,
 }
 
 /// The machine a run took place on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Operating system and release.
     pub os: String,
@@ -169,7 +170,7 @@ impl TwinQuestion {
 }
 
 /// `manifest.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Format version, [`crate::FORMAT`] when written by this build.
     pub format: u32,
@@ -223,22 +224,11 @@ impl Manifest {
             format,
             run: run.to_owned(),
             plan: unknown(),
-            about: String::new(),
-            plan_text: String::new(),
             target: unknown(),
-            started: String::new(),
             version: unknown(),
-            seed: 0,
             scale: 1.0,
-            status: Status::Unknown,
-            machine: Machine { os: unknown(), cpu: unknown(), cores: 0, memory_bytes: 0 },
-            link: None,
-            nodes: Vec::new(),
-            variants: Vec::new(),
-            challenge: None,
-            track_params: None,
-            question: None,
-            changes: Vec::new(),
+            machine: Machine { os: unknown(), cpu: unknown(), ..Machine::default() },
+            ..Manifest::default()
         }
     }
 }

@@ -234,8 +234,7 @@ mod tests {
     fn numbers_are_given_once() {
         let given = |runs: &[(RunSum, Fate)], documents: u64| {
             let mut ledger = ledger(runs);
-            let write = ledger.begin("a", 0, Action::Index { content: 1 });
-            ledger.settle(&write, ACK(documents));
+            ledger.enter("a", 0, Action::Index { content: 1 }, ACK(documents));
             let found = ledger.check(&[]);
             found.into_iter().map(|violation| violation.rule).collect::<Vec<_>>()
         };
