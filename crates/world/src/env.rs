@@ -31,12 +31,12 @@ pub struct Env {
 }
 
 impl Env {
-    pub(crate) fn real(host: Rc<machine::Host>) -> Env {
-        Env { arm: Arm::Real(host) }
-    }
-
-    pub(crate) fn simulated(host: simulation::Host) -> Env {
-        Env { arm: Arm::Virtual(host) }
+    /// Its host, where that is one of the virtual world.
+    fn simulated(&self) -> Option<&simulation::Host> {
+        match &self.arm {
+            Arm::Real(_) => None,
+            Arm::Virtual(host) => Some(host),
+        }
     }
 
     /// The time.
@@ -64,13 +64,7 @@ impl Env {
     /// Moves the clock of this host of the virtual world: [`Env::epoch_ms`] jumps by so much. [`Env::now`], and so
     /// every wait, is not affected. In the real world it does nothing and answers `false`.
     pub fn move_clock(&self, by_ms: i64) -> bool {
-        match &self.arm {
-            Arm::Real(_) => false,
-            Arm::Virtual(host) => {
-                host.move_clock(by_ms);
-                true
-            }
-        }
+        self.simulated().map(|host| host.move_clock(by_ms)).is_some()
     }
 
     /// Sleeps; exact to the nanosecond in the virtual world and to some 50 microseconds in the real one.
@@ -188,8 +182,8 @@ impl Env {
     /// taken or not this host's.
     pub async fn listen<M: Message>(&self, address: &str) -> io::Result<Listener<M>> {
         match &self.arm {
-            Arm::Real(host) => machine::listen(host, address).await.map(Listener::real),
-            Arm::Virtual(host) => host.listen(address).map(Listener::simulated),
+            Arm::Real(host) => machine::listen(host, address).await.map(Listener::Real),
+            Arm::Virtual(host) => host.listen(address).map(Listener::Virtual),
         }
     }
 
@@ -212,25 +206,23 @@ impl Env {
 
     /// Another host of the same world. In the real world it shares this process.
     pub fn host(&self, name: &str) -> Env {
-        match &self.arm {
-            Arm::Real(host) => Env::real(Rc::new(host.sibling(name))),
-            Arm::Virtual(host) => Env::simulated(host.sibling(name)),
-        }
+        let arm = match &self.arm {
+            Arm::Real(host) => Arm::Real(Rc::new(host.sibling(name))),
+            Arm::Virtual(host) => Arm::Virtual(host.sibling(name)),
+        };
+        Env { arm }
     }
 
     /// Kills a host of the virtual world as `kill -9` would: its tasks end where they are, its connections
     /// break, and only what was durable stays. In the real world hosts are processes; there it does nothing
     /// and answers `false`.
     pub fn kill_host(&self, name: &str) -> bool {
-        match &self.arm {
-            Arm::Real(_) => false,
-            Arm::Virtual(host) => host.kill(name),
-        }
+        self.simulated().is_some_and(|host| host.kill(name))
     }
 
     /// Pauses a host of the virtual world, as `SIGSTOP` would, or lets it go on. In the real world it does nothing.
     pub fn pause_host(&self, name: &str, pauses: bool) {
-        if let Arm::Virtual(host) = &self.arm {
+        if let Some(host) = self.simulated() {
             host.pause(name, pauses);
         }
     }
@@ -238,54 +230,42 @@ impl Env {
     /// Plants a bug in the code of all hosts of a virtual world, to see whether tests find it; the code knows it by
     /// name. In the real world it does nothing.
     pub fn plant(&self, fault: &'static str) {
-        if let Arm::Virtual(host) = &self.arm {
+        if let Some(host) = self.simulated() {
             host.plant(fault);
         }
     }
 
     /// Whether this bug is planted: never in the real world.
     pub fn is_planted(&self, fault: &str) -> bool {
-        match &self.arm {
-            Arm::Real(_) => false,
-            Arm::Virtual(host) => host.is_planted(fault),
-        }
+        self.simulated().is_some_and(|host| host.is_planted(fault))
     }
 
     /// Whether this is the virtual world.
     pub fn is_virtual(&self) -> bool {
-        matches!(self.arm, Arm::Virtual(_))
+        self.simulated().is_some()
     }
 
     /// The durable storage of this host in the virtual world; none in the real one.
     pub fn virtual_disk(&self) -> Option<VirtualDisk> {
-        match &self.arm {
-            Arm::Real(_) => None,
-            Arm::Virtual(host) => Some(host.disk()),
-        }
+        self.simulated().map(simulation::Host::disk)
     }
 
     /// Sets the model of this host's cores, disk and card, in the virtual world. In the real one it does nothing.
     pub fn set_host_model(&self, model: model::Host) {
-        if let Arm::Virtual(host) = &self.arm {
+        if let Some(host) = self.simulated() {
             host.set_model(model);
         }
     }
 
     /// The model of this host, in the virtual world; none in the real one.
     pub fn virtual_host_model(&self) -> Option<model::Host> {
-        match &self.arm {
-            Arm::Real(_) => None,
-            Arm::Virtual(host) => Some(host.model()),
-        }
+        self.simulated().map(simulation::Host::model)
     }
 
     /// The one `T` that all hosts of a virtual world share, for knowledge that no host of the real one could have; none
     /// in the real world.
     pub fn virtual_shared<T: Default + 'static>(&self) -> Option<Rc<T>> {
-        match &self.arm {
-            Arm::Real(_) => None,
-            Arm::Virtual(host) => Some(host.shared()),
-        }
+        self.simulated().map(simulation::Host::shared)
     }
 
     /// Core seconds used by this host so far: of the process in the real world, modelled in the virtual one.
@@ -299,7 +279,7 @@ impl Env {
     /// Another process than this host's has one of its cores for so long, and so high a priority that no message goes
     /// ahead of it, in the virtual world. In the real one it does nothing.
     pub async fn crowd(&self, time: Duration) {
-        if let Arm::Virtual(host) = &self.arm {
+        if let Some(host) = self.simulated() {
             host.crowd(time).await;
         }
     }
@@ -307,10 +287,7 @@ impl Env {
     /// The use of all cores of this host in the last second or more, whoever has them, in percent. None in the real
     /// world, and where no other process takes them: then [`Env::cpu_time`] is all of it.
     pub fn machine_cpu_percent(&self) -> Option<u64> {
-        match &self.arm {
-            Arm::Real(_) => None,
-            Arm::Virtual(host) => host.machine_cpu_percent(),
-        }
+        self.simulated()?.machine_cpu_percent()
     }
 
     /// What this host's disk did so far; none in the real world, unless a disk is emulated there.

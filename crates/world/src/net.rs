@@ -73,35 +73,27 @@ impl<M: Message> Receiver<M> {
 }
 
 /// Accepts connections.
-pub struct Listener<M>(Arm<M>);
-
-enum Arm<M> {
+pub enum Listener<M> {
+    #[doc(hidden)]
     Real(machine::Listener),
+    #[doc(hidden)]
     Virtual(simulation::Listener<M>),
 }
 
 impl<M: Message> Listener<M> {
-    pub(crate) fn real(listener: machine::Listener) -> Self {
-        Listener(Arm::Real(listener))
-    }
-
-    pub(crate) fn simulated(listener: simulation::Listener<M>) -> Self {
-        Listener(Arm::Virtual(listener))
-    }
-
     /// The address to connect to.
     pub fn address(&self) -> &str {
-        match &self.0 {
-            Arm::Real(listener) => listener.address(),
-            Arm::Virtual(listener) => listener.address(),
+        match self {
+            Listener::Real(listener) => listener.address(),
+            Listener::Virtual(listener) => listener.address(),
         }
     }
 
     /// The next connection. Fails in the real world alone, where the system refuses one: its handles may have run out.
     pub async fn accept(&mut self) -> io::Result<Connection<M>> {
-        match &mut self.0 {
-            Arm::Real(listener) => listener.accept().await.map(Connection::real),
-            Arm::Virtual(listener) => listener.accept().await.map(Connection::simulated),
+        match self {
+            Listener::Real(listener) => listener.accept().await.map(Connection::real),
+            Listener::Virtual(listener) => listener.accept().await.map(Connection::simulated),
         }
     }
 }

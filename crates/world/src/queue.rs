@@ -148,7 +148,7 @@ impl CoreQueue {
 /// An operation is split into requests, one after the other. Each pays the seek and, under CFQ, the time that
 /// the scheduler leaves the device idle after a read or a sync. CFQ gives the device to one process at a time, so
 /// its depth is one. Writes are buffered and asynchronous: CFQ does not idle for them (`block/cfq-iosched.c`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DiskQueue {
     heads: CoreQueue,
     line: RateQueue,
@@ -187,15 +187,9 @@ pub struct DiskCounts {
     pub busy: Duration,
 }
 
-impl Default for DiskQueue {
+impl Default for CoreQueue {
     fn default() -> Self {
-        DiskQueue {
-            heads: CoreQueue::new(1),
-            line: RateQueue::default(),
-            counts: DiskCounts::default(),
-            passes: VecDeque::new(),
-            busy: Occupied::default(),
-        }
+        CoreQueue::new(1)
     }
 }
 

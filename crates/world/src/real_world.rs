@@ -4,6 +4,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::Instant;
 
+use crate::env::Arm;
 use crate::machine::Host;
 use crate::{Env, LocalFuture};
 
@@ -15,7 +16,7 @@ use crate::{Env, LocalFuture};
 /// If the operating system gives no event loop (no file handles left).
 pub fn run<T, F: Future<Output = T>>(seed: u64, main: impl FnOnce(Env) -> F) -> T {
     let host = Rc::new(Host::new(Instant::now(), seed, "main"));
-    run_to_its_end(Box::pin(main(Env::real(host))))
+    run_to_its_end(Box::pin(main(Env { arm: Arm::Real(host) })))
 }
 
 /// Compiled once for each `T`, and not for each of the hundreds of tests.

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use crate::env::Arm;
 pub use crate::simulation::{Deadlock, Trace, VirtualDisk};
 use crate::simulation::{Host, World};
 use crate::{Env, LocalFuture, Task};
@@ -26,7 +27,7 @@ pub fn run_traced<T: 'static, F: Future<Output = T> + 'static>(
     main: impl FnOnce(Env) -> F,
 ) -> Result<(T, Trace), Deadlock> {
     let world = Rc::new(World::new(seed));
-    let env = Env::simulated(Host::get(&world, "main"));
+    let env = Env { arm: Arm::Virtual(Host::get(&world, "main")) };
     let main = Box::pin(main(env.clone()));
     run_to_its_end(&world, env, main)
 }
