@@ -2,13 +2,9 @@
 
 use record::observation::WaitingCopy;
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::deciders::{DECIDERS, ENABLE};
 use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift, Next};
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{Threshold, at};
 use crate::diagnosis::waiting::{Need, Waiting, explained, named, subjects};
 

@@ -4,13 +4,9 @@ use std::collections::BTreeSet;
 
 use record::observation::Scope;
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next, RECOVERY};
 use crate::diagnosis::manager_queue::long_queue;
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
 use crate::diagnosis::waiting::{Need, Waiting, explained, subjects};
 

@@ -3,14 +3,9 @@
 use record::observation::Setting;
 use record::units::show_bytes;
 
-use super::proxy;
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule, proxy};
 use crate::diagnosis::copying::{Copying, alias_of};
 use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS, Next, RECOVERY};
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Step};
 use crate::diagnosis::threshold::{
     CORES_ANSWER, CPU_OWN, DISK_OWN, FAST_BYTES_PER_S, IDLE, IN_LINE_USE, LATE_ANSWERS, LATE_MS,

@@ -1,13 +1,10 @@
 //! The control group of a node keeps it from running.
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
 use crate::diagnosis::node_span::NodeSpan;
 use crate::diagnosis::rivals::{Against, By};
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, GIVEN_BACK, IN_LINE_USE, NEAR_USE, Threshold, at,
 };

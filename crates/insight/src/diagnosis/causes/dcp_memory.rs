@@ -1,11 +1,7 @@
 //! A bucket is short of memory: its consumer leaves what came for later, or its producer waits for memory.
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::finding::{Evidence, STATS, STATS_DCP};
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::streaming::{End, MEMORY, Streaming};
 use crate::diagnosis::threshold::{
     BEHIND_S, PAUSED_FOR, STAGE, Threshold, WINDOW_FULL, WINDOW_LOOKS, at,

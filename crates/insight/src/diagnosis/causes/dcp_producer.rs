@@ -1,10 +1,7 @@
 //! A DCP producer has nothing ready, though items are left: it waits for its own disk.
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::finding::{Evidence, Finding, STATS};
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::streaming::Streaming;
 use crate::diagnosis::threshold::{BEHIND_S, PAUSED_FOR, STAGE, STARVED};
 use crate::words;

@@ -1,12 +1,9 @@
 //! The disk of the source or of the target is busy with the recovery.
 
-use crate::diagnosis::answers::Answer;
+use super::{Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::busy::BusyDisk;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::Finding;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_BUSY, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at,
 };

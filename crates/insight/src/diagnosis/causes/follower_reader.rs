@@ -4,14 +4,9 @@ use record::names::listed;
 use record::observation::{FollowLimits, Follower};
 use record::units::show_size_setting;
 
-use super::proxy;
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule, proxy};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next};
 use crate::diagnosis::following::{Following, Lagging};
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, Threshold, at};
 use crate::words;

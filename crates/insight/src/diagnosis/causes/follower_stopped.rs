@@ -2,14 +2,10 @@
 
 use record::observation::AutoFollowError;
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::copying::alias_of;
 use crate::diagnosis::finding::{Evidence, Finding, LINES_SHOWN, Lift, RECOVERY};
 use crate::diagnosis::following::Following;
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Series, Transfer};
 use crate::diagnosis::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, STAGE, Threshold, at};
 

@@ -2,13 +2,9 @@
 
 use record::units::show_bytes;
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::finding::{Evidence, Finding, Lift, Next};
 use crate::diagnosis::following::{Following, Lagging};
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, Threshold, at};
 use crate::words;
 

@@ -1,13 +1,9 @@
 //! Garbage collections stop a node.
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, NODES_STATS};
 use crate::diagnosis::node_span::NodeSpan;
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, GIVEN_BACK, IN_LINE_USE, NEAR_USE, Threshold, VERDICT, at,

@@ -2,14 +2,10 @@
 
 use record::units::{parse_size, show_size_setting};
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::ceilings::limiter;
-use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, alias_of};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS, Next};
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::MS_PER_S;
 use crate::diagnosis::threshold::{
     CORES_ANSWER, CPU_OWN, DISK_OWN, IDLE, IN_LINE_USE, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_USE,

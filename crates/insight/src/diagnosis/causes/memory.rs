@@ -2,15 +2,12 @@
 
 use record::observation::Node;
 
-use super::gc;
+use super::{Cause, Class, Judge, Rule, gc};
 use crate::diagnosis::answers::{Answer, Answers};
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS};
 use crate::diagnosis::node_span::NodeSpan;
 use crate::diagnosis::rivals::{Against, Why};
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
 
 const STRENGTH: Threshold = at("strength", 0.65);

@@ -6,14 +6,10 @@
 
 use record::observation::{Identity, UNKNOWN_FLAVOUR};
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::finding::Finding;
 use crate::diagnosis::knobs::REPLAY_PASSES_FROM;
 use crate::diagnosis::replaying::Replaying;
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{STAGE, Threshold, VERDICT, at};
 
 /// Merges hold indexing back for this share of the time.

@@ -25,8 +25,10 @@ pub(crate) mod replica_routing;
 mod thread_cpu;
 pub(crate) mod unknown;
 
+use super::answers::Answer;
 use super::cause::{Cause, Judge};
 use super::class::Class;
+use super::rivals::Against;
 use super::rule::Rule;
 
 macro_rules! causes {

@@ -1,13 +1,9 @@
 //! The cores or the disk of a node are busy with something else than the recovery.
 
-use crate::diagnosis::answers::Answer;
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::busy::{BusyCores, BusyDisk};
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, NODES_STATS};
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::threshold::{
     CORES_ANSWER, CPU_BUSY, CPU_OWN, DISK_BUSY, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at,
 };

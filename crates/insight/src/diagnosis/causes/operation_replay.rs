@@ -1,12 +1,8 @@
 //! Operations are replayed, one batch after another.
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::finding::{Finding, Gain, Lift, Next};
 use crate::diagnosis::replaying::Replaying;
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{Series, Transfer};
 use crate::diagnosis::threshold::{STAGE, Threshold, at};
 use crate::words;

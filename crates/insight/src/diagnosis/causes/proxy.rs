@@ -3,14 +3,11 @@
 use record::observation::{Follower, Remote};
 use record::units::show_bytes;
 
+use super::{Against, Cause, Class, Judge, Rule};
 use crate::diagnosis::answers::Answers;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, alias_of};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift};
 use crate::diagnosis::following::Following;
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Series};
 use crate::diagnosis::threshold::{NEAR_MS, Threshold, at};
 use crate::words;

@@ -14,15 +14,11 @@
 use record::observation::Setting;
 use record::units::{parse_throttle, show_seconds, show_size_setting};
 
-use crate::diagnosis::answers::Answer;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
+use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::copying::Copying;
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, NODES_STATS, Next};
 use crate::diagnosis::knobs::to_step;
 use crate::diagnosis::repository_limit::{REPOSITORY_STRENGTH, restore, snapshot};
-use crate::diagnosis::rivals::Against;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Series, Step, Transfer};
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, IDLE, IN_LINE_USE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS,

@@ -3,15 +3,12 @@
 use record::names::listed;
 use record::observation::{Node, Observation, Selection};
 
-use super::{cpu_quota, gc};
+use super::{Cause, Class, Judge, Rule, cpu_quota, gc};
 use crate::diagnosis::answers::{Answer, Answers};
 use crate::diagnosis::busy;
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
 use crate::diagnosis::finding::{Evidence, Finding, LINES_SHOWN, Lift, NODES_STATS};
 use crate::diagnosis::node_span::NodeSpan;
 use crate::diagnosis::rivals::{Against, By};
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{NS_PER_MS, Series};
 use crate::diagnosis::threshold::{Threshold, VERDICT, at};
 use crate::stats::median;

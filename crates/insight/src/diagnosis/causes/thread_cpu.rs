@@ -2,14 +2,11 @@
 
 use record::observation::HotThreads;
 
-use crate::diagnosis::answers::Answer;
+use super::{Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::busy::{BusyCores, no_cores};
-use crate::diagnosis::cause::{Cause, Judge};
-use crate::diagnosis::class::Class;
 use crate::diagnosis::copying::{Copying, End};
 use crate::diagnosis::finding::{Evidence, Finding, Lift, NODES_STATS};
 use crate::diagnosis::rivals::{Against, Why};
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{
     CPU_BUSY, CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at,

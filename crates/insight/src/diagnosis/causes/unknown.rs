@@ -3,11 +3,9 @@
 use record::observation::Recovery;
 use record::units::show_seconds;
 
-use crate::diagnosis::cause::Cause;
-use crate::diagnosis::class::Class;
+use super::{Cause, Class, Rule};
 use crate::diagnosis::finding::{Evidence, Finding, Lift};
 use crate::diagnosis::following::Following;
-use crate::diagnosis::rule::Rule;
 use crate::diagnosis::series::{MS_PER_S, Transfer};
 use crate::diagnosis::streaming::{DATA, Streaming, WINDOW};
 use crate::diagnosis::threshold::{
