@@ -200,7 +200,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
             false => recovered_to_follow(&trace.following, within),
         },
         indexed: indexed(trace, begins_ms, seconds),
-        lag: lag(&trace.following, within),
+        lag: followed(&trace.following, within, |sample| sample.lag_operations),
         caught_up_s: caught_up(&trace.following, within),
         leader_operations: followed(&trace.following, within, |sample| sample.leader_operations),
         follower_operations: followed(&trace.following, within, |s| s.follower_operations),
@@ -301,18 +301,7 @@ fn extremes(points: impl Iterator<Item = Point> + Clone) -> Vec<Point> {
     found
 }
 
-/// Operations that the follower lacked, over time.
-fn lag(samples: &[(f64, &FollowSample)], within: impl Fn(f64) -> Option<f64>) -> Vec<Point> {
-    let points: Vec<Point> = samples
-        .iter()
-        .filter_map(|(t_ms, sample)| {
-            Some(Point { t_s: within(*t_ms)?, value: sample.lag_operations as f64 })
-        })
-        .collect();
-    thin(points, POINTS)
-}
-
-/// Operations over time, of the leader or of the follower.
+/// Operations over time: of the leader, of the follower, or that the follower lacked.
 fn followed(
     samples: &[(f64, &FollowSample)],
     within: impl Fn(f64) -> Option<f64>,
