@@ -6,7 +6,7 @@ use record::{DriverUse, LoadFigures, Percentiles};
 
 use crate::difference::{self, Better, Difference};
 use crate::headline::Headline;
-use crate::stats::{Interval, median};
+use crate::stats::{Interval, mean, median};
 use crate::variant::VariantLoad;
 use crate::words::{three_digits, times};
 
@@ -156,9 +156,7 @@ pub fn figures(laps: &[LoadFigures]) -> Vec<Figure> {
             Over::Median => median(&known),
             Over::Least => known.iter().copied().reduce(f64::min),
             Over::Most => known.iter().copied().reduce(f64::max),
-            Over::Mean => {
-                (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-            }
+            Over::Mean => mean(&known),
         };
         Figure { metric, laps: of_laps, total }
     };

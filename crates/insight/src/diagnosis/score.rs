@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::class::Class;
-use crate::stats::median;
+use crate::stats::{mean, median};
 
 /// How far down AC@3 looks.
 const TOP: usize = 3;
@@ -123,8 +123,7 @@ pub fn majority(cases: &[&Scored]) -> Label {
 
 /// Scores what a tool says of some cases.
 pub fn scores(cases: &[&Scored], verdicts: Verdicts<'_>) -> Scores {
-    let share =
-        |all: Vec<f64>| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
+    let share = |all: Vec<f64>| mean(&all);
     let yes = |is: bool| if is { 1.0 } else { 0.0 };
     let is_known = |case: &&&Scored| case.classes.first().is_some_and(|c| *c != Class::Unknown);
     let healthy = cases.iter().filter(|case| case.classes.is_empty());
@@ -194,8 +193,7 @@ fn macro_f1(counts: &Confusion) -> Option<f64> {
         }
         2.0 * hits as f64 / both as f64
     };
-    let all: Vec<f64> = labels.iter().map(f1).collect();
-    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    mean(&labels.iter().map(f1).collect::<Vec<f64>>())
 }
 
 #[cfg(test)]
