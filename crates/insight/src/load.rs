@@ -320,8 +320,9 @@ pub fn headline(laps: &[LoadFigures]) -> Headline {
     said
 }
 
-/// Every load that is compared, after the one that it is compared with.
-pub(crate) fn pairs(loads: &[VariantLoad]) -> Vec<(&VariantLoad, &VariantLoad)> {
+/// Pairs of a load and its baseline, the baseline first. The plan names it; where the plan names none, the first variant
+/// with the operation is the baseline.
+pub fn pairs(loads: &[VariantLoad]) -> Vec<(&VariantLoad, &VariantLoad)> {
     let says = loads.iter().any(|load| load.baseline.is_some());
     let base = |load: &VariantLoad| {
         let same = |other: &&VariantLoad| other.operation == load.operation;

@@ -6,7 +6,7 @@ use crate::load::{METRICS, Metric, change_of, total};
 use crate::stats::{self, Interval};
 use crate::summary::Summary;
 use crate::trace;
-use crate::variant::{Finished, Variant, VariantLoad};
+use crate::variant::VariantLoad;
 
 /// What kind of figure is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,7 @@ pub fn comparisons(summary: &Summary<'_>) -> Vec<Comparison> {
             rows.push(comparison(Figure::Seconds, Some(number), seconds));
         }
         if let Some(number) = published.node_bytes_per_s {
-            let ours = node_rate(variant);
+            let ours = variant.finished().and_then(|figures| figures.node_bytes_per_s);
             rows.push(comparison(Figure::NodeBytesPerS, Some(number), ours));
         }
         if info.published_s.is_none() && published.node_bytes_per_s.is_none() {
@@ -188,10 +188,6 @@ fn of_loads(
         }
     }
     rows
-}
-
-fn node_rate(variant: &Variant) -> Option<f64> {
-    variant.finished().and_then(|figures: &Finished| figures.node_bytes_per_s)
 }
 
 /// The same rows of several seeds as one: the median of ours with its range, and the verdict of the seed that is

@@ -41,17 +41,6 @@ pub struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// Pairs of a load and its baseline, the baseline first. The plan names it; where the plan names none, the first
-    /// variant with the operation is the baseline.
-    pub fn load_pairs(&self) -> Vec<(&VariantLoad, &VariantLoad)> {
-        load::pairs(&self.loads)
-    }
-
-    /// The loads, case by case: those that are compared with each other together.
-    pub fn load_cases(&self) -> Vec<load::Case<'_>> {
-        load::cases(&self.loads)
-    }
-
     /// The published figure of a variant's load.
     pub fn published_load(&self, variant: &str, metric: &load::Metric) -> Option<f64> {
         let info = self.manifest.variants.iter().find(|info| info.name == variant)?;

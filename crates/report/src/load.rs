@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use insight::load::{Change, Metric, changes, figures, headline, warnings};
+use insight::load::{Change, Metric, changes, figures, headline, pairs, warnings};
 use insight::words::three_digits;
 use insight::{Summary, VariantLoad};
 use record::LoadFigures;
@@ -53,7 +53,7 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
             remarks(&load.laps).iter().map(|(paint, text)| paragraph(style, *paint, text, 2)),
         );
     }
-    for (base, other) in summary.load_pairs() {
+    for (base, other) in pairs(&summary.loads) {
         let title = format!("{}: {} beside {}", other.operation, other.variant, base.variant);
         lines.extend([String::new(), paragraph(style, Some(Paint::Bold), &plain(&title), 0)]);
         let (base, other) =

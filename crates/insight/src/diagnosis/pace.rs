@@ -58,10 +58,8 @@ pub fn paces(series: &Series<'_>) -> Vec<Pace> {
         let steps = transfer.map(Transfer::steps).unwrap_or_default();
         let rates: Vec<f64> = steps.iter().map(Step::bytes_per_s).collect();
         let since = since_change(&rates);
-        let done = match (recovery.recovered_bytes, recovery.reused_bytes) {
-            (Some(recovered), reused) => Some(recovered + reused.unwrap_or(0)),
-            (None, _) => None,
-        };
+        let reused = recovery.reused_bytes.unwrap_or(0);
+        let done = recovery.recovered_bytes.map(|recovered| recovered + reused);
         let is_copying = recovery.stage == "INDEX" && !recovery.ended;
         let left =
             recovery.total_bytes.zip(done).map(|(total, done)| total.saturating_sub(done) as f64);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use insight::load::{Case, Metric, changes, compared, figures, total};
+use insight::load::{Case, Metric, cases, changes, compared, figures, pairs, total};
 use insight::words::three_digits;
 use insight::{Curves, Point, Summary, VariantLoad};
 use maud::{Markup, html};
@@ -65,7 +65,7 @@ type Drawn<'a> = (&'a str, &'a Curves, &'a [Point]);
 
 /// Everything that was measured of loads.
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
-    let cases = summary.load_cases();
+    let cases = cases(&summary.loads);
     let colours = Colours::of(&cases);
     let mut operations: Vec<&str> = Vec::new();
     for load in &summary.loads {
@@ -187,7 +187,7 @@ fn group(
 
 /// What each variant changes, a line a pair.
 fn compared_table(summary: &Summary<'_>) -> Markup {
-    let pairs = summary.load_pairs();
+    let pairs = pairs(&summary.loads);
     if pairs.is_empty() {
         return html! {};
     }
