@@ -1,6 +1,7 @@
 //! A shard that follows another cluster's, for the judges of its causes.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use record::names::listed;
 use record::observation::{Follower, Remote};
@@ -81,9 +82,15 @@ pub(crate) fn follow_on(series: &Series<'_>) -> Vec<String> {
 }
 
 impl<'a> Following<'_, 'a> {
-    /// The API that told of it: OpenSearch's plugin tells of indices, and Elasticsearch of shards.
-    pub(crate) fn api(&self) -> &'static str {
-        if self.now.shard.is_none() { PLUGIN_STATS } else { CCR_STATS }
+    /// A field of the follower, as the API tells it: OpenSearch's plugin tells of indices, and Elasticsearch of shards.
+    pub(crate) fn evidence(&self, field: &'static str, value: impl Into<String>) -> Evidence {
+        let api = if self.now.shard.is_none() { PLUGIN_STATS } else { CCR_STATS };
+        Evidence::new(api, field, value)
+    }
+
+    /// By how much a field of the follower rose while it was watched.
+    pub(crate) fn rose(&self, field: &'static str, by: impl Display) -> Evidence {
+        self.evidence(field, format!("rose by {by}"))
     }
 
     /// How it lags; or what speaks against that.
@@ -117,7 +124,7 @@ impl<'a> Following<'_, 'a> {
             Some(_) => "leader_global_checkpoint - follower_global_checkpoint",
             None => "leader_checkpoint - follower_checkpoint",
         };
-        let evidence = Evidence::new(self.api(), field, format!("{was} then, {ops} now"));
+        let evidence = self.evidence(field, format!("{was} then, {ops} now"));
         Ok(Lagging { then, ops, evidence })
     }
 

@@ -82,7 +82,7 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     );
     let times = format!("rose by {read_ms:.0} and {leader_ms:.0} ms");
     let fields = "total_read_time_millis, total_read_remote_exec_time_millis";
-    let mut evidence = vec![lagging.evidence, Evidence::new(following.api(), fields, times)];
+    let mut evidence = vec![lagging.evidence, following.evidence(fields, times)];
     let reads = rise(|one| one.reads).filter(|reads| *reads > 0).map(|reads| reads as f64);
     let of_each = |sum: Option<u64>| Some(sum? as f64 / reads?);
     let ops = of_each(rise(|one| one.ops_read));
@@ -91,20 +91,16 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         if let Some(ops) = ops {
             value += &format!(" for {ops:.0} operations");
         }
-        evidence.push(Evidence::new(following.api(), "successful_read_requests", value));
+        evidence.push(following.evidence("successful_read_requests", value));
     }
     let bytes_read = rise(|one| one.bytes_read);
     if let Some(bytes) = bytes_read {
         let seconds = following.series.span_ms() / MS_PER_S;
         let value = words::rate(bytes as f64 / seconds);
-        evidence.push(Evidence::new(following.api(), "bytes_read", value));
+        evidence.push(following.evidence("bytes_read", value));
     }
     if let Some(reads) = now.outstanding_reads {
-        evidence.push(Evidence::new(
-            following.api(),
-            "outstanding_read_requests",
-            reads.to_string(),
-        ));
+        evidence.push(following.evidence("outstanding_read_requests", reads.to_string()));
     }
     let found = Finding { evidence, ..following.finding(&CAUSE.rule, share, sentence) };
     if let Some(failing) = mostly_fails(following, reads.unwrap_or(0.0), &found) {
@@ -207,9 +203,8 @@ fn mostly_fails(following: &Following<'_, '_>, reads: f64, found: &Finding) -> O
         words::percent(share),
         why.map_or_else(String::new, |why| format!(": {why}"))
     );
-    let failed = format!("rose by {failed}");
     let mut evidence = found.evidence.clone();
-    evidence.push(Evidence::new(following.api(), "failed_read_requests", failed));
+    evidence.push(following.rose("failed_read_requests", failed));
     let action = "remove the reason: where the leader refuses reads, look at its disks, its cores, and what else it \
                   serves";
     Some(Finding {
@@ -246,10 +241,10 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
     let waiting = format!("{was} then, {is} now");
     let evidence = vec![
         lagging.evidence,
-        Evidence::new(following.api(), "operations_read", format!("rose by {read}")),
-        Evidence::new(following.api(), "operations_read - operations_written", waiting),
-        Evidence::new(following.api(), "throttled_read_requests", format!("rose by {refused}")),
-        Evidence::new(following.api(), "failed_read_requests", format!("rose by {failed}")),
+        following.rose("operations_read", read),
+        following.evidence("operations_read - operations_written", waiting),
+        following.rose("throttled_read_requests", refused),
+        following.rose("failed_read_requests", failed),
     ];
     let doubt = "whether the leader or the network takes the time is not told: see \
                  _plugins/_replication/leader_stats on the leader";

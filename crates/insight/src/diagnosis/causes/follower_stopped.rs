@@ -130,7 +130,7 @@ fn judge(following: &Following<'_, '_>) -> Answer {
             ),
         };
         return Ok(Finding {
-            evidence: vec![Evidence::new(following.api(), "fatal_exception.reason", why)],
+            evidence: vec![following.evidence("fatal_exception.reason", why)],
             lift: Some(Lift::action(&action)),
             ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
         });
@@ -183,8 +183,7 @@ fn fails_to_read(following: &Following<'_, '_>) -> Option<Finding> {
     let leader =
         alias.map_or_else(|| "its leader's cluster".to_owned(), |alias| format!("[{alias}]"));
     let cut_off = alias.and_then(|alias| cut_off(following.series, alias));
-    let failed =
-        Evidence::new(following.api(), "failed_read_requests", format!("rose by {failed}"));
+    let failed = following.rose("failed_read_requests", failed);
     let action = format!(
         "remove the reason: it goes on by itself. GET _remote/info says how many nodes of {leader} are connected"
     );

@@ -3,7 +3,7 @@
 use record::units::show_bytes;
 
 use super::{Against, Answer, Cause, Class, Judge, Rule};
-use crate::diagnosis::finding::{Evidence, Finding, Lift, Next};
+use crate::diagnosis::finding::{Finding, Lift, Next};
 use crate::diagnosis::following::{Following, Lagging};
 use crate::diagnosis::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, Threshold, at};
 use crate::words;
@@ -60,20 +60,18 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         return Err(Against::figure(why));
     }
     let buffer = format!("{was} then, {is} now");
-    let mut evidence = vec![
-        lagging.evidence,
-        Evidence::new(following.api(), "write_buffer_size_in_bytes", buffer),
-    ];
+    let mut evidence =
+        vec![lagging.evidence, following.evidence("write_buffer_size_in_bytes", buffer)];
     if let Some((was, is)) = unwritten {
         let waiting = format!("{was} then, {is} now");
-        evidence.push(Evidence::new(following.api(), READ_NOT_WRITTEN, waiting));
+        evidence.push(following.evidence(READ_NOT_WRITTEN, waiting));
     }
     for (field, count) in [
         ("outstanding_write_requests", now.outstanding_writes),
         ("outstanding_read_requests", now.outstanding_reads.filter(|_| reads_none)),
     ] {
         let count = count.map(|count| count.to_string());
-        evidence.extend(count.map(|count| Evidence::new(following.api(), field, count)));
+        evidence.extend(count.map(|count| following.evidence(field, count)));
     }
     let waits = match unwritten.filter(|_| !is_full && !grows) {
         Some((_, ops)) => format!("{} operations of its lag are read, and", words::count(ops)),
@@ -98,17 +96,13 @@ fn fails_to_write(following: &Following<'_, '_>, lagging: &Lagging<'_>) -> Optio
     let now = following.now;
     let sentence =
         format!("{} writes nothing, for its writes fail and are tried again", now.shard_name());
-    let rose = format!("rose by {failed}");
     let action = format!(
         "remove the reason: a block of {0} (GET {0}/_settings), its mappings or a full disk; the log of the node that \
          has its primary says which",
         now.index
     );
     Some(Finding {
-        evidence: vec![
-            lagging.evidence.clone(),
-            Evidence::new(following.api(), "failed_write_requests", rose),
-        ],
+        evidence: vec![lagging.evidence.clone(), following.rose("failed_write_requests", failed)],
         lift: Some(Lift::action(&action)),
         ..following.finding(&CAUSE.rule, STRENGTH_FAILS.value, sentence)
     })
@@ -131,8 +125,8 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
     let waiting = format!("{was} then, {is} now");
     let evidence = vec![
         lagging.evidence,
-        Evidence::new(following.api(), READ_NOT_WRITTEN, waiting),
-        Evidence::new(following.api(), "throttled_write_requests", format!("rose by {refused}")),
+        following.evidence(READ_NOT_WRITTEN, waiting),
+        following.rose("throttled_write_requests", &refused),
     ];
     let sentence = format!(
         "{} writes more slowly than it reads: {is} operations wait to be written, and {refused} writes were refused \
