@@ -359,8 +359,7 @@ mod tests {
 
     #[test]
     fn what_nothing_explains_while_files_move_stays_so() {
-        let links =
-            [link(0.0, 0.0), link(0.0, 0.0), link(0.0, 0.0), link(0.0, 0.0), link(0.0, 0.0)];
+        let links = vec![link(0.0, 0.0); 5];
         let mut account = account(&samples(), &links, &[]);
         assert_eq!(account.unexplained(), 0.5);
         account.explain(Limit::Throttle);
@@ -371,8 +370,7 @@ mod tests {
     fn copies_wait_for_a_slot_only_beside_others_and_with_cores_to_spare() {
         let mut waiting = samples();
         waiting.iter_mut().take(3).for_each(|sample| sample.waiting = Some(1));
-        let links =
-            [link(0.0, 0.0), link(0.0, 0.0), link(0.0, 0.0), link(0.0, 0.0), link(0.0, 0.0)];
+        let links = vec![link(0.0, 0.0); 5];
         let idle =
             vec![NodeSample { machine_cpu: Some(0.5), cpu_cores: 1.0, ..NodeSample::default() }; 5];
         let busy = vec![NodeSample { machine_cpu: Some(0.95), ..NodeSample::default() }; 5];

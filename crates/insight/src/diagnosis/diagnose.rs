@@ -507,17 +507,7 @@ mod tests {
         };
         let leads = |mut findings: Vec<Finding>| {
             sort(&mut findings);
-            let diagnosis = Diagnosis {
-                looked_ms: 5e3,
-                looks: 5,
-                findings,
-                healthy: Vec::new(),
-                notes: Vec::new(),
-                gaps: Vec::new(),
-                health: None,
-                headline: String::new(),
-                probes: Vec::new(),
-            };
+            let diagnosis = Diagnosis { findings, ..diagnose(&Series::new([])) };
             diagnosis.leading().map(|(first, _)| first.class)
         };
         let limit = of(Class::RateLimit, true, 0.9);
