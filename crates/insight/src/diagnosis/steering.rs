@@ -277,8 +277,11 @@ mod tests {
     }
 
     fn look(onlooker: &mut Onlooker, s: u64, recoveries: Vec<Recovery>) -> Look {
-        let seen = Observation { recoveries, ..Observation::default() };
-        let series = Series::new([(s as f64 * 1e3, &seen)]);
+        sees(onlooker, s, &Observation { recoveries, ..Observation::default() })
+    }
+
+    fn sees(onlooker: &mut Onlooker, s: u64, seen: &Observation) -> Look {
+        let series = Series::new([(s as f64 * 1e3, seen)]);
         let diagnosis = super::super::diagnose(&series);
         onlooker.look(Time(s * 1_000_000_000), &series, true, &diagnosis, Foreground::default())
     }
@@ -300,10 +303,7 @@ mod tests {
         look(&mut onlooker, 0, vec![recovery(1, 500, false)]);
         let recoveries = vec![recovery(1, 900, true), recovery(3, 50, false)];
         let seen = Observation { recoveries, unseen_bytes: Some(700), ..Observation::default() };
-        let series = Series::new([(1e3, &seen)]);
-        let diagnosis = super::super::diagnose(&series);
-        let users = Foreground::default();
-        let found = onlooker.look(Time(1_000_000_000), &series, true, &diagnosis, users);
+        let found = sees(&mut onlooker, 1, &seen);
         assert_eq!((found.moved_bytes, found.active.len()), (400 + 50 + 700, 1));
     }
 
@@ -358,10 +358,7 @@ mod tests {
         let set = Setting { value: "3mb".into(), scope: Scope::Persistent };
         let settings = Some(BTreeMap::from([(LIMIT.to_owned(), set.clone())]));
         let seen = Observation { settings, ..Observation::default() };
-        let series = Series::new([(2e3, &seen)]);
-        let diagnosis = super::super::diagnose(&series);
-        let users = Foreground::default();
-        let later = onlooker.look(Time(2_000_000_000), &series, true, &diagnosis, users);
+        let later = sees(&mut onlooker, 2, &seen);
         assert_eq!(resting(&later), Some(set), "with its value of now");
     }
 
@@ -384,11 +381,13 @@ mod tests {
             settings: Some(settings),
             ..Observation::default()
         };
-        let found = levers(&Series::new([(0.0, &seen)]), &seen);
-        let names: Vec<&str> = found.iter().map(|lever| lever.name.as_str()).collect();
+        let names = |seen: &Observation| -> Vec<String> {
+            let found = levers(&Series::new([(0.0, seen)]), seen);
+            found.into_iter().map(|lever| lever.name).collect()
+        };
         let expected =
             ["indices.recovery.max_bytes_per_sec", "indices.recovery.max_concurrent_file_chunks"];
-        assert_eq!(names, expected);
+        assert_eq!(names(&seen), expected);
         // Nor one whose value for all would slow down a node of Elasticsearch's cold tier.
         let cluster = Identity {
             flavour: "elasticsearch".into(),
@@ -402,9 +401,7 @@ mod tests {
             ..Node::default()
         };
         let mut seen = Observation { cluster, nodes: vec![cold], ..seen };
-        let found = levers(&Series::new([(0.0, &seen)]), &seen);
-        let names: Vec<&str> = found.iter().map(|lever| lever.name.as_str()).collect();
-        assert_eq!(names, expected[1..]);
+        assert_eq!(names(&seen), expected[1..]);
         // Hardly anything recovers onto a node of the frozen tier, and what it has is nobody else's default.
         seen.nodes[0].roles = vec!["data_frozen".into()];
         seen.settings.as_mut().unwrap().insert(expected[0].to_owned(), set("250mb"));
