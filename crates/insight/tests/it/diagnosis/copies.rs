@@ -3,8 +3,8 @@
 use insight::diagnosis::{By, Class};
 use record::observation::{Decision, Observation, Scope, Setting, WaitingCopy};
 
-use super::{LIMIT, judge, looks_at, only};
-use crate::common::{case, looks, settings};
+use super::{LIMIT, judge, looks_at, looks_at_rest, only};
+use crate::common::settings;
 
 fn waiting(can_allocate: &str, decisions: &[(&str, &str, &str)]) -> WaitingCopy {
     let decision = |(node, decider, decision): &(&str, &str, &str)| Decision {
@@ -24,7 +24,7 @@ fn waiting(can_allocate: &str, decisions: &[(&str, &str, &str)]) -> WaitingCopy 
 
 /// Looks at copies that wait, while nothing recovers.
 fn while_waiting(copies: &[WaitingCopy]) -> Vec<(f64, Observation)> {
-    looks(|_| Observation { recoveries: vec![], waiting: copies.into(), ..case(0, 0) })
+    looks_at_rest(|look, _| look.waiting = copies.into())
 }
 
 #[test]
@@ -165,15 +165,10 @@ fn slots_of_one_side_are_raised_only_where_somebody_set_them() {
             "reached the limit of incoming shard recoveries [1], cluster setting [{INCOMING}=1] (can also be set via \
              [{BOTH}])"
         );
-        let looks = looks(|s| {
+        let looks = looks_at_rest(|look, _| {
             let set = Setting { value: "1".into(), scope };
-            let settings = Some([(INCOMING.to_owned(), set)].into());
-            Observation {
-                recoveries: vec![],
-                waiting: [copy.clone()].into(),
-                settings,
-                ..case(s, 0)
-            }
+            look.settings = Some([(INCOMING.to_owned(), set)].into());
+            look.waiting = [copy.clone()].into();
         });
         let lift = only(&looks).lift.unwrap();
         (lift.setting.unwrap(), lift.now.unwrap(), lift.to.unwrap())
@@ -182,11 +177,9 @@ fn slots_of_one_side_are_raised_only_where_somebody_set_them() {
     assert_eq!(raised(Scope::Persistent), change(INCOMING, "1", "2"));
     assert_eq!(raised(Scope::Default), change(BOTH, "2", "4"));
     // None at all: nothing recovers that could go times as fast.
-    let looks = looks(|s| Observation {
-        recoveries: vec![],
-        waiting: [waiting("throttled", &[("b", "throttling", "THROTTLE")])].into(),
-        settings: settings(&[(BOTH, "0")]),
-        ..case(s, 0)
+    let looks = looks_at_rest(|look, _| {
+        look.waiting = [waiting("throttled", &[("b", "throttling", "THROTTLE")])].into();
+        look.settings = settings(&[(BOTH, "0")]);
     });
     let finding = only(&looks);
     assert_eq!((finding.lift.unwrap().to.as_deref(), finding.gain), (Some("1"), None));
@@ -443,12 +436,9 @@ fn a_primary_whose_node_left_is_no_copy_that_another_node_takes_over() {
         ..waiting("no_valid_shard_copy", &[])
     };
     let healthy = |told: u64| {
-        let looks = looks(|_| {
-            let mut look = case(0, 0);
-            look.recoveries.clear();
+        let looks = looks_at_rest(|look, _| {
             look.health.as_mut().unwrap().delayed = Some(told);
             look.waiting = [primary()].into();
-            look
         });
         judge(&looks).healthy
     };
@@ -511,13 +501,10 @@ fn copies_that_wait_for_their_node_say_how_long() {
             delay_left_ms: Some(42_300),
             ..waiting("allocation_delayed", &[])
         };
-        let looks = looks(|_| {
-            let mut look = case(0, 0);
-            look.recoveries.clear();
+        let looks = looks_at_rest(|look, _| {
             look.health.as_mut().unwrap().delayed = Some(told);
             look.waiting = (0..copies).map(copy).collect();
             look.waiting_age_ms = age_ms;
-            look
         });
         let diagnosis = judge(&looks);
         assert!(diagnosis.findings.is_empty(), "{diagnosis:?}");
@@ -546,9 +533,10 @@ fn what_is_about_to_be_placed_is_no_finding() {
     assert!(asked[0].starts_with("replica of w[0] waits: the manager asks nodes"), "{asked:?}");
     assert!(judge(&while_waiting(&[waiting("yes", &[])])).healthy.is_empty());
     // Nor is what has only just begun to wait.
-    let looks = looks(|s| {
-        let copies = if s == 10 { vec![waiting("no", &[("a", "filter", "NO")])] } else { vec![] };
-        Observation { recoveries: vec![], waiting: copies.into(), ..case(s, 0) }
+    let looks = looks_at_rest(|look, s| {
+        if s == 10 {
+            look.waiting = [waiting("no", &[("a", "filter", "NO")])].into();
+        }
     });
     assert!(judge(&looks).findings.is_empty());
 }

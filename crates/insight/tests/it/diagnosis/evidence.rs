@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use insight::diagnosis::{By, Class, diagnose, paces, untold};
-use record::observation::{AnswerTime, Gap, HotThreads, Node, Observation, RoundTrip, Scope};
+use record::observation::{AnswerTime, Gap, HotThreads, Node, RoundTrip, Scope};
 
-use super::{LIMIT, judge, looks_at, only};
+use super::{LIMIT, judge, looks_at, looks_at_rest, only};
 use crate::common::{MB, case, cluster, looks, recovery, rtt, series, settings};
 
 /// The trap: a counter that began anew is not a fall, and what a node does not tell is not zero.
@@ -44,7 +44,7 @@ fn healthy_is_no_finding() {
         look
     }));
     assert!(short.findings.is_empty() && short.healthy.len() == 1, "{short:#?}");
-    let quiet = judge(&looks(|s| Observation { recoveries: vec![], ..case(s, 0) }));
+    let quiet = judge(&looks_at_rest(|_, _| ()));
     assert!(quiet.findings.is_empty() && quiet.headline.starts_with("healthy"));
 }
 
@@ -268,8 +268,7 @@ fn an_end_that_was_not_seen_rules_nothing_out() {
 #[test]
 fn without_an_answer_nothing_is_healthy() {
     let headline = |path: &str, has_health: bool, unassigned: u64| {
-        let diagnosis = judge(&looks_at(0, |look, _| {
-            look.recoveries.clear();
+        let diagnosis = judge(&looks_at_rest(|look, _| {
             look.health = look.health.take().filter(|_| has_health);
             look.health.iter_mut().for_each(|health| health.unassigned = Some(unassigned));
             look.gaps = vec![Gap { path: path.into(), ..Gap::default() }];

@@ -5,15 +5,13 @@ use record::observation::{
     AutoFollowError, FollowLimits, Follower, Gap, Observation, Remote, RoundTrip, Selection,
 };
 
-use super::{LIMIT, judge, looks_at, only};
-use crate::common::{MB, case, looks, settings};
+use super::{LIMIT, judge, looks_at, looks_at_rest, only};
+use crate::common::{MB, settings};
 
 #[test]
 fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
-    let refused = only(&looks(|s| {
-        let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+    let refused = only(&looks_at_rest(|look, s| {
         look.nodes[0].pressure_rejections = Some(s * 3);
-        look
     }));
     assert_eq!(refused.class, Class::Memory);
     let [gc] = &refused.ruled_out[..] else { panic!("{refused:#?}") };
@@ -21,22 +19,16 @@ fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
     assert!(gc.why.starts_with("collections stop a for 0.5 % of the time (15 %"), "{}", gc.why);
     assert!(refused.lift.unwrap().action.contains("indexing_pressure.memory.limit"));
     // More memory for requests is none for what a breaker guards.
-    let tripped = only(&looks(|s| {
-        let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+    let tripped = only(&looks_at_rest(|look, s| {
         look.nodes[0].breakers_tripped.insert("parent".to_owned(), s);
-        look
     }));
     let action = tripped.lift.unwrap().action;
     assert!(action.contains("heap") && !action.contains("indexing_pressure"), "{action}");
     let proxied = |rtt_ms: Option<f64>| {
-        let finding = only(&looks(|s| {
+        let finding = only(&looks_at_rest(|look, _| {
             let trip = |rtt_ms| RoundTrip { from: "a".into(), to: "eu".into(), rtt_ms };
-            Observation {
-                recoveries: vec![],
-                remotes: vec![proxy(2, 18)],
-                round_trips: rtt_ms.map(trip).into_iter().collect(),
-                ..case(s, 0)
-            }
+            look.remotes = vec![proxy(2, 18)];
+            look.round_trips = rtt_ms.map(trip).into_iter().collect();
         }));
         let [latency] = &finding.ruled_out[..] else { panic!("{finding:#?}") };
         (latency.by, latency.why.clone())
@@ -78,7 +70,22 @@ fn looks_at_one(
 }
 
 fn looks_at_one_that(is_so: impl Fn(u64) -> Follower) -> Vec<(f64, Observation)> {
-    looks(|s| Observation { recoveries: vec![], followers: vec![is_so(s)], ..case(s, 0) })
+    looks_at_rest(|look, s| look.followers = vec![is_so(s)])
+}
+
+/// The same, whose leader's cluster is connected or not.
+fn looks_at_one_beside(
+    connected: bool,
+    is_so: impl Fn(u64) -> Follower,
+) -> Vec<(f64, Observation)> {
+    looks_at_rest(|look, s| {
+        look.followers = vec![is_so(s)];
+        look.remotes = vec![remote("eu", connected)];
+    })
+}
+
+fn remote(alias: &str, connected: bool) -> Remote {
+    Remote { alias: alias.into(), connected: Some(connected), ..Remote::default() }
 }
 
 #[test]
@@ -206,14 +213,13 @@ fn a_follower_whose_reads_all_fail_is_no_slow_reader() {
 #[test]
 fn a_follower_that_is_behind_by_a_moment_of_writes_keeps_up() {
     let at = |behind: fn(u64) -> i64| {
-        judge(&looks(|s| {
+        judge(&looks_at_one_that(|s| {
             let leader = 100_000 + s as i64 * 60_000;
-            let one = Follower {
+            Follower {
                 leader_checkpoint: Some(leader),
                 follower_checkpoint: Some(leader - behind(s)),
                 ..follower(s)
-            };
-            Observation { recoveries: vec![], followers: vec![one], ..case(s, 0) }
+            }
         }))
     };
     let well = at(|_| 15_000);
@@ -223,13 +229,10 @@ fn a_follower_that_is_behind_by_a_moment_of_writes_keeps_up() {
         ["f[0] keeps up with the leader: 15\u{202f}000 operations at most behind"]
     );
     assert!(well.headline.starts_with("healthy: f[0] keeps up"), "{}", well.headline);
-    let created = judge(&looks(|s| {
-        let mut look = case(s, 0);
-        look.recoveries.clear();
+    let created = judge(&looks_at_rest(|look, s| {
         look.followers =
             vec![Follower { leader_checkpoint: Some(50_000 + s as i64 * 2000), ..follower(s) }];
         look.health.iter_mut().for_each(|health| health.unassigned = Some(9));
-        look
     }));
     assert!(created.headline.starts_with("healthy: 9 copies are still"), "{created:#?}");
     assert!(created.healthy[0].starts_with("f[0] keeps up"), "{created:#?}");
@@ -269,18 +272,13 @@ fn a_follower_of_which_some_reads_fail_keeps_up_where_others_bring_enough() {
 /// The trap: what its leader has is known by its reads alone, so that a follower that is cut off seems to keep up.
 #[test]
 fn a_follower_that_is_cut_off_says_so_though_it_knows_of_no_lag() {
-    let diagnosis = judge(&looks(|s| {
-        let one = Follower {
-            leader_checkpoint: Some(50_000),
-            follower_checkpoint: Some(50_000),
-            failed_reads: Some(7),
-            ops_read: Some(50_000),
-            reason: Some("connect_timeout[30s]".into()),
-            ..follower(s)
-        };
-        let eu = Remote { alias: "eu".into(), connected: Some(false), ..Remote::default() };
-        let (followers, remotes) = (vec![one], vec![eu]);
-        Observation { recoveries: vec![], followers, remotes, ..case(s, 0) }
+    let diagnosis = judge(&looks_at_one_beside(false, |s| Follower {
+        leader_checkpoint: Some(50_000),
+        follower_checkpoint: Some(50_000),
+        failed_reads: Some(7),
+        ops_read: Some(50_000),
+        reason: Some("connect_timeout[30s]".into()),
+        ..follower(s)
     }));
     let [found] = &diagnosis.findings[..] else { panic!("{diagnosis:#?}") };
     assert_eq!(found.class, Class::FollowerStopped);
@@ -294,19 +292,13 @@ fn a_follower_that_is_cut_off_says_so_though_it_knows_of_no_lag() {
 #[test]
 fn a_read_that_failed_once_is_no_failure_of_an_idle_follower() {
     let at = |connected: bool| {
-        judge(&looks(|s| {
-            let one = Follower {
-                leader_checkpoint: Some(50_000),
-                follower_checkpoint: Some(50_000),
-                failed_reads: Some(1),
-                ops_read: Some(50_000),
-                reason: Some("node closed".into()),
-                ..follower(s)
-            };
-            let eu = Remote { alias: "eu".into(), ..Remote::default() };
-            let remotes = vec![Remote { connected: Some(connected), ..eu }];
-            let followers = vec![one];
-            Observation { recoveries: vec![], followers, remotes, ..case(s, 0) }
+        judge(&looks_at_one_beside(connected, |s| Follower {
+            leader_checkpoint: Some(50_000),
+            follower_checkpoint: Some(50_000),
+            failed_reads: Some(1),
+            ops_read: Some(50_000),
+            reason: Some("node closed".into()),
+            ..follower(s)
         }))
         .findings
     };
@@ -318,19 +310,15 @@ fn a_read_that_failed_once_is_no_failure_of_an_idle_follower() {
 #[test]
 fn a_follower_is_not_said_to_keep_up_where_nobody_knows() {
     let at = |connected: bool, is_told: bool| {
-        judge(&looks(|s| {
-            let one = Follower {
-                leader_checkpoint: Some(50_000),
-                follower_checkpoint: Some(50_000 - if is_told { 0 } else { 9000 }),
-                ..follower(0)
-            };
-            let eu = Remote { alias: "eu".into(), ..Remote::default() };
-            let remotes = vec![Remote { connected: Some(connected), ..eu }];
-            let gap = Gap { path: "/_ccr/stats".into(), ..Gap::default() };
-            let gaps = if is_told { vec![] } else { vec![gap] };
-            let followers = vec![one];
-            Observation { recoveries: vec![], followers, remotes, gaps, ..case(s, 0) }
-        }))
+        let mut looks = looks_at_one_beside(connected, |_| Follower {
+            leader_checkpoint: Some(50_000),
+            follower_checkpoint: Some(50_000 - if is_told { 0 } else { 9000 }),
+            ..follower(0)
+        });
+        for (_, look) in looks.iter_mut().filter(|_| !is_told) {
+            look.gaps = vec![Gap { path: "/_ccr/stats".into(), ..Gap::default() }];
+        }
+        judge(&looks)
     };
     assert_eq!(at(true, true).healthy, ["f[0] keeps up with the leader: nothing behind"]);
     assert!(at(false, true).healthy.is_empty(), "it is cut off");
@@ -340,13 +328,13 @@ fn a_follower_is_not_said_to_keep_up_where_nobody_knows() {
 
 #[test]
 fn of_many_followers_that_catch_up_the_others_are_counted() {
-    let healthy = judge(&looks(|s| {
+    let healthy = judge(&looks_at_rest(|look, s| {
         let one = |n: u32| Follower {
             index: format!("f{n}"),
             follower_checkpoint: Some(90_000 + s as i64 * 5500),
             ..follower(s)
         };
-        Observation { recoveries: vec![], followers: (0..9).map(one).collect(), ..case(s, 0) }
+        look.followers = (0..9).map(one).collect();
     }))
     .healthy;
     assert_eq!(healthy.len(), 4, "{healthy:?}");
@@ -358,18 +346,11 @@ fn of_many_followers_that_catch_up_the_others_are_counted() {
 #[test]
 fn what_auto_follow_cannot_begin_and_who_is_cut_off_are_notes() {
     let notes_of = |leader: &str, at_ms: u64, aliases: &[&str], connected: bool| {
-        judge(&looks(|s| {
-            let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+        judge(&looks_at_rest(|look, _| {
             let reason = "soft deletes are not enabled".to_owned();
             let leader = leader.to_owned();
             look.auto_follow_errors = vec![AutoFollowError { leader, at_ms: Some(at_ms), reason }];
-            let remote = |alias: &&str| Remote {
-                alias: (*alias).to_owned(),
-                connected: Some(connected),
-                ..Remote::default()
-            };
-            look.remotes = aliases.iter().map(remote).collect();
-            look
+            look.remotes = aliases.iter().map(|alias| remote(alias, connected)).collect();
         }))
         .notes
     };
@@ -391,21 +372,20 @@ fn followers_that_stop_for_reasons_of_their_own_are_told_apart() {
     const LOST: &str = "Operations are no longer available for replicating. Existing leases [1]";
     const LOST_TOO: &str =
         "Operations are no longer available for replicating. Existing leases [2]";
-    let diagnosis = judge(&looks(|s| {
+    let diagnosis = judge(&looks_at_rest(|look, s| {
         let one = |index: &str, fatal: Option<&str>, status: Option<&str>| Follower {
             index: index.into(),
             fatal: fatal.map(str::to_owned),
             status: status.map(str::to_owned),
             ..follower(s)
         };
-        let followers = vec![
+        look.followers = vec![
             one("a", Some("Limit of total fields [1000] has been exceeded"), None),
             one("b", Some(LOST), None),
             one("e", Some(LOST_TOO), None),
             one("c", Some("Limit of total fields [1000] has been exceeded"), None),
             one("d", None, Some("PAUSED")),
         ];
-        Observation { recoveries: vec![], followers, ..case(s, 0) }
     }));
     let found: Vec<(String, String)> = diagnosis
         .findings
@@ -444,11 +424,7 @@ fn a_follower_that_cannot_begin_is_told_with_its_reason() {
             (recovery.kind, recovery.stage) = ("SNAPSHOT".into(), "INIT".into());
             recovery.repository = Some("replication-remote-repo-eu".into());
             (recovery.total_bytes, recovery.recovered_bytes) = (Some(0), Some(0));
-            look.remotes = vec![Remote {
-                alias: "eu".into(),
-                connected: Some(connected),
-                ..Remote::default()
-            }];
+            look.remotes = vec![remote("eu", connected)];
         }))
     };
     assert!(connected(false).sentence.ends_with("to follow [eu]: no node of it is connected"));
@@ -518,22 +494,16 @@ fn followers_of_the_plugin_are_judged_by_their_operations() {
 /// The plugin does not tell which cluster a follower has its leader in.
 #[test]
 fn a_follower_of_the_plugin_that_reads_nothing_names_the_one_cluster_there_is() {
-    let failing = |remotes: &'static [&'static str]| {
-        only(&looks(move |s| {
-            let one = Follower {
+    let failing = |remotes: &[&str]| {
+        only(&looks_at_rest(|look, s| {
+            look.followers = vec![Follower {
                 follower_checkpoint: Some(50_000),
                 failed_reads: Some(s),
                 ops_read: Some(50_000),
                 ops_written: Some(50_000),
                 ..replicated(s)
-            };
-            let remote = |alias: &&str| Remote {
-                alias: (*alias).to_owned(),
-                connected: Some(false),
-                ..Remote::default()
-            };
-            let remotes = remotes.iter().map(remote).collect();
-            Observation { recoveries: vec![], followers: vec![one], remotes, ..case(s, 0) }
+            }];
+            look.remotes = remotes.iter().map(|alias| remote(alias, false)).collect();
         }))
     };
     let known = failing(&["eu"]);
@@ -566,11 +536,9 @@ fn proxied(look: &mut Observation, from: &str, sockets: u64, rtt_ms: f64) {
 #[test]
 fn few_sockets_to_a_proxy_hold_reads_that_wait_for_each_other_in_them() {
     let with = |sockets: u64, rtt_ms: f64| {
-        only(&looks(move |s| {
-            let followers = vec![follower(s)];
-            let mut look = Observation { recoveries: vec![], followers, ..case(s, 0) };
-            proxied(&mut look, "a", sockets, rtt_ms);
-            look
+        only(&looks_at_rest(|look, s| {
+            look.followers = vec![follower(s)];
+            proxied(look, "a", sockets, rtt_ms);
         }))
     };
     let held = with(2, 20.0);
@@ -610,12 +578,10 @@ fn few_sockets_to_a_proxy_hold_a_recovery_from_remote_as_a_full_path_would() {
 
 #[test]
 fn proxies_and_routing_are_seen() {
-    let proxied =
-        looks(|s| Observation { recoveries: vec![], remotes: vec![proxy(2, 18)], ..case(s, 0) });
+    let proxied = looks_at_rest(|look, _| look.remotes = vec![proxy(2, 18)]);
     assert_eq!(only(&proxied).class, Class::Proxy);
     let routed_at = |value: &'static str, late_ms: u64| {
-        looks(move |s| {
-            let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+        looks_at_rest(move |look, _| {
             let known = |(id, rank, ms): (&str, f64, u64)| {
                 let response_ns = Some(ms * 1_000_000);
                 let seen = Selection { rank: Some(rank), response_ns, ..Selection::default() };
@@ -624,7 +590,6 @@ fn proxies_and_routing_are_seen() {
             let seen = [("id-a", 1.0, 10), ("id-b", 40.0, late_ms), ("id-c", 1.2, 12)];
             look.nodes[0].adaptive_selection = seen.map(known).into();
             look.settings = settings(&[("cluster.routing.use_adaptive_replica_selection", value)]);
-            look
         })
     };
     let routed = |value| routed_at(value, 60);
@@ -680,11 +645,9 @@ fn proxies_and_routing_are_seen() {
 #[test]
 fn a_node_that_collections_stop_is_told_where_nothing_recovers() {
     let notes = |recovers: bool| {
-        let diagnosis = judge(&looks(move |s| {
-            let mut look = case(s, 9 * MB);
+        let diagnosis = judge(&looks_at(9 * MB, move |look, s| {
             look.recoveries.retain(|_| recovers);
             look.nodes[1].gc_ms = Some(s * 400);
-            look
         }));
         let is_found = diagnosis.findings.iter().any(|one| one.class == Class::Gc);
         (is_found, diagnosis.notes)
@@ -698,12 +661,10 @@ fn a_node_that_collections_stop_is_told_where_nothing_recovers() {
 #[test]
 fn a_node_that_refuses_searches_is_told_with_what_it_lacks() {
     let notes = |refused: u64| {
-        judge(&looks(move |s| {
-            let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+        judge(&looks_at_rest(move |look, s| {
             look.nodes[0].searches_refused = Some(9);
             look.nodes[1].searches_refused = Some(s * refused);
             look.nodes[1].os_cpu_percent = Some(99);
-            look
         }))
         .notes
     };
@@ -711,10 +672,8 @@ fn a_node_that_refuses_searches_is_told_with_what_it_lacks() {
                     cores of b are busy 99 % of the time";
     assert_eq!(notes(50), [expected]);
     assert!(notes(0).is_empty(), "it refused some long ago");
-    let once = judge(&looks(|s| {
-        let mut look = Observation { recoveries: vec![], ..case(s, 0) };
+    let once = judge(&looks_at_rest(|look, s| {
         look.nodes[1].searches_refused = Some(s / 10);
-        look
     }));
     let [once] = &once.notes[..] else { panic!("{once:#?}") };
     assert!(once.starts_with("b refused 1 search, as its queue was full"), "{once}");

@@ -3,17 +3,11 @@
 use insight::diagnosis::{By, Class, RuledOut};
 use record::observation::{Gap, IndexBlock, Lack, Move, Observation, Scope, Snapshot, WaitingCopy};
 
-use super::{judge, only};
-use crate::common::{MB, case, cluster, looks, settings};
+use super::{judge, looks_at, looks_at_rest, only};
+use crate::common::{MB, cluster, settings};
 
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const OF_INDEX: &str = "index.routing.allocation.require._name";
-
-fn at_rest(s: u64, change: impl Fn(&mut Observation)) -> Observation {
-    let mut look = Observation { recoveries: vec![], ..case(s, 0) };
-    change(&mut look);
-    look
-}
 
 /// What is said of two copies that leave node a, and changes to each look.
 #[track_caller]
@@ -25,11 +19,9 @@ fn moves(change: impl Fn(&mut Observation)) -> String {
         to: "b".into(),
         ..Move::default()
     };
-    let diagnosis = judge(&looks(|s| {
-        at_rest(s, |look| {
-            look.moves = [one(0), one(3)].into();
-            change(look);
-        })
+    let diagnosis = judge(&looks_at_rest(|look, _| {
+        look.moves = [one(0), one(3)].into();
+        change(look);
     }));
     assert!(diagnosis.findings.is_empty(), "{diagnosis:?}");
     let [sentence] = &diagnosis.healthy[..] else { panic!("{diagnosis:?}") };
@@ -98,13 +90,11 @@ fn a_large_disk_is_past_a_watermark_only_where_less_than_its_headroom_is_free() 
 #[test]
 fn a_long_queue_of_the_manager_is_told() {
     let notes = |seen: u64, tasks: u64, waited_ms: u64| {
-        let judged = judge(&looks(|s| {
-            at_rest(s, |look| {
-                let health = look.health.as_mut().unwrap();
-                let is_long = s < seen;
-                health.pending_tasks = Some(if is_long { tasks } else { 0 });
-                health.task_waited_ms = Some(if is_long { waited_ms } else { 0 });
-            })
+        let judged = judge(&looks_at_rest(|look, s| {
+            let health = look.health.as_mut().unwrap();
+            let is_long = s < seen;
+            health.pending_tasks = Some(if is_long { tasks } else { 0 });
+            health.task_waited_ms = Some(if is_long { waited_ms } else { 0 });
         }));
         judged.notes
     };
@@ -123,8 +113,7 @@ fn a_long_queue_of_the_manager_is_told() {
 #[test]
 fn a_recovery_that_is_given_up_and_begins_anew_is_told() {
     let judged = |last_stage: &str| {
-        judge(&looks(|s| {
-            let mut look = case(s, MB);
+        judge(&looks_at(MB, |look, s| {
             let mut again = look.recoveries[0].clone();
             let since = s.saturating_sub(4);
             again.start_ms = Some(1_003_000);
@@ -137,7 +126,6 @@ fn a_recovery_that_is_given_up_and_begins_anew_is_told() {
                 4 => look.recoveries.push(again),
                 _ => look.recoveries = vec![again],
             }
-            look
         }))
     };
     let given_up = judged("INDEX");
@@ -155,7 +143,7 @@ fn a_recovery_that_is_given_up_and_begins_anew_is_told() {
             reason: Some(reason.into()),
             ..WaitingCopy::default()
         };
-        judge(&looks(|s| Observation { waiting: [copy.clone()].into(), ..case(s, MB) })).notes
+        judge(&looks_at(MB, |look, _| look.waiting = [copy.clone()].into())).notes
     };
     let told = comes_up("ALLOCATION_FAILED");
     let [note] = &told[..] else { panic!("{told:?}") };
@@ -168,20 +156,18 @@ fn a_recovery_that_is_given_up_and_begins_anew_is_told() {
 #[test]
 fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
     let taken = |written_bytes: u64, limit: Option<&str>| {
-        looks(|s| {
-            at_rest(s, |look| {
-                look.snapshots = vec![Snapshot {
-                    name: "nightly".into(),
-                    repository: "backups".into(),
-                    shards_done: Some(1),
-                    shards: Some(4),
-                    nodes: Some(2),
-                    bytes: Some(4_000_000_000),
-                    written_bytes: Some(written_bytes),
-                    time_ms: Some(10_000),
-                    limit: limit.map(str::to_owned),
-                }];
-            })
+        looks_at_rest(|look, _| {
+            look.snapshots = vec![Snapshot {
+                name: "nightly".into(),
+                repository: "backups".into(),
+                shards_done: Some(1),
+                shards: Some(4),
+                nodes: Some(2),
+                bytes: Some(4_000_000_000),
+                written_bytes: Some(written_bytes),
+                time_ms: Some(10_000),
+                limit: limit.map(str::to_owned),
+            }];
         })
     };
     // 80 MB/s of two nodes, each of which the default lets write 41.9 MB/s.
@@ -210,17 +196,15 @@ fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
 #[test]
 fn what_nodes_wrote_that_are_done_is_not_taken_for_the_others_rate() {
     let taken = |mb_per_s: u64, (then, now): (u64, u64)| {
-        judge(&looks(|s| {
-            at_rest(s, |look| {
-                look.snapshots = vec![Snapshot {
-                    name: "nightly".into(),
-                    repository: "backups".into(),
-                    nodes: Some(if s < 5 { then } else { now }),
-                    written_bytes: Some(mb_per_s * 100 * MB),
-                    time_ms: Some(100_000),
-                    ..Snapshot::default()
-                }];
-            })
+        judge(&looks_at_rest(|look, s| {
+            look.snapshots = vec![Snapshot {
+                name: "nightly".into(),
+                repository: "backups".into(),
+                nodes: Some(if s < 5 { then } else { now }),
+                written_bytes: Some(mb_per_s * 100 * MB),
+                time_ms: Some(100_000),
+                ..Snapshot::default()
+            }];
         }))
     };
     // Of the last, nobody looked while the others wrote, but the limiter lets no node write so much.
@@ -230,8 +214,7 @@ fn what_nodes_wrote_that_are_done_is_not_taken_for_the_others_rate() {
         assert_eq!(diagnosis.healthy, ["snapshot nightly to backups goes on"]);
     }
     // None writes any more: the rest is no bytes.
-    let mut looks = looks(|s| at_rest(s, |_| ()));
-    for (_, look) in &mut looks {
+    let done = judge(&looks_at_rest(|look, _| {
         look.snapshots = vec![Snapshot {
             nodes: Some(0),
             bytes: Some(200 * MB),
@@ -239,8 +222,8 @@ fn what_nodes_wrote_that_are_done_is_not_taken_for_the_others_rate() {
             time_ms: Some(100_000),
             ..Snapshot::default()
         }];
-    }
-    assert!(!judge(&looks).healthy[0].contains("the rest takes"));
+    }));
+    assert!(!done.healthy[0].contains("the rest takes"));
     let held = taken(400, (10, 8));
     assert!(held.findings[0].sentence.contains("lets each of 10 nodes write"), "{held:?}");
 }
@@ -259,7 +242,7 @@ fn copies_that_wait_for_their_node_say_what_they_lack() {
             ..WaitingCopy::default()
         };
         let copies: Vec<WaitingCopy> = lacks.iter().enumerate().map(copy).collect();
-        let looks = looks(|s| at_rest(s, |look| look.waiting = copies.clone().into()));
+        let looks = looks_at_rest(|look, _| look.waiting = copies.clone().into());
         judge(&looks).healthy.remove(0)
     };
     let by_ops = said(&[Lack::Operations(700), Lack::Operations(50)]);
@@ -291,11 +274,9 @@ fn copies_of_a_node_that_restarts_wait_for_as_long_as_it_announced() {
     };
     let can_allocate = Some("no_valid_shard_copy".to_owned());
     let primary = WaitingCopy { shard: 1, primary: true, can_allocate, ..copy.clone() };
-    let looks = looks(|s| {
-        at_rest(s, |look| {
-            look.waiting = [copy.clone(), primary.clone()].into();
-            look.health.as_mut().unwrap().delayed = Some(2);
-        })
+    let looks = looks_at_rest(|look, _| {
+        look.waiting = [copy.clone(), primary.clone()].into();
+        look.health.as_mut().unwrap().delayed = Some(2);
     });
     let said = judge(&looks).healthy.remove(0);
     let by = "replica of w[0] waits for a node to come back (allocation_delay of its shutdown";
@@ -308,11 +289,9 @@ fn allocation_that_is_turned_off_is_told_while_no_copy_waits() {
     const ENABLE: &str = "cluster.routing.allocation.enable";
     let notes = |value: &'static str, state: &'static str| {
         let copy = WaitingCopy { state: state.into(), ..WaitingCopy::default() };
-        let diagnosis = judge(&looks(|s| {
-            at_rest(s, |look| {
-                look.settings = settings(&[(ENABLE, value)]);
-                look.waiting = [copy.clone()].into();
-            })
+        let diagnosis = judge(&looks_at_rest(|look, _| {
+            look.settings = settings(&[(ENABLE, value)]);
+            look.waiting = [copy.clone()].into();
         }));
         assert!(diagnosis.headline.starts_with("healthy"), "{diagnosis:?}");
         diagnosis.notes
@@ -338,13 +317,11 @@ fn what_keeps_copies_where_they_are_is_told() {
     const REBALANCE: &str = "cluster.routing.rebalance.enable";
     let notes = |flavour: &str, pair: (&'static str, &'static str), scope: Scope, from: &str| {
         let one = Move { from: from.into(), to: "c".into(), ..Move::default() };
-        let diagnosis = judge(&looks(|s| {
-            at_rest(s, |look| {
-                look.cluster = cluster(flavour);
-                look.settings = settings(&[pair]);
-                look.settings.as_mut().unwrap().values_mut().for_each(|one| one.scope = scope);
-                look.moves = [one.clone()].into();
-            })
+        let diagnosis = judge(&looks_at_rest(|look, _| {
+            look.cluster = cluster(flavour);
+            look.settings = settings(&[pair]);
+            look.settings.as_mut().unwrap().values_mut().for_each(|one| one.scope = scope);
+            look.moves = [one.clone()].into();
         }));
         diagnosis.notes
     };
@@ -371,11 +348,9 @@ fn what_keeps_copies_where_they_are_is_told() {
         assert_eq!(notes(flavour, pair, scope, from), [""; 0], "{pair:?}");
     }
     // Where nobody tells which copies move, they may.
-    let untold = judge(&looks(|s| {
-        at_rest(s, |look| {
-            look.settings = settings(&[(EXCLUDE, "b")]);
-            look.gaps = vec![Gap { path: "/_cat/shards".into(), ..Gap::default() }];
-        })
+    let untold = judge(&looks_at_rest(|look, _| {
+        look.settings = settings(&[(EXCLUDE, "b")]);
+        look.gaps = vec![Gap { path: "/_cat/shards".into(), ..Gap::default() }];
     }));
     assert_eq!(untold.notes, [""; 0]);
 }
@@ -385,12 +360,10 @@ fn what_keeps_copies_where_they_are_is_told() {
 fn what_the_cluster_forbids_is_told_while_it_is_green() {
     const FLOOD: &str = "cluster.routing.allocation.disk.watermark.flood_stage";
     let notes = |set: &[(&str, &str)], free: u64| {
-        let diagnosis = judge(&looks(|s| {
-            at_rest(s, |look| {
-                look.settings = settings(set);
-                look.nodes[0].disk_total_bytes = Some(1000);
-                look.nodes[0].disk_available_bytes = Some(free);
-            })
+        let diagnosis = judge(&looks_at_rest(|look, _| {
+            look.settings = settings(set);
+            look.nodes[0].disk_total_bytes = Some(1000);
+            look.nodes[0].disk_available_bytes = Some(free);
         }));
         assert!(diagnosis.headline.starts_with("healthy"), "{diagnosis:?}");
         diagnosis.notes
@@ -402,12 +375,10 @@ fn what_the_cluster_forbids_is_told_while_it_is_green() {
         assert!(note.starts_with(&format!("the disk of a is past {FLOOD} = {said}: ")), "{note}");
     }
     // The trap: a cache fills the disk of a node of partially mounted indices, which Elasticsearch only warns of.
-    let cached = judge(&looks(|s| {
-        at_rest(s, |look| {
-            look.nodes[0].disk_total_bytes = Some(1000);
-            look.nodes[0].disk_available_bytes = Some(40);
-            look.nodes[0].roles = vec!["data_frozen".to_owned()];
-        })
+    let cached = judge(&looks_at_rest(|look, _| {
+        look.nodes[0].disk_total_bytes = Some(1000);
+        look.nodes[0].disk_available_bytes = Some(40);
+        look.nodes[0].roles = vec!["data_frozen".to_owned()];
     }));
     assert_eq!(cached.notes, [""; 0]);
     let off = ("cluster.routing.allocation.disk.threshold_enabled", "false");
@@ -424,7 +395,7 @@ fn blocks_of_indices_are_told_with_what_takes_them_back() {
     let note = |count: u64, indices: &[String]| {
         let (setting, indices) = ("index.blocks.read_only".into(), indices.to_vec());
         let block = IndexBlock { setting, count, indices };
-        let blocked = looks(|s| at_rest(s, |look| look.index_blocks = vec![block.clone()]));
+        let blocked = looks_at_rest(|look, _| look.index_blocks = vec![block.clone()]);
         let told = judge(&blocked).notes;
         let [note] = &told[..] else { panic!("{told:?}") };
         note.clone()
@@ -445,8 +416,7 @@ fn blocks_of_indices_are_told_with_what_takes_them_back() {
 fn a_copy_that_copies_nothing_is_well_once_it_is_there_and_while_that_is_a_moment() {
     // It is first seen after so many seconds, and over after so many; so many of its bytes came, before that.
     let judged = |stage: &str, seen_s: u64, ended_s: u64, came: u64| {
-        judge(&looks(|s| {
-            let mut look = case(s, 0);
+        judge(&looks_at(0, |look, s| {
             let one = &mut look.recoveries[0];
             one.ended = s >= ended_s;
             // One that is given up is no longer told of, as it was.
@@ -455,7 +425,6 @@ fn a_copy_that_copies_nothing_is_well_once_it_is_there_and_while_that_is_a_momen
             (one.total_bytes, one.reused_bytes) = (Some(5 * MB), Some(5 * MB - came));
             (one.recovered_bytes, one.recovered_ops) = (Some(came), Some(40));
             look.recoveries.retain(|_| s >= seen_s);
-            look
         }))
     };
     let took = |by: &str| format!("i[0] to b took 5.00 s in all, and {by}");

@@ -27,6 +27,14 @@ fn looks_at(rate: u64, change: impl Fn(&mut Observation, u64)) -> Vec<(f64, Obse
     })
 }
 
+/// The same where nothing recovers.
+fn looks_at_rest(change: impl Fn(&mut Observation, u64)) -> Vec<(f64, Observation)> {
+    looks_at(0, |look, s| {
+        look.recoveries.clear();
+        change(look, s);
+    })
+}
+
 fn judge(looks: &[(f64, Observation)]) -> Diagnosis {
     diagnose(&series(looks))
 }
