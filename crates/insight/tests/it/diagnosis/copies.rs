@@ -22,6 +22,16 @@ fn waiting(can_allocate: &str, decisions: &[(&str, &str, &str)]) -> WaitingCopy 
     }
 }
 
+/// A copy that a decider refuses on node a, and on node b, with these words.
+fn refused(decider: &str, words: &[&str]) -> WaitingCopy {
+    let nodes = [("a", decider, "NO"), ("b", decider, "NO")];
+    let mut copy = waiting("no", &nodes[..words.len()]);
+    for (decision, words) in copy.decisions.iter_mut().zip(words) {
+        decision.explanation = (*words).to_owned();
+    }
+    copy
+}
+
 /// Looks at copies that wait, while nothing recovers.
 fn while_waiting(copies: &[WaitingCopy]) -> Vec<(f64, Observation)> {
     looks_at_rest(|look, _| look.waiting = copies.into())
@@ -262,8 +272,7 @@ fn a_full_disk_is_advised_the_setting_that_its_decider_names() {
             "90%",
         ),
     ] {
-        let mut copy = waiting("no", &[("a", "disk_threshold", "NO")]);
-        copy.decisions[0].explanation = words;
+        let copy = refused("disk_threshold", &[&words]);
         let lift = only(&while_waiting(&[copy])).lift.unwrap();
         assert_eq!((lift.setting, lift.now.as_deref()), (Some(name), Some(value)));
         assert!(lift.action.contains("keep less free"), "{}", lift.action);
@@ -274,9 +283,8 @@ fn a_full_disk_is_advised_the_setting_that_its_decider_names() {
 #[test]
 fn a_block_by_a_setting_of_the_index_names_none_of_the_cluster() {
     let lift = |by: &str| {
-        let mut copy = waiting("no", &[("a", "enable", "NO")]);
-        copy.decisions[0].explanation = format!("no allocations are allowed due to {by}");
-        only(&while_waiting(&[copy])).lift.unwrap()
+        let words = format!("no allocations are allowed due to {by}");
+        only(&while_waiting(&[refused("enable", &[&words])])).lift.unwrap()
     };
     let of_index = lift("index setting [index.routing.allocation.enable=none]");
     assert!(of_index.setting.is_none() && of_index.action.contains("of the index"), "{of_index:?}");
@@ -301,11 +309,9 @@ fn allocation_is_turned_on_once_a_node_that_is_restarted_is_back() {
 /// The trap: what is said of the first copy is not true of all that the same decider refuses.
 #[test]
 fn a_block_shows_every_reason_that_its_decider_gives() {
-    let blocked = |index: &str, words: &str| {
-        let mut copy = waiting("no", &[("a", "enable", "NO")]);
-        copy.index = index.to_owned();
-        copy.decisions[0].explanation = words.to_owned();
-        copy
+    let blocked = |index: &str, words: &str| WaitingCopy {
+        index: index.to_owned(),
+        ..refused("enable", &[words])
     };
     let by_index =
         "no allocations are allowed due to index setting [index.routing.allocation.enable=none]";
@@ -335,12 +341,7 @@ fn a_block_shows_every_reason_that_its_decider_gives() {
 fn a_block_names_the_setting_that_its_words_name() {
     const DISK: &str = "cluster.routing.allocation.disk.watermark";
     let lift = |decider: &str, words: &[&str]| {
-        let of = |node: &'static str| (node, decider, "NO");
-        let mut copy = waiting("no", &[of("a"), of("b")]);
-        for (decision, words) in copy.decisions.iter_mut().zip(words) {
-            decision.explanation = (*words).to_owned();
-        }
-        only(&while_waiting(&[copy])).lift.unwrap()
+        only(&while_waiting(&[refused(decider, words)])).lift.unwrap()
     };
     // The words of OpenSearch 2.19.1.
     let high = "the node is above the high watermark cluster setting \
@@ -363,14 +364,7 @@ fn a_block_names_the_setting_that_its_words_name() {
 /// retry is of use. The words are those of the sources of Elasticsearch and OpenSearch.
 #[test]
 fn a_block_is_advised_by_the_reason_that_its_decider_gives() {
-    let found = |decider: &str, words: &[&str]| {
-        let nodes = [("a", decider, "NO"), ("b", decider, "NO")];
-        let mut copy = waiting("no", &nodes[..words.len()]);
-        for (decision, words) in copy.decisions.iter_mut().zip(words) {
-            decision.explanation = (*words).to_owned();
-        }
-        only(&while_waiting(&[copy]))
-    };
+    let found = |decider: &str, words: &[&str]| only(&while_waiting(&[refused(decider, words)]));
     for (failure, advised) in [
         ("CorruptIndexException[checksum failed (hardware problem?)]", "restored from a snapshot"),
         ("CircuitBreakingException[[parent] Data too large]", "heap"),
