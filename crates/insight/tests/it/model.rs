@@ -2,10 +2,10 @@
 
 use insight::diagnosis::probe::{Prober, Step, apply, plan};
 use insight::diagnosis::{Diagnosis, Series, diagnose};
-use record::observation::{AnswerTime, Decision, Observation, WaitingCopy};
+use record::observation::{AnswerTime, Observation, WaitingCopy};
 use record::units::parse_size;
 
-use crate::common::{MB, case, rtt, series, settings};
+use crate::common::{MB, case, rtt, series, settings, waiting};
 
 pub const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 pub const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
@@ -99,7 +99,7 @@ impl Model {
         recovery.recovered_bytes = Some(self.done as u64);
         recovery.total_bytes = Some(self.bytes as u64);
         if self.queue {
-            look.waiting = [waiting()].into();
+            look.waiting = [for_a_slot()].into();
         }
         if self.done >= self.bytes {
             (recovery.ended, recovery.stage) = (true, "DONE".to_owned());
@@ -157,17 +157,8 @@ fn index(setting: &str) -> usize {
     [LIMIT, CHUNKS, SLOTS].iter().position(|name| *name == setting).unwrap()
 }
 
-fn waiting() -> WaitingCopy {
-    WaitingCopy {
-        index: "w".into(),
-        state: "UNASSIGNED".into(),
-        can_allocate: Some("throttled".into()),
-        decisions: vec![Decision {
-            node: "b".into(),
-            decider: "throttling".into(),
-            decision: "THROTTLE".into(),
-            explanation: SLOTS.into(),
-        }],
-        ..WaitingCopy::default()
-    }
+fn for_a_slot() -> WaitingCopy {
+    let mut copy = waiting("throttled", &[("b", "throttling", "THROTTLE")]);
+    copy.decisions[0].explanation = SLOTS.into();
+    copy
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use insight::diagnosis::Series;
 use record::observation::{
-    Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting,
+    Decision, Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting, WaitingCopy,
 };
 
 pub const MB: u64 = 1_000_000;
@@ -74,6 +74,23 @@ pub fn case(s: u64, rate: u64) -> Observation {
         health: Some(Health { status: "yellow".into(), ..Health::default() }),
         settings: settings(&[("indices.recovery.max_bytes_per_sec", "40mb")]),
         ..Observation::default()
+    }
+}
+
+/// A replica that waits, of which the cluster and its deciders say this by node.
+pub fn waiting(can_allocate: &str, decisions: &[(&str, &str, &str)]) -> WaitingCopy {
+    let decision = |(node, decider, decision): &(&str, &str, &str)| Decision {
+        node: (*node).into(),
+        decider: (*decider).into(),
+        decision: (*decision).into(),
+        explanation: "so it is".into(),
+    };
+    WaitingCopy {
+        index: "w".into(),
+        state: "UNASSIGNED".into(),
+        can_allocate: Some(can_allocate.into()),
+        decisions: decisions.iter().map(decision).collect(),
+        ..WaitingCopy::default()
     }
 }
 

@@ -1,26 +1,10 @@
 //! Copies that wait for a place.
 
 use insight::diagnosis::{By, Class};
-use record::observation::{Decision, Observation, Scope, Setting, WaitingCopy};
+use record::observation::{Observation, Scope, Setting, WaitingCopy};
 
 use super::{LIMIT, judge, looks_at, looks_at_rest, only};
-use crate::common::settings;
-
-fn waiting(can_allocate: &str, decisions: &[(&str, &str, &str)]) -> WaitingCopy {
-    let decision = |(node, decider, decision): &(&str, &str, &str)| Decision {
-        node: (*node).into(),
-        decider: (*decider).into(),
-        decision: (*decision).into(),
-        explanation: "so it is".into(),
-    };
-    WaitingCopy {
-        index: "w".into(),
-        state: "UNASSIGNED".into(),
-        can_allocate: Some(can_allocate.into()),
-        decisions: decisions.iter().map(decision).collect(),
-        ..WaitingCopy::default()
-    }
-}
+use crate::common::{settings, waiting};
 
 /// A copy that a decider refuses on node a, and on node b, with these words.
 fn refused(decider: &str, words: &[&str]) -> WaitingCopy {

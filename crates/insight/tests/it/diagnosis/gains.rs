@@ -4,7 +4,7 @@ use insight::diagnosis::{Class, Finding, Next};
 use record::observation::{AnswerTime, Observation, WaitingCopy};
 
 use super::{judge, looks_at, only};
-use crate::common::{MB, node, rtt, settings};
+use crate::common::{MB, node, rtt, settings, waiting};
 
 /// 20 chunks of 4 MiB a second, eight in flight: each takes 400 ms.
 const RATE: u64 = 80 << 20;
@@ -186,17 +186,11 @@ fn where_chunks_pause_one_after_another_only_the_rest_of_the_time_tells_what_com
 
 #[test]
 fn more_slots_bring_no_more_than_the_limiter_of_the_node_lets_through() {
-    let waiting = WaitingCopy {
-        index: "i".into(),
-        state: "UNASSIGNED".into(),
-        can_allocate: Some("throttled".into()),
-        ..WaitingCopy::default()
-    };
     let slots = |limit: &str| {
         let looks = looks_at(10_000_000, |look, s| {
             look.nodes = vec![node("a", s), node("b", s)];
             look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
-            look.waiting = [waiting.clone()].into();
+            look.waiting = [WaitingCopy { index: "i".into(), ..waiting("throttled", &[]) }].into();
             look.round_trips = rtt(100.0);
         });
         let found = judge(&looks).findings;

@@ -4,7 +4,7 @@ use insight::diagnosis::{By, Class, RuledOut};
 use record::observation::{Gap, IndexBlock, Lack, Move, Observation, Scope, Snapshot, WaitingCopy};
 
 use super::{judge, looks_at, looks_at_rest, only};
-use crate::common::{MB, cluster, settings};
+use crate::common::{MB, cluster, settings, waiting};
 
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const OF_INDEX: &str = "index.routing.allocation.require._name";
@@ -232,14 +232,11 @@ fn what_nodes_wrote_that_are_done_is_not_taken_for_the_others_rate() {
 fn copies_that_wait_for_their_node_say_what_they_lack() {
     let said = |lacks: &[Lack]| {
         let copy = |(shard, lacks): (usize, &Lack)| WaitingCopy {
-            index: "w".into(),
             shard: shard as u32,
-            state: "UNASSIGNED".into(),
-            can_allocate: Some("allocation_delayed".into()),
             delay_ms: Some(60_000),
             delay_left_ms: Some(42_300),
             lacks: Some(*lacks),
-            ..WaitingCopy::default()
+            ..waiting("allocation_delayed", &[])
         };
         let copies: Vec<WaitingCopy> = lacks.iter().enumerate().map(copy).collect();
         let looks = looks_at_rest(|look, _| look.waiting = copies.clone().into());
@@ -264,13 +261,10 @@ fn copies_that_wait_for_their_node_say_what_they_lack() {
 #[test]
 fn copies_of_a_node_that_restarts_wait_for_as_long_as_it_announced() {
     let copy = WaitingCopy {
-        index: "w".into(),
-        state: "UNASSIGNED".into(),
         reason: Some("NODE_RESTARTING".into()),
-        can_allocate: Some("allocation_delayed".into()),
         delay_ms: Some(60_000),
         delay_left_ms: Some(282_000),
-        ..WaitingCopy::default()
+        ..waiting("allocation_delayed", &[])
     };
     let can_allocate = Some("no_valid_shard_copy".to_owned());
     let primary = WaitingCopy { shard: 1, primary: true, can_allocate, ..copy.clone() };

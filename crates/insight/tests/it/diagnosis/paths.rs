@@ -1,10 +1,10 @@
 //! What holds the recoveries of a path together: windows by connection, and recoveries without a cause of their own.
 
 use insight::diagnosis::{Class, Finding};
-use record::observation::{AnswerTime, Decision, Observation, Recovery, RoundTrip, WaitingCopy};
+use record::observation::{AnswerTime, Observation, Recovery, RoundTrip, WaitingCopy};
 
 use super::{judge, looks_at, only};
-use crate::common::{MB, node, recovery, rtt, settings};
+use crate::common::{MB, node, recovery, rtt, settings, waiting};
 
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
 const CONNECTIONS: &str = "transport.connections_per_node.recovery";
@@ -186,19 +186,7 @@ fn a_node_that_stands_still_stays_a_finding_of_its_own() {
 }
 
 fn for_a_slot() -> WaitingCopy {
-    let decision = |node: &str, decider: &str, says: &str| Decision {
-        node: node.into(),
-        decider: decider.into(),
-        decision: says.into(),
-        explanation: "so it is".into(),
-    };
-    WaitingCopy {
-        index: "w".into(),
-        state: "UNASSIGNED".into(),
-        can_allocate: Some("throttled".into()),
-        decisions: vec![decision("a", "same_shard", "NO"), decision("b", "throttling", "THROTTLE")],
-        ..WaitingCopy::default()
-    }
+    waiting("throttled", &[("a", "same_shard", "NO"), ("b", "throttling", "THROTTLE")])
 }
 
 #[test]
