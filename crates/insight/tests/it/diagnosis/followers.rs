@@ -1,18 +1,16 @@
-//! Followers that fall behind, proxies to other clusters, and routing of searches.
+//! Followers that fall behind, and proxies to other clusters.
 
 use insight::diagnosis::{By, Class, Finding, RuledOut};
 use record::observation::{
-    AutoFollowError, FollowLimits, Follower, Gap, Observation, Remote, RoundTrip, Selection,
+    AutoFollowError, FollowLimits, Follower, Gap, Observation, Remote, RoundTrip,
 };
 
 use super::{LIMIT, judge, looks_at, looks_at_rest, only};
-use crate::common::{MB, settings};
+use crate::common::MB;
 
 #[test]
 fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
-    let refused = only(&looks_at_rest(|look, s| {
-        look.nodes[0].pressure_rejections = Some(s * 3);
-    }));
+    let refused = only(&looks_at_rest(|look, s| look.nodes[0].pressure_rejections = Some(s * 3)));
     assert_eq!(refused.class, Class::Memory);
     let [gc] = &refused.ruled_out[..] else { panic!("{refused:#?}") };
     assert_eq!((gc.class, gc.by), (Class::Gc, By::Figure));
@@ -30,6 +28,7 @@ fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
             look.remotes = vec![proxy(2, 18)];
             look.round_trips = rtt_ms.map(trip).into_iter().collect();
         }));
+        assert_eq!(finding.class, Class::Proxy);
         let [latency] = &finding.ruled_out[..] else { panic!("{finding:#?}") };
         (latency.by, latency.why.clone())
     };
@@ -405,28 +404,22 @@ fn followers_that_stop_for_reasons_of_their_own_are_told_apart() {
 /// A recovery from remote that says why it cannot begin is not held by something unknown.
 #[test]
 fn a_follower_that_cannot_begin_is_told_with_its_reason() {
-    let finding = only(&looks_at(0, |look, _| {
-        let recovery = &mut look.recoveries[0];
-        recovery.kind = "SNAPSHOT".into();
-        recovery.stage = "INIT".into();
-        recovery.repository = Some("_ccr_eu".into());
-        recovery.total_bytes = Some(0);
-        recovery.recovered_bytes = Some(0);
-        recovery.failure = Some("[a][0] is nowhere".into());
-    }));
+    let begins = |repository: &str, failure: Option<&str>, connected: Option<bool>| {
+        only(&looks_at(0, |look, _| {
+            let recovery = &mut look.recoveries[0];
+            (recovery.kind, recovery.stage) = ("SNAPSHOT".into(), "INIT".into());
+            (recovery.total_bytes, recovery.recovered_bytes) = (Some(0), Some(0));
+            recovery.repository = Some(repository.into());
+            recovery.failure = failure.map(str::to_owned);
+            look.remotes = connected.map(|is| remote("eu", is)).into_iter().collect();
+        }))
+    };
+    let finding = begins("_ccr_eu", Some("[a][0] is nowhere"), None);
     assert_eq!(finding.class, Class::FollowerStopped);
     assert!(finding.sentence.ends_with("cannot begin to follow [eu]: [a][0] is nowhere"));
     assert!(finding.lift.unwrap().action.contains("cluster.remote.eu.seeds"));
     // Elasticsearch and OpenSearch do not say why. That the leader is cut off says it.
-    let connected = |connected: bool| {
-        only(&looks_at(0, |look, _| {
-            let recovery = &mut look.recoveries[0];
-            (recovery.kind, recovery.stage) = ("SNAPSHOT".into(), "INIT".into());
-            recovery.repository = Some("replication-remote-repo-eu".into());
-            (recovery.total_bytes, recovery.recovered_bytes) = (Some(0), Some(0));
-            look.remotes = vec![remote("eu", connected)];
-        }))
-    };
+    let connected = |is: bool| begins("replication-remote-repo-eu", None, Some(is));
     assert!(connected(false).sentence.ends_with("to follow [eu]: no node of it is connected"));
     assert_eq!(connected(true).class, Class::Unknown);
 }
@@ -481,7 +474,7 @@ fn followers_of_the_plugin_are_judged_by_their_operations() {
     let listed = only(&looks_at_one(replicated, |f, _| by_itself(f, "failed to parse")));
     assert_eq!(listed.sentence, "f is paused: AutoPaused: [[f][0] - failed to parse]");
     let action = |finding: Finding| finding.lift.unwrap().action;
-    let mended = action(only(&looks_at_one(replicated, |f, _| by_itself(f, "failed to parse"))));
+    let mended = action(listed);
     assert!(mended.starts_with("remove the reason, then POST"), "{mended}");
     let anew = action(only(&looks_at_one(replicated, |f, _| {
         by_itself(f, "Operations are no longer available for replicating");
@@ -574,107 +567,4 @@ fn few_sockets_to_a_proxy_hold_a_recovery_from_remote_as_a_full_path_would() {
     assert!((held.gain.unwrap().factor - LIMIT as f64 / 6e6).abs() < 0.01);
     assert_eq!(held.next.class, Some(Class::RateLimit));
     assert_eq!(from_remote(18).class, Class::Bandwidth);
-}
-
-#[test]
-fn proxies_and_routing_are_seen() {
-    let proxied = looks_at_rest(|look, _| look.remotes = vec![proxy(2, 18)]);
-    assert_eq!(only(&proxied).class, Class::Proxy);
-    let routed_at = |value: &'static str, late_ms: u64| {
-        looks_at_rest(move |look, _| {
-            let known = |(id, rank, ms): (&str, f64, u64)| {
-                let response_ns = Some(ms * 1_000_000);
-                let seen = Selection { rank: Some(rank), response_ns, ..Selection::default() };
-                (id.to_owned(), seen)
-            };
-            let seen = [("id-a", 1.0, 10), ("id-b", 40.0, late_ms), ("id-c", 1.2, 12)];
-            look.nodes[0].adaptive_selection = seen.map(known).into();
-            look.settings = settings(&[("cluster.routing.use_adaptive_replica_selection", value)]);
-        })
-    };
-    let routed = |value| routed_at(value, 60);
-    let finding = only(&routed("false"));
-    assert_eq!((finding.class, finding.place.as_str()), (Class::ReplicaRouting, "b"));
-    assert!(finding.sentence.contains("5.00 times their median time"), "{}", finding.sentence);
-    assert_eq!(finding.lift.unwrap().default.as_deref(), Some("true"));
-    // The node itself has nothing to do, or its cores may be why it is late.
-    let idle: Vec<(Class, By)> = finding.ruled_out.iter().map(|one| (one.class, one.by)).collect();
-    let figure = |class| (class, By::Figure);
-    assert_eq!(idle, [Class::Cpu, Class::Disk, Class::CpuQuota, Class::Gc].map(figure));
-    let mut busy = routed("false");
-    busy.iter_mut().for_each(|(_, look)| look.nodes[1].os_cpu_percent = Some(97));
-    let busy = only(&busy);
-    let cores = &busy.ruled_out[0];
-    assert!(cores.by == By::Weaker && cores.why.contains("cores of b are busy 97 %"), "{cores:?}");
-    // It works as the others do, so that it is the way to it that takes the time.
-    let mut far = routed("false");
-    for (_, look) in &mut far {
-        let seen = look.nodes[0].adaptive_selection.values_mut();
-        seen.for_each(|seen| seen.service_ns = Some(5_000_000));
-    }
-    let action = only(&far).lift.unwrap().action;
-    assert!(
-        action.contains("less than 3 times as long as the others, so look at the way to it"),
-        "{action}"
-    );
-    // A rank is the cube of a queue, and differs for a moment where nodes are alike.
-    assert!(judge(&routed_at("false", 25)).findings.is_empty());
-    let around = judge(&routed("true"));
-    assert!(around.findings.is_empty());
-    let [said] = &around.notes[..] else { panic!("{around:#?}") };
-    assert!(said.starts_with("b answers searches far later"), "{said}");
-    assert!(said.contains("sends searches around it"), "{said}");
-    assert!(around.headline.starts_with("healthy: nothing recovers or waits"), "{around:#?}");
-    // What it lacks is told, too.
-    let mut busy = routed("true");
-    busy.iter_mut().for_each(|(_, look)| look.nodes[1].os_cpu_percent = Some(97));
-    let said = &judge(&busy).notes[0];
-    let between = "their median time); a sees of b: 60 ms until its answer is here; the cores of b are busy 97 % of \
-                   the time; adaptive";
-    assert!(said.contains(between), "{said}");
-    // Its cores may have nothing to do as they are not let run.
-    let mut kept = routed("true");
-    for (t_ms, look) in &mut kept {
-        look.nodes[1].cgroup_throttled_ns = Some(*t_ms as u64 * 900_000);
-    }
-    let said = &judge(&kept).notes[0];
-    assert!(said.contains("; the control group of b kept it from running for"), "{said}");
-}
-
-/// The trap: a manager, or a node on which nothing recovers, stands still half of the time and is called well.
-#[test]
-fn a_node_that_collections_stop_is_told_where_nothing_recovers() {
-    let notes = |recovers: bool| {
-        let diagnosis = judge(&looks_at(9 * MB, move |look, s| {
-            look.recoveries.retain(|_| recovers);
-            look.nodes[1].gc_ms = Some(s * 400);
-        }));
-        let is_found = diagnosis.findings.iter().any(|one| one.class == Class::Gc);
-        (is_found, diagnosis.notes)
-    };
-    let (is_found, said) = notes(false);
-    assert!(!is_found && said.len() == 1, "{said:?}");
-    assert!(said[0].starts_with("garbage collections take 40 % of the time on b: "), "{said:?}");
-    assert_eq!(notes(true), (true, Vec::new()), "a finding says it");
-}
-
-#[test]
-fn a_node_that_refuses_searches_is_told_with_what_it_lacks() {
-    let notes = |refused: u64| {
-        judge(&looks_at_rest(move |look, s| {
-            look.nodes[0].searches_refused = Some(9);
-            look.nodes[1].searches_refused = Some(s * refused);
-            look.nodes[1].os_cpu_percent = Some(99);
-        }))
-        .notes
-    };
-    let expected = "b refused 500 searches, 50.0 a second, as its queue was full (thread_pool.search.rejected); the \
-                    cores of b are busy 99 % of the time";
-    assert_eq!(notes(50), [expected]);
-    assert!(notes(0).is_empty(), "it refused some long ago");
-    let once = judge(&looks_at_rest(|look, s| {
-        look.nodes[1].searches_refused = Some(s / 10);
-    }));
-    let [once] = &once.notes[..] else { panic!("{once:#?}") };
-    assert!(once.starts_with("b refused 1 search, as its queue was full"), "{once}");
 }

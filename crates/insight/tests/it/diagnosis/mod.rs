@@ -8,6 +8,7 @@ mod gains;
 mod goes_on;
 mod limiters;
 mod paths;
+mod searches;
 mod streams;
 mod transfers;
 

@@ -1,0 +1,108 @@
+//! Searches: nodes that answer them late, refuse them, or stand still, while nothing recovers.
+
+use insight::diagnosis::{By, Class};
+use record::observation::{Observation, Selection};
+
+use super::{judge, looks_at, looks_at_rest, only};
+use crate::common::{MB, settings};
+
+/// Looks at a node b that answers searches late, with adaptive selection on or off, and changes to each.
+fn routed(
+    selects: &str,
+    late_ms: u64,
+    change: fn(&mut Observation, u64),
+) -> Vec<(f64, Observation)> {
+    looks_at_rest(|look, s| {
+        let known = |(id, rank, ms): (&str, f64, u64)| {
+            let response_ns = Some(ms * 1_000_000);
+            let seen = Selection { rank: Some(rank), response_ns, ..Selection::default() };
+            (id.to_owned(), seen)
+        };
+        let seen = [("id-a", 1.0, 10), ("id-b", 40.0, late_ms), ("id-c", 1.2, 12)];
+        look.nodes[0].adaptive_selection = seen.map(known).into();
+        look.settings = settings(&[("cluster.routing.use_adaptive_replica_selection", selects)]);
+        change(look, s);
+    })
+}
+
+#[test]
+fn routing_is_seen() {
+    let nothing = |_: &mut Observation, _: u64| ();
+    let is_busy = |look: &mut Observation, _: u64| look.nodes[1].os_cpu_percent = Some(97);
+    let finding = only(&routed("false", 60, nothing));
+    assert_eq!((finding.class, finding.place.as_str()), (Class::ReplicaRouting, "b"));
+    assert!(finding.sentence.contains("5.00 times their median time"), "{}", finding.sentence);
+    assert_eq!(finding.lift.unwrap().default.as_deref(), Some("true"));
+    // The node itself has nothing to do, or its cores may be why it is late.
+    let idle: Vec<(Class, By)> = finding.ruled_out.iter().map(|one| (one.class, one.by)).collect();
+    let figure = |class| (class, By::Figure);
+    assert_eq!(idle, [Class::Cpu, Class::Disk, Class::CpuQuota, Class::Gc].map(figure));
+    let busy = only(&routed("false", 60, is_busy));
+    let cores = &busy.ruled_out[0];
+    assert!(cores.by == By::Weaker && cores.why.contains("cores of b are busy 97 %"), "{cores:?}");
+    // It works as the others do, so that it is the way to it that takes the time.
+    let far = routed("false", 60, |look, _| {
+        let seen = look.nodes[0].adaptive_selection.values_mut();
+        seen.for_each(|seen| seen.service_ns = Some(5_000_000));
+    });
+    let action = only(&far).lift.unwrap().action;
+    assert!(
+        action.contains("less than 3 times as long as the others, so look at the way to it"),
+        "{action}"
+    );
+    // A rank is the cube of a queue, and differs for a moment where nodes are alike.
+    assert!(judge(&routed("false", 25, nothing)).findings.is_empty());
+    let around = judge(&routed("true", 60, nothing));
+    assert!(around.findings.is_empty());
+    let [said] = &around.notes[..] else { panic!("{around:#?}") };
+    assert!(said.starts_with("b answers searches far later"), "{said}");
+    assert!(said.contains("sends searches around it"), "{said}");
+    assert!(around.headline.starts_with("healthy: nothing recovers or waits"), "{around:#?}");
+    // What it lacks is told, too.
+    let said = &judge(&routed("true", 60, is_busy)).notes[0];
+    let between = "their median time); a sees of b: 60 ms until its answer is here; the cores of b are busy 97 % of \
+                   the time; adaptive";
+    assert!(said.contains(between), "{said}");
+    // Its cores may have nothing to do as they are not let run.
+    let kept = routed("true", 60, |look, s| {
+        look.nodes[1].cgroup_throttled_ns = Some(s * 900_000_000);
+    });
+    let said = &judge(&kept).notes[0];
+    assert!(said.contains("; the control group of b kept it from running for"), "{said}");
+}
+
+/// The trap: a manager, or a node on which nothing recovers, stands still half of the time and is called well.
+#[test]
+fn a_node_that_collections_stop_is_told_where_nothing_recovers() {
+    let notes = |recovers: bool| {
+        let diagnosis = judge(&looks_at(9 * MB, move |look, s| {
+            look.recoveries.retain(|_| recovers);
+            look.nodes[1].gc_ms = Some(s * 400);
+        }));
+        let is_found = diagnosis.findings.iter().any(|one| one.class == Class::Gc);
+        (is_found, diagnosis.notes)
+    };
+    let (is_found, said) = notes(false);
+    assert!(!is_found && said.len() == 1, "{said:?}");
+    assert!(said[0].starts_with("garbage collections take 40 % of the time on b: "), "{said:?}");
+    assert_eq!(notes(true), (true, Vec::new()), "a finding says it");
+}
+
+#[test]
+fn a_node_that_refuses_searches_is_told_with_what_it_lacks() {
+    let notes = |refused: u64| {
+        judge(&looks_at_rest(move |look, s| {
+            look.nodes[0].searches_refused = Some(9);
+            look.nodes[1].searches_refused = Some(s * refused);
+            look.nodes[1].os_cpu_percent = Some(99);
+        }))
+        .notes
+    };
+    let expected = "b refused 500 searches, 50.0 a second, as its queue was full (thread_pool.search.rejected); the \
+                    cores of b are busy 99 % of the time";
+    assert_eq!(notes(50), [expected]);
+    assert!(notes(0).is_empty(), "it refused some long ago");
+    let once = judge(&looks_at_rest(|look, s| look.nodes[1].searches_refused = Some(s / 10)));
+    let [once] = &once.notes[..] else { panic!("{once:#?}") };
+    assert!(once.starts_with("b refused 1 search, as its queue was full"), "{once}");
+}
