@@ -1,5 +1,7 @@
 //! The screen of `watch` as a terminal shows it.
 
+mod names;
+
 use std::sync::Arc;
 
 use insight::diagnosis::{NodePace, Pace, Series, diagnose};
@@ -12,7 +14,7 @@ use record::observation::{
 use record::{FORMAT, Line, Manifest, RunDir, Status};
 use report::Style;
 use report::live_page::Frame;
-use report::screen::{Key, Place, Scroll, Trails, View, WaitingLine, draw, findings, plain_lines};
+use report::screen::{Key, Place, Scroll, Trails, View, draw, findings, plain_lines};
 
 /// A recovery of 1 GB that its limiter holds at 40 MB/s, seen every second.
 fn look(s: u64) -> Observation {
@@ -56,24 +58,28 @@ fn look(s: u64) -> Observation {
     }
 }
 
-fn view() -> View {
-    view_of(&(0..=8).map(look).collect::<Vec<_>>())
+fn looks() -> Vec<Observation> {
+    (0..=8).map(look).collect()
 }
 
-/// The view after eight looks, a second apart.
+/// Looks a second apart.
+fn series(looks: &[Observation]) -> Series<'_> {
+    Series::new((0..).zip(looks).map(|(s, look)| (f64::from(s) * 1e3, look)))
+}
+
+fn view() -> View {
+    view_of(&looks())
+}
+
 fn view_of(looks: &[Observation]) -> View {
-    let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+    let series = series(looks);
     let place = Place { hosts: "http://paris:9200".into(), ..Place::default() };
     View::of(&series, &diagnose(&series), &place)
 }
 
 /// What a terminal of this size shows, line by line.
 fn shown(view: &View, width: u16, height: u16) -> Vec<String> {
-    shown_with(view, &Trails::default(), width, height)
-}
-
-fn shown_with(view: &View, trails: &Trails, width: u16, height: u16) -> Vec<String> {
-    shown_after(view, trails, &mut Scroll::default(), width, height)
+    shown_after(view, &Trails::default(), &mut Scroll::default(), width, height)
 }
 
 fn shown_after(
@@ -122,14 +128,11 @@ fn it_says_what_goes_on_what_holds_and_what_lifts_it() {
 fn notes_are_shown_whole_where_there_is_room_for_them() {
     let off = Setting { value: "none".into(), scope: Scope::Persistent };
     let name = "cluster.routing.allocation.enable";
-    let with = |look: Observation| Observation {
-        settings: look.settings.map(|mut all| {
-            all.insert(name.to_owned(), off.clone());
-            all
-        }),
-        ..look
-    };
-    let view = view_of(&(0..=8).map(|s| with(look(s))).collect::<Vec<_>>());
+    let mut looks = looks();
+    for settings in looks.iter_mut().flat_map(|look| &mut look.settings) {
+        settings.insert(name.to_owned(), off.clone());
+    }
+    let view = view_of(&looks);
     let (begins, ends) = (format!("note: {name} = none: "), format!("\"{name}\":null}}}}"));
     let text = |height| shown(&view, 120, height).join("\n");
     for height in 12..40 {
@@ -147,24 +150,21 @@ fn notes_are_shown_whole_where_there_is_room_for_them() {
 /// Four nodes at their limits, which one setting rules.
 #[test]
 fn what_one_setting_lifts_at_several_nodes_is_said_once() {
-    let looks: Vec<Observation> = (0..=8)
-        .map(|s| {
-            let mut look = look(s);
-            let nodes = look.nodes.clone();
-            for (node, name) in nodes.into_iter().zip(["rome", "oslo"]) {
-                look.nodes.push(Node { id: name.into(), name: name.into(), ..node });
-            }
-            let (source, target) = (Some("rome".to_owned()), Some("oslo".to_owned()));
-            look.recoveries.push(Recovery {
-                index: "carts".into(),
-                source,
-                target,
-                ..look.recoveries[0].clone()
-            });
-            look
-        })
-        .collect();
-    let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+    let mut looks = looks();
+    for look in &mut looks {
+        let nodes = look.nodes.clone();
+        for (node, name) in nodes.into_iter().zip(["rome", "oslo"]) {
+            look.nodes.push(Node { id: name.into(), name: name.into(), ..node });
+        }
+        let (source, target) = (Some("rome".to_owned()), Some("oslo".to_owned()));
+        look.recoveries.push(Recovery {
+            index: "carts".into(),
+            source,
+            target,
+            ..look.recoveries[0].clone()
+        });
+    }
+    let series = series(&looks);
     let diagnosis = diagnose(&series);
     assert!(diagnosis.findings.len() > 1, "{:#?}", diagnosis.findings);
     let view = View::of(&series, &diagnosis, &Place::default());
@@ -185,9 +185,9 @@ fn what_held_a_recovery_that_is_over_holds_nothing_now() {
         let first = &mut looks[8].recoveries[0];
         (first.ended, first.stage) = (true, "DONE".into());
     };
-    let mut looks: Vec<Observation> = (0..=8).map(look).collect();
-    end(&mut looks);
-    let over = view_of(&looks);
+    let mut ended = looks();
+    end(&mut ended);
+    let over = view_of(&ended);
     let screen = shown(&over, 120, 30).join("\n");
     let plain = plain_lines(&over, 8.0).join("\n");
     assert!(screen.contains("What held") && !screen.contains("What holds"), "{screen}");
@@ -195,7 +195,7 @@ fn what_held_a_recovery_that_is_over_holds_nothing_now() {
         assert!(text.contains("rate limit, recovery ended: the limiter of"), "{text}");
     }
     // The same holds another one, which goes on.
-    let mut looks: Vec<Observation> = (0..=8).map(look).collect();
+    let mut looks = looks();
     for (s, look) in (0..).zip(&mut looks) {
         let half = Recovery { recovered_bytes: Some(s * 20_950_000), ..look.recoveries[0].clone() };
         look.recoveries = vec![half.clone(), Recovery { shard: 1, ..half }];
@@ -220,19 +220,22 @@ fn nothing_is_whole_before_its_last_byte() {
 
 #[test]
 fn of_many_copies_that_wait_the_first_are_shown_and_the_others_counted() {
-    let copy = |shard| WaitingCopy {
-        index: "logs".into(),
-        shard,
-        state: "UNASSIGNED".into(),
-        explanation: Some(format!("of {shard}")),
-        ..WaitingCopy::default()
-    };
+    let copy = |shard| WaitingCopy { explanation: Some(format!("of {shard}")), ..waiting(shard) };
     let view = view_while((0..30).map(copy));
     let plain = plain_lines(&view, 8.0).join("\n");
     assert_eq!(plain.matches("waits:").count(), 20, "{plain}");
     assert!(plain.contains("and 10 more copies wait"), "{plain}");
     let screen = shown(&view, 100, 40);
     assert!(screen.iter().any(|line| line.starts_with("and 25 more")), "{}", screen.join("\n"));
+}
+
+fn waiting(shard: u32) -> WaitingCopy {
+    WaitingCopy {
+        index: "logs".into(),
+        shard,
+        state: "UNASSIGNED".into(),
+        ..WaitingCopy::default()
+    }
 }
 
 /// The view while copies wait, of which the cluster was last asked in the look before.
@@ -243,20 +246,16 @@ fn view_while(waiting: impl Iterator<Item = WaitingCopy>) -> View {
         waiting_age_ms: Some(s * 1000),
         ..look(s)
     });
-    let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
-    View::of(&series, &diagnose(&series), &Place::default())
+    view_of(&looks)
 }
 
 #[test]
 fn copies_that_nobody_asked_about_share_a_line_after_those_whose_reason_is_told() {
     let asked = |shard: u32| (24..30).contains(&shard).then(|| format!("of {shard}"));
     let copy = |shard| WaitingCopy {
-        index: "logs".into(),
-        shard,
-        state: "UNASSIGNED".into(),
         reason: Some("NODE_LEFT".into()),
         explanation: asked(shard),
-        ..WaitingCopy::default()
+        ..waiting(shard)
     };
     let view = view_while((0..30).map(copy));
     let plain = plain_lines(&view, 8.0).join("\n");
@@ -273,11 +272,9 @@ fn copies_that_nobody_asked_about_share_a_line_after_those_whose_reason_is_told(
 #[test]
 fn what_is_left_of_the_wait_for_a_node_is_counted_down_between_answers() {
     let copy = WaitingCopy {
-        index: "logs".into(),
-        state: "UNASSIGNED".into(),
         can_allocate: Some("allocation_delayed".into()),
         delay_left_ms: Some(42_000),
-        ..WaitingCopy::default()
+        ..waiting(0)
     };
     let plain = plain_lines(&view_while([copy].into_iter()), 8.0).join("\n");
     let line = "waits: replica of logs[0]: waiting for a node to come back, 41.0 s left";
@@ -360,9 +357,7 @@ fn a_small_terminal_shows_the_verdict_all_the_same() {
 #[test]
 fn nothing_that_recovers_is_said_too() {
     let looks = [0, 1].map(|s| Observation { recoveries: vec![], ..look(s) });
-    let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
-    let view = View::of(&series, &diagnose(&series), &Place::default());
-    let text = shown(&view, 100, 20).join("\n");
+    let text = shown(&view_of(&looks), 100, 20).join("\n");
     assert!(text.contains("Verdict") && text.contains("healthy: nothing recovers"), "{text}");
 }
 
@@ -389,8 +384,7 @@ fn the_health_stands_above_what_is_found() {
         };
         Observation { recoveries: vec![], nodes: vec![], health: Some(health), ..look(s) }
     });
-    let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
-    let text = findings(&diagnose(&series), "logs", Style { color: false, width: 200 });
+    let text = findings(&diagnose(&series(&looks)), "logs", Style { color: false, width: 200 });
     let line = "health yellow, 3 nodes, 2 copies on no node, 1 copy moving";
     assert_eq!(text.lines().nth(1), Some(line), "{text}");
     assert!(text.contains("\nhealthy: "), "{text}");
@@ -424,7 +418,7 @@ fn what_went_through_nodes_is_a_line_where_there_is_room() {
         trails.take(&view.nodes);
     }
     let line = |width: u16, begins: &str| {
-        let screen = shown_with(&view, &trails, width, 24);
+        let screen = shown_after(&view, &trails, &mut Scroll::default(), width, 24);
         screen.into_iter().find(|line| line.starts_with(begins)).unwrap()
     };
     for width in [60, 80, 110, 200] {
@@ -435,175 +429,10 @@ fn what_went_through_nodes_is_a_line_where_there_is_room() {
     assert!(!line(50, "Nodes").contains('█'), "{}", line(50, "Nodes"));
 }
 
-/// What is cut of a name is its middle: its end says which shard it is, and a node is never cut.
-#[test]
-fn a_narrow_terminal_cuts_names_in_the_middle_and_says_when_it_is_green() {
-    let mut view = view();
-    view.recoveries[0].index = "logs-application-production-2026.11.25".into();
-    view.recoveries[0].source = Some("es-node-0".into());
-    view.recoveries[0].target = Some("es-node-2".into());
-    for width in [60, 80, 110, 200] {
-        let screen = shown(&view, width, 24);
-        let is_it = |line: &&String| line.starts_with("log") && line.contains(".25[0] ");
-        let line = screen.iter().find(is_it).unwrap();
-        assert!(line.contains("es-node-0 > es-node-2"), "{width}: {line}");
-        assert!(screen[0].contains("yellow  green in "), "{width}: {}", screen[0]);
-        assert!(screen[0].split("green in ").nth(1).unwrap().contains(" to "), "{}", screen[0]);
-    }
-}
-
-/// Columns make room for the names of nodes. Where even that is not enough, both ends of a name are there.
-#[test]
-fn a_long_name_of_a_node_is_whole_and_columns_make_room() {
-    let names = ["elasticsearch-data-hot-0", "elasticsearch-data-hot-1"];
-    let mut view = view();
-    let node = |name: &str| NodePace { name: name.to_owned(), ..view.nodes[0].clone() };
-    let (nodes, longer) = (names.map(node), node("elasticsearch-data-frozen-and-archived-17"));
-    view.nodes = Arc::new(nodes.to_vec().into());
-    view.recoveries[0].source = Some(names[0].into());
-    view.recoveries[0].target = Some(names[1].into());
-    for width in [60, 80, 110, 200] {
-        let screen = shown(&view, width, 24);
-        let text = screen.join("\n");
-        let begins = |name: &str| screen.iter().any(|line| line.starts_with(&format!("{name} ")));
-        assert!(names.into_iter().all(begins), "{width}\n{text}");
-        let path = names.join(" > ");
-        assert!(text.contains(&path) && text.contains("orders[0]"), "{width}\n{text}");
-        assert!(text.contains(" 34 %") && text.contains("MB/s"), "{width}\n{text}");
-    }
-    view.nodes = Arc::new(vec![longer].into());
-    view.recoveries[0].target = Some("x".repeat(90) + "-17");
-    let screen = shown(&view, 110, 24);
-    let of_both =
-        |line: &String| line.starts_with("elasticsearch-data-hot-0 > x") && line.contains("x-17 ");
-    assert!(screen.iter().any(of_both), "{}", screen.join("\n"));
-    let cut = shown(&view, 40, 24);
-    let cut = cut.iter().find(|line| line.starts_with("elasticsearch")).unwrap();
-    assert!(cut.contains('…') && cut.contains("-17 "), "{cut}");
-}
-
-/// Copies of one shard to several nodes, shards of one index, and indices whose names begin and end alike.
-#[test]
-fn no_two_recoveries_look_alike_whatever_the_width() {
-    let mut view = view();
-    let copy = |index: &str, shard: u32, target: &str| Pace {
-        index: index.into(),
-        shard,
-        source: Some("es-data-node-0".into()),
-        target: Some(target.into()),
-        ..view.recoveries[0].clone()
-    };
-    let (one, other) =
-        ("logs-application-checkout-2026.11.25", "logs-application-payments-2026.11.25");
-    view.recoveries = vec![
-        copy(one, 0, "es-data-node-1"),
-        copy(one, 0, "es-data-node-2"),
-        copy(one, 12, "es-data-node-1"),
-        copy(one, 13, "es-data-node-1"),
-        copy(other, 13, "es-data-node-1"),
-    ];
-    for width in [40, 60, 80, 110, 200] {
-        let screen = shown(&view, width, 60);
-        let text = screen.join("\n");
-        // A recovery begins with its shard, and names its nodes there or below.
-        let begin = (0..screen.len() - 1).filter(|at| screen[*at].starts_with("logs-"));
-        let mut named: Vec<String> = begin.map(|at| screen[at..at + 2].join("\n")).collect();
-        let shards = named.iter().map(|lines| lines.split(['[', ']']).nth(1).unwrap());
-        assert_eq!(shards.collect::<Vec<_>>(), ["0", "0", "12", "13", "13"], "{width}\n{text}");
-        let is_whole = |lines: &String| lines.contains("es-data-node-0 > es-data-node-");
-        assert!(named.iter().all(is_whole), "{width}\n{text}");
-        let bars = screen.iter().filter(|line| line.contains('░')).count();
-        assert_eq!(bars, if width < 60 { 0 } else { 5 }, "{width}\n{text}");
-        named.dedup();
-        assert_eq!(named.len(), 5, "{width}\n{text}");
-    }
-    // Where not all have room, whole recoveries are shown, and the others are counted.
-    for (width, height) in [(20, 36), (60, 24), (40, 12)] {
-        let screen = shown(&view, width, height);
-        let names = screen.iter().filter(|line| line.starts_with("logs-")).count();
-        let more = format!("and {} more", 5 - names);
-        let is_told = screen.iter().any(|line| line.starts_with(&more));
-        assert!(names > 0 && is_told, "{width}\n{}", screen.join("\n"));
-    }
-}
-
-/// Nothing stands far from what it belongs to: bars and trails have the room that names leave.
-#[test]
-fn a_wide_terminal_has_no_holes() {
-    for width in [60, 80, 110, 200] {
-        let screen = shown(&view(), width, 24);
-        let of_shard = screen.iter().find(|line| line.contains(" 34 %")).unwrap();
-        let blocks = of_shard.chars().filter(|c| ['█', '░'].contains(c)).count();
-        assert!(blocks >= 10 && !of_shard.trim().contains(&" ".repeat(14)), "{width}: {of_shard}");
-        let of_node = screen.iter().find(|line| line.starts_with("paris ")).unwrap();
-        let beside = &of_node["paris".len()..];
-        assert!(beside.len() - beside.trim_start().len() < 14, "{width}: {of_node}");
-    }
-}
-
-/// Why a copy waits is seen however long its index is called, and that something is cut.
-#[test]
-fn a_copy_that_waits_says_why_on_a_narrow_terminal() {
-    let mut view = view();
-    let name = "replica of logs-application-production-europe-west-2026.11.25[17]";
-    let waits = |text: String| WaitingLine { text, copies: 1 };
-    view.waiting = vec![
-        waits(format!("{name}: throttling: [es-3] has the primary and sends 2 recoveries already")),
-        waits("replica of a[0]: soon".to_owned()),
-    ];
-    let line = |width: u16, holds: &str| {
-        let screen = shown(&view, width, 24);
-        screen.into_iter().find(|line| line.contains(holds)).unwrap().trim_end().to_owned()
-    };
-    for width in [60, 80, 110] {
-        let cut = line(width, "[17]");
-        assert!(cut.contains("[17]: throttling: [es-3] ") && cut.ends_with('…'), "{width}: {cut}");
-        assert_eq!(line(width, "a[0]"), "replica of a[0]: soon");
-    }
-    assert!(line(200, "[17]").contains(&format!("{name}: throttling")));
-}
-
-/// The nodes of a row do not say which index it is.
-#[test]
-fn no_two_indices_look_alike_though_their_nodes_differ() {
-    let mut view = view();
-    let copy = |index: &str, target: &str| Pace {
-        index: index.into(),
-        source: Some("node-0".into()),
-        target: Some(target.into()),
-        ..view.recoveries[0].clone()
-    };
-    view.recoveries = vec![
-        copy("logs-application-checkout-2026.11.25", "node-1"),
-        copy("logs-application-payments-2026.11.25", "node-2"),
-    ];
-    for width in [80, 110] {
-        let screen = shown(&view, width, 60);
-        let begin = screen.iter().filter(|line| line.starts_with("logs-"));
-        let names: Vec<&str> = begin.filter_map(|line| line.split(' ').next()).collect();
-        assert_eq!(names.len(), 2, "{width}\n{}", screen.join("\n"));
-        assert_ne!(names[0], names[1], "{width}");
-    }
-}
-
-/// Characters of some scripts are two columns wide.
-#[test]
-fn nodes_with_wide_names_are_named_whole() {
-    let mut view = view();
-    let [source, target] = ["節点-0", "節点-1"].map(|name| Some(name.to_owned()));
-    view.recoveries = vec![Pace { source, target, ..view.recoveries[0].clone() }];
-    for width in [60, 110] {
-        let text = shown(&view, width, 60).join("\n").replace(' ', "");
-        assert!(text.contains("節点-0>節点-1"), "{width}\n{text}");
-    }
-}
-
 /// Of a node that is drained of hundreds of shards nobody reads each that is through.
 #[test]
 fn explain_counts_what_is_well_past_some_lines() {
-    let looks: Vec<Observation> = (0..=8).map(look).collect();
-    let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
-    let mut diagnosis = diagnose(&series);
+    let mut diagnosis = diagnose(&series(&looks()));
     for (count, rows, more) in [(10, 10, false), (300, 11, true)] {
         diagnosis.healthy = (0..count).map(|shard| format!("many[{shard}] took 1 s")).collect();
         let text = findings(&diagnosis, "logs", Style { color: false, width: 200 });
@@ -615,8 +444,8 @@ fn explain_counts_what_is_well_past_some_lines() {
 /// However little lifting a limit brings: terminal, page and `explain` promise the same.
 #[test]
 fn watch_and_explain_promise_the_same() {
-    let looks: Vec<Observation> = (0..=8).map(look).collect();
-    let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
+    let looks = looks();
+    let series = series(&looks);
     let mut diagnosis = diagnose(&series);
     for (factor, words) in [(1.02, "up to 1.02 times the rate"), (2.5, "up to 2.5 times the rate")]
     {
@@ -634,10 +463,9 @@ fn watch_and_explain_promise_the_same() {
 #[test]
 fn what_nodes_do_not_tell_is_explained_in_one_line() {
     let explained = |silence: fn(&mut Node)| {
-        let mut looks: Vec<Observation> = (0..=8).map(look).collect();
+        let mut looks = looks();
         looks.iter_mut().flat_map(|look| &mut look.nodes).for_each(silence);
-        let series = Series::new((0..=8).map(|s| (f64::from(s) * 1e3, &looks[s as usize])));
-        findings(&diagnose(&series), "logs", Style { color: false, width: 200 })
+        findings(&diagnose(&series(&looks)), "logs", Style { color: false, width: 200 })
     };
     let nothing = explained(|node| (node.os_cpu_percent, node.process_cpu_ms) = (None, None));
     let once = "CPU, thread CPU: paris and tokyo tell nothing of the use of cores\n";
@@ -651,12 +479,9 @@ fn what_nodes_do_not_tell_is_explained_in_one_line() {
 #[test]
 fn the_page_of_a_watch_names_the_parts_of_a_finding() {
     let line = |s: u64| Line::Observation { t_ms: s as f64 * 1e3, observation: Box::new(look(s)) };
-    let run = RunDir {
-        manifest: Manifest { status: Status::Complete, ..Manifest::unknown("watched", FORMAT) },
-        lines: (0..=8).map(line).collect(),
-        rows: Vec::new(),
-        damage: Vec::new(),
-    };
+    let manifest = Manifest { status: Status::Complete, ..Manifest::unknown("watched", FORMAT) };
+    let lines = (0..=8).map(line).collect();
+    let run = RunDir { manifest, lines, rows: Vec::new(), damage: Vec::new() };
     let page = report::html(&run);
     for part in ["Holds back", "What lifts it", "Expected", "Next limit"] {
         assert!(page.contains(&format!("<b>{part}</b> ")), "{part} is not in\n{page}");
@@ -666,7 +491,7 @@ fn the_page_of_a_watch_names_the_parts_of_a_finding() {
 #[test]
 fn what_is_not_of_now_is_dim_and_says_its_age() {
     let looks = [0, 1].map(look);
-    let series = Series::new([(0.0, &looks[0]), (1e3, &looks[1])]);
+    let series = series(&looks);
     let place = Place {
         trouble: Some("paris does not answer".into()),
         answered_s_ago: 42.3,
