@@ -25,15 +25,19 @@ pub struct Listed {
 
 impl Listed {
     fn status(&self) -> &'static str {
-        match self.status {
-            Some(Status::Running) => "running",
-            Some(Status::Complete) => "complete",
-            Some(Status::Interrupted) => "interrupted",
-            Some(Status::Failed) => "failed",
-            Some(Status::BrokenOff) => "broken off",
-            Some(Status::Unknown) => "unknown",
-            None => "unreadable",
-        }
+        self.status.map_or("unreadable", status)
+    }
+}
+
+/// How a run ended, in words.
+pub(crate) fn status(status: Status) -> &'static str {
+    match status {
+        Status::Running => "running",
+        Status::Complete => "complete",
+        Status::Interrupted => "interrupted",
+        Status::Failed => "failed",
+        Status::BrokenOff => "broken off",
+        Status::Unknown => "unknown",
     }
 }
 

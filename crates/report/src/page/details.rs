@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use insight::{Summary, words};
 use maud::{Markup, html};
-use record::{Line, Manifest, ModelInfo, RunDir, Status, units};
+use record::{Line, Manifest, ModelInfo, RunDir, units};
+
+use crate::listed::status;
 
 /// Notes shown; the record has them all.
 const MOST_NOTES: usize = 40;
@@ -169,17 +171,6 @@ fn facts(manifest: &Manifest, watched: bool) -> Markup {
 fn nodes(manifest: &Manifest) -> String {
     let one = |node: &record::NodeInfo| format!("{} ({})", node.name, node.cluster);
     manifest.nodes.iter().map(one).collect::<Vec<String>>().join(", ")
-}
-
-fn status(status: Status) -> &'static str {
-    match status {
-        Status::Running => "running",
-        Status::Complete => "complete",
-        Status::Interrupted => "interrupted",
-        Status::Failed => "failed",
-        Status::BrokenOff => "broken off",
-        Status::Unknown => "unknown",
-    }
 }
 
 /// What was noted while it ran, with the time since the run began.
