@@ -4,6 +4,8 @@ use std::path::Path;
 
 use record::{Line, RunDir};
 
+use crate::page::chart;
+
 /// A stored follower that copies 10 MB in ten samples, and is level from the eleventh on.
 fn that_meets() -> RunDir {
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/run-v3");
@@ -37,10 +39,7 @@ fn leader_and_follower_lie_on_one_axis_with_a_ring_where_they_meet() {
         (Some(met.t_s), Some(11_000))
     );
     let page = report::html(&run);
-    let chart = |id: &str| {
-        let found = page.split(&format!("id=\"{id}-0-wide-t\"")).nth(1);
-        found.and_then(|rest| rest.split("</svg>").next()).unwrap_or_else(|| panic!("no {id}"))
-    };
+    let chart = |id: &str| chart(&page, &format!("{id}-0-wide-t"));
     let operations = chart("operations");
     for (what, class) in [("leader", "dashed"), ("follower", "line")] {
         let drawn = operations.matches(&format!("<path class=\"{class}\"")).count();

@@ -63,6 +63,12 @@ pub(crate) fn checked(run: &RunDir) -> String {
     page
 }
 
+/// A chart, from one of its ids on.
+pub(crate) fn chart<'a>(page: &'a str, id: &str) -> &'a str {
+    let found = page.split(&format!("id=\"{id}\"")).nth(1);
+    found.and_then(|rest| rest.split("</svg>").next()).unwrap_or_else(|| panic!("no {id}"))
+}
+
 fn ids_are_unique(page: &str) {
     let mut ids: Vec<&str> =
         page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -86,8 +92,7 @@ fn the_page_of_a_twin_has_its_answer() {
     }
     let (asked, until) = ("n2 lost for good".to_owned(), "green".to_owned());
     run.manifest.question = Some(record::TwinQuestion { asked, until });
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     for said in ["<title>remote-recovery: n2 lost for good: green after", "64 KB x 1: green after"]
     {
         assert!(page.contains(said), "{said}");
@@ -202,8 +207,7 @@ fn a_recovery_that_began_anew_is_drawn_up_to_its_peak() {
     peak[49].recovered_bytes = 4_000_000_000;
     anew.iter_mut().for_each(|sample| sample.recovered_bytes = 1_000_000);
     let page = checked(&run);
-    let chart = page.split("id=\"recovered-wide-t\"").nth(1).expect("the chart");
-    let chart = chart.split("</svg>").next().expect("its end");
+    let chart = chart(&page, "recovered-wide-t");
     assert!(chart.contains(">4 GB<"), "{chart}");
 }
 
@@ -306,7 +310,7 @@ fn writers_beside_share_the_axis_of_the_recovery_and_faults_are_shaded() {
     };
     assert_eq!(left("indexed"), left("beside"), "both begin at the same place");
     // Colour alone tells no line from another.
-    let chart = page.split("id=\"beside-wide-t\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    let chart = chart(&page, "beside-wide-t");
     let lines = chart.matches("<path class=\"line\"").count();
     assert_eq!((lines, chart.matches("<text class=\"label\"").count()), (5, 5), "{chart}");
 }
@@ -328,10 +332,9 @@ fn what_was_set_in_several_variants_is_shaded_in_a_lane_and_a_colour_for_each() 
         }));
     }
     let page = checked(&run);
-    let chart =
-        page.split("id=\"recovered-wide-d\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    let drawn = chart(&page, "recovered-wide-d");
     let rects = |class: &str| -> Vec<(String, String)> {
-        let group = chart.split(&format!("<g class=\"{class}\"><rect class=\"shade\"")).nth(1);
+        let group = drawn.split(&format!("<g class=\"{class}\"><rect class=\"shade\"")).nth(1);
         let group = group.expect("a lane").split("</g>").next().unwrap();
         let value = |of: &str, name: &str| {
             of.split(name).nth(1).unwrap().split('"').next().unwrap().to_owned()
@@ -343,7 +346,7 @@ fn what_was_set_in_several_variants_is_shaded_in_a_lane_and_a_colour_for_each() 
             .collect()
     };
     let (first, second) = (rects("shade-0"), rects("shade-1"));
-    assert_eq!((first.len(), second.len()), (8, 8), "{chart}");
+    assert_eq!((first.len(), second.len()), (8, 8), "{drawn}");
     assert_ne!(first[0].0, second[0].0, "a lane for each");
     assert!(first[0].1.starts_with(&format!("{}: setting 0", names[0])), "{first:?}");
     let line = |at: usize| {
@@ -356,7 +359,7 @@ fn what_was_set_in_several_variants_is_shaded_in_a_lane_and_a_colour_for_each() 
     assert_eq!(page.matches("<summary>2 more shaded times</summary>").count(), 2);
     // Nor does a shade have the hue of a limit, and the charts of one variant alone have its colour.
     assert!(!page.contains(".shade { fill: var(--warn-rule)"));
-    let link = page.split("id=\"link-1-d\"").nth(1).unwrap().split("</svg>").next().unwrap();
+    let link = chart(&page, "link-1-d");
     assert!(link.contains("<g class=\"shade-1\">") && !link.contains("shade-0"), "{link}");
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use record::{Kind, Line, PublishedInfo};
 
-use crate::page::{check, whole};
+use crate::page::{chart, checked, whole};
 
 #[test]
 fn a_published_rate_stands_beside_ours_of_the_same_kind() {
@@ -19,8 +19,7 @@ fn a_published_rate_stands_beside_ours_of_the_same_kind() {
         load: BTreeMap::new(),
         kind: Kind::Predicted,
     });
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("<td class=\"n\">47.5</td><td class=\"n theirs\">45.0</td>"), "{page}");
     run.manifest.scale = 1.0;
     assert!(
@@ -36,12 +35,9 @@ fn few_variants_lie_over_each_other_on_the_link_and_in_what_their_nodes_use() {
     assert!(!page.contains("id=\"link-wide-t\""), "five colours are too many");
     run.manifest.variants.truncate(2);
     run.rows.truncate(2);
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     for id in ["link", "leader-cores-together", "follower-cores-together"] {
-        let id = format!("id=\"{id}-wide-t\"");
-        let chart = page.split(&id).nth(1).and_then(|rest| rest.split("</svg>").next());
-        let chart = chart.unwrap_or_else(|| panic!("{id} is not there"));
+        let chart = chart(&page, &format!("{id}-wide-t"));
         for class in ["series-0", "series-1"] {
             let line = format!("<g class=\"{class}\"><path class=\"line\"");
             assert_eq!(chart.matches(&line).count(), 1, "{id}, {class}: {chart}");
@@ -56,8 +52,7 @@ fn a_variant_that_is_a_stroke_beside_another_is_drawn_on_its_own() {
     // 164 s and 2.8 s are left.
     run.manifest.variants.drain(1..4);
     run.rows.drain(1..4);
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(!page.contains("id=\"link-wide-t\"") && page.contains("id=\"link-0-t\""), "{page}");
     assert!(!page.contains("-cores-together"), "{page}");
 }
@@ -67,8 +62,7 @@ fn where_no_copy_crosses_a_link_there_is_no_column_of_its_share() {
     let mut run = whole();
     assert!(report::html(&run).contains(">of link</th>"));
     run.rows.iter_mut().for_each(|row| row.link_share = None);
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(!page.contains(">of link</th>"), "{page}");
 }
 
@@ -83,7 +77,6 @@ fn a_cluster_without_another_is_not_called_the_leader() {
     assert!(page.contains(of_leader) && page.contains(group), "{page}");
     run.lines
         .retain(|line| !matches!(line, Line::Node { sample, .. } if sample.cluster == "follower"));
-    let page = report::html(&run);
-    check(&page);
+    let page = checked(&run);
     assert!(page.contains("Cores that all nodes used") && !page.contains(group), "{page}");
 }
