@@ -12,7 +12,7 @@ use insight::words;
 use maud::Markup;
 use serde_json::{Value, json};
 
-use crate::grid::grid;
+use crate::grid::{dash, grid};
 use crate::svg::matrix::Matrix;
 use crate::svg::scatter::{Dot, Mark, Scatter};
 
@@ -305,12 +305,12 @@ fn cells(line: &Line) -> Vec<String> {
     // The next limit stands below the table.
     let Scores { ac1, ac3, macro_f1, false_alarms, unknown, gain_error_median, next: _ } =
         line.scores;
-    let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), words::percent);
-    let f1 = macro_f1.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
+    let share = |value: Option<f64>| value.map_or_else(dash, words::percent);
+    let f1 = macro_f1.map_or_else(dash, |value| format!("{value:.2}"));
     let shares = [share(false_alarms), share(unknown), share(gain_error_median)];
     let mut cells = vec![line.who.clone(), line.cases.to_string(), share(ac1), share(ac3), f1];
     cells.extend(shares);
-    cells.push(line.right_after_s.map_or_else(|| "-".to_owned(), |s| format!("{s:.1} s")));
+    cells.push(line.right_after_s.map_or_else(dash, |s| format!("{s:.1} s")));
     cells
 }
 

@@ -7,7 +7,7 @@ use record::{CatchUp, FollowFigures, units};
 use serde_json::{Value, json};
 
 use crate::changed::not_as_planned;
-use crate::grid::grid;
+use crate::grid::{dash, grid};
 use crate::style::{Paint, Style, headline, paragraph, plain};
 
 /// Headers of the table, and whether a column is of numbers.
@@ -40,7 +40,7 @@ pub(crate) fn rows(variants: &[VariantFollow]) -> Vec<Vec<String>> {
 
 /// The pace of following, which is none of the files before.
 fn of_real_time(wait: &CatchUp) -> String {
-    let Some(speed) = wait.speed().map(words::gain) else { return "-".to_owned() };
+    let Some(speed) = wait.speed().map(words::gain) else { return dash() };
     if follow::has_copied(wait) { format!("{speed} after files") } else { speed }
 }
 

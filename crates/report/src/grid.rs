@@ -107,6 +107,11 @@ pub(crate) fn grid_fitting(
     lines
 }
 
+/// What stands where there is no figure.
+pub(crate) fn dash() -> String {
+    "-".to_owned()
+}
+
 /// A difference with its sign; one that rounds to nothing has that of zero.
 pub(crate) fn signed(difference: f64) -> String {
     let text = format!("{difference:+.1}");

@@ -10,7 +10,7 @@ use record::units::show_count;
 use serde_json::{Value, json};
 
 use crate::changed::not_as_planned;
-use crate::grid::{grid, signed, signed_range};
+use crate::grid::{dash, grid, signed, signed_range};
 use crate::style::{self, Paint, Style, paragraph, plain};
 
 /// The laps of one operation. Ends with a line break.
@@ -77,7 +77,7 @@ fn track_lines(loads: &[VariantLoad], style: Style) -> Vec<String> {
             vec![
                 figure.metric.name.to_owned(),
                 load.operation.clone(),
-                figure.total.map_or_else(|| "-".to_owned(), three_digits),
+                figure.total.map_or_else(dash, three_digits),
                 figure.metric.unit.to_owned(),
             ]
         })
@@ -100,7 +100,7 @@ fn lap_lines(
     columns.push((if several { "TOTAL" } else { "Value" }, true));
     columns.extend(compares.then_some(("Published", true)));
     columns.push(("Unit", false));
-    let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), three_digits);
+    let show = |value: Option<f64>| value.map_or_else(dash, three_digits);
     let rows = ours.into_iter().map(|figure| {
         let mut row = vec![figure.metric.name.to_owned()];
         row.extend(figure.laps.iter().filter(|_| several).map(|value| show(*value)));
@@ -130,7 +130,7 @@ fn change_lines(
     ];
     let rows = changes(base, other, seed).into_iter().map(|change| {
         let Change { metric, base, other, percent, percent_interval, .. } = &change;
-        let interval = percent_interval.map_or_else(|| "-".to_owned(), signed_range);
+        let interval = percent_interval.map_or_else(dash, signed_range);
         vec![
             format!("{} ({})", metric.name, metric.unit),
             three_digits(*base),

@@ -7,7 +7,7 @@ use record::units;
 use unicode_width::UnicodeWidthStr;
 
 use crate::changed::not_as_planned;
-use crate::grid::signed;
+use crate::grid::{dash, signed};
 use crate::style::{Paint, Style, headline, paragraph, plain};
 use crate::svg::short;
 
@@ -63,10 +63,6 @@ const COLUMNS: [Column; 12] = [
         cell: |summary, v| published_rate(summary, v).map_or_else(dash, words::mb_per_s),
     },
 ];
-
-fn dash() -> String {
-    "-".to_owned()
-}
 
 /// The share of what held it; what is inferred has none.
 fn share(figures: &Finished) -> String {

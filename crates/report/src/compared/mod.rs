@@ -8,7 +8,7 @@ use insight::difference::Difference;
 use insight::words::three_digits;
 use serde_json::{Value, json};
 
-use crate::grid::{signed, signed_range};
+use crate::grid::{dash, signed, signed_range};
 
 pub use page::html;
 pub use text::{markdown, table};
@@ -85,18 +85,18 @@ impl Line<'_> {
             Some(one) if one.base == one.other => "same".to_owned(),
             Some(Difference { percent: Some(percent), .. }) => signed(percent),
             Some(_) => "from nothing".to_owned(),
-            None => "-".to_owned(),
+            None => dash(),
         }
     }
 
     fn interval(&self) -> String {
         let interval = self.difference.and_then(|difference| difference.percent_interval);
-        interval.map_or_else(|| "-".to_owned(), signed_range)
+        interval.map_or_else(dash, signed_range)
     }
 
     fn p(&self) -> String {
         match self.difference.and_then(|difference| difference.p) {
-            None => "-".to_owned(),
+            None => dash(),
             Some(p) if p < 0.001 => "< 0.001".to_owned(),
             Some(p) => format!("{p:.3}"),
         }
@@ -123,7 +123,7 @@ impl Line<'_> {
 
 /// The lines of the run with number `at`, at least 1, beside the first.
 fn lines<'a>(runs: &'a Runs<'_>, at: usize) -> Vec<Line<'a>> {
-    let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), three_digits);
+    let show = |value: Option<f64>| value.map_or_else(dash, three_digits);
     let known = |figure: &&Compared| !figure.laps[0].is_empty() || !figure.laps[at].is_empty();
     let line = |figure: &'a Compared| Line {
         figure,

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use super::charts::{SERIES, SMALL, WIDTHS, shaded, shades_of};
 use super::rows::amount;
-use crate::grid::{signed, signed_range};
+use crate::grid::{dash, signed, signed_range};
 use crate::load::remarks;
 use crate::svg::dots::{DotChart, DotGroup, DotRow, RowDot};
 use crate::svg::line::{Line, LineChart};
@@ -370,7 +370,7 @@ fn over_time(all: &[Case<'_>], curves: &[Curves], colours: &Colours<'_>) -> Mark
 }
 
 fn laps(load: &VariantLoad, open: bool) -> Markup {
-    let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), three_digits);
+    let show = |value: Option<f64>| value.map_or_else(dash, three_digits);
     html! {
         details open[open] {
             summary { (load.variant) ", " (load.operation) }

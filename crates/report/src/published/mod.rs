@@ -23,7 +23,7 @@ pub use place::{Found, Place};
 use record::{Kind, units};
 use serde_json::{Value, json};
 
-use crate::grid::{grid_fitting, signed};
+use crate::grid::{dash, grid_fitting, signed};
 use crate::style::{fitted, labelled};
 
 /// One of the source documents.
@@ -415,10 +415,6 @@ fn kind(row: &Comparison) -> &'static str {
 /// An error as tables have it.
 fn per_cent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
-}
-
-fn dash() -> String {
-    "-".to_owned()
 }
 
 fn published(row: &Comparison) -> String {
