@@ -9,7 +9,7 @@ use crate::diagnosis::{self, Diagnosis, diagnose};
 use crate::headline::Headline;
 use crate::trace::{Trace, Traces, traces};
 use crate::variant::{Finished, Progress, Variant, VariantFollow, VariantLoad};
-use crate::{accounted, follow, gaps, load, outside, recoveries, stats, threads};
+use crate::{accounted, follow, gaps, load, outside, recoveries, stats, threads, words};
 
 /// What runs of `narrows steer` are called.
 const STEER: &str = "steer";
@@ -199,14 +199,8 @@ fn following(run: &RunDir, traces: &Traces<'_>, variants: &[Variant]) -> Vec<Var
 
 /// Variants of the plan, then those that only rows know.
 fn names(run: &RunDir) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
     let planned = run.manifest.variants.iter().map(|variant| variant.name.as_str());
-    for name in planned.chain(run.rows.iter().map(|row| row.variant.as_str())) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    words::each_once(planned.chain(run.rows.iter().map(|row| row.variant.as_str())))
 }
 
 fn variant(run: &RunDir, traces: &Traces<'_>, name: &str) -> Variant {

@@ -99,6 +99,17 @@ pub fn rtt_tenths(rtt_ms: f64) -> String {
     }
 }
 
+/// Names in the order in which they come, each once.
+pub fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut once: Vec<&str> = Vec::new();
+    for name in names {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
+}
+
 /// The limit as the subject of a sentence: `latency`, `the link`.
 pub fn holder(limit: Limit) -> &'static str {
     match limit {

@@ -1,6 +1,7 @@
 //! The page of runs beside each other: the table, and the curves of each variant laid over each other.
 
 use insight::compare::Runs;
+use insight::words::each_once;
 use insight::{Curves, Point, curves};
 use maud::{Markup, html};
 
@@ -99,12 +100,7 @@ fn overlaid(runs: &Runs<'_>) -> Markup {
             curves
         })
         .collect();
-    let mut variants: Vec<&str> = Vec::new();
-    for curve in of_runs.iter().flatten() {
-        if !variants.contains(&curve.variant.as_str()) {
-            variants.push(&curve.variant);
-        }
-    }
+    let variants = each_once(of_runs.iter().flatten().map(|curve| curve.variant.as_str()));
     let charts = variants.iter().enumerate().flat_map(|(at, variant)| {
         let of =
             |curves: &Vec<Curves>| curves.iter().find(|curve| curve.variant == *variant).cloned();
@@ -141,12 +137,8 @@ fn charts(runs: &Runs<'_>, variant: &str, id: &str, curves: Vec<Option<Curves>>)
     for panel in [RECOVERED, INDEXED, LAG] {
         add(variant.to_owned(), id, &named, panel);
     }
-    let mut operations: Vec<&str> = Vec::new();
-    for (operation, _) in named.iter().flat_map(|curve| &curve.latency) {
-        if !operations.contains(&operation.as_str()) {
-            operations.push(operation);
-        }
-    }
+    let latencies = named.iter().flat_map(|curve| &curve.latency);
+    let operations = each_once(latencies.map(|(operation, _)| operation.as_str()));
     for (at, operation) in operations.iter().enumerate() {
         let of_operation: Vec<Curves> = named.iter().map(|curve| only(curve, operation)).collect();
         let title = if *operation == variant {

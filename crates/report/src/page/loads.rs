@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use insight::load::{Case, Metric, cases, changes, compared, figures, pairs, total};
-use insight::words::three_digits;
+use insight::words::{each_once, three_digits};
 use insight::{Curves, Point, Summary, VariantLoad};
 use maud::{Markup, html};
 
@@ -26,15 +26,8 @@ struct Colours<'a>(Vec<&'a str>);
 impl<'a> Colours<'a> {
     /// A variant that is beside no other has the first colour: it would take one from those that need it.
     fn of(cases: &[Case<'a>]) -> Self {
-        let mut labels: Vec<&'a str> = Vec::new();
-        for case in cases.iter().filter(|case| case.loads.len() > 1) {
-            for (label, _) in &case.loads {
-                if !labels.contains(label) {
-                    labels.push(*label);
-                }
-            }
-        }
-        Colours(labels)
+        let several = cases.iter().filter(|case| case.loads.len() > 1);
+        Colours(each_once(several.flat_map(|case| &case.loads).map(|(label, _)| *label)))
     }
 
     fn place(&self, label: &str) -> usize {
@@ -67,12 +60,7 @@ type Drawn<'a> = (&'a str, &'a Curves, &'a [Point]);
 pub(super) fn section(summary: &Summary<'_>, curves: &[Curves]) -> Markup {
     let cases = cases(&summary.loads);
     let colours = Colours::of(&cases);
-    let mut operations: Vec<&str> = Vec::new();
-    for load in &summary.loads {
-        if !operations.contains(&load.operation.as_str()) {
-            operations.push(&load.operation);
-        }
-    }
+    let operations = each_once(summary.loads.iter().map(|load| load.operation.as_str()));
     let several = operations.len() > 1;
     html! {
         // Of a track's many tasks the table says more than a chart of each.
