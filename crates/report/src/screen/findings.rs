@@ -42,25 +42,17 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
     if !diagnosis.findings.is_empty() && has_rows {
         text.push('\n');
     }
-    for sentence in diagnosis.healthy.iter().take(WELL_MAX) {
-        text.push_str(&row("well", sentence, style));
-    }
+    text.push_str(&rows("well", diagnosis.healthy.iter().take(WELL_MAX), style));
     let more = diagnosis.healthy.len().saturating_sub(WELL_MAX);
     if more > 0 {
         text.push_str(&row("well", &format!("and {more} more"), style));
     }
-    for note in &diagnosis.notes {
-        text.push_str(&row("note", note, style));
-    }
-    for gap in &diagnosis.gaps {
-        text.push_str(&row("missing", gap, style));
-    }
+    text.push_str(&rows("note", &diagnosis.notes, style));
+    text.push_str(&rows("missing", &diagnosis.gaps, style));
     if !diagnosis.probes.is_empty() {
         text.push('\n');
     }
-    for outcome in &diagnosis.probes {
-        text.push_str(&row("probe", &outcome.sentence(), style));
-    }
+    text.push_str(&rows("probe", diagnosis.probes.iter().map(|one| one.sentence()), style));
     text
 }
 
@@ -117,12 +109,8 @@ fn one(alike: &Alike<'_>, style: Style) -> String {
         text.push_str(&row("strength", &words::percent(finding.strength), style));
     }
     text.push_str(&advised(&finding.evidence, finding.lift.as_ref(), finding.gain.as_ref(), style));
-    if let Some(next) = &finding.next.sentence {
-        text.push_str(&row("next", next, style));
-    }
-    if let Some(doubt) = &finding.doubt {
-        text.push_str(&row("doubt", doubt, style));
-    }
+    text.push_str(&rows("next", &finding.next.sentence, style));
+    text.push_str(&rows("doubt", &finding.doubt, style));
     let others = finding.ruled_out.iter();
     let others = others.map(|one| (one.by, one.class.label(), one.why.as_str()));
     text.push_str(&ruled_out(others, style));
@@ -175,20 +163,16 @@ pub(crate) fn promised(gain: &Gain) -> String {
 pub fn changes(changes: &Changes, since: &str, style: Style) -> String {
     let mut text =
         format!("\n{}\n", style.paint(Some(Paint::Bold), &plain(&format!("since {since}"))));
-    let mut rows = |label: &str, all: Vec<String>| {
-        for one in all {
-            text.push_str(&row(label, &one, style));
-        }
-    };
-    rows("gone", changes.gone.clone());
-    rows("new", changes.came.clone());
+    let mut add = |label: &str, all: &[String]| text.push_str(&rows(label, all, style));
+    add("gone", &changes.gone);
+    add("new", &changes.came);
     let stayed = changes.stayed.iter().map(|Pair { was, is }| match was == is {
         true => is.clone(),
         false => format!("{is} (it was: {was})"),
     });
-    rows("still", stayed.collect());
+    add("still", &stayed.collect::<Vec<_>>());
     if let Pair { was: Some(was), is: Some(is) } = changes.bytes_per_s {
-        rows("rate", vec![format!("{}, it was {}", words::rate(is), words::rate(was))]);
+        add("rate", &[format!("{}, it was {}", words::rate(is), words::rate(was))]);
     }
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
     let settings = changes
@@ -196,19 +180,15 @@ pub fn changes(changes: &Changes, since: &str, style: Style) -> String {
         .iter()
         .map(|(name, Pair { was, is })| format!("{name} = {}, it was {}", value(is), value(was)));
     let more = changes.settings.len().saturating_sub(SETTINGS_MAX);
-    rows("setting", settings.take(SETTINGS_MAX).collect());
+    add("setting", &settings.take(SETTINGS_MAX).collect::<Vec<_>>());
     if more > 0 {
-        rows("", vec![format!("and {more} more settings")]);
+        add("", &[format!("and {more} more settings")]);
     }
-    rows("node gone", changes.nodes_gone.clone());
-    rows("node new", changes.nodes_came.clone());
+    add("node gone", &changes.nodes_gone);
+    add("node new", &changes.nodes_came);
     if *changes == (Changes { bytes_per_s: changes.bytes_per_s.clone(), ..Changes::default() }) {
-        rows(
-            "same",
-            vec![
-                "nothing was found then either, and neither settings nor nodes have changed".into(),
-            ],
-        );
+        let same = "nothing was found then either, and neither settings nor nodes have changed";
+        add("same", &[same.to_owned()]);
     }
     text
 }
@@ -249,6 +229,11 @@ pub(crate) fn request(lift: &Lift) -> Option<String> {
     // Where it is set today is where it has to be set again: a transient value hides a persistent one.
     let rank = if lift.set_by == Some(Scope::Transient) { "transient" } else { "persistent" };
     Some(format!("PUT _cluster/settings {{\"{rank}\":{{\"{setting}\":\"{to}\"}}}}"))
+}
+
+/// A row each, all with one label.
+fn rows(label: &str, all: impl IntoIterator<Item: AsRef<str>>, style: Style) -> String {
+    all.into_iter().map(|words| row(label, words.as_ref(), style)).collect()
 }
 
 fn row(label: &str, words: &str, style: Style) -> String {
