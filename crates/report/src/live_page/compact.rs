@@ -65,9 +65,7 @@ impl Compact {
                 self.ranges.insert(name.to_owned(), VecDeque::new());
             }
             let ranges = self.ranges.get_mut(name).expect("it was put there");
-            while ranges.len() < points {
-                ranges.push_back(None);
-            }
+            ranges.resize(points, None);
             let last = ranges.back_mut().expect("there is a point");
             *last = Some(last.map_or((figure, figure), |(a, b)| (a.min(figure), b.max(figure))));
         }
@@ -93,9 +91,7 @@ impl Compact {
         self.from_ms.push_back(at_ms);
         let points = self.from_ms.len();
         for ranges in self.ranges.values_mut() {
-            while ranges.len() < points {
-                ranges.push_back(None);
-            }
+            ranges.resize(points, None);
         }
     }
 

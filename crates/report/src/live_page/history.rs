@@ -66,9 +66,7 @@ impl History {
             events.into_iter().map(|event| At { at_ms: frame.at_ms, event }).collect();
         let said = serde_json::to_string(&events).expect("texts and numbers");
         self.events.extend(events);
-        while self.events.len() > EVENTS_MAX {
-            self.events.pop_front();
-        }
+        self.events.drain(..self.events.len().saturating_sub(EVENTS_MAX));
         let sent = match has_new_nodes {
             true => with_nodes(&text, nodes_json(&frame.nodes)),
             false => text.clone(),

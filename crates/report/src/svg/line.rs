@@ -237,9 +237,6 @@ mod tests {
         let points: Vec<[Point; 1]> =
             ends.iter().map(|t| [Point { t_s: *t, value: 1.0 }]).collect();
         let chart = LineChart {
-            id: "a".into(),
-            title: String::new(),
-            desc: String::new(),
             width: 400.0,
             plot_height: 100.0,
             lines: points
