@@ -171,11 +171,10 @@ fn slots_of_one_side_are_raised_only_where_somebody_set_them() {
     assert_eq!(raised(Scope::Persistent), change(INCOMING, "1", "2"));
     assert_eq!(raised(Scope::Default), change(BOTH, "2", "4"));
     // None at all: nothing recovers that could go times as fast.
-    let looks = looks_at_rest(|look, _| {
+    let finding = only(&looks_at_rest(|look, _| {
         look.waiting = [waiting("throttled", &[("b", "throttling", "THROTTLE")])].into();
         look.settings = settings(&[(BOTH, "0")]);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!((finding.lift.unwrap().to.as_deref(), finding.gain), (Some("1"), None));
 }
 
@@ -479,12 +478,11 @@ fn copies_that_wait_for_their_node_say_how_long() {
             delay_left_ms: Some(42_300),
             ..waiting("allocation_delayed", &[])
         };
-        let looks = looks_at_rest(|look, _| {
+        let diagnosis = judge(&looks_at_rest(|look, _| {
             look.health.as_mut().unwrap().delayed = Some(told);
             look.waiting = (0..copies).map(copy).collect();
             look.waiting_age_ms = age_ms;
-        });
-        let diagnosis = judge(&looks);
+        }));
         assert!(diagnosis.findings.is_empty(), "{diagnosis:?}");
         assert!(diagnosis.headline.contains(&diagnosis.healthy[0]));
         diagnosis.healthy[0].clone()

@@ -51,11 +51,10 @@ fn healthy_is_no_finding() {
 #[test]
 fn unknown_is_an_answer() {
     // Near nodes, idle, slow, and no limit in sight; the rate is uneven, so no path is full either.
-    let looks = looks_at(0, |look, s| {
+    let finding = only(&looks_at(0, |look, s| {
         look.recoveries[0].recovered_bytes = Some((s / 3) * 9 * MB);
         look.round_trips = rtt(0.0);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!(finding.class, Class::Unknown);
     assert!(finding.sentence.contains("unknown"));
 }
@@ -63,7 +62,7 @@ fn unknown_is_an_answer() {
 /// Pauses of chunks side by side add up to more than the time: the evidence says over how many, and in what time.
 #[test]
 fn summed_pauses_say_over_how_many_chunks_and_in_what_time() {
-    let looks = looks_at(MB, |look, s| {
+    let finding = only(&looks_at(MB, |look, s| {
         look.settings = settings(&[
             ("indices.recovery.max_bytes_per_sec", "1mb"),
             ("indices.recovery.max_concurrent_file_chunks", "5"),
@@ -71,8 +70,7 @@ fn summed_pauses_say_over_how_many_chunks_and_in_what_time() {
         look.recoveries[0].source_throttle_ms = Some(s * 4500);
         look.nodes[0].throttle_ms = Some(s * 4500);
         look.round_trips = rtt(20.0);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!(finding.class, Class::RateLimit);
     let paused = finding.evidence.iter().filter(|line| line.field.contains("throttle_time"));
     let paused: Vec<&str> = paused.map(|line| line.value.as_str()).collect();
@@ -146,11 +144,10 @@ fn a_round_trip_is_that_of_the_source() {
 /// Asking a node that hardly runs takes long, and that is no round trip.
 #[test]
 fn a_starved_node_is_not_far_away() {
-    let looks = looks_at(10_400_000, |look, s| {
+    let finding = only(&looks_at(10_400_000, |look, s| {
         look.nodes[1].cgroup_throttled_ns = Some(s * 600_000_000);
         look.round_trips = rtt(100.0);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!(finding.class, Class::CpuQuota);
 }
 

@@ -20,7 +20,7 @@ fn throttled_on(
     rtt_ms: f64,
     change: impl Fn(u64, &mut Observation),
 ) -> Finding {
-    let looks = looks_at(RATE, |look, s| {
+    let finding = only(&looks_at(RATE, |look, s| {
         look.cluster.flavour = flavour.into();
         look.settings = settings(&[
             ("indices.recovery.max_bytes_per_sec", "80mb"),
@@ -30,8 +30,7 @@ fn throttled_on(
         look.recoveries[0].source_throttle_ms = Some(s * paused_ms * 20);
         look.round_trips = rtt(rtt_ms);
         change(s, look);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!(finding.class, Class::RateLimit);
     finding
 }

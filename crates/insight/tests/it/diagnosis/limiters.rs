@@ -10,15 +10,14 @@ use crate::common::{MB, cluster, node, recovery, rtt, series, settings};
 
 #[test]
 fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
-    let looks = looks_at(LIMIT / 2, |look, s| {
+    let finding = only(&looks_at(LIMIT / 2, |look, s| {
         look.recoveries.push(recovery("j", s, LIMIT / 2));
         for recovery in &mut look.recoveries {
             recovery.target_throttle_ms = Some(s * 1500);
             recovery.source_throttle_ms = Some(s * 300);
         }
         look.round_trips = rtt(5.0);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!((finding.class, finding.subjects.len()), (Class::RateLimit, 2));
     assert!(finding.strength > 0.95, "{finding:?}");
     let lift = finding.lift.unwrap();
@@ -33,12 +32,11 @@ fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
 /// the time.
 #[test]
 fn pauses_far_below_the_limit_are_bursts_of_latency() {
-    let looks = looks_at(9 * MB, |look, s| {
+    let finding = only(&looks_at(9 * MB, |look, s| {
         look.recoveries[0].source_throttle_ms = Some(s * 120);
         look.recoveries[0].target_throttle_ms = Some(s * 120);
         look.round_trips = rtt(100.0);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!(finding.class, Class::Latency);
     assert_eq!(finding.lift.unwrap().to.as_deref(), Some("5"));
     let gain = finding.gain.unwrap();
@@ -49,21 +47,19 @@ fn pauses_far_below_the_limit_are_bursts_of_latency() {
 /// The trap: the source alone pauses, and so the target never does.
 #[test]
 fn the_first_limiter_hides_the_other_so_both_are_summed() {
-    let looks = looks_at(LIMIT, |look, s| {
+    let finding = only(&looks_at(LIMIT, |look, s| {
         look.recoveries[0].source_throttle_ms = Some(s * 800);
         look.nodes[0].throttle_ms = Some(s * 800);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!((finding.class, finding.place.as_str()), (Class::RateLimit, "a"));
 }
 
 /// The trap: an operator raised the limit, nothing paused, and nothing changed (Elasticsearch 32622).
 #[test]
 fn a_raised_limit_without_pauses_is_not_the_limit() {
-    let looks = looks_at(9 * MB, |look, _| {
+    let finding = only(&looks_at(9 * MB, |look, _| {
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "400mb")]);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!(finding.class, Class::Latency);
     assert!(finding.doubt.unwrap().contains("bandwidth"), "without a round trip it is a guess");
 }
@@ -73,7 +69,7 @@ fn a_raised_limit_without_pauses_is_not_the_limit() {
 #[test]
 fn a_cold_nodes_limiter_goes_by_its_memory() {
     let found = |rate: u64, listed: &str, cold: &[&str]| {
-        let looks = looks_at(rate, |look, s| {
+        let found = only(&looks_at(rate, |look, s| {
             look.cluster = Identity { version: "8.15.0".into(), ..cluster("elasticsearch") };
             look.settings = settings(&[("indices.recovery.max_bytes_per_sec", listed)]);
             let listed = look.settings.as_mut().unwrap().values_mut();
@@ -84,8 +80,7 @@ fn a_cold_nodes_limiter_goes_by_its_memory() {
                 (one.roles, one.memory_bytes) = (vec![tier.to_owned()], Some(32 << 30));
             }
             look.recoveries[0].target_throttle_ms = Some(s * 900);
-        });
-        let found = only(&looks);
+        }));
         assert_eq!(found.class, Class::RateLimit);
         let lift = found.lift.unwrap();
         assert_eq!(lift.set_by_words().as_deref(), Some("default"));
@@ -270,14 +265,13 @@ fn a_change_is_not_on_its_way_for_ever() {
 /// Chunks that come in lumps: one step between looks is at the new limit by chance, the others are not yet.
 #[test]
 fn one_step_does_not_tell_that_a_change_is_through() {
-    let looks = looks_at(MB, |look, s| {
+    let finding = only(&looks_at(MB, |look, s| {
         let lump = if s == 10 { 8 * MB } else { 0 };
         look.recoveries[0].recovered_bytes = Some(s * MB + lump);
         look.recoveries[0].source_throttle_ms = Some(s * 1900);
         let limit = if s <= 6 { "1mb" } else { "8mb" };
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
-    });
-    let finding = only(&looks);
+    }));
     assert!(finding.sentence.contains("not yet through: 3.67 MB/s"), "{}", finding.sentence);
 }
 
@@ -363,14 +357,13 @@ fn a_level_rate_near_a_limit_that_pauses_nobody_is_the_path() {
 #[test]
 fn a_limit_so_low_that_nothing_came_while_one_looked_is_named_by_itself() {
     let at = |limit: &'static str, came: u64, ran_s: u64| {
-        let looks = looks_at(0, |look, s| {
+        only(&looks_at(0, |look, s| {
             look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
             let recovery = &mut look.recoveries[0];
             recovery.total_ms = Some(ran_s * 1000 + s * 1000);
             recovery.recovered_bytes = Some(came * (512 << 10));
             look.round_trips = rtt(20.0);
-        });
-        only(&looks)
+        }))
     };
     for finding in [at("64kb", 0, 1), at("64kb", 1, 2)] {
         assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
@@ -416,7 +409,7 @@ fn at_200_kb_the_first_verdict_is_the_limit() {
 /// The trap: two chunks came while one looked, and by chance it were not three.
 #[test]
 fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
-    let looks = looks_at(0, |look, s| {
+    let finding = only(&looks_at(0, |look, s| {
         look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "256kb")]);
         let recovery = &mut look.recoveries[0];
         recovery.total_ms = Some(30_000 + s * 1000);
@@ -424,8 +417,7 @@ fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
         recovery.recovered_bytes = Some((16 + s / 4) * (512 << 10));
         recovery.source_throttle_ms = Some(30_000 + s / 4 * 2000);
         look.round_trips = rtt(20.0);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
 }
 

@@ -13,25 +13,23 @@ use crate::common::{MB, cluster, node, recovery, rtt, settings};
 /// The trap: a busy machine beside a long way. What the round trip explains wholly is latency all the same.
 #[test]
 fn a_rate_that_the_round_trip_explains_is_latency_on_a_busy_machine_too() {
-    let looks = looks_at(10_400_000, |look, _| {
+    let finding = only(&looks_at(10_400_000, |look, _| {
         look.nodes[0].os_cpu_percent = Some(97);
         look.round_trips = rtt(100.0);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!(finding.class, Class::Latency);
 }
 
 #[test]
 fn latency_from_remote_names_the_settings_of_that_kind() {
-    let looks = looks_at(6 * MB, |look, _| {
+    let finding = only(&looks_at(6 * MB, |look, _| {
         look.cluster = cluster("elasticsearch");
         look.recoveries[0].kind = "SNAPSHOT".into();
         look.recoveries[0].source = None;
         look.recoveries[0].repository = Some("_ccr_eu".into());
         look.settings = settings(&[("ccr.indices.recovery.max_concurrent_file_chunks", "1")]);
         look.round_trips = vec![RoundTrip { from: "b".into(), to: "eu".into(), rtt_ms: 160.0 }];
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!(finding.class, Class::Latency);
     let lift = finding.lift.unwrap();
     assert_eq!(lift.setting.as_deref(), Some("ccr.indices.recovery.max_concurrent_file_chunks"));
@@ -123,11 +121,10 @@ fn chunks_are_advised_as_large_as_they_may_be() {
 
 #[test]
 fn a_level_rate_that_the_round_trip_does_not_explain_is_the_path() {
-    let looks = looks_at(12 * MB, |look, _| {
+    let finding = only(&looks_at(12 * MB, |look, _| {
         look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", "5")]);
         look.round_trips = rtt(20.0);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!((finding.class, finding.place.as_str()), (Class::Bandwidth, "a to b"));
 }
 
@@ -135,15 +132,14 @@ fn a_level_rate_that_the_round_trip_does_not_explain_is_the_path() {
 fn operations_are_replayed() {
     const SETTING: &str = "indices.recovery.max_concurrent_operations";
     let lift = |flavour: &str, value: &str| {
-        let looks = looks_at(0, |look, s| {
+        let finding = only(&looks_at(0, |look, s| {
             look.cluster = cluster(flavour);
             look.settings = settings(&[(SETTING, value)]);
             let recovery = &mut look.recoveries[0];
             recovery.stage = "TRANSLOG".into();
             recovery.recovered_ops = Some(s * 2000);
             recovery.total_ops = Some(1_000_000);
-        });
-        let finding = only(&looks);
+        }));
         assert_eq!(finding.class, Class::OperationReplay);
         let lift = finding.lift.unwrap();
         assert_eq!(lift.to.is_some(), finding.gain.is_some());
@@ -202,12 +198,11 @@ fn a_primary_that_replays_its_own_log_is_no_copy_that_is_well() {
 #[test]
 fn no_replay_is_blamed_where_nothing_is_replayed_and_nothing_left() {
     let at = |done: fn(u64) -> u64, total: u64| {
-        let looks = looks_at(0, |look, s| {
+        only(&looks_at(0, |look, s| {
             let recovery = &mut look.recoveries[0];
             recovery.stage = "TRANSLOG".into();
             (recovery.recovered_ops, recovery.total_ops) = (Some(done(s)), Some(total));
-        });
-        only(&looks)
+        }))
     };
     let idle = at(|_| 40, 40);
     assert_eq!(idle.class, Class::Unknown, "{idle:?}");
@@ -249,15 +244,14 @@ type Change = fn(&mut Observation, u64);
 #[test]
 fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
     let judged = |cpu_ms: u64, chunks: &str| {
-        let looks = looks_at(20 * MB, |look, s| {
+        only(&looks_at(20 * MB, |look, s| {
             look.cluster.flavour = "narrows".into();
             look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", chunks)]);
             look.nodes[1].as_target = Some(1);
             look.nodes[1].os_cpu_percent = Some(20);
             look.nodes[1].process_cpu_ms = Some(s * cpu_ms);
             look.round_trips = rtt(0.2);
-        });
-        only(&looks)
+        }))
     };
     for (cpu_ms, chunks) in [(1300, "2"), (700, "1")] {
         let held = judged(cpu_ms, chunks);
@@ -270,7 +264,7 @@ fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
 /// The trap: few large chunks come in lumps, and the path is full all the same.
 #[test]
 fn a_path_that_is_full_of_large_chunks_is_level() {
-    let looks = looks_at(0, |look, s| {
+    let finding = only(&looks_at(0, |look, s| {
         let pairs = [
             ("indices.recovery.chunk_size", "4mb"),
             ("indices.recovery.max_concurrent_file_chunks", "5"),
@@ -279,8 +273,7 @@ fn a_path_that_is_full_of_large_chunks_is_level() {
         // 20 MB/s: now 4 chunks come, now 6.
         look.recoveries[0].recovered_bytes = Some((s * 5 + s % 2) * (4 << 20));
         look.round_trips = rtt(20.0);
-    });
-    let finding = only(&looks);
+    }));
     assert_eq!(finding.class, Class::Bandwidth, "{finding:?}");
 }
 
@@ -379,15 +372,14 @@ fn a_disk_is_busy_with_chunks_that_have_not_come_yet() {
 #[test]
 fn busy_cores_hold_no_recovery_whose_chunks_hardly_wait_for_them() {
     let at = |answer_ms: f64, chunks: &str, rtt_ms: f64| {
-        let looks = looks_at(9 * MB, |look, _| {
+        only(&looks_at(9 * MB, |look, _| {
             look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", chunks)]);
             look.round_trips = rtt(rtt_ms);
             look.nodes[0].os_cpu_percent = Some(99);
             let answer =
                 |node: &str| AnswerTime { node: node.into(), ms: answer_ms, again_ms: answer_ms };
             look.answers = vec![answer("a"), answer("b")];
-        });
-        only(&looks)
+        }))
     };
     // Five chunks take 291 ms each.
     assert_eq!(at(30.0, "5", 20.0).class, Class::Bandwidth);
