@@ -1,7 +1,7 @@
 //! Probes on clusters that are a formula: what is found must be what the formula says, and whatever happens every
 //! change is put back.
 
-use crate::common::{MB, case, cluster, looks, recovery, rtt, series, settings};
+use crate::common::{MB, case, cluster, looks, recovery, restore_from, rtt, series, settings};
 use crate::model::{CHUNKS, LIMIT, LOOK_MS, Model, Now};
 use insight::diagnosis::probe::{Kind, ProbeResult, Prober, Reading, Step, apply, plan};
 use insight::diagnosis::{Class, Diagnosis, Finding, diagnose};
@@ -285,10 +285,9 @@ fn a_brake_says_nothing_of_what_other_limiters_hold() {
     };
     let others = looks(|s| {
         let mut look = case(s, 30 * MB);
-        let restore = recovery("restored", s, 10 << 20);
-        let (kind, target) = ("SNAPSHOT".to_owned(), Some("b".to_owned()));
-        let repository = Some("backup".to_owned());
-        look.recoveries.push(Recovery { kind, source: None, repository, target, ..restore });
+        let mut restore = recovery("restored", s, 10 << 20);
+        restore_from("backup", &mut restore);
+        look.recoveries.push(restore);
         look.restore_limits = [("backup".to_owned(), "10mb".to_owned())].into();
         let remote = limited("remote", s, None, "d");
         look.recoveries.push(Recovery { repository: Some("_ccr_eu".into()), ..remote });

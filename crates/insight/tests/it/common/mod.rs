@@ -10,8 +10,12 @@ use record::observation::{
 pub const MB: u64 = 1_000_000;
 
 pub fn settings(pairs: &[(&str, &str)]) -> Option<BTreeMap<String, Setting>> {
+    settings_of(Scope::Persistent, pairs)
+}
+
+pub fn settings_of(scope: Scope, pairs: &[(&str, &str)]) -> Option<BTreeMap<String, Setting>> {
     let one = |(name, value): &(&str, &str)| {
-        ((*name).to_owned(), Setting { value: (*value).to_owned(), scope: Scope::Persistent })
+        ((*name).to_owned(), Setting { value: (*value).to_owned(), scope })
     };
     Some(pairs.iter().map(one).collect())
 }
@@ -63,6 +67,12 @@ pub fn recovery(index: &str, s: u64, rate: u64) -> Recovery {
         recovered_ops: Some(0),
         ..Recovery::default()
     }
+}
+
+/// The files of a recovery come from a repository, and not from a node.
+pub fn restore_from(repository: &str, recovery: &mut Recovery) {
+    recovery.kind = "SNAPSHOT".into();
+    (recovery.source, recovery.repository) = (None, Some(repository.into()));
 }
 
 /// Two idle nodes and one recovery at a rate, on OpenSearch.

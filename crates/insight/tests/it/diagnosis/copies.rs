@@ -1,10 +1,10 @@
 //! Copies that wait for a place.
 
 use insight::diagnosis::{By, Class};
-use record::observation::{Observation, Scope, Setting, WaitingCopy};
+use record::observation::{Observation, Scope, WaitingCopy};
 
 use super::{LIMIT, judge, looks_at, looks_at_rest, only};
-use crate::common::{settings, waiting};
+use crate::common::{settings, settings_of, waiting};
 
 /// A copy that a decider refuses on node a, and on node b, with these words.
 fn refused(decider: &str, words: &[&str]) -> WaitingCopy {
@@ -160,8 +160,7 @@ fn slots_of_one_side_are_raised_only_where_somebody_set_them() {
              [{BOTH}])"
         );
         let looks = looks_at_rest(|look, _| {
-            let set = Setting { value: "1".into(), scope };
-            look.settings = Some([(INCOMING.to_owned(), set)].into());
+            look.settings = settings_of(scope, &[(INCOMING, "1")]);
             look.waiting = [copy.clone()].into();
         });
         let lift = only(&looks).lift.unwrap();

@@ -6,7 +6,7 @@ use insight::diagnosis::{By, Class, diagnose, paces, untold};
 use record::observation::{AnswerTime, Gap, HotThreads, Node, RoundTrip, Scope};
 
 use super::{LIMIT, judge, looks_at, looks_at_rest, only};
-use crate::common::{MB, case, cluster, looks, recovery, rtt, series, settings};
+use crate::common::{MB, case, cluster, looks, recovery, rtt, series, settings, settings_of};
 
 /// The trap: a counter that began anew is not a fall, and what a node does not tell is not zero.
 #[test]
@@ -346,10 +346,9 @@ fn an_unknown_recovery_tells_of_an_end_that_answers_late_beside_other_nodes() {
 #[test]
 fn no_setting_is_named_that_is_not_there_or_has_no_effect() {
     let mut looks = looks_at(9 * MB, |look, _| {
-        look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", "5")]);
+        let pairs = [("indices.recovery.max_concurrent_file_chunks", "5")];
+        look.settings = settings_of(Scope::Default, &pairs);
         look.round_trips = rtt(280.0);
-        let all = look.settings.as_mut().unwrap();
-        all.values_mut().for_each(|setting| setting.scope = Scope::Default);
     });
     let lift = only(&looks).lift.unwrap();
     assert!(lift.setting.is_none() && lift.action.contains("no larger ones"), "{lift:?}");
@@ -381,9 +380,8 @@ fn no_setting_is_named_that_is_not_there_or_has_no_effect() {
 fn a_value_among_the_defaults_that_is_not_the_fields_is_of_the_nodes_configuration() {
     let lift_of = |value: &'static str, rate: u64, paused_ms: u64| {
         let finding = only(&looks_at(rate, |look, s| {
-            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", value)]);
-            let all = look.settings.as_mut().unwrap();
-            all.values_mut().for_each(|setting| setting.scope = Scope::Default);
+            let pairs = [("indices.recovery.max_bytes_per_sec", value)];
+            look.settings = settings_of(Scope::Default, &pairs);
             look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
         }));
         assert_eq!(finding.class, Class::RateLimit);

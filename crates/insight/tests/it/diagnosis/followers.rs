@@ -6,7 +6,7 @@ use record::observation::{
 };
 
 use super::{LIMIT, judge, looks_at, looks_at_rest, only};
-use crate::common::MB;
+use crate::common::{MB, restore_from};
 
 #[test]
 fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
@@ -555,9 +555,7 @@ fn few_sockets_to_a_proxy_hold_a_recovery_from_remote_as_a_full_path_would() {
     let from_remote = |sockets: u64| {
         only(&looks_at(6 * MB, |look, _| {
             look.cluster.flavour = "elasticsearch".into();
-            look.recoveries[0].kind = "SNAPSHOT".into();
-            look.recoveries[0].source = None;
-            look.recoveries[0].repository = Some("_ccr_eu".into());
+            restore_from("_ccr_eu", &mut look.recoveries[0]);
             proxied(look, "b", sockets, 160.0);
         }))
     };

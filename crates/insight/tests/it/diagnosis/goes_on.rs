@@ -4,7 +4,7 @@ use insight::diagnosis::{By, Class, RuledOut};
 use record::observation::{Gap, IndexBlock, Lack, Move, Observation, Scope, Snapshot, WaitingCopy};
 
 use super::{judge, looks_at, looks_at_rest, only};
-use crate::common::{MB, cluster, settings, waiting};
+use crate::common::{MB, cluster, settings, settings_of, waiting};
 
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const OF_INDEX: &str = "index.routing.allocation.require._name";
@@ -313,8 +313,7 @@ fn what_keeps_copies_where_they_are_is_told() {
         let one = Move { from: from.into(), to: "c".into(), ..Move::default() };
         let diagnosis = judge(&looks_at_rest(|look, _| {
             look.cluster = cluster(flavour);
-            look.settings = settings(&[pair]);
-            look.settings.as_mut().unwrap().values_mut().for_each(|one| one.scope = scope);
+            look.settings = settings_of(scope, &[pair]);
             look.moves = [one.clone()].into();
         }));
         diagnosis.notes

@@ -6,7 +6,9 @@ use record::observation::{Identity, Node, RoundTrip, Scope};
 use world::Time;
 
 use super::{LIMIT, judge, looks_at, only};
-use crate::common::{MB, cluster, node, recovery, rtt, series, settings};
+use crate::common::{
+    MB, cluster, node, recovery, restore_from, rtt, series, settings, settings_of,
+};
 
 #[test]
 fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
@@ -71,9 +73,8 @@ fn a_cold_nodes_limiter_goes_by_its_memory() {
     let found = |rate: u64, listed: &str, cold: &[&str]| {
         let found = only(&looks_at(rate, |look, s| {
             look.cluster = Identity { version: "8.15.0".into(), ..cluster("elasticsearch") };
-            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", listed)]);
-            let listed = look.settings.as_mut().unwrap().values_mut();
-            listed.for_each(|one| one.scope = Scope::Default);
+            let listed = [("indices.recovery.max_bytes_per_sec", listed)];
+            look.settings = settings_of(Scope::Default, &listed);
             look.nodes.push(node("c", s));
             for one in &mut look.nodes {
                 let tier = if cold.contains(&&*one.name) { "data_cold" } else { "data_hot" };
@@ -140,9 +141,7 @@ fn what_no_node_sends_is_held_by_no_limiter_and_no_chunks() {
 fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     let restored = |rate: u64, limit: Option<&'static str>| {
         looks_at(rate, move |look, _| {
-            look.recoveries[0].kind = "SNAPSHOT".into();
-            look.recoveries[0].source = None;
-            look.recoveries[0].repository = Some("backup".into());
+            restore_from("backup", &mut look.recoveries[0]);
             look.restore_limits =
                 limit.map(|limit| ("backup".to_owned(), limit.to_owned())).into_iter().collect();
         })
@@ -186,8 +185,7 @@ fn a_restore_and_a_recovery_onto_a_node_fill_its_limiter_together() {
     let held = judge(&looks_at(LIMIT / 2, |look, s| {
         look.recoveries[0].target_throttle_ms = Some(s * 1500);
         let mut restore = recovery("j", s, LIMIT / 2);
-        restore.kind = "SNAPSHOT".into();
-        (restore.source, restore.repository) = (None, Some("backup".into()));
+        restore_from("backup", &mut restore);
         look.recoveries.push(restore);
         look.round_trips = rtt(5.0);
     }));
@@ -202,9 +200,7 @@ fn the_limiter_of_a_repository_passes_its_own_restores_and_no_others() {
         judge(&looks_at(rate, move |look, s| {
             look.recoveries.push(recovery("j", s, other));
             for (recovery, repository) in look.recoveries.iter_mut().zip(["backup", "archive"]) {
-                recovery.kind = "SNAPSHOT".into();
-                recovery.source = None;
-                recovery.repository = Some(repository.into());
+                restore_from(repository, recovery);
             }
             look.restore_limits = [("backup".to_owned(), "10mb".to_owned())].into();
         }))

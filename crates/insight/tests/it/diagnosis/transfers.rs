@@ -8,7 +8,7 @@ use record::observation::{AnswerTime, HotThreads, Observation, RoundTrip, UNKNOW
 use world::Time;
 
 use super::{LIMIT, judge, looks_at, only};
-use crate::common::{MB, cluster, node, recovery, rtt, settings};
+use crate::common::{MB, cluster, node, recovery, restore_from, rtt, settings};
 
 /// The trap: a busy machine beside a long way. What the round trip explains wholly is latency all the same.
 #[test]
@@ -24,9 +24,7 @@ fn a_rate_that_the_round_trip_explains_is_latency_on_a_busy_machine_too() {
 fn latency_from_remote_names_the_settings_of_that_kind() {
     let finding = only(&looks_at(6 * MB, |look, _| {
         look.cluster = cluster("elasticsearch");
-        look.recoveries[0].kind = "SNAPSHOT".into();
-        look.recoveries[0].source = None;
-        look.recoveries[0].repository = Some("_ccr_eu".into());
+        restore_from("_ccr_eu", &mut look.recoveries[0]);
         look.settings = settings(&[("ccr.indices.recovery.max_concurrent_file_chunks", "1")]);
         look.round_trips = vec![RoundTrip { from: "b".into(), to: "eu".into(), rtt_ms: 160.0 }];
     }));
