@@ -1,7 +1,7 @@
 //! Probes on clusters that are a formula: what is found must be what the formula says, and whatever happens every
 //! change is put back.
 
-use crate::common::{MB, case, cluster, looks, recovery, restore_from, rtt, series, settings};
+use crate::common::{MB, cluster, looks_at, recovery, restore_from, rtt, series, settings};
 use crate::model::{CHUNKS, LIMIT, LOOK_MS, Model, Now};
 use insight::diagnosis::probe::{Kind, ProbeResult, Prober, Reading, Step, apply, plan};
 use insight::diagnosis::{Class, Diagnosis, Finding, diagnose};
@@ -190,14 +190,12 @@ fn a_probe_does_not_explain_why_a_node_stands_still() {
 /// first.
 #[test]
 fn a_standstill_is_evidence_for_recoveries_of_its_own_node_alone() {
-    let looks = looks(|s| {
-        let mut look = case(s, MB);
+    let looks = looks_at(MB, |look, s| {
         let mut other = recovery("j", s, MB);
         (other.source, other.target) = (Some("c".into()), Some("d".into()));
         look.recoveries.push(other);
         let ms = if s % 3 == 0 { 500.0 } else { 1.0 };
         look.answers = vec![AnswerTime { node: "a".into(), ms, again_ms: 1.0 }];
-        look
     });
     let series = series(&looks);
     let mut diagnosis = diagnose(&series);
@@ -216,8 +214,7 @@ fn a_standstill_is_evidence_for_recoveries_of_its_own_node_alone() {
 /// A proposal that waits for another one is made where the other one is taken back.
 #[test]
 fn as_above_points_at_what_stands_above_after_probes_too() {
-    let looks = looks(|s| {
-        let mut look = case(s, 42 * MB);
+    let looks = looks_at(42 * MB, |look, s| {
         let mut other = recovery("j", s, 37 * MB);
         (other.source, other.target) = (Some("c".into()), Some("d".into()));
         look.recoveries.push(other);
@@ -225,7 +222,6 @@ fn as_above_points_at_what_stands_above_after_probes_too() {
         look.round_trips = rtt(20.0);
         let trip = RoundTrip { from: "c".into(), to: "d".into(), rtt_ms: 10.0 };
         look.round_trips.push(trip);
-        look
     });
     let series = series(&looks);
     let mut diagnosis = diagnose(&series);
@@ -283,8 +279,7 @@ fn a_brake_says_nothing_of_what_other_limiters_hold() {
         let (source, target) = (source.map(str::to_owned), Some(target.to_owned()));
         Recovery { source, target, target_throttle_ms: Some(s * 900), ..one }
     };
-    let others = looks(|s| {
-        let mut look = case(s, 30 * MB);
+    let others = looks_at(30 * MB, |look, s| {
         let mut restore = recovery("restored", s, 10 << 20);
         restore_from("backup", &mut restore);
         look.recoveries.push(restore);
@@ -292,30 +287,24 @@ fn a_brake_says_nothing_of_what_other_limiters_hold() {
         let remote = limited("remote", s, None, "d");
         look.recoveries.push(Recovery { repository: Some("_ccr_eu".into()), ..remote });
         look.recoveries.push(limited("elsewhere", s, Some("e"), "f"));
-        look
     });
     let found = stays(&others, Kind::Brake);
     for index in ["restored", "remote", "elsewhere"] {
         assert_eq!(held(&found, index), (Class::RateLimit, false), "{index}: {found:#?}");
     }
     assert!(held(&found, "i[").1, "{found:#?}");
-    let own = looks(|s| {
-        let recoveries = vec![limited("i", s, Some("a"), "b")];
-        Observation { recoveries, ..case(s, 0) }
-    });
+    let own = looks_at(0, |look, s| look.recoveries = vec![limited("i", s, Some("a"), "b")]);
     assert_eq!(held(&stays(&own, Kind::Brake), "i["), (Class::Unknown, true));
 }
 
 /// Near nodes and far ones beside each other: those near gain nothing by more in flight.
 #[test]
 fn chunks_on_one_path_say_nothing_of_another_one() {
-    let both = looks(|s| {
-        let mut look = case(s, 20 * MB);
+    let both = looks_at(20 * MB, |look, s| {
         let far = recovery("far", s, 3 * MB);
         look.recoveries.push(Recovery { target: Some("z".into()), ..far });
         let trip = |to: &str, rtt_ms| RoundTrip { from: "a".into(), to: to.into(), rtt_ms };
         look.round_trips = vec![trip("b", 0.2), trip("z", 340.0)];
-        look
     });
     let found = stays(&both, Kind::Chunks);
     assert_eq!(held(&found, "far"), (Class::Latency, false), "{found:#?}");
@@ -325,9 +314,8 @@ fn chunks_on_one_path_say_nothing_of_another_one() {
 #[test]
 fn chunks_grow_no_further_than_they_may() {
     let step = |size: &str| {
-        let looks = looks(|s| {
-            let settings = settings(&[(CHUNKS, "5"), ("indices.recovery.chunk_size", size)]);
-            Observation { settings, ..case(s, 9 * MB) }
+        let looks = looks_at(9 * MB, |look, _| {
+            look.settings = settings(&[(CHUNKS, "5"), ("indices.recovery.chunk_size", size)]);
         });
         let series = series(&looks);
         let probes = plan(&series, &diagnose(&series));
@@ -401,10 +389,7 @@ fn nothing_is_tried_where_nothing_recovers() {
 #[test]
 fn a_limit_that_has_no_lower_one_is_not_braked() {
     let of_limit = |limit: &str| {
-        let looks = looks(|s| {
-            let settings = settings(&[(LIMIT, limit)]);
-            Observation { settings, ..case(s, 2000) }
-        });
+        let looks = looks_at(2000, |look, _| look.settings = settings(&[(LIMIT, limit)]));
         let series = series(&looks);
         let probes = plan(&series, &diagnose(&series));
         probes.iter().any(|probe| probe.kind == Kind::Brake)
@@ -417,15 +402,13 @@ fn a_limit_that_has_no_lower_one_is_not_braked() {
 #[test]
 fn the_limit_of_a_cold_node_is_not_braked_where_that_lifts_others() {
     let kinds = |role: &str| -> Vec<Kind> {
-        let looks = looks(|s| {
-            let mut look = case(s, 30 * MB);
+        let looks = looks_at(30 * MB, |look, _| {
             let version = "8.15.0".to_owned();
             look.cluster = Identity { version, ..cluster("elasticsearch") };
             look.settings = None;
             for node in &mut look.nodes {
                 (node.roles, node.memory_bytes) = (vec![role.to_owned()], Some(64 << 30));
             }
-            look
         });
         let series = series(&looks);
         plan(&series, &diagnose(&series)).iter().map(|probe| probe.kind).collect()

@@ -113,6 +113,15 @@ pub fn looks(at: impl Fn(u64) -> Observation) -> Vec<(f64, Observation)> {
     (0..=10).map(|s| (s as f64 * 1000.0, at(s))).collect()
 }
 
+/// The same of a [`case`] with a rate, each with a change that is given the seconds gone by.
+pub fn looks_at(rate: u64, change: impl Fn(&mut Observation, u64)) -> Vec<(f64, Observation)> {
+    looks(|s| {
+        let mut look = case(s, rate);
+        change(&mut look, s);
+        look
+    })
+}
+
 pub fn series(looks: &[(f64, Observation)]) -> Series<'_> {
     Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)))
 }

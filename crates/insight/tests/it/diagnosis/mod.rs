@@ -15,20 +15,11 @@ mod transfers;
 use insight::diagnosis::{Class, Diagnosis, Finding, diagnose};
 use record::observation::Observation;
 
-use crate::common::{case, looks, series};
+use crate::common::{looks_at, series};
 
 const LIMIT: u64 = 40 << 20;
 
-/// Ten looks at a [`case`] with a rate, each with a change that is given the seconds gone by.
-fn looks_at(rate: u64, change: impl Fn(&mut Observation, u64)) -> Vec<(f64, Observation)> {
-    looks(|s| {
-        let mut look = case(s, rate);
-        change(&mut look, s);
-        look
-    })
-}
-
-/// The same where nothing recovers.
+/// Looks while nothing recovers, each with a change that is given the seconds gone by.
 fn looks_at_rest(change: impl Fn(&mut Observation, u64)) -> Vec<(f64, Observation)> {
     looks_at(0, |look, s| {
         look.recoveries.clear();
