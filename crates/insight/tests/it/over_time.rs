@@ -4,9 +4,9 @@ use insight::diagnosis::{
     Diagnosis, Event, EventFinder, Series, TimeToGreen, Topic, diagnose, flows, paces,
     time_to_green,
 };
-use record::observation::{Gap, Health, Observation, Recovery, Scope, Setting, WaitingCopy};
+use record::observation::{Gap, Health, Observation, Recovery, Scope, WaitingCopy};
 
-use crate::common::{MB, cluster, node, recovery, settings};
+use crate::common::{MB, cluster, node, recovery, settings, settings_of};
 
 fn copy(index: &str, state: &str, node: Option<&str>) -> WaitingCopy {
     WaitingCopy {
@@ -38,8 +38,13 @@ fn look(s: u64, unassigned: u64) -> Observation {
     }
 }
 
+/// Looks a second apart.
+fn series(looks: &[Observation]) -> Series<'_> {
+    Series::new(looks.iter().enumerate().map(|(s, look)| (s as f64 * 1e3, look)))
+}
+
 fn green(looks: &[Observation]) -> TimeToGreen {
-    let series = Series::new(looks.iter().enumerate().map(|(s, look)| (s as f64 * 1e3, look)));
+    let series = series(looks);
     time_to_green(&series, &paces(&series), &diagnose(&series))
 }
 
@@ -138,18 +143,15 @@ fn what_no_node_may_hold_leaves_the_time_of_the_rest() {
         let plain: Vec<_> = (0..=9).map(|s| look(s, queued)).collect();
         let mut blocked = plain.clone();
         blocked.iter_mut().for_each(block);
-        let (soon, late, rests_on) = {
-            let found = green(&plain);
-            let (soon, late, rests_on) = within(&found);
-            (soon, late, rests_on.to_owned())
-        };
+        let whole = green(&plain);
+        let (soon, late, rests_on) = within(&whole);
         let found = green(&blocked);
         let TimeToGreen::Partly { soon_s, late_s, rests_on: told } = &found else {
             panic!("{found:?}")
         };
         assert_eq!(*late_s, late, "{found:?}");
         assert!(*soon_s <= soon && *soon_s > 0.0, "{found:?}");
-        assert!(told.starts_with(&rests_on), "{told}");
+        assert!(told.starts_with(rests_on), "{told}");
         assert!(told.contains("no node may hold the replica of other[0]"), "{told}");
         assert!(found.words().starts_with("not by itself; the rest in "), "{}", found.words());
     }
@@ -170,19 +172,17 @@ fn a_copy_that_only_moves_is_not_waited_for() {
 
 #[test]
 fn flows_are_what_goes_between_two_nodes() {
-    let looks: Vec<_> = (0..=3)
-        .map(|s| {
-            let mut look = look(s, 0);
-            let more = [("logs2", "c", 10), ("logs3", "b", 5)];
-            look.recoveries.extend(more.map(|(index, target, rate)| Recovery {
-                target: Some(target.into()),
-                ..recovery(index, s, rate * MB)
-            }));
-            look
-        })
-        .collect();
-    let series = Series::new(looks.iter().enumerate().map(|(s, look)| (s as f64 * 1e3, look)));
-    let found = flows(&paces(&series));
+    let with_more = |s| {
+        let mut look = look(s, 0);
+        let more = [("logs2", "c", 10), ("logs3", "b", 5)];
+        look.recoveries.extend(more.map(|(index, target, rate)| Recovery {
+            target: Some(target.into()),
+            ..recovery(index, s, rate * MB)
+        }));
+        look
+    };
+    let looks: Vec<_> = (0..=3).map(with_more).collect();
+    let found = flows(&paces(&series(&looks)));
     let pairs: Vec<_> =
         found.iter().map(|f| (f.source.as_str(), f.target.as_str(), f.recoveries)).collect();
     assert_eq!(pairs, [("a", "b", 2), ("a", "c", 1)]);
@@ -220,7 +220,7 @@ fn nodes_that_come_and_go_are_told() {
 fn settings_that_somebody_changes_are_told_with_both_values() {
     const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
     let of = |value: &str, scope| Observation {
-        settings: Some([(LIMIT.to_owned(), Setting { value: value.into(), scope })].into()),
+        settings: settings_of(scope, &[(LIMIT, value)]),
         ..Observation::default()
     };
     let (default, set) = (Scope::Default, Scope::Persistent);
@@ -290,20 +290,17 @@ fn a_question_that_failed_is_no_event() {
 
 #[test]
 fn another_verdict_is_told_once_it_has_held() {
-    let looks: Vec<_> = (0..=12)
-        .map(|s| {
-            let mut look = look(s, 0);
-            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "39mb")]);
-            look.recoveries[0].source_throttle_ms = Some(s * 900);
-            look
-        })
-        .collect();
+    let throttled = |s| {
+        let mut look = look(s, 0);
+        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "39mb")]);
+        look.recoveries[0].source_throttle_ms = Some(s * 900);
+        look
+    };
+    let looks: Vec<_> = (0..=12).map(throttled).collect();
     let mut finder = EventFinder::default();
     let mut said: Vec<Event> = Vec::new();
     for end in 1..=looks.len() {
-        let head = looks[..end].iter().enumerate();
-        let series = Series::new(head.map(|(s, look)| (s as f64 * 1e3, look)));
-        said.extend(finder.take(&looks[end - 1], &diagnose(&series)));
+        said.extend(finder.take(&looks[end - 1], &diagnose(&series(&looks[..end]))));
     }
     let verdicts: Vec<_> = said.iter().filter(|one| one.topic == Topic::Verdict).collect();
     assert_eq!(verdicts.len(), 1, "{said:?}");
