@@ -152,12 +152,6 @@ impl Checkpoints {
         self.checkpoints.iter().map(|checkpoint| checkpoint.items).sum()
     }
 
-    /// Items up to this sequence number are no longer in memory.
-    #[cfg(test)]
-    fn floor(&self) -> u64 {
-        self.floor
-    }
-
     /// Checkpoints, including the open one.
     pub(super) fn len(&self) -> usize {
         self.checkpoints.len()
@@ -426,7 +420,7 @@ mod tests {
         let freed = all.expel(u64::MAX);
         assert_eq!(all.bytes(), before.0 - freed);
         assert_eq!(used.get(), before.1 - (freed - 4 * PLACE_BYTES));
-        assert_eq!((all.floor(), all.items()), (4, 6));
+        assert_eq!((all.floor, all.items()), (4, 6));
         // A new cursor reads from the disk up to the floor.
         assert_eq!(all.register(0).1, 4);
         assert_eq!(seqnos(all.take(slow)).0, [5, 6, 7, 8]);
@@ -444,10 +438,10 @@ mod tests {
         assert_eq!(all.remove_read(u64::MAX), 0, "nothing of it was read by the other");
         assert_eq!(seqnos(all.take(slow)).0, [1, 2, 3, 4]);
         assert!(all.remove_read(1) > 0);
-        assert_eq!((all.floor(), all.items(), all.len()), (4, 6, 2));
+        assert_eq!((all.floor, all.items(), all.len()), (4, 6, 2));
         while let Take::Some(_) = all.take(slow) {}
         all.remove_read(u64::MAX);
-        assert_eq!((all.floor(), all.items(), all.bytes(), used.get()), (10, 0, 0, 0));
+        assert_eq!((all.floor, all.items(), all.bytes(), used.get()), (10, 0, 0, 0));
         all.push(item(&used, 1, 11), 1);
         assert_eq!(seqnos(all.take(slow)).0, [11]);
     }
@@ -483,7 +477,7 @@ mod tests {
         assert!(matches!(all.take(slow), Take::Dropped));
         assert!(all.has_more(slow));
         all.expel(u64::MAX);
-        assert_eq!(all.floor(), 4);
+        assert_eq!(all.floor, 4);
         assert_eq!(all.drop_slowest(), None);
     }
 

@@ -74,7 +74,6 @@ pub struct Client {
     outgoing: Outgoing,
     timeout: Duration,
     next_opaque: u32,
-    granted: Vec<u16>,
 }
 
 impl Client {
@@ -101,9 +100,6 @@ impl Client {
                 let hint = Some("it may have too many; try again later");
                 client.expect(&hello, || "the connection".to_owned(), hint)?;
             }
-            if let Answer::Features(granted) = hello.answer {
-                client.granted = granted;
-            }
             client.authenticate(options).await?;
             let name = options.bucket.clone().into();
             let selected = client.ask(0, Body::SelectBucket { name }).await?;
@@ -121,13 +117,7 @@ impl Client {
             outgoing: wire.outgoing,
             timeout,
             next_opaque: 0,
-            granted: Vec::new(),
         }
-    }
-
-    /// The features that the server granted.
-    pub fn granted(&self) -> &[u16] {
-        &self.granted
     }
 
     /// With whom.

@@ -86,11 +86,6 @@ impl SnapshotCursor {
         self.last
     }
 
-    /// The current or the last snapshot.
-    pub fn snapshot(&self) -> Option<Marker> {
-        self.marker
-    }
-
     /// Whether the view is consistent: the snapshot is complete, or none has begun.
     pub fn is_whole(&self) -> bool {
         self.last == self.snap_end || self.marker.is_none() && self.last == self.snap_start

@@ -30,7 +30,6 @@ pub struct Incoming {
     packets: VecDeque<Packet>,
     max_body_bytes: usize,
     read_bytes: usize,
-    reads: u64,
 }
 
 impl fmt::Debug for Incoming {
@@ -48,7 +47,6 @@ impl Incoming {
             packets: VecDeque::new(),
             max_body_bytes: MAX_BODY_BYTES,
             read_bytes: READ_BYTES,
-            reads: 0,
         }
     }
 
@@ -81,11 +79,6 @@ impl Incoming {
         &self.address
     }
 
-    /// How often the socket was read.
-    pub fn reads(&self) -> u64 {
-        self.reads
-    }
-
     /// The next packet that has arrived already. Fails if the bytes are no packet: where the next one begins is unknown
     /// then.
     pub fn buffered(&mut self) -> Result<Option<Packet>> {
@@ -114,7 +107,6 @@ impl Incoming {
         let broken = |address: &str, error| Error::io("read from", address, error);
         if let Arm::Messages(receiver) = &mut self.arm {
             let received = receiver.recv().await.map_err(|e| broken(&self.address, e))?;
-            self.reads += 1;
             return Ok(received.map(|Packets(packets)| self.packets.extend(packets)).is_some());
         }
         let room = self.read_bytes;
@@ -126,7 +118,6 @@ impl Incoming {
             Arm::Tls(stream) => stream.take(room as u64).read_buf(&mut self.buffer).await,
             Arm::Messages(_) => Ok(0),
         };
-        self.reads += 1;
         match read.map_err(|error| broken(&self.address, error))? {
             0 if self.buffer.is_empty() => Ok(false),
             0 => Err(Error::Closed {

@@ -6,7 +6,6 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bytes::Bytes;
 use dcp::auth::Credentials;
 use dcp::bucket::{Bucket, BucketSettings, Condition};
 use dcp::client::{Client, ClientOptions};
@@ -131,10 +130,6 @@ impl Bench {
             name: "slow".to_owned(),
         };
         Drain::start(&self.env, &self.options(), &slow).await.unwrap()
-    }
-
-    pub fn bytes(text: &str) -> Bytes {
-        Bytes::copy_from_slice(text.as_bytes())
     }
 }
 
