@@ -69,32 +69,28 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// Those that are known here, each at the place of its number.
+    const KNOWN: [EndReason; 7] = [
+        EndReason::Ok,
+        EndReason::Closed,
+        EndReason::State,
+        EndReason::Disconnected,
+        EndReason::Slow,
+        EndReason::BackfillFailed,
+        EndReason::Rollback,
+    ];
+
     /// The number on the wire.
-    pub const fn number(self) -> u32 {
+    fn number(self) -> u32 {
         match self {
-            EndReason::Ok => 0,
-            EndReason::Closed => 1,
-            EndReason::State => 2,
-            EndReason::Disconnected => 3,
-            EndReason::Slow => 4,
-            EndReason::BackfillFailed => 5,
-            EndReason::Rollback => 6,
             EndReason::Other(number) => number,
+            known => EndReason::KNOWN.iter().take_while(|one| **one != known).count() as u32,
         }
     }
 
     /// What a number on the wire stands for.
-    pub const fn of(number: u32) -> EndReason {
-        match number {
-            0 => EndReason::Ok,
-            1 => EndReason::Closed,
-            2 => EndReason::State,
-            3 => EndReason::Disconnected,
-            4 => EndReason::Slow,
-            5 => EndReason::BackfillFailed,
-            6 => EndReason::Rollback,
-            number => EndReason::Other(number),
-        }
+    pub fn of(number: u32) -> EndReason {
+        EndReason::KNOWN.get(number as usize).copied().unwrap_or(EndReason::Other(number))
     }
 }
 
