@@ -27,8 +27,8 @@ enum Phase {
 /// What the producer does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakeoverStep {
-    /// Send items, or wait for markers to be answered.
-    Drain,
+    /// Wait for markers to be answered.
+    AwaitMarkers,
     /// Send SET_VBUCKET_STATE with this state.
     SendState(VbucketState),
     /// Wait for the consumer's answer.
@@ -50,16 +50,14 @@ impl Takeover {
         self.unanswered_markers += 1;
     }
 
-    /// The consumer answered a marker; answers whether one was unanswered.
-    pub fn marker_answered(&mut self) -> bool {
-        let left = self.unanswered_markers.checked_sub(1);
-        self.unanswered_markers = left.unwrap_or(0);
-        left.is_some()
+    /// The consumer answered a marker.
+    pub fn marker_answered(&mut self) {
+        self.unanswered_markers = self.unanswered_markers.saturating_sub(1);
     }
 
-    /// The next step; `drained` says that every item was sent. A state that this asks for counts as sent.
-    pub fn next(&mut self, drained: bool) -> TakeoverStep {
-        let drained = drained && self.unanswered_markers == 0;
+    /// The next step, once every item was sent. A state that this asks for counts as sent.
+    pub fn next(&mut self) -> TakeoverStep {
+        let drained = self.unanswered_markers == 0;
         match self.phase {
             Phase::Draining if drained => {
                 self.phase = Phase::Pending;
@@ -69,7 +67,7 @@ impl Takeover {
                 self.phase = Phase::Activating;
                 TakeoverStep::SendState(VbucketState::Active)
             }
-            Phase::Draining | Phase::DrainingRest => TakeoverStep::Drain,
+            Phase::Draining | Phase::DrainingRest => TakeoverStep::AwaitMarkers,
             Phase::Pending | Phase::Activating => TakeoverStep::AwaitAnswer,
             Phase::Done => TakeoverStep::End,
         }
@@ -85,11 +83,6 @@ impl Takeover {
         };
         Some(VbucketState::Dead)
     }
-
-    /// Whether the consumer's copy is the active one.
-    pub fn is_done(&self) -> bool {
-        self.phase == Phase::Done
-    }
 }
 
 #[cfg(test)]
@@ -99,30 +92,28 @@ mod tests {
     #[test]
     fn goes_step_by_step_and_never_has_two_active() {
         let mut takeover = Takeover::default();
-        assert_eq!(takeover.next(false), TakeoverStep::Drain);
         takeover.marker_sent();
-        assert_eq!(takeover.next(true), TakeoverStep::Drain);
+        assert_eq!(takeover.next(), TakeoverStep::AwaitMarkers);
         assert_eq!(takeover.state_answered(), None);
-        assert!(takeover.marker_answered());
-        assert_eq!(takeover.next(true), TakeoverStep::SendState(VbucketState::Pending));
-        assert_eq!(takeover.next(true), TakeoverStep::AwaitAnswer);
+        takeover.marker_answered();
+        assert_eq!(takeover.next(), TakeoverStep::SendState(VbucketState::Pending));
+        assert_eq!(takeover.next(), TakeoverStep::AwaitAnswer);
         assert_eq!(takeover.state_answered(), Some(VbucketState::Dead));
         // What was written in between is sent before the other copy is active.
-        assert_eq!(takeover.next(false), TakeoverStep::Drain);
         takeover.marker_sent();
-        assert_eq!(takeover.next(true), TakeoverStep::Drain);
-        assert!(takeover.marker_answered());
-        assert_eq!(takeover.next(true), TakeoverStep::SendState(VbucketState::Active));
+        assert_eq!(takeover.next(), TakeoverStep::AwaitMarkers);
+        takeover.marker_answered();
+        assert_eq!(takeover.next(), TakeoverStep::SendState(VbucketState::Active));
         assert_eq!(takeover.state_answered(), Some(VbucketState::Dead));
-        assert!(takeover.is_done());
-        assert_eq!(takeover.next(true), TakeoverStep::End);
+        assert_eq!(takeover.next(), TakeoverStep::End);
     }
 
     #[test]
-    fn answers_that_nobody_waits_for_are_told_apart() {
+    fn answers_that_nobody_waits_for_change_nothing() {
         let mut takeover = Takeover::default();
-        assert!(!takeover.marker_answered());
+        takeover.marker_answered();
         assert_eq!(takeover.state_answered(), None);
-        assert_eq!(takeover.next(false), TakeoverStep::Drain);
+        takeover.marker_sent();
+        assert_eq!(takeover.next(), TakeoverStep::AwaitMarkers);
     }
 }

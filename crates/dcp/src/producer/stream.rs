@@ -323,10 +323,10 @@ impl Stream {
 
     /// The vbucket has nothing new: the next step of a takeover.
     fn step(&mut self) -> bool {
-        match self.takeover.as_mut().map(|takeover| takeover.next(true)) {
+        match self.takeover.as_mut().map(Takeover::next) {
             Some(TakeoverStep::SendState(state)) => self.ready.push_back(Ready::State(state)),
             Some(TakeoverStep::End) => self.end(EndReason::Ok),
-            Some(TakeoverStep::Drain | TakeoverStep::AwaitAnswer) | None => return false,
+            Some(TakeoverStep::AwaitMarkers | TakeoverStep::AwaitAnswer) | None => return false,
         }
         true
     }
