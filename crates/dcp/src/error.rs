@@ -1,6 +1,7 @@
 //! What can go wrong.
 
 use std::io;
+use std::time::Duration;
 
 use crate::codec::{DecodeError, Status};
 use crate::policy::{OutOfOrder, OverAcknowledged};
@@ -53,5 +54,15 @@ impl Error {
     /// `what` was tried with `address`: "connect to".
     pub(crate) fn io(what: &'static str, address: &str, source: io::Error) -> Error {
         Error::Io { what, address: address.to_owned(), source }
+    }
+
+    /// Nothing came from `address` for this time.
+    pub(crate) fn silent(address: &str, time: Duration) -> Error {
+        Error::Silent { address: address.to_owned(), silent_s: time.as_secs().max(1) }
+    }
+
+    /// `address` answered `what` with something else.
+    pub(crate) fn unexpected(address: &str, what: &'static str, found: String) -> Error {
+        Error::Unexpected { address: address.to_owned(), what, found }
     }
 }

@@ -87,11 +87,8 @@ impl Client {
         Box::pin(async move {
             let tls = options.tls.as_ref().map(|tls| tls.config.clone());
             let connecting = Wire::connect(env, &options.address, tls);
-            let silent = || Error::Silent {
-                address: options.address.clone(),
-                silent_s: options.timeout.as_secs().max(1),
-            };
-            let wire = env.timeout(options.timeout, connecting).await.map_err(|_| silent())??;
+            let silent = |_| Error::silent(&options.address, options.timeout);
+            let wire = env.timeout(options.timeout, connecting).await.map_err(silent)??;
             let mut client = Client::over(env, wire, options.timeout);
             let agent = options.agent.clone().into();
             let features = vec![XATTR, SELECT_BUCKET, JSON];
@@ -167,9 +164,7 @@ impl Client {
             }
         };
         let waited = env.timeout(limit, waiting).await;
-        let silent_s = limit.as_secs().max(1);
-        waited
-            .unwrap_or_else(|_| Err(Error::Silent { address: self.address().to_owned(), silent_s }))
+        waited.unwrap_or_else(|_| Err(Error::silent(self.address(), limit)))
     }
 
     fn expect(
@@ -192,11 +187,8 @@ impl Client {
     async fn authenticate(&mut self, options: &ClientOptions) -> Result<()> {
         let listed = self.ask(0, Body::SaslList).await?;
         let Answer::Value(names) = &listed.answer else {
-            return Err(Error::Unexpected {
-                address: self.address().to_owned(),
-                what: "SASL_LIST_MECHS",
-                found: format!("{:?}", listed.answer),
-            });
+            let found = format!("{:?}", listed.answer);
+            return Err(Error::unexpected(self.address(), Opcode::SaslList.name(), found));
         };
         let names: Vec<&[u8]> = names.split(|byte| *byte == b' ').collect();
         let takes_password = options.may_send_password() || self.env.is_virtual();
@@ -301,9 +293,8 @@ impl Client {
     /// one answer may take. Fails as [`Client::ask`], if the server refuses, and if there is no end of statistics.
     pub async fn each_stat(&mut self, group: &str, take: impl FnMut(&str, &str)) -> Result<()> {
         let (env, limit) = (self.env.clone(), self.timeout);
-        let address = self.address().to_owned();
         let asked = env.timeout(limit, self.all_stats(group, take)).await;
-        asked.unwrap_or_else(|_| Err(Error::Silent { address, silent_s: limit.as_secs().max(1) }))
+        asked.unwrap_or_else(|_| Err(Error::silent(self.address(), limit)))
     }
 
     async fn all_stats(&mut self, group: &str, mut take: impl FnMut(&str, &str)) -> Result<()> {
@@ -318,11 +309,8 @@ impl Client {
             }
             (count, bytes) = (count + 1, bytes + name.len() + value.len());
             if count > STATS_MAX || bytes > STATS_BYTES_MAX {
-                return Err(Error::Unexpected {
-                    address: self.address().to_owned(),
-                    what: Opcode::Stat.name(),
-                    found: format!("statistics without end: {count} in {bytes} bytes so far"),
-                });
+                let found = format!("statistics without end: {count} in {bytes} bytes so far");
+                return Err(Error::unexpected(self.address(), Opcode::Stat.name(), found));
             }
             take(&String::from_utf8_lossy(&name), &String::from_utf8_lossy(&value));
             response = self.response(self.next_opaque).await?;

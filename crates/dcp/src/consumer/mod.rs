@@ -383,11 +383,10 @@ impl Consumer {
                 self.events.push_back(Event::Ended { vb, reason });
                 Ok(())
             }
-            other => Err(Error::Unexpected {
-                address: out.address().to_owned(),
-                what: "a stream",
-                found: other.opcode().name().to_owned(),
-            }),
+            other => {
+                let found = other.opcode().name().to_owned();
+                Err(Error::unexpected(out.address(), "a stream", found))
+            }
         }
     }
 
@@ -480,10 +479,7 @@ impl Consumer {
             next = Some(now + step.unwrap_or(MEMORY_CHECK_EVERY));
         }
         match self.liveness.as_ref().map(|liveness| liveness.check(now)) {
-            Some(Liveness::Gone) => Err(Error::Silent {
-                address: out.address().to_owned(),
-                silent_s: 2 * NOOP_INTERVAL.as_secs(),
-            }),
+            Some(Liveness::Gone) => Err(Error::silent(out.address(), 2 * NOOP_INTERVAL)),
             Some(Liveness::Wait(until)) => Ok(Some(next.map_or(until, |next| next.min(until)))),
             _ => Ok(next),
         }

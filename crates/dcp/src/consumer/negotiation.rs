@@ -109,11 +109,10 @@ impl Consumer {
                 self.events.push_back(Event::Opened { vb, rollbacks });
                 self.answer_add_stream(added_by, Status::Success, opaque, out)
             }
-            Ok(false) => Err(Error::Unexpected {
-                address: out.address().to_owned(),
-                what: "STREAM_REQ",
-                found: "a failover log that is none".to_owned(),
-            }),
+            Ok(false) => {
+                let found = "a failover log that is none".to_owned();
+                Err(Error::unexpected(out.address(), "STREAM_REQ", found))
+            }
             // The vbucket changed while the producer was asked: it alone has no stream.
             Err(Error::Refused { status, .. }) => {
                 if let Some(request) = self.close_stream(vb) {
@@ -129,13 +128,9 @@ impl Consumer {
         let Some(last) = self.streams.get(&vb).map(Stream::last) else { return Ok(()) };
         // Whoever went there would never ask for what is between.
         if to > last {
-            return Err(Error::Unexpected {
-                address: out.address().to_owned(),
-                what: "STREAM_REQ",
-                found: format!(
-                    "a rollback of vbucket {vb} to {to}, which has come to {last} alone"
-                ),
-            });
+            let found =
+                format!("a rollback of vbucket {vb} to {to}, which has come to {last} alone");
+            return Err(Error::unexpected(out.address(), "STREAM_REQ", found));
         }
         self.stats.rollbacks += 1;
         let mut refusal = Status::Rollback;

@@ -129,9 +129,8 @@ impl DataNode {
             return Ok(None);
         }
         let limit = self.options.timeout * LOOK_ANSWERS;
-        let (address, silent_s) = (self.options.address.clone(), limit.as_secs().max(1));
         let answer = env.timeout(limit, self.ask(env, began)).await;
-        match answer.unwrap_or(Err(Error::Silent { address, silent_s })) {
+        match answer.unwrap_or_else(|_| Err(Error::silent(&self.options.address, limit))) {
             Ok(bucket) => {
                 self.failed = None;
                 Ok(Some(bucket))

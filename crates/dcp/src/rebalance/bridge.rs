@@ -130,11 +130,10 @@ impl Bridge {
     pub async fn failure(&self) -> Error {
         match self.until(|seen| seen.ended.borrow_mut().pop_first()).await {
             Err(failure) => failure,
-            Ok((vb, reason)) => Error::Unexpected {
-                address: "the producer".to_owned(),
-                what: "a stream",
-                found: format!("the end of that of vbucket {vb}: {reason}"),
-            },
+            Ok((vb, reason)) => {
+                let found = format!("the end of that of vbucket {vb}: {reason}");
+                Error::unexpected("the producer", "a stream", found)
+            }
         }
     }
 

@@ -121,8 +121,7 @@ impl Rebalance {
     }
 
     fn ended_early(&self, what: &'static str, reason: EndReason) -> Error {
-        let found = format!("its end: {reason}");
-        Error::Unexpected { address: self.source.address.clone(), what, found }
+        Error::unexpected(&self.source.address, what, format!("its end: {reason}"))
     }
 
     /// Streams replicas of vbuckets over one connection, for as long as the answer is kept. Fails if a server cannot be

@@ -206,10 +206,7 @@ impl Connection {
         }
         match &mut self.dcp {
             Dcp::None if self.known_by.is_some_and(|by| by <= self.shared.env.now()) => {
-                Err(Error::Silent {
-                    address: self.out.address().to_owned(),
-                    silent_s: AUTHENTICATION_PATIENCE.as_secs(),
-                })
+                Err(Error::silent(self.out.address(), AUTHENTICATION_PATIENCE))
             }
             Dcp::None => Ok(self.known_by),
             Dcp::Consumer(consumer) => consumer.run_due(&mut self.out).await,

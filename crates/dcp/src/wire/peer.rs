@@ -11,7 +11,7 @@ pub(crate) const PEER_PATIENCE: Duration = Duration::from_secs(360);
 
 /// A peer was waited for that long.
 pub(crate) fn gone(address: &str) -> Error {
-    Error::Silent { address: address.to_owned(), silent_s: PEER_PATIENCE.as_secs() }
+    Error::silent(address, PEER_PATIENCE)
 }
 
 /// The host of an address, without the brackets of IPv6.
