@@ -7,7 +7,6 @@ use super::Bucket;
 use super::item::{Item, ItemData};
 use super::record::DiskRecord;
 use super::seqno_index::{Entry, fitting};
-use super::streams::takes_streams;
 use crate::codec::Status;
 use crate::{Error, Result, planted};
 
@@ -42,17 +41,13 @@ impl Bucket {
         caller: &oneshot::Sender<Result<u64>>,
     ) -> Result<u64> {
         let _lock = self.0.log_lock.lock().await;
-        let not_here = Error::NotHere { vbucket: vb };
         loop {
             // Whoever wanted it may have gone meanwhile, and the vbucket have another stream.
             if caller.is_closed() {
                 return Err(refused(vb));
             }
             // Clients may write to one that has become active for as long as this goes on.
-            let Some(takes) = self.with(vb, |vbucket| takes_streams(vb, vbucket)) else {
-                return Err(not_here);
-            };
-            takes?;
+            self.with_stream(vb, |_| Ok(()))?;
             if !self.flush_vbucket_locked(vb).await? {
                 break;
             }
@@ -62,7 +57,7 @@ impl Bucket {
             let to = vbucket.index.rollback_point(seqno);
             (to, vbucket.index.beyond(to))
         });
-        let (to, (gone, back)) = begun.ok_or(not_here)?;
+        let (to, (gone, back)) = begun.ok_or(Error::NotHere { vbucket: vb })?;
         // Nothing in memory changes before the disk has the record.
         let written = self.write_rollback(vb, to, &gone, &back).await;
         let (gone_items, back_items) = written.inspect_err(|_| {

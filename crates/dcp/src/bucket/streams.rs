@@ -13,7 +13,7 @@ use super::record::DiskRecord;
 use super::seqno_index::fitting;
 use super::vbucket::Vbucket;
 use crate::codec::{FailoverEntry, Marker, Status, VbucketState};
-use crate::policy::{FailoverTable, OutOfOrder, StartDecision, StreamStart};
+use crate::policy::{FailoverTable, StartDecision, StreamStart};
 use crate::{Error, Result, planted};
 
 /// Versions that a backfill looks up at once.
@@ -147,11 +147,9 @@ impl Bucket {
 
     /// A producer's snapshot begins. Fails if it does not fit, or the vbucket is not here or takes no streams.
     pub fn begin_snapshot(&self, vb: u16, marker: Marker) -> Result<()> {
-        let done = self.with(vb, |vbucket| {
-            takes_streams(vb, vbucket)?;
+        self.with_stream(vb, |vbucket| {
             vbucket.marker(marker).map_err(|source| Error::Stream { vbucket: vb, source })
-        });
-        done.unwrap_or(Err(Error::NotHere { vbucket: vb }))
+        })
     }
 
     /// Applies a version from the producer. Fails as [`Bucket::begin_snapshot`].
@@ -163,12 +161,11 @@ impl Bucket {
     /// [`Bucket::begin_snapshot`]; versions before the one that does not fit are applied.
     pub fn apply_all(&self, vb: u16, versions: impl IntoIterator<Item = ItemData>) -> Result<()> {
         let used = &self.0.used;
-        let done = self.with(vb, |vbucket| {
-            takes_streams(vb, vbucket)?;
+        self.with_stream(vb, |vbucket| {
             let mut took = Ok(());
             for mut data in versions {
                 let fits = vbucket.snapshot.item(data.by_seqno);
-                took = fits.map_err(|source: OutOfOrder| Error::Stream { vbucket: vb, source });
+                took = fits.map_err(|source| Error::Stream { vbucket: vb, source });
                 if took.is_err() {
                     break;
                 }
@@ -182,8 +179,7 @@ impl Bucket {
             }
             vbucket.wake();
             took
-        });
-        done.unwrap_or(Err(Error::NotHere { vbucket: vb }))?;
+        })?;
         self.mark_dirty(vb);
         self.free_memory_if_over();
         Ok(())
@@ -194,34 +190,37 @@ impl Bucket {
     /// Also if it is elsewhere meanwhile: the stream would leave a gap.
     pub fn adopt_failover(&self, vb: u16, start: u64, entries: Vec<FailoverEntry>) -> Result<bool> {
         let Some(table) = FailoverTable::adopt(entries) else { return Ok(false) };
-        let done = self.with(vb, |vbucket| -> Result<()> {
-            takes_streams(vb, vbucket)?;
+        self.with_stream(vb, |vbucket| {
             if vbucket.snapshot.last() != start {
                 return Err(Error::Refused { vbucket: vb, status: Status::Range });
             }
             vbucket.failover = table;
             vbucket.state_dirty = true;
             Ok(())
-        });
-        done.unwrap_or(Err(Error::NotHere { vbucket: vb }))?;
+        })?;
         self.mark_dirty(vb);
         Ok(true)
+    }
+
+    /// Runs `change` on a vbucket that a stream may change. Fails if it is not here or takes no streams.
+    pub(super) fn with_stream(
+        &self,
+        vb: u16,
+        change: impl FnOnce(&mut Vbucket) -> Result<()>,
+    ) -> Result<()> {
+        let done = self.with(vb, |vbucket| {
+            let status = match vbucket.state {
+                VbucketState::Active | VbucketState::Dead => Status::NotMyVbucket,
+                _ if vbucket.rolls_back => Status::TemporaryFailure,
+                VbucketState::Replica | VbucketState::Pending => return change(vbucket),
+            };
+            Err(Error::Refused { vbucket: vb, status })
+        });
+        done.unwrap_or(Err(Error::NotHere { vbucket: vb }))
     }
 
     /// Whether streams have to wait because memory is short.
     pub fn throttles_replication(&self) -> bool {
         self.0.settings.memory.throttles_replication(self.used_bytes())
     }
-}
-
-/// Whether items of a stream may change a vbucket.
-pub(super) fn takes_streams(vb: u16, vbucket: &Vbucket) -> Result<()> {
-    let status = match vbucket.state {
-        VbucketState::Active | VbucketState::Dead => Status::NotMyVbucket,
-        VbucketState::Replica | VbucketState::Pending if vbucket.rolls_back => {
-            Status::TemporaryFailure
-        }
-        VbucketState::Replica | VbucketState::Pending => return Ok(()),
-    };
-    Err(Error::Refused { vbucket: vb, status })
 }
