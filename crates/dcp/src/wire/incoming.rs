@@ -4,10 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncReadExt, ReadHalf};
-use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedReadHalf;
-use tokio_rustls::client::TlsStream;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::message::Packets;
 use crate::codec::{MAX_BODY_BYTES, Packet};
@@ -17,8 +14,8 @@ use crate::{Error, Result};
 const READ_BYTES: usize = 256 << 10;
 
 enum Arm {
-    Socket(OwnedReadHalf),
-    Tls(Box<ReadHalf<TlsStream<TcpStream>>>),
+    /// A socket, or TLS over one.
+    Stream(Box<dyn AsyncRead + Unpin>),
     Messages(world::Receiver<Packets>),
 }
 
@@ -50,12 +47,8 @@ impl Incoming {
         }
     }
 
-    pub(super) fn socket(read: OwnedReadHalf, address: &str) -> Incoming {
-        Incoming::new(Arm::Socket(read), address)
-    }
-
-    pub(super) fn tls(read: ReadHalf<TlsStream<TcpStream>>, address: &str) -> Incoming {
-        Incoming::new(Arm::Tls(Box::new(read)), address)
+    pub(super) fn stream(read: impl AsyncRead + Unpin + 'static, address: &str) -> Incoming {
+        Incoming::new(Arm::Stream(Box::new(read)), address)
     }
 
     pub(super) fn messages(receiver: world::Receiver<Packets>, address: &str) -> Incoming {
@@ -105,19 +98,18 @@ impl Incoming {
     /// Reads once; false once the peer has closed.
     async fn read(&mut self) -> Result<bool> {
         let broken = |address: &str, error| Error::io("read from", address, error);
-        if let Arm::Messages(receiver) = &mut self.arm {
-            let received = receiver.recv().await.map_err(|e| broken(&self.address, e))?;
-            return Ok(received.map(|Packets(packets)| self.packets.extend(packets)).is_some());
-        }
+        let stream = match &mut self.arm {
+            Arm::Stream(stream) => stream,
+            Arm::Messages(receiver) => {
+                let received = receiver.recv().await.map_err(|e| broken(&self.address, e))?;
+                return Ok(received.map(|Packets(packets)| self.packets.extend(packets)).is_some());
+            }
+        };
         let room = self.read_bytes;
         if self.buffer.capacity() - self.buffer.len() < room.min(READ_BYTES / 4) {
             self.buffer.reserve(room);
         }
-        let read = match &mut self.arm {
-            Arm::Socket(stream) => stream.take(room as u64).read_buf(&mut self.buffer).await,
-            Arm::Tls(stream) => stream.take(room as u64).read_buf(&mut self.buffer).await,
-            Arm::Messages(_) => Ok(0),
-        };
+        let read = stream.take(room as u64).read_buf(&mut self.buffer).await;
         match read.map_err(|error| broken(&self.address, error))? {
             0 if self.buffer.is_empty() => Ok(false),
             0 => Err(Error::Closed {

@@ -107,8 +107,8 @@ impl Wire {
             let stream = stream.map_err(|error| Error::io("speak TLS with", address, error))?;
             let (read, write) = tokio::io::split(stream);
             Ok(Wire {
-                incoming: Incoming::tls(read, address),
-                outgoing: Outgoing::tls(write, address),
+                incoming: Incoming::stream(read, address),
+                outgoing: Outgoing::stream(write, address),
             })
         })
     }
@@ -117,8 +117,8 @@ impl Wire {
         stream.set_nodelay(true).map_err(|error| Error::io("connect to", address, error))?;
         let (read, write) = stream.into_split();
         Ok(Wire {
-            incoming: Incoming::socket(read, address),
-            outgoing: Outgoing::socket(write, address),
+            incoming: Incoming::stream(read, address),
+            outgoing: Outgoing::stream(write, address),
         })
     }
 

@@ -3,10 +3,7 @@
 use std::fmt;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncWriteExt, WriteHalf};
-use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedWriteHalf;
-use tokio_rustls::client::TlsStream;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use world::Env;
 
 use super::message::Packets;
@@ -15,8 +12,8 @@ use crate::codec::Packet;
 use crate::{Error, Result};
 
 enum Arm {
-    Socket(OwnedWriteHalf),
-    Tls(Box<WriteHalf<TlsStream<TcpStream>>>),
+    /// A socket, or TLS over one.
+    Stream(Box<dyn AsyncWrite + Unpin>),
     Messages(world::Sender<Packets>),
 }
 
@@ -46,12 +43,8 @@ impl Outgoing {
         }
     }
 
-    pub(super) fn socket(write: OwnedWriteHalf, address: &str) -> Outgoing {
-        Outgoing::new(Arm::Socket(write), address)
-    }
-
-    pub(super) fn tls(write: WriteHalf<TlsStream<TcpStream>>, address: &str) -> Outgoing {
-        Outgoing::new(Arm::Tls(Box::new(write)), address)
+    pub(super) fn stream(write: impl AsyncWrite + Unpin + 'static, address: &str) -> Outgoing {
+        Outgoing::new(Arm::Stream(Box::new(write)), address)
     }
 
     pub(super) fn messages(sender: world::Sender<Packets>, address: &str) -> Outgoing {
@@ -96,8 +89,7 @@ impl Outgoing {
             return Ok(());
         }
         let sent = match &mut self.arm {
-            Arm::Socket(stream) => stream.write_all(&self.gathered).await,
-            Arm::Tls(stream) => match stream.write_all(&self.gathered).await {
+            Arm::Stream(stream) => match stream.write_all(&self.gathered).await {
                 Ok(()) => stream.flush().await,
                 failed => failed,
             },
