@@ -340,20 +340,15 @@ mod tests {
 
     use bytes::Bytes;
 
-    use super::super::item::{ItemData, ItemKind};
+    use super::super::item::ItemData;
     use super::*;
 
     fn item(used: &Rc<Cell<u64>>, key: u64, seqno: u64) -> Rc<Item> {
         let data = ItemData {
-            kind: ItemKind::Mutation,
             key: Bytes::from(format!("key{key}")),
             value: Bytes::from(vec![0; 100]),
             by_seqno: seqno,
-            rev_seqno: 1,
-            cas: seqno,
-            flags: 0,
-            time_s: 0,
-            datatype: 0,
+            ..ItemData::default()
         };
         Item::new(data, used)
     }

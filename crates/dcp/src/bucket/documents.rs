@@ -152,16 +152,14 @@ impl Bucket {
         };
         let (key, value) = self.detach(write.key, write.value);
         let data = ItemData {
-            kind: ItemKind::Mutation,
             key,
             value,
-            by_seqno: 0,
             rev_seqno: before.map_or(1, |before| before.rev_seqno.saturating_add(1)),
-            cas: 0,
             flags: write.flags,
             time_s,
             // Values are not parsed, so none is known to be JSON.
             datatype: datatype & !DATATYPE_JSON,
+            ..ItemData::default()
         };
         self.append(vb, data)
     }
@@ -176,17 +174,8 @@ impl Bucket {
     }
 
     fn tombstone(&self, key: &[u8], kind: ItemKind, rev_seqno: u64) -> ItemData {
-        ItemData {
-            kind,
-            key: Bytes::copy_from_slice(key),
-            value: Bytes::new(),
-            by_seqno: 0,
-            rev_seqno,
-            cas: 0,
-            flags: 0,
-            time_s: self.now_s(),
-            datatype: 0,
-        }
+        let (key, time_s) = (Bytes::copy_from_slice(key), self.now_s());
+        ItemData { kind, key, rev_seqno, time_s, ..ItemData::default() }
     }
 
     /// The newest version; an expired document is deleted first.

@@ -10,9 +10,10 @@ use bytes::Bytes;
 const ITEM_OVERHEAD_BYTES: usize = 192;
 
 /// What a version does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ItemKind {
     /// Writes the document.
+    #[default]
     Mutation,
     /// Deletes it.
     Deletion,
@@ -21,7 +22,7 @@ pub enum ItemKind {
 }
 
 /// A version of a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ItemData {
     /// What it does.
     pub kind: ItemKind,

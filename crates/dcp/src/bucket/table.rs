@@ -187,8 +187,7 @@ mod tests {
         let deleted = kind != ItemKind::Mutation;
         let value = if deleted { Bytes::new() } else { Bytes::from_static(b"value") };
         let key = Bytes::from(format!("key{key}"));
-        let (rev_seqno, cas, flags, time_s, datatype) = (1, 1, 0, 0, 0);
-        let data = ItemData { kind, key, value, by_seqno, rev_seqno, cas, flags, time_s, datatype };
+        let data = ItemData { kind, key, value, by_seqno, ..ItemData::default() };
         Item::new(data, &Rc::<Cell<u64>>::default())
     }
 

@@ -129,7 +129,7 @@ pub struct StreamRequest {
 }
 
 /// A document in a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mutation {
     /// Sequence number in the vbucket.
     pub by_seqno: u64,

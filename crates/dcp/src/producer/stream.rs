@@ -355,11 +355,9 @@ fn item_body(context: &Context, item: &ItemData) -> (u64, u8, Body) {
             rev_seqno,
             flags,
             expiry: time_s,
-            lock_time: 0,
-            nmeta: 0,
-            nru: 0,
             key,
             value,
+            ..Mutation::default()
         }),
         ItemKind::Expiration if context.expiry_opcode => {
             Body::Expiration(Expiration { by_seqno, rev_seqno, delete_time: time_s, key, value })

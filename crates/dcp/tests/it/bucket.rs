@@ -360,17 +360,8 @@ async fn the_highest_numbers_of_a_producer_do_not_stop_writes(env: Env) {
     let marker = |end| Marker { start: 1, end, flags: SNAPSHOT_MEMORY };
     assert!(bucket.begin_snapshot(0, marker(u64::MAX)).is_err());
     bucket.begin_snapshot(0, marker(1)).unwrap();
-    let highest = ItemData {
-        kind: ItemKind::Mutation,
-        key: Bytes::from_static(b"a"),
-        value: Bytes::new(),
-        by_seqno: 1,
-        rev_seqno: u64::MAX,
-        cas: u64::MAX,
-        flags: 0,
-        time_s: 0,
-        datatype: 0,
-    };
+    let (key, rev_seqno, cas) = (Bytes::from_static(b"a"), u64::MAX, u64::MAX);
+    let highest = ItemData { key, by_seqno: 1, rev_seqno, cas, ..ItemData::default() };
     bucket.apply(0, highest).unwrap();
     bucket.set_state(0, VbucketState::Active).unwrap();
     let mut before = 0;

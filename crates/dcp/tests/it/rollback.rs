@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dcp::bucket::{Bucket, ItemData, ItemKind};
+use dcp::bucket::{Bucket, ItemData};
 use dcp::codec::{
     Marker, SNAPSHOT_CHECKPOINT, SNAPSHOT_DISK, SNAPSHOT_MEMORY, Status, VbucketState,
 };
@@ -20,17 +20,8 @@ testbed::both_worlds!(
 );
 
 fn item(seqno: u64, key: &str) -> ItemData {
-    ItemData {
-        kind: ItemKind::Mutation,
-        key: Bytes::copy_from_slice(key.as_bytes()),
-        value: Bytes::from(format!("{key}@{seqno}")),
-        by_seqno: seqno,
-        rev_seqno: 1,
-        cas: seqno,
-        flags: 0,
-        time_s: 0,
-        datatype: 0,
-    }
+    let (by_seqno, value) = (seqno, Bytes::from(format!("{key}@{seqno}")));
+    ItemData { key: key.to_owned().into(), value, by_seqno, cas: seqno, ..ItemData::default() }
 }
 
 /// A producer's snapshot, or a part of it.

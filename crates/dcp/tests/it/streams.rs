@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::{Bench, PATIENCE, follow, set, settings};
 use crate::server::{all_of_it, ask, has_ended, open_raw, read_all, replica};
 use bytes::Bytes;
-use dcp::bucket::{BucketSettings, CheckpointLimits, ItemData, ItemKind, Take};
+use dcp::bucket::{BucketSettings, CheckpointLimits, ItemData, Take};
 use dcp::codec::{
     Body, EndReason, Marker, Request, Response, SNAPSHOT_DISK, SNAPSHOT_MEMORY, STREAM_DISK_ONLY,
     STREAM_TAKEOVER, STREAM_TO_LATEST, Status, StreamRequest, VbucketState,
@@ -128,15 +128,11 @@ async fn a_stream_with_an_end_reads_to_the_first_whole_view_alone(env: Env) {
 
 async fn a_stream_from_a_replica_is_not_whole_before_the_replica_is(env: Env) {
     let item = |by_seqno: u64| ItemData {
-        kind: ItemKind::Mutation,
         key: format!("key{by_seqno}").into(),
         value: Bytes::from_static(b"x"),
         by_seqno,
-        rev_seqno: 1,
         cas: by_seqno,
-        flags: 0,
-        time_s: 0,
-        datatype: 0,
+        ..ItemData::default()
     };
     for flags in [STREAM_TO_LATEST, STREAM_DISK_ONLY] {
         let bench = Bench::start(&env, settings(1, 64 << 20)).await;

@@ -211,18 +211,9 @@ fn streamed(request: &Request, marker: Option<(u64, u64)>, seqnos: &[u64]) -> Ve
     if let Some((start, end)) = marker {
         add(Body::SnapshotMarker(Marker { start, end, flags: SNAPSHOT_MEMORY }));
     }
-    for by_seqno in seqnos {
-        add(Body::Mutation(Mutation {
-            by_seqno: *by_seqno,
-            rev_seqno: 1,
-            flags: 0,
-            expiry: 0,
-            lock_time: 0,
-            nmeta: 0,
-            nru: 0,
-            key: Bytes::from_static(b"key"),
-            value: Bytes::new(),
-        }));
+    for by_seqno in seqnos.iter().copied() {
+        let key = Bytes::from_static(b"key");
+        add(Body::Mutation(Mutation { by_seqno, key, ..Mutation::default() }));
     }
     bytes
 }
