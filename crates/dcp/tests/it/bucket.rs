@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::common::{set, settings};
 use bytes::Bytes;
 use dcp::bucket::{Bucket, BucketSettings, CheckpointLimits, Condition, ItemData, ItemKind, Take};
 use dcp::codec::{Marker, SNAPSHOT_MEMORY, Status, VbucketState, Write};
@@ -33,20 +34,6 @@ pub(crate) fn place(env: &Env) -> Place {
     let kept = tempfile::tempdir().unwrap();
     let dir = if env.is_virtual() { PathBuf::from("/data") } else { kept.path().join("bucket") };
     Place { dir, _kept: kept }
-}
-
-pub(crate) fn settings(vbuckets: u16, quota_bytes: u64) -> BucketSettings {
-    BucketSettings::new("example", vbuckets, quota_bytes)
-}
-
-pub(crate) fn set(bucket: &Bucket, vb: u16, key: &str, value: &[u8]) -> Result<u64, Status> {
-    let write = Write {
-        flags: 7,
-        expiry: 0,
-        key: Bytes::copy_from_slice(key.as_bytes()),
-        value: Bytes::copy_from_slice(value),
-    };
-    bucket.write(vb, write, 0, 0, Condition::Always).map(|written| written.seqno)
 }
 
 /// Opens a bucket again that nobody closed, once nothing works in its directory any more.
@@ -277,7 +264,7 @@ async fn memory_stays_under_its_quota(env: Env) {
     let (mut refused, mut written) = (0, 0);
     // Four times what fits.
     while written < 16_000 {
-        match set(&bucket, written % 2, &format!("key{written}"), &[1; 900]) {
+        match set(&bucket, written % 2, &format!("key{written}"), [1_u8; 900]) {
             Ok(_) => written += 1,
             Err(Status::TemporaryFailure | Status::NoMemory) => {
                 refused += 1;

@@ -11,7 +11,8 @@ use dcp::codec::{
 use dcp::policy::{StartDecision, StreamStart};
 use world::Env;
 
-use crate::bucket::{Place, open_again, persisted, place, set, settings, stream};
+use crate::bucket::{Place, open_again, persisted, place, stream};
+use crate::common::{set, settings};
 
 testbed::both_worlds!(
     a_replica_rolls_back,

@@ -42,7 +42,7 @@ pub fn well(request: &Request) -> Option<Vec<u8>> {
     answer(request, Status::Success, said)
 }
 
-async fn serve(mut stream: TcpStream, says: Says) {
+async fn serve(mut stream: TcpStream, says: &impl Fn(&Request) -> Option<Vec<u8>>) {
     let mut buffer = BytesMut::new();
     loop {
         while let Some(packet) = Packet::take(&mut buffer, 1 << 16).unwrap() {
@@ -59,13 +59,16 @@ async fn serve(mut stream: TcpStream, says: Says) {
 }
 
 /// A server on loopback that says this to each connection, one after another.
-pub async fn server(env: &Env, says: Says) -> ClientOptions {
+pub async fn server(
+    env: &Env,
+    says: impl Fn(&Request) -> Option<Vec<u8>> + 'static,
+) -> ClientOptions {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let serving = async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            serve(stream, says).await;
+            serve(stream, &says).await;
         }
     };
     // It lives as long as the world.
@@ -74,7 +77,10 @@ pub async fn server(env: &Env, says: Says) -> ClientOptions {
 }
 
 /// Connects, and asks for a stream; what comes of it up to the first error or refusal.
-async fn follow(env: &Env, says: Says) -> Result<Event, Error> {
+async fn follow(
+    env: &Env,
+    says: impl Fn(&Request) -> Option<Vec<u8>> + 'static,
+) -> Result<Event, Error> {
     let options = server(env, says).await;
     let client = Client::connect(env, &options).await?;
     let sink = Sink::Count(Counts::default());
@@ -89,7 +95,7 @@ async fn follow(env: &Env, says: Says) -> Result<Event, Error> {
     }
 }
 
-fn failure(says: Says) -> Error {
+fn failure(says: impl Fn(&Request) -> Option<Vec<u8>> + 'static) -> Error {
     world::real_world::run(7, async move |env| match follow(&env, says).await {
         Err(error) => error,
         Ok(event) => panic!("{event:?}"),
@@ -220,31 +226,20 @@ fn streamed(request: &Request, marker: Option<(u64, u64)>, seqnos: &[u64]) -> Ve
 
 #[test]
 fn a_stream_that_is_out_of_order_ends_with_its_vbucket() {
-    for says in [
-        // An item without a snapshot, one twice, one beyond the snapshot, a snapshot that goes back, one after which no
-        // number would be left.
-        (|request| match request.body {
-            Body::StreamRequest(_) => Some(streamed(request, None, &[1])),
+    // An item without a snapshot, one twice, one beyond the snapshot, a snapshot that goes back, one after which no
+    // number would be left.
+    let cases: [(Option<(u64, u64)>, &'static [u64]); 5] = [
+        (None, &[1]),
+        (Some((0, 9)), &[1, 2, 2]),
+        (Some((0, 2)), &[1, 3]),
+        (Some((9, 2)), &[]),
+        (Some((0, u64::MAX)), &[u64::MAX]),
+    ];
+    for (marker, seqnos) in cases {
+        let error = failure(move |request| match request.body {
+            Body::StreamRequest(_) => Some(streamed(request, marker, seqnos)),
             _ => well(request),
-        }) as Says,
-        |request| match request.body {
-            Body::StreamRequest(_) => Some(streamed(request, Some((0, 9)), &[1, 2, 2])),
-            _ => well(request),
-        },
-        |request| match request.body {
-            Body::StreamRequest(_) => Some(streamed(request, Some((0, 2)), &[1, 3])),
-            _ => well(request),
-        },
-        |request| match request.body {
-            Body::StreamRequest(_) => Some(streamed(request, Some((9, 2)), &[])),
-            _ => well(request),
-        },
-        |request| match request.body {
-            Body::StreamRequest(_) => Some(streamed(request, Some((0, u64::MAX)), &[u64::MAX])),
-            _ => well(request),
-        },
-    ] {
-        let error = failure(says);
+        });
         assert!(matches!(error, Error::Stream { vbucket: 0, .. }), "{error}");
     }
 }

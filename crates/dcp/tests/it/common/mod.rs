@@ -41,8 +41,13 @@ pub fn settings(vbuckets: u16, quota_bytes: u64) -> BucketSettings {
     BucketSettings::new("example", vbuckets, quota_bytes)
 }
 
-pub fn set(bucket: &Bucket, vb: u16, key: &str, value: &str) -> Result<u64, Status> {
-    let (key, value) = (key.to_owned().into(), value.to_owned().into());
+pub fn set(
+    bucket: &Bucket,
+    vb: u16,
+    key: &str,
+    value: &(impl AsRef<[u8]> + ?Sized),
+) -> Result<u64, Status> {
+    let (key, value) = (key.to_owned().into(), value.as_ref().to_owned().into());
     let write = Write { flags: 7, expiry: 0, key, value };
     bucket.write(vb, write, 0, 0, Condition::Always).map(|written| written.seqno)
 }
