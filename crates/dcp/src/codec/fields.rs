@@ -84,9 +84,14 @@ impl Writer {
     }
 }
 
-/// Numbers of two bytes, one after the other; none if the length is odd.
-pub(super) fn u16s(bytes: &Bytes) -> Option<Vec<u16>> {
-    let whole = bytes.len().is_multiple_of(2);
-    whole
-        .then(|| bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect())
+/// The records of a value, of so many bytes each. Fails if the last one is not whole.
+pub(super) fn records(
+    opcode: u8,
+    value: &[u8],
+    bytes: usize,
+) -> Result<impl Iterator<Item = Fields<'_>>, DecodeError> {
+    match value.len().is_multiple_of(bytes) {
+        true => Ok(value.chunks_exact(bytes).map(Fields)),
+        false => Err(DecodeError::Length { opcode, part: Part::Value, found: value.len() }),
+    }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use super::error::{DecodeError, Part};
-use super::fields::{Fields, Writer, u16s};
+use super::fields::{Fields, Writer, records};
 use super::opcode::{Opcode, wire_numbers};
 use super::packet::{Kind, Packet};
 
@@ -375,8 +375,7 @@ fn parse(opcode: Opcode, packet: Packet) -> Result<Body, DecodeError> {
         Opcode::Version => Body::Version,
         Opcode::Stat => Body::Stat { group: key },
         Opcode::Hello => {
-            let (opcode, part, found) = (code, Part::Value, value.len());
-            let features = u16s(&value).ok_or(DecodeError::Length { opcode, part, found })?;
+            let features = records(code, &value, 2)?.map(|mut f| f.u16()).collect();
             Body::Hello { agent: key, features }
         }
         Opcode::SaslList => Body::SaslList,

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::error::{DecodeError, Part};
-use super::fields::{Fields, Writer, u16s};
+use super::fields::{Fields, Writer, records};
 use super::opcode::Opcode;
 use super::packet::{Kind, Packet};
 use super::status::Status;
@@ -138,31 +138,24 @@ fn parse(
     status: Result<Status, u16>,
     packet: Packet,
 ) -> Result<Answer, DecodeError> {
-    let wrong =
-        |found: usize| DecodeError::Length { opcode: opcode.number(), part: Part::Value, found };
-    let value = &packet.value;
+    let (code, value) = (packet.opcode, &packet.value);
     let plain = |value: Bytes| if value.is_empty() { Answer::Empty } else { Answer::Value(value) };
     if opcode == Opcode::StreamRequest && status == Ok(Status::Rollback) {
-        return Ok(Answer::Rollback(Fields::part(packet.opcode, Part::Value, value, &[8])?.u64()));
+        return Ok(Answer::Rollback(Fields::part(code, Part::Value, value, &[8])?.u64()));
     }
     if status != Ok(Status::Success) {
         return Ok(plain(packet.value));
     }
     Ok(match opcode {
-        Opcode::Hello => Answer::Features(u16s(value).ok_or_else(|| wrong(value.len()))?),
-        Opcode::StreamRequest | Opcode::FailoverLog => Answer::FailoverLog(
-            records::<16>(value)
-                .ok_or_else(|| wrong(value.len()))?
-                .map(|r| FailoverEntry { uuid: u64_at(r, 0), seqno: u64_at(r, 8) })
-                .collect(),
-        ),
+        Opcode::Hello => Answer::Features(records(code, value, 2)?.map(|mut f| f.u16()).collect()),
+        Opcode::StreamRequest | Opcode::FailoverLog => {
+            let entry = |mut f: Fields<'_>| FailoverEntry { uuid: f.u64(), seqno: f.u64() };
+            Answer::FailoverLog(records(code, value, 16)?.map(entry).collect())
+        }
         Opcode::AddStream => Answer::StreamOpaque(Fields::extras(&packet, &[4])?.u32()),
-        Opcode::AllVbSeqnos => Answer::Seqnos(
-            records::<10>(value)
-                .ok_or_else(|| wrong(value.len()))?
-                .map(|r| (u16::from_be_bytes([r[0], r[1]]), u64_at(r, 2)))
-                .collect(),
-        ),
+        Opcode::AllVbSeqnos => {
+            Answer::Seqnos(records(code, value, 10)?.map(|mut f| (f.u16(), f.u64())).collect())
+        }
         Opcode::Get => {
             let flags = Fields::extras(&packet, &[4])?.u32();
             Answer::Document { flags, value: packet.value }
@@ -170,13 +163,4 @@ fn parse(
         Opcode::Stat => Answer::Stat { name: packet.key, value: packet.value },
         _ => plain(packet.value),
     })
-}
-
-fn records<const N: usize>(value: &Bytes) -> Option<impl Iterator<Item = &[u8; N]>> {
-    let (records, rest) = value.as_chunks::<N>();
-    rest.is_empty().then(|| records.iter())
-}
-
-fn u64_at(record: &[u8], at: usize) -> u64 {
-    record[at..at + 8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
