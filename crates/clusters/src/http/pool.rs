@@ -3,6 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
+
+use crate::Error;
 
 /// Idle connections to one address, at most.
 const IDLE_MAX: usize = 32;
@@ -85,15 +88,30 @@ pub(crate) enum Failure {
     Broken(io::Error),
     /// The answer is larger than this many bytes.
     TooLarge(usize),
+    /// There was none within this time.
+    Late(Duration),
 }
 
 impl Failure {
+    /// As the error of a request to this address.
+    pub(crate) fn error(self, address: &str, method: &str, path: &str) -> Error {
+        let (address, method, path) = (address.to_owned(), method.to_owned(), path.to_owned());
+        match self {
+            Failure::Unread(source) => Error::Connection { address, source },
+            Failure::Broken(source) => Error::Broken { address, method, path, source },
+            Failure::TooLarge(limit_bytes) => {
+                Error::TooLarge { address, method, path, limit_bytes }
+            }
+            Failure::Late(limit) => Error::Timeout { address, method, path, limit },
+        }
+    }
+
     /// Whether the request can be sent again without doing something twice.
     fn may_retry(&self, method: &str) -> bool {
         match self {
             Failure::Unread(_) => true,
             Failure::Broken(_) => is_idempotent(method),
-            Failure::TooLarge(_) => false,
+            Failure::TooLarge(_) | Failure::Late(_) => false,
         }
     }
 }

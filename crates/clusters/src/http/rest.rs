@@ -88,25 +88,9 @@ impl RestClient {
         body: Bytes,
     ) -> Result<Answer> {
         let asking = self.exchange.send(address, method, path, body);
-        let asked = || (address.to_owned(), method.to_owned(), path.to_owned());
-        let (status, body) = match self.env.timeout(self.limit, asking).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(Failure::Unread(source))) => {
-                return Err(Error::Connection { address: address.to_owned(), source });
-            }
-            Ok(Err(Failure::Broken(source))) => {
-                let (address, method, path) = asked();
-                return Err(Error::Broken { address, method, path, source });
-            }
-            Ok(Err(Failure::TooLarge(limit_bytes))) => {
-                let (address, method, path) = asked();
-                return Err(Error::TooLarge { address, method, path, limit_bytes });
-            }
-            Err(elapsed) => {
-                let (address, method, path) = asked();
-                return Err(Error::Timeout { address, method, path, limit: elapsed.0 });
-            }
-        };
+        let asked = self.env.timeout(self.limit, asking).await;
+        let answered = asked.unwrap_or_else(|elapsed| Err(Failure::Late(elapsed.0)));
+        let (status, body) = answered.map_err(|failure| failure.error(address, method, path))?;
         let answer = Answer { path: path.to_owned(), status, body };
         if answer.is_accepted() { Ok(answer) } else { Err(refused(method, &answer)) }
     }

@@ -353,46 +353,30 @@ impl LiveClient {
         let asking = client.send(&authority, method, &whole, body);
         let began = self.env.now();
         let ended = self.env.timeout(limit, asking).await;
+        let ended = ended.unwrap_or_else(|elapsed| Err(Failure::Late(elapsed.0)));
         let took = self.env.now() - began;
-        if let (Ok(Ok(_)), Some(ends)) = (&ended, self.look_ends.get()) {
+        if let (Ok(_), Some(ends)) = (&ended, self.look_ends.get()) {
             self.look_ends.set(Some(ends + took));
         }
         // A connection that was idle may have broken before the one that was answered.
         if client.broken() != broken {
             sent.was_sent_twice();
         }
-        if matches!(ended, Ok(Err(Failure::Unread(_)))) {
+        if matches!(ended, Err(Failure::Unread(_))) {
             sent.mark_known();
         }
+        let error = |failure: Failure| failure.error(&address.to_string(), method, path);
         let exchanged = match ended {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(Failure::TooLarge(limit_bytes))) => Err(Error::TooLarge {
-                address: address.to_string(),
-                method: method.to_owned(),
-                path: path.to_owned(),
-                limit_bytes,
-            }),
-            Ok(Err(Failure::Unread(source))) => Err(self.why_not(address, source).await),
-            Ok(Err(Failure::Broken(source))) => {
-                // The request may have been carried out: only an idempotent one may go to another host.
-                let why = match is_idempotent(method) {
-                    true => self.why_not(address, source).await,
-                    false => Error::Connection { address: address.to_string(), source },
-                };
-                Err(match why {
-                    Error::Connection { address, source } => {
-                        let (method, path) = (method.to_owned(), path.to_owned());
-                        Error::Broken { address, method, path, source }
-                    }
-                    other => other,
-                })
+            Ok(answer) => Ok(answer),
+            Err(Failure::Unread(source)) => Err(self.why_not(address, source).await),
+            // The request may have been carried out: only an idempotent one may go to another host.
+            Err(Failure::Broken(source)) if is_idempotent(method) => {
+                match self.why_not(address, source).await {
+                    Error::Connection { source, .. } => Err(error(Failure::Broken(source))),
+                    other => Err(other),
+                }
             }
-            Err(elapsed) => Err(Error::Timeout {
-                address: address.to_string(),
-                method: method.to_owned(),
-                path: path.to_owned(),
-                limit: elapsed.0,
-            }),
+            Err(failure) => Err(error(failure)),
         };
         (exchanged, took)
     }
