@@ -91,11 +91,12 @@ pub struct Journal {
 impl Journal {
     /// Creates a journal. Fails if there is a journal at this path already, or it cannot be written.
     pub fn create(path: &Path, head: Head) -> Result<Journal> {
+        let failed = |source| io_error("create the journal of changes", path, source);
         let file = File::options().append(true).create_new(true).open(path);
         let file = file.and_then(|file| lock(&file).map(|()| file));
         let mut journal = Journal {
             path: path.to_owned(),
-            file: file.map_err(|source| io_error("create", path, source))?,
+            file: file.map_err(failed)?,
             hash: 0,
             bytes: 0,
             head,
@@ -104,10 +105,7 @@ impl Journal {
             age: Duration::ZERO,
         };
         let line = serde_json::to_string(&journal.head).expect("a head is plain data");
-        let durable = journal
-            .write(line)
-            .and_then(|()| sync_parent(path).map_err(|source| io_error("create", path, source)));
-        match durable {
+        match journal.write(line).and_then(|()| sync_parent(path).map_err(failed)) {
             Ok(()) => Ok(journal),
             Err(error) => {
                 // Nothing was changed, and nobody is to look for what has to be put back.
@@ -120,7 +118,7 @@ impl Journal {
     /// Opens a journal that was left behind. A last line that is incomplete is dropped: its change was never made.
     /// Fails if it cannot be read, was damaged, is of a newer narrows, or of a run that still lives.
     pub fn open(path: &Path) -> Result<Journal> {
-        Journal::read(path).map_err(|source| io_error("read", path, source))
+        Journal::read(path).map_err(|source| io_error("read the journal of changes", path, source))
     }
 
     fn read(path: &Path) -> io::Result<Journal> {
@@ -271,7 +269,7 @@ impl Journal {
     /// Removes the journal, once everything is as it was.
     pub fn finish(self) -> Result<()> {
         let gone = std::fs::remove_file(&self.path).and_then(|()| sync_parent(&self.path));
-        gone.map_err(|source| io_error("remove", &self.path, source))
+        gone.map_err(|source| io_error("remove the journal of changes", &self.path, source))
     }
 
     fn write(&mut self, line: String) -> Result<()> {
@@ -281,7 +279,7 @@ impl Journal {
         if let Err(source) = written {
             // Half a line would spoil those after it. Where that fails too, the run ends here.
             let _ = self.file.set_len(self.bytes);
-            return Err(io_error("write", &self.path, source));
+            return Err(io_error("write to the journal of changes", &self.path, source));
         }
         (self.hash, self.bytes) = (hash, self.bytes + line.len() as u64);
         Ok(())
@@ -299,12 +297,6 @@ fn text_of(mut bytes: Vec<u8>) -> io::Result<String> {
 }
 
 fn io_error(what: &'static str, path: &Path, source: io::Error) -> Error {
-    let what = match what {
-        "create" => "create the journal of changes",
-        "read" => "read the journal of changes",
-        "remove" => "remove the journal of changes",
-        _ => "write to the journal of changes",
-    };
     Error::Io { what, path: path.to_owned(), source }
 }
 
