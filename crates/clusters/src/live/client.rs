@@ -52,7 +52,6 @@ pub struct LiveClient {
     hosts: Vec<Address>,
     options: LiveOptions,
     current: Cell<usize>,
-    sent: &'static str,
     timeout: Duration,
     /// When the look that is under way is to be over, should nothing more be answered.
     look_ends: Rc<Cell<Option<Time>>>,
@@ -85,7 +84,6 @@ impl LiveClient {
             hosts: options.addresses.clone(),
             options: options.clone(),
             current: Cell::new(0),
-            sent: options.credentials.kind(),
             timeout: options.timeout,
             look_ends: Rc::default(),
             requests: Cell::new(0),
@@ -229,10 +227,6 @@ impl LiveClient {
 
     /// As [`LiveClient::get`], from one host and no other; and how long it took.
     pub(super) async fn get_from(&self, host: usize, path: &str) -> Result<(Value, Duration)> {
-        if host >= self.hosts.len() {
-            let why = format!("there are {} hosts", self.hosts.len());
-            return Err(Error::Address { what: host.to_string(), why });
-        }
         let (body, took) = self.exchange(self.timeout, host, "GET", path, Bytes::new()).await?;
         Ok((json_of(path, &body)?, took))
     }
@@ -326,7 +320,7 @@ impl LiveClient {
         self.longest.set(self.longest.get().max(took));
         let (status, body) = exchanged?;
         self.answer_bytes.set(self.answer_bytes.get() + body.len() as u64);
-        let answer = judge(self.sent, address, method, path, status, body);
+        let answer = judge(self.options.credentials.kind(), address, method, path, status, body);
         if is_known(&answer) {
             sent.mark_known();
         }
