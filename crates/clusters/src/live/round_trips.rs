@@ -77,7 +77,7 @@ pub(super) async fn answers(client: &LiveClient) -> Vec<AnswerTime> {
     let one = async |host: usize| {
         let (answer, took) = client.get_from(host, LOCAL).await.ok()?;
         let (_, again) = client.get_from(host, LOCAL).await.ok()?;
-        let (_, node) = parse::names(&answer).into_iter().next()?;
+        let node = parse::names(&answer).into_iter().next()?;
         Some(AnswerTime { node, ms: ms(took), again_ms: ms(again) })
     };
     let hosts = client.hosts().len().min(ANSWERS_MAX);
@@ -123,7 +123,7 @@ fn push(found: &mut Vec<RoundTrip>, from: &str, to: &str, rtt_ms: f64) {
 /// The name of the node behind a host, and how long its own answer takes.
 async fn local(client: &LiveClient, host: usize) -> Result<(String, f64)> {
     let (answer, _) = client.get_from(host, LOCAL).await?;
-    let name = parse::names(&answer).into_iter().next().map(|(_, name)| name).unwrap_or_default();
+    let name = parse::names(&answer).into_iter().next().unwrap_or_default();
     Ok((name, shortest_ms(client, host, LOCAL).await?))
 }
 

@@ -313,9 +313,7 @@ impl Sampler {
             && let Some(answer) = self.try_ask(CORES).await?
         {
             self.cores = parse::cores(&answer);
-            for node in &mut seen.nodes {
-                node.cores = self.cores.get(&node.id).copied();
-            }
+            seen.nodes = self.with_cores(std::mem::take(&mut seen.nodes));
         }
         self.snapshots().await?;
         if depth != Depth::Light

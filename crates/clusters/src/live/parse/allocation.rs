@@ -9,7 +9,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{elements, entries, lags, primary_of, text_at};
+use super::{elements, index_settings, lags, primary_of, text_at};
 
 /// The copies of `_cat/shards?format=json` that are not started, and those that move. Rows are read one by one, for a
 /// large cluster has hundreds of thousands, nearly all of which are started and stay.
@@ -249,12 +249,9 @@ pub(crate) fn explain_into(copy: &mut WaitingCopy, answer: &Value) {
 
 /// The allocation filters of indices, out of their flat settings.
 pub(crate) fn allocation_filters(answer: &Value) -> BTreeMap<String, BTreeMap<String, String>> {
-    let filters = |settings: Option<&Value>| -> BTreeMap<String, String> {
-        let ours = entries(settings).filter(|(name, _)| name.starts_with(FILTER_OF_INDEX));
-        ours.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
-    };
-    let of = |(index, value): (&String, &Value)| (index.clone(), filters(value.get("settings")));
-    entries(Some(answer)).map(of).collect()
+    let mut all = index_settings(answer);
+    all.values_mut().for_each(|own| own.retain(|name, _| name.starts_with(FILTER_OF_INDEX)));
+    all
 }
 
 const FILTER_OF_INDEX: &str = "index.routing.allocation.";

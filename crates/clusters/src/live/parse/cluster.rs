@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::observation::{Health, Identity, IndexBlock, Remote, Scope, Setting};
 use serde_json::Value;
 
-use super::{at, count, count_at, entries, text_at};
+use super::{at, count, count_at, entries, index_settings, scalar, text_at};
 
 /// The settings that the cluster is to send: those of transfers, allocation and links.
 pub(crate) const SETTINGS_FILTER: &str =
@@ -99,12 +99,12 @@ pub(crate) fn index_blocks(answer: &Value, mounted: &BTreeSet<String>) -> Vec<In
 
 /// The indices that are mounted from a snapshot, out of `/_all/_settings/index.store.type`.
 pub(crate) fn mounted(answer: &Value) -> BTreeSet<String> {
-    let is_mounted = |value: &Value| {
-        let kind = value.get("settings").and_then(|own| own.get("index.store.type"));
-        matches!(kind.and_then(Value::as_str), Some("snapshot" | "remote_snapshot"))
+    let is_mounted = |own: &BTreeMap<String, String>| {
+        let kind = own.get("index.store.type").map(String::as_str);
+        matches!(kind, Some("snapshot" | "remote_snapshot"))
     };
-    let all = entries(Some(answer)).filter(|(_, value)| is_mounted(value));
-    all.map(|(index, _)| index.clone()).collect()
+    let all = index_settings(answer).into_iter().filter(|(_, own)| is_mounted(own));
+    all.map(|(index, _)| index).collect()
 }
 
 /// The settings that are kept, each as the highest scope has it.
@@ -121,16 +121,13 @@ pub(crate) fn settings(answer: &Value) -> BTreeMap<String, Setting> {
                 && ADDRESSES.iter().any(|end| name.ends_with(end));
             let kept = !is_address && KEPT.iter().any(|start| name.starts_with(start));
             let value = match value {
-                Value::String(text) => text.clone(),
-                Value::Number(number) => number.to_string(),
-                Value::Bool(flag) => flag.to_string(),
                 // As awareness is where nodes' files have it.
                 Value::Array(values) if name.starts_with("cluster.routing.") => {
-                    values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+                    Some(values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","))
                 }
-                _ => continue,
+                value => scalar(value),
             };
-            if kept {
+            if let Some(value) = value.filter(|_| kept) {
                 all.insert(name.clone(), Setting { value, scope });
             }
         }

@@ -7,7 +7,7 @@ use record::observation::{AutoFollowError, FollowLimits, Follower};
 use record::units::parse_size;
 use serde_json::Value;
 
-use super::{at, count, elements, entries, text_at};
+use super::{at, count, elements, entries, index_settings, text_at};
 
 /// Errors of auto-follow that are kept: a manager tells its last 256, mostly of one reason.
 const ERRORS_MAX: usize = 5;
@@ -112,14 +112,8 @@ pub(crate) fn replication_status(index: &str, answer: &Value) -> Option<Follower
 
 /// The followers of the plugin by the setting that makes an index one, out of `/_settings?flat_settings=true`.
 pub(crate) fn replicated(answer: &Value) -> Vec<String> {
-    let follows = |value: &Value| {
-        let settings = value.get("settings").and_then(Value::as_object);
-        settings.is_some_and(|all| all.contains_key(LEADER_INDEX))
-    };
-    entries(Some(answer))
-        .filter(|(_, value)| follows(value))
-        .map(|(name, _)| name.clone())
-        .collect()
+    let all = index_settings(answer).into_iter();
+    all.filter(|(_, own)| own.contains_key(LEADER_INDEX)).map(|(name, _)| name).collect()
 }
 
 /// The setting of an index that follows another through OpenSearch's plugin.

@@ -6,7 +6,7 @@ use record::inventory::{InventoryCopy, InventoryNode};
 use record::roles::holds_data;
 use serde_json::Value;
 
-use super::{count, count_at, elements, entries, lags, primary_of, text_at};
+use super::{count, count_at, elements, entries, lags, primary_of, scalar, text_at};
 
 /// The nodes of an answer, by name.
 pub(crate) fn inventory_nodes(answer: &Value) -> Vec<InventoryNode> {
@@ -85,52 +85,43 @@ fn copy(row: &Value) -> Option<InventoryCopy> {
 /// What is committed of each primary in an answer of `_segments`, by index and shard: bytes and segments. That is what
 /// a recovery copies; the directory, whose size `_cat/shards` gives, may hold files of merged segments besides.
 pub(crate) fn committed(answer: &Value) -> BTreeMap<(String, u32), (u64, u64)> {
-    let mut found = BTreeMap::new();
-    for (index, value) in entries(answer.get("indices")) {
-        for (number, copies) in entries(value.get("shards")) {
-            let Ok(number) = number.parse::<u32>() else { continue };
-            let Some(copy) = primary_of(Some(copies)) else { continue };
-            let is_committed =
-                |segment: &&Value| segment.get("committed") == Some(&Value::Bool(true));
-            let segments = entries(copy.get("segments")).map(|(_, segment)| segment);
-            let sizes: Vec<u64> = segments
-                .filter(is_committed)
-                .filter_map(|segment| count_at(segment, "/size_in_bytes"))
-                .collect();
-            let bytes = sizes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
-            found.insert((index.clone(), number), (bytes, sizes.len() as u64));
-        }
-    }
-    found
+    let is_committed = |segment: &&Value| segment.get("committed") == Some(&Value::Bool(true));
+    let of = |(index, number, copy): (&String, u32, &Value)| {
+        let segments = entries(copy.get("segments")).map(|(_, segment)| segment);
+        let sizes: Vec<u64> = segments
+            .filter(is_committed)
+            .filter_map(|segment| count_at(segment, "/size_in_bytes"))
+            .collect();
+        let bytes = sizes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+        ((index.clone(), number), (bytes, sizes.len() as u64))
+    };
+    primaries(answer).map(of).collect()
 }
 
 /// By how many operations the retention leases of copies lag behind their primaries, out of `_stats?level=shards`: by
 /// index, shard, and the id of the copy's node.
 pub(crate) fn lease_lags(answer: &Value) -> BTreeMap<(String, u32, String), u64> {
     let mut found = BTreeMap::new();
-    for (index, value) in entries(answer.get("indices")) {
-        for (number, copies) in entries(value.get("shards")) {
-            let primary = number.parse::<u32>().ok().zip(primary_of(Some(copies)));
-            let Some((number, primary)) = primary else { continue };
-            for (node, lag) in lags(primary).into_iter().flatten() {
-                found.insert((index.clone(), number, node.to_owned()), lag);
-            }
+    for (index, number, primary) in primaries(answer) {
+        for (node, lag) in lags(primary).into_iter().flatten() {
+            found.insert((index.clone(), number, node.to_owned()), lag);
         }
     }
     found
 }
 
+/// The primaries of an answer of `_stats` or `_segments`, each with its index and its shard.
+fn primaries(answer: &Value) -> impl Iterator<Item = (&String, u32, &Value)> {
+    entries(answer.get("indices")).flat_map(|(index, value)| {
+        entries(value.get("shards")).filter_map(move |(number, copies)| {
+            Some((index, number.parse().ok()?, primary_of(Some(copies))?))
+        })
+    })
+}
+
 /// Settings of indices by their flat names, each index by its name.
 pub(crate) fn index_settings(answer: &Value) -> BTreeMap<String, BTreeMap<String, String>> {
-    let value = |(name, value): (&String, &Value)| {
-        let text = match value {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            Value::Bool(flag) => flag.to_string(),
-            _ => return None,
-        };
-        Some((name.clone(), text))
-    };
+    let value = |(name, value): (&String, &Value)| Some((name.clone(), scalar(value)?));
     let one = |(index, settings): (&String, &Value)| {
         (index.clone(), entries(settings.get("settings")).filter_map(value).collect())
     };

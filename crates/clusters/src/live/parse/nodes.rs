@@ -91,14 +91,11 @@ pub(crate) fn cores(answer: &Value) -> BTreeMap<String, u64> {
     entries(answer.get("nodes")).filter_map(cores).collect()
 }
 
-/// Ids and names of an answer's nodes.
-pub(crate) fn names(answer: &Value) -> Vec<(String, String)> {
-    let name = |(id, value): (&String, &Value)| (id.clone(), name_of(id, value));
+/// The names of an answer's nodes.
+pub(crate) fn names(answer: &Value) -> Vec<String> {
+    let name =
+        |(id, value): (&String, &Value)| text_at(value, "/name").unwrap_or_else(|| id.clone());
     entries(answer.get("nodes")).map(name).collect()
-}
-
-fn name_of(id: &str, value: &Value) -> String {
-    text_at(value, "/name").unwrap_or_else(|| id.to_owned())
 }
 
 impl Take for Node {
