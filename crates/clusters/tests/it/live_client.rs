@@ -1,6 +1,6 @@
 //! The client for live clusters against servers that behave as clusters and their proxies do on bad days.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clusters::live::{
-    Address, Depth, Header, LiveClient, LiveOptions, Replay, Sampler, TlsOptions, Transcript,
+    Address, Header, LiveClient, LiveOptions, Replay, Sampler, TlsOptions, Transcript,
 };
 use clusters::{ClusterIdentity, Credentials, Error, FollowApi, follow_api};
 use http_body_util::Full;
@@ -16,7 +16,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use record::observation::Observation;
 use rustls::ServerConfig;
 use testbed::tls::Authority;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -24,8 +23,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use world::{Env, Task};
 
-const ROOT: &str =
-    r#"{"cluster_name":"c","version":{"distribution":"opensearch","number":"2.19.1"}}"#;
+use crate::looks::ROOT;
 
 /// Answers what the test wants, in turn; the last answer is given for ever.
 struct Server {
@@ -43,46 +41,32 @@ impl Server {
 
 /// Paths that were asked for, and what `Authorization` came with them.
 type Seen = Rc<RefCell<Vec<(String, Option<String>)>>>;
-/// Status and body of the answer to a path.
-type Answer = Rc<dyn Fn(&str) -> (u16, &'static str)>;
+/// Status and body of each answer.
+type Answers = Rc<RefCell<VecDeque<(u16, &'static str)>>>;
 
 async fn serve(
     env: &Env,
     tls: Option<Arc<ServerConfig>>,
     answers: &[(u16, &'static str)],
 ) -> Server {
-    let answers = RefCell::new(answers.iter().copied().collect::<VecDeque<_>>());
-    let next = move |_: &str| {
-        let mut answers = answers.borrow_mut();
-        if answers.len() > 1 { answers.pop_front().unwrap() } else { answers[0] }
-    };
-    serve_by(env, tls, next).await
-}
-
-/// As `serve`, with answers by path; what follows a question mark is not part of it.
-async fn serve_by(
-    env: &Env,
-    tls: Option<Arc<ServerConfig>>,
-    answer: impl Fn(&str) -> (u16, &'static str) + 'static,
-) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("localhost:{}", listener.local_addr().unwrap().port());
-    let answer: Answer = Rc::new(answer);
+    let answers: Answers = Rc::new(RefCell::new(answers.iter().copied().collect()));
     let seen = Rc::new(RefCell::new(Vec::new()));
     let (told, inner) = (seen.clone(), env.clone());
     let task = env.spawn("server", async move {
         let mut tasks = Vec::new();
         loop {
             let (stream, _) = listener.accept().await.unwrap();
-            let (answer, told, tls) = (answer.clone(), told.clone(), tls.clone());
+            let (answers, told, tls) = (answers.clone(), told.clone(), tls.clone());
             tasks.push(inner.spawn("connection", async move {
                 match tls {
-                    None => speak(stream, answer, told).await,
+                    None => speak(stream, answers, told).await,
                     Some(config) => {
                         let Ok(stream) = TlsAcceptor::from(config).accept(stream).await else {
                             return;
                         };
-                        speak(stream, answer, told).await;
+                        speak(stream, answers, told).await;
                     }
                 }
             }));
@@ -91,11 +75,17 @@ async fn serve_by(
     Server { address, seen, _task: task }
 }
 
-async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, answer: Answer, seen: Seen) {
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    answers: Answers,
+    seen: Seen,
+) {
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         let header = request.headers().get("authorization").and_then(|value| value.to_str().ok());
         seen.borrow_mut().push((request.uri().to_string(), header.map(str::to_owned)));
-        let (status, body) = answer(request.uri().path());
+        let mut answers = answers.borrow_mut();
+        let (status, body) =
+            if answers.len() > 1 { answers.pop_front().unwrap() } else { answers[0] };
         async move {
             let body = Full::new(Bytes::from_static(body.as_bytes()));
             let answer = Response::builder().status(status).body(body);
@@ -121,7 +111,7 @@ fn real<F: Future<Output = ()>>(body: impl FnOnce(Env) -> F) {
 }
 
 #[track_caller]
-fn says<T: std::fmt::Debug>(answer: Result<T, Error>, words: &[&str]) {
+pub fn says<T: std::fmt::Debug>(answer: Result<T, Error>, words: &[&str]) {
     let said = answer.unwrap_err().to_string();
     for word in words {
         assert!(said.contains(word), "\"{word}\" is not in: {said}");
@@ -262,199 +252,6 @@ fn a_client_certificate_is_shown_where_it_is_asked_for() {
     });
 }
 
-/// A cluster of which most is forbidden: looked at all the same, and what is lost is said. Without its recoveries there
-/// is nothing to see.
-#[test]
-fn what_is_forbidden_becomes_a_gap() {
-    real(async |env| {
-        let calm = r#"{"status":"green","initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#;
-        let server = serve(&env, None, &[(200, ROOT), (200, calm), (403, "{}")]).await;
-        let mut sampler = Sampler::connect(server.client(&env)).await.unwrap();
-        assert_eq!(sampler.identity().flavour, "opensearch");
-        sampler.check_version().unwrap();
-        let look = sampler.look(Depth::Deep).await.unwrap();
-        let lost: Vec<&str> = look.gaps.iter().map(|gap| gap.lost.as_str()).collect();
-        assert!(lost.iter().any(|words| words.contains("memory of nodes")), "{lost:?}");
-        assert!(look.nodes.is_empty() && look.settings.is_none() && look.health.is_some());
-        let server = serve(&env, None, &[(200, ROOT), (403, "{}")]).await;
-        let mut sampler = Sampler::connect(server.client(&env)).await.unwrap();
-        says(sampler.look(Depth::Light).await, &["/_recovery", "403", "monitor"]);
-    });
-}
-
-fn gaps(look: &Observation) -> Vec<&str> {
-    look.gaps.iter().map(|gap| gap.path.as_str()).collect()
-}
-
-/// Recoveries and copies that wait are asked for in vain: none has ended for that, and none has its place.
-#[test]
-fn a_question_that_fails_is_no_empty_answer() {
-    const HEALTH: &str = r#"{"status":"yellow","number_of_nodes":2,"initializing_shards":1,"relocating_shards":0,"unassigned_shards":1}"#;
-    const CALM: &str = r#"{"status":"green","number_of_nodes":2,"initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#;
-    const RECOVERY: &str = r#"{"logs":{"shards":[{"id":0,"type":"PEER","stage":"INDEX","primary":false,"start_time_in_millis":1,"source":{"name":"a"},"target":{"name":"b"}}]}}"#;
-    const SHARDS: &str = r#"[{"state":"UNASSIGNED","index":"logs","shard":"1","prirep":"r"}]"#;
-    real(async |env| {
-        let (fails, health) = (Rc::new(Cell::new(false)), Rc::new(Cell::new((200, HEALTH))));
-        let (failing, healthy) = (fails.clone(), health.clone());
-        let answer = move |path: &str| match path {
-            "/" => (200, ROOT),
-            "/_cluster/health" => healthy.get(),
-            "/_recovery" | "/_cat/shards" if failing.get() => (503, "{}"),
-            "/_recovery" => (200, RECOVERY),
-            "/_cat/shards" => (200, SHARDS),
-            _ => (404, "{}"),
-        };
-        let server = serve_by(&env, None, answer).await;
-        let client = server.client(&env);
-        let mut sampler = Sampler::connect(client).await.unwrap();
-        let before = sampler.look(Depth::Deep).await.unwrap();
-        assert_eq!((before.recoveries.len(), before.waiting.len()), (1, 1));
-        let both = ["/_cat/shards", "/_recovery"];
-        assert!(both.iter().all(|path| !gaps(&before).contains(path)), "{:?}", before.gaps);
-        fails.set(true);
-        let unknown = sampler.look(Depth::Deep).await.unwrap();
-        assert!(both.iter().all(|path| gaps(&unknown).contains(path)), "{:?}", unknown.gaps);
-        assert!(unknown.recoveries.is_empty(), "{:?}", unknown.recoveries);
-        assert!(Arc::ptr_eq(&unknown.waiting, &before.waiting));
-        // Nor is anything known of them without a health.
-        health.set((503, "{}"));
-        let unknown = sampler.look(Depth::Deep).await.unwrap();
-        assert!(Arc::ptr_eq(&unknown.waiting, &before.waiting) && unknown.health.is_none());
-        fails.set(false);
-        health.set((200, HEALTH));
-        let after = sampler.look(Depth::Deep).await.unwrap();
-        assert_eq!((after.recoveries, after.waiting), (before.recoveries, before.waiting));
-        fails.set(true);
-        sampler.look(Depth::Deep).await.unwrap();
-        // A health of zeros says that there are none of either.
-        health.set((200, CALM));
-        let calm = sampler.look(Depth::Deep).await.unwrap();
-        assert!(both.iter().all(|path| !gaps(&calm).contains(path)), "{:?}", calm.gaps);
-        assert!(calm.recoveries[0].ended && calm.waiting.is_empty());
-    });
-}
-
-/// One that stumbles is asked again, and one that says that it does not have it is not.
-#[test]
-fn what_fails_once_is_not_given_up() {
-    const ELASTICSEARCH: &str =
-        r#"{"cluster_name":"c","version":{"number":"8.15.0"},"tagline":"You Know, for Search"}"#;
-    const FOLLOWS: &str =
-        r#"{"follow_stats":{"indices":[{"shards":[{"follower_index":"f","shard_id":0}]}]}}"#;
-    real(async |env| {
-        let stumbles = Rc::new(Cell::new(true));
-        let stumbling = stumbles.clone();
-        let answer = move |path: &str| match path {
-            "/" => (200, ELASTICSEARCH),
-            "/_ccr/stats" | "/_remote/info" if stumbling.get() => (503, "{}"),
-            "/_ccr/stats" => (200, FOLLOWS),
-            "/_remote/info" => (200, r#"{"leader":{"connected":true}}"#),
-            _ => (404, "{}"),
-        };
-        let server = serve_by(&env, None, answer).await;
-        let client = server.client(&env);
-        let mut sampler = Sampler::connect(client).await.unwrap();
-        let both = ["/_ccr/stats", "/_remote/info"];
-        let look = sampler.look(Depth::Deep).await.unwrap();
-        assert!(both.iter().all(|path| gaps(&look).contains(path)), "{:?}", look.gaps);
-        assert!(!gaps(&look).contains(&"/_snapshot/_status"), "{:?}", look.gaps);
-        stumbles.set(false);
-        let look = sampler.look(Depth::Deep).await.unwrap();
-        assert!(both.iter().all(|path| !gaps(&look).contains(path)), "{:?}", look.gaps);
-        assert_eq!((look.followers.len(), look.remotes.len()), (1, 1));
-        // What was told is kept.
-        stumbles.set(true);
-        let unknown = sampler.look(Depth::Deep).await.unwrap();
-        assert!(both.iter().all(|path| gaps(&unknown).contains(path)), "{:?}", unknown.gaps);
-        assert_eq!((unknown.followers, unknown.remotes), (look.followers, look.remotes));
-        let seen = server.seen.borrow();
-        let snapshots = seen.iter().filter(|(path, _)| path.starts_with("/_snapshot/_status"));
-        assert_eq!(snapshots.count(), 1);
-    });
-}
-
-/// Where another cluster is known, a role that may not ask for followers leaves a gap, and a license without them none.
-#[test]
-fn followers_that_a_role_keeps_from_us_are_a_gap() {
-    const ELASTICSEARCH: &str =
-        r#"{"cluster_name":"c","version":{"number":"8.15.0"},"tagline":"You Know, for Search"}"#;
-    const ROLE: &str =
-        r#"{"error":{"reason":"action [cluster:monitor/ccr/stats] is unauthorized"}}"#;
-    const LICENSE: &str = r#"{"error":{"reason":"current license is non-compliant for [ccr]"}}"#;
-    real(async |env| {
-        for (said, remotes, is_gap) in [
-            (ROLE, r#"{"eu":{"connected":true}}"#, true),
-            (ROLE, "{}", false),
-            (LICENSE, r#"{"eu":{"connected":true}}"#, false),
-        ] {
-            let answer = move |path: &str| match path {
-                "/" => (200, ELASTICSEARCH),
-                "/_ccr/stats" => (403, said),
-                "/_remote/info" => (200, remotes),
-                _ => (404, "{}"),
-            };
-            let server = serve_by(&env, None, answer).await;
-            let mut sampler = Sampler::connect(server.client(&env)).await.unwrap();
-            for _ in 0..2 {
-                let look = sampler.look(Depth::Deep).await.unwrap();
-                assert_eq!(gaps(&look).contains(&"/_ccr/stats"), is_gap, "{:?}", look.gaps);
-            }
-        }
-    });
-}
-
-/// Amazon's service answers 401 whoever asks for what it offers to nobody. Made after what its users report.
-#[test]
-fn what_a_service_offers_to_nobody_ends_no_look() {
-    const KEPT: &str = r#"{"Message":"Your request: '/_remote/info' is not allowed."}"#;
-    real(async |env| {
-        let answer = move |path: &str| match path {
-            "/" => (200, ROOT),
-            "/_remote/info" => (401, KEPT),
-            _ => (404, "{}"),
-        };
-        let server = serve_by(&env, None, answer).await;
-        let mut sampler = Sampler::connect(server.client(&env)).await.unwrap();
-        let look = sampler.look(Depth::Deep).await.unwrap();
-        assert!(!gaps(&look).contains(&"/_remote/info"), "{:?}", look.gaps);
-    });
-}
-
-/// The limit of a repository is asked for until it is told; and a recording may answer for a recovery that has ended
-/// what it was before.
-#[test]
-fn what_is_told_late_counts_and_what_is_told_again_does_not() {
-    const EARLIER: &str = r#"{"logs":{"shards":[{"id":0,"type":"SNAPSHOT","stage":"INDEX","primary":true,"start_time_in_millis":1,"source":{"repository":"backups"},"target":{"name":"b"},"index":{"size":{"recovered_in_bytes":3}}}]}}"#;
-    const LATER: &str = r#"{"logs":{"shards":[{"id":0,"type":"SNAPSHOT","stage":"INDEX","primary":true,"start_time_in_millis":1,"source":{"repository":"backups"},"target":{"name":"b"},"index":{"size":{"recovered_in_bytes":5}}}]}}"#;
-    const REPOSITORY: &str = r#"{"backups":{"settings":{"max_restore_bytes_per_sec":"1mb"}}}"#;
-    real(async |env| {
-        let (repository, recovery) = (Rc::new(Cell::new((503, "{}"))), Rc::new(Cell::new(LATER)));
-        let (told, recovering) = (repository.clone(), recovery.clone());
-        let answer = move |path: &str| match path {
-            "/" => (200, ROOT),
-            "/_recovery" => (200, recovering.get()),
-            "/logs/_recovery" => (200, EARLIER),
-            "/_snapshot/backups" => told.get(),
-            _ => (404, "{}"),
-        };
-        let server = serve_by(&env, None, answer).await;
-        let client = server.client(&env);
-        let mut sampler = Sampler::connect(client).await.unwrap();
-        assert!(sampler.look(Depth::Light).await.unwrap().restore_limits.is_empty());
-        repository.set((200, REPOSITORY));
-        for _ in 0..2 {
-            let look = sampler.look(Depth::Light).await.unwrap();
-            assert_eq!(look.restore_limits["backups"], "1mb");
-        }
-        recovery.set("{}");
-        let ended = sampler.look(Depth::Light).await.unwrap().recoveries.remove(0);
-        assert_eq!((ended.ended, ended.recovered_bytes), (true, Some(5)));
-        let seen = server.seen.borrow();
-        let asked = seen.iter().filter(|(path, _)| path.starts_with("/_snapshot/backups"));
-        assert_eq!(asked.count(), 2);
-    });
-}
-
 /// What cannot be followed is found before anything is changed.
 #[test]
 fn a_cluster_without_replication_between_clusters_says_so() {
@@ -512,32 +309,6 @@ fn a_version_never_seen_and_what_is_no_cluster_are_refused() {
             let without = format!("write http://{}, or", server.address);
             assert!(said.contains("the path /logs,") && said.contains(&without), "{said}");
         }
-    });
-}
-
-/// An old version that does not know a part of the node stats is asked again without it.
-#[test]
-fn parts_that_a_version_lacks_are_left_out() {
-    real(async |env| {
-        let unknown = r#"{"error":{"type":"illegal_argument_exception","reason":"request [/_nodes/stats/x] contains unrecognized metric: [indexing_pressure]"},"status":400}"#;
-        let stats = r#"{"nodes":{"id":{"name":"n1","timestamp":1}}}"#;
-        let answers = [(200, ROOT), (200, "{}"), (400, unknown), (200, stats)];
-        let server = serve(&env, None, &answers).await;
-        let client = server.client(&env);
-        let mut sampler = Sampler::connect(client).await.unwrap();
-        let look = sampler.look(Depth::Light).await.unwrap();
-        assert_eq!(look.nodes[0].name, "n1");
-        let asked = Cell::new(0);
-        for (path, _) in
-            server.seen.borrow().iter().filter(|(path, _)| path.starts_with("/_nodes/stats"))
-        {
-            assert_eq!(
-                path.contains("indexing_pressure,"),
-                asked.replace(asked.get() + 1) == 0,
-                "{path}"
-            );
-        }
-        assert_eq!(asked.get(), 2);
     });
 }
 

@@ -14,7 +14,7 @@ use world::{Env, Task};
 const TIMEOUT: Duration = Duration::from_secs(10);
 pub const ROOT: &str =
     r#"{"cluster_name":"c","version":{"distribution":"opensearch","number":"2.19.1"}}"#;
-const CALM: &str =
+pub const CALM: &str =
     r#"{"status":"green","initializing_shards":0,"relocating_shards":0,"unassigned_shards":0}"#;
 pub const WAITS: &str =
     r#"{"status":"yellow","initializing_shards":1,"relocating_shards":0,"unassigned_shards":1}"#;
@@ -48,7 +48,7 @@ async fn connect(env: &Env, hosts: &[String]) -> Sampler {
 }
 
 /// A cluster of one host that answers at once or never.
-async fn serve(
+pub async fn serve(
     env: &Env,
     answer: impl Fn(&str) -> Option<(u16, &'static str)> + 'static,
 ) -> (Sampler, Task<()>) {
@@ -56,7 +56,7 @@ async fn serve(
     (connect(env, &[address]).await, task)
 }
 
-fn gaps(look: &Observation) -> Vec<&str> {
+pub fn gaps(look: &Observation) -> Vec<&str> {
     look.gaps.iter().map(|gap| gap.path.as_str()).collect()
 }
 

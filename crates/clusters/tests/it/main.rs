@@ -2,6 +2,7 @@
 
 mod borrowed_settings;
 mod common;
+mod gaps;
 mod late;
 mod live_client;
 mod looks;
