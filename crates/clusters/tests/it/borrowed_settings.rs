@@ -20,7 +20,7 @@ fn not_set() -> Setting {
 
 #[test]
 fn a_change_that_is_made_after_it_was_given_up_is_put_back() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         for found in [None, Some("20mb")] {
             let cluster = Cluster::start(&env).await;
             let before: BTreeMap<String, Value> =
@@ -45,7 +45,7 @@ fn a_change_that_is_made_after_it_was_given_up_is_put_back() {
 
 #[test]
 fn an_answer_without_settings_puts_nothing_back_and_the_journal_stays() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut settings = borrow(&cluster);
         settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
@@ -58,7 +58,7 @@ fn an_answer_without_settings_puts_nothing_back_and_the_journal_stays() {
 
 #[test]
 fn a_renewal_that_was_not_answered_is_nobody_elses() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         for is_made in [false, true] {
             let cluster = Cluster::start(&env).await;
             let mut settings = borrow(&cluster);
@@ -81,7 +81,7 @@ fn a_renewal_that_was_not_answered_is_nobody_elses() {
 /// Ctrl-C while a setting is raised: what is on trial is taken back, and all else stays.
 #[test]
 fn a_raise_that_was_not_answered_is_taken_back() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         for is_made in [false, true] {
             // The first raise of a setting.
             let cluster = Cluster::start(&env).await;
@@ -110,7 +110,7 @@ fn a_raise_that_was_not_answered_is_taken_back() {
 
 #[test]
 fn a_lease_that_somebody_removed_is_taken_again() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut settings = borrow(&cluster);
         let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
@@ -127,7 +127,7 @@ fn a_lease_that_somebody_removed_is_taken_again() {
 /// A name, or a balancer, that was turned to another cluster meanwhile.
 #[test]
 fn another_cluster_at_the_same_address_is_left_alone_and_the_journal_stays() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut settings = borrow(&cluster);
         settings.set(LIMIT, &not_set(), "80mb").await.unwrap();

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,17 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use clusters::live::{Address, LiveClient, LiveOptions};
 use clusters::{Head, Journal};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use rest::RestRequest;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use world::{Env, Task};
 
-/// How long a client waits for an answer. A machine may stand still for two seconds while one is on its way.
+/// How long a client waits for an answer.
 pub const QUICK: Duration = Duration::from_secs(3);
 /// A setting that this cluster does not know.
 pub const UNKNOWN: &str = "indices.recovery.unknown";
@@ -88,14 +81,16 @@ impl Manager {
 
 type Shared = Rc<RefCell<Manager>>;
 
+testbed::rest_host!();
+
 /// Status and body.
-async fn answer(manager: Shared, request: Request<Incoming>) -> (u16, Value) {
-    let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
-    let body = request.into_body().collect().await.expect("a body").to_bytes();
+async fn answer(manager: &Shared, request: RestRequest) -> (u16, Value) {
+    let RestRequest { method, path, body } = request;
+    let path = path.split('?').next().unwrap_or_default();
     if manager.borrow().is_silent {
         return std::future::pending().await;
     }
-    let asked = match (method.as_str(), path.as_str()) {
+    let asked = match (method.as_str(), path) {
         ("GET", "/") => {
             let version = json!({ "number": "7.10.2" });
             let uuid = if manager.borrow().is_another { "another" } else { UUID };
@@ -165,31 +160,15 @@ pub struct Cluster {
 
 impl Cluster {
     pub async fn start(env: &Env) -> Cluster {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("localhost:{}", listener.local_addr().unwrap().port());
+        // A test may have one after another in its world.
+        let name = format!("manager-{:x}", env.random_u64());
         let manager = Shared::default();
-        let (inner, shared) = (env.clone(), manager.clone());
-        let task = env.spawn("manager", async move {
-            let mut tasks = Vec::new();
-            loop {
-                let (stream, _) = listener.accept().await.unwrap();
-                let shared = shared.clone();
-                tasks.push(inner.spawn("connection", async move {
-                    let service = service_fn(move |request| {
-                        let shared = shared.clone();
-                        async move {
-                            let (status, body) = answer(shared, request).await;
-                            let body = Full::new(Bytes::from(body.to_string()));
-                            let answer = Response::builder().status(status).body(body);
-                            Ok::<_, Infallible>(answer.expect("a status and a body"))
-                        }
-                    });
-                    drop(
-                        http1::Builder::new().serve_connection(TokioIo::new(stream), service).await,
-                    );
-                }));
-            }
-        });
+        let shared = manager.clone();
+        let answers = async move |request: RestRequest| {
+            let (status, body) = answer(&shared, request).await;
+            Some((status, Bytes::from(body.to_string())))
+        };
+        let (address, task) = rest_host(env, &name, answers).await;
         let dir = tempfile::tempdir().unwrap();
         Cluster { env: env.clone(), manager, address, dir, _task: task }
     }

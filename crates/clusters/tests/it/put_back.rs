@@ -53,9 +53,9 @@ fn everything_is_as_it_was(cluster: &Cluster, before: &BTreeMap<String, Value>) 
 }
 
 /// What `restore` leaves.
-async fn restored(cluster: &Cluster, journal: Journal) -> Vec<String> {
-    let client = cluster.client(QUICK);
-    restore(&client, journal).await.unwrap().settle(&client).await.unwrap()
+async fn restored(cluster: &Cluster) -> Result<Vec<String>, Error> {
+    let (client, journal) = (cluster.client(QUICK), Journal::open(&cluster.journal()).unwrap());
+    restore(&client, journal).await.unwrap().settle(&client).await
 }
 
 fn settings(value: &str) -> Value {
@@ -64,7 +64,7 @@ fn settings(value: &str) -> Value {
 
 #[test]
 fn what_a_run_asked_for_last_is_put_back_though_it_is_made_later() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         for found in [None, Some("20mb")] {
             for (path, body) in [("/_cluster/settings", settings("1mb")), ("/narrows-1", json!({}))]
             {
@@ -88,7 +88,7 @@ fn what_a_run_asked_for_last_is_put_back_though_it_is_made_later() {
 /// Whoever runs the cluster lowers a limit while a run goes on.
 #[test]
 fn what_somebody_else_changes_meanwhile_is_not_set_again_and_stays() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut run = begin(&cluster, QUICK).await;
         for value in ["1mb", "2mb"] {
@@ -112,7 +112,7 @@ fn what_somebody_else_changes_meanwhile_is_not_set_again_and_stays() {
 /// A cluster takes back all settings that begin so, and nobody would know what they were.
 #[test]
 fn a_setting_that_stands_for_many_is_not_sent() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut run = begin(&cluster, QUICK).await;
         let body = json!({ "persistent": { "indices.recovery.*": null } });
@@ -127,7 +127,7 @@ fn a_setting_that_stands_for_many_is_not_sent() {
 /// A cluster would change all of the indices that a path names.
 #[test]
 fn what_names_another_index_beside_its_own_is_not_sent() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut run = begin(&cluster, QUICK).await;
         let is_refused = async |method: &str, path: &str| {
@@ -158,7 +158,7 @@ fn what_names_another_index_beside_its_own_is_not_sent() {
 /// Of `_cluster/reroute` nothing is sent but that replicas of indices are given up which are in the journal.
 #[test]
 fn only_copies_of_its_own_indices_are_given_up() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut run = begin(&cluster, QUICK).await;
         let cancel = |index: &str| json!({ "cancel": { "index": index, "shard": 0, "node": "b" } });
@@ -190,7 +190,7 @@ fn only_copies_of_its_own_indices_are_given_up() {
 /// A load gives its last request up, and the manager comes to it later.
 #[test]
 fn an_index_that_a_load_makes_late_is_put_back() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut run = begin(&cluster, QUICK).await;
         run.will_make("leader", INDEX).unwrap();
@@ -204,7 +204,7 @@ fn an_index_that_a_load_makes_late_is_put_back() {
 /// Until its leader has answered, a follower is in no queue of the manager.
 #[test]
 fn a_follower_that_is_still_being_begun_is_put_back() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut run = begin(&cluster, QUICK).await;
         put(&run, "/narrows-1/_ccr/follow", &json!({})).await.unwrap_err();
@@ -219,7 +219,7 @@ fn a_follower_that_is_still_being_begun_is_put_back() {
 /// The follower comes first, and an index that follows is still being begun there.
 #[test]
 fn settings_of_both_clusters_are_put_back_before_an_index_is_waited_for() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let (leader, follower) = (Cluster::start(&env).await, Cluster::start(&env).await);
         let mut run = begin_on(&[&leader, &follower], QUICK).await;
         put(&run, "/_cluster/settings", &settings("1mb")).await.unwrap();
@@ -243,7 +243,7 @@ fn settings_of_both_clusters_are_put_back_before_an_index_is_waited_for() {
 /// Whoever says stop is told what goes on, and need not wait for a cluster that hangs.
 #[test]
 fn the_second_time_that_somebody_says_stop_leaves_the_rest_in_the_journal() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         for is_told in [true, false] {
             let cluster = Cluster::start(&env).await;
             let client = cluster.client(QUICK);
@@ -270,8 +270,7 @@ fn the_second_time_that_somebody_says_stop_leaves_the_rest_in_the_journal() {
             assert_eq!(heard.get(), 2, "the first time puts back, the second does not");
             assert!(cluster.journal().exists());
             cluster.manager.borrow_mut().is_silent = false;
-            let journal = Journal::open(&cluster.journal()).unwrap();
-            restored(&cluster, journal).await;
+            restored(&cluster).await.unwrap();
             everything_is_as_it_was(&cluster, &BTreeMap::new());
         }
     });
@@ -280,7 +279,7 @@ fn the_second_time_that_somebody_says_stop_leaves_the_rest_in_the_journal() {
 /// As after a kill -9: nobody knows what was answered.
 #[test]
 fn restore_puts_back_what_is_made_later() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let one = |name: &str, value: Option<&str>| {
             BTreeMap::from([(name.to_owned(), value.map(str::to_owned))])
         };
@@ -296,8 +295,7 @@ fn restore_puts_back_what_is_made_later() {
             journal.record(Change::Index { name: INDEX.to_owned() }).unwrap();
             drop(journal);
             cluster.manager.borrow_mut().queued.push(last);
-            let journal = Journal::open(&cluster.journal()).unwrap();
-            assert_eq!(restored(&cluster, journal).await, Vec::<String>::new());
+            assert_eq!(restored(&cluster).await.unwrap(), Vec::<String>::new());
             everything_is_as_it_was(&cluster, &BTreeMap::new());
         }
     });
@@ -306,7 +304,7 @@ fn restore_puts_back_what_is_made_later() {
 /// What the cluster does not take back, as of a plugin that is gone, keeps nothing else from being put back.
 #[test]
 fn a_setting_that_cannot_be_put_back_keeps_the_journal_and_nothing_else() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut journal = cluster.begin_journal();
         let of = |value: &str| {
@@ -322,9 +320,7 @@ fn a_setting_that_cannot_be_put_back_keeps_the_journal_and_nothing_else() {
         };
         cluster.manager.borrow_mut().set = BTreeMap::from(found("2mb"));
         cluster.manager.borrow_mut().indices.insert(INDEX.to_owned());
-        let journal = Journal::open(&cluster.journal()).unwrap();
-        let client = cluster.client(QUICK);
-        let error = restore(&client, journal).await.unwrap().settle(&client).await.unwrap_err();
+        let error = restored(&cluster).await.unwrap_err();
         assert!(matches!(error, Error::Refused { status: 400, .. }), "{error}");
         assert_eq!(cluster.settings(), BTreeMap::from(found("1mb")));
         assert_eq!(cluster.manager.borrow().indices, BTreeSet::new());
@@ -335,7 +331,7 @@ fn a_setting_that_cannot_be_put_back_keeps_the_journal_and_nothing_else() {
 /// Beside one that is refused each is sent alone, and the high watermark cannot go below the low one of now.
 #[test]
 fn values_that_depend_on_each_other_go_back_one_by_one() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut journal = cluster.begin_journal();
         let [high, low] = WATERMARKS;
@@ -352,9 +348,7 @@ fn values_that_depend_on_each_other_go_back_one_by_one() {
             of(values).into_iter().map(|(name, value)| (name, value.into())).collect()
         };
         cluster.manager.borrow_mut().set = there(["95%", "90%", "2mb"]);
-        let journal = Journal::open(&cluster.journal()).unwrap();
-        let client = cluster.client(QUICK);
-        let error = restore(&client, journal).await.unwrap().settle(&client).await.unwrap_err();
+        let error = restored(&cluster).await.unwrap_err();
         assert!(matches!(error, Error::Refused { status: 400, .. }), "{error}");
         assert_eq!(cluster.settings(), there(["85%", "80%", "2mb"]));
         assert!(cluster.journal().exists());
@@ -364,7 +358,7 @@ fn values_that_depend_on_each_other_go_back_one_by_one() {
 /// Where nobody can tell whether an index will be made, the journal stays.
 #[test]
 fn a_manager_that_stays_busy_keeps_the_journal() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut run = begin(&cluster, QUICK).await;
         cluster.manager.borrow_mut().is_late = Some(false);
@@ -375,8 +369,7 @@ fn a_manager_that_stays_busy_keeps_the_journal() {
         assert!(matches!(&error, Error::Busy { index } if index == INDEX), "{error}");
         assert!(cluster.journal().exists());
         cluster.manager.borrow_mut().is_busy = false;
-        let journal = Journal::open(&cluster.journal()).unwrap();
-        assert_eq!(restored(&cluster, journal).await, Vec::<String>::new());
+        assert_eq!(restored(&cluster).await.unwrap(), Vec::<String>::new());
         everything_is_as_it_was(&cluster, &BTreeMap::new());
     });
 }
@@ -384,7 +377,7 @@ fn a_manager_that_stays_busy_keeps_the_journal() {
 /// A run waits for minutes for one answer. Whoever ends it does not.
 #[test]
 fn the_end_of_a_run_does_not_wait_as_long_as_the_run() {
-    world::real_world::run(1, async |env| {
+    world::virtual_world::run(1, async |env| {
         let cluster = Cluster::start(&env).await;
         let mut run = begin(&cluster, Duration::from_secs(3600)).await;
         cluster.manager.borrow_mut().is_silent = true;
