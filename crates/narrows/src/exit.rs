@@ -16,6 +16,12 @@ use crate::terminal::{self, say};
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
+/// Ends a function with what was asked wrongly, as `anyhow::bail!` does with what failed.
+macro_rules! refuse {
+    ($($text:tt)*) => { return Err($crate::exit::Usage(format!($($text)*)).into()) };
+}
+pub(crate) use refuse;
+
 /// What people write who look for a command that is called otherwise, and the line that does it.
 #[rustfmt::skip]
 const MEANT: [(&[&str], &str); 16] = [

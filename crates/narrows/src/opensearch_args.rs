@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clusters::{DEFAULT_HEAP, Release};
 use lab::OpenSearchNodes;
 
-use crate::exit::Usage;
+use crate::exit::refuse;
 
 /// Options of every command that starts OpenSearch.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,13 +36,12 @@ impl OpenSearchArgs {
             ("--opensearch-version", self.opensearch_version != Release::DEFAULT),
             ("--opensearch-home", self.opensearch_home.is_some()),
         ];
-        match given.iter().find(|(_, given)| *given) {
-            None => Ok(()),
-            Some((option, _)) => Err(Usage(format!(
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+            refuse!(
                 "{option} is for nodes of OpenSearch that are started; leave it out, or give --on opensearch"
-            ))
-            .into()),
+            );
         }
+        Ok(())
     }
 }
 

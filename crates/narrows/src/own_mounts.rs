@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::exit::Usage;
+use crate::exit::refuse;
 
 /// Says that this process has it already.
 const HAS_OWN: &str = "NARROWS_HAS_OWN_MOUNTS";
@@ -19,7 +19,7 @@ pub(crate) fn ensure() -> anyhow::Result<()> {
     let Some(args) = machine::own_mounts() else {
         let text = "a full disk on processes is a small file system of the node's own, and this user may not mount one: \
                     run it as root, with util-linux there, or with --on virtual";
-        return Err(Usage(text.to_owned()).into());
+        refuse!("{text}");
     };
     let program = std::env::current_exe().context("find this program")?;
     let mut command = Command::new("unshare");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use record::{RunDir, Status};
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::terminal::say;
 
 /// Where runs are kept, below the current directory, unless told otherwise.
@@ -19,9 +19,7 @@ pub(crate) fn refuse_file(runs: &Path) -> anyhow::Result<()> {
     if !runs.is_file() {
         return Ok(());
     }
-    let text =
-        format!("{} is a file; write --runs DIR, a directory to keep runs in", runs.display());
-    Err(Usage(text).into())
+    refuse!("{} is a file; write --runs DIR, a directory to keep runs in", runs.display());
 }
 
 /// The directory of an earlier run: a path, an id below `runs`, or `last`.
@@ -40,11 +38,10 @@ pub(crate) fn find_or(runs: &Path, given: &str, otherwise: &str) -> anyhow::Resu
     }
     let ids = list(runs)?;
     if given != "last" && as_path.is_dir() {
-        let text = format!(
+        refuse!(
             "{given} is a directory, but holds no run: it has no manifest.json; `narrows runs --runs {given}` lists \
              the runs below it"
         );
-        return Err(Usage(text).into());
     }
     if given == "last" {
         return last(runs, ids);
@@ -55,11 +52,10 @@ pub(crate) fn find_or(runs: &Path, given: &str, otherwise: &str) -> anyhow::Resu
         true => ("; `narrows runs` lists them", otherwise),
         false => ("", ""),
     };
-    let text = format!(
+    refuse!(
         "no run is called \"{given}\" in {}{hint}; give an id, a directory, or \"last\"{list}{otherwise}",
         runs.display(),
     );
-    Err(Usage(text).into())
 }
 
 /// Whether the name is that of a run, or could be no other thing.

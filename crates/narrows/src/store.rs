@@ -14,7 +14,7 @@ use report::stored::{Document, documents, read_race, templates, without_nested};
 use serde_json::{Value, json};
 use world::Env;
 
-use crate::exit::Usage;
+use crate::exit::refuse;
 use crate::terminal::say;
 
 /// Where documents are written; answered with the errors alone.
@@ -50,8 +50,7 @@ pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<usize
 pub(crate) fn read(id: &str, options: &LiveOptions) -> anyhow::Result<RunDir> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !id.bytes().all(is_plain) {
-        let text = format!("\"{id}\" is no id of a race; they have letters, digits, - _ and .");
-        return Err(Usage(text).into());
+        refuse!("\"{id}\" is no id of a race; they have letters, digits, - _ and .");
     }
     let found = world::real_world::run(0, async |env| {
         let path = format!("/rally-races-*/_search?size=1&q=race-id:%22{id}%22");
@@ -59,8 +58,7 @@ pub(crate) fn read(id: &str, options: &LiveOptions) -> anyhow::Result<RunDir> {
     });
     let found = found.context("ask the store")?;
     let Some(race) = found["hits"]["hits"].get(0) else {
-        let text = format!("neither here nor in the store is a run called \"{id}\"");
-        return Err(Usage(text).into());
+        refuse!("neither here nor in the store is a run called \"{id}\"");
     };
     let read = read_race(&race["_source"]);
     read.map_err(|why| anyhow::anyhow!("the race {id} cannot be compared: {why}"))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lab::track::{Params, Track, TrackOptions};
 
-use crate::exit::Usage;
+use crate::exit::refuse;
 use crate::on::On;
 
 /// Files that a folder of a track begins with: of Rally, and of OpenSearch Benchmark.
@@ -59,13 +59,10 @@ impl TrackArgs {
             return Ok(None);
         };
         if self.nodes != 1 && matches!(on, On::Url(_)) {
-            let text =
-                "--nodes is for a cluster that is started; that of --on URL is there already";
-            return Err(Usage(text.to_owned()).into());
+            refuse!("--nodes is for a cluster that is started; that of --on URL is there already");
         }
         if let Some(dir) = self.corpora.as_ref().filter(|dir| !dir.is_dir()) {
-            let text = format!("--corpora {}: there is no such directory", dir.display());
-            return Err(Usage(text).into());
+            refuse!("--corpora {}: there is no such directory", dir.display());
         }
         let options = TrackOptions {
             params: self.track_params.clone().unwrap_or_default(),
@@ -96,13 +93,12 @@ impl TrackArgs {
             ("--corpora", self.corpora.is_some()),
             ("--nodes", self.nodes != 1),
         ];
-        match given.iter().find(|(_, given)| *given) {
-            None => Ok(()),
-            Some((option, _)) => Err(Usage(format!(
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+            refuse!(
                 "{option} is for a track: give the path of its track.json, of a workload.json, or of their folder"
-            ))
-            .into()),
+            );
         }
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use clusters::{
 
 use rest::PresentedAs;
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::interrupt;
 use crate::terminal::{self, say};
 
@@ -80,12 +80,11 @@ fn credentials(args: &Args) -> anyhow::Result<Credentials> {
     let found = Credentials::read(args.credentials.as_deref()).map_err(usage)?;
     let guarded = found.basic().map_err(usage)?.is_some();
     if !guarded && !args.http_host.is_loopback() {
-        let text = format!(
+        refuse!(
             "others can reach {}: give credentials that they must show, by --credentials FILE or by NARROWS_USER and \
              NARROWS_PASSWORD in the environment",
             args.http_host
         );
-        return Err(Usage(text).into());
     }
     Ok(found)
 }
@@ -96,11 +95,11 @@ fn check_port(args: &Args) -> anyhow::Result<()> {
     if args.port <= most {
         return Ok(());
     }
-    let text = format!(
+    refuse!(
         "--port {}: {} nodes need as many ports for REST, and others {TRANSPORT_ABOVE} above; give at most {most}",
-        args.port, args.nodes
+        args.port,
+        args.nodes
     );
-    Err(Usage(text).into())
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {

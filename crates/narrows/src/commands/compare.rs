@@ -9,7 +9,7 @@ use insight::compare::Runs;
 use record::RunDir;
 use report::Style;
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::live::{ConnectArgs, checked_options};
 use crate::{runs, store, terminal};
 
@@ -56,19 +56,16 @@ pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let [alone] = args.which.as_slice() {
-        let text = format!(
+        refuse!(
             "{alone} is compared with nothing; write narrows compare {alone} RUN (`narrows runs` lists the others)"
         );
-        return Err(Usage(text).into());
     }
     let opened = opened(args)?;
     for (at, run) in opened.iter().enumerate() {
         let is_it = |earlier: &RunDir| earlier.manifest.run == run.manifest.run;
         if let Some(earlier) = opened[..at].iter().position(is_it) {
             let (a, b) = (&args.which[earlier], &args.which[at]);
-            let text =
-                format!("\"{a}\" and \"{b}\" are the same run; `narrows runs` lists the others");
-            return Err(Usage(text).into());
+            refuse!("\"{a}\" and \"{b}\" are the same run; `narrows runs` lists the others");
         }
     }
     let compared = Runs::of(&opened.iter().collect::<Vec<&RunDir>>());

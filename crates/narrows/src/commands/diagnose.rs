@@ -12,7 +12,7 @@ use report::diagnosed::{Diagnosed, Judged, Row};
 use world::Env;
 
 use crate::diagnose::{Bed, CASES, Case, bench};
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::interrupt::{Ended, until_told};
 use crate::live::{self, ConnectArgs, Looking, Probing, connect, title};
 use crate::on::On;
@@ -230,13 +230,12 @@ fn bench_place(args: &Args) -> anyhow::Result<On> {
         [one @ (On::Virtual | On::Embedded | On::OpenSearch)] => one.clone(),
         _ => {
             let text = "the bench starts nodes of its own in one place: --on virtual, --on embedded or --on opensearch";
-            return Err(Usage(text.to_owned()).into());
+            refuse!("{text}");
         }
     };
     for (is_asked, option) in [(args.steer, "--steer"), (args.green, "--green")] {
         if is_asked && on != On::Virtual {
-            let text = format!("{option} is scored in virtual time: --on virtual");
-            return Err(Usage(text).into());
+            refuse!("{option} is scored in virtual time: --on virtual");
         }
     }
     Ok(on)

@@ -14,7 +14,7 @@ use record::units::{parse_duration, show_seconds};
 use serde_json::json;
 use world::Env;
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::live::{self, ConnectArgs, Looking, Probing, client, greet, title};
 use crate::on::is_address;
 use crate::runs;
@@ -82,12 +82,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         && is_over(args)
     {
         if args.probe || args.record.is_some() {
-            let text = "what is over can neither be probed nor recorded; give the URL of a cluster";
-            return Err(Usage(text.to_owned()).into());
+            refuse!("what is over can neither be probed nor recorded; give the URL of a cluster");
         }
         if args.span.is_some() || args.interval.is_some() {
             let text = "how long and how often somebody looked is over; --for and --interval want the URL of a cluster";
-            return Err(Usage(text.to_owned()).into());
+            refuse!("{text}");
         }
         if is_transcript(Path::new(one)) {
             return world::real_world::run(0, async |env| of_transcript(&env, args, one).await);
@@ -97,7 +96,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     refuse_runs(args)?;
     if args.span() < args.interval() || args.interval() < Duration::from_millis(100) {
         let text = "--for must be at least --interval, and --interval at least 100ms: two looks are needed";
-        return Err(Usage(text.to_owned()).into());
+        refuse!("{text}");
     }
     if args.what.iter().any(|what| is_bucket(what)) {
         refuse_for_buckets(args)?;
@@ -149,10 +148,10 @@ fn refuse_for_buckets(args: &Args) -> anyhow::Result<()> {
         (args.record.is_some(), "--record: what it answers is not kept"),
         (args.diff.is_some(), "--diff: no earlier look at it is kept"),
     ];
-    match refused.iter().find(|(is_asked_for, _)| *is_asked_for) {
-        Some((_, why)) => Err(Usage(format!("a bucket of Couchbase has no {why}")).into()),
-        None => Ok(()),
+    if let Some((_, why)) = refused.iter().find(|(is_asked_for, _)| *is_asked_for) {
+        refuse!("a bucket of Couchbase has no {why}");
     }
+    Ok(())
 }
 
 async fn of_bucket(env: &Env, args: &Args) -> anyhow::Result<()> {
@@ -272,10 +271,9 @@ async fn of_run(env: &Env, args: &Args, name: &str) -> anyhow::Result<()> {
         return runs::check_manifest(&run, &dir);
     }
     if args.diff.is_some() {
-        let text = format!(
+        refuse!(
             "{name} measured, and watched no cluster; `narrows compare` sets runs beside each other"
         );
-        return Err(Usage(text).into());
     }
     of_measured(args, &run, &summary)?;
     runs::check_manifest(&run, &dir)
@@ -335,9 +333,7 @@ fn earlier(args: &Args) -> anyhow::Result<Option<RunDir>> {
     let Some(what) = args.diff.as_ref().filter(is_run) else { return Ok(None) };
     let run = runs::open_whole(&runs::find(&args.runs, what)?)?;
     if recorded(&run).looks().is_empty() {
-        let text =
-            format!("{what} measured, and watched no cluster: nothing there is to be found in one");
-        return Err(Usage(text).into());
+        refuse!("{what} measured, and watched no cluster: nothing there is to be found in one");
     }
     Ok(Some(run))
 }
@@ -368,7 +364,7 @@ async fn write(
         let headline = &diagnosis.headline;
         // What is over cannot be looked at for longer.
         let hint = if is_over(args) { "" } else { "; give a longer --for" };
-        return Err(Usage(format!("{title}: {headline}{hint}")).into());
+        refuse!("{title}: {headline}{hint}");
     }
     let since = since(env, args, earlier, series).await?;
     let mut out = terminal::out();

@@ -7,7 +7,7 @@ use lab::plan::bounds;
 use record::units::{show_bytes, show_rate, show_seconds};
 use world::{Direction, Env, Link, LinkConfig, LinkStats};
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::interrupt;
 use crate::terminal::{self, say};
 
@@ -57,11 +57,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let loopback = args.listen.parse::<SocketAddr>().is_ok_and(|listen| listen.ip().is_loopback())
         || args.listen.starts_with("localhost:");
     if !args.allow_remote && !loopback {
-        let text = format!(
+        refuse!(
             "{} is not a loopback address; say --allow-remote if others may reach what is behind",
             args.listen
         );
-        return Err(Usage(text).into());
     }
     let config = LinkConfig {
         rtt: args.rtt,

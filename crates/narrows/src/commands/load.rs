@@ -16,7 +16,7 @@ use record::units::parse_duration;
 use world::Env;
 
 use super::compare::parse_percent;
-use crate::exit::Usage;
+use crate::exit::refuse;
 use crate::live::{ConnectArgs, client, options, usage};
 use crate::progress::Progress;
 use crate::{interrupt, terminal};
@@ -110,11 +110,10 @@ fn parse_extent(text: &str) -> Result<Extent, String> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let operation = args.operation.operation(args.seed)?;
     if !args.allow_changes && !operation.is_read_only() {
-        let text = format!(
+        refuse!(
             "\"{}\" changes the cluster; say --allow-changes if it may. Without it only GET, HEAD and searches are sent",
             operation.name
         );
-        return Err(Usage(text).into());
     }
     let live = options(&args.hosts, &args.connect, args.connect.timeout())
         .map_err(|error| usage(&error))?;

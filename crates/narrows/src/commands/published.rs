@@ -15,7 +15,7 @@ use lab::{Options, Place};
 use report::published::{Conclusion, Document, Published, SEEDS, Unit, Wall};
 
 use crate::elsewhere::{self, Tried};
-use crate::exit::Usage;
+use crate::exit::refuse;
 use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
 use crate::progress::Progress;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         On::OpenSearch => Elsewhere::OpenSearch,
         On::Url(_) => {
             let why = "the conclusions are tried on clusters that are started for them: --on embedded or --on opensearch";
-            return Err(Usage(why.to_owned()).into());
+            refuse!("{why}");
         }
     };
     for (given, flag) in [
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         (!args.plans.is_empty(), "every plan that fits is run there; name none, or --on virtual"),
     ] {
         if given {
-            return Err(Usage(flag.to_owned()).into());
+            refuse!("{flag}");
         }
     }
     let known = plans(&[])?;
@@ -134,16 +134,13 @@ fn theirs(plans: &[Resolved], figure: Figure) -> Option<f64> {
 
 fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
     if args.laps.is_some() {
-        let why = "--laps is for --on embedded and --on opensearch; virtual time draws --seeds";
-        return Err(Usage(why.to_owned()).into());
+        refuse!("--laps is for --on embedded and --on opensearch; virtual time draws --seeds");
     }
     let seeds = args.seeds.unwrap_or(SEEDS);
     // Before minutes are spent. A folder of --write is made, that of --also must have something to show.
     if let Some(folder) = args.also.as_ref().filter(|folder| !folder.is_dir()) {
         let folder = folder.display();
-        let why =
-            format!("--also {folder}: there is no such folder; name one that --write has made");
-        return Err(Usage(why).into());
+        refuse!("--also {folder}: there is no such folder; name one that --write has made");
     }
     let elsewhere = args.also.iter().chain(&args.write).next();
     let elsewhere = elsewhere.map(|folder| elsewhere::read(folder)).transpose()?;
@@ -152,11 +149,10 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
     {
         let [one, other] = Elsewhere::ALL.map(elsewhere::file_name);
         let folder = folder.display();
-        let why = format!(
+        refuse!(
             "--also {folder}: it holds neither {one} nor {other}, so that there is nothing to show; `narrows published \
              --on embedded --write {folder}` writes one"
         );
-        return Err(Usage(why).into());
     }
     let plans = plans(&args.plans)?;
     let began = Instant::now();
@@ -234,10 +230,9 @@ fn plans(asked: &[String]) -> anyhow::Result<Vec<Resolved>> {
         if !names.contains(&name.as_str()) {
             let hint = record::names::did_you_mean(name, names.iter().copied());
             let (end, known) = (if hint.is_empty() { "." } else { &hint }, names.join(", "));
-            return Err(Usage(format!(
+            refuse!(
                 "no bundled plan that repeats the documents is called \"{name}\"{end} There are {known}"
-            ))
-            .into());
+            );
         }
     }
     known.retain(|plan| asked.is_empty() || asked.contains(&plan.name));

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use record::units::show_seconds;
 use world::Env;
 
-use crate::exit::Usage;
+use crate::exit::refuse;
 use crate::interrupt::until_told;
 use crate::live::{ConnectArgs, broken_off, client, tell_left, tell_wait, usage};
 use crate::runs;
@@ -36,12 +36,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.run == "last" && runs::list(&args.runs)?.is_empty() {
-        let text = format!(
+        refuse!(
             "there are no runs in {}, so nothing there is to be put back; write narrows restore DIR, the directory of \
              the run that was killed",
             args.runs.display()
         );
-        return Err(Usage(text).into());
     }
     let dir = runs::find(&args.runs, &args.run)?;
     let journals = lab::JOURNALS.map(|name| dir.join(name));
@@ -184,13 +183,12 @@ fn hosts(journal: &Journal, path: &Path, args: &Args) -> anyhow::Result<Vec<Stri
     if asked.is_empty() {
         // The line to type holds none of these hosts: they may be written so that a shell obeys them.
         let journaled = journaled.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        return Err(Usage(format!(
+        refuse!(
             "{} is of a cluster at {journaled}, and --on names none of these hosts: a run that came from somebody else \
              may name any, and credentials go to those alone that you name; nothing was sent; if it is your cluster, \
              say --on URL with one of its hosts as well",
             path.display()
-        ))
-        .into());
+        );
     }
     Ok(asked)
 }

@@ -14,7 +14,7 @@ use record::text::visible_line;
 use record::{LoadFigures, RunDir};
 
 use super::show::{Form, write_table};
-use crate::exit::Usage;
+use crate::exit::refuse;
 use crate::live::ConnectArgs;
 use crate::on::On;
 use crate::runs;
@@ -53,11 +53,10 @@ impl Args {
         match self.connect.given() {
             Some(option) if self.store.is_none() && !matches!(self.place.on, On::Url(_)) => {
                 let on = &self.place.on;
-                Err(Usage(format!(
+                refuse!(
                     "{option} is for a cluster that is already there, and this run is on {on}; leave it out, or give \
                      --on URL or --store URL"
-                ))
-                .into())
+                )
             }
             _ => Ok(()),
         }

@@ -7,7 +7,7 @@ use policy::steering::{Bounds, Marks, WrongBound};
 use record::units::parse_duration;
 use serde_json::Value;
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::live::{ConnectArgs, Entry, Steer, steer};
 use crate::{runs, terminal};
 
@@ -108,10 +108,7 @@ fn bounds(said: &[String]) -> anyhow::Result<Bounds> {
     let mut bounds = Bounds::default();
     for pair in said {
         let Some((name, value)) = pair.split_once('=') else {
-            let text = format!(
-                "--max {pair}: write NAME=VALUE, as indices.recovery.max_bytes_per_sec=400mb"
-            );
-            return Err(Usage(text).into());
+            refuse!("--max {pair}: write NAME=VALUE, as indices.recovery.max_bytes_per_sec=400mb");
         };
         bounds.at_most(name.trim(), value.trim()).map_err(|wrong| {
             Usage(match wrong {

@@ -13,7 +13,7 @@ use report::screen::{View, plain_lines};
 use serde_json::json;
 use world::{Env, Time};
 
-use crate::exit::Usage;
+use crate::exit::refuse;
 use crate::interrupt::until_told;
 use crate::live::{ConnectArgs, Seen, Watching, rest_after};
 use crate::terminal;
@@ -50,10 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.interval < Duration::from_millis(100) {
-        return Err(Usage(
-            "--interval must be at least 100ms: looking costs the cluster".to_owned(),
-        )
-        .into());
+        refuse!("--interval must be at least 100ms: looking costs the cluster");
     }
     if args.serve.is_asked_for() {
         return serve::run(

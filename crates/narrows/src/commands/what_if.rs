@@ -16,7 +16,7 @@ use record::TwinQuestion;
 use record::units::{ParseError, parse_duration, parse_rate, parse_size};
 use serde_json::json;
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::live::{ClusterFolder, ConnectArgs, client, greet};
 use crate::runs;
 use crate::terminal::{self, say};
@@ -220,42 +220,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ),
     ] {
         if is_said && !restarts {
-            return Err(Usage(format!("{what}: with --rolling-restart or --restart NODE")).into());
+            refuse!("{what}: with --rolling-restart or --restart NODE");
         }
     }
     if args.like.is_some() && args.add.is_none() {
-        let text = "--like says which node those are like that join: with --add N";
-        return Err(Usage(text.to_owned()).into());
+        refuse!("--like says which node those are like that join: with --add N");
     }
     let is_file = |what: &&String| what.ends_with(".toml");
     if let (Some(file), 2..) = (args.what.iter().find(is_file), args.what.len()) {
-        let text = format!(
-            "{file} is the file of a twin, which is asked without a cluster: give one of both"
-        );
-        return Err(Usage(text).into());
+        refuse!("{file} is the file of a twin, which is asked without a cluster: give one of both");
     }
     if !is_asked && args.save.is_none() {
         let text = "say what happens: --lose NODE, --drain NODE, --add N, --rolling-restart, --restart NODE, or \
                     --replicas INDEX=N; or --save FILE to write the twin only";
-        return Err(Usage(text.to_owned()).into());
+        refuse!("{text}");
     }
     if args.anonymous && file(args).is_some() {
         let text = "--anonymous hashes names as they are read from a cluster, and a file has them already: give the \
                     cluster's URL with it";
-        return Err(Usage(text.to_owned()).into());
+        refuse!("{text}");
     }
     check_set_once(&args.settings)?;
     args.save.as_deref().map_or(Ok(()), check_save)?;
     let (Import { mut plan, mut left_out, voters }, folder) = twin_of(args)?;
     check_filters(&plan, &args.settings)?;
     if let Some(why) = twin::refusal(&plan, &args.settings) {
-        return Err(Usage(why).into());
+        refuse!("{why}");
     }
     let written = twin::documents_per_s(&plan);
     if args.flush && written == 0.0 {
         let text =
             "--flush has nothing to flush, as nothing is written to the twin: say --indexing RATE";
-        return Err(Usage(text.to_owned()).into());
+        refuse!("{text}");
     }
     if is_asked && !restarts && written >= 1.0 {
         let text = "documents a second that are written: they go on beside restarts alone";
@@ -304,7 +300,7 @@ fn check_has(plan: &TwinPlan, node: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     let hint = record::names::did_you_mean(node, known.iter().copied());
-    Err(Usage(format!("no node is called \"{node}\"{hint}; there are {}", known.join(", "))).into())
+    refuse!("no node is called \"{node}\"{hint}; there are {}", known.join(", "));
 }
 
 /// Filters name nodes of the twin: a name that no node has, or a pattern, would filter nothing.

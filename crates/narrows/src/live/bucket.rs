@@ -7,7 +7,7 @@ use dcp::look::Looker;
 use world::Env;
 
 use super::{ConnectArgs, History, usage};
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::terminal::say;
 
 /// What is wrong with reaching a server is for whoever asked to put right.
@@ -26,9 +26,7 @@ pub(crate) async fn look_at_bucket(
     let mut options = Vec::new();
     for address in &addresses {
         if (&address.bucket, address.tls) != (&addresses[0].bucket, addresses[0].tls) {
-            let text =
-                format!("{} and {address} are not of one bucket and one scheme", addresses[0]);
-            return Err(Usage(text).into());
+            refuse!("{} and {address} are not of one bucket and one scheme", addresses[0]);
         }
         options.push(client_options(address, args)?);
     }

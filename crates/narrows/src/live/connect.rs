@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use record::units::parse_duration;
 use world::Env;
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::terminal::say;
 
 /// How long a host may take to say of which cluster it is, where several are given.
@@ -185,11 +185,10 @@ pub(crate) async fn refuse_several_clusters(
         };
         if (&name, &uuid) != (its_name, its_uuid) {
             let name = if name == *its_name { format!("another {name}") } else { name };
-            return Err(Usage(format!(
+            refuse!(
                 "{other} is of the cluster {its_name}, and {host} of {name}; several hosts are those of one cluster: \
                  give each cluster a command of its own"
-            ))
-            .into());
+            );
         }
     }
     Ok(())
@@ -203,8 +202,7 @@ pub(crate) fn written(
     interval: Duration,
 ) -> anyhow::Result<LiveClient> {
     if is_transcript(dir) {
-        let text = format!("{} holds a transcript already; give another directory", dir.display());
-        return Err(Usage(text).into());
+        refuse!("{} holds a transcript already; give another directory", dir.display());
     }
     let hosts = client.hosts().iter().map(ToString::to_string).collect();
     let transcript = Transcript::create(dir, &Header::new(hosts, span, interval))?;

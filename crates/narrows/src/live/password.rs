@@ -2,19 +2,16 @@
 
 use dcp::auth::Credentials;
 
-use crate::exit::Usage;
+use crate::exit::refuse;
 
 /// User and password; the protocol knows nothing else.
 pub(crate) fn user_and_password(found: clusters::Credentials) -> anyhow::Result<Credentials> {
     match found {
         clusters::Credentials::Basic { user, password } => Ok(Credentials { user, password }),
-        other => {
-            let text = format!(
-                "a bucket wants a user and a password, and was given {}: put both into NARROWS_USER and \
+        other => refuse!(
+            "a bucket wants a user and a password, and was given {}: put both into NARROWS_USER and \
                  NARROWS_PASSWORD, or into a file given with --credentials",
-                other.kind()
-            );
-            Err(Usage(text).into())
-        }
+            other.kind()
+        ),
     }
 }

@@ -12,7 +12,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 
 /// The user of HTTP basic authentication, by which browsers ask for the token.
 const USER: &str = "narrows";
@@ -158,12 +158,11 @@ pub(crate) fn guard(
         (Some(_), Some(_)) => "",
     };
     if !address.ip().is_loopback() && !lacks.is_empty() {
-        return Err(Usage(format!(
+        refuse!(
             "{option} {text}: others can reach {}: that takes a token and TLS, so give {lacks} as well; or listen on \
              127.0.0.1 and reach it with ssh -L",
             address.ip()
-        ))
-        .into());
+        );
     }
     let access = Access::new(address.ip(), guard.allowed_hosts.clone(), token, tls.is_some());
     Ok((address, access, tls))

@@ -6,7 +6,7 @@ use std::path::Path;
 use lab::corpus::{Source, check_file};
 use lab::load::{Check, Content, Draw, Operation};
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 
 /// What to write who has no documents.
 const GENERATED: &str = "--corpus geopoint for documents that are generated";
@@ -127,11 +127,10 @@ fn bodies(path: &Path) -> anyhow::Result<Vec<String>> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let lines = matches!(ending, "ndjson" | "jsonl");
     if !lines && ending != "json" {
-        let text = format!(
+        refuse!(
             "--operation {}: give a path that begins with /, a file that ends in .json, .ndjson or .jsonl, or `bulk`",
             path.display()
         );
-        return Err(Usage(text).into());
     }
     let text = std::fs::read_to_string(path)
         .map_err(|error| Usage(format!("cannot read {}: {error}", path.display())))?;
@@ -140,7 +139,7 @@ fn bodies(path: &Path) -> anyhow::Result<Vec<String>> {
         false => vec![text],
     };
     match bodies.is_empty() {
-        true => Err(Usage(format!("{} has no search body in it", path.display())).into()),
+        true => refuse!("{} has no search body in it", path.display()),
         false => Ok(bodies),
     }
 }

@@ -7,7 +7,7 @@ use clusters::ClusterIdentity;
 use clusters::live::{LiveClient, LiveOptions};
 use lab::{LiveHosts, Place};
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::live::{ConnectArgs, checked_options, refuse_several_clusters, usage};
 use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
@@ -42,7 +42,7 @@ impl PlaceArgs {
         }
         if self.allow_changes && !matches!(self.on, On::Url(_)) {
             let text = "--allow-changes is for a cluster that is already there; leave it out, or give --on URL";
-            return Err(Usage(text.to_owned()).into());
+            refuse!("{text}");
         }
         if self.on != On::OpenSearch {
             self.opensearch.refuse_elsewhere()?;

@@ -12,7 +12,7 @@ use report::live_page::{Document, Frame, History, document};
 use report::metrics::{self, Figures};
 use world::{Env, Time};
 
-use crate::exit::Usage;
+use crate::exit::refuse;
 use crate::interrupt::until_told;
 use crate::live::{ClusterFolder, ConnectArgs, FolderReader, Seen, Watching, usage};
 use crate::runs;
@@ -121,16 +121,15 @@ pub(super) fn run(serve: &Args, args: &What<'_>) -> anyhow::Result<()> {
     let [(web, first), (metrics, second)] = serve.addresses();
     if web.is_none() && metrics.is_none() {
         let option = serve.of_serving().unwrap_or_default();
-        return Err(Usage(format!("{option} goes with --web or --serve-metrics")).into());
+        refuse!("{option} goes with --web or --serve-metrics");
     }
     let stood = [first, second].into_iter().flatten().map(str::to_owned);
     let urls: Vec<String> = args.urls.iter().cloned().chain(stood).collect();
     if urls.is_empty() {
-        let text = format!(
+        refuse!(
             "which cluster? Write its URL, for example: narrows watch http://localhost:9200 --web{}",
             web.filter(|text| *text != WEB).map_or_else(String::new, |text| format!(" {text}"))
         );
-        return Err(Usage(text).into());
     }
     refuse_twins(&urls, &serve.also)?;
     let who = Guard {
@@ -186,12 +185,10 @@ fn refuse_twins(urls: &[String], also: &[String]) -> anyhow::Result<()> {
     let hosts = Address::parse_all(urls.iter().chain(also).map(String::as_str));
     let hosts = hosts.map_err(|error| usage(&error))?;
     let twin = hosts.iter().enumerate().find(|(at, host)| hosts[..*at].contains(host));
-    match twin {
-        None => Ok(()),
-        Some((_, host)) => {
-            Err(Usage(format!("{host} stands there twice; --also gives another cluster")).into())
-        }
+    if let Some((_, host)) = twin {
+        refuse!("{host} stands there twice; --also gives another cluster");
     }
+    Ok(())
 }
 
 /// What is shown of clusters that were connected to. Two of the same name are told apart by their hosts.

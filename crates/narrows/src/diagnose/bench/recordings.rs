@@ -11,7 +11,7 @@ use world::Env;
 
 use super::label::Label;
 use super::trial::Judgement;
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::live::looked_again;
 
 /// The verdict on every recording in the folders of a folder, by their names.
@@ -22,8 +22,7 @@ pub(crate) async fn of_recordings(env: &Env, dir: &Path) -> anyhow::Result<Bench
         let looking = looked_again(env, &recording).await?;
         let series = looking.series();
         if series.looks().len() < 2 {
-            let text = format!("{} broke off before the second look", recording.display());
-            return Err(Usage(text).into());
+            refuse!("{} broke off before the second look", recording.display());
         }
         let judgement = Judgement::of(&series, &right);
         let folder = recording.file_name().unwrap_or_default().to_string_lossy();
