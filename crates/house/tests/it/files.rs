@@ -10,26 +10,10 @@ use crate::source::{Crate, crates};
 
 const SECTION: &str = "## Modules, from the ground up";
 
-/// Crates whose README has no section `## Modules, from the ground up`. To be emptied.
-const NO_ORDER_YET: &[&str] = &[];
-
-/// How many files of a crate stand in circles, at most. To be emptied.
-const IN_CIRCLES_YET: &[(&str, usize)] = &[];
-
 #[test]
 fn modules_import_only_those_below_them() {
-    let mut wrong = String::new();
-    for of in crates() {
-        let excused = NO_ORDER_YET.contains(&of.name.as_str());
-        match section(of) {
-            None if excused => continue,
-            Some(_) if excused => println!("{}: strike it from NO_ORDER_YET", of.name),
-            _ => {}
-        }
-        if let Err(problem) = check_order(of) {
-            let _ = writeln!(wrong, "{problem}");
-        }
-    }
+    let problems = crates().iter().filter_map(|of| check_order(of).err());
+    let wrong = problems.collect::<Vec<_>>().join("\n");
     assert!(
         wrong.is_empty(),
         "{wrong}\nMove what both need below both, or hand the lower module a function at start; if the order itself is \
@@ -43,26 +27,11 @@ fn no_circles_between_files() {
     for of in crates() {
         let needs = needs(of);
         let graph = file_graph(of, &needs);
-        let circles = circles(&graph);
-        let files: usize = circles.iter().map(Vec::len).sum();
-        let allowed =
-            IN_CIRCLES_YET.iter().find(|(name, _)| *name == of.name).map_or(0, |(_, files)| *files);
-        if files > 0 {
-            println!("{}: {} circles, {files} files ({allowed} known)", of.name, circles.len());
-        }
-        let mut shown = String::new();
-        for circle in &circles {
-            let _ = writeln!(shown, "  {} files: {}", circle.len(), circle.join(", "));
-            for round in rounds(&graph, circle) {
-                let _ = writeln!(shown, "    {}", written(of, &needs, &round));
+        for circle in circles(&graph) {
+            let _ = writeln!(wrong, "{}, {} files: {}", of.name, circle.len(), circle.join(", "));
+            for round in rounds(&graph, &circle) {
+                let _ = writeln!(wrong, "  {}", written(of, &needs, &round));
             }
-        }
-        println!("{shown}");
-        if files > allowed {
-            let _ =
-                writeln!(wrong, "{}: {files} files in circles, {allowed} known\n{shown}", of.name);
-        } else if files < allowed {
-            println!("{}: write {files} in place of {allowed} in IN_CIRCLES_YET\n", of.name);
         }
     }
     assert!(
