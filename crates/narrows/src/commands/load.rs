@@ -115,9 +115,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             operation.name
         );
     }
-    let live = options(&args.hosts, &args.connect, args.connect.timeout())
-        .map_err(|error| usage(&error))?;
-    let hosts = WireHost::all(&live).map_err(|error| usage(&error))?;
+    let live = options(&args.hosts, &args.connect, args.connect.timeout()).map_err(usage)?;
+    let hosts = WireHost::all(&live).map_err(usage)?;
     let load = Load {
         hosts: live.addresses.iter().map(ToString::to_string).collect(),
         clients: args.clients,
@@ -155,7 +154,7 @@ async fn reach(env: &Env, args: &Args) -> anyhow::Result<()> {
     match ClusterIdentity::ask(&client).await {
         // Something answers: what it does with the load is counted.
         Ok(_) | Err(NotJson { .. } | Refused { .. } | Unfamiliar { .. }) => Ok(()),
-        Err(error) => Err(usage(&error)),
+        Err(error) => Err(usage(error)),
     }
 }
 

@@ -154,7 +154,7 @@ async fn unless_told<T>(
 ) -> anyhow::Result<T> {
     let mut done = None;
     let ended = until_told(async {
-        done = Some(work.await.map_err(|error| usage(&error))?);
+        done = Some(work.await.map_err(usage)?);
         Ok(())
     });
     ended.await?;
@@ -164,13 +164,10 @@ async fn unless_told<T>(
 /// The hosts of a journal that are asked. The directory of a run may come from somebody else, and whoever wrote its
 /// journal would be handed the credentials: where there are any, hosts of the command line alone are asked.
 fn hosts(journal: &Journal, path: &Path, args: &Args) -> anyhow::Result<Vec<String>> {
-    let parsed = |texts: &[String]| {
-        let parsed = Address::parse_all(texts.iter().map(String::as_str));
-        parsed.map_err(|error| usage(&error))
-    };
+    let parsed =
+        |texts: &[String]| Address::parse_all(texts.iter().map(String::as_str)).map_err(usage);
     let journaled = parsed(&journal.head().hosts)?;
-    let is_anonymous =
-        args.connect.credentials().map_err(|error| usage(&error))? == Credentials::None;
+    let is_anonymous = args.connect.credentials().map_err(usage)? == Credentials::None;
     let asked: Vec<String> = match args.on.is_empty() {
         true if is_anonymous => journaled.iter().map(ToString::to_string).collect(),
         true => Vec::new(),

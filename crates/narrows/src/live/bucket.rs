@@ -53,12 +53,12 @@ pub(crate) fn client_options(
 ) -> anyhow::Result<ClientOptions> {
     let tls = match address.tls {
         true => {
-            let config = args.tls().config().map_err(|error| usage(&error))?;
+            let config = args.tls().config().map_err(usage)?;
             Some(Tls { config, verified: !args.insecure() })
         }
         false => None,
     };
-    let found = args.credentials().map_err(|error| usage(&error))?;
+    let found = args.credentials().map_err(usage)?;
     Ok(ClientOptions {
         address: address.authority(),
         bucket: address.bucket.clone(),

@@ -46,9 +46,9 @@ pub(crate) async fn calibrate_there(
 ) -> anyhow::Result<Calibrated> {
     let options = checked_options(asked.urls, asked.connect, PATIENCE)?;
     refuse_several_clusters(env, &options.addresses, asked.connect).await?;
-    let client = LiveClient::new(env, &options).map_err(|error| usage(&error))?;
+    let client = LiveClient::new(env, &options).map_err(usage)?;
     let identity = ClusterIdentity::ask_before_changes(&client, asked.connect.any_version()).await;
-    let identity = identity.map_err(|error| usage(&error))?;
+    let identity = identity.map_err(usage)?;
     let nodes = TwoNodes::find(&client, !identity.embedded).await?;
     let release = format!("{} {}", identity.version.flavour, identity.version.version);
     let first = Observation { cluster: identity.version.clone(), ..Observation::default() };
@@ -58,7 +58,7 @@ pub(crate) async fn calibrate_there(
     let journal = lab::journal(&dir.join(lab::JOURNALS[0]), &identity.uuid, hosts)?;
     let restore = restore_command(&dir, &options);
     let at_the_end = LiveOptions { timeout: PUT_BACK_PATIENCE, ..options };
-    let end_client = LiveClient::new(env, &at_the_end).map_err(|error| usage(&error))?;
+    let end_client = LiveClient::new(env, &at_the_end).map_err(usage)?;
     let live = LiveCluster::new(client, end_client, identity, journal);
     let there = LiveClusters::new(vec![live], FollowApi::default());
     let mut there = there.held_by(recording.holder(), |text| say!("narrows: {text}"));

@@ -110,8 +110,8 @@ impl ConnectArgs {
 }
 
 /// Everything that is wrong with reaching a cluster is for whoever asked to put right: exit code 2.
-pub(crate) fn usage(error: &clusters::Error) -> anyhow::Error {
-    let hint = match error {
+pub(crate) fn usage(error: clusters::Error) -> anyhow::Error {
+    let hint = match &error {
         clusters::Error::Connection { source, .. }
             if source.kind() == ErrorKind::ConnectionRefused =>
         {
@@ -146,10 +146,10 @@ pub(crate) async fn greet(
     args: &ConnectArgs,
 ) -> anyhow::Result<Sampler> {
     refuse_several_clusters(env, client.hosts(), args).await?;
-    let sampler = Sampler::connect(client).await.map_err(|error| usage(&error))?;
+    let sampler = Sampler::connect(client).await.map_err(usage)?;
     match sampler.check_version() {
         Err(_) if args.any_version => {}
-        checked => checked.map_err(|error| usage(&error))?,
+        checked => checked.map_err(usage)?,
     }
     Ok(sampler)
 }
@@ -217,7 +217,7 @@ pub(crate) fn client(
     timeout: Duration,
 ) -> anyhow::Result<LiveClient> {
     let options = checked_options(urls, args, timeout)?;
-    LiveClient::new(env, &options).map_err(|error| usage(&error))
+    LiveClient::new(env, &options).map_err(usage)
 }
 
 /// How to reach a cluster; says aloud what is not as safe as it could be.
@@ -226,7 +226,7 @@ pub(crate) fn checked_options(
     args: &ConnectArgs,
     timeout: Duration,
 ) -> anyhow::Result<LiveOptions> {
-    let options = options(urls, args, timeout).map_err(|error| usage(&error))?;
+    let options = options(urls, args, timeout).map_err(usage)?;
     if args.insecure {
         say!("narrows: --insecure: the cluster's certificate is not looked at");
     }
@@ -249,8 +249,8 @@ pub(crate) fn second_client(
     urls: &[String],
     args: &ConnectArgs,
 ) -> anyhow::Result<LiveClient> {
-    let options = options(urls, args, args.timeout).map_err(|error| usage(&error))?;
-    LiveClient::new(env, &options).map_err(|error| usage(&error))
+    let options = options(urls, args, args.timeout).map_err(usage)?;
+    LiveClient::new(env, &options).map_err(usage)
 }
 
 /// The same as plain data; reads the credentials.
@@ -304,7 +304,7 @@ mod tests {
             kind: "error".into(),
             reason: "there is nothing here".into(),
         };
-        assert!(usage(&refused("/")).to_string().ends_with("as http://HOST:9200"));
-        assert!(!usage(&refused("/logs")).to_string().contains("HOST"));
+        assert!(usage(refused("/")).to_string().ends_with("as http://HOST:9200"));
+        assert!(!usage(refused("/logs")).to_string().contains("HOST"));
     }
 }

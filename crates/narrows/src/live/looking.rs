@@ -99,7 +99,7 @@ impl Looking {
 
     /// Looks once, and answers the look's time in milliseconds since the first.
     pub(crate) async fn look(&mut self, depth: Depth) -> anyhow::Result<f64> {
-        self.try_look(depth).await.map_err(|error| usage(&error))
+        self.try_look(depth).await.map_err(usage)
     }
 
     /// The same, for whoever looks again where that failed.
@@ -144,7 +144,7 @@ impl Looking {
             match self.try_look(Depth::Full).await {
                 Ok(_) if self.has_broken_off() => {}
                 Ok(_) => self.silent = None,
-                Err(error) if self.series().looks().len() < 2 => return Err(usage(&error)),
+                Err(error) if self.series().looks().len() < 2 => return Err(usage(error)),
                 // What was seen is judged, and who is away for a moment may come back.
                 Err(error) => {
                     self.silent.get_or_insert(error);
@@ -157,8 +157,8 @@ impl Looking {
 
 /// Looks again as somebody looked before, without the cluster: at the transcript in a directory.
 pub(crate) async fn looked_again(env: &Env, dir: &Path) -> anyhow::Result<Looking> {
-    let (header, replay) = Replay::open(dir).map_err(|error| usage(&error))?;
-    let client = LiveClient::replaying(env, &header, replay).map_err(|error| usage(&error))?;
+    let (header, replay) = Replay::open(dir).map_err(usage)?;
+    let client = LiveClient::replaying(env, &header, replay).map_err(usage)?;
     let sampler = Sampler::connect(client).await.with_context(|| dir.display().to_string())?;
     let mut looking = Looking::new(sampler, Duration::from_millis(header.interval_ms));
     looking.look_for(Duration::from_millis(header.span_ms)).await?;

@@ -111,7 +111,7 @@ async fn changer(env: &Env, urls: &[String], connect: &ConnectArgs) -> anyhow::R
     let client = second_client(env, urls, connect)?;
     // Looking has checked the version.
     let identity = ClusterIdentity::ask_before_changes(&client, true).await;
-    let uuid = identity.map_err(|error| usage(&error))?.uuid;
+    let uuid = identity.map_err(usage)?.uuid;
     Ok(Changer { client, uuid })
 }
 
@@ -156,7 +156,7 @@ async fn lease(
             prober.give_up(&error.to_string());
             return Ok(None);
         }
-        Err(error) => return Err(usage(&error)),
+        Err(error) => return Err(usage(error)),
     };
     if has_waited {
         // What was seen before is too old to be compared with, and settings were the other one's, who has put them
@@ -214,14 +214,14 @@ async fn work(
                 match set {
                     Ok(()) => {}
                     Err(error) if is_told(&error) => prober.give_up(&error.to_string()),
-                    Err(error) => return Err(usage(&error)),
+                    Err(error) => return Err(usage(error)),
                 }
             }
             Step::PutBack => {
                 let done = borrowed.put_back(&Kept::new()).await;
                 // A value that is refused now is refused at the end again, which tells it as well.
                 let left = done.and_then(|done| done.refused.map_or(Ok(done.left), Err));
-                let left = left.map_err(|error| usage(&error))?;
+                let left = left.map_err(usage)?;
                 match left.is_empty() {
                     true => tell("put back".to_owned()),
                     false => prober.give_up(&left.join("; ")),

@@ -195,7 +195,7 @@ impl Known {
             // Others would be locked out by an account that is asked with a wrong password every second; and what is
             // forbidden stays forbidden.
             Err(error @ (Error::Unauthorized { .. } | Error::Forbidden { .. })) => {
-                return Err(usage(&error));
+                return Err(usage(error));
             }
             Err(error) => {
                 let sentence = error.to_string();

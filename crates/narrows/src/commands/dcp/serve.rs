@@ -72,7 +72,7 @@ fn item_size(text: &str) -> Result<u64, String> {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let found = clusters::Credentials::read(args.credentials.as_deref());
-    let user = user_and_password(found.map_err(|error| crate::live::usage(&error))?)?;
+    let user = user_and_password(found.map_err(crate::live::usage)?)?;
     let temporary = match &args.data {
         Some(_) => None,
         None => Some(clusters::TemporaryDir::make()?),

@@ -86,8 +86,8 @@ fn reach(live: &LiveHosts, connect: &ConnectArgs) -> anyhow::Result<()> {
     world::real_world::run(0, async |env| {
         for hosts in live.leader.iter().chain([&live.follower]) {
             refuse_several_clusters(&env, &hosts.addresses, connect).await?;
-            let client = LiveClient::new(&env, hosts).map_err(|error| usage(&error))?;
-            ClusterIdentity::ask(&client).await.map_err(|error| usage(&error))?;
+            let client = LiveClient::new(&env, hosts).map_err(usage)?;
+            ClusterIdentity::ask(&client).await.map_err(usage)?;
         }
         Ok(())
     })

@@ -182,8 +182,7 @@ pub(super) fn run(serve: &Args, args: &What<'_>) -> anyhow::Result<()> {
 
 /// Refuses a host that stands twice: two clusters of one name and one address could not be told apart.
 fn refuse_twins(urls: &[String], also: &[String]) -> anyhow::Result<()> {
-    let hosts = Address::parse_all(urls.iter().chain(also).map(String::as_str));
-    let hosts = hosts.map_err(|error| usage(&error))?;
+    let hosts = Address::parse_all(urls.iter().chain(also).map(String::as_str)).map_err(usage)?;
     let twin = hosts.iter().enumerate().find(|(at, host)| hosts[..*at].contains(host));
     if let Some((_, host)) = twin {
         refuse!("{host} stands there twice; --also gives another cluster");

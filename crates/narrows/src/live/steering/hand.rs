@@ -189,7 +189,7 @@ impl Hand {
     /// Reports an error that may pass, so that the hand waits; answers with an error for which waiting does not help.
     fn trouble(&self, error: Error, account: &mut Account<'_>) -> anyhow::Result<()> {
         if is_hopeless(&error) {
-            return Err(usage(&error));
+            return Err(usage(error));
         }
         // Nothing can be changed on a cluster that does not answer.
         let goes_back = self.owed.as_ref().map_or_else(String::new, |(back, _)| {

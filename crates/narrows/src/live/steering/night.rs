@@ -101,7 +101,7 @@ async fn apply(
 ) -> anyhow::Result<()> {
     let client = second_client(env, asked.urls, asked.connect)?;
     let identity = ClusterIdentity::ask_before_changes(&client, true).await;
-    let uuid = identity.map_err(|error| usage(&error))?.uuid;
+    let uuid = identity.map_err(usage)?.uuid;
     let hosts: Vec<String> = client.hosts().iter().map(ToString::to_string).collect();
     let first = hand.first_look().await?;
     let recording = Recording::create(runs, "steer", &hosts.join(","), &first)?;
@@ -243,7 +243,7 @@ async fn lease(
         changes.take_lease(env, holder, tell).await
     };
     waits.unwrap_or(Ok(()))?;
-    match taken.map_err(|error| usage(&error))? {
+    match taken.map_err(usage)? {
         Some(sentence) => account.tell(Entry::said("lease", sentence)),
         None => Ok(()),
     }
