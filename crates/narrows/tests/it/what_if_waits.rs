@@ -1,21 +1,18 @@
 //! What copies of a twin wait for besides their bytes.
 
 use crate::common::failed;
-use crate::what_if::{TWIN, answer, asked, green_s, twin};
+use crate::what_if::{ALONE, Twin, green_s};
 
 /// Of c's two copies one goes from b to a, and the other, a primary, from c itself to b.
 #[test]
 fn a_copy_from_a_node_that_hears_last_waits_until_that_knows_it() {
-    let (dir, file) = twin();
-    let quick = TWIN.replacen("\"10mb\"", "\"400mb\"", 1);
     let empty_with = |node: &str| {
         let rows = format!(
             "\"recovery.unlisted_copy\" = {{ value = \"5s\", source = \"assumed\" }}\n\n[settings]\n\
              \"narrows.recovery.hears_last._name\" = \"{node}\"\n"
         );
-        std::fs::write(&file, quick.replacen("\n[settings]\n", &rows, 1)).unwrap();
-        let args = [file.to_str().unwrap(), "--drain", "c", "--draws", "1"];
-        green_s(&answer(dir.path(), &args)["answers"][0])
+        let twin = Twin::with(&[("\"10mb\"", "\"400mb\""), ("\n[settings]\n", &rows)]);
+        green_s(&twin.first("--drain c"))
     };
     let (none, replica, primary) = (empty_with("a"), empty_with("b"), empty_with("c"));
     assert!((4.5..5.5).contains(&(replica - none)), "{none} s, {replica} s");
@@ -25,37 +22,29 @@ fn a_copy_from_a_node_that_hears_last_waits_until_that_knows_it() {
 /// c has two copies: one comes back by operations, and the other by its files of 30 MB, at 10 MB/s.
 #[test]
 fn the_first_copies_of_a_node_that_has_just_started_wait_once_and_together() {
-    let (dir, file) = twin();
     let row = "[virtual]\n\"recovery.first_copy\" = { value = \"5s\", source = \"assumed\" }";
-    let longer_by = |question: &[&str]| {
-        let green = |plan: &str| {
-            std::fs::write(&file, plan).unwrap();
-            let args = [&[file.to_str().unwrap(), "--draws", "1"][..], question].concat();
-            green_s(answer(dir.path(), &args)["answers"].as_array().unwrap().last().unwrap())
-        };
-        green(&TWIN.replacen("[virtual]", row, 1)) - green(TWIN)
+    let (waits, other) = (Twin::with(&[("[virtual]", row)]), Twin::new());
+    let longer_by = |question: &str| {
+        let [waits, other] = [&waits, &other].map(|twin| {
+            green_s(twin.answer(question)["answers"].as_array().unwrap().last().unwrap())
+        });
+        waits - other
     };
     for slots in ["1", "2"] {
         let slots = format!("cluster.routing.allocation.node_concurrent_recoveries={slots}");
-        let longer_s = longer_by(&["--restart", "c", "--down", "10s", "--set", &slots]);
+        let longer_s = longer_by(&format!("--restart c --down 10s --set {slots}"));
         assert!((4.0..6.0).contains(&longer_s), "{slots}: {longer_s} s");
     }
-    let longer_s = longer_by(&["--lose", "c"]);
+    let longer_s = longer_by("--lose c");
     assert!((-0.1..0.1).contains(&longer_s), "the others have run for long: {longer_s} s");
 }
 
 /// c is away for 10 s, and opens its only copy of a shard that nobody else has.
 #[test]
 fn a_primary_that_comes_back_to_its_files_takes_what_a_copy_takes_apart_from_its_bytes() {
-    let (dir, file) = twin();
-    let alone = TWIN.replacen("replicas = 1", "replicas = 0", 1);
-    let alone = alone.replacen("[\"a\", \"b\"]", "[\"a\"]", 1);
-    let alone = alone.replacen("[\"b\", \"c\"]", "[\"b\"]", 1);
-    std::fs::write(&file, alone.replacen("[\"c\", \"a\"]", "[\"c\"]", 1)).unwrap();
+    let twin = Twin::with(&ALONE);
     let green_with = |open_copy: &str| {
-        let restart = ["--restart", "c", "--down", "10s", "--open-copy", open_copy, "--draws", "1"];
-        let found = answer(dir.path(), &[&[file.to_str().unwrap()], &restart[..]].concat());
-        green_s(&found["answers"][0])
+        green_s(&twin.first(&format!("--restart c --down 10s --open-copy {open_copy}")))
     };
     let (short, long) = (green_with("100ms"), green_with("3s"));
     assert!((2.8..3.0).contains(&(long - short)), "{short} s, {long} s");
@@ -64,26 +53,21 @@ fn a_primary_that_comes_back_to_its_files_takes_what_a_copy_takes_apart_from_its
 /// A chunk of half a megabyte takes a minute, or an hour and a half; a node sends and receives 30 MB each.
 #[test]
 fn copies_that_are_only_slow_are_not_said_to_find_no_place() {
-    let (dir, file) = twin();
-    let path = file.to_str().unwrap();
-    let with_rate = |rate: &str| std::fs::write(&file, TWIN.replacen("10mb", rate, 1)).unwrap();
-    with_rate("10kb");
-    let set = "indices.recovery.max_bytes_per_sec=20kb";
-    let found = answer(dir.path(), &[path, "--lose", "c", "--draws", "1", "--set", set]);
+    let twin = Twin::with(&[("10mb", "10kb")]);
+    let found = twin.answer("--lose c --set indices.recovery.max_bytes_per_sec=20kb");
     let [slow, set] = [0, 1].map(|place| green_s(&found["answers"][place]));
     assert!(slow > 5000.0 && set > 2500.0 && set < 0.6 * slow, "{found}");
-    with_rate("100b");
-    let output = asked(dir.path(), &[path, "--lose", "c", "--draws", "1"]);
+    twin.change(&[("10mb", "100b")]);
+    let output = twin.asked("--lose c --draws 1");
     failed(&output, 1, &["2 copies are made so slowly", "max_bytes_per_sec is [100b]"]);
 }
 
 /// c was the primary of a shard, to which a document is written every few seconds.
 #[test]
 fn former_primaries_that_copy_their_files_are_said_to_be_an_upper_bound() {
-    let (dir, file) = twin();
+    let twin = Twin::new();
     let is_said = |indexing: &str| {
-        let restart = ["--restart", "c", "--down", "30s", "--draws", "1", "--indexing", indexing];
-        let found = answer(dir.path(), &[&[file.to_str().unwrap()], &restart[..]].concat());
+        let found = twin.answer(&format!("--restart c --down 30s --indexing {indexing}"));
         let bytes = found["answers"][0]["bytes"].as_u64().unwrap();
         (bytes > 0, found["left_out"].to_string().contains("upper bounds"))
     };
