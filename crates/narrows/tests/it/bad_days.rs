@@ -16,7 +16,6 @@ use crate::common::{SECRET, command, failed, narrows, refused, said};
 fn what_cannot_be_reached_is_one_sentence_and_exit_code_2() {
     refused(&["explain", "http://127.0.0.1:1", "--for", "1s"], &["127.0.0.1:1", "refused"]);
     refused(&["watch", "http://127.0.0.1:1,http://127.0.0.1:2"], &["none of 2 hosts"]);
-    refused(&["explain", "ftp://es:21"], &["http://"]);
     // What it is compared with is found before anybody looks.
     let diff = ["explain", "http://127.0.0.1:1", "--diff", "nope"];
     refused(&diff, &["no run is called \"nope\""]);

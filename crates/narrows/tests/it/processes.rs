@@ -1,7 +1,6 @@
 //! What is started is stopped: by order, by Ctrl-C, and when the runner is killed. Who asks a guarded cluster.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
@@ -89,11 +88,13 @@ fn temporary_data_goes_with_a_killed_runner_and_its_nodes() {
 }
 
 #[test]
-fn temporary_data_goes_with_a_cluster_that_ends_in_order() {
+fn nodes_and_temporary_data_go_with_a_cluster_that_ends_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let cluster = start_in(dir.path(), 2);
+    let nodes = children_of(cluster.child.id());
     signal(cluster.child.id(), "INT");
     assert_eq!(cluster.wait().0, Some(0));
+    all_end(&nodes);
     assert_eq!(entries(dir.path()).len(), 0);
 }
 
@@ -253,27 +254,6 @@ fn a_cluster_that_others_can_reach_needs_credentials() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     let cluster = Cluster::start_with(1, |command| command.args(["--credentials", path]));
     assert_eq!(http(&cluster.urls[0], "GET", "/", "").0, 401);
-}
-
-#[test]
-fn ctrl_c_stops_a_cluster_in_order() {
-    let dir = tempfile::tempdir().unwrap();
-    let cluster = start(2, 0, dir.path());
-    let nodes = children_of(cluster.child.id());
-    signal(cluster.child.id(), "INT");
-    assert_eq!(cluster.wait().0, Some(0));
-    all_end(&nodes);
-}
-
-#[test]
-fn a_port_that_is_taken_is_said() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port();
-    let output = Command::new(BINARY)
-        .args(["cluster", "--nodes", "1", "--port", &port.to_string()])
-        .output()
-        .unwrap();
-    failed(&output, 1, &[&port.to_string(), "in use", "--port"]);
 }
 
 /// A run whose first variant is under way: long enough to be disturbed.

@@ -318,10 +318,7 @@ fn its_time_is_over_before_the_next_look() {
 #[test]
 fn what_is_asked_wrongly_is_said_before_anything_is_looked_at() {
     let url = "http://127.0.0.1:1";
-    let limit = "indices.recovery.max_bytes_per_sec";
-    refused(&["steer", url, "--max", "indices.recovery.max_byte_per_sec=1mb"], &[limit]);
-    refused(&["steer", url, "--max", limit], &["NAME=VALUE"]);
-    refused(&["steer", url, "--max", &format!("{limit}=much")], &["400mb"]);
+    refused(&["steer", url, "--max", "indices.recovery.max_bytes_per_sec=much"], &["400mb"]);
     refused(&["steer", url, "--max", "indices.recovery.chunk_size=1gb"], &["more than 100mb"]);
     refused(&["steer", url, "--keep"], &["--apply"]);
     refused(&["steer", url, "--apply", "--dry-run"], &["--dry-run"]);

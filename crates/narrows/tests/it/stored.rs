@@ -104,10 +104,6 @@ fn runs_are_compared_that_only_the_store_has() {
         run["run"].as_str().unwrap().to_owned()
     };
     let (a, b) = (run("100ms"), run("120ms"));
-    // `explain` looks at one, and takes neither for a host.
-    refused(&["explain", &a, &b, "--runs", runs], &["explain looks at one", "narrows compare"]);
-    let one_is = ["is a run, and the rest is not", "narrows explain"];
-    refused(&["explain", &a, "http://127.0.0.1:9", "--runs", runs], &one_is);
     cluster.ask("POST", "/rally-races-*/_refresh", "");
     let compare = |more: &[&str]| {
         json(&narrows(&[&["compare", &a, &b, "--format", "json", "--runs", runs], more].concat()))
