@@ -7,7 +7,7 @@ use std::time::Duration;
 use clusters::{DiskRates, SlowDisk};
 use tempfile::TempDir;
 
-use crate::common::{BINARY, until};
+use crate::common::{BINARY, children_of, signal, until};
 
 const RATES: DiskRates = DiskRates { read_bytes_per_s: 16_000_000, write_bytes_per_s: 8_000_000 };
 const FILE_BYTES: usize = 12 << 20;
@@ -76,23 +76,6 @@ pub fn a_slow_disk_is_busy_for_as_long_as_its_rate_says() {
     assert!(!disk.path().join("neighbour").exists());
 }
 
-/// Processes whose parent is this one.
-fn children(of: u32) -> Vec<u32> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_child = |id: &u32| {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        let parent = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1));
-        parent.is_some_and(|parent| parent == of.to_string())
-    };
-    ids.filter(is_child).collect()
-}
-
-fn kill(process: u32) {
-    let killed = std::process::Command::new("kill").args(["-9", &process.to_string()]).status();
-    assert!(killed.unwrap().success());
-}
-
 /// The holder goes with the runner, too, whose end it sees; here neither can undo anything.
 pub fn nothing_of_a_slow_disk_is_left_when_its_holder_or_its_server_is_killed() {
     for kills_server in [false, true] {
@@ -108,11 +91,11 @@ pub fn nothing_of_a_slow_disk_is_left_when_its_holder_or_its_server_is_killed() 
             let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
             line.starts_with(BINARY.as_bytes())
         };
-        let server = children(holder).into_iter().find(is_server).expect("somebody serves it");
+        let server = children_of(holder).into_iter().find(is_server).expect("somebody serves it");
         if kills_server {
-            kill(server);
+            signal(server, "KILL");
         }
-        kill(holder);
+        signal(holder, "KILL");
         until("its loop device is free", || !device.exists());
         until("nobody serves it", || !is_server(&server));
         drop(disk);

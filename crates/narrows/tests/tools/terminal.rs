@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use testbed::SmallDisk;
 
 use crate::common::answering::falls_silent;
 use crate::common::cluster::Cluster;
-use crate::common::{BINARY, signal as send};
+use crate::common::{BINARY, signal as send, until};
 
 const ENTERS: &str = "\x1b[?1049h";
 const LEAVES: &str = "\x1b[?1049l";
@@ -24,14 +24,6 @@ fn in_terminal(command: &str, file: &Path) -> Child {
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let give_up = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < give_up, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 pub fn watch_gives_the_terminal_back_whoever_ends_it() {
@@ -66,7 +58,7 @@ pub fn a_key_ends_watch_while_the_cluster_is_silent() {
     let dir = tempfile::tempdir().unwrap();
     let shown = dir.path().join("shown");
     let mut terminal =
-        in_terminal(&format!("exec {BINARY} watch {url} --timeout 2m --for 2m"), &shown);
+        in_terminal(&format!("exec {BINARY} watch {url} --timeout 5m --for 5m"), &shown);
     silent.recv_timeout(Duration::from_secs(60)).expect("it looks twice");
     terminal.stdin.as_mut().unwrap().write_all(b"q").unwrap();
     until("a key ends it", || terminal.try_wait().unwrap().is_some());
