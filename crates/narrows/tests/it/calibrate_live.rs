@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::common::cluster::Cluster;
 use crate::common::steered::journals;
-use crate::common::{self, BINARY, failed, look_until, narrows, said, signal, until};
+use crate::common::{self, BINARY, done, failed, look_until, narrows, signal, until};
 
 const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
 
@@ -97,8 +97,7 @@ fn copies_are_measured_and_a_twin_goes_by_what_they_cost() {
     let twin = dir.path().join("twin.toml");
     let twin = twin.to_str().unwrap();
     let args = ["what-if", cluster.url(), "--calibration", file, "--save", twin, "--runs"];
-    let output = narrows(&[&args[..], &[runs.to_str().unwrap()]].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    done(&narrows(&[&args[..], &[runs.to_str().unwrap()]].concat()));
     let plan: toml::Table = std::fs::read_to_string(twin).unwrap().parse().unwrap();
     let row = |table: &toml::Table| table["virtual"]["recovery.open_copy"].clone();
     assert_eq!(row(&plan), row(&table));
@@ -146,8 +145,7 @@ fn after_kill_9_restore_deletes_the_index() {
     running.wait().unwrap();
     assert_eq!(journals(runs.path()).len(), 1);
     cluster.until_quiet();
-    let output = common::restore("last", runs.path());
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    done(&common::restore("last", runs.path()));
     everything_is_as_it_was(&cluster, "77mb");
     assert_eq!(journals(runs.path()), Vec::<std::path::PathBuf>::new());
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{SECRET, command, failed, json, narrows, refused, said};
+use crate::common::{SECRET, command, done, failed, json, narrows, refused};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -105,8 +105,7 @@ fn completions_are_written_for_every_shell() {
 fn manual_pages_are_written_for_every_command() {
     let dir = tempfile::tempdir().unwrap();
     let pages = dir.path().join("man/man1");
-    let output = narrows(&["man", pages.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    done(&narrows(&["man", pages.to_str().unwrap()]));
     let help = text(&narrows(&["--help"]).stdout);
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::common::{BINARY, command, failed, json, narrows, path_with, said};
+use crate::common::{BINARY, command, done, failed, json, narrows, path_with, said};
 use crate::mentioned::commands;
 
 /// `narrows doctor` on a machine with these programs alone, and nothing in its cache.
@@ -131,9 +131,7 @@ fn in_words_every_lack_has_a_line_that_mends_it() {
     let dir = tempfile::tempdir().unwrap();
     let mut words = command(&["doctor", "--tests", "--runs"]);
     words.arg(dir.path().join("runs")).env("PATH", path_with(dir.path(), &[]));
-    let output = words.env_remove("JAVA_HOME").output().unwrap();
-    let text = said(&output);
-    assert_eq!(output.status.code(), Some(0), "{text}");
+    let text = done(&words.env_remove("JAVA_HOME").output().unwrap());
     assert!(text.contains("the first run: narrows run remote-recovery"), "{text}");
     let lines: Vec<&str> = text.lines().collect();
     let lacks = |line: &&str| line.starts_with("  lacks  ") || line.starts_with("  less ");

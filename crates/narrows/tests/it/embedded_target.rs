@@ -14,7 +14,7 @@ use world::{Direction, Env};
 use crate::clusters_common::{
     ask, connect_follower, count, follower_is_connected, index_some, topology,
 };
-use crate::common::{BINARY, PATIENCE, narrows, said, signal};
+use crate::common::{BINARY, PATIENCE, done, narrows, signal};
 
 /// The nodes that this test's thread has started and not yet reaped.
 fn children() -> BTreeSet<u32> {
@@ -41,10 +41,7 @@ fn data_of(pid: u32) -> PathBuf {
 fn every_variant_of_a_plan_drains_a_node_of_processes() {
     let dir = tempfile::tempdir().unwrap();
     let runs = dir.path().to_str().unwrap();
-    let run = ["run", "drain-node", "--scale", "0.01", "--runs", runs];
-    let output = narrows(&run);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    let words = said(&output);
+    let words = done(&narrows(&["run", "drain-node", "--scale", "0.01", "--runs", runs]));
     assert_eq!(words.matches(" copies left leader-3").count(), 3, "{words}");
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use world::{Env, LinkConfig};
 
 use crate::common::{
-    self, BINARY, assert_no_secret, failed, look_until, narrows, noise, said, signal,
+    self, BINARY, assert_no_secret, done, failed, look_until, narrows, noise, said, signal,
 };
 
 fn topology() -> TopologySpec {
@@ -154,8 +154,7 @@ fn recorded_and_opened_again(lab: &Lab) {
     let page = narrows(&["report", "last", "--runs", runs]);
     let path = PathBuf::from(String::from_utf8(page.stdout.clone()).unwrap().trim());
     assert!(std::fs::read_to_string(&path).unwrap().contains("rate limit"));
-    let once = narrows(&["watch", &urls, "--for", "1ms", "--plain", "--record", runs]);
-    assert_eq!(once.status.code(), Some(0), "{}", said(&once));
+    done(&narrows(&["watch", &urls, "--for", "1ms", "--plain", "--record", runs]));
     let of_one = narrows(&["explain", "last", "--runs", runs]);
     failed(&of_one, 2, &["one look is not enough"]);
     assert!(!said(&of_one).contains("--for"), "it is over: {}", said(&of_one));

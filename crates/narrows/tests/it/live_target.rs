@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::common::answering::answering;
 use crate::common::cluster::Cluster;
-use crate::common::{self, BINARY, failed, look_until, said, signal, spawned, until};
+use crate::common::{self, BINARY, done, failed, look_until, said, signal, spawned, until};
 
 const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
@@ -157,8 +157,7 @@ fn both_clusters_of_a_run_are_put_back_before_either_is_waited_for() {
         let file = File::options().append(true).open(&path).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(26)).unwrap();
     }
-    let output = Command::new(BINARY).arg("restore").arg(run.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    done(&Command::new(BINARY).arg("restore").arg(run.path()).output().unwrap());
     let asked = asked.lock().unwrap();
     assert!(asked.find('L') < asked.rfind('F'), "{asked}");
     assert!(!run.path().join("changes-leader.jsonl").exists());
@@ -201,8 +200,7 @@ fn credentials_go_to_no_host_that_only_a_journal_names() {
         assert_eq!(asked.load(Ordering::Relaxed), 0, "{more:?}");
         assert!(journal.exists(), "{more:?}");
     }
-    let output = restore(&["--on", &format!("http://127.0.0.1:1,{url}")]);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    done(&restore(&["--on", &format!("http://127.0.0.1:1,{url}")]));
     assert!(asked.load(Ordering::Relaxed) > 0 && !journal.exists());
 }
 
@@ -274,9 +272,7 @@ fn a_setting_that_a_plan_changes_meanwhile_is_put_back_at_the_end_and_on_ctrl_c(
     };
     failed(&run("1024mb", &[]).output().unwrap(), 2, &["--allow-changes"]);
     // The engine keeps it as 1gb.
-    let output = run("1024mb", &["--allow-changes"]).output().unwrap();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let said = done(&run("1024mb", &["--allow-changes"]).output().unwrap());
     assert!(said.contains(&format!("{THROTTLE} is 1024mb from now on")), "{said}");
     assert_eq!((cluster.settings(), cluster.indices()), (mine.clone(), vec![]), "{said}");
     // So slow that it is interrupted long before its end.
@@ -347,9 +343,7 @@ fn a_node_of_a_cluster_that_is_there_is_drained_of_the_runs_own_copies_alone() {
     };
     let before = where_mine_are();
     let more = ["--allow-changes", "--scale", "0.005", "--variant", "no throttle"];
-    let output = run_plan("drain-node", &cluster, runs.path(), &more).output().unwrap();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let said = done(&run_plan("drain-node", &cluster, runs.path(), &more).output().unwrap());
     assert!(said.contains("copies left narrows-2"), "{said}");
     assert_eq!(where_mine_are(), before);
     assert_eq!((cluster.settings(), cluster.indices()), (mine, vec!["logs".to_owned()]));

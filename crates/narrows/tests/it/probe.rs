@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::common::cluster::Cluster;
 use crate::common::steered::journals;
-use crate::common::{self, BINARY, failed, look_until, noise, said, signal, until};
+use crate::common::{self, BINARY, done, failed, look_until, noise, said, signal, until};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 /// What somebody set before we came: a transient value hides a persistent one.
@@ -99,8 +99,7 @@ fn after_kill_9_restore_puts_it_back() {
     probing.wait().unwrap();
     assert_ne!(cluster.set_at("transient"), json!({ LIMIT: FOUND }));
     assert_eq!(journals(runs).len(), 1);
-    let output = common::restore("last", runs);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    done(&common::restore("last", runs));
     everything_is_as_it_was(cluster, FOUND);
     assert_eq!(journals(runs), Vec::<PathBuf>::new());
 }

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use crate::common::busy::BusyWay;
 use crate::common::cluster::Cluster;
 use crate::common::steered::{Steering, Way, journals, steer};
-use crate::common::{BINARY, failed, narrows, noise, refused, restore, said, signal, spawned};
+use crate::common::{
+    BINARY, done, failed, narrows, noise, refused, restore, said, signal, spawned,
+};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const LEASE: &str = "cluster.metadata.narrows_steerer";
@@ -253,8 +255,7 @@ fn where_it_ends_while_the_cluster_is_silent_the_journal_stays() {
     assert_eq!(steering.end().0, Some(1));
     assert_ne!(cluster.settings()[LIMIT], FOUND);
     way.open();
-    let output = restore("last", dir.path());
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    done(&restore("last", dir.path()));
     everything_is_as_it_was(cluster);
 }
 

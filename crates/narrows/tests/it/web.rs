@@ -18,7 +18,7 @@ use crate::common::cluster::Cluster;
 use crate::common::large::Large;
 use crate::common::steered::{Steering, steer};
 use crate::common::watched::Watched;
-use crate::common::{PATIENCE, assert_no_secret, narrows, noise, refused, said, signal};
+use crate::common::{PATIENCE, assert_no_secret, done, narrows, noise, refused, signal};
 use crate::steer::recovering;
 
 const TOKEN: &str = "a-token-of-sufficient-length";
@@ -161,8 +161,7 @@ fn what_steer_and_what_if_left_is_on_the_page_of_that_cluster_alone() {
     let mut steering = Steering::start(steer(steered.url(), dir.path(), &more));
     let kept = steering.until("keep");
     let asked = ["what-if", calm.url(), "--replicas", "logs=1", "--draws", "1", "--runs", runs];
-    let asked = narrows(&asked);
-    assert_eq!(asked.status.code(), Some(0), "{}", said(&asked));
+    done(&narrows(&asked));
     let until = |cluster: usize, key: &str, is_it: &dyn Fn(&Value) -> bool| {
         let give_up = Instant::now() + PATIENCE;
         loop {

@@ -9,7 +9,7 @@ use record::{Line, RunDir};
 use serde_json::{Value, json};
 
 use crate::common::cluster::Cluster;
-use crate::common::{self, failed, narrows, noise, refused, said};
+use crate::common::{self, done, failed, narrows, noise, refused, said};
 
 /// A twin of three nodes: six shards of 30 MB with a replica, at a rate that makes their recovery take seconds.
 const TWIN: &str = r#"
@@ -250,11 +250,7 @@ fn a_node_that_comes_back_late_has_its_copies_at_once_as_in_the_field() {
 #[test]
 fn a_shard_with_one_copy_is_said_to_be_away_with_its_node() {
     let twin = Twin::with(&ALONE);
-    let away = |question: &str| {
-        let output = twin.asked(&format!("{question} --down 5s --draws 1"));
-        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-        said(&output)
-    };
+    let away = |question: &str| done(&twin.asked(&format!("{question} --down 5s --draws 1")));
     // Whoever names it twice means it once.
     let one = away("--restart c --restart c");
     assert!(one.starts_with("c restarts\n"), "{one}");
@@ -309,8 +305,7 @@ fn writes_go_on_beside_restarts_and_come_back_by_operations_or_by_files() {
         "two copies missed 20 s of a third of the writes: {few}"
     );
     // What is written is kept in the plan; it goes on beside restarts alone.
-    let output = twin.asked(&format!("--indexing 100 --save {}", twin.path()));
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    done(&twin.asked(&format!("--indexing 100 --save {}", twin.path())));
     let text = std::fs::read_to_string(&twin.file).unwrap();
     assert!(text.contains("documents_per_s = 100.0"), "{text}");
     let lost = twin.answer("--lose c");
@@ -434,9 +429,8 @@ fn a_twin_runs_as_any_plan_and_a_mistake_in_it_is_shown() {
     let runs = twin.dir.path().join("runs");
     let run = ["run", twin.path(), "--runs", runs.to_str().unwrap()];
     let in_virtual_time = [&run[..], &["--on", "virtual"]].concat();
-    let ran = narrows(&in_virtual_time);
-    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
-    assert!(said(&ran).contains("as it is"), "{}", said(&ran));
+    let ran = done(&narrows(&in_virtual_time));
+    assert!(ran.contains("as it is"), "{ran}");
     refused(&run, &["--on virtual"]);
     for (from, to, says) in [
         ("copies = [\"a\", \"b\"]", "copies = [\"a\", \"bb\"]", "did you mean \"b\""),
@@ -517,8 +511,7 @@ fn a_cluster_is_imported_read_only_and_asked_without_it() {
     assert!(bytes > 5_000_000 && green < 10.0, "{found}");
     let hidden = dir.path().join("hidden.toml");
     let hidden = hidden.to_str().unwrap();
-    let saved = asked(dir.path(), &[cluster.url(), "--save", hidden, "--anonymous"]);
-    assert_eq!(saved.status.code(), Some(0), "{}", said(&saved));
+    done(&asked(dir.path(), &[cluster.url(), "--save", hidden, "--anonymous"]));
     let second = dir.path().join("second.toml");
     let second = second.to_str().unwrap();
     asked(dir.path(), &[cluster.url(), "--save", second, "--anonymous"]);
@@ -533,6 +526,5 @@ fn a_cluster_is_imported_read_only_and_asked_without_it() {
     let others = nodes(&std::fs::read_to_string(second).unwrap());
     assert_eq!(others.len(), 3, "{others:?}");
     assert!(nodes(&text).is_disjoint(&others), "no name is hashed twice alike: {others:?}");
-    let run = narrows(&["run", hidden, "--on", "virtual", "--runs", dir.path().to_str().unwrap()]);
-    assert_eq!(run.status.code(), Some(0), "{}", said(&run));
+    done(&narrows(&["run", hidden, "--on", "virtual", "--runs", dir.path().to_str().unwrap()]));
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testbed::CannotRun;
 
 use crate::common::steered::{Steering, journals, steer};
-use crate::common::{PATIENCE, noise, restore, said, signal};
+use crate::common::{PATIENCE, done, noise, restore, signal};
 use crate::opensearch::not_fetched;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -122,8 +122,7 @@ async fn kill_9(throttled: &Throttled) {
     steering.child.wait().unwrap();
     assert_ne!(throttled.settings().await, persistent());
     assert_eq!(journals(dir.path()).len(), 1);
-    let output = restore("last", dir.path());
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    done(&restore("last", dir.path()));
     assert_eq!(throttled.settings().await, persistent());
     assert!(journals(dir.path()).is_empty());
 }

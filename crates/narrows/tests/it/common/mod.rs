@@ -49,11 +49,19 @@ pub fn said(output: &Output) -> String {
     text(&output.stdout) + &text(&output.stderr)
 }
 
-/// What it printed as JSON, having ended well.
+/// The same, having ended well.
+#[track_caller]
+pub fn done(output: &Output) -> String {
+    let text = said(output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    text
+}
+
+/// The same, as JSON.
 #[track_caller]
 pub fn json(output: &Output) -> Value {
-    assert_eq!(output.status.code(), Some(0), "{}", said(output));
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(output)))
+    let text = done(output);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{text}"))
 }
 
 /// Looks again until a look is right, a few times at most; the last, right or not. A machine that stands still for
