@@ -123,13 +123,7 @@ async fn recover(
         "cluster.remote.leader.seeds": target.seeds_through_link("leader").join(","),
     } });
     common::ask(target, "follower", "PUT", "/_cluster/settings", settings).await;
-    loop {
-        let info = common::ask(target, "follower", "GET", "/_remote/info", Value::Null).await;
-        if info["leader"]["num_nodes_connected"] == 1 {
-            break;
-        }
-        env.sleep(Duration::from_millis(50)).await;
-    }
+    common::connected(env, target).await;
     let began = env.epoch_ms();
     let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
     common::ask(target, "follower", "PUT", "/a/_ccr/follow?wait_for_active_shards=0", body).await;

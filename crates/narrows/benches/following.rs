@@ -194,11 +194,7 @@ impl Bench {
         let seeds = target.seeds_through_link("leader").join(",");
         let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
         common::ask(target, "follower", "PUT", "/_cluster/settings", body).await;
-        while common::ask(target, "follower", "GET", "/_remote/info", Value::Null).await["leader"]["num_nodes_connected"]
-            != 1
-        {
-            self.env.sleep(LOOK_EVERY).await;
-        }
+        common::connected(&self.env, target).await;
         let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
         let path = "/a/_ccr/follow?wait_for_active_shards=1";
         common::ask(target, "follower", "PUT", path, body).await;

@@ -119,12 +119,7 @@ impl Run {
                 json!(target.seeds_through_link("leader").join(","));
             let body = json!({ "persistent": settings });
             common::ask(target, "follower", "PUT", "/_cluster/settings", body).await;
-            while common::ask(target, "follower", "GET", "/_remote/info", Value::Null).await["leader"]
-                ["num_nodes_connected"]
-                != 1
-            {
-                self.env.sleep(LOOK_EVERY).await;
-            }
+            common::connected(&self.env, target).await;
         }
     }
 

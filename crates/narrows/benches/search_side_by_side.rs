@@ -27,6 +27,8 @@ use serde_json::{Value, json};
 use testbed::bench::Table;
 use world::Env;
 
+use crate::common::ask;
+
 const CLUSTER: &str = "bench";
 /// Answers to so many requests of each operation are compared.
 const COMPARED: usize = 20;
@@ -126,13 +128,6 @@ fn topology() -> TopologySpec {
     TopologySpec::alone(CLUSTER, 1)
 }
 
-async fn ask(target: &impl Clusters, method: &str, path: &str, body: Value) -> Value {
-    let answer = target.request(CLUSTER, method, path, rest::json_body(&body)).await;
-    answer
-        .and_then(|answer| answer.json())
-        .unwrap_or_else(|error| panic!("{}: {method} {path}: {error}", target.name()))
-}
-
 /// Makes the index anew, which is called as its corpus.
 async fn create(target: &impl Clusters, corpus: Corpus) {
     let index = corpus.name();
@@ -143,9 +138,9 @@ async fn create(target: &impl Clusters, corpus: Corpus) {
         settings["requests.cache.enable"] = json!(false);
     }
     let body = json!({ "settings": settings, "mappings": corpus.mapping() });
-    ask(target, "PUT", &format!("/{index}"), body).await;
+    ask(target, CLUSTER, "PUT", &format!("/{index}"), body).await;
     let health = format!("/_cluster/health/{index}?wait_for_status=green");
-    ask(target, "GET", &health, Value::Null).await;
+    ask(target, CLUSTER, "GET", &health, Value::Null).await;
 }
 
 async fn run(target: &impl Clusters, operation: &Operation, load: Load) -> LoadFigures {
@@ -176,9 +171,9 @@ async fn index(target: &impl Clusters, corpus: Corpus, documents: u64, clients: 
 async fn settle(target: &impl Clusters, corpus: Corpus, documents: u64) {
     let index = corpus.name();
     let merge = format!("/{index}/_forcemerge?max_num_segments=1");
-    ask(target, "POST", &merge, Value::Null).await;
-    ask(target, "POST", &format!("/{index}/_refresh"), Value::Null).await;
-    let count = ask(target, "GET", &format!("/{index}/_count"), Value::Null).await;
+    ask(target, CLUSTER, "POST", &merge, Value::Null).await;
+    ask(target, CLUSTER, "POST", &format!("/{index}/_refresh"), Value::Null).await;
+    let count = ask(target, CLUSTER, "GET", &format!("/{index}/_count"), Value::Null).await;
     assert_eq!(count["count"], documents, "{}", target.name());
 }
 
@@ -210,8 +205,10 @@ async fn same(
         let request = requests.next(0).expect("there is no end").expect("it is a search");
         let mut body: Value = serde_json::from_slice(&request.body).expect("it is JSON");
         body["track_total_hits"] = json!(true);
-        let ours = essence(&ask(embedded, "POST", &request.path, body.clone()).await, scored);
-        let theirs = essence(&ask(opensearch, "POST", &request.path, body.clone()).await, scored);
+        let ours =
+            essence(&ask(embedded, CLUSTER, "POST", &request.path, body.clone()).await, scored);
+        let theirs =
+            essence(&ask(opensearch, CLUSTER, "POST", &request.path, body.clone()).await, scored);
         if ours == theirs {
             same += 1;
         } else {

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use testbed::bench::Table;
 use world::Env;
 
+use crate::common::ask;
+
 struct Case {
     name: &'static str,
     nodes: usize,
@@ -98,10 +100,10 @@ async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
         "narrows.recovery.scheduler": case.scheduler,
         "cluster.routing.allocation.node_concurrent_recoveries": "6",
     } });
-    ask(&target, "PUT", "/_cluster/settings", settings).await;
+    ask(&target, "c", "PUT", "/_cluster/settings", settings).await;
     let body = json!({ "settings": { "number_of_shards": case.shards, "number_of_replicas": 0 } });
-    ask(&target, "PUT", "/a", body).await;
-    ask(&target, "GET", "/_cluster/health/a?wait_for_status=green", Value::Null).await;
+    ask(&target, "c", "PUT", "/a", body).await;
+    ask(&target, "c", "GET", "/_cluster/health/a?wait_for_status=green", Value::Null).await;
     let segments = 24 * case.shards;
     let index = SyntheticIndex {
         name: "a".to_owned(),
@@ -113,10 +115,10 @@ async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
     target.load_index("c", &index).await.expect("it loads");
     let began = env.now();
     let replicas = json!({ "index.number_of_replicas": 1 });
-    ask(&target, "PUT", "/a/_settings", replicas).await;
+    ask(&target, "c", "PUT", "/a/_settings", replicas).await;
     loop {
         env.sleep(Duration::from_secs(5)).await;
-        let health = ask(&target, "GET", "/_cluster/health/a", Value::Null).await;
+        let health = ask(&target, "c", "GET", "/_cluster/health/a", Value::Null).await;
         if health["status"] == "green" {
             break;
         }
@@ -124,11 +126,6 @@ async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
     let took = env.now() - began;
     target.stop().await;
     took
-}
-
-async fn ask(target: &VirtualClusters, method: &str, path: &str, body: Value) -> Value {
-    let answer = target.request("c", method, path, rest::json_body(&body)).await;
-    answer.and_then(|answer| answer.json()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The most memory that this process has had.

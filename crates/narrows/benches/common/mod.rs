@@ -24,14 +24,24 @@ pub async fn start(
 
 /// Asks, and expects it to go well.
 pub async fn ask(
-    target: &EmbeddedClusters,
+    target: &impl Clusters,
     cluster: &str,
     method: &str,
     path: &str,
     body: Value,
 ) -> Value {
     let answer = target.request(cluster, method, path, rest::json_body(&body)).await;
-    answer.and_then(|answer| answer.json()).unwrap_or_else(|error| panic!("{error}"))
+    answer
+        .and_then(|answer| answer.json())
+        .unwrap_or_else(|error| panic!("{}: {method} {path}: {error}", target.name()))
+}
+
+/// Waits until the follower has reached the leader that its settings name.
+pub async fn connected(env: &Env, target: &EmbeddedClusters) {
+    let leader = async || ask(target, "follower", "GET", "/_remote/info", Value::Null).await;
+    while leader().await["leader"]["num_nodes_connected"] != 1 {
+        env.sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Makes an index for a corpus and waits until it is there.
