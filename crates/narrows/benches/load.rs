@@ -44,16 +44,9 @@ const DRIVERS: [Driver; 4] = [
 
 fn narrows(address: &str, clients: u64, seconds: u64) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
-    command.args([
-        "load",
-        &format!("http://{address}"),
-        "--index",
-        "a",
-        "--body",
-        SEARCH,
-        "--json",
-    ]);
+    command.args(["load", &format!("http://{address}"), "--index", "a", "--body", SEARCH]);
     command.args(["--clients", &clients.to_string(), "--duration", &format!("{seconds}s")]);
+    command.arg("--json");
     command
 }
 
@@ -74,15 +67,8 @@ fn wrk_requests(output: &Output) -> Option<f64> {
 fn oha(address: &str, clients: u64, seconds: u64) -> Command {
     let mut command = Command::new("oha");
     command.args(["--no-tui", "--output-format", "json", "-m", "POST", "-d", SEARCH]);
-    command.args([
-        "-T",
-        "application/json",
-        "-c",
-        &clients.to_string(),
-        "-z",
-        &format!("{seconds}s"),
-    ]);
-    command.arg(format!("http://{address}/a/_search"));
+    command.args(["-T", "application/json", "-c", &clients.to_string()]);
+    command.args(["-z", &format!("{seconds}s"), &format!("http://{address}/a/_search")]);
     command
 }
 
@@ -142,12 +128,12 @@ fn main() {
     let installed = |driver: &&Driver| driver.name == "narrows" || is_installed(driver.name);
     let drivers: Vec<&Driver> = DRIVERS.iter().filter(installed).collect();
     for lap in 0..laps {
-        for (n, driver) in drivers.iter().enumerate() {
+        for driver in &drivers {
             let Some((cpu_us, per_s)) = measure(driver, &address, clients, seconds) else {
                 continue;
             };
             eprintln!("lap {}: {} {cpu_us:.2} µs a request, {per_s:.0}/s", lap + 1, driver.name);
-            match found.iter_mut().find(|entry| entry.0.name == drivers[n].name) {
+            match found.iter_mut().find(|entry| entry.0.name == driver.name) {
                 Some(entry) => {
                     entry.1.push(cpu_us);
                     entry.2.push(per_s);
