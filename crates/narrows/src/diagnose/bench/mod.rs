@@ -144,7 +144,7 @@ pub(crate) fn in_virtual_time(asked: Asked<'_>) -> anyhow::Result<(Bench, Option
         let began = Instant::now();
         let outcome = match job.subject {
             Subject::Recovery => {
-                let case = Simulated.case_again(job.seed, job.refused);
+                let case = Simulated.case(job.seed, job.refused);
                 at_once(trial(&Simulated, &case, writes))
             }
             Subject::Bucket => at_once(of_bucket(World::Virtual, job.seed)),
@@ -155,7 +155,7 @@ pub(crate) fn in_virtual_time(asked: Asked<'_>) -> anyhow::Result<(Bench, Option
     };
     // Recordings are those of recoveries.
     let beside = if asked.recordings.is_none() { Beside::Virtual } else { Beside::Nothing };
-    let mut sitting = Sitting::of(&asked, "virtual", beside, |seed| Simulated.case(seed))?;
+    let mut sitting = Sitting::of(&asked, "virtual", beside, Case::of)?;
     let mut todo = sitting.todo();
     let mut failed = None;
     while !todo.is_empty() {
@@ -212,8 +212,7 @@ fn at_once<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T
 /// What `steer` makes of the cases of some seeds in virtual time.
 pub(crate) fn steered_in_virtual_time(seeds: &[u64]) -> anyhow::Result<Vec<Steered>> {
     let journals = tempfile::tempdir()?;
-    let one =
-        |seed: u64| at_once(steered::steered(&Simulated, &Simulated.case(seed), journals.path()));
+    let one = |seed: u64| at_once(steered::steered(&Simulated, &Case::of(seed), journals.path()));
     tried(seeds, &one, |came| {
         format!("{:.2} times, {:.2} of the best", came.gain(), came.of_best())
     })
@@ -221,7 +220,7 @@ pub(crate) fn steered_in_virtual_time(seeds: &[u64]) -> anyhow::Result<Vec<Steer
 
 /// What is said of the time to green in the cases of some seeds in virtual time.
 pub(crate) fn awaited_in_virtual_time(seeds: &[u64]) -> anyhow::Result<Vec<Awaited>> {
-    let one = |seed: u64| at_once(awaited::awaited(&Simulated, &Simulated.case(seed)));
+    let one = |seed: u64| at_once(awaited::awaited(&Simulated, &Case::of(seed)));
     tried(seeds, &one, Awaited::words)
 }
 
@@ -234,7 +233,7 @@ fn tried<T: Send>(
     let mut done = 0;
     let came = side_by_side(seeds, one, |seed, came| {
         done += 1;
-        let (count, name) = (seeds.len(), Simulated.case(seed).name());
+        let (count, name) = (seeds.len(), Case::of(seed).name());
         let says = match came {
             Ok(came) => words(came),
             Err(why) => format!("no case: {why}"),
@@ -280,7 +279,7 @@ pub(crate) async fn on_processes<C: Clusters>(
                 let began = Instant::now();
                 let tried = match job.subject {
                     Subject::Recovery => {
-                        Ok(trial(&place, &place.case_again(job.seed, job.refused), writes).await?)
+                        Ok(trial(&place, &place.case(job.seed, job.refused), writes).await?)
                     }
                     Subject::Bucket => of_bucket(World::Real(env), job.seed).await,
                     Subject::Follower => of_follower(World::Real(env), job.seed).await,

@@ -152,3 +152,26 @@ async fn refused<C: Staged>(
     }
     Ok(None)
 }
+
+/// How many cases there are, and how many of these are well. Neighbours differ in their surroundings alone, and every
+/// kind of the deck has every severity.
+#[cfg(test)]
+pub(super) fn counted<Kind, Conditions>(
+    all: &[CaseOf<Kind, Conditions>],
+    deck: &[Kind],
+) -> (usize, usize)
+where
+    Kind: std::fmt::Debug + PartialEq,
+    Conditions: std::fmt::Debug + PartialEq,
+    CaseOf<Kind, Conditions>: OneCause,
+{
+    let (one, other) = (&all[0], &all[1]);
+    assert_eq!((one.seed + 1, &one.kind, one.severity), (other.seed, &other.kind, other.severity));
+    assert_ne!(one.surroundings, other.surroundings);
+    for kind in deck {
+        let is_there =
+            |severity: usize| all.iter().any(|c| (&c.kind, c.severity) == (kind, severity));
+        assert!((1..=3).all(is_there), "{kind:?}");
+    }
+    (all.len(), all.iter().filter(|case| case.classes().is_empty()).count())
+}

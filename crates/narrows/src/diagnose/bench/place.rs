@@ -29,11 +29,8 @@ pub(crate) struct Measured {
 
 /// A place with two nodes, on which conditions can be made again and again.
 pub(crate) trait Place {
-    /// The case of a seed, as this place can show it.
-    fn case(&self, seed: u64) -> Case;
-
-    /// The same of a seed of which so many draws were no cases.
-    fn case_again(&self, seed: u64, refused: u8) -> Case;
+    /// The case of a seed of which so many draws were no cases, as this place can show it.
+    fn case(&self, seed: u64, refused: u8) -> Case;
 
     /// As `--on` names it.
     fn name(&self) -> &'static str;
@@ -59,11 +56,7 @@ pub(crate) trait Place {
 pub(crate) struct Simulated;
 
 impl Place for Simulated {
-    fn case(&self, seed: u64) -> Case {
-        Case::of(seed)
-    }
-
-    fn case_again(&self, seed: u64, refused: u8) -> Case {
+    fn case(&self, seed: u64, refused: u8) -> Case {
         Case::again(seed, refused)
     }
 
@@ -131,11 +124,7 @@ impl<'a, C: Clusters> Processes<'a, C> {
 }
 
 impl<C: Clusters> Place for Processes<'_, C> {
-    fn case(&self, seed: u64) -> Case {
-        Case::on_processes(seed, engine(self.clusters))
-    }
-
-    fn case_again(&self, seed: u64, refused: u8) -> Case {
+    fn case(&self, seed: u64, refused: u8) -> Case {
         Case::again_on_processes(seed, engine(self.clusters), refused)
     }
 

@@ -71,17 +71,6 @@ pub(crate) enum Action {
     Sockets,
 }
 
-impl Action {
-    pub(crate) const ALL: [Action; 6] = [
-        Action::Reads,
-        Action::Path,
-        Action::Cores,
-        Action::Disks,
-        Action::Resume,
-        Action::Sockets,
-    ];
-}
-
 /// Everything that a run is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conditions {
@@ -110,24 +99,23 @@ pub(crate) type Case = CaseOf<Kind, Conditions>;
 impl Case {
     /// The case of a follower of a seed; none of most seeds.
     pub(crate) fn of(seed: u64) -> Option<Case> {
-        let turn = Turn::among(Subject::Follower, seed)?;
-        let (kind, severity) = (turn.kind(&DECK), turn.severity_in_turn(&DECK));
-        let mut draw = Draw::of(seed.rotate_left(32));
-        let surroundings = surroundings(kind, &mut draw);
-        Some(Case { seed, kind, severity, surroundings })
+        Case::drawn(seed, &DECK)
     }
 
     /// The same of followers that run as processes.
     pub(crate) fn on_processes(seed: u64) -> Option<Case> {
-        let turn = Turn::among(Subject::Follower, seed)?;
-        let deck = &DECK_OF_PROCESSES;
-        let (kind, severity) = (turn.kind(deck), turn.severity_in_turn(deck));
-        let mut draw = Draw::of(seed.rotate_left(32));
-        let mut surroundings = surroundings(kind, &mut draw);
+        let mut case = Case::drawn(seed, &DECK_OF_PROCESSES)?;
         // The kernel's own TCP runs there, and hosts are as they are.
-        surroundings.link.queue_bytes = None;
-        surroundings.link.tcp = None;
-        surroundings.far = Host::default();
+        case.surroundings.link.queue_bytes = None;
+        case.surroundings.link.tcp = None;
+        case.surroundings.far = Host::default();
+        Some(case)
+    }
+
+    fn drawn(seed: u64, deck: &[Kind]) -> Option<Case> {
+        let turn = Turn::among(Subject::Follower, seed)?;
+        let (kind, severity) = (turn.kind(deck), turn.severity_in_turn(deck));
+        let surroundings = surroundings(kind, &mut Draw::of(seed.rotate_left(32)));
         Some(Case { seed, kind, severity, surroundings })
     }
 }
@@ -135,7 +123,14 @@ impl Case {
 impl OneCause for Case {
     type Conditions = Conditions;
     type Action = Action;
-    const ACTIONS: &'static [Action] = &Action::ALL;
+    const ACTIONS: &'static [Action] = &[
+        Action::Reads,
+        Action::Path,
+        Action::Cores,
+        Action::Disks,
+        Action::Resume,
+        Action::Sockets,
+    ];
 
     fn known(&self) -> Known<Action> {
         use Class::{FollowerReader, FollowerStopped, FollowerWriter, Proxy};
@@ -274,24 +269,13 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::one_cause::counted;
     use super::*;
 
     #[test]
     fn one_seed_in_five_and_its_neighbour_draw_a_follower_of_every_kind_and_severity() {
         let all: Vec<Case> = (0..330).filter_map(Case::of).collect();
-        assert_eq!(all.len(), 66);
-        let (one, other) = (&all[0], &all[1]);
-        assert_eq!(
-            (one.seed + 1, one.kind, one.severity),
-            (other.seed, other.kind, other.severity)
-        );
-        assert_ne!(one.surroundings, other.surroundings);
-        for kind in DECK {
-            let of_kind = all.iter().filter(|case| case.kind == kind);
-            let severities: Vec<usize> = of_kind.map(|case| case.severity).collect();
-            assert!((1..=3).all(|severity| severities.contains(&severity)), "{kind:?}");
-        }
-        assert_eq!(all.iter().filter(|case| case.classes().is_empty()).count(), 24);
+        assert_eq!(counted(&all, &DECK), (66, 24));
     }
 
     /// A kernel's own TCP and a machine's own cores are as they are; a disk can be slow there.
@@ -314,10 +298,10 @@ mod tests {
         for case in all.chain((0..300).filter_map(Case::on_processes)) {
             let injected = case.injected(case.surroundings.writes_per_s);
             assert_eq!(injected == case.surroundings, case.lifted_by().is_empty(), "{case:?}");
-            for action in Action::ALL {
+            for action in Case::ACTIONS {
                 let mut lifted = injected.clone();
-                case.act(&mut lifted, action);
-                let is_own = case.lifted_by().contains(&action) && action != Action::Reads;
+                case.act(&mut lifted, *action);
+                let is_own = case.lifted_by().contains(action) && *action != Action::Reads;
                 assert_eq!(lifted == case.surroundings && lifted != injected, is_own, "{case:?}");
             }
         }

@@ -33,10 +33,6 @@ pub(crate) enum Action {
     Node,
 }
 
-impl Action {
-    pub(crate) const ALL: [Action; 2] = [Action::Selection, Action::Node];
-}
-
 /// Everything that a run is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conditions {
@@ -76,7 +72,7 @@ impl Case {
 impl OneCause for Case {
     type Conditions = Conditions;
     type Action = Action;
-    const ACTIONS: &'static [Action] = &Action::ALL;
+    const ACTIONS: &'static [Action] = &[Action::Selection, Action::Node];
 
     fn known(&self) -> Known<Action> {
         match self.kind {
@@ -97,6 +93,7 @@ impl OneCause for Case {
         let is_adaptive = self.surroundings.is_adaptive && self.kind != Kind::Unlooked;
         Conditions { is_adaptive, ..self.surroundings.clone() }
     }
+
     fn act(&self, conditions: &mut Conditions, action: Action) {
         match action {
             Action::Selection => conditions.is_adaptive = true,
@@ -107,24 +104,13 @@ impl OneCause for Case {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::one_cause::counted;
     use super::*;
 
     #[test]
     fn one_seed_in_five_and_its_neighbour_draw_searches_of_every_kind_and_severity() {
         let all: Vec<Case> = (0..120).filter_map(Case::of).collect();
-        assert_eq!(all.len(), 24);
-        let (one, other) = (&all[0], &all[1]);
-        assert_eq!(
-            (one.seed + 1, one.kind, one.severity),
-            (other.seed, other.kind, other.severity)
-        );
-        assert_ne!(one.surroundings, other.surroundings);
-        for kind in DECK {
-            let of_kind = all.iter().filter(|case| case.kind == kind);
-            let severities: Vec<usize> = of_kind.map(|case| case.severity).collect();
-            assert!((1..=3).all(|severity| severities.contains(&severity)), "{kind:?}");
-        }
-        assert_eq!(all.iter().filter(|case| case.classes().is_empty()).count(), 12);
+        assert_eq!(counted(&all, &DECK), (24, 12));
     }
 
     #[test]
