@@ -20,10 +20,6 @@ fn persistent() -> Value {
     json!({ LIMIT: "50mb", "indices.recovery.chunk_size": "64kb", chunks: "5" })
 }
 
-fn runs() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap()
-}
-
 /// A cluster that recovers 80 MB at 1 MB/s.
 fn recovering() -> Cluster {
     let cluster = Cluster::start(2);
@@ -63,14 +59,15 @@ fn probing(cluster: &Cluster, runs: &Path) -> Child {
 }
 
 #[track_caller]
-fn everything_is_as_it_was(cluster: &Cluster, limit: &str) {
+fn everything_is_as_it_was(cluster: &Cluster, limit: &str, runs: &Path) {
     assert_eq!(cluster.set_at("transient"), json!({ LIMIT: limit }));
     assert_eq!(cluster.settings(), persistent());
+    assert_eq!(journals(runs), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn a_limit_is_confirmed() {
-    let (cluster, dir) = (&recovering(), runs());
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let runs = dir.path();
     let probed = || common::json(&explain(cluster, runs).arg("--json").output().unwrap());
     let found = look_until(probed, |found| {
@@ -82,8 +79,7 @@ fn a_limit_is_confirmed() {
     // On a machine that is busy with other things it may tell nothing; it must not tell the opposite.
     assert_ne!(probe["reading"], "stays", "{probe:#}");
     assert_eq!(found["probes"].as_array().unwrap().len(), 1);
-    everything_is_as_it_was(cluster, FOUND);
-    assert_eq!(journals(runs), Vec::<PathBuf>::new());
+    everything_is_as_it_was(cluster, FOUND, runs);
     // The record says what was tried, and opens like any other.
     let output =
         Command::new(BINARY).args(["explain", "last", "--runs"]).arg(runs).output().unwrap();
@@ -92,7 +88,7 @@ fn a_limit_is_confirmed() {
 
 #[test]
 fn after_kill_9_restore_puts_it_back() {
-    let (cluster, dir) = (&recovering(), runs());
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let runs = dir.path();
     let mut probing = probing(cluster, runs);
     probing.kill().unwrap();
@@ -100,24 +96,22 @@ fn after_kill_9_restore_puts_it_back() {
     assert_ne!(cluster.set_at("transient"), json!({ LIMIT: FOUND }));
     assert_eq!(journals(runs).len(), 1);
     done(&common::restore("last", runs));
-    everything_is_as_it_was(cluster, FOUND);
-    assert_eq!(journals(runs), Vec::<PathBuf>::new());
+    everything_is_as_it_was(cluster, FOUND, runs);
 }
 
 #[test]
 fn ctrl_c_puts_it_back() {
-    let (cluster, dir) = (&recovering(), runs());
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let runs = dir.path();
     let probing = probing(cluster, runs);
     signal(probing.id(), "INT");
     failed(&probing.wait_with_output().unwrap(), 1, &["as it was"]);
-    everything_is_as_it_was(cluster, FOUND);
-    assert_eq!(journals(runs), Vec::<PathBuf>::new());
+    everything_is_as_it_was(cluster, FOUND, runs);
 }
 
 #[test]
 fn what_someone_else_sets_meanwhile_stays() {
-    let (cluster, dir) = (&recovering(), runs());
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let runs = dir.path();
     let probing = probing(cluster, runs);
     transient(cluster, "3mb");
@@ -125,13 +119,12 @@ fn what_someone_else_sets_meanwhile_stays() {
     // What was found stands on standard output all the same.
     assert!(String::from_utf8_lossy(&output.stdout).contains("given up"), "{}", said(&output));
     failed(&output, 1, &["a probe was given up: ", "\"3mb\" now", "left so"]);
-    everything_is_as_it_was(cluster, "3mb");
-    assert_eq!(journals(runs), Vec::<PathBuf>::new());
+    everything_is_as_it_was(cluster, "3mb", runs);
 }
 
 #[test]
 fn what_looking_found_is_said_where_the_journal_cannot_be_written() {
-    let (cluster, dir) = (&recovering(), runs());
+    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let file = dir.path().join("file");
     std::fs::write(&file, "").unwrap();
     let probed = || explain(cluster, &file.join("runs")).arg("--json").output().unwrap();
@@ -139,12 +132,12 @@ fn what_looking_found_is_said_where_the_journal_cannot_be_written() {
     failed(&output, 1, &["create run directory"]);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(found["findings"][0]["class"].is_string(), "{found:#}");
-    everything_is_as_it_was(cluster, FOUND);
+    everything_is_as_it_was(cluster, FOUND, dir.path());
 }
 
 #[test]
 fn a_run_and_an_idle_cluster_are_not_probed() {
-    let (cluster, runs) = (Cluster::start(1), runs());
+    let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
     let output = explain(&cluster, runs.path()).args(["--for", "1s"]).output().unwrap();
     // A second --for is one too many; without it, there is nothing to probe.
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));

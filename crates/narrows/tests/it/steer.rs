@@ -1,6 +1,7 @@
 //! `steer` on a cluster of real processes: it raises what holds, and everything is as it was at the end.
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -32,16 +33,18 @@ fn persistent() -> Value {
 }
 
 #[track_caller]
-fn everything_is_as_it_was(cluster: &Cluster) {
+fn everything_is_as_it_was(cluster: &Cluster, runs: &Path) {
     assert_eq!((cluster.settings(), cluster.set_at("transient")), (persistent(), json!({})));
+    assert_eq!(journals(runs), Vec::<PathBuf>::new());
 }
 
-/// It is told to stop, ends well, and leaves everything as it was.
+/// It is told to stop, ends well, and leaves everything as it was; its last step.
 #[track_caller]
-fn stops_well(steering: Steering, by: &str, cluster: &Cluster) {
+fn stops_well(steering: Steering, by: &str, cluster: &Cluster, runs: &Path) -> Value {
     signal(steering.child.id(), by);
-    assert_eq!(steering.end().0, Some(0));
-    everything_is_as_it_was(cluster);
+    let end = steering.end(0);
+    everything_is_as_it_was(cluster, runs);
+    end
 }
 
 #[test]
@@ -51,13 +54,10 @@ fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
     let would = steering.until("would_set");
     assert_eq!((&would["setting"], &would["from"]), (&json!(LIMIT), &json!(FOUND)), "{would}");
     assert_eq!(would["holds"], "rate limit", "{would}");
-    everything_is_as_it_was(cluster);
-    signal(steering.child.id(), "INT");
-    let (code, said) = steering.end();
-    let end = said.last().unwrap();
-    assert_eq!((code, &end["step"]), (Some(0), &json!("end")), "{end}");
+    everything_is_as_it_was(cluster, dir.path());
+    let end = stops_well(steering, "INT", cluster, dir.path());
+    assert_eq!(end["step"], "end", "{end}");
     assert!(end["why"].as_str().unwrap().contains("nothing was changed"), "{end}");
-    everything_is_as_it_was(cluster);
     assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none(), "not even a run directory");
 }
 
@@ -86,13 +86,8 @@ fn a_recovery_that_a_throttle_holds_is_steered_and_ctrl_c_puts_everything_back()
     let steps = std::fs::read_to_string(folder.path().join("steps.jsonl")).unwrap();
     let count = |step: &str| steps.matches(&format!("\"step\":\"{step}\"")).count();
     assert_eq!((count("begin"), count("end")), (1, 0), "its page tells of one alone: {steps}");
-    signal(steering.child.id(), "INT");
-    let (code, said) = steering.end();
-    assert_eq!(code, Some(0), "{said:#?}");
-    let end = said.last().unwrap()["why"].as_str().unwrap();
-    assert!(end.contains("every setting is as it was"), "{end}");
-    everything_is_as_it_was(cluster);
-    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+    let end = stops_well(steering, "INT", cluster, dir.path());
+    assert!(end["why"].as_str().unwrap().contains("every setting is as it was"), "{end}");
     failed(&restore("last", dir.path()), 0, &["nothing to put back", "goes once all is put back"]);
 }
 
@@ -122,8 +117,7 @@ fn after_kill_9_restore_puts_everything_back_and_another_one_may_steer() {
     assert_ne!(cluster.settings()[LIMIT], FOUND);
     let again = format!("{LIMIT} is \"{FOUND}\" again");
     failed(&restore(killed, dir.path()), 0, &["60.0 s at most", &again]);
-    everything_is_as_it_was(cluster);
-    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+    everything_is_as_it_was(cluster, dir.path());
 }
 
 #[test]
@@ -139,13 +133,10 @@ fn the_lease_of_one_who_died_expires() {
     assert!(waits["why"].as_str().unwrap().contains("20261125-010000-steer-1-0badcafe"), "{waits}");
     let lease = steering.until("lease");
     assert!(lease["why"].as_str().unwrap().contains("died"), "{lease}");
-    signal(steering.child.id(), "TERM");
-    let (code, said) = steering.end();
-    let end = said.last().unwrap()["why"].as_str().unwrap();
-    let seconds = end.strip_prefix("told to stop, after ").and_then(|rest| rest.split(' ').next());
-    let seconds: f64 = seconds.unwrap().parse().unwrap();
-    assert!(code == Some(0) && seconds < 35.0, "the wait for the lease is no steering: {end}");
-    everything_is_as_it_was(cluster);
+    let end = stops_well(steering, "TERM", cluster, dir.path());
+    let rest = end["why"].as_str().unwrap().strip_prefix("told to stop, after ").unwrap();
+    let seconds: f64 = rest.split(' ').next().unwrap().parse().unwrap();
+    assert!(seconds < 35.0, "the wait for the lease is no steering: {end}");
 }
 
 #[test]
@@ -155,19 +146,17 @@ fn what_somebody_else_sets_meanwhile_stays_and_it_stops() {
     steering.until("set");
     cluster.set(&json!({ LIMIT: "3mb" }));
     let mut stderr = steering.child.stderr.take().unwrap();
-    let (code, said) = steering.end();
-    assert_eq!(code, Some(1), "{said:#?}");
+    let end = steering.end(1);
     let mut beside = String::new();
     stderr.read_to_string(&mut beside).unwrap();
     assert!(beside.contains("its last line says why") && !beside.contains(LIMIT), "{beside}");
-    let end = said.last().unwrap()["why"].as_str().unwrap();
     for word in ["somebody else", "3mb", LIMIT] {
-        assert!(end.contains(word), "{word}: {end}");
+        assert!(end["why"].as_str().unwrap().contains(word), "{word}: {end}");
     }
     let mut left = persistent();
     left[LIMIT] = json!("3mb");
     assert_eq!(cluster.settings(), left);
-    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+    assert_eq!(journals(dir.path()), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -177,11 +166,11 @@ fn what_helped_stays_where_that_is_wanted() {
     let mut steering = Steering::start(steer(cluster.url(), dir.path(), &more));
     steering.until("keep");
     signal(steering.child.id(), "TERM");
-    assert_eq!(steering.end().0, Some(0));
+    steering.end(0);
     let mut left = persistent();
     left[LIMIT] = json!("2mb");
     assert_eq!(cluster.settings(), left, "and no lease");
-    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+    assert_eq!(journals(dir.path()), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -200,7 +189,7 @@ fn a_cluster_that_falls_silent_gets_its_setting_back_as_soon_as_it_answers() {
     way.open();
     let given = steering.until("give_way");
     assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
-    stops_well(steering, "INT", cluster);
+    stops_well(steering, "INT", cluster, dir.path());
 }
 
 #[test]
@@ -214,8 +203,7 @@ fn what_is_owed_to_a_silent_cluster_is_not_kept() {
     // Until it has decided to give way.
     std::thread::sleep(Duration::from_millis(1500));
     way.open();
-    stops_well(steering, "TERM", cluster);
-    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+    stops_well(steering, "TERM", cluster, dir.path());
 }
 
 /// Tells it to stop, and returns once it says that the cluster does not answer.
@@ -235,10 +223,8 @@ fn a_cluster_that_is_silent_at_the_end_is_put_back_as_soon_as_it_answers() {
     way.close();
     end_in_silence(&mut steering);
     way.open();
-    let (code, said) = steering.end();
-    assert_eq!(code, Some(0), "{said:#?}");
-    everything_is_as_it_was(cluster);
-    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+    steering.end(0);
+    everything_is_as_it_was(cluster, dir.path());
 }
 
 #[test]
@@ -252,11 +238,11 @@ fn where_it_ends_while_the_cluster_is_silent_the_journal_stays() {
     end_in_silence(&mut steering);
     // Whoever does not want to wait says so.
     signal(steering.child.id(), "TERM");
-    assert_eq!(steering.end().0, Some(1));
+    steering.end(1);
     assert_ne!(cluster.settings()[LIMIT], FOUND);
     way.open();
     done(&restore("last", dir.path()));
-    everything_is_as_it_was(cluster);
+    everything_is_as_it_was(cluster, dir.path());
 }
 
 /// Ctrl-C while a setting is raised: the manager has it in its queue, and would make it once all is over.
@@ -268,13 +254,11 @@ fn a_raise_that_is_made_after_the_end_is_not_kept() {
     let steering = Steering::start(steer(&way.url, dir.path(), &["--apply", "--keep"]));
     way.until_held();
     signal(steering.child.id(), "TERM");
-    let (code, said) = steering.end();
-    assert_eq!(code, Some(0), "{said:#?}");
-    let why = said.last().unwrap()["why"].as_str().unwrap();
+    let end = steering.end(0);
+    let why = end["why"].as_str().unwrap();
     assert!(why.ends_with("what helped: nothing; every setting is as it was"), "{why}");
     way.make_held();
-    everything_is_as_it_was(cluster);
-    assert_eq!(journals(dir.path()), Vec::<std::path::PathBuf>::new());
+    everything_is_as_it_was(cluster, dir.path());
 }
 
 #[test]
@@ -288,7 +272,7 @@ fn a_raise_that_is_not_answered_is_taken_back_and_it_goes_on() {
     assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
     assert!(way.has_held());
     assert_eq!(cluster.settings()[LIMIT], FOUND);
-    stops_well(steering, "INT", cluster);
+    stops_well(steering, "INT", cluster, dir.path());
 }
 
 /// Users suffer, and so does whoever wants to help them.
@@ -305,7 +289,7 @@ fn a_cluster_too_busy_to_give_way_is_asked_again() {
     assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
     assert!(way.has_held(), "the first time it was not answered");
     assert_eq!(cluster.settings()[LIMIT], FOUND);
-    stops_well(steering, "INT", cluster);
+    stops_well(steering, "INT", cluster, dir.path());
 }
 
 #[test]

@@ -50,11 +50,14 @@ impl Steering {
         panic!("it ended without a step \"{step}\": {:#?}", self.said);
     }
 
-    pub fn end(mut self) -> (Option<i32>, Vec<Value>) {
+    /// It ends with this code; its last step.
+    #[track_caller]
+    pub fn end(mut self, code: i32) -> Value {
         for line in self.lines.by_ref() {
             self.said.push(serde_json::from_str(&line.unwrap()).unwrap());
         }
-        (self.child.wait().unwrap().code(), self.said)
+        assert_eq!(self.child.wait().unwrap().code(), Some(code), "{:#?}", self.said);
+        self.said.pop().unwrap()
     }
 }
 
