@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -18,7 +18,9 @@ use crate::common::cluster::Cluster;
 use crate::common::large::Large;
 use crate::common::steered::{Steering, steer};
 use crate::common::watched::Watched;
-use crate::common::{PATIENCE, assert_no_secret, done, narrows, noise, refused, signal};
+use crate::common::{
+    PATIENCE, assert_no_secret, done, narrows, noise, refused, signal, until, until_found,
+};
 use crate::steer::recovering;
 
 const TOKEN: &str = "a-token-of-sufficient-length";
@@ -163,15 +165,7 @@ fn what_steer_and_what_if_left_is_on_the_page_of_that_cluster_alone() {
     let asked = ["what-if", calm.url(), "--replicas", "logs=1", "--draws", "1", "--runs", runs];
     done(&narrows(&asked));
     let until = |cluster: usize, key: &str, is_it: &dyn Fn(&Value) -> bool| {
-        let give_up = Instant::now() + PATIENCE;
-        loop {
-            let found = of(cluster, key);
-            if is_it(&found) {
-                return found;
-            }
-            assert!(Instant::now() < give_up, "{key}: {found}");
-            std::thread::sleep(Duration::from_millis(200));
-        }
+        until_found(|| of(cluster, key), is_it)
     };
     let steps = until(0, "steering", &|found| found["runs"][0]["steps"][0]["result"] == "kept");
     let allowed = steps["runs"][0]["allowed"].as_str().unwrap();
@@ -250,18 +244,13 @@ fn only_so_many_pages_are_open_and_the_others_are_told() {
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     drop(open);
     // What was closed makes room as soon as the next look is sent.
-    let give_up = Instant::now() + PATIENCE;
-    loop {
+    until("there is no room", || {
         let mut stream = connect(address);
         let _ = write!(stream, "GET / HTTP/1.1\r\nhost: {address}\r\n\r\n");
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
-        if answer.starts_with(b"HTTP/1.1 200") {
-            break;
-        }
-        assert!(Instant::now() < give_up);
-        std::thread::sleep(Duration::from_millis(100));
-    }
+        answer.starts_with(b"HTTP/1.1 200")
+    });
 }
 
 /// A file that nobody else may read.
@@ -365,17 +354,7 @@ fn figures_are_told_in_openmetrics_and_none_while_nobody_answers() {
         assert_no_secret(text.as_bytes());
         text
     };
-    let until = |words: &str| {
-        let give_up = Instant::now() + PATIENCE;
-        loop {
-            let text = figures();
-            if text.contains(words) {
-                return text;
-            }
-            assert!(Instant::now() < give_up, "{words} is not in {text}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    };
+    let until = |words: &str| until_found(&figures, |text| text.contains(words));
     until("narrows_up{cluster=\"narrows\"} 1");
     for line in [
         "# TYPE narrows_up gauge",

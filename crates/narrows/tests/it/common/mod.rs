@@ -11,6 +11,7 @@ pub mod steered;
 pub mod tls;
 pub mod watched;
 
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -76,6 +77,20 @@ pub fn look_until<T>(mut look: impl FnMut() -> T, is_right: impl Fn(&T) -> bool)
         found = look();
     }
     found
+}
+
+/// Looks until what is found is right.
+#[track_caller]
+pub fn until_found<T: Debug>(mut look: impl FnMut() -> T, is_right: impl Fn(&T) -> bool) -> T {
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        let found = look();
+        if is_right(&found) {
+            return found;
+        }
+        assert!(Instant::now() < give_up, "{found:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Waits until this is so.
