@@ -29,7 +29,7 @@ use std::time::Duration;
 use clusters::live::{Address, Depth, LiveClient, LiveOptions, Sampler, TlsOptions};
 use clusters::{Clusters, Credentials, EmbeddedClusters, OpenSearchClusters, TopologySpec};
 use common::large::Large;
-use common::noise;
+use common::started::{ask, fill};
 use common::watched::Watched;
 use insight::stats::{mean, median, median_interval};
 use serde_json::json;
@@ -234,17 +234,10 @@ async fn measure<T: Clusters>(env: &Env, mut target: T, pairs: u64, seconds: u64
 
 /// A replica that takes hours to come.
 async fn begin_recovery<T: Clusters>(target: &T) {
-    let ask = async |method: &str, path: &str, body: String| {
-        target.request("c", method, path, body.into()).await.unwrap()
-    };
     let limit = json!({"persistent": {"indices.recovery.max_bytes_per_sec": "20kb"}});
-    ask("PUT", "/_cluster/settings", limit.to_string()).await;
-    ask("PUT", "/noise", noise::index(1).to_string()).await;
-    for lines in noise::bulks(4000) {
-        ask("POST", "/noise/_bulk", lines).await;
-    }
-    ask("POST", "/noise/_flush", String::new()).await;
-    ask("PUT", "/noise/_settings", json!({"number_of_replicas": 1}).to_string()).await;
+    ask(target, "c", "PUT", "/_cluster/settings", limit).await;
+    fill(target, "c", "noise", 1, 4000).await;
+    ask(target, "c", "PUT", "/noise/_settings", json!({"number_of_replicas": 1})).await;
 }
 
 async fn look_for(env: &Env, sampler: &mut Sampler, seconds: u64) {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use bytes::Bytes;
 use clusters::{ClusterSpec, Clusters, EmbeddedClusters, FaultKind, Faults, TopologySpec};
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
 
 use crate::common::{
-    self, BINARY, assert_no_secret, done, failed, look_until, narrows, noise, refused, said, signal,
+    self, BINARY, assert_no_secret, done, failed, look_until, narrows, refused, said, signal,
+    started,
 };
 
 fn topology() -> TopologySpec {
@@ -42,29 +42,15 @@ impl Lab {
     }
 
     async fn ask(&self, cluster: &str, method: &str, path: &str, body: Value) -> Value {
-        let body = rest::json_body(&body);
-        self.target.request(cluster, method, path, body).await.unwrap().json().unwrap()
+        started::ask(&self.target, cluster, method, path, body).await
     }
 
     async fn set(&self, cluster: &str, settings: Value) {
         self.ask(cluster, "PUT", "/_cluster/settings", json!({ "persistent": settings })).await;
     }
 
-    /// An index of so many documents of 10 000 bytes that do not compress.
-    async fn index(&self, name: &str, shards: u32, documents: u32) {
-        self.ask("leader", "PUT", &format!("/{name}"), noise::index(shards)).await;
-        for lines in noise::bulks(documents) {
-            let path = format!("/{name}/_bulk");
-            let answer = self.target.request("leader", "POST", &path, Bytes::from(lines)).await;
-            assert_eq!(answer.unwrap().json().unwrap()["errors"], false);
-        }
-        self.ask("leader", "POST", &format!("/{name}/_flush"), Value::Null).await;
-    }
-
     fn urls(&self, cluster: &str) -> String {
-        let nodes = self.target.nodes(cluster);
-        let urls: Vec<String> = nodes.iter().map(|node| format!("http://{}", node.http)).collect();
-        urls.join(",")
+        started::urls(&self.target, cluster)
     }
 
     /// What `explain` finds, once that is right; it knows a password that the cluster never asks for.
@@ -385,8 +371,8 @@ fn each_cause_gets_its_verdict() {
     world::real_world::run(1, async |env| {
         let mut lab = Lab::start(env).await;
         // What is looked at goes on for longer than several looks: 80 MB and eight times 5 MB.
-        lab.index("a", 1, 8000).await;
-        lab.index("s", 8, 4000).await;
+        started::fill(&lab.target, "leader", "a", 1, 8000).await;
+        started::fill(&lab.target, "leader", "s", 8, 4000).await;
         two_clusters(&lab);
         a_throttle(&lab).await;
         a_block_and_then_health(&lab).await;

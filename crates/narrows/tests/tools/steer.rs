@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testbed::CannotRun;
 
 use crate::common::steered::{Steering, journals, steer};
-use crate::common::{PATIENCE, done, noise, restore, signal};
+use crate::common::{PATIENCE, done, restore, signal, started};
 use crate::opensearch::not_fetched;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -24,18 +24,12 @@ struct Throttled {
 
 impl Throttled {
     async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        self.target.request("c", method, path, body.into()).await.unwrap().json().unwrap()
+        started::ask(&self.target, "c", method, path, body).await
     }
 
     async fn fill(&self) {
         self.ask("PUT", "/_cluster/settings", json!({ "persistent": persistent() })).await;
-        self.ask("PUT", "/orders", noise::index(1)).await;
-        for lines in noise::bulks(8000) {
-            let sent = self.target.request("c", "POST", "/orders/_bulk", lines.into()).await;
-            assert_eq!(sent.unwrap().json().unwrap()["errors"], false);
-        }
-        self.ask("POST", "/orders/_flush", Value::Null).await;
+        started::fill(&self.target, "c", "orders", 1, 8000).await;
     }
 
     /// Lets a replica recover anew.
@@ -63,14 +57,9 @@ impl Throttled {
         all["persistent"].clone()
     }
 
-    fn urls(&self) -> String {
-        let nodes = self.target.nodes("c");
-        let urls: Vec<String> = nodes.iter().map(|node| format!("http://{}", node.http)).collect();
-        urls.join(",")
-    }
-
     fn steer(&self, runs: &Path, more: &[&str]) -> Steering {
-        Steering::start(steer(&self.urls(), runs, &[&["--apply"], more].concat()))
+        let urls = started::urls(&self.target, "c");
+        Steering::start(steer(&urls, runs, &[&["--apply"], more].concat()))
     }
 }
 

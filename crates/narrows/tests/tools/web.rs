@@ -12,8 +12,9 @@ use testbed::{CannotRun, free_port};
 
 use crate::browser::Browser;
 use crate::common::cluster::Cluster;
+use crate::common::started::{ask, fill, urls};
 use crate::common::watched::Watched;
-use crate::common::{BINARY, PATIENCE, SECRET, look_until, noise};
+use crate::common::{BINARY, PATIENCE, SECRET, look_until};
 use crate::opensearch::not_fetched;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -51,7 +52,7 @@ async fn truth<T: Clusters>(target: &T) -> (String, String) {
     let give_up = Instant::now() + PATIENCE;
     loop {
         let path = "/orders/_recovery?active_only=true";
-        let answer = target.request("c", "GET", path, "".into()).await.unwrap().json().unwrap();
+        let answer = ask(target, "c", "GET", path, Value::Null).await;
         let name = |end: &str| {
             let found = answer.pointer(&format!("/orders/shards/0/{end}/name"));
             found.and_then(Value::as_str).map(str::to_owned)
@@ -90,28 +91,18 @@ pub fn the_page_says_of_the_embedded_engine_what_was_done_to_it() {
 
 /// Holds a recovery with a throttle, and reads on the page what was done.
 async fn is_said<T: Clusters>(target: &T, name: &str) {
-    let ask = async |method: &str, path: &str, body: String| {
-        let answer = target.request("c", method, path, body.into()).await.unwrap();
-        answer.json().unwrap()
-    };
     let limit = async |limit: &str| {
-        let body = json!({"persistent": {LIMIT: limit}}).to_string();
-        ask("PUT", "/_cluster/settings", body).await
+        let body = json!({"persistent": {LIMIT: limit}});
+        ask(target, "c", "PUT", "/_cluster/settings", body).await;
     };
     limit("500kb").await;
-    ask("PUT", "/orders", noise::index(1).to_string()).await;
     // 120 MB, which take four minutes.
-    for lines in noise::bulks(12_000) {
-        ask("POST", "/orders/_bulk", lines).await;
-    }
-    ask("POST", "/orders/_flush", String::new()).await;
-    let urls: Vec<String> =
-        target.nodes("c").iter().map(|node| format!("http://{}", node.http)).collect();
-    let watched = Watched::start(&["--web", "127.0.0.1:0", &urls.join(",")], 1);
+    fill(target, "c", "orders", 1, 12_000).await;
+    let watched = Watched::start(&["--web", "127.0.0.1:0", &urls(target, "c")], 1);
     let mut browser = Browser::start(&[]);
     browser.open(watched.url());
     browser.until("it is live", "document.querySelector('#health')?.innerText === 'green'");
-    ask("PUT", "/orders/_settings", json!({"number_of_replicas": 1}).to_string()).await;
+    ask(target, "c", "PUT", "/orders/_settings", json!({"number_of_replicas": 1})).await;
     let (from, to) = truth(target).await;
     // What was injected: the class, the setting with its value, where it is, and between which nodes. Each look paints
     // anew, so that what belongs together is read together.

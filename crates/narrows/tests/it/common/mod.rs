@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod large;
 pub mod noise;
 pub mod plans;
+pub mod started;
 pub mod steered;
 pub mod tls;
 pub mod watched;
