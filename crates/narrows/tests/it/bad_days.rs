@@ -94,10 +94,6 @@ fn answer(
     stream.flush()
 }
 
-fn answers_with(status: &'static str, body: &'static str) -> String {
-    Server::start(status, body, None).address
-}
-
 #[test]
 fn whoever_answers_instead_of_a_cluster_is_one_sentence_and_exit_code_2() {
     const HTML: &str = "<html><title>Bad Gateway</title></html>";
@@ -111,13 +107,13 @@ fn whoever_answers_instead_of_a_cluster_is_one_sentence_and_exit_code_2() {
         ("429 Too Many Requests", "{}", ["429", "/"]),
         ("302 Found", "", ["302: it leads elsewhere", "curl -I"]),
     ] {
-        let address = answers_with(status, body);
+        let address = answering(move |_| Some((status, body)));
         refused(&["explain", &address, "--for", "1s"], &words);
         refused(&["watch", &address, "--for", "1s", "--plain"], &words);
     }
     // A version never seen is looked at if one says so.
     let root = r#"{"cluster_name":"c","version":{"number":"42.0.0","distribution":"opensearch"}}"#;
-    let address = answers_with("200 OK", root);
+    let address = answering(move |_| Some(("200 OK", root)));
     refused(&["explain", &address], &["opensearch 42.0.0 was never tried", "--any-version"]);
     done(&narrows(&["explain", &address, "--for", "1s", "--any-version"]));
 }
@@ -175,34 +171,31 @@ fn a_cluster_that_falls_silent_is_in_trouble() {
     assert_eq!(look["headline"], "unknown: the cluster does not answer");
 }
 
+/// A run on a cluster that answers so is refused in these words.
+#[track_caller]
+fn is_not_changed(answers: &'static str, more: &[&str], words: &[&str]) {
+    let server = Server::start("200 OK", answers, None);
+    let (runs, url) = (tempfile::tempdir().unwrap(), format!("http://{}", server.address));
+    let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs"];
+    refused(&[&run[..], &[runs.path().to_str().unwrap()], more].concat(), words);
+    server.was_only_read();
+}
+
 /// Its data cannot be reached: nothing is tried on it, and nothing is changed.
 #[test]
 fn a_red_cluster_is_left_alone() {
     const RED: &str = r#"{"cluster_name":"c","cluster_uuid":"u","status":"red","unassigned_shards":3,
         "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
-    let server = Server::start("200 OK", RED, None);
-    let runs = tempfile::tempdir().unwrap();
-    let runs = runs.path().to_str().unwrap();
-    let url = format!("http://{}", server.address);
-    let words = ["red", "3 unassigned", "nothing was changed", "narrows explain"];
-    let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs", runs];
-    refused(&run, &words);
-    server.was_only_read();
+    is_not_changed(RED, &[], &["red", "3 unassigned", "nothing was changed", "narrows explain"]);
 }
 
 #[test]
 fn a_version_never_seen_is_not_changed() {
     const FUTURE: &str = r#"{"cluster_name":"c","cluster_uuid":"u","status":"green",
         "version":{"number":"42.0.0","distribution":"opensearch"}}"#;
-    let server = Server::start("200 OK", FUTURE, None);
-    let runs = tempfile::tempdir().unwrap();
-    let runs = runs.path().to_str().unwrap();
-    let url = format!("http://{}", server.address);
-    let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs", runs];
-    refused(&run, &["opensearch 42.0.0 was never tried", "--any-version"]);
+    is_not_changed(FUTURE, &[], &["opensearch 42.0.0 was never tried", "--any-version"]);
     // Where one says so it goes on, as far as this server lets it: there are no nodes.
-    refused(&[&run[..], &["--any-version"]].concat(), &["has 0 data nodes"]);
-    server.was_only_read();
+    is_not_changed(FUTURE, &["--any-version"], &["has 0 data nodes"]);
 }
 
 #[test]

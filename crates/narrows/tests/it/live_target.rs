@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -92,11 +92,7 @@ fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
     let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     cluster.set(&json!({ THROTTLE: "77mb" }));
     let more = ["--allow-changes", "--scale", "0.01", "--laps", "100"];
-    let mut killed = run(&cluster, runs.path(), &more)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut killed = spawned(&mut run(&cluster, runs.path(), &more));
     until("a variant begins", || cluster.settings().get(CHUNKS).is_some());
     killed.kill().unwrap();
     killed.wait().unwrap();
@@ -276,11 +272,7 @@ fn a_setting_that_a_plan_changes_meanwhile_is_put_back_at_the_end_and_on_ctrl_c(
     assert!(said.contains(&format!("{THROTTLE} is 1024mb from now on")), "{said}");
     assert_eq!((cluster.settings(), cluster.indices()), (mine.clone(), vec![]), "{said}");
     // So slow that it is interrupted long before its end.
-    let mut running = run("20kb", &["--allow-changes"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut running = spawned(&mut run("20kb", &["--allow-changes"]));
     until("the limit is changed", || cluster.settings()[THROTTLE] == "20kb");
     signal(running.id(), "INT");
     assert_eq!(running.wait().unwrap().code(), Some(1));

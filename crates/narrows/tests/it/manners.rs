@@ -9,7 +9,7 @@ use record::{RunDir, Status};
 use crate::common::cluster::Cluster;
 use crate::common::{
     command, entries, failed, json, narrows, narrows_in, nothing_is_left, only_run, refused, said,
-    signal,
+    signal, spawned,
 };
 
 /// A small run in virtual time.
@@ -84,7 +84,7 @@ fn what_virtual_time_changes_stands_in_the_record_the_table_and_the_page() {
 /// Says stop once it has said a line like this; it ends at once, and says so.
 #[track_caller]
 fn is_interrupted_after(mut command: Command, is_it: impl Fn(&str) -> bool) {
-    let mut running = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut running = spawned(&mut command);
     let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| is_it(&line)));
     // As `timeout` does it.

@@ -3,14 +3,13 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use record::{RunDir, Status};
 use serde_json::Value;
 
 use crate::common::cluster::Cluster;
-use crate::common::{command, failed, json, narrows, only_run, refused, said, signal};
+use crate::common::{command, failed, json, narrows, only_run, refused, said, signal, spawned};
 
 /// A challenge whose last task goes on for an hour.
 const ENDLESS: &str = r#"{
@@ -395,11 +394,8 @@ fn a_cluster_that_was_there_keeps_no_index_of_a_track() {
     let shop = Shop::new();
     std::fs::write(shop.folder().join("challenges/endless.json"), ENDLESS).unwrap();
     let args = shop.args(&[&there[..], &["--challenge", "endless"]].concat());
-    let mut running = command(&args.iter().map(String::as_str).collect::<Vec<_>>())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut running = spawned(&mut command(&args));
     let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("writes ")));
     // In the middle of its writes.

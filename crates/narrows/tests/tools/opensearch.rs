@@ -2,14 +2,14 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Output};
 
 use serde_json::Value;
 use testbed::CannotRun;
 
 use crate::common::{
     all_end, children_of, entries, failed, json, look_until, narrows_in, nothing_is_left, only_run,
-    path_with, said, signal,
+    path_with, said, signal, spawned,
 };
 
 /// Documents that are indexed while something else is measured.
@@ -144,8 +144,7 @@ pub fn a_snapshot_is_restored_through_the_link() -> Result<(), CannotRun> {
 /// A run that indexes, and its nodes.
 fn indexing(dir: &Path) -> (Child, Vec<u32>) {
     let arguments = ["run", "replica-over-link", "--on", "opensearch", "--scale", "0.1"];
-    let mut run =
-        narrows_in(dir, &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut run = spawned(&mut narrows_in(dir, &arguments));
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
     let indexing = lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("index"));
     assert!(indexing, "it ended before it indexed");
