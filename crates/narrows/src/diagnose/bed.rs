@@ -269,6 +269,17 @@ impl<T: Clusters> Bed<T> {
     }
 }
 
+/// Asks a node of a cluster.
+pub(crate) async fn ask(
+    clusters: &dyn Clusters,
+    cluster: &str,
+    method: &str,
+    path: &str,
+    body: Value,
+) -> anyhow::Result<Value> {
+    Ok(clusters.request(cluster, method, path, rest::json_body(&body)).await?.json()?)
+}
+
 /// Mappings of [`bulk`]: documents of one field, which is kept as it is.
 pub(crate) fn incompressible() -> Value {
     let field = json!({"type": "keyword", "index": false, "doc_values": false});

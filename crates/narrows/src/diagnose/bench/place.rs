@@ -117,7 +117,7 @@ impl<'a, C: Clusters> Processes<'a, C> {
         if clusters.has_allocation_filters() {
             // Shards that move by themselves are recoveries, too.
             let body = json!({ "persistent": { "cluster.routing.rebalance.enable": "none" } });
-            super::stage::ask(clusters, "PUT", "/_cluster/settings", body).await?;
+            bed::ask(clusters, NEAR, "PUT", "/_cluster/settings", body).await?;
         }
         Ok(Processes { env, clusters, filled: RefCell::new(None) })
     }

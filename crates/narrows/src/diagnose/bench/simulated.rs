@@ -3,7 +3,6 @@
 use anyhow::Context;
 use clusters::{ClusterSpec, Clusters, EmbeddedClusters, TopologySpec, VirtualClusters};
 use insight::diagnosis::Class;
-use serde_json::Value;
 use world::{Env, LinkConfig};
 
 use super::one_cause::World;
@@ -46,17 +45,6 @@ async fn on_started<T>(
     let acted = act(env, &*clusters).await;
     clusters.stop().await;
     acted
-}
-
-/// Asks a node of a cluster.
-pub(super) async fn ask(
-    clusters: &dyn Clusters,
-    cluster: &str,
-    method: &str,
-    path: &str,
-    body: Value,
-) -> anyhow::Result<Value> {
-    Ok(clusters.request(cluster, method, path, rest::json_body(&body)).await?.json()?)
 }
 
 /// What looking at a cluster says, where these classes are right.

@@ -229,8 +229,9 @@ impl<'a> Stage<'a> {
         Ok(node.http)
     }
 
+    /// Asks the near node.
     async fn ask(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
-        ask(self.clusters, method, path, body).await
+        bed::ask(self.clusters, NEAR, method, path, body).await
     }
 
     /// Sets these; all others that conditions may name get their defaults.
@@ -392,16 +393,6 @@ impl<'a> Stage<'a> {
         }
         Ok(())
     }
-}
-
-/// Asks the near node.
-pub(crate) async fn ask(
-    clusters: &dyn Clusters,
-    method: &str,
-    path: &str,
-    body: Value,
-) -> anyhow::Result<Value> {
-    Ok(clusters.request(NEAR, method, path, rest::json_body(&body)).await?.json()?)
 }
 
 /// A search as the virtual world can answer it.

@@ -12,9 +12,10 @@ use world::model::{CoreCosts, Host};
 use world::{Env, Task};
 
 use super::super::one_cause::World;
-use super::super::simulated::{ask, judged, on_clusters};
+use super::super::simulated::{judged, on_clusters};
 use super::super::trial::Judgement;
 use super::case::Conditions;
+use crate::diagnose::bed::ask;
 
 const CLUSTER: &str = "searched";
 const NODES: usize = 4;
