@@ -8,7 +8,7 @@
 //! | `hosts` | which host is next, and which is left out for a while. Pure |
 //! | `samples` | some of the requests one by one. Pure |
 //! | `failure` | why an answer, or none, is no good one. Pure |
-//! | `recorder` | latency from the intended start, service time, throughput in windows, errors by kind. Pure |
+//! | `recorder`, `windows` | latency from the intended start, service time, errors; throughput in windows. Pure |
 //! | `client`, `scroll` | [`Client`]: what requests are sent through; the further pages of a search |
 //! | `deadlines` | giving up on answers, for all clients at once |
 //! | `driver` | [`drive`]: N clients on one event loop, against anything that is one |
@@ -34,6 +34,7 @@ mod schedule;
 mod scroll;
 mod sockets;
 mod threads;
+mod windows;
 
 use std::time::Duration;
 

@@ -4,16 +4,16 @@
 //! whatever its size, and a million requests take no more room than a hundred.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use record::{LoadFigures, Percentiles, Throughput};
+use record::{LoadFigures, Percentiles};
 use world::Time;
 
 use super::failure::Failure;
 use super::samples::Samples;
-use super::{Arrival, Extent, Load, Starts};
+use super::windows::Windows;
+use super::{Arrival, Load, Starts};
 
 /// A start that is later than this although a client was free counts as the driver's delay.
 const SLIPPED: Duration = Duration::from_millis(1);
@@ -57,7 +57,6 @@ impl Sample {
 #[derive(Clone, Debug)]
 pub struct Recorder {
     arrival: Arrival,
-    window: Duration,
     /// When the measured part began, and when it is to end, as soon as that is known.
     begin: Option<Time>,
     end: Option<Time>,
@@ -66,44 +65,12 @@ pub struct Recorder {
     service_time: Histogram<u64>,
     /// Some of the requests that both of them count.
     samples: Samples,
-    requests: u64,
-    errors: BTreeMap<String, u64>,
-    /// The first reason of each kind of error.
-    reasons: BTreeMap<String, String>,
     hosts: Vec<u64>,
-    answer_bytes: u64,
-    documents: u64,
-    /// Good answers in each window since the beginning, the last one not whole.
-    windows: Vec<Window>,
-    /// Good answers until the end.
-    answers: u64,
-    busy_starts: u64,
-    slipped_starts: u64,
-    /// Measured seconds of the longest part, once it has ended.
-    seconds: f64,
+    windows: Windows,
+    /// What is counted as it comes; the other figures are made at the end.
+    counted: LoadFigures,
     /// What the warm-up was like, until the measured part begins: it counts where the load ends before.
     warm_up: Option<Box<Recorder>>,
-    /// Whether all of it was warm-up.
-    only_warm_up: bool,
-}
-
-/// Good answers of a part of the time.
-#[derive(Clone, Copy, Debug, Default)]
-struct Window {
-    answers: u64,
-    /// Sum of their latencies.
-    latency_ms: f64,
-}
-
-impl Window {
-    fn add(&mut self, other: Window) {
-        self.answers += other.answers;
-        self.latency_ms += other.latency_ms;
-    }
-
-    fn mean_ms(&self) -> Option<f64> {
-        (self.answers > 0).then(|| self.latency_ms / self.answers as f64)
-    }
 }
 
 fn histogram() -> Histogram<u64> {
@@ -115,26 +82,16 @@ impl Recorder {
     pub fn new(load: &Load) -> Self {
         Recorder {
             arrival: load.arrival,
-            window: load.window.max(Duration::from_millis(1)),
             begin: None,
             end: None,
             last_ended: Time(0),
             latency: histogram(),
             service_time: histogram(),
             samples: Samples::none(),
-            requests: 0,
-            errors: BTreeMap::new(),
-            reasons: BTreeMap::new(),
             hosts: vec![0; load.hosts.len()],
-            answer_bytes: 0,
-            documents: 0,
-            windows: Vec::new(),
-            answers: 0,
-            busy_starts: 0,
-            slipped_starts: 0,
-            seconds: 0.0,
+            windows: Windows::of(load.window),
+            counted: LoadFigures::default(),
             warm_up: None,
-            only_warm_up: false,
         }
     }
 
@@ -161,18 +118,18 @@ impl Recorder {
             return;
         }
         self.last_ended = self.last_ended.max(sample.ended);
-        self.requests += 1;
+        self.counted.requests += 1;
         if let Some(host) = self.hosts.get_mut(sample.host) {
             *host += 1;
         }
-        self.answer_bytes += sample.bytes;
+        self.counted.answer_bytes += sample.bytes;
         if sample.has_slipped(self.arrival) {
-            self.slipped_starts += 1;
+            self.counted.slipped_starts += 1;
         } else if sample.free > sample.intended {
-            self.busy_starts += 1;
+            self.counted.busy_starts += 1;
         }
         match &sample.outcome {
-            Ok(()) => self.documents += sample.documents,
+            Ok(()) => self.counted.documents += sample.documents,
             Err(failure) => self.count_failure(failure),
         }
         if matches!(sample.outcome, Ok(()) | Err(Failure::NoAnswer)) {
@@ -190,23 +147,21 @@ impl Recorder {
         if let Failure::Refused { reason, .. } = failure
             && !reason.is_empty()
         {
-            self.reasons.entry(kind.clone()).or_insert_with(|| reason.clone());
+            self.counted.reasons.entry(kind.clone()).or_insert_with(|| reason.clone());
         }
-        *self.errors.entry(kind).or_default() += 1;
+        *self.counted.errors.entry(kind).or_default() += 1;
     }
 
     fn record_warm_up(&mut self, sample: &Sample) {
-        let hosts = self.hosts.len();
-        let (arrival, window) = (self.arrival, self.window);
-        let warm_up = self.warm_up.get_or_insert_with(|| {
-            let closed = Load::closed(vec![String::new(); hosts], 1, Extent::NONE, 0);
-            let load = Load { arrival, window, ..closed };
-            let begin = Some(sample.started);
-            Box::new(Recorder { begin, ..Recorder::new(&load) })
-        });
+        // Where there is none yet, nothing else is recorded either.
+        let mut warm_up = self
+            .warm_up
+            .take()
+            .unwrap_or_else(|| Box::new(Recorder { begin: Some(sample.started), ..self.clone() }));
         // The first that was sent need not be the first that is answered.
         warm_up.begin = warm_up.begin.min(Some(sample.started));
         warm_up.record(&Sample { measured: true, ..sample.clone() });
+        self.warm_up = Some(warm_up);
     }
 
     /// From when it was due; in a closed loop that is when it is sent.
@@ -220,9 +175,9 @@ impl Recorder {
 
     /// Records a start that was due and not sent: it counts as a failed request, with the time until `now`.
     fn record_unsent(&mut self, intended: Time, now: Time) {
-        self.requests += 1;
-        self.busy_starts += 1;
-        *self.errors.entry(Failure::NotSent.to_string()).or_default() += 1;
+        self.counted.requests += 1;
+        self.counted.busy_starts += 1;
+        *self.counted.errors.entry(Failure::NotSent.to_string()).or_default() += 1;
         let _ = self.latency.record(nanos(now - intended));
     }
 
@@ -241,13 +196,7 @@ impl Recorder {
         if self.end.is_some_and(|end| sample.ended > end) {
             return;
         }
-        let window = ((sample.ended - begin).as_nanos() / self.window.as_nanos()) as usize;
-        if self.windows.len() <= window {
-            self.windows.resize(window + 1, Window::default());
-        }
-        let latency_ms = self.latency_of(sample).as_secs_f64() * 1e3;
-        self.windows[window].add(Window { answers: 1, latency_ms });
-        self.answers += 1;
+        self.windows.count(sample.ended - begin, self.latency_of(sample));
     }
 
     /// Everything has ended, at `now`: the length of the measured part is known, and which windows are whole.
@@ -255,18 +204,18 @@ impl Recorder {
         if self.begin.is_none()
             && let Some(warm_up) = self.warm_up.take()
         {
-            *self = Recorder { only_warm_up: true, ..*warm_up };
+            *self = *warm_up;
+            self.counted.only_warm_up = true;
         }
         let Some(begin) = self.begin else { return };
         let end = self.end.map_or(self.last_ended, |end| end.min(now));
-        self.seconds = (end - begin).as_secs_f64();
-        let whole = ((end - begin).as_nanos() / self.window.as_nanos()) as usize;
-        self.windows.resize(whole, Window::default());
+        self.counted.seconds = (end - begin).as_secs_f64();
+        self.windows.close(end - begin);
     }
 
     /// How much it has to tell, once it is closed: nothing, a warm-up, or what was measured.
     fn rank(&self) -> u8 {
-        match (self.begin, self.only_warm_up) {
+        match (self.begin, self.counted.only_warm_up) {
             (None, _) => 0,
             (Some(_), true) => 1,
             (Some(_), false) => 2,
@@ -284,27 +233,21 @@ impl Recorder {
         let _ = self.latency.add(&other.latency);
         let _ = self.service_time.add(&other.service_time);
         self.samples.merge(&other.samples);
-        self.requests += other.requests;
-        for (kind, count) in &other.errors {
-            *self.errors.entry(kind.clone()).or_default() += count;
-        }
-        for (kind, reason) in &other.reasons {
-            self.reasons.entry(kind.clone()).or_insert_with(|| reason.clone());
-        }
         self.hosts.iter_mut().zip(&other.hosts).for_each(|(own, theirs)| *own += theirs);
-        self.answer_bytes += other.answer_bytes;
-        self.documents += other.documents;
-        self.windows.truncate(other.windows.len());
-        self.windows.iter_mut().zip(&other.windows).for_each(|(own, theirs)| own.add(*theirs));
-        self.answers += other.answers;
-        self.busy_starts += other.busy_starts;
-        self.slipped_starts += other.slipped_starts;
-        self.seconds = self.seconds.max(other.seconds);
-    }
-
-    /// Requests that were measured so far.
-    pub fn requests(&self) -> u64 {
-        self.requests
+        self.windows.add(&other.windows);
+        let (own, theirs) = (&mut self.counted, &other.counted);
+        own.requests += theirs.requests;
+        for (kind, count) in &theirs.errors {
+            *own.errors.entry(kind.clone()).or_default() += count;
+        }
+        for (kind, reason) in &theirs.reasons {
+            own.reasons.entry(kind.clone()).or_insert_with(|| reason.clone());
+        }
+        own.answer_bytes += theirs.answer_bytes;
+        own.documents += theirs.documents;
+        own.busy_starts += theirs.busy_starts;
+        own.slipped_starts += theirs.slipped_starts;
+        own.seconds = own.seconds.max(theirs.seconds);
     }
 
     /// The figures of an operation that was sent as `load` says.
@@ -312,51 +255,14 @@ impl Recorder {
         let hosts = load.hosts.iter().cloned().zip(self.hosts.iter().copied());
         LoadFigures {
             operation: operation.to_owned(),
-            operation_type: String::new(),
             clients: load.clients,
             rate_per_s: load.arrival.rate_per_s(),
-            seconds: self.seconds,
-            requests: self.requests,
-            errors: self.errors.clone(),
-            reasons: self.reasons.clone(),
-            answer_bytes: self.answer_bytes,
-            documents: self.documents,
-            throughput: self.throughput(),
+            throughput: self.windows.throughput(self.counted.seconds),
             latency: percentiles(&self.latency),
             service_time: percentiles(&self.service_time),
             hosts: hosts.collect(),
-            searches: BTreeMap::new(),
-            busy_starts: self.busy_starts,
-            slipped_starts: self.slipped_starts,
-            driver: None,
-            only_warm_up: self.only_warm_up,
             samples: self.begin.map_or_else(Vec::new, |begin| self.samples.since(begin)),
-        }
-    }
-
-    fn throughput(&self) -> Throughput {
-        let window_s = self.window.as_secs_f64();
-        let mean_per_s = if self.seconds > 0.0 { self.answers as f64 / self.seconds } else { 0.0 };
-        let per_s = |window: &Window| window.answers as f64 / window_s;
-        let mut sorted: Vec<f64> = self.windows.iter().map(per_s).collect();
-        sorted.sort_by(f64::total_cmp);
-        let at = |rank: usize| sorted.get(rank).copied().unwrap_or(mean_per_s);
-        let count = sorted.len();
-        let upper_middle = at(count / 2);
-        let median_per_s = if count.is_multiple_of(2) {
-            (at((count / 2).wrapping_sub(1)) + upper_middle) / 2.0
-        } else {
-            upper_middle
-        };
-        Throughput {
-            mean_per_s,
-            median_per_s,
-            // The mean also counts what is behind the last whole window.
-            min_per_s: at(0).min(mean_per_s),
-            max_per_s: at(count.wrapping_sub(1)).max(mean_per_s),
-            window_s,
-            windows: self.windows.iter().map(|window| window.answers).collect(),
-            latency_ms: self.windows.iter().map(Window::mean_ms).collect(),
+            ..self.counted.clone()
         }
     }
 }
@@ -380,8 +286,10 @@ fn percentiles(times: &Histogram<u64>) -> Option<Percentiles> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
-    use crate::load::Next;
+    use crate::load::{Extent, Next};
 
     fn load(measured: Extent) -> Load {
         Load::closed(vec!["a:9200".to_owned(), "b:9200".to_owned()], 4, measured, 7)
@@ -405,12 +313,16 @@ mod tests {
         }
     }
 
-    /// A recorder whose measured part begins at `begin_ms`.
-    fn recorder(load: &Load, begin_ms: u64) -> Recorder {
-        let mut starts = Starts::new(load, ms(begin_ms));
+    /// The starts of a load whose measured part begins at `begin_ms`.
+    fn starts(load: &Load, begin_ms: u64) -> Starts {
+        let mut starts = Starts::new(load, ms(0));
         assert_ne!(starts.next(ms(begin_ms)), Next::End);
+        starts
+    }
+
+    fn recorder(load: &Load, begin_ms: u64) -> Recorder {
         let mut recorder = Recorder::new(load);
-        recorder.follow(&starts);
+        recorder.follow(&starts(load, begin_ms));
         recorder
     }
 
@@ -568,9 +480,7 @@ mod tests {
         assert!((figures.seconds - 1.95).abs() < 1e-9, "{}", figures.seconds);
         assert_eq!(figures.throughput.windows, [10]);
         // Once the measured part begins, the warm-up is forgotten.
-        let mut starts = Starts::new(&load, ms(0));
-        assert_ne!(starts.next(ms(121_000)), Next::End);
-        begun.follow(&starts);
+        begun.follow(&starts(&load, 121_000));
         begun.record(&sample(121_000, 121_001));
         begun.close(ms(130_000));
         let figures = begun.figures("x", &load);
@@ -584,10 +494,7 @@ mod tests {
         let silent = Recorder::new(&load);
         let mut warm = silent.clone();
         warm.record(&Sample { measured: false, ..sample(0, 900) });
-        let mut measured = silent.clone();
-        let mut starts = Starts::new(&load, ms(0));
-        assert_ne!(starts.next(ms(1000)), Next::End);
-        measured.follow(&starts);
+        let mut measured = recorder(&load, 1000);
         for n in 0..20 {
             measured.record(&sample(1000, 1000 + 100 * n + 50));
         }
