@@ -159,9 +159,7 @@ async fn index(target: &impl Clusters, corpus: Corpus, documents: u64, clients: 
     let source = Source::Generated(corpus);
     // Bulk requests of some megabytes at most.
     let bulk_documents = if corpus == Corpus::Pmc { 50 } else { 1000 };
-    let index = corpus.name().to_owned();
-    let content = Content::Bulk { index, source, documents: 0..documents, bulk_documents };
-    let operation = Operation { name: "bulk".to_owned(), content };
+    let operation = Operation::bulk(corpus.name(), source, 0..documents, bulk_documents);
     let all = Extent::Requests(documents.div_ceil(bulk_documents));
     let figures = run(target, &operation, Load::closed(Vec::new(), clients, all, 42)).await;
     (figures.documents as f64 / figures.seconds, figures.latency.map_or(0.0, |l| l.p99_ms))

@@ -91,17 +91,6 @@ pub enum Content {
         /// When an answer is a good one.
         check: Check,
     },
-    /// Documents of a corpus, in bulk requests. It ends with the documents.
-    Bulk {
-        /// The index.
-        index: String,
-        /// Where documents come from.
-        source: Source,
-        /// Which of them.
-        documents: Range<u64>,
-        /// Documents in a request.
-        bulk_documents: u64,
-    },
     /// Documents of several sources, one after another, in bulk requests. It ends with the documents.
     Corpora(Vec<BulkPart>),
     /// A search whose hits are fetched page by page through a scroll; all pages are one request of the report.
@@ -167,6 +156,25 @@ impl Operation {
         Operation { name: name.to_owned(), content }
     }
 
+    /// Bulk requests with new documents of a source, which it ends with.
+    pub fn bulk(
+        index: &str,
+        source: Source,
+        documents: Range<u64>,
+        bulk_documents: u64,
+    ) -> Operation {
+        let part = BulkPart {
+            index: index.to_owned(),
+            source,
+            documents,
+            bulk_documents,
+            query: String::new(),
+            written: Written::New,
+            said: None,
+        };
+        Operation { name: "bulk".to_owned(), content: Content::Corpora(vec![part]) }
+    }
+
     /// A request without a body.
     pub fn get(name: &str, path: &str) -> Operation {
         let content = Content::Pattern {
@@ -184,7 +192,7 @@ impl Operation {
         let (method, path) = match &self.content {
             Content::Pattern { method, path, .. } => (method, path),
             Content::Scroll { .. } => return true,
-            Content::Bulk { .. } | Content::Corpora(_) => return false,
+            Content::Corpora(_) => return false,
         };
         let endpoint = path.split('?').next().unwrap_or(path).rsplit('/').next().unwrap_or("");
         match method.as_str() {
@@ -211,11 +219,6 @@ impl Operation {
                     *path = parts.join("/");
                 }
             }
-            Content::Bulk { index, .. } => {
-                if let Some(name) = renamed.get(index) {
-                    index.clone_from(name);
-                }
-            }
         }
     }
 
@@ -239,18 +242,6 @@ impl Operation {
                     step,
                     text: String::new(),
                 }))
-            }
-            Content::Bulk { index, source, documents, bulk_documents } => {
-                let part = BulkPart {
-                    index: index.clone(),
-                    source: source.clone(),
-                    documents: documents.clone(),
-                    bulk_documents: *bulk_documents,
-                    query: String::new(),
-                    written: Written::New,
-                    said: None,
-                };
-                Ok(Box::new(part.requests(seed, first, step)?))
             }
             Content::Corpora(parts) => {
                 // Each is opened now: a file that is missing or damaged at its beginning is found before anything is
@@ -484,13 +475,7 @@ mod tests {
 
     #[test]
     fn bulk_requests_of_two_drivers_hold_every_document_once() {
-        let content = Content::Bulk {
-            index: "a".to_owned(),
-            source: Source::Generated(Corpus::Geopoint),
-            documents: 10..31,
-            bulk_documents: 4,
-        };
-        let operation = Operation { name: "bulk".to_owned(), content };
+        let operation = Operation::bulk("a", Source::Generated(Corpus::Geopoint), 10..31, 4);
         let mut lines = Vec::new();
         for first in 0..2 {
             let mut requests = operation.requests(3, first, 2).unwrap();

@@ -21,7 +21,7 @@ impl Track {
             let bodies = match &operation.content {
                 Content::Pattern { bodies, .. } => bodies.as_slice(),
                 Content::Scroll { body, .. } => std::slice::from_ref(body),
-                Content::Bulk { .. } | Content::Corpora(_) => &[],
+                Content::Corpora(_) => &[],
             };
             for body in bodies.iter().filter_map(|body| serde_json::from_str::<Value>(body).ok()) {
                 values(&body, &mut asked);

@@ -105,7 +105,6 @@ fn requests(action: &Action) -> Vec<(&str, String, Check)> {
                 vec![(method.as_str(), path.clone(), *check)]
             }
             Content::Scroll { path, .. } => vec![("POST", path.clone(), Check::Search)],
-            Content::Bulk { .. } => Vec::new(),
             Content::Corpora(parts) => {
                 let path = |index: &str| match index {
                     "" => "/_bulk".to_owned(),

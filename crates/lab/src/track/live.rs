@@ -30,16 +30,13 @@ pub(super) fn check(action: &Action) -> Result<(), String> {
                 check_request(method, path, body.as_ref())
             }
             Content::Scroll { path, .. } => check_request("POST", path, None),
-            Content::Bulk { index, .. } => check_index(index),
-            Content::Corpora(parts) => parts.iter().try_for_each(|part| check_index(&part.index)),
+            // Documents are sent to it, and may make it.
+            Content::Corpora(parts) => parts
+                .iter()
+                .try_for_each(|part| check_request("PUT", &format!("/{}", part.index), None)),
         },
         Action::Do(steps) => steps.iter().try_for_each(check_step),
     }
-}
-
-/// Documents are sent to it, and may make it.
-fn check_index(index: &str) -> Result<(), String> {
-    check_request("PUT", &format!("/{index}"), None)
 }
 
 fn check_step(step: &Step) -> Result<(), String> {
@@ -129,7 +126,6 @@ impl Track {
             match &task.action {
                 Action::Send(Operation { content, .. }) => match content {
                     Content::Pattern { method, path, .. } => found.extend(made_by(method, path)),
-                    Content::Bulk { index, .. } => found.extend([index.as_str()]),
                     Content::Corpora(parts) => {
                         found.extend(parts.iter().map(|part| part.index.as_str()));
                     }

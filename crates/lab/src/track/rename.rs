@@ -28,7 +28,6 @@ fn rename_content(content: &mut Content, prefix: &str) {
         Content::Pattern { path: named, .. } | Content::Scroll { path: named, .. } => {
             *named = path(named, prefix);
         }
-        Content::Bulk { index, .. } => *index = expression(index, prefix),
         Content::Corpora(parts) => {
             parts.iter_mut().for_each(|part| part.index = expression(&part.index, prefix));
         }

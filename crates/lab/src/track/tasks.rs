@@ -190,10 +190,8 @@ fn together(
 
 /// Whether it goes on until another task ends it: what sends documents ends with them.
 fn has_no_end(task: &Task) -> bool {
-    let sends_documents = matches!(
-        &task.action,
-        Action::Send(Operation { content: Content::Corpora(_) | Content::Bulk { .. }, .. })
-    );
+    let sends_documents =
+        matches!(&task.action, Action::Send(Operation { content: Content::Corpora(_), .. }));
     task.measured == Extent::Time(UNTIL_THE_END) && !sends_documents
 }
 

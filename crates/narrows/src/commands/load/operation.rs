@@ -66,15 +66,13 @@ impl OperationArgs {
             Some("bulk") => {
                 let index = self
                     .index
-                    .clone()
+                    .as_deref()
                     .ok_or_else(|| Usage("bulk needs --index NAME".to_owned()))?;
                 let source = Source::named(&self.corpus, None).map_err(Usage)?;
                 if let Source::File(path) = &source {
                     check_file(path, "this directory", GENERATED).map_err(Usage)?;
                 }
-                let (documents, bulk_documents) = (0..self.documents, self.bulk_documents);
-                let content = Content::Bulk { index, source, documents, bulk_documents };
-                Operation { name: "bulk".to_owned(), content }
+                Operation::bulk(index, source, 0..self.documents, self.bulk_documents)
             }
             Some(path) if is_path(path) => {
                 let default = if self.body.is_some() { "POST" } else { "GET" };
