@@ -28,27 +28,12 @@ pub(super) fn steps(
         return Ok(Vec::new());
     };
     let mut steps = sequence(context, requests, read, 0)?;
-    let mut all = requests_of(&mut steps);
+    let mut all: Vec<&mut Request> = steps.iter_mut().flat_map(Step::requests_mut).collect();
     // What others of them write would be missing after an error that is only counted.
     if !all.iter().all(|request| request.is_counted || request.method == "GET") {
         all.iter_mut().for_each(|request| request.is_counted = false);
     }
     Ok(steps)
-}
-
-/// The requests of steps, those of streams too.
-fn requests_of(steps: &mut [Step]) -> Vec<&mut Request> {
-    let mut found = Vec::new();
-    for step in steps {
-        match step {
-            Step::Request(request) => found.push(request),
-            Step::Sleep(_) => {}
-            Step::Streams(streams) => {
-                streams.iter_mut().for_each(|steps| found.extend(requests_of(steps)));
-            }
-        }
-    }
-    found
 }
 
 /// Streams that stand next to each other go on at the same time.

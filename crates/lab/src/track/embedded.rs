@@ -116,14 +116,9 @@ fn requests(action: &Action) -> Vec<(&str, String, Check)> {
                 parts.iter().map(of).collect()
             }
         },
-        Action::Do(steps) => steps.iter().flat_map(requests_of).collect(),
-    }
-}
-
-fn requests_of(step: &Step) -> Vec<(&str, String, Check)> {
-    match step {
-        Step::Request(request) => vec![(request.method, request.path.clone(), request.check)],
-        Step::Sleep(_) => Vec::new(),
-        Step::Streams(streams) => streams.iter().flatten().flat_map(requests_of).collect(),
+        Action::Do(steps) => {
+            let requests = steps.iter().flat_map(Step::requests);
+            requests.map(|one| (one.method, one.path.clone(), one.check)).collect()
+        }
     }
 }

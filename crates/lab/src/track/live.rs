@@ -35,17 +35,9 @@ pub(super) fn check(action: &Action) -> Result<(), String> {
                 .iter()
                 .try_for_each(|part| check_request("PUT", &format!("/{}", part.index), None)),
         },
-        Action::Do(steps) => steps.iter().try_for_each(check_step),
-    }
-}
-
-fn check_step(step: &Step) -> Result<(), String> {
-    match step {
-        Step::Request(request) => {
+        Action::Do(steps) => steps.iter().flat_map(Step::requests).try_for_each(|request| {
             check_request(request.method, &request.path, request.body.as_ref())
-        }
-        Step::Sleep(_) => Ok(()),
-        Step::Streams(streams) => streams.iter().flatten().try_for_each(check_step),
+        }),
     }
 }
 
@@ -131,22 +123,15 @@ impl Track {
                     }
                     Content::Scroll { .. } => {}
                 },
-                Action::Do(steps) => steps.iter().for_each(|step| made_in(step, &mut found)),
+                Action::Do(steps) => {
+                    let requests = steps.iter().flat_map(Step::requests);
+                    found.extend(requests.filter_map(|one| made_by(one.method, &one.path)));
+                }
             }
         }
         // Where each document's action names its index, none is known.
         found.remove("");
         found
-    }
-}
-
-fn made_in<'a>(step: &'a Step, found: &mut BTreeSet<&'a str>) {
-    match step {
-        Step::Request(request) => found.extend(made_by(request.method, &request.path)),
-        Step::Sleep(_) => {}
-        Step::Streams(streams) => {
-            streams.iter().flatten().for_each(|step| made_in(step, found));
-        }
     }
 }
 

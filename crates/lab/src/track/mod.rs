@@ -180,6 +180,28 @@ pub enum Step {
     Streams(Vec<Vec<Step>>),
 }
 
+impl Step {
+    /// Its requests in their order, those of streams too.
+    fn requests(&self) -> Vec<&Request> {
+        match self {
+            Step::Request(request) => vec![request],
+            Step::Sleep(_) => Vec::new(),
+            Step::Streams(streams) => streams.iter().flatten().flat_map(Step::requests).collect(),
+        }
+    }
+
+    /// The same, to be changed.
+    fn requests_mut(&mut self) -> Vec<&mut Request> {
+        match self {
+            Step::Request(request) => vec![request],
+            Step::Sleep(_) => Vec::new(),
+            Step::Streams(streams) => {
+                streams.iter_mut().flatten().flat_map(Step::requests_mut).collect()
+            }
+        }
+    }
+}
+
 /// A request that is sent as a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {

@@ -17,7 +17,10 @@ impl Track {
         for task in self.elements.iter_mut().flat_map(|element| &mut element.tasks) {
             match &mut task.action {
                 Action::Send(Operation { content, .. }) => rename_content(content, prefix),
-                Action::Do(steps) => steps.iter_mut().for_each(|step| rename_step(step, prefix)),
+                Action::Do(steps) => {
+                    let requests = steps.iter_mut().flat_map(Step::requests_mut);
+                    requests.for_each(|request| rename_request(request, prefix));
+                }
             }
         }
     }
@@ -34,17 +37,9 @@ fn rename_content(content: &mut Content, prefix: &str) {
     }
 }
 
-fn rename_step(step: &mut Step, prefix: &str) {
-    match step {
-        Step::Request(request) => {
-            request.path = path(&request.path, prefix);
-            lasting_settings(request);
-        }
-        Step::Sleep(_) => {}
-        Step::Streams(streams) => {
-            streams.iter_mut().flatten().for_each(|step| rename_step(step, prefix));
-        }
-    }
+fn rename_request(request: &mut Request, prefix: &str) {
+    request.path = path(&request.path, prefix);
+    lasting_settings(request);
 }
 
 /// Makes transient settings persistent: the journal puts persistent ones back.
@@ -117,10 +112,8 @@ mod tests {
     #[test]
     fn transient_settings_become_lasting_ones() {
         let body = json!({ "transient": { "a": 1 }, "persistent": { "b": 2 } });
-        let path = "/_cluster/settings".to_owned();
-        let mut step = Step::Request(request("PUT", path, Some(body)));
-        rename_step(&mut step, "n-");
-        let Step::Request(request) = step else { panic!("it was a request") };
+        let mut request = request("PUT", "/_cluster/settings".to_owned(), Some(body));
+        rename_request(&mut request, "n-");
         assert_eq!(request.body, Some(json!({ "persistent": { "a": 1, "b": 2 } })));
     }
 }
