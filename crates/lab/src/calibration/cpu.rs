@@ -9,7 +9,7 @@ use store::Chunk;
 use world::Env;
 
 use super::clock::process_time;
-use super::measurement::{Measurement, failed};
+use super::measurement::{Measurement, failed, named};
 use crate::error::Result;
 
 /// More than caches hold, so that memory counts as it does in a transfer.
@@ -49,10 +49,6 @@ pub(super) async fn measure(env: &Env, chunks: &[Bytes], laps: u32) -> Result<Ve
         zstd.laps.push(codec_rates(env, chunks, ZSTD).await?.0);
     }
     Ok(vec![hash, copy, lz4, zstd, speedup])
-}
-
-fn named(parameter: &'static str, how: &'static str) -> Measurement {
-    Measurement { parameter, laps: Vec::new(), how }
 }
 
 /// Bytes that one pass over the memory handles a second, where `each` passes so many times.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Advice, fadvise};
 
-use super::measurement::Measurement;
+use super::measurement::{Measurement, named};
 use crate::error::{Error, Result};
 
 const PIECE_BYTES: usize = 1 << 20;
@@ -20,7 +20,6 @@ const SYNCS: u32 = 50;
 
 /// Measures reads, writes and syncs in a directory.
 pub(super) fn measure(dir: &Path, laps: u32) -> Result<Vec<Measurement>> {
-    let named = |parameter, how| Measurement { parameter, laps: Vec::new(), how };
     let mut read =
         named("disk.read_bytes_per_s", "128 MiB in pieces of 1 MiB, not from the page cache");
     let mut write =

@@ -14,7 +14,7 @@ use store::{Options, Shard, WriteRequest};
 use world::Env;
 
 use super::clock::process_time;
-use super::measurement::{Measurement, failed};
+use super::measurement::{Measurement, failed, named};
 use crate::corpus::Corpus;
 use crate::error::Result;
 
@@ -37,18 +37,15 @@ pub(super) async fn measure(
     dir: &Path,
     laps: u32,
 ) -> Result<(Vec<Measurement>, Vec<Bytes>)> {
-    let mut parse = Measurement {
-        parameter: "cores.parse_bytes_per_s",
-        laps: Vec::new(),
-        how: "access logs of 500 bytes a document, read against their mapping",
-    };
-    let mut document = Measurement {
-        parameter: "cores.index_document",
-        laps: Vec::new(),
-        how: "fitted to geopoint, http_logs and nginx documents, less parsing: log, index, refresh, merges",
-    };
-    let mut bytes =
-        Measurement { parameter: "cores.index_bytes_per_s", laps: Vec::new(), how: "the same fit" };
+    let mut parse = named(
+        "cores.parse_bytes_per_s",
+        "access logs of 500 bytes a document, read against their mapping",
+    );
+    let mut document = named(
+        "cores.index_document",
+        "fitted to geopoint, http_logs and nginx documents, less parsing: log, index, refresh, merges",
+    );
+    let mut bytes = named("cores.index_bytes_per_s", "the same fit");
     let mut chunks = Vec::new();
     for lap in 0..laps {
         let parse_s = parse_seconds_a_byte(env, &dir.join(format!("parse-{lap}"))).await?;

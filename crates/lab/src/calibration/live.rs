@@ -11,7 +11,7 @@ use clusters::Clusters;
 use record::units::{show_bytes, show_count};
 use serde_json::{Value, json};
 
-use super::measurement::Measurement;
+use super::measurement::{Measurement, named};
 use super::target::{
     Asked, BARE, Content, DOCUMENTS, LARGE_BULKS, MISSED_BULKS, SMALL_COPIES, WHOLE, kept_fields,
     peer, rate_of, replay_of, text_fields, words_rate,
@@ -140,7 +140,7 @@ struct Figure {
 
 impl Figure {
     fn new(parameter: &'static str, how: &'static str) -> Figure {
-        Figure { measured: Measurement { parameter, laps: Vec::new(), how }, why: String::new() }
+        Figure { measured: named(parameter, how), why: String::new() }
     }
 
     fn lap(&mut self, value: Result<f64, String>) {

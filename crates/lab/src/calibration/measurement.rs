@@ -41,6 +41,11 @@ fn three_digits(value: f64) -> f64 {
     format!("{value:.2e}").parse().expect("a number that was just written")
 }
 
+/// A measurement of which no lap was done yet.
+pub(super) fn named(parameter: &'static str, how: &'static str) -> Measurement {
+    Measurement { parameter, laps: Vec::new(), how }
+}
+
 /// An [`Error`] of a part of the engine.
 pub(super) fn failed(what: &'static str, reason: impl ToString) -> Error {
     Error::Calibration { what, reason: reason.to_string() }

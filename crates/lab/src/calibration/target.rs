@@ -12,7 +12,7 @@ use record::random::split_mix;
 use serde_json::{Value, json};
 use world::Env;
 
-use super::measurement::{Measurement, failed};
+use super::measurement::{Measurement, failed, named};
 use crate::error::Result;
 
 const CLUSTER: &str = "calibrated";
@@ -66,29 +66,28 @@ pub fn calibrate_target<C: Clusters>(
 }
 
 async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Measurement>> {
-    let measurement = |parameter, how| Measurement { parameter, laps: Vec::new(), how };
-    let mut receive = measurement(
+    let mut receive = named(
         "cores.receive_bytes_per_s",
         "a copy of 200 MB without a rate limit, as its node says how long the files took: whatever held them",
     );
-    let mut open = measurement(
+    let mut open = named(
         "recovery.open_copy",
         "eight copies that come back to their files, one after another: an eighth of the time until all are started",
     );
-    let mut new = measurement(
+    let mut new = named(
         "recovery.new_copy",
         "eight copies of some documents each that begin without files, likewise: what each takes longer",
     );
-    let mut first = measurement(
+    let mut first = named(
         "recovery.first_copy",
         "four copies that come back at once to a node that has just started: what it takes until all are started, less \
          what the same take once more",
     );
-    let mut document = measurement(
+    let mut document = named(
         "cores.index_document",
         "20 000 documents of a number that a copy missed, as its node says how long they took",
     );
-    let mut words = measurement(
+    let mut words = named(
         "cores.index_bytes_per_s",
         "20 000 documents with 1 kB of words that a copy missed, less what the documents without words took",
     );

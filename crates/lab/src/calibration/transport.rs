@@ -9,7 +9,7 @@ use store::Chunk;
 use world::{Connection, Env};
 
 use super::clock::thread_time;
-use super::measurement::{Measurement, failed};
+use super::measurement::{Measurement, failed, named};
 use crate::error::Result;
 
 /// Questions and answers in a lap.
@@ -26,7 +26,6 @@ struct Spent {
 
 /// Measures the cost of a message and of its bytes.
 pub(super) fn measure(laps: u32) -> Result<Vec<Measurement>> {
-    let named = |parameter, how| Measurement { parameter, laps: Vec::new(), how };
     let mut message = named(
         "cores.message",
         "a question and its answer over loopback, one after another: a quarter of both sides' core time",
