@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use super::number::write_u64;
+use super::number::{write_address, write_u64};
 use super::random::Random;
 use super::site::{Page, Site};
 
@@ -90,12 +90,7 @@ pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"@timestamp\": ");
     write_u64(out, FIRST_EPOCH_S + n / REQUESTS_PER_S);
     out.extend_from_slice(b", \"clientip\": \"");
-    for (i, byte) in client.to_le_bytes().into_iter().enumerate() {
-        if i > 0 {
-            out.push(b'.');
-        }
-        write_u64(out, u64::from(byte));
-    }
+    write_address(out, client.to_le_bytes());
     out.extend_from_slice(b"\", \"request\": \"");
     out.extend_from_slice(method);
     out.extend_from_slice(page.path.as_bytes());

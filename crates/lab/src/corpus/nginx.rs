@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::date;
-use super::number::{write_padded, write_u64};
+use super::number::{write_address, write_padded, write_u64};
 use super::random::Random;
 use super::site::{Page, Site};
 use super::words::WORDS;
@@ -107,12 +107,7 @@ pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
     );
     write_padded::<2>(out, n % HOSTS + 1);
     out.extend_from_slice(b"\"},\"nginx\":{\"access\":{\"remote_ip\":\"");
-    for (i, byte) in address.to_be_bytes().into_iter().enumerate() {
-        if i > 0 {
-            out.push(b'.');
-        }
-        write_u64(out, u64::from(byte));
-    }
+    write_address(out, address.to_be_bytes());
     for (key, value) in [("method", method), ("url", &page.path), ("http_version", "1.1")] {
         for part in ["\",\"", key, "\":\"", value] {
             out.extend_from_slice(part.as_bytes());

@@ -15,6 +15,16 @@ pub(super) fn write_u64(out: &mut Vec<u8>, mut value: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
+/// Appends an address of four numbers with dots between.
+pub(super) fn write_address(out: &mut Vec<u8>, address: [u8; 4]) {
+    for (i, byte) in address.into_iter().enumerate() {
+        if i > 0 {
+            out.push(b'.');
+        }
+        write_u64(out, u64::from(byte));
+    }
+}
+
 /// Appends `value` with exactly `WIDTH` digits, zeros in front; higher digits are dropped.
 pub(super) fn write_padded<const WIDTH: usize>(out: &mut Vec<u8>, mut value: u64) {
     let mut digits = [b'0'; WIDTH];

@@ -4,6 +4,7 @@
 //! The hash of a document is that of `_id` and of `_source` with its keys in order, so it compares copies, not
 //! engines.
 
+use record::ledger::RunSum;
 use record::{ShardDigest, ledger};
 use serde_json::{Value, json};
 
@@ -63,13 +64,13 @@ impl Runner<'_> {
         for index in &self.plan.indices {
             let index = index.name.as_str();
             for place in self.places(cluster, index, copies).await? {
-                let mut sum = Sum::default();
-                self.read_copy(cluster, index, &place, |hit| sum.add(hit)).await?;
+                let mut sum = RunSum::default();
+                self.read_copy(cluster, index, &place, |hit| sum = sum.plus(summed(hit))).await?;
                 shards.push(ShardDigest {
                     index: index.to_owned(),
                     shard: place.shard,
                     documents: sum.documents,
-                    content: format!("{:016x}", sum.hash),
+                    content: format!("{:016x}", sum.content),
                 });
             }
         }
@@ -95,7 +96,7 @@ impl Runner<'_> {
                 ),
                 shard: place.shard,
                 documents,
-                runs: ledger::RunSum::default(),
+                runs: RunSum::default(),
                 max_seq_no: place.max_seq_no,
                 local_checkpoint: place.local_checkpoint,
             });
@@ -206,29 +207,17 @@ fn document_hash(id: &str, source: &Value) -> u64 {
     store::document_hash(id, source.to_string().as_bytes())
 }
 
-/// Documents and the wrapping sum of their hashes: order does not matter.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Sum {
-    documents: u64,
-    hash: u64,
-}
-
-impl Sum {
-    fn add(&mut self, hit: &Value) {
-        let hash = document_hash(hit["_id"].as_str().unwrap_or_default(), &hit["_source"]);
-        self.documents += 1;
-        self.hash = self.hash.wrapping_add(hash);
-    }
+/// A document as one of a sum, in which order does not matter.
+fn summed(hit: &Value) -> RunSum {
+    RunSum { documents: 1, content: held(hit).content }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sum(hits: &[&Value]) -> Sum {
-        let mut sum = Sum::default();
-        hits.iter().for_each(|hit| sum.add(hit));
-        sum
+    fn sum(hits: &[&Value]) -> RunSum {
+        hits.iter().fold(RunSum::default(), |sum, hit| sum.plus(summed(hit)))
     }
 
     #[test]
