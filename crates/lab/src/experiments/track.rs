@@ -21,8 +21,6 @@ use crate::track::{Action, CompletedBy, Element, Task, Track};
 
 /// Progress is shown, and nodes are sampled, at least this often.
 const SHOW_EVERY: Duration = Duration::from_millis(500);
-/// Throughput is counted in windows of this length.
-const WINDOW: Duration = Duration::from_secs(1);
 
 /// The experiment of a track.
 pub(crate) struct RunTrack(Track);
@@ -215,18 +213,13 @@ async fn task_of(
     task: &Task,
     live: &Arc<Live>,
 ) -> Result<LoadFigures> {
+    let hosts = stage.hosts.iter().map(|host| host.address().to_owned()).collect();
     let load = Load {
-        hosts: stage.hosts.iter().map(|host| host.address().to_owned()).collect(),
-        clients: task.clients,
         arrival: task.arrival,
         warm_up: task.warm_up,
-        measured: task.measured,
         timeout: task.timeout,
-        window: WINDOW,
         ramp_up: task.ramp_up,
-        seed: stage.seed,
-        gaps: 0,
-        offset: Duration::ZERO,
+        ..Load::closed(hosts, task.clients, task.measured, stage.seed)
     };
     match &task.action {
         Action::Send(operation) => send(stage, &load, operation, live).await,
