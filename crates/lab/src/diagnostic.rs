@@ -3,8 +3,6 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::choices;
-
 /// Characters of a line that are shown.
 const SHOWN_MAX: usize = 200;
 /// Characters of a message: lists of known names are long, a value that is repeated may be longer.
@@ -207,36 +205,11 @@ fn shortened(message: String) -> String {
     format!("{begin} … {end}")
 }
 
-/// serde's sentences about keys and types, with the nearest name offered. Others are left as they
-/// are.
+/// A sentence of the TOML reader in one line, with our quotes. That a key is unknown or missing it never says: keys are
+/// checked before.
 fn in_our_words(said: &str) -> String {
-    let said = said.trim().replace('\n', "; ");
-    let quoted: Vec<&str> = said.split('`').skip(1).step_by(2).collect();
-    let quoted_with = |mark| said.replace('`', mark);
-    match quoted.as_slice() {
-        [unknown, known @ ..] if said.starts_with("unknown field") => {
-            choices::unknown("unknown key", unknown, "Keys here", known)
-        }
-        [missing] if said.starts_with("missing field") => {
-            format!("the key \"{missing}\" is missing here")
-        }
-        _ if said.starts_with("invalid type") => {
-            let words = [
-                ("expected i64", "expected a whole number"),
-                ("expected a sequence", "expected an array"),
-                ("expected a map", "expected a table"),
-            ];
-            let mut said = quoted_with("");
-            for (from, to) in words {
-                said = said.replace(from, to);
-            }
-            match said.split_once("expected struct ") {
-                Some((before, _)) => format!("{before}expected a table"),
-                None => said,
-            }
-        }
-        _ => quoted_with("\""),
-    }
+    let quotes = if said.trim().starts_with("invalid type") { "" } else { "\"" };
+    said.trim().replace('\n', "; ").replace('`', quotes)
 }
 
 impl fmt::Display for Diagnostic {

@@ -1,4 +1,5 @@
-//! A plan's file as plain data: strings and numbers with their places, no meaning yet.
+//! A plan's file as plain data: strings and numbers with their places, no meaning yet. `keys/check.rs` has taken
+//! unknown keys out before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,6 @@ pub(super) type Values = BTreeMap<Spanned<String>, Spanned<Value>>;
 pub(super) type Parameters = BTreeMap<Spanned<String>, ParameterTable>;
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Document {
     pub(super) name: Spanned<String>,
     pub(super) about: String,
@@ -53,7 +53,6 @@ pub(super) struct Document {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct ClusterTable {
     pub(super) nodes: Spanned<i64>,
     #[serde(default, rename = "virtual")]
@@ -61,7 +60,6 @@ pub(super) struct ClusterTable {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct FollowerTable {
     pub(super) nodes: Spanned<i64>,
     /// The cluster that its nodes join; without it they are a cluster of their own.
@@ -71,7 +69,6 @@ pub(super) struct FollowerTable {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct LinkTable {
     pub(super) rtt: Spanned<String>,
     pub(super) rate: Spanned<String>,
@@ -79,7 +76,6 @@ pub(super) struct LinkTable {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct CorpusTable {
     pub(super) name: Spanned<String>,
     pub(super) documents: Spanned<i64>,
@@ -89,7 +85,6 @@ pub(super) struct CorpusTable {
 
 /// Documents in vbuckets that are streamed from one server to another.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct BucketTable {
     pub(super) vbuckets: Spanned<i64>,
     pub(super) items: Spanned<i64>,
@@ -101,14 +96,12 @@ pub(super) struct BucketTable {
 
 /// The size in the published run.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct FullBucketTable {
     pub(super) items: Spanned<i64>,
     pub(super) quota: Spanned<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct IndexTable {
     pub(super) name: Spanned<String>,
     pub(super) shards: Spanned<i64>,
@@ -124,7 +117,6 @@ pub(super) struct IndexTable {
 
 /// A cluster that was seen, and what is asked of it.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct TwinTable {
     pub(super) node: Vec<TwinNodeTable>,
     pub(super) index: Vec<TwinIndexTable>,
@@ -143,7 +135,6 @@ pub(super) struct TwinTable {
 
 /// A node of a twin that holds data.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct TwinNodeTable {
     pub(super) name: Spanned<String>,
     pub(super) id: Option<String>,
@@ -155,7 +146,6 @@ pub(super) struct TwinNodeTable {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct TwinIndexTable {
     pub(super) name: Spanned<String>,
     pub(super) replicas: Spanned<i64>,
@@ -169,7 +159,6 @@ pub(super) struct TwinIndexTable {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct TwinShardTable {
     pub(super) bytes: Spanned<String>,
     pub(super) documents: Spanned<i64>,
@@ -180,7 +169,6 @@ pub(super) struct TwinShardTable {
 
 /// Bounds of a parameter that is not known.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct UncertainTable {
     pub(super) parameter: Spanned<String>,
     pub(super) least: Spanned<String>,
@@ -189,7 +177,6 @@ pub(super) struct UncertainTable {
 
 /// When an index is rolled over; `full` has what is so in virtual time.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct RolloverTable {
     pub(super) max_docs: Option<Spanned<i64>>,
     pub(super) max_size: Option<Spanned<String>>,
@@ -199,7 +186,6 @@ pub(super) struct RolloverTable {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct FullTable {
     pub(super) documents: Spanned<i64>,
     pub(super) bytes: Spanned<String>,
@@ -211,7 +197,6 @@ pub(super) struct FullTable {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct ParameterTable {
     pub(super) value: Spanned<Value>,
     pub(super) source: Spanned<String>,
@@ -222,14 +207,12 @@ pub(super) struct ParameterTable {
 
 /// A setting whose value was fitted.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct FittedTable {
     pub(super) setting: Spanned<String>,
     pub(super) calibrated_on: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct VariantTable {
     pub(super) name: Spanned<String>,
     /// Makes this table stand for several variants: one for each value of a setting.
@@ -252,7 +235,6 @@ pub(super) struct VariantTable {
 
 /// A setting and its values.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct EachTable {
     pub(super) setting: Spanned<String>,
     pub(super) values: Vec<Spanned<Value>>,
@@ -260,7 +242,6 @@ pub(super) struct EachTable {
 
 /// What is sent: a search of an index, or anything else at a path.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct OperationTable {
     pub(super) name: Spanned<String>,
     /// Without it all indices of the plan.
@@ -278,7 +259,6 @@ pub(super) struct OperationTable {
 
 /// What a search of a shard costs, in addition to what every search costs, where indices are loaded by their sizes.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct CostTable {
     pub(super) documents: Option<Spanned<i64>>,
     pub(super) bytes: Option<Spanned<String>>,
@@ -286,7 +266,6 @@ pub(super) struct CostTable {
 
 /// How operations are sent. A variant's own values go before the plan's.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct LoadTable {
     pub(super) operations: Option<Vec<Spanned<String>>>,
     pub(super) clients: Option<Spanned<i64>>,
@@ -303,7 +282,6 @@ pub(super) struct LoadTable {
 
 /// How much is sent in the published run.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct FullLoadTable {
     pub(super) laps: Option<Spanned<i64>>,
     pub(super) warm_up: Option<Spanned<Value>>,
@@ -312,7 +290,6 @@ pub(super) struct FullLoadTable {
 
 /// A fault while the load is sent.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct FaultTable {
     /// A node, or a cluster for all of its nodes.
     pub(super) node: Option<Spanned<String>>,
@@ -327,7 +304,6 @@ pub(super) struct FaultTable {
 
 /// Settings that are changed while a recovery goes on, or the host of a node.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct ChangeTable {
     pub(super) at: Spanned<String>,
     pub(super) full: Option<Spanned<String>>,
@@ -340,7 +316,6 @@ pub(super) struct ChangeTable {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct PublishedTable {
     pub(super) file: Spanned<String>,
     #[serde(rename = "match")]
