@@ -47,10 +47,6 @@ fn drained(leader: Cluster) -> (String, RangeInclusive<i64>) {
 
 #[async_trait(?Send)]
 impl Experiment for DrainNodes {
-    fn step(&self) -> &'static DeclaredStep {
-        &Self::STEP
-    }
-
     fn check_clusters(&self, run: &Runner<'_>) -> Result<()> {
         let (plan, drained) = (run.plan, nodes_to_drain(run));
         let there = u32::try_from(run.clusters.nodes(LEADER).len()).unwrap_or(u32::MAX);

@@ -101,10 +101,6 @@ fn check_actions(plan: &Resolved) -> Result<(), String> {
 
 #[async_trait(?Send)]
 impl Experiment for Follow {
-    fn step(&self) -> &'static DeclaredStep {
-        &Self::STEP
-    }
-
     /// Creates the indices, unless a pattern is to find them later, and has the driver write the corpus.
     async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         let variant = variant.expect("it spoils the indices, so each variant has its own");
@@ -143,7 +139,13 @@ impl Experiment for Follow {
     }
 
     /// Waits until the follower has everything, and compares every copy with what the driver was answered.
-    async fn verify(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>, to: &mut Row) -> Result<()> {
+    async fn verify(
+        &mut self,
+        run: &mut Runner<'_>,
+        turn: &Turn<'_>,
+        _: &DeclaredStep,
+        to: &mut Row,
+    ) -> Result<()> {
         let Turn { variant, lap, .. } = *turn;
         let measured = self.measured.as_mut().expect("it was measured");
         let following = &mut measured.following;

@@ -54,10 +54,6 @@ struct WatchedLoad<'a> {
 
 #[async_trait(?Send)]
 impl Experiment for SendLoad {
-    fn step(&self) -> &'static DeclaredStep {
-        &Self::STEP
-    }
-
     /// Settings come before the indices: they may say where copies are placed.
     async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         if variant.is_some() || run.plan.indexes() {

@@ -15,7 +15,7 @@ mod track;
 mod what_if;
 
 use crate::plan::{DeclaredSteps, Resolved};
-use crate::runner::Experiment;
+use crate::runner::OfStep;
 
 pub(crate) use buckets::{Stage, StreamBuckets};
 
@@ -30,9 +30,9 @@ pub(crate) const RESTORE: &str = restore::RestoreSnapshot::STEP.name;
 pub(crate) const TRACK: &str = track::RunTrack::STEP.name;
 
 /// The experiment of a plan on clusters, if it measures: that of its track, or of its step.
-pub(crate) fn of_plan(plan: &Resolved) -> Option<Box<dyn Experiment>> {
+pub(crate) fn of_plan(plan: &Resolved) -> Option<OfStep> {
     match &plan.track {
-        Some(track) => Some(Box::new(track::RunTrack::of(track))),
+        Some(track) => Some((&track::RunTrack::STEP, Box::new(track::RunTrack::of(track)))),
         None => on_clusters(plan.measured_step()?.name),
     }
 }
@@ -44,9 +44,9 @@ macro_rules! experiments {
         pub const STEPS: &DeclaredSteps = &[$(&<$on_clusters>::STEP,)+ $(&<$on_servers>::STEP),+];
 
         /// The experiment on clusters that measures in a step, if one does.
-        fn on_clusters(step: &str) -> Option<Box<dyn Experiment>> {
+        fn on_clusters(step: &str) -> Option<OfStep> {
             $(if step == <$on_clusters>::STEP.name {
-                return Some(Box::new(<$on_clusters>::default()));
+                return Some((&<$on_clusters>::STEP, Box::new(<$on_clusters>::default())));
             })+
             None
         }

@@ -37,10 +37,6 @@ fn restarts(leader: Cluster) -> (String, RangeInclusive<i64>) {
 
 #[async_trait(?Send)]
 impl Experiment for RecoverPeers {
-    fn step(&self) -> &'static DeclaredStep {
-        &Self::STEP
-    }
-
     fn check_clusters(&self, run: &Runner<'_>) -> Result<()> {
         if nodes_to_restart(run).is_some() && run.is_elsewhere() {
             let why = "this plan restarts nodes, and those of a cluster that was not started for the run are left alone; \

@@ -21,10 +21,6 @@ impl RecoverFollower {
 
 #[async_trait(?Send)]
 impl Experiment for RecoverFollower {
-    fn step(&self) -> &'static DeclaredStep {
-        &Self::STEP
-    }
-
     /// Writers begin once the follower has listed the files of every shard: what it copies is then what the leader held
     /// before, and can be compared.
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {

@@ -24,10 +24,6 @@ impl AddReplica {
 
 #[async_trait(?Send)]
 impl Experiment for AddReplica {
-    fn step(&self) -> &'static DeclaredStep {
-        &Self::STEP
-    }
-
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
         let telemetry = run.begin_recovery(turn).await?;

@@ -32,10 +32,6 @@ impl RestoreSnapshot {
 
 #[async_trait(?Send)]
 impl Experiment for RestoreSnapshot {
-    fn step(&self) -> &'static DeclaredStep {
-        &Self::STEP
-    }
-
     fn check_clusters(&self, run: &Runner<'_>) -> Result<()> {
         repository(run).map(drop)
     }

@@ -37,10 +37,6 @@ impl RunTrack {
 
 #[async_trait(?Send)]
 impl Experiment for RunTrack {
-    fn step(&self) -> &'static DeclaredStep {
-        &Self::STEP
-    }
-
     /// Loads go past the journal of a cluster that was there already, and make indices by their first document.
     async fn prepare(&mut self, run: &mut Runner<'_>, _: Option<&Variant>) -> Result<()> {
         let made = self.0.makes();

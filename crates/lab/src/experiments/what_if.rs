@@ -53,10 +53,6 @@ impl WhatIf {
 
 #[async_trait(?Send)]
 impl Experiment for WhatIf {
-    fn step(&self) -> &'static DeclaredStep {
-        &Self::STEP
-    }
-
     /// Puts every copy where it was seen. Copies that were unassigned stay so until the variant begins.
     async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         let name = variant.map(|variant| variant.name.as_str());

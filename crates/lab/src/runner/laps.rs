@@ -39,9 +39,6 @@ impl<'a> Turn<'a> {
 /// clears away what the next variant must not find.
 #[async_trait(?Send)]
 pub(crate) trait Experiment {
-    /// Its step, as plans know it.
-    fn step(&self) -> &'static DeclaredStep;
-
     /// Refuses clusters that lack what it needs, before anything is done to them.
     fn check_clusters(&self, _run: &Runner<'_>) -> Result<()> {
         Ok(())
@@ -57,9 +54,15 @@ pub(crate) trait Experiment {
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row>;
 
     /// Compares what was copied with what the leader holds; the row says what was found.
-    async fn verify(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>, row: &mut Row) -> Result<()> {
+    async fn verify(
+        &mut self,
+        run: &mut Runner<'_>,
+        turn: &Turn<'_>,
+        step: &DeclaredStep,
+        row: &mut Row,
+    ) -> Result<()> {
         // A cluster of its own has copied what the leader held before the writers began.
-        let writers = turn.writers.filter(|_| self.step().needs != Needs::TwoClusters);
+        let writers = turn.writers.filter(|_| step.needs != Needs::TwoClusters);
         run.verify(turn, writers, row).await
     }
 
@@ -68,6 +71,9 @@ pub(crate) trait Experiment {
         Ok(())
     }
 }
+
+/// An experiment, and its step as plans know it.
+pub(crate) type OfStep = (&'static DeclaredStep, Box<dyn Experiment>);
 
 /// Indexes what is to be copied, and notes what the leader holds then.
 pub(crate) async fn fill_and_digest(run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
@@ -78,11 +84,8 @@ pub(crate) async fn fill_and_digest(run: &mut Runner<'_>, variant: Option<&Varia
 impl Runner<'_> {
     /// Works through the plan. Rows are in the record as soon as they are known; what is returned are all of
     /// them. A variant whose copy is not right is an error, after its row was written.
-    pub(crate) async fn run(
-        &mut self,
-        experiment: Option<Box<dyn Experiment>>,
-    ) -> Result<Vec<Row>> {
-        let Some(mut experiment) = experiment else {
+    pub(crate) async fn run(&mut self, experiment: Option<OfStep>) -> Result<Vec<Row>> {
+        let Some((step, mut experiment)) = experiment else {
             self.fill_leader(None).await?;
             return Ok(Vec::new());
         };
@@ -106,7 +109,7 @@ impl Runner<'_> {
                 if anew {
                     experiment.prepare(self, Some(variant)).await?;
                 }
-                match self.turn(&mut *experiment, Turn::of(variant, lap)).await {
+                match self.turn(step, &mut *experiment, Turn::of(variant, lap)).await {
                     Ok(row) => rows.push(row),
                     Err(error @ Error::NoSetting { .. }) => {
                         // The settings were refused, so there is no copy to delete.
@@ -129,8 +132,12 @@ impl Runner<'_> {
     }
 
     /// One variant and lap: measures, verifies, and writes the row.
-    async fn turn(&mut self, experiment: &mut dyn Experiment, turn: Turn<'_>) -> Result<Row> {
-        let step = experiment.step();
+    async fn turn(
+        &mut self,
+        step: &DeclaredStep,
+        experiment: &mut dyn Experiment,
+        turn: Turn<'_>,
+    ) -> Result<Row> {
         let writers = self.background_writers().await?;
         let turn = &Turn { writers: writers.as_ref(), ..turn };
         if let Some(writers) = writers.as_ref().filter(|_| step.writers == Writers::Throughout) {
@@ -146,7 +153,7 @@ impl Runner<'_> {
         ended?;
         let verifies = step.copies && self.plan.verifies();
         if verifies {
-            experiment.verify(self, turn, &mut row).await?;
+            experiment.verify(self, turn, step, &mut row).await?;
         }
         self.journal.row(&row).inspect_err(|_| {
             // The disk may be full: what was measured is said all the same.

@@ -39,7 +39,7 @@ mod watch;
 
 pub(crate) use base::Runner;
 pub use journal::Journal;
-pub(crate) use laps::{Experiment, Turn, fill_and_digest};
+pub(crate) use laps::{Experiment, OfStep, Turn, fill_and_digest};
 pub(crate) use recoveries::{Recoveries, Wanted};
 pub(crate) use recovery::WatchedRecovery;
 pub(crate) use sampling::Telemetry;
