@@ -1,7 +1,6 @@
 //! The server that documents go to: one thread or several, each with vbuckets and a log of its own, so that the order
 //! within a vbucket stays.
 
-use dcp::consumer::ConsumerStats;
 use world::Env;
 
 use super::held::HeldByVbucket;
@@ -49,13 +48,7 @@ impl Destinations {
 
     /// What all say of themselves, together.
     pub async fn seen(&self) -> Result<ServerUse> {
-        let mut all = ServerUse {
-            thread: ThreadTime::default(),
-            items: 0,
-            rollbacks: 0,
-            used_bytes: 0,
-            consumers: ConsumerStats::default(),
-        };
+        let mut all = ServerUse::default();
         for server in &self.0 {
             let one = server.seen().await?;
             all.thread.busy += one.thread.busy;

@@ -60,7 +60,7 @@ pub(crate) struct ThreadTime {
 }
 
 /// What a server says of itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ServerUse {
     pub thread: ThreadTime,
     /// Versions that it has taken in, or counted.

@@ -43,9 +43,8 @@ pub(super) fn check(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
             shards(&lost)
         )));
     }
-    let excluded = excluded(plan);
-    let excluded: Vec<&str> = excluded.split(',').map(str::trim).collect();
-    let Some((copies, first)) = twin.copies_without_a_node(&excluded) else { return Ok(()) };
+    let without = twin.copies_without_a_node(&excluded(plan));
+    let Some((copies, first)) = without else { return Ok(()) };
     let copies = match copies {
         1 => format!("1 copy has no node left to go to ({first})"),
         _ => format!("{copies} copies have no node left to go to ({first} is the first)"),
@@ -56,10 +55,10 @@ pub(super) fn check(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
     )))
 }
 
-/// The nodes that take no copies, joined by commas.
-fn excluded(plan: &Resolved) -> String {
+/// The nodes that take no copies.
+fn excluded(plan: &Resolved) -> Vec<&str> {
     let first = plan.variants.first().and_then(|variant| variant.settings.get(EXCLUDE));
-    first.cloned().unwrap_or_default()
+    first.map_or("", String::as_str).split(',').map(str::trim).collect()
 }
 
 /// Whether the copies of a twin may be moved where the question wants them.
@@ -88,9 +87,7 @@ fn check_moves(plan: &Resolved, twin: &Twin) -> Result<()> {
             )))
         });
     }
-    let excluded = excluded(plan);
-    let excluded: Vec<&str> = excluded.split(',').map(str::trim).collect();
-    let stay = twin.shards_that_stay(&excluded);
+    let stay = twin.shards_that_stay(&excluded(plan));
     if stay.is_empty() {
         return Ok(());
     }

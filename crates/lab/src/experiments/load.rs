@@ -163,19 +163,15 @@ fn hosts_of(run: &Runner<'_>, plan: &LoadUse) -> Result<(BTreeMap<String, String
 
 /// The load of a plan on these hosts.
 fn load_of(run: &Runner<'_>, plan: &LoadUse, hosts: &[WireHost], lap: u32) -> Load {
+    let hosts = hosts.iter().map(|host| host.address().to_owned()).collect();
     Load {
-        hosts: hosts.iter().map(|host| host.address().to_owned()).collect(),
-        clients: plan.clients,
         arrival: plan.arrival,
         warm_up: plan.warm_up,
-        measured: plan.measured,
         timeout: plan.timeout,
         window: plan.window,
-        ramp_up: Duration::ZERO,
-        seed: run.plan.seed,
         // Variants of a lap are compared: they have the same. Laps are independent of each other.
         gaps: u64::from(lap - 1),
-        offset: Duration::ZERO,
+        ..Load::closed(hosts, plan.clients, plan.measured, run.plan.seed)
     }
 }
 

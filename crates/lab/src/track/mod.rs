@@ -182,7 +182,7 @@ pub enum Step {
 
 impl Step {
     /// Its requests in their order, those of streams too.
-    fn requests(&self) -> Vec<&Request> {
+    pub fn requests(&self) -> Vec<&Request> {
         match self {
             Step::Request(request) => vec![request],
             Step::Sleep(_) => Vec::new(),

@@ -19,21 +19,10 @@ fn only_task(track: &Track) -> &Task {
 
 /// The requests of the only task, those of streams too.
 fn requests(track: &Track) -> Vec<&Request> {
-    fn add<'a>(steps: &'a [Step], found: &mut Vec<&'a Request>) {
-        for step in steps {
-            match step {
-                Step::Request(request) => found.push(request),
-                Step::Sleep(_) => {}
-                Step::Streams(streams) => streams.iter().for_each(|steps| add(steps, found)),
-            }
-        }
-    }
-    let mut found = Vec::new();
     match &only_task(track).action {
-        Action::Do(steps) => add(steps, &mut found),
+        Action::Do(steps) => steps.iter().flat_map(Step::requests).collect(),
         Action::Send(operation) => panic!("{operation:?} is a load"),
     }
-    found
 }
 
 /// What the only task sends as a load.
