@@ -3,7 +3,7 @@
 use lab::experiments::STEPS;
 use lab::plan::{Plan, Resolved};
 use lab::{Error, Options, Place};
-use record::{Row, RunDir};
+use record::{Line, Row, RunDir};
 use world::Trace;
 
 /// How a run ended, its record, and what happened in its world.
@@ -28,6 +28,11 @@ pub fn run_in(plan: Resolved, place: Place) -> Ran {
         let rows = executed.run.rows.clone();
         (executed.ended.map(|_| rows), executed.run, executed.trace)
     })
+}
+
+/// What the lines of a record say that are of use.
+pub fn lines<'r, T>(run: &'r RunDir, told: impl Fn(&'r Line) -> Option<T>) -> Vec<T> {
+    run.lines.iter().filter_map(told).collect()
 }
 
 /// Without optimisation a step of all that is nested in a run needs more than a test's thread has.

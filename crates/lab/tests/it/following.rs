@@ -2,7 +2,7 @@
 //! what is lost.
 
 use lab::plan::{Plan, bundled};
-use record::{FollowFigures, Line, Row, RunDir};
+use record::{FollowFigures, FollowSample, Line, Row, RunDir};
 use testbed::plans;
 
 use crate::common::{self, Ran};
@@ -18,6 +18,13 @@ fn run(plan: Plan, planted: Option<&'static str>) -> Ran {
 
 fn figures(row: &Row) -> &FollowFigures {
     row.following.as_ref().unwrap()
+}
+
+fn following_samples(run: &RunDir) -> Vec<&FollowSample> {
+    common::lines(run, |line| match line {
+        Line::Following { sample, .. } => Some(sample),
+        _ => None,
+    })
 }
 
 #[test]
@@ -46,14 +53,7 @@ fn every_fault_passes_and_nothing_is_lost() {
     assert_eq!(found.copies, 10, "{found:?}");
     assert_eq!(found.catch_ups.len(), faults.len() + 2);
     assert!(found.acknowledged > 20_000 && found.unanswered > 0, "{found:?}");
-    let samples: Vec<_> = run_dir
-        .lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Following { sample, .. } => Some(sample),
-            _ => None,
-        })
-        .collect();
+    let samples = following_samples(&run_dir);
     assert!(samples.iter().any(|sample| !sample.answered), "a follower that is down");
     assert_eq!(samples.last().unwrap().lag_operations, 0);
     // The index was there before it was followed: its files were copied.
@@ -82,14 +82,8 @@ fn a_cut_of_five_minutes_is_caught_up_twice_as_fast_as_real_time() {
     assert!(wait.speed() >= Some(2.0), "{wait:?}");
     assert!(found.lag_operations_max >= wait.lag_operations);
     // The lag rises while the link is cut: the driver knows what the follower cannot.
-    let lags: Vec<u64> = run_dir
-        .lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Following { sample, .. } => Some(sample.lag_operations),
-            _ => None,
-        })
-        .collect();
+    let samples = following_samples(&run_dir);
+    let lags: Vec<u64> = samples.iter().map(|sample| sample.lag_operations).collect();
     let peak = lags.iter().position(|lag| *lag == found.lag_operations_max).unwrap();
     assert!(peak > 1000 && lags[peak / 2] > 2_500 && *lags.last().unwrap() == 0);
 }

@@ -198,26 +198,18 @@ fn a_recovery_is_faster_once_the_disks_of_its_sources_are_without_cfq() {
         plan.sample = Duration::from_millis(600);
     });
     assert!(rows[0].verified, "{rows:?}");
-    let begins_ms: Vec<(&str, f64)> = run_dir
-        .lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Fault { what, begins: true, t_ms, .. } => Some((&**what, *t_ms)),
-            _ => None,
-        })
-        .collect();
+    let begins_ms: Vec<(&str, f64)> = common::lines(&run_dir, |line| match line {
+        Line::Fault { what, begins: true, t_ms, .. } => Some((&**what, *t_ms)),
+        _ => None,
+    });
     let schedulers: Vec<(&str, f64)> =
         begins_ms.iter().copied().filter(|(what, _)| what.starts_with("disk.scheduler")).collect();
     assert_eq!(schedulers.len(), 8, "{begins_ms:?}");
     assert_eq!(schedulers[0].0, "disk.scheduler of leader-0 = noop");
-    let samples: Vec<(f64, f64)> = run_dir
-        .lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Recovery { t_ms, sample, .. } => Some((*t_ms, sample.recovered_bytes as f64)),
-            _ => None,
-        })
-        .collect();
+    let samples: Vec<(f64, f64)> = common::lines(&run_dir, |line| match line {
+        Line::Recovery { t_ms, sample, .. } => Some((*t_ms, sample.recovered_bytes as f64)),
+        _ => None,
+    });
     // Bytes a millisecond between the samples that are within two moments.
     let rate = |from_ms: f64, to_ms: f64| {
         let within: Vec<&(f64, f64)> =

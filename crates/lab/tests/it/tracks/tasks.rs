@@ -201,11 +201,10 @@ fn loads_that_go_on_together_end_each_at_its_own_time() {
             {{ "name": "short", "operation": {HEALTH}, "iterations": 10, "target-throughput": 10 }}
         ] }} }}"#
     ));
-    let ends = run.lines.iter().filter_map(|line| match line {
+    let ends = common::lines(&run, |line| match line {
         Line::Phase { t_ms, phase, .. } if phase.name == "load" && !phase.begins => Some(*t_ms),
         _ => None,
     });
-    let ends: Vec<f64> = ends.collect();
     assert_eq!((names(&run), ends.len()), (vec!["short", "long"], 2), "in the order of their ends");
     assert!((ends[1] - ends[0] - 4000.0).abs() < 200.0, "{ends:?}");
 }
@@ -222,11 +221,10 @@ fn tasks_take_turns_where_there_are_fewer_clients_than_they_have() {
     };
     let ends_s = |tasks: &str| {
         let run = complete(tasks);
-        let moments = run.lines.iter().filter_map(|line| match line {
+        let moments = common::lines(&run, |line| match line {
             Line::Phase { t_ms, phase, .. } if phase.name == "load" => Some(*t_ms),
             _ => None,
         });
-        let moments: Vec<f64> = moments.collect();
         let ends = moments[1..].iter().map(|t_ms| ((t_ms - moments[0]) / 1000.0).round());
         (names(&run).join(" "), ends.collect::<Vec<f64>>())
     };

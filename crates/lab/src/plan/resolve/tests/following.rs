@@ -16,6 +16,10 @@ fn following(steps: &str) -> String {
     TEXT.replacen("\"recover\", ", &format!("\"follow\", {steps} "), 1)
 }
 
+fn lasts(real_s: u64, full_s: u64) -> ByWorld<Duration> {
+    ByWorld { real: Duration::from_secs(real_s), full: Duration::from_secs(full_s) }
+}
+
 #[test]
 fn what_happens_in_a_plan_that_follows_is_kept_in_order() {
     let text = following(
@@ -27,10 +31,6 @@ fn what_happens_in_a_plan_that_follows_is_kept_in_order() {
     let plan = resolve(&text, 1.0, check).unwrap();
     assert_eq!(names(&plan), ["start", "index", "follow", "verify"]);
     assert!(plan.spoils_indices() && plan.background().is_none());
-    let lasts = |real: u64, full: u64| ByWorld {
-        real: Duration::from_secs(real),
-        full: Duration::from_secs(full),
-    };
     let fault =
         |node: &str, kind| Fault { node: node.to_owned(), kind, at: Duration::ZERO, lasts: None };
     let rate =
@@ -129,10 +129,6 @@ fn a_plan_that_follows_by_a_pattern_rolls_over_and_restarts() {
     );
     let plan = resolve(&text, 0.5, check).unwrap();
     assert_eq!(names(&plan), ["start", "follow", "verify"]);
-    let lasts = |real: u64, full: u64| ByWorld {
-        real: Duration::from_secs(real),
-        full: Duration::from_secs(full),
-    };
     let rate = Background {
         documents_per_s: 5,
         updates_in_1000: 0,
