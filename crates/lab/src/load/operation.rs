@@ -143,16 +143,18 @@ impl BulkPart {
     }
 }
 
+impl Content {
+    /// Requests without parameters.
+    pub(crate) fn fixed(method: &str, path: String, bodies: Vec<String>, check: Check) -> Content {
+        let (method, parameters) = (method.to_owned(), BTreeMap::new());
+        Content::Pattern { method, path, bodies, parameters, check }
+    }
+}
+
 impl Operation {
     /// Searches of an index with these bodies, in turn.
     pub fn search(name: &str, index: &str, bodies: Vec<String>) -> Operation {
-        let content = Content::Pattern {
-            method: "POST".to_owned(),
-            path: format!("/{index}/_search"),
-            bodies,
-            parameters: BTreeMap::new(),
-            check: Check::Search,
-        };
+        let content = Content::fixed("POST", format!("/{index}/_search"), bodies, Check::Search);
         Operation { name: name.to_owned(), content }
     }
 
@@ -177,13 +179,7 @@ impl Operation {
 
     /// A request without a body.
     pub fn get(name: &str, path: &str) -> Operation {
-        let content = Content::Pattern {
-            method: "GET".to_owned(),
-            path: path.to_owned(),
-            bodies: Vec::new(),
-            parameters: BTreeMap::new(),
-            check: Check::of(path),
-        };
+        let content = Content::fixed("GET", path.to_owned(), Vec::new(), Check::of(path));
         Operation { name: name.to_owned(), content }
     }
 

@@ -1,8 +1,6 @@
 //! The same track where documents have sizes and no words: in virtual time a search costs and counts, and finds
 //! nothing.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::{Action, Request, Step, Track};
@@ -103,13 +101,7 @@ fn count(content: &mut Content) -> bool {
         _ => return false,
     };
     let path = bare(path).to_owned();
-    *content = Content::Pattern {
-        method: "POST".to_owned(),
-        path,
-        bodies: vec![body().to_string()],
-        parameters: BTreeMap::new(),
-        check: Check::Search,
-    };
+    *content = Content::fixed("POST", path, vec![body().to_string()], Check::Search);
     true
 }
 
@@ -163,12 +155,8 @@ mod tests {
             ("/_count", None, false),
         ] {
             let counted = path.split('?').next().unwrap();
-            let pattern = |path: &str, bodies: Vec<String>| Content::Pattern {
-                method: "POST".to_owned(),
-                path: path.to_owned(),
-                bodies,
-                parameters: BTreeMap::new(),
-                check: Check::Status,
+            let pattern = |path: &str, bodies: Vec<String>| {
+                Content::fixed("POST", path.to_owned(), bodies, Check::Status)
             };
             let bodies = query.iter().map(Value::to_string).collect();
             let mut content = pattern(path, bodies);

@@ -258,13 +258,7 @@ fn search(
         (format!("/{index}/_search{}", context.query(object, &own)), body.to_string());
     let content = match scrolls {
         true => Content::Scroll { path, body, pages },
-        false => Content::Pattern {
-            method: "POST".to_owned(),
-            path,
-            bodies: vec![body],
-            parameters: Default::default(),
-            check: Check::Search,
-        },
+        false => Content::fixed("POST", path, vec![body], Check::Search),
     };
     Ok(send(name, content))
 }
@@ -288,14 +282,8 @@ fn raw_request(context: &Context<'_>, name: &str, object: &Object<'_>) -> Action
     };
     let check = Check::of(&path);
     let check = ignored(context, object).map_or(check, |statuses| check.or(statuses));
-    let content = Content::Pattern {
-        method,
-        path: format!("{path}{}", sign(&query)),
-        bodies: object.get("body").map(body_text).into_iter().collect(),
-        parameters: Default::default(),
-        check,
-    };
-    send(name, content)
+    let bodies = object.get("body").map(body_text).into_iter().collect();
+    send(name, Content::fixed(&method, format!("{path}{}", sign(&query)), bodies, check))
 }
 
 /// Statuses that are as good as those of success; none where the operation names none.
