@@ -57,11 +57,10 @@ impl Experiment for DrainNodes {
         let copies = 1 + replicas.max().unwrap_or(0);
         let needed = drained + copies;
         if there < needed {
-            let why = format!(
+            return Err(Error::usage(format!(
                 "the cluster has {there} data nodes, and to drain {drained} of them takes {needed}, as the copies of a \
                  shard ({copies}) are each on a node of its own; drain fewer nodes, or have fewer replicas in the plan"
-            );
-            return Err(Error::Usage { why });
+            )));
         }
         Ok(())
     }
@@ -85,10 +84,9 @@ impl Experiment for DrainNodes {
             let node = next_node(run, number, &excluded).await?;
             let copies = copies_on(run, &node).await?;
             if copies == 0 {
-                let why = format!(
+                return Err(Error::usage(format!(
                     "{node} holds no copy of the plan's indices, so that nothing can leave it"
-                );
-                return Err(Error::Usage { why });
+                )));
             }
             let since_epoch_ms = run.recoveries_count_since().await?;
             let began_epoch_ms = run.env.epoch_ms();
@@ -167,11 +165,10 @@ async fn wait_until_empty(run: &Runner<'_>, node: &str) -> Result<()> {
             return Ok(());
         }
         if run.env.now() >= give_up {
-            let why = format!(
+            return Err(Error::usage(format!(
                 "{left} copies are still on {node}, although as many as it held have recovered elsewhere: \
                  GET /_cluster/allocation/explain says what keeps them"
-            );
-            return Err(Error::Usage { why });
+            )));
         }
         run.env.sleep(LOOK_EVERY).await;
     }

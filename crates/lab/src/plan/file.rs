@@ -33,45 +33,38 @@ impl Plan {
         if name_or_path.ends_with(".toml") {
             return Plan::read(Path::new(name_or_path));
         }
-        let found = bundled().iter().find(|plan| plan.name == name_or_path);
-        if name_or_path.ends_with(".yaml") || name_or_path.ends_with(".yml") {
-            let why = format!(
+        if let Some(found) = bundled().iter().find(|plan| plan.name == name_or_path) {
+            return found.plan();
+        }
+        let (path, beside) = (Path::new(name_or_path), format!("{name_or_path}.toml"));
+        let why = if name_or_path.ends_with(".yaml") || name_or_path.ends_with(".yml") {
+            format!(
                 "{name_or_path} is not TOML, as plans are; `narrows plans remote-recovery > mine.toml` writes one to \
                  start from"
-            );
-            return Err(Error::Usage { why });
-        }
-        let path = Path::new(name_or_path);
-        if found.is_none() && path.exists() {
+            )
+        } else if path.exists() {
             let what = if path.is_dir() {
                 "is a folder without track.json or workload.json"
             } else {
                 "is not called *.toml"
             };
-            let why = format!(
+            format!(
                 "{name_or_path} {what}; write the name of a plan, or the path of one that ends in .toml"
-            );
-            return Err(Error::Usage { why });
-        }
-        let beside = format!("{name_or_path}.toml");
-        if found.is_none() && Path::new(&beside).is_file() {
-            let why = format!(
+            )
+        } else if Path::new(&beside).is_file() {
+            format!(
                 "no plan is called \"{name_or_path}\", but there is a file {beside}; write `narrows run {beside}`"
-            );
-            return Err(Error::Usage { why });
-        }
-        if found.is_none() && path.components().count() > 1 {
-            let why = format!(
+            )
+        } else if path.components().count() > 1 {
+            format!(
                 "there is no {name_or_path}; write the name of a plan (`narrows plans` lists them), the path of one that ends \
                  in .toml, or the folder of a track"
-            );
-            return Err(Error::Usage { why });
-        }
-        let unknown = || {
+            )
+        } else {
             let known = bundled().iter().map(|plan| plan.name).collect();
-            Error::UnknownPlan { name: name_or_path.to_owned(), known }
+            return Err(Error::UnknownPlan { name: name_or_path.to_owned(), known });
         };
-        found.ok_or_else(unknown)?.plan()
+        Err(Error::Usage { why })
     }
 
     /// The plan in the file at `path`.

@@ -39,11 +39,10 @@ const CHALLENGES: [&str; 6] = [
 /// out.
 pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
     if !path.is_file() {
-        let why = format!(
+        return Err(Error::usage(format!(
             "there is no file {}; give the track.json or workload.json of a track",
             path.display()
-        );
-        return Err(Error::Usage { why });
+        )));
     }
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let files = Files::new(dir, options.params.clone());

@@ -44,13 +44,12 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
         .collect();
     let indices = indices(seen, &nodes, &mut left_out);
     if nodes.len() < 2 || indices.is_empty() {
-        let why = format!(
+        return Err(Error::usage(format!(
             "{} has {} and {}; a twin needs two nodes and an index",
             seen.cluster.name,
             counted(nodes.len(), "node that holds data", "nodes that hold data"),
             counted(indices.len(), "index", "indices")
-        );
-        return Err(Error::Usage { why });
+        )));
     }
     let is_field = seen.cluster.flavour != "narrows";
     // The id of a node of ours is its name, and stays where names are hashed.

@@ -56,10 +56,9 @@ pub fn read(path: &std::path::Path) -> Result<TwinPlan> {
     let plan = Plan::read(path).map_err(|error| match error {
         Error::NoPlan { path } => {
             let path = path.display();
-            let why = format!(
+            Error::usage(format!(
                 "there is no file {path}; `narrows what-if URL --save {path}` writes a twin"
-            );
-            Error::Usage { why }
+            ))
         }
         other => other,
     })?;
@@ -68,10 +67,9 @@ pub fn read(path: &std::path::Path) -> Result<TwinPlan> {
     })?;
     if !table.get("twin").is_some_and(toml::Value::is_table) {
         let path = path.display();
-        let why = format!(
+        return Err(Error::usage(format!(
             "{path} is no twin: it has no [twin]; `narrows what-if URL --save twin.toml` writes one"
-        );
-        return Err(Error::Usage { why });
+        )));
     }
     Ok(table)
 }
