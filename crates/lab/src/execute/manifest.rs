@@ -1,11 +1,11 @@
 //! What the record says of a run as a whole.
 
-use record::{FORMAT, LinkInfo, Manifest, ModelInfo, NodeInfo, Status, TwinQuestion, VariantInfo};
+use record::{FORMAT, LinkInfo, Manifest, NodeInfo, Status, TwinQuestion, VariantInfo};
 
 use super::place::Place;
 use super::record_dir;
 use crate::machine;
-use crate::plan::{ModelInUse, Published, Resolved, Variant, models_in_use};
+use crate::plan::{Published, Resolved, Variant, models_in_use};
 use crate::runner::topology;
 use crate::twin::{TwinPlan, in_words};
 
@@ -75,19 +75,6 @@ pub fn variant_info(variant: &Variant, place: &Place) -> VariantInfo {
         published_s: variant.published.as_ref().and_then(|published| published.seconds),
         published: variant.published.as_ref().map(Published::info),
         baseline: variant.baseline.clone(),
-        models: if place.is_virtual() { models(variant) } else { Vec::new() },
+        models: if place.is_virtual() { models_in_use(variant) } else { Vec::new() },
     }
-}
-
-/// What the virtual world is like.
-fn models(variant: &Variant) -> Vec<ModelInfo> {
-    let info = |row: ModelInUse| ModelInfo {
-        hosts: row.scope.name().to_owned(),
-        name: row.name.to_owned(),
-        value: row.value,
-        unit: row.unit.to_owned(),
-        source: row.source,
-        calibrated_on: (!row.calibrated_on.is_empty()).then(|| row.calibrated_on.join(", ")),
-    };
-    models_in_use(variant).into_iter().map(info).collect()
 }

@@ -60,7 +60,7 @@ pub use file::Plan;
 pub use index::{Full, Index};
 pub use keys::markdown as keys_markdown;
 pub use load::{FullLoad, LoadUse};
-pub use models::{ModelInUse, models, models_in_use};
+pub use models::{models, models_in_use};
 pub use parameter::{Parameter, ParameterScope};
 pub use published::Published;
 pub use resolve::{DOWN, target_bed};

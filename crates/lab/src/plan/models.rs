@@ -1,5 +1,6 @@
 //! The virtual world of a variant: the parameters of its plan, applied in order.
 
+use record::ModelInfo;
 use world::model::{Models, parameters};
 
 use super::parameter::{Parameter, ParameterScope};
@@ -15,60 +16,36 @@ pub fn models(variant: &Variant, scope: ParameterScope) -> Models {
     models
 }
 
-/// A parameter as a variant uses it, for the record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelInUse {
-    /// Which hosts it is for.
-    pub scope: ParameterScope,
-    /// Name.
-    pub name: &'static str,
-    /// Value, with its unit or as a plain number.
-    pub value: String,
-    /// Unit.
-    pub unit: &'static str,
-    /// Where the value comes from.
-    pub source: String,
-    /// The published rows that it was fitted to; empty where it was not fitted.
-    pub calibrated_on: Vec<String>,
-}
-
 /// Every parameter of the world as a variant uses it, those that its plan sets first; defaults of all hosts
 /// after them.
-pub fn models_in_use(variant: &Variant) -> Vec<ModelInUse> {
+pub fn models_in_use(variant: &Variant) -> Vec<ModelInfo> {
+    // A variant's parameter for all hosts overrides its plan's parameter for one cluster.
+    let given = |scope: ParameterScope, name: &str| {
+        variant.parameters.iter().rfind(|p| p.scope == scope && p.name == name)
+    };
     let mut rows = Vec::new();
-    for scope in [ParameterScope::Everywhere, ParameterScope::Leader, ParameterScope::Follower] {
+    let mut list = |scope: ParameterScope, are_given: bool| {
         let models = models(variant, scope);
         for row in parameters() {
-            let given = |p: &&Parameter| p.scope == scope && p.name == row.name;
-            // A variant's parameter for all hosts overrides its plan's parameter for one cluster.
-            let Some(last) = variant.parameters.iter().rfind(given) else { continue };
-            rows.push(ModelInUse {
-                scope,
-                name: row.name,
+            let given = given(scope, row.name);
+            if given.is_some() != are_given {
+                continue;
+            }
+            let fitted = given.filter(|given| !given.calibrated_on.is_empty());
+            rows.push(ModelInfo {
+                hosts: scope.name().to_owned(),
+                name: row.name.to_owned(),
                 value: row.text(&models),
-                unit: row.unit,
-                source: last.source.clone(),
-                calibrated_on: last.calibrated_on.clone(),
+                unit: row.unit.to_owned(),
+                source: given.map_or(row.source, |given| &given.source).to_owned(),
+                calibrated_on: fitted.map(|given| given.calibrated_on.join(", ")),
             });
         }
+    };
+    for scope in [ParameterScope::Everywhere, ParameterScope::Leader, ParameterScope::Follower] {
+        list(scope, true);
     }
-    let defaults = models(variant, ParameterScope::Everywhere);
-    for row in parameters() {
-        if rows
-            .iter()
-            .any(|known| known.scope == ParameterScope::Everywhere && known.name == row.name)
-        {
-            continue;
-        }
-        rows.push(ModelInUse {
-            scope: ParameterScope::Everywhere,
-            name: row.name,
-            value: row.text(&defaults),
-            unit: row.unit,
-            source: row.source.to_owned(),
-            calibrated_on: Vec::new(),
-        });
-    }
+    list(ParameterScope::Everywhere, false);
     rows
 }
 
@@ -119,13 +96,13 @@ mod tests {
     #[test]
     fn every_parameter_is_listed_with_its_source() {
         let rows = models_in_use(&variant());
-        let of = |scope, name| {
-            let row = rows.iter().find(|row| row.scope == scope && row.name == name).unwrap();
+        let of = |hosts: &str, name: &str| {
+            let row = rows.iter().find(|row| row.hosts == hosts && row.name == name).unwrap();
             (row.value.as_str(), row.source.as_str())
         };
-        assert_eq!(of(ParameterScope::Everywhere, "cores.count"), ("16", "a test"));
-        assert_eq!(of(ParameterScope::Leader, "cores.count"), ("4", "a test"));
-        assert_eq!(of(ParameterScope::Everywhere, "disk.scheduler"), ("noop", "a test"));
+        assert_eq!(of("all", "cores.count"), ("16", "a test"));
+        assert_eq!(of("leader", "cores.count"), ("4", "a test"));
+        assert_eq!(of("all", "disk.scheduler"), ("noop", "a test"));
         assert_eq!(rows.len(), parameters().len() + 1);
         assert!(rows.iter().all(|row| !row.source.is_empty() && !row.value.is_empty()));
     }
