@@ -191,8 +191,8 @@ impl Quantity {
     pub fn published(self, row: &Published) -> Option<f64> {
         match self {
             Quantity::Seconds => row.seconds,
-            Quantity::NodeRate => row.node_bytes_per_s.map(|rate| rate / 1e6),
-            Quantity::Load(name) => row.load.get(name).copied(),
+            Quantity::NodeRate => row.info.node_bytes_per_s.map(|rate| rate / 1e6),
+            Quantity::Load(name) => row.info.load.get(name).copied(),
             _ => None,
         }
     }

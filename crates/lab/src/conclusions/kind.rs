@@ -15,7 +15,7 @@ impl Measure {
         if is_chosen || figures.iter().any(|figure| is_set(figure.of)) || run_alike(&rows) {
             return Kind::Implied;
         }
-        let kinds = rows.iter().filter_map(|row| Some(row.published.as_ref()?.kind));
+        let kinds = rows.iter().filter_map(|row| Some(row.published.as_ref()?.info.kind));
         kinds.max().unwrap_or(Kind::Predicted)
     }
 }

@@ -5,7 +5,7 @@ use record::{FORMAT, LinkInfo, Manifest, NodeInfo, Status, TwinQuestion, Variant
 use super::place::Place;
 use super::record_dir;
 use crate::machine;
-use crate::plan::{Published, Resolved, Variant, models_in_use};
+use crate::plan::{Resolved, Variant, models_in_use};
 use crate::runner::topology;
 use crate::twin::{TwinPlan, in_words};
 
@@ -73,7 +73,7 @@ pub fn variant_info(variant: &Variant, place: &Place) -> VariantInfo {
         name: variant.name.clone(),
         settings: variant.settings.clone(),
         published_s: variant.published.as_ref().and_then(|published| published.seconds),
-        published: variant.published.as_ref().map(Published::info),
+        published: variant.published.as_ref().map(|published| published.info.clone()),
         baseline: variant.baseline.clone(),
         models: if place.is_virtual() { models_in_use(variant) } else { Vec::new() },
     }

@@ -203,7 +203,7 @@ mod tests {
             .flat_map(|plan| {
                 plan.variants.iter().filter_map(|variant| {
                     let published = variant.published.as_ref()?;
-                    Some((row_name(&plan.name, &variant.name), published.kind))
+                    Some((row_name(&plan.name, &variant.name), published.info.kind))
                 })
             })
             .collect();

@@ -23,38 +23,12 @@ const OPERATION: &str = "operation";
 /// A published row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// The file and the column of the figure: `remote-recovery, recovery_seconds`.
-    pub figure: String,
-    /// The columns that it was found by: `track = geopoint, chunk_size = 1mb`.
-    pub row: String,
-    /// The figure as it is printed.
-    pub text: String,
+    /// What a record says of it.
+    pub info: PublishedInfo,
     /// Seconds that the recovery took, where that is the figure.
     pub seconds: Option<f64>,
-    /// Bytes a second of a node, where that is the figure; from a column in units of 10^6.
-    pub node_bytes_per_s: Option<f64>,
-    /// Figures of a load by their names, where those are published: `Median Throughput`, `50th percentile latency`, ...
-    pub load: BTreeMap<String, f64>,
     /// Bytes that it moved: those of the primaries, from a column in units of 2^30, as Elasticsearch prints.
     pub bytes: Option<u64>,
-    /// What a figure of ours beside it is worth; derived from what was fitted to which row.
-    pub kind: Kind,
-    /// What the document says beside the figure.
-    pub note: Option<String>,
-}
-
-impl Published {
-    /// What a record says of it.
-    pub fn info(&self) -> PublishedInfo {
-        PublishedInfo {
-            figure: self.figure.clone(),
-            row: self.row.clone(),
-            text: self.text.clone(),
-            node_bytes_per_s: self.node_bytes_per_s,
-            load: self.load.clone(),
-            kind: self.kind,
-        }
-    }
 }
 
 /// A row by its columns; empty cells are left out.
@@ -103,6 +77,12 @@ impl<'a> Table<'a> {
         })
     }
 
+    fn rows_of(&self, values: &BTreeMap<String, String>) -> impl Iterator<Item = Row<'_>> {
+        self.rows().filter(move |row| {
+            values.iter().all(|(name, cell)| row.get(name.as_str()) == Some(cell))
+        })
+    }
+
     /// The one row whose columns have these values, with its column `figure`. The error is a sentence: none or
     /// several match, or there is no such figure.
     pub(super) fn row(
@@ -111,9 +91,7 @@ impl<'a> Table<'a> {
         figure: &str,
     ) -> Result<Published, String> {
         self.check_column(figure)?;
-        let fits =
-            |row: &Row| values.iter().all(|(name, value)| row.get(name.as_str()) == Some(value));
-        let found: Vec<Row> = self.rows().filter(fits).collect();
+        let found: Vec<Row> = self.rows_of(values).collect();
         match found.as_slice() {
             [row] => self.published(row, values, figure),
             [] => Err(self.none_fits(values)),
@@ -155,17 +133,26 @@ impl<'a> Table<'a> {
             node_rate = node_rate.or(number(name)?);
         }
         let text = row.get(figure).ok_or_else(|| format!("the published row has no {figure}"))?;
-        Ok(Published {
-            figure: format!("{}, {figure}", self.name),
-            row: found_by(values),
-            text: text.clone(),
-            seconds: number(SECONDS)?,
+        let info = PublishedInfo {
             node_bytes_per_s: node_rate.map(|rate| rate * 1e6),
-            bytes: number(GIGABYTES)?.map(|gb| (gb * (1u64 << 30) as f64).round() as u64),
+            ..self.info(values, figure, text.clone())
+        };
+        let bytes = number(GIGABYTES)?.map(|gb| (gb * (1u64 << 30) as f64).round() as u64);
+        Ok(Published { info, seconds: number(SECONDS)?, bytes })
+    }
+
+    /// A figure as it is printed, without rates and loads.
+    fn info(&self, values: &BTreeMap<String, String>, figure: &str, text: String) -> PublishedInfo {
+        let found_by: Vec<String> =
+            values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        PublishedInfo {
+            figure: format!("{}, {figure}", self.name),
+            row: found_by.join(", "),
+            text,
+            node_bytes_per_s: None,
             load: BTreeMap::new(),
             kind: Kind::Predicted,
-            note: row.get("note").cloned(),
-        })
+        }
     }
 
     /// Whether its rows are figures of loads: a metric, and its value.
@@ -175,11 +162,9 @@ impl<'a> Table<'a> {
 
     /// The figures of the one load whose columns have these values. The error is a sentence.
     pub(super) fn load(&self, values: &BTreeMap<String, String>) -> Result<Published, String> {
-        let fits =
-            |row: &Row| values.iter().all(|(name, value)| row.get(name.as_str()) == Some(value));
         let mut load = BTreeMap::new();
         let mut texts = Vec::new();
-        for row in self.rows().filter(fits) {
+        for row in self.rows_of(values) {
             let (Some(metric), Some(cell)) = (row.get(METRIC), row.get(VALUE)) else { continue };
             // Rows without an operation are figures of nodes.
             let (Ok(value), true) = (cell.parse(), row.contains_key(OPERATION)) else { continue };
@@ -194,17 +179,8 @@ impl<'a> Table<'a> {
         if load.is_empty() {
             return Err(self.none_fits(values));
         }
-        Ok(Published {
-            figure: format!("{}, {VALUE}", self.name),
-            row: found_by(values),
-            text: texts.join(", "),
-            seconds: None,
-            node_bytes_per_s: None,
-            load,
-            bytes: None,
-            kind: Kind::Predicted,
-            note: None,
-        })
+        let info = PublishedInfo { load, ..self.info(values, VALUE, texts.join(", ")) };
+        Ok(Published { info, seconds: None, bytes: None })
     }
 
     /// Says which value no row has, or that only the combination is missing.
@@ -222,13 +198,6 @@ impl<'a> Table<'a> {
         "no published row has these values together; leave \"published\" out where there is none"
             .to_owned()
     }
-}
-
-/// The columns that a row was found by.
-fn found_by(values: &BTreeMap<String, String>) -> String {
-    let parts: Vec<String> =
-        values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    parts.join(", ")
 }
 
 /// The cells of a line: commas between, quotes around a cell that holds one (RFC 4180, without line
@@ -271,9 +240,8 @@ mod tests {
         let row =
             table.row(&values(&[("track", "geopoint"), ("chunk_size", "64kb")]), SECONDS).unwrap();
         assert_eq!((row.seconds, row.bytes), (Some(14384.9), Some(5_261_334_938)));
-        assert_eq!(row.figure, "remote-recovery, recovery_seconds");
-        assert_eq!(row.row, "chunk_size = 64kb, track = geopoint");
-        assert!(row.note.unwrap().starts_with("replicas: the leader index had 1; size"));
+        assert_eq!(row.info.figure, "remote-recovery, recovery_seconds");
+        assert_eq!(row.info.row, "chunk_size = 64kb, track = geopoint");
         // Three indices of 633.5mb, 2gb and 9.9gb.
         let http_logs =
             values(&[("track", "http_logs"), ("commit_or_pr", "808db1f"), ("chunk_size", "1mb")]);
@@ -287,10 +255,13 @@ mod tests {
         let table = Table::named("shard-recovery").unwrap();
         let row = |setting: &str| table.row(&values(&[("setting", setting)]), "observed").unwrap();
         let noop = row("disk scheduler noop instead of cfq");
-        assert_eq!((noop.seconds, noop.node_bytes_per_s), (None, None));
-        assert_eq!(noop.text, "limit removed (shown as charts)");
+        assert_eq!((noop.seconds, noop.info.node_bytes_per_s), (None, None));
+        assert_eq!(noop.info.text, "limit removed (shown as charts)");
         let default = row("indices.recovery.max_bytes_per_sec=20mb (default)");
-        assert_eq!((default.seconds, default.node_bytes_per_s), (Some(604_800.0), Some(20.97e6)));
+        assert_eq!(
+            (default.seconds, default.info.node_bytes_per_s),
+            (Some(604_800.0), Some(20.97e6))
+        );
         // 216 782 024 539 bytes at 21:34:59.352, and 217 412 218 715 at 21:35:29.405.
         let slide_13 = 630_194_176.0 / 30.052_412;
         assert!((20.97e6 / slide_13 - 1.0f64).abs() < 1e-3, "{slide_13}");
@@ -307,9 +278,9 @@ mod tests {
             ("lap", "total"),
         ]);
         let found = table.load(&wanted).unwrap();
-        assert_eq!(found.load["Median Throughput"], 41.1558);
-        assert_eq!(found.load["50th percentile latency"], 411.721);
-        assert!(!found.load.contains_key("Segment count"));
+        assert_eq!(found.info.load["Median Throughput"], 41.1558);
+        assert_eq!(found.info.load["50th percentile latency"], 411.721);
+        assert!(!found.info.load.contains_key("Segment count"));
         wanted.remove("lap");
         assert!(table.load(&wanted).unwrap_err().starts_with("several published rows"));
         wanted.insert("case".to_owned(), "9-replicas".to_owned());

@@ -385,8 +385,12 @@ mod tests {
             Row {
                 link_share: Some(0.5),
                 limits: vec![LimitShare { limit: Limit::LinkRate, share: 1.0 }],
-                node_bytes_per_s: published.and_then(|published| published.node_bytes_per_s),
-                loads: published.iter().filter(|of| !of.load.is_empty()).map(|_| load()).collect(),
+                node_bytes_per_s: published.and_then(|published| published.info.node_bytes_per_s),
+                loads: published
+                    .iter()
+                    .filter(|of| !of.info.load.is_empty())
+                    .map(|_| load())
+                    .collect(),
                 ..Row::measured(&variant.name, 1, seconds, 5_000_000_000)
             }
         };
@@ -412,11 +416,11 @@ mod tests {
             let table = report::table(&Summary::of(&run), style, None);
             for published in plan.variants.iter().filter_map(|variant| variant.published.as_ref()) {
                 let loads = insight::load::compared().filter_map(|metric| {
-                    Some(("Published", three_digits(*published.load.get(metric.name)?)))
+                    Some(("Published", three_digits(*published.info.load.get(metric.name)?)))
                 });
                 let time =
                     published.seconds.map(|s| ("published", show_seconds_beside(s, s - 1.0)));
-                let rate = published.node_bytes_per_s.map(|rate| ("its MB/s", mb_per_s(rate)));
+                let rate = published.info.node_bytes_per_s.map(|rate| ("its MB/s", mb_per_s(rate)));
                 for (head, figure) in loads.chain(time).chain(rate) {
                     let is_shown = table.contains(head) && table.contains(&format!("  {figure}"));
                     assert!(is_shown, "{}: {figure} is not in\n{table}", plan.name);

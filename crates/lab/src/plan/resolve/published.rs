@@ -51,7 +51,7 @@ impl Plan {
             .collect();
         for variant in &mut plan.variants {
             if let Some(published) = &mut variant.published {
-                published.kind =
+                published.info.kind =
                     kind(&row_name(&plan.name, &variant.name), &variant.settings, &fitted);
             }
         }
