@@ -89,17 +89,12 @@ mod tests {
 
     use super::*;
     use crate::conclusions::{DOCUMENTS, Expected, Quantity, conclusions};
-    use crate::plan::{Published, bundled};
+    use crate::plan::{Published, all_resolved};
 
     /// The published row of every variant of every bundled plan.
     fn published() -> BTreeMap<(String, String), Option<Published>> {
         let mut rows = BTreeMap::new();
-        for bundled in bundled() {
-            let plan = bundled
-                .plan()
-                .unwrap()
-                .resolve(1.0, crate::experiments::STEPS, |_, _| Ok(()))
-                .unwrap();
+        for plan in all_resolved() {
             for variant in plan.variants {
                 rows.insert((plan.name.clone(), variant.name), variant.published);
             }

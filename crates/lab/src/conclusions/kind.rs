@@ -51,22 +51,17 @@ fn run_alike(rows: &[&Variant]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::conclusions::conclusions;
-    use crate::plan::{Resolved, bundled};
+    use crate::plan::all_resolved;
 
     /// The kind of the first conclusion whose claim begins so.
     fn kind_of(claim: &str) -> Kind {
-        let resolve = |plan: &crate::plan::Bundled| {
-            plan.plan().unwrap().resolve(1.0, crate::experiments::STEPS, |_, _| Ok(())).unwrap()
-        };
-        let plans: BTreeMap<String, Resolved> =
-            bundled().iter().map(resolve).map(|plan| (plan.name.clone(), plan)).collect();
+        let plans = all_resolved();
         let conclusion = conclusions().find(|c| c.claim.starts_with(claim)).expect(claim);
         conclusion.measure.kind(|row| {
-            plans.get(row.plan)?.variants.iter().find(|variant| variant.name == row.variant)
+            let plan = plans.iter().find(|plan| plan.name == row.plan)?;
+            plan.variants.iter().find(|variant| variant.name == row.variant)
         })
     }
 

@@ -68,14 +68,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::plan::{Resolved, bundled};
-
-    fn resolved() -> Vec<Resolved> {
-        let resolve = |plan: &crate::plan::Bundled| {
-            plan.plan().unwrap().resolve(1.0, crate::experiments::STEPS, |_, _| Ok(())).unwrap()
-        };
-        bundled().iter().map(resolve).collect()
-    }
+    use crate::plan::all_resolved;
 
     /// Every file of a plan or a test bed, with its tables.
     fn files() -> Vec<(String, toml::Table)> {
@@ -120,7 +113,7 @@ mod tests {
 
     #[test]
     fn every_fitted_value_names_its_rows() {
-        let rows: BTreeSet<String> = resolved()
+        let rows: BTreeSet<String> = all_resolved()
             .iter()
             .flat_map(|plan| plan.variants.iter().map(|v| row_name(&plan.name, &v.name)))
             .collect();
@@ -190,14 +183,14 @@ mod tests {
 
     #[test]
     fn no_plan_has_a_seed_of_its_own_choice() {
-        for plan in resolved() {
+        for plan in all_resolved() {
             assert_eq!(plan.seed, 42, "{}: a seed that differs was chosen by a result", plan.name);
         }
     }
 
     #[test]
     fn kinds_are_derived() {
-        let plans = resolved();
+        let plans = all_resolved();
         let kinds: BTreeMap<String, Kind> = plans
             .iter()
             .flat_map(|plan| {

@@ -50,6 +50,8 @@ mod variant;
 pub use action::{Action, Pattern, RandomRestarts, Searching};
 pub use background::{Background, Runs};
 pub use bucket::BucketUse;
+#[cfg(test)]
+pub(crate) use bundled::all_resolved;
 pub use bundled::{Bundled, bundled};
 pub use by_world::ByWorld;
 pub use corpus::CorpusUse;
