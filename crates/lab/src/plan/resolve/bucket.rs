@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use record::units::{parse_duration, parse_size, show_size_setting};
+use record::units::parse_duration;
 use toml::Spanned;
 
 use super::together::Together;
@@ -21,14 +21,14 @@ impl Plan {
         let Some(bucket) = &self.document.bucket else { return Ok(None) };
         let bucket = bucket.get_ref();
         let items = |items: &Spanned<i64>| self.scaled("items", items, ITEMS, scale);
-        let quota = |quota: &Spanned<String>| self.bucket_size("quota", quota, QUOTAS);
+        let quota = |quota: &Spanned<String>| self.size("quota", quota, &QUOTAS);
         let full = bucket.full.as_ref();
         let full = full.map(|full| (items(&full.items), quota(&full.quota)).together());
         let at_least = bucket.at_least.as_ref().map(|time| self.unit(time, parse_duration));
         let found = (
             self.number("vbuckets", &bucket.vbuckets, VBUCKETS),
             items(&bucket.items),
-            self.bucket_size("item_size", &bucket.item_size, ITEM_SIZES),
+            self.size("item_size", &bucket.item_size, &ITEM_SIZES),
             quota(&bucket.quota),
             at_least.transpose(),
             full.transpose(),
@@ -36,16 +36,5 @@ impl Plan {
         let (vbuckets, items, item_bytes, quota_bytes, at_least, full) = found.together()?;
         let at_least = at_least.map_or(Duration::ZERO, |time| time.mul_f64(scale));
         Ok(Some(BucketUse { vbuckets, items, item_bytes, quota_bytes, at_least, full }))
-    }
-
-    fn bucket_size(
-        &self,
-        what: &str,
-        size: &Spanned<String>,
-        bounds: RangeInclusive<u64>,
-    ) -> Result<u64> {
-        let bytes = self.unit(size, parse_size)?;
-        self.within(what, size, &bytes, &bounds, |bytes| show_size_setting(*bytes))?;
-        Ok(bytes)
     }
 }

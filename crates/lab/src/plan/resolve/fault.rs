@@ -122,7 +122,6 @@ impl Plan {
         let Some(factor) = &table.factor else {
             return Err(self.error(table.kind.span(), "say how slow: factor = 4"));
         };
-        self.within("factor", factor, factor.get_ref(), &FACTORS, f64::to_string)?;
-        Ok(*factor.get_ref())
+        self.real("factor", factor, &FACTORS)
     }
 }

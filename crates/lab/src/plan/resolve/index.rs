@@ -130,10 +130,7 @@ impl Plan {
         let mut shares = Vec::new();
         for table in tables {
             let share = match &table.share {
-                Some(share) => {
-                    self.within("share", share, share.get_ref(), &(0.0..=1.0), f64::to_string)?;
-                    *share.get_ref()
-                }
+                Some(share) => self.real("share", share, &(0.0..=1.0))?,
                 None if only => 1.0,
                 None => {
                     let message = "of several indices each says its share of the corpus, 0 to 1";
@@ -156,10 +153,10 @@ impl Plan {
             self.within("bytes", &full.bytes, &bytes, &BYTES, |bytes| format!("{bytes}b"))?;
             Ok(bytes)
         });
-        let ratio = full.segment_ratio.as_ref().map_or(Ok(SEGMENT_RATIO), |ratio| {
-            self.within("segment_ratio", ratio, ratio.get_ref(), &SEGMENT_RATIOS, f64::to_string)?;
-            Ok(*ratio.get_ref())
-        });
+        let ratio = full
+            .segment_ratio
+            .as_ref()
+            .map_or(Ok(SEGMENT_RATIO), |ratio| self.real("segment_ratio", ratio, &SEGMENT_RATIOS));
         let found = (
             self.scaled("documents", &full.documents, DOCUMENTS, scale),
             bytes,

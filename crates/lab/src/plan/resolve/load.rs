@@ -134,8 +134,7 @@ impl Plan {
                 _ => Ok(Arrival::Closed),
             };
         };
-        let rate_per_s = *rate.get_ref();
-        self.within("rate", rate, &rate_per_s, &RATES, f64::to_string)?;
+        let rate_per_s = self.real("rate", rate, &RATES)?;
         match name {
             None | Some("deterministic") => Ok(Arrival::Deterministic { rate_per_s }),
             Some("poisson") => Ok(Arrival::Poisson { rate_per_s }),

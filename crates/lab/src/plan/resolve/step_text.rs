@@ -117,8 +117,7 @@ impl<'a> StepText<'a> {
     /// A share, in thousandths.
     pub(super) fn in_1000(&self, key: &str) -> Result<u32> {
         let Some(share) = self.number(key)? else { return Ok(0) };
-        self.plan.within(key, &share, share.get_ref(), &SHARES, f64::to_string)?;
-        Ok((share.get_ref() * 1000.0).round() as u32)
+        Ok((self.plan.real(key, &share, &SHARES)? * 1000.0).round() as u32)
     }
 
     pub(super) fn time(&self, key: &str) -> Result<Option<Duration>> {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use record::units::{parse_size, show_size_setting};
 use toml::{Spanned, Value};
 
 use super::following::ACTIONS;
@@ -269,15 +268,9 @@ impl StepText<'_> {
     fn runs(&self) -> Result<Runs> {
         let rate = self.whole("documents_per_s")?;
         let rate = rate.ok_or_else(|| self.wrong("say in full how many documents_per_s"))?;
-        let size = match self.text("document_size")? {
-            Some(text) => {
-                let bytes = self.plan.unit(&text, parse_size)?;
-                let show = |bytes: &u64| show_size_setting(*bytes);
-                self.plan.within("document_size", &text, &bytes, &DOCUMENT_SIZES, show)?;
-                Some(bytes)
-            }
-            None => None,
-        };
+        let size = self.text("document_size")?;
+        let size =
+            size.map(|text| self.plan.size("document_size", &text, &DOCUMENT_SIZES)).transpose()?;
         Ok(Runs {
             documents_per_s: self.plan.number("documents_per_s", &rate, DOCUMENTS_PER_S)?,
             document_bytes: size,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::ShardContents;
 use record::text::has_hidden;
-use record::units::{parse_size, show_size_setting};
+use record::units::parse_size;
 use toml::Spanned;
 use world::model::{Models, parameters};
 
@@ -117,11 +117,9 @@ impl Plan {
         let copies = replicas.as_ref().map_or(usize::MAX, |replicas| *replicas as usize + 1);
         let shards = every(index.shard.iter().map(|shard| self.twin_shard(shard, places, copies)));
         let settings = self.settings(&index.settings, check_setting);
-        let documents_per_s = index.documents_per_s.as_ref().map_or(Ok(0.0), |rate| {
-            let bounded =
-                self.within("documents_per_s", rate, rate.get_ref(), &RATES, f64::to_string);
-            bounded.map(|()| *rate.get_ref())
-        });
+        let rate = index.documents_per_s.as_ref();
+        let documents_per_s =
+            rate.map_or(Ok(0.0), |rate| self.real("documents_per_s", rate, &RATES));
         let all = (name, replicas, settings, documents_per_s, shards);
         let ((), replicas, settings, documents_per_s, shards) = all.together()?;
         let name = index.name.get_ref().clone();
@@ -135,11 +133,7 @@ impl Plan {
         places: &BTreeMap<&str, usize>,
         copies: usize,
     ) -> Result<TwinShard> {
-        let size = |text: &Spanned<String>| {
-            let bytes = self.unit(text, parse_size)?;
-            self.within("bytes", text, &bytes, &SIZES, |bytes| show_size_setting(*bytes))?;
-            Ok(bytes)
-        };
+        let size = |text: &Spanned<String>| self.size("bytes", text, &SIZES);
         let place = |node: &Spanned<String>| {
             places.get(node.get_ref().as_str()).copied().ok_or_else(|| {
                 let known: Vec<&str> = places.keys().copied().collect();

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use record::units::parse_duration;
+use record::units::{parse_duration, parse_size, show_size_setting};
 use toml::Spanned;
 
 use super::together::every;
@@ -70,6 +70,29 @@ impl Plan {
         let time = self.unit(text, parse_duration)?;
         self.within(what, text, &time, bounds, |time| format!("{time:?}"))?;
         Ok(time)
+    }
+
+    /// A size in bytes within bounds.
+    pub(super) fn size(
+        &self,
+        what: &str,
+        text: &Spanned<String>,
+        bounds: &RangeInclusive<u64>,
+    ) -> Result<u64> {
+        let bytes = self.unit(text, parse_size)?;
+        self.within(what, text, &bytes, bounds, |bytes| show_size_setting(*bytes))?;
+        Ok(bytes)
+    }
+
+    /// A number with a fraction within bounds.
+    pub(super) fn real(
+        &self,
+        what: &str,
+        value: &Spanned<f64>,
+        bounds: &RangeInclusive<f64>,
+    ) -> Result<f64> {
+        self.within(what, value, value.get_ref(), bounds, f64::to_string)?;
+        Ok(*value.get_ref())
     }
 
     /// Settings as texts, each checked by whoever knows it.
