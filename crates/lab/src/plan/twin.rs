@@ -251,11 +251,11 @@ impl Twin {
     /// each as much as all hold on average.
     pub fn outstanding(&self) -> (u64, u64) {
         if let Question::Add(added) = &self.question {
-            let (copies, bytes) = self.all_copies();
+            let (copies, bytes) = self.copies(|_, shard| shard.nodes.len());
             let moved = copies * added.len() as u64 / self.nodes.len() as u64;
             return (moved, bytes / copies.max(1) * moved);
         }
-        let missing = |index: &TwinIndex, shard: &TwinShard| {
+        self.copies(|index, shard| {
             let wanted = match &self.question {
                 Question::Replicas(wanted) => wanted.get(&index.name).copied(),
                 _ => None,
@@ -267,16 +267,20 @@ impl Twin {
                 }
                 _ => 0,
             };
-            (copies + lost).saturating_sub(shard.nodes.len()) as u64
-        };
-        let shards = self
-            .indices
-            .iter()
-            .flat_map(|index| index.shards.iter().map(move |shard| (index, shard)));
-        shards.fold((0, 0), |(copies, bytes), (index, shard)| {
-            let count = missing(index, shard);
-            (copies + count, bytes + count * shard.contents.bytes)
+            (copies + lost).saturating_sub(shard.nodes.len())
         })
+    }
+
+    /// So many copies of each shard, and their bytes.
+    fn copies(&self, count: impl Fn(&TwinIndex, &TwinShard) -> usize) -> (u64, u64) {
+        let mut sum = (0, 0);
+        for index in &self.indices {
+            for shard in &index.shards {
+                let copies = count(index, shard) as u64;
+                sum = (sum.0 + copies, sum.1 + copies * shard.contents.bytes);
+            }
+        }
+        sum
     }
 
     /// Copies and bytes that are made on other nodes while nodes that restart are away for longer than their copies
@@ -284,36 +288,31 @@ impl Twin {
     pub(crate) fn made_while_away(&self, delay: Option<&str>) -> (u64, u64) {
         let Question::Restart { nodes, down, .. } = &self.question else { return (0, 0) };
         let restarted: BTreeSet<&usize> = nodes.iter().collect();
-        let is_made = |index: &&TwinIndex| {
+        let is_made = |index: &TwinIndex| {
             let own = index.settings.get(DELAY).map(String::as_str);
             delay.or(own).and_then(|text| parse_duration(text).ok()).unwrap_or_default() < *down
         };
-        let shards = self.indices.iter().filter(is_made).flat_map(|index| &index.shards);
         // Nothing is copied from a node that is away.
-        shards.filter(|shard| shard.nodes.len() > 1).fold((0, 0), |(copies, bytes), shard| {
-            let away = shard.nodes.iter().filter(|node| restarted.contains(node)).count() as u64;
-            (copies + away, bytes + away * shard.contents.bytes)
+        self.copies(|index, shard| match shard.nodes.len() > 1 && is_made(index) {
+            true => shard.nodes.iter().filter(|node| restarted.contains(node)).count(),
+            false => 0,
         })
     }
 
     /// The shards without replicas whose node restarts, as `logs[3]`: nobody can read them while it is away.
     pub(crate) fn shards_without_a_copy_meanwhile(&self) -> Vec<String> {
         let Question::Restart { nodes, .. } = &self.question else { return Vec::new() };
-        let is_alone =
-            |shard: &TwinShard| shard.nodes.len() == 1 && nodes.contains(&shard.nodes[0]);
-        let of_index = |index: &TwinIndex| -> Vec<String> {
-            let shards = index.shards.iter().enumerate().filter(|(_, shard)| is_alone(shard));
-            shards.map(|(number, _)| index.name_of(number)).collect()
-        };
-        self.indices.iter().filter(|index| index.replicas == 0).flat_map(of_index).collect()
+        self.shards_where(|index, shard| {
+            index.replicas == 0 && shard.nodes.len() == 1 && nodes.contains(&shard.nodes[0])
+        })
     }
 
-    fn all_copies(&self) -> (u64, u64) {
-        let shards = self.indices.iter().flat_map(|index| &index.shards);
-        shards.fold((0, 0), |(copies, bytes), shard| {
-            let count = shard.nodes.len() as u64;
-            (copies + count, bytes + count * shard.contents.bytes)
-        })
+    fn shards_where(&self, is_it: impl Fn(&TwinIndex, &TwinShard) -> bool) -> Vec<String> {
+        let of_index = |index: &TwinIndex| -> Vec<String> {
+            let shards = index.shards.iter().enumerate().filter(|(_, shard)| is_it(index, shard));
+            shards.map(|(number, _)| index.name_of(number)).collect()
+        };
+        self.indices.iter().flat_map(of_index).collect()
     }
 
     /// Shards that have more copies on the nodes that are drained than there are nodes left which have none of them, as
@@ -402,16 +401,9 @@ impl Twin {
     fn lost(&self, counts: impl Fn(&TwinIndex, &TwinShard) -> bool) -> Vec<String> {
         let Question::Lose(lost) = &self.question else { return Vec::new() };
         let lost: BTreeSet<&usize> = lost.iter().collect();
-        let mut names = Vec::new();
-        for index in &self.indices {
-            for (place, shard) in index.shards.iter().enumerate() {
-                let is_lost = shard.nodes.iter().all(|node| lost.contains(node));
-                if is_lost && counts(index, shard) {
-                    names.push(index.name_of(place));
-                }
-            }
-        }
-        names
+        self.shards_where(|index, shard| {
+            shard.nodes.iter().all(|node| lost.contains(node)) && counts(index, shard)
+        })
     }
 }
 
