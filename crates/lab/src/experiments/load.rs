@@ -66,18 +66,18 @@ impl Experiment for SendLoad {
 
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         let Turn { variant, lap, .. } = *turn;
-        let mut load = variant.load.clone().expect("a plan with the step has a load");
+        let mut plan = variant.load.clone().expect("a plan with the step has a load");
         if run.loads_sizes() {
-            let full = load.full.clone();
-            (load.operations, load.warm_up, load.measured) =
+            let full = plan.full.clone();
+            (plan.operations, plan.load.warm_up, plan.load.measured) =
                 (full.operations, full.warm_up, full.measured);
         } else {
             renew_indices(run, variant).await?;
         }
         run.set_up(variant).await?;
         let mut loads = Vec::new();
-        for operation in &load.operations {
-            loads.push(send(run, turn, &load, operation).await?);
+        for operation in &plan.operations {
+            loads.push(send(run, turn, &plan, operation).await?);
         }
         let seconds: f64 = loads.iter().map(|figures| figures.seconds).sum();
         let bytes = loads.iter().map(|figures| figures.answer_bytes).sum();
@@ -163,15 +163,12 @@ fn hosts_of(run: &Runner<'_>, plan: &LoadUse) -> Result<(BTreeMap<String, String
 
 /// The load of a plan on these hosts.
 fn load_of(run: &Runner<'_>, plan: &LoadUse, hosts: &[WireHost], lap: u32) -> Load {
-    let hosts = hosts.iter().map(|host| host.address().to_owned()).collect();
     Load {
-        arrival: plan.arrival,
-        warm_up: plan.warm_up,
-        timeout: plan.timeout,
-        window: plan.window,
+        hosts: hosts.iter().map(|host| host.address().to_owned()).collect(),
+        seed: run.plan.seed,
         // Variants of a lap are compared: they have the same. Laps are independent of each other.
         gaps: u64::from(lap - 1),
-        ..Load::closed(hosts, plan.clients, plan.measured, run.plan.seed)
+        ..plan.load.clone()
     }
 }
 

@@ -1,8 +1,6 @@
 //! The load of a variant.
 
-use std::time::Duration;
-
-use crate::load::{Arrival, Extent, Operation};
+use crate::load::{Extent, Load, Operation};
 
 /// A load as a variant sends it.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,18 +9,8 @@ pub struct LoadUse {
     pub operations: Vec<Operation>,
     /// What is sent in its place to indices that are loaded by their sizes.
     pub full: FullLoad,
-    /// Clients.
-    pub clients: u32,
-    /// When requests start.
-    pub arrival: Arrival,
-    /// What each operation sends before it is measured.
-    pub warm_up: Extent,
-    /// What is measured of each operation.
-    pub measured: Extent,
-    /// An answer that takes longer is given up.
-    pub timeout: Duration,
-    /// Throughput is counted in windows of this length.
-    pub window: Duration,
+    /// How each operation is sent; a run gives it hosts, its seed, and gaps for each lap.
+    pub load: Load,
     /// The nodes that are asked, in turn; all of the leader's where none is named.
     pub nodes: Vec<String>,
     /// Threads of the driver, in the real world.

@@ -8,7 +8,7 @@ use toml::{Spanned, Value};
 use super::together::{Together, every};
 use crate::choices::unknown;
 use crate::error::Result;
-use crate::load::{Arrival, Extent};
+use crate::load::{Arrival, Extent, Load};
 use crate::plan::document::LoadTable;
 use crate::plan::file::Plan;
 use crate::plan::load::{FullLoad, LoadUse};
@@ -19,9 +19,6 @@ const REQUESTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 const RATES: RangeInclusive<f64> = 1e-3..=1e7;
 const THREADS: RangeInclusive<i64> = 1..=64;
 const TIMES: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(86_400);
-/// `timeout` and `window` where the plan does not say them.
-const TIMEOUT: Duration = Duration::from_secs(60);
-const WINDOW: Duration = Duration::from_secs(1);
 
 /// Two tables of a load, where the variant's values go before the plan's.
 #[derive(Clone, Copy)]
@@ -69,8 +66,8 @@ impl Plan {
         let warm_up = tables.get(|table| table.warm_up.as_ref());
         let warm_up = warm_up.map_or(Ok(Extent::NONE), |value| self.extent("warm_up", value));
         let (named, clients, measured, warm_up) = (named, clients, measured, warm_up).together()?;
-        let time = |what: &str, text: Option<&Spanned<String>>, default| {
-            text.map_or(Ok(default), |text| self.time(what, text, &TIMES))
+        let time = |what: &str, text: Option<&Spanned<String>>| {
+            text.map(|text| self.time(what, text, &TIMES)).transpose()
         };
         let asked = tables.get(|table| table.nodes.as_ref()).into_iter().flatten();
         let threads = tables.get(|table| table.threads.as_ref());
@@ -79,25 +76,18 @@ impl Plan {
             self.full_load(tables, named, warm_up, measured, scale),
             self.number("clients", clients, CLIENTS),
             self.arrival(tables),
-            time("timeout", tables.get(|table| table.timeout.as_ref()), TIMEOUT),
-            time("window", tables.get(|table| table.window.as_ref()), WINDOW),
+            time("timeout", tables.get(|table| table.timeout.as_ref())),
+            time("window", tables.get(|table| table.window.as_ref())),
             every(asked.map(|name| self.node_called(name, nodes))),
             threads.map_or(Ok(1), |threads| self.number("threads", threads, THREADS)),
         );
         let (operations, full, clients, arrival, timeout, window, nodes, threads) =
             found.together()?;
-        Ok(Some(LoadUse {
-            operations,
-            full,
-            clients,
-            arrival,
-            warm_up,
-            measured,
-            timeout,
-            window,
-            nodes,
-            threads,
-        }))
+        let closed = Load::closed(Vec::new(), clients, measured, 0);
+        let timeout = timeout.unwrap_or(closed.timeout);
+        let window = window.unwrap_or(closed.window);
+        let load = Load { arrival, warm_up, timeout, window, ..closed };
+        Ok(Some(LoadUse { operations, full, load, nodes, threads }))
     }
 
     /// The same in the published run, where it is the plan's unless `full` says otherwise.

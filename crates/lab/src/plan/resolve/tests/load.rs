@@ -60,17 +60,18 @@ fn said(from: &str, to: &str) -> String {
 fn a_variant_changes_what_it_says_and_keeps_the_rest() {
     let plan = resolve(&TEXT).unwrap();
     assert_eq!(plan.measured_step().unwrap().name, "load");
-    let load = |n: usize| plan.variants[n].load.clone().unwrap();
+    let used = |n: usize| plan.variants[n].load.clone().unwrap();
+    let load = |n: usize| used(n).load;
     assert_eq!((load(0).clients, load(0).arrival), (100, Arrival::Closed));
     assert_eq!(load(0).measured, Extent::Time(Duration::from_secs(30)));
     assert_eq!(load(1).arrival, Arrival::Poisson { rate_per_s: 200.0 });
     assert_eq!((load(1).warm_up, load(1).clients), (Extent::Requests(500), 100));
-    let names: Vec<String> = load(1).operations.iter().map(|o| o.name.clone()).collect();
+    let names: Vec<String> = used(1).operations.iter().map(|o| o.name.clone()).collect();
     assert_eq!(
-        (names, load(1).nodes),
+        (names, used(1).nodes),
         (vec!["health".into(), "term".into()], vec!["leader-0".into()])
     );
-    let Content::Pattern { method, path, .. } = &load(0).operations[0].content else { panic!() };
+    let Content::Pattern { method, path, .. } = &used(0).operations[0].content else { panic!() };
     assert_eq!((method.as_str(), path.as_str()), ("POST", "/logs/_search"));
     let fault = Fault {
         node: "leader-2".to_owned(),
@@ -158,7 +159,7 @@ fn a_variant_may_take_the_plans_rate_away() {
         1,
     );
     let plan = resolve(&text).unwrap();
-    let arrival = |n: usize| plan.variants[n].load.as_ref().unwrap().arrival;
+    let arrival = |n: usize| plan.variants[n].load.as_ref().unwrap().load.arrival;
     assert_eq!(arrival(0), Arrival::Deterministic { rate_per_s: 50.0 });
     assert_eq!(arrival(1), Arrival::Closed);
 }
