@@ -28,7 +28,7 @@ use crate::plan::{
     DELAY, DeclaredStep, LEADER, MANAGER, Needs, ParameterScope, Question, Twin, Uncertain,
     Variant, Writers, models,
 };
-use crate::runner::{Experiment, Recoveries, Runner, Telemetry, Turn};
+use crate::runner::{Experiment, Recoveries, Runner, Turn};
 
 const ENABLE: &str = "cluster.routing.allocation.enable";
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
@@ -86,39 +86,38 @@ impl Experiment for WhatIf {
             settings.insert(EXCLUDE, and_these(&excluded, nodes));
         }
         // Copies that were unassigned are made from here on, some before this is answered.
-        let counted_since_epoch_ms = run.env.epoch_ms();
+        let since_epoch_ms = run.env.epoch_ms();
         put(run, &settings).await?;
         let began = (run.env.now(), run.env.epoch_ms());
-        let (copies, bytes) = twin.outstanding();
-        let mut outlook =
-            Outlook::new(counted_since_epoch_ms, (copies, bytes), twin.nodes.len() + 1);
+        let nodes = twin.nodes.len() + 1;
+        let mut outlook = Outlook::new(turn, telemetry, since_epoch_ms, twin.outstanding(), nodes);
         let writing = match &twin.question {
             Question::Restart { .. } => Some(Writing::begin(run, twin)?),
             _ => None,
         };
         let mut came_back = CameBack::default();
         let end = match &twin.question {
-            Question::Lose(nodes) => lose(run, turn, &telemetry, nodes, &mut outlook).await?,
+            Question::Lose(nodes) => lose(run, nodes, &mut outlook).await?,
             Question::Restart { nodes, down, flush } => {
                 let asked = (&nodes[..], *down, *flush);
-                restart(run, turn, &telemetry, asked, &mut outlook, &mut came_back).await?
+                restart(run, asked, &mut outlook, &mut came_back).await?
             }
             Question::Replicas(replicas) => {
                 for (index, number) in replicas {
                     let body = json!({ "index.number_of_replicas": number });
                     run.ask(LEADER, "PUT", &format!("/{index}/_settings"), Some(&body)).await?;
                 }
-                outlook.until_green(run, turn, &telemetry).await?
+                outlook.until_green(run).await?
             }
             Question::Drain(nodes) => {
                 outlook.goal = Goal::Empty(nodes.iter().copied().map(Twin::machine).collect());
                 put(run, &BTreeMap::from([(EXCLUDE, and_these(&excluded, nodes))])).await?;
-                outlook.until_done(run, turn, &telemetry).await?
+                outlook.until_done(run).await?
             }
             Question::Add(_) => {
                 outlook.goal = Goal::Balanced;
                 put(run, &BTreeMap::from([(EXCLUDE, excluded)])).await?;
-                outlook.until_done(run, turn, &telemetry).await?
+                outlook.until_done(run).await?
             }
         };
         let seconds = match twin.question {
@@ -148,34 +147,31 @@ fn twin<'a>(run: &Runner<'a>) -> &'a Twin {
 /// Nodes die at once.
 async fn lose(
     run: &mut Runner<'_>,
-    turn: &Turn<'_>,
-    telemetry: &Telemetry,
     nodes: &[usize],
-    outlook: &mut Outlook,
+    outlook: &mut Outlook<'_>,
 ) -> Result<Recoveries> {
     let twin = twin(run);
     let names: Vec<&str> = nodes.iter().map(|node| twin.nodes[*node].name.as_str()).collect();
     let (copies, bytes) = twin.outstanding();
     let copies = if copies == 1 { "1 copy".to_owned() } else { format!("{copies} copies") };
     let text = format!("{} lost; to be made: {copies} of {}", names.join(", "), show_bytes(bytes));
-    run.note(Some(turn.variant), &text)?;
+    run.note(Some(outlook.turn.variant), &text)?;
     for node in nodes {
         run.clusters.faults()?.begin(&Twin::machine(*node), FaultKind::Kill).await?;
     }
     outlook.nodes -= nodes.len();
-    outlook.until_green(run, turn, telemetry).await
+    outlook.until_green(run).await
 }
 
 /// Nodes restart one after another, each after a flush where that is asked; the next one once the cluster is green. How
 /// their copies came back is counted in the first lap.
 async fn restart(
     run: &mut Runner<'_>,
-    turn: &Turn<'_>,
-    telemetry: &Telemetry,
     (nodes, down, flush): (&[usize], Duration, bool),
-    outlook: &mut Outlook,
+    outlook: &mut Outlook<'_>,
     came_back: &mut CameBack,
 ) -> Result<Recoveries> {
+    let turn = outlook.turn;
     let delay = turn.variant.settings.get(DELAY).map(String::as_str);
     let (made, _) = twin(run).made_while_away(delay);
     let drawn = drawn(run, turn).into_iter().find(|(one, _)| one.parameter == Uncertain::DOWN);
@@ -196,14 +192,14 @@ async fn restart(
         run.journal.phase(Phase::AWAY, true, name, turn.lap)?;
         run.env.sleep(LOOK.min(down)).await;
         if may_be_made {
-            outlook.while_away(run, turn, telemetry, back).await?;
+            outlook.while_away(run, back).await?;
         } else {
-            outlook.look(run, turn, telemetry, Duration::from_millis(1)).await?;
+            outlook.look(run, Duration::from_millis(1)).await?;
         }
         run.env.sleep_until(back).await;
         run.journal.phase(Phase::AWAY, false, name, turn.lap)?;
         run.clusters.faults()?.end(&machine, FaultKind::Stop).await?;
-        end = outlook.until_green(run, turn, telemetry).await?;
+        end = outlook.until_green(run).await?;
         if turn.lap == 1 {
             // Now, as the next node that restarts forgets its own.
             let answer = run.ask(LEADER, "GET", "/_recovery", None).await?;

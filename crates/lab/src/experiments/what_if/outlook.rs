@@ -43,7 +43,9 @@ pub(super) enum Goal {
 }
 
 /// What is waited for.
-pub(super) struct Outlook {
+pub(super) struct Outlook<'t> {
+    pub(super) turn: &'t Turn<'t>,
+    telemetry: Telemetry,
     pub(super) goal: Goal,
     /// Nodes that are to be there.
     pub(super) nodes: usize,
@@ -116,58 +118,48 @@ impl Pace {
     }
 }
 
-impl Outlook {
+impl<'t> Outlook<'t> {
     /// So many copies with so many bytes are to be made from now on.
-    pub(super) fn new(since_epoch_ms: u64, (copies, bytes): (u64, u64), nodes: usize) -> Self {
+    pub(super) fn new(
+        turn: &'t Turn<'t>,
+        telemetry: Telemetry,
+        since_epoch_ms: u64,
+        (copies, bytes): (u64, u64),
+        nodes: usize,
+    ) -> Self {
         let gone = Gone::default();
         let (goal, points, moved) = (Goal::Green, 0, None);
-        Outlook { goal, nodes, since_epoch_ms, copies, bytes, points, gone, moved }
+        Outlook { turn, telemetry, goal, nodes, since_epoch_ms, copies, bytes, points, gone, moved }
     }
 
     /// Waits until every copy is started; answers with all recoveries since it began.
-    pub(super) async fn until_green(
-        &mut self,
-        run: &Runner<'_>,
-        turn: &Turn<'_>,
-        telemetry: &Telemetry,
-    ) -> Result<Recoveries> {
+    pub(super) async fn until_green(&mut self, run: &Runner<'_>) -> Result<Recoveries> {
         self.goal = Goal::Green;
-        self.until_done(run, turn, telemetry).await
+        self.until_done(run).await
     }
 
     /// Waits for the goal; answers with all recoveries since it began.
-    pub(super) async fn until_done(
-        &mut self,
-        run: &Runner<'_>,
-        turn: &Turn<'_>,
-        telemetry: &Telemetry,
-    ) -> Result<Recoveries> {
+    pub(super) async fn until_done(&mut self, run: &Runner<'_>) -> Result<Recoveries> {
         let mut pace = Pace::new(run.env.now());
         loop {
             let every = pace.every(run.env.now(), run.plan.sample);
-            let (health, recoveries) = self.look(run, turn, telemetry, every).await?;
-            if self.is_done(run, turn, &health, &recoveries).await? {
+            let (health, recoveries) = self.look(run, every).await?;
+            if self.is_done(run, &health, &recoveries).await? {
                 return Ok(recoveries);
             }
             pace.saw(run.env.now(), &health);
-            self.check_moves(run, turn, &health, &recoveries).await?;
+            self.check_moves(run, &health, &recoveries).await?;
         }
     }
 
     /// Looks while a node is away that comes back at a moment, and its copies are made elsewhere: until they are.
-    pub(super) async fn while_away(
-        &mut self,
-        run: &Runner<'_>,
-        turn: &Turn<'_>,
-        telemetry: &Telemetry,
-        back: Time,
-    ) -> Result<()> {
+    pub(super) async fn while_away(&mut self, run: &Runner<'_>, back: Time) -> Result<()> {
         let mut pace = Pace::new(run.env.now());
         while run.env.now() < back {
             let now = run.env.now();
             let next = (now + pace.every(now, run.plan.sample)).min(back);
             // It is not settled without the node, and is not waited for.
-            let (health, _) = self.look(run, turn, telemetry, Duration::from_millis(1)).await?;
+            let (health, _) = self.look(run, Duration::from_millis(1)).await?;
             if health.initializing + health.unassigned == 0 {
                 break;
             }
@@ -183,7 +175,6 @@ impl Outlook {
     async fn is_done(
         &self,
         run: &Runner<'_>,
-        turn: &Turn<'_>,
         health: &Health,
         recoveries: &Recoveries,
     ) -> Result<bool> {
@@ -195,7 +186,7 @@ impl Outlook {
         let left = copies_on(run, nodes).await?;
         match left.first().filter(|_| health.is_settled) {
             Some(first) => {
-                Err(stays(run, turn, left.len() as u64, &why_not_moved(run, first).await))
+                Err(self.stays(run, left.len() as u64, &why_not_moved(run, first).await))
             }
             None => Ok(left.is_empty()),
         }
@@ -205,12 +196,10 @@ impl Outlook {
     pub(super) async fn look(
         &mut self,
         run: &Runner<'_>,
-        turn: &Turn<'_>,
-        telemetry: &Telemetry,
         limit: Duration,
     ) -> Result<(Health, Recoveries)> {
         let health = self.health(run, limit).await?;
-        let recoveries = self.sample(run, turn, telemetry, &health).await?;
+        let recoveries = self.sample(run, &health).await?;
         Ok((health, recoveries))
     }
 
@@ -237,13 +226,7 @@ impl Outlook {
     }
 
     /// A point of the curve.
-    async fn sample(
-        &mut self,
-        run: &Runner<'_>,
-        turn: &Turn<'_>,
-        telemetry: &Telemetry,
-        health: &Health,
-    ) -> Result<Recoveries> {
+    async fn sample(&mut self, run: &Runner<'_>, health: &Health) -> Result<Recoveries> {
         let answer = run.ask_recoveries(LEADER, "/_recovery").await?;
         let since_epoch_ms = self.since_epoch_ms;
         let copies = u32::try_from(self.copies).unwrap_or(u32::MAX);
@@ -264,11 +247,12 @@ impl Outlook {
             sample.stages.insert(stage.to_owned(), u32::try_from(count).unwrap_or(u32::MAX));
         }
         let t_ms = run.journal.t_ms();
-        let (variant, sample) = (turn.variant.name.clone(), all.sample.clone());
-        run.journal.line(&Line::Recovery { t_ms, variant, lap: turn.lap, sample })?;
+        let Turn { variant, lap, .. } = *self.turn;
+        let (name, sample) = (variant.name.clone(), all.sample.clone());
+        run.journal.line(&Line::Recovery { t_ms, variant: name, lap, sample })?;
         let each = u32::try_from(self.nodes / NODES_AT_ONCE).unwrap_or(u32::MAX).max(1);
         if self.points.is_multiple_of(each) || health.is_settled {
-            run.sample_nodes(&turn.variant.name, turn.lap, telemetry).await?;
+            run.sample_nodes(&variant.name, lap, &self.telemetry).await?;
         }
         self.points += 1;
         run.watch.progress(all.sample.recovered_bytes, Some(all.sample.total_bytes));
@@ -279,7 +263,6 @@ impl Outlook {
     async fn check_moves(
         &mut self,
         run: &Runner<'_>,
-        turn: &Turn<'_>,
         health: &Health,
         recoveries: &Recoveries,
     ) -> Result<()> {
@@ -296,7 +279,7 @@ impl Outlook {
             return Ok(());
         }
         if made > 0 {
-            let value = turn.variant.settings.get(RATE).map_or("unset", String::as_str);
+            let value = self.turn.variant.settings.get(RATE).map_or("unset", String::as_str);
             // A higher rate brings nothing to copies that another cause keeps from every node.
             let others = match health.unassigned {
                 0 => String::new(),
@@ -307,7 +290,7 @@ impl Outlook {
                 }
             };
             return Err(Error::TooSlow {
-                variant: turn.variant.name.clone(),
+                variant: self.turn.variant.name.clone(),
                 copies: made,
                 seconds: (now - since).as_secs(),
                 setting: RATE,
@@ -318,11 +301,17 @@ impl Outlook {
         if let Goal::Empty(nodes) = &self.goal {
             let left = copies_on(run, nodes).await?;
             if let Some(first) = left.first() {
-                return Err(stays(run, turn, left.len() as u64, &why_not_moved(run, first).await));
+                return Err(self.stays(run, left.len() as u64, &why_not_moved(run, first).await));
             }
         }
         let why = self.why(run, recoveries).await?;
-        Err(stays(run, turn, health.unassigned + health.initializing, &why))
+        Err(self.stays(run, health.unassigned + health.initializing, &why))
+    }
+
+    /// The error of a cluster that stays as it is.
+    fn stays(&self, run: &Runner<'_>, copies: u64, why: &str) -> Error {
+        let why = in_its_names(run, why);
+        Error::StaysYellow { variant: self.turn.variant.name.clone(), copies, why }
     }
 
     /// Why copies have no place, in the cluster's words.
@@ -362,12 +351,6 @@ async fn why_not_moved(run: &Runner<'_>, copy: &Value) -> String {
     let said = asked.unwrap_or(Value::Null);
     let words = said["move_explanation"].as_str().unwrap_or("no shard says why");
     format!("of {index}[{shard}]: {words}")
-}
-
-/// The error of a cluster that stays as it is.
-fn stays(run: &Runner<'_>, turn: &Turn<'_>, copies: u64, why: &str) -> Error {
-    let why = in_its_names(run, why);
-    Error::StaysYellow { variant: turn.variant.name.clone(), copies, why }
 }
 
 /// The cluster's words in the names of the nodes that the twin stands for.
