@@ -6,7 +6,7 @@
 //! sketch), and the number of distinct values (of the least hashes; its sketch is off by 2 % where Lucene's is exact).
 //!
 //! Histograms with nothing within are counted in `counted.rs`; `cargo bench -p store --bench aggregations` measures
-//! that beside the library. Of `composite` the page is found first (`pages.rs`).
+//! that beside the library. Of `composite` and `multi_terms` the tuples are found first (`pages.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -206,7 +206,7 @@ fn prune(
 ) {
     for of in of {
         let Some(asked) = asked.get_mut(&of.name) else { continue };
-        // Within each source of a tuple stands the next one, whose number may be the name of an aggregation.
+        // What a shard does not send of those within tuples is counted nowhere.
         if matches!(&of.kind, AggregationKind::Tuples(tuples) if tuples.paged.is_none()) {
             continue;
         }
@@ -257,7 +257,7 @@ fn target(of: &Aggregation, of_shard: bool) -> Option<OrderTarget> {
 struct Translator<'a> {
     resolver: &'a Resolver<'a>,
     matching: Matching<'a>,
-    /// The filters around the aggregation at hand: all that stands around a page.
+    /// The filters of one query around the aggregation at hand: all that stands around a page.
     around: Vec<Arc<Matches>>,
     sources: Vec<(String, Arc<dyn ValueSourceProvider>)>,
     /// How what will be found is shown.
@@ -284,10 +284,7 @@ impl Translator<'_> {
     fn one(&mut self, of: &Aggregation) -> Result<agg_req::Aggregation> {
         let kind = self.resolver.mapping.field(&of.field).map(|mapped| mapped.kind);
         if let AggregationKind::Tuples(tuples) = &of.kind {
-            return match &tuples.paged {
-                Some(after) => self.page(of, tuples, after.clone()),
-                None => self.tuples(of, tuples),
-            };
+            return self.tuples(of, tuples);
         }
         let is_text = kind.is_some_and(FieldType::is_set);
         let missing = self.missing(of);
@@ -369,7 +366,9 @@ impl Translator<'_> {
             _ => AggregationVariants::Terms(terms),
         };
         let filters = self.around.len();
-        if let Some(Reading::Matches(matches)) = reading {
+        if let Some(Reading::Matches(matches)) = reading
+            && matches.is_one()
+        {
             self.around.push(matches);
         }
         let sub_aggregation = self.within(of)?;
@@ -432,12 +431,7 @@ impl Translator<'_> {
     }
 
     /// A bucket for each of the tuples that this shard may show.
-    fn page(
-        &mut self,
-        of: &Aggregation,
-        asked: &Tuples,
-        mut after: Option<Vec<Literal>>,
-    ) -> Result<agg_req::Aggregation> {
+    fn tuples(&mut self, of: &Aggregation, asked: &Tuples) -> Result<agg_req::Aggregation> {
         let sources = &asked.sources;
         let mut columns = Vec::with_capacity(sources.len());
         for source in sources {
@@ -448,30 +442,22 @@ impl Translator<'_> {
             };
             columns.push(self.computed(source, reading)?);
         }
+        let mut after = asked.paged.clone().flatten();
         if let Some(after) = &mut after {
             self.found.keep(sources, after);
         }
         // With more than a search may have there will be no answer.
-        let size = asked.size.min(self.resolver.limits.max_buckets.saturating_add(1));
+        let (most, is_whole) = (self.resolver.limits.max_buckets, asked.paged.is_none());
+        let size = if is_whole { usize::MAX } else { asked.size }.min(most.saturating_add(1));
         let sought = Sought { sources, columns, after, size, around: &self.around };
         let (page, named) = Page::find(sought, self.resolver.searcher, self.matching)?;
+        if is_whole && named.len() > most {
+            return Err(too_many(most).into());
+        }
         self.found.tuples.extend(named);
         let field = self.register(&of.name, Arc::new(page));
         let agg = AggregationVariants::Terms(TermsAggregation { field, ..all_terms() });
         Ok(agg_req::Aggregation { agg, sub_aggregation: self.within(of)? })
-    }
-
-    /// Each source within the one before; what is asked of the buckets is within the last.
-    fn tuples(&mut self, of: &Aggregation, tuples: &Tuples) -> Result<agg_req::Aggregation> {
-        let mut within: Option<(String, agg_req::Aggregation)> = None;
-        for source in tuples.sources.iter().rev() {
-            let subs = if within.is_none() { of.subs.clone() } else { Vec::new() };
-            let mut asked = self.one(&Aggregation { subs, ..source.clone() })?;
-            asked.sub_aggregation.extend(within.take());
-            within = Some((source.name.clone(), asked));
-        }
-        let (_, whole) = within.ok_or_else(|| illegal("tuples have at least one source"))?;
-        Ok(whole)
     }
 
     /// Ranges of dates as ranges of milliseconds, in their order.

@@ -83,7 +83,7 @@ impl Aggregated {
     }
 }
 
-/// Whether `terms` are there, or within. Those within tuples are not looked for: there stand their next sources, too.
+/// Whether `terms` are there, or within; not within tuples, whose buckets are written by other keys than they have.
 fn has_terms(of: &Aggregation) -> bool {
     match &of.kind {
         AggregationKind::Terms { .. } => true,

@@ -16,7 +16,7 @@
 //! | `by_score.rs` | the best by score alone, and how many there are |
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
-//! | `counted.rs`, `pages.rs` | plain histograms, and the page that a `composite` shows |
+//! | `counted.rs`, `pages.rs` | plain histograms, and the tuples of `composite` and `multi_terms` |
 //! | `matching.rs` | the documents that match, before they are collected |
 //! | `found.rs`, `aggregated.rs` | what shards find for them, and that merged |
 //! | `aggregation_writer.rs`, `rows.rs` | how it is written |
