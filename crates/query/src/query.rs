@@ -358,6 +358,12 @@ impl Query {
         }
     }
 
+    /// What it matches and filters let pass, with its scores.
+    pub fn filtered(&self, filter: Vec<Query>) -> Self {
+        let of = BoolQuery { must: vec![self.clone()], filter, ..BoolQuery::default() };
+        Query::of(QueryKind::Bool(Box::new(of)))
+    }
+
     /// Every document.
     pub fn match_all() -> Self {
         Query::of(QueryKind::MatchAll)

@@ -15,7 +15,7 @@ use query::{
 use super::failed::Result;
 use super::rows::{ranges_key, rows};
 use super::top_hits::{Best, BestHit, step_of};
-use super::{Execution, fetch, narrowed};
+use super::{Execution, fetch};
 
 impl Execution<'_> {
     /// The best of all buckets that the shard found, by the path to them; `ranges` are those of dates, as the shard
@@ -66,7 +66,7 @@ impl BestSearch<'_> {
     fn best(&self, asked: &TopHits, within: &[Query]) -> Result<Best> {
         let whole = self.execution.request;
         let request = SearchRequest {
-            query: narrowed(&whole.query, within.to_vec()),
+            query: whole.query.filtered(within.to_vec()),
             size: asked.from + asked.size,
             sort: asked.sort.clone(),
             source: asked.source.clone(),

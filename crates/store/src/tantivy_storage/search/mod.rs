@@ -70,8 +70,8 @@ use tantivy::query::{EnableScoring, Query as Library, Weight};
 use tantivy::{Searcher, SegmentReader};
 
 use query::{
-    BoolQuery, FetchedHit, Literal, Mapping, Query, QueryKind, SearchLimits, SearchRequest,
-    ShardHit, ShardHits, SortKey, SortTarget, SortValue, compare_hits, keep_first_of_group,
+    FetchedHit, Literal, Mapping, SearchLimits, SearchRequest, ShardHit, ShardHits, SortKey,
+    SortTarget, SortValue, compare_hits, keep_first_of_group,
 };
 
 use self::aggregate::Collectors;
@@ -128,7 +128,7 @@ impl Execution<'_> {
         // The hits of some, and the aggregations of all.
         let whole = self.request;
         let request = SearchRequest {
-            query: narrowed(&whole.query, vec![filter.clone()]),
+            query: whole.query.filtered(vec![filter.clone()]),
             post_filter: None,
             aggregations: Vec::new(),
             ..whole.clone()
@@ -320,12 +320,6 @@ impl Execution<'_> {
         all.truncate(self.wanted());
         all
     }
-}
-
-/// What a query matches and filters let pass, with the scores of the query.
-fn narrowed(query: &Query, filter: Vec<Query>) -> Query {
-    let of = BoolQuery { must: vec![query.clone()], filter, ..BoolQuery::default() };
-    Query::of(QueryKind::Bool(Box::new(of)))
 }
 
 /// Reads the documents of hits.

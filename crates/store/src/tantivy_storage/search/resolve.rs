@@ -16,8 +16,8 @@ use tantivy::{DocId, Searcher, SegmentReader, Term};
 use tantivy_fst::Regex;
 
 use query::{
-    AliasedQuery, BoolQuery, FieldQuery, FieldType, FieldsQuery, FunctionScore, Mapping, Query,
-    QueryKind, SearchError, SearchLimits, illegal, mapping, unfit,
+    BoolQuery, FieldQuery, FieldType, FieldsQuery, FunctionScore, Mapping, Query, QueryKind,
+    SearchError, SearchLimits, illegal, mapping, unfit,
 };
 
 use record::names::matches;
@@ -120,7 +120,11 @@ impl Resolver<'_> {
                 (best_of(queries.collect::<Result<_>>()?, *tie_breaker), true)
             }
             QueryKind::FunctionScore(of) => (self.function_score(of)?, true),
-            QueryKind::Aliased(of) => (self.aliased(of)?, true),
+            // What a query finds through the aliases by which this index is named.
+            QueryKind::Aliased(of) => match of.filters.get(&self.limits.index) {
+                Some(filter) => (self.resolve(&of.query.filtered(vec![filter.clone()]))?, true),
+                None => (self.resolve(&of.query)?, true),
+            },
             QueryKind::Field(path, query) => {
                 let mapped = self.mapping.field(path);
                 let kind = mapped.map(|mapped| mapped.kind);
@@ -140,20 +144,6 @@ impl Resolver<'_> {
             }
         };
         Ok(if scores { boosted(found, boost) } else { constant(found, boost) })
-    }
-
-    /// What a query finds through the aliases by which this index is named.
-    fn aliased(&self, of: &AliasedQuery) -> Result<Resolved> {
-        let Some(filter) = of.filters.get(&self.limits.index) else {
-            return self.resolve(&of.query);
-        };
-        // Among others the library leaves out what matches all, and its score with it.
-        let query = match of.query.kind {
-            QueryKind::MatchAll => constant(Box::new(AllQuery), of.query.boost),
-            _ => self.resolve(&of.query)?,
-        };
-        let filter = constant(self.resolve(filter)?, 0.0);
-        Ok(Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, filter)])))
     }
 
     /// A clause of others; none where it is to be left out. Clauses of clauses are where those around them drop.
