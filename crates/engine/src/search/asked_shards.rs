@@ -23,7 +23,7 @@ pub(super) struct ViewOfShard {
     pub(super) asked: AskedShard,
     pub(super) node: String,
     pub(super) context: u64,
-    /// Where a scroll goes on with it; none where the request says.
+    /// Where a scroll goes on with it, behind the last of its hits on a page; none where that has none of it.
     pub(super) after: Option<Vec<SortValue>>,
 }
 

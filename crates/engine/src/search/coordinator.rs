@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use policy::failures::{Action, Component, action};
-use query::{SearchRequest, ShardHit, compare_hits, keep_first_of_group};
+use query::{SearchRequest, compare_hits, keep_first_of_group};
 use store::Aggregated;
 use world::Task;
 
 use super::answer_budget::AnswerBudget;
-use super::asked_shards::{AskedShard, asked_shards, moved_to};
+use super::asked_shards::{AskedShard, ViewOfShard, asked_shards, moved_to};
 use super::choice::{Chosen, Later, choose};
 use super::in_flight::InFlight;
 use super::point_in_time::PointInTime;
@@ -65,7 +65,7 @@ pub(super) async fn search_shards(
     job: SearchJob,
     now_ms: i64,
     held: Option<HeldView>,
-) -> Result<(SearchOutcome, Vec<Continued>), Vec<ShardFailure>> {
+) -> Result<(SearchOutcome, Vec<ViewOfShard>), Vec<ShardFailure>> {
     let began = service.core.env.now();
     let state = service.core.state();
     let settings = service.core.settings();
@@ -133,15 +133,6 @@ pub(super) struct Gathered {
     failures: Vec<ShardFailure>,
 }
 
-/// Where further searches of a shard's view go on.
-pub(super) struct Continued {
-    pub(super) asked: AskedShard,
-    pub(super) node: String,
-    pub(super) context: u64,
-    /// The last of its hits on this page; none where the page has none of it.
-    pub(super) last: Option<ShardHit>,
-}
-
 impl Gathered {
     /// Waits for the answers of shards, beside those that have failed before.
     pub(super) async fn of(asked: Vec<Asking>, failed: Vec<ShardFailure>) -> Self {
@@ -165,7 +156,7 @@ impl Gathered {
         request: &SearchRequest,
         allow_partial: bool,
         views: Views,
-    ) -> Result<(SearchOutcome, Vec<Continued>), Vec<ShardFailure>> {
+    ) -> Result<(SearchOutcome, Vec<ViewOfShard>), Vec<ShardFailure>> {
         let Gathered { shards, answers, failures } = self;
         if !failures.is_empty() && (answers.is_empty() || !allow_partial) {
             if views != Views::Held {
@@ -328,7 +319,7 @@ async fn fetch_best(
     mut answers: Vec<Answered>,
     views: Views,
     outcome: &mut SearchOutcome,
-) -> Vec<Continued> {
+) -> Vec<ViewOfShard> {
     let wanted = wanted(request, &answers);
     let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (answer, place) in &wanted {
@@ -388,8 +379,8 @@ async fn fetch_best(
     let go_on = |(at, answered): (usize, Answered)| {
         let Answered { asked, node, mut searched } = answered;
         let context = searched.context.filter(|_| views != Views::LetGo)?;
-        let last = last.get(&at).map(|place| searched.hits.hits.swap_remove(*place));
-        Some(Continued { asked, node, context, last })
+        let after = last.get(&at).map(|place| searched.hits.hits.swap_remove(*place).sort);
+        Some(ViewOfShard { asked, node, context, after })
     };
     answers.into_iter().enumerate().filter_map(go_on).collect()
 }

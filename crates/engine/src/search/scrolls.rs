@@ -14,7 +14,7 @@ use world::LocalFuture;
 
 use super::asked_shards::ViewOfShard;
 use super::contexts::missing;
-use super::coordinator::{Continued, SearchJob, ask, free_view, search_shards};
+use super::coordinator::{SearchJob, ask, free_view, search_shards};
 use super::open_scrolls::{Open, Scroll};
 use super::service::SearchService;
 use super::views::{Search, search_views};
@@ -55,7 +55,7 @@ pub fn scroll(
         let job = SearchJob { request: Arc::new(request.clone()), ..job };
         let held = HeldView { context: None, keep_alive, holder: ViewHolder::Scroll };
         let now_ms = service.now_ms();
-        let (mut outcome, continued) = search_shards(service, job, now_ms, Some(held)).await?;
+        let (mut outcome, shards) = search_shards(service, job, now_ms, Some(held)).await?;
         request.aggregations.clear();
         let scroll = Scroll {
             asked: asked.clone(),
@@ -63,7 +63,7 @@ pub fn scroll(
             now_ms,
             total: outcome.total,
             max_score: outcome.max_score,
-            shards: continued.into_iter().map(ViewOfShard::from).collect(),
+            shards,
             failed: outcome.failures.clone(),
         };
         let number = service.scrolls.enter(service.core.env.now() + keep_alive, scroll);
@@ -135,10 +135,10 @@ async fn page(
         failed: &scroll.failed,
     };
     let (mut outcome, continued) = search_views(service, &scroll.shards, search).await?;
-    for Continued { asked, last, .. } in continued {
+    for ViewOfShard { asked, after, .. } in continued {
         let same = |shard: &&mut ViewOfShard| shard.asked == asked;
-        if let (Some(shard), Some(last)) = (scroll.shards.iter_mut().find(same), last) {
-            shard.after = Some(last.sort);
+        if let Some(shard) = scroll.shards.iter_mut().find(same) {
+            shard.after = after.or(shard.after.take());
         }
     }
     (outcome.total, outcome.more, outcome.max_score) = (scroll.total, false, scroll.max_score);

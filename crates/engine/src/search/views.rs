@@ -7,18 +7,11 @@ use std::time::Duration;
 use query::SearchRequest;
 
 use super::asked_shards::ViewOfShard;
-use super::coordinator::{Answered, Continued, Gathered, Views, ask};
+use super::coordinator::{Answered, Gathered, Views, ask};
 use super::service::SearchService;
 use crate::transport::{
     HeldView, Request, Response, SearchOutcome, ShardFailure, ShardSearch, ViewHolder, unexpected,
 };
-
-impl From<Continued> for ViewOfShard {
-    fn from(shard: Continued) -> Self {
-        let Continued { asked, node, context, last } = shard;
-        ViewOfShard { asked, node, context, after: last.map(|hit| hit.sort) }
-    }
-}
 
 /// How views are searched.
 #[derive(Clone, Copy)]
@@ -39,7 +32,7 @@ pub(super) async fn search_views(
     service: &Rc<SearchService>,
     views: &[ViewOfShard],
     search: Search<'_>,
-) -> Result<(SearchOutcome, Vec<Continued>), Vec<ShardFailure>> {
+) -> Result<(SearchOutcome, Vec<ViewOfShard>), Vec<ShardFailure>> {
     let began = service.core.env.now();
     let whole = Arc::new(search.request.clone());
     let asked = views.iter().map(|view| {
