@@ -20,11 +20,7 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
 /// Replaces a file so that a kill leaves either the old or the new one, and the new one is durable.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let fresh = path.with_extension("tmp");
-    let written = File::create(&fresh).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    written.map_err(io_error("write", &fresh))?;
+    write_durably(&fresh, bytes)?;
     fs::rename(&fresh, path).map_err(io_error("replace", path))?;
     sync_dir(path.parent().unwrap_or(Path::new(".")))
 }

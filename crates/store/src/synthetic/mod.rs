@@ -76,6 +76,16 @@ fn open_disk(disk: &VirtualDisk, dir: &Path) -> Rc<RefCell<Disk>> {
     disk.get::<Disk>(&disk_path(dir))
 }
 
+/// What a virtual disk keeps of a copy; none where it has nothing of it.
+fn known(disk: &VirtualDisk, dir: &Path) -> Option<Rc<RefCell<Disk>>> {
+    disk.contains(&disk_path(dir)).then(|| open_disk(disk, dir))
+}
+
+/// The same of this host's disk; none in the real world.
+fn known_here(env: &Env, dir: &Path) -> Option<Rc<RefCell<Disk>>> {
+    known(&env.virtual_disk()?, dir)
+}
+
 impl Disk {
     /// Locks the copy for one handle.
     fn hold(&mut self, dir: &Path) -> Result<Rc<()>> {
@@ -170,18 +180,12 @@ pub(crate) fn create(disk: &VirtualDisk, dir: &Path, history_uuid: &str) -> Resu
 
 /// The newest commit of a copy.
 pub(crate) fn committed(disk: &VirtualDisk, dir: &Path) -> Option<Commit> {
-    if !disk.contains(&disk_path(dir)) {
-        return None;
-    }
-    open_disk(disk, dir).borrow().stored.as_ref().map(|stored| stored.commit.clone())
+    known(disk, dir)?.borrow().stored.as_ref().map(|stored| stored.commit.clone())
 }
 
 /// How far a copy goes.
 pub(crate) fn extent(disk: &VirtualDisk, dir: &Path) -> Extent {
-    if !disk.contains(&disk_path(dir)) {
-        return Extent::default();
-    }
-    let disk = open_disk(disk, dir);
+    let Some(disk) = known(disk, dir) else { return Extent::default() };
     let disk = disk.borrow();
     let mut extent = disk.stored.as_ref().map(Extent::of_commit).unwrap_or_default();
     let logged = disk.log.values().map(Operation::last_seq_no).max();
@@ -193,31 +197,25 @@ pub(crate) fn extent(disk: &VirtualDisk, dir: &Path) -> Extent {
 
 /// Whether there is a commit or a log.
 pub(crate) fn holds_operations(disk: &VirtualDisk, dir: &Path) -> bool {
-    if !disk.contains(&disk_path(dir)) {
-        return false;
-    }
-    let disk = open_disk(disk, dir);
-    let disk = disk.borrow();
-    disk.stored.is_some() || !disk.log.is_empty()
+    known(disk, dir).is_some_and(|disk| {
+        let disk = disk.borrow();
+        disk.stored.is_some() || !disk.log.is_empty()
+    })
 }
 
 /// Damages the operation log of a copy on a virtual disk that nobody has open: the next open says so. False where there
 /// is none, and in the real world, where it does nothing. For faults in experiments.
 pub fn damage_log(env: &Env, dir: &Path) -> bool {
-    let Some(disk) = env.virtual_disk().filter(|disk| disk.contains(&disk_path(dir))) else {
-        return false;
-    };
-    open_disk(&disk, dir).borrow_mut().log_damaged = true;
+    let Some(disk) = known_here(env, dir) else { return false };
+    disk.borrow_mut().log_damaged = true;
     true
 }
 
 /// Accepts that a copy on a virtual disk, which nobody has open, lost operations, as an operator does on real files.
 /// False where there is none, and in the real world, where it does nothing. For faults in experiments.
 pub fn accept_data_loss(env: &Env, dir: &Path) -> bool {
-    let Some(disk) = env.virtual_disk().filter(|disk| disk.contains(&disk_path(dir))) else {
-        return false;
-    };
-    open_disk(&disk, dir).borrow_mut().is_loss_accepted = true;
+    let Some(disk) = known_here(env, dir) else { return false };
+    disk.borrow_mut().is_loss_accepted = true;
     true
 }
 
@@ -225,10 +223,7 @@ pub fn accept_data_loss(env: &Env, dir: &Path) -> bool {
 /// the commit has that operation, the next open says so, as the log's checkpoint does on real files. False where the
 /// copy has nothing from there on, and in the real world, where it does nothing. For faults in experiments.
 pub fn put_log_back(env: &Env, dir: &Path, before: u64) -> bool {
-    let Some(disk) = env.virtual_disk().filter(|disk| disk.contains(&disk_path(dir))) else {
-        return false;
-    };
-    let disk = open_disk(&disk, dir);
+    let Some(disk) = known_here(env, dir) else { return false };
     let mut disk = disk.borrow_mut();
     let committed = disk.stored.as_ref().and_then(|stored| stored.commit.max_seq_no);
     if committed.is_some_and(|max| max >= before) {
@@ -246,10 +241,7 @@ pub fn put_log_back(env: &Env, dir: &Path, before: u64) -> bool {
 /// where there is no commit or its list is damaged already, and in the real world, where it does nothing. For faults in
 /// experiments.
 pub fn put_segments_back(env: &Env, dir: &Path) -> bool {
-    let Some(disk) = env.virtual_disk().filter(|disk| disk.contains(&disk_path(dir))) else {
-        return false;
-    };
-    let disk = open_disk(&disk, dir);
+    let Some(disk) = known_here(env, dir) else { return false };
     let disk = disk.borrow();
     let files = disk.stored.as_ref().map(|stored| stored.commit.files.clone()).unwrap_or_default();
     let list = files.iter().find(|file| *file.name == *META);

@@ -14,7 +14,7 @@ use query::{
 };
 
 use super::index::Index;
-use super::{Disk, SyntheticPin, open_disk, space};
+use super::{Disk, SyntheticPin, known, space};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::contents::{Counts, Found, Parsed, Refusals, Seen};
 use crate::digest::routed_hash;
@@ -57,10 +57,7 @@ impl SyntheticStorage {
         verify: bool,
         history_uuid: Option<&str>,
     ) -> Result<(Self, Found)> {
-        if !disk.contains(&super::disk_path(dir)) {
-            return Err(Error::NoCommit { dir: dir.to_owned() });
-        }
-        let disk = open_disk(disk, dir);
+        let disk = known(disk, dir).ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
         let (holder, stored, segments, damaged) = {
             let mut disk = disk.borrow_mut();
             let stored = disk.stored.clone();
