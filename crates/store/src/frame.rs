@@ -1,46 +1,6 @@
-//! Records in a file: `[length u32][crc32c u32][payload]`, little endian, after a header of eight bytes.
+//! Records in a file: `[length u32][crc32c u32][payload]`, little endian, after a header.
 //!
 //! The checksum covers the length too: a damaged length in the middle must not look like a torn end.
-
-use std::path::Path;
-
-use crate::{Error, Result};
-
-/// Bytes of a file's header.
-pub(crate) const FILE_HEADER_BYTES: u64 = 8;
-
-/// How a file of records begins: what it is, and its format.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FileHeader {
-    pub(crate) magic: [u8; 7],
-    pub(crate) version: u8,
-}
-
-impl FileHeader {
-    /// The header's bytes.
-    pub(crate) fn bytes(self) -> [u8; FILE_HEADER_BYTES as usize] {
-        let mut bytes = [0; FILE_HEADER_BYTES as usize];
-        bytes[..7].copy_from_slice(&self.magic);
-        bytes[7] = self.version;
-        bytes
-    }
-
-    /// Whether the header is there; a newest file may have been killed before it was.
-    pub(crate) fn check(self, path: &Path, file: &[u8], newest: bool) -> Result<bool> {
-        match file.first_chunk::<{ FILE_HEADER_BYTES as usize }>() {
-            Some(header) if header[..7] == self.magic && header[7] == self.version => Ok(true),
-            Some(header) if header[..7] == self.magic && header[7] > self.version => {
-                Err(Error::Newer {
-                    path: path.to_owned(),
-                    found: header[7].into(),
-                    known: self.version.into(),
-                })
-            }
-            _ if newest && file.len() <= FILE_HEADER_BYTES as usize => Ok(false),
-            _ => Err(Error::log_damaged(path, 0, "it does not begin as a log does")),
-        }
-    }
-}
 
 const HEADER_BYTES: usize = 8;
 /// No record is larger; anything above is damage.

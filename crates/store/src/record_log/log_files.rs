@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::record::{GENERATION_BYTES, Location, Record, gone, path};
 use crate::error::{Error, FirstFailure, Result, io};
 use crate::files;
-use crate::frame::{self, FILE_HEADER_BYTES, FileHeader, Frame};
+use crate::frame::{self, Frame};
 
-const HEADER: FileHeader = FileHeader { magic: *b"nrwsrec", version: 1 };
+/// How a file begins: what it is, and its format.
+const HEADER: [u8; 8] = *b"nrwsrec\x01";
 /// Neighbouring records are read together up to this.
 const READ_BYTES: usize = 1 << 20;
 
@@ -44,8 +45,8 @@ impl Opening {
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(io("open", &path))?;
         let mut records = Vec::new();
-        let whole = HEADER.check(&path, &bytes, newest)?;
-        let mut at = if whole { FILE_HEADER_BYTES as usize } else { 0 };
+        let whole = has_header(&path, &bytes, newest)?;
+        let mut at = if whole { HEADER.len() } else { 0 };
         let mut torn = 0;
         let damaged = |at: usize, reason: &str| Error::log_damaged(&path, at as u64, reason);
         loop {
@@ -83,6 +84,19 @@ impl Opening {
     }
 }
 
+/// Whether the header is there; a newest file may have been killed before it was.
+fn has_header(path: &Path, file: &[u8], newest: bool) -> Result<bool> {
+    let ([magic @ .., version], path) = (&HEADER, path.to_owned());
+    match file.first_chunk::<{ HEADER.len() }>() {
+        Some([begin @ .., found]) if begin == magic && found == version => Ok(true),
+        Some([begin @ .., found]) if begin == magic && found > version => {
+            Err(Error::Newer { path, found: (*found).into(), known: (*version).into() })
+        }
+        _ if newest && file.len() <= HEADER.len() => Ok(false),
+        _ => Err(Error::log_damaged(&path, 0, "it does not begin as a log does")),
+    }
+}
+
 fn locate(generation: u32, at: usize, next: usize) -> Location {
     Location { generation, offset: at as u32, bytes: (next - at) as u32 }
 }
@@ -110,7 +124,7 @@ fn create(dir: &Path, generation: u32) -> Result<Arc<File>> {
     // A try that failed, as on a full disk, may have left it; it has no records: nobody else makes files here.
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path);
     let file = file.map_err(io("create", &path))?;
-    file.write_all_at(&HEADER.bytes(), 0).map_err(io("write", &path))?;
+    file.write_all_at(&HEADER, 0).map_err(io("write", &path))?;
     file.sync_all().map_err(io("sync", &path))?;
     files::sync_dir(dir)?;
     Ok(Arc::new(file))
@@ -123,7 +137,7 @@ impl LogFiles {
         let mut files = std::mem::take(&mut *guard(&opening.files));
         files.insert(newest, create(&opening.dir, newest)?);
         let lock = guard(&opening.lock).take();
-        let state = State { files, newest, len: FILE_HEADER_BYTES as u32, failed: None };
+        let state = State { files, newest, len: HEADER.len() as u32, failed: None };
         Ok(LogFiles { dir: opening.dir.clone(), _lock: lock, state: Mutex::new(state) })
     }
 
@@ -181,7 +195,7 @@ impl LogFiles {
         let file = create(&self.dir, newest + 1)?;
         let mut state = self.state();
         state.files.insert(newest + 1, file);
-        (state.newest, state.len) = (newest + 1, FILE_HEADER_BYTES as u32);
+        (state.newest, state.len) = (newest + 1, HEADER.len() as u32);
         Ok(())
     }
 
