@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p store --bench search_speed -- [documents] [part of a name]`
 
-use query::{Mapping, SearchLimits, SourceFilter, parse_search};
+use query::{Mapping, SearchLimits, parse_search};
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -113,7 +113,7 @@ fn main() {
                 let began = Instant::now();
                 let (hits, view) = shard.search(&request, &limits).await.expect("searched");
                 let places = hits.hits.iter().map(|hit| (hit.segment, hit.doc)).collect();
-                shard.fetch(&view, places, &SourceFilter::default()).await.expect("fetched");
+                shard.fetch(&view, places, &Arc::default(), &limits).await.expect("fetched");
                 laps.push(began.elapsed());
                 total = hits.total;
             }

@@ -153,18 +153,11 @@ async fn read_hits(
     request: &Arc<FetchRequest>,
 ) -> Result<Vec<FetchedHit>> {
     // Highlighting looks at words alone: it needs no bound on buckets, and no `now`.
-    let limits = (!request.highlight.fields.is_empty()).then(|| SearchLimits {
-        index: index.to_owned(),
-        default_fields: default_fields(service, index),
-        ..SearchLimits::default()
-    });
+    let (index, default_fields) = (index.to_owned(), default_fields(service, index));
+    let limits = SearchLimits { index, default_fields, ..SearchLimits::default() };
     let (mut found, budget) = (Vec::with_capacity(hits.len()), AnswerBudget::default());
     for some in hits.chunks(FETCHED_AT_ONCE) {
-        let some = some.to_vec();
-        let part = match &limits {
-            None => store.fetch(view, some, &request.source).await?,
-            Some(limits) => store.fetch_highlighted(view, some, request, limits).await?,
-        };
+        let part = store.fetch(view, some.to_vec(), request, &limits).await?;
         found.extend(budget.take(part)?);
     }
     Ok(found)

@@ -89,24 +89,8 @@ impl Shard {
     }
 
     /// Reads the documents of hits (segment and document of each) from the view that they were found in. Sources are
-    /// filtered.
+    /// filtered, and fragments are made of their texts where these are asked for: within `limits`.
     pub fn fetch<'a>(
-        &'a self,
-        view: &'a SearchView,
-        hits: Vec<(u32, u32)>,
-        source: &'a SourceFilter,
-    ) -> LocalFuture<'a, Result<Vec<FetchedHit>>> {
-        Box::pin(async move {
-            let began = self.inner.env.now();
-            let found = self.inner.storage.fetch(view, hits, source.enabled).await?;
-            let found = self.filtered(found, source).await;
-            self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
-            Ok(found)
-        })
-    }
-
-    /// The same, with fragments of their texts.
-    pub fn fetch_highlighted<'a>(
         &'a self,
         view: &'a SearchView,
         hits: Vec<(u32, u32)>,
@@ -116,8 +100,12 @@ impl Shard {
         Box::pin(async move {
             let began = self.inner.env.now();
             let storage = &self.inner.storage;
-            let found = storage.fetch(view, hits, true).await?;
-            let found = storage.highlight(view, found, (request, limits)).await?;
+            let is_highlighted = !request.highlight.fields.is_empty();
+            let wants_source = request.source.enabled || is_highlighted;
+            let mut found = storage.fetch(view, hits, wants_source).await?;
+            if is_highlighted {
+                found = storage.highlight(view, found, (request, limits)).await?;
+            }
             let found = self.filtered(found, &request.source).await;
             self.inner.work.count(&self.inner.env, |work| &mut work.fetches, began);
             Ok(found)

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use query::{Literal, Mapping, SearchLimits, SourceFilter, parse_search};
+use query::{Literal, Mapping, SearchLimits, parse_search};
 use serde_json::{Value, json};
 use store::{Options, Shard, WriteRequest};
 use world::Env;
@@ -235,7 +235,7 @@ fn queries_without_fields_ask_those_of_the_index() {
             let limits = SearchLimits { default_fields: default_fields.collect(), ..limits() };
             let (hits, view) = shard.search(&request, &limits).await.map_err(|e| e.to_string())?;
             let places = hits.hits.iter().map(|hit| (hit.segment, hit.doc)).collect();
-            let found = shard.fetch(&view, places, &SourceFilter::default()).await.unwrap();
+            let found = shard.fetch(&view, places, &Arc::default(), &limits).await.unwrap();
             Ok::<_, String>(found.iter().map(|hit| hit.id.parse().unwrap()).collect::<Vec<u64>>())
         };
         for kind in ["query_string", "simple_query_string", "multi_match"] {

@@ -18,7 +18,7 @@ mod known_values;
 mod model;
 mod random;
 
-use query::{Mapping, SearchLimits, SearchRequest, ShardHits, SourceFilter, parse_search};
+use query::{Mapping, SearchLimits, SearchRequest, ShardHits, parse_search};
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,7 +92,7 @@ async fn search(shard: &Shard, body: &Value) -> (SearchRequest, ShardHits, Vec<u
     let (hits, view) =
         shard.search(&shared, &limits()).await.unwrap_or_else(|e| panic!("{body}: {e}"));
     let places = hits.hits.iter().map(|hit| (hit.segment, hit.doc)).collect();
-    let found = shard.fetch(&view, places, &SourceFilter::default()).await.unwrap();
+    let found = shard.fetch(&view, places, &Arc::default(), &limits()).await.unwrap();
     let ids = found.iter().map(|hit| hit.id.parse().unwrap()).collect();
     (request, hits, ids)
 }
