@@ -79,25 +79,16 @@ impl<'a> Collectors<'a> {
         let (searcher, max_buckets) = (resolver.searcher, resolver.limits.max_buckets);
         let (around, sources, found) = (Vec::new(), Vec::new(), Found::default());
         let mut translator = Translator { resolver, matching, around, sources, found };
-        for of in of {
-            let AggregationKind::AutoHistogram(auto) = &of.kind else { continue };
-            // Only a column of dates has a span.
-            translator.computed(of, Reading::Value)?;
-            let span = span(searcher, matching, &of.field)?;
-            let level = span.map_or(auto.least, |(low, high)| auto.level_of_span(low, high));
-            translator.found.levels.insert(of.name.clone(), level);
-        }
-        let collected = of.iter().filter(|of| of.is_collected());
-        let (plain, rest): (Vec<_>, Vec<_>) = collected.partition(|of| is_counted(of));
-        let mut asked = Aggregations::default();
-        for of in &rest {
-            translator.ask(of, &mut asked)?;
-        }
-        let mut counted = Vec::new();
-        for of in plain {
-            let AggregationKind::Histogram(histogram) = &of.kind else { continue };
-            let column = translator.computed(of, Reading::Start(histogram.clone()))?;
-            counted.push(Counted::new(&of.name, column, max_buckets));
+        let (mut asked, mut counted) = (Aggregations::default(), Vec::new());
+        for of in of.iter().filter(|of| of.is_collected()) {
+            let has_nothing_within = !of.subs.iter().any(Aggregation::is_collected);
+            match &of.kind {
+                AggregationKind::Histogram(histogram) if has_nothing_within => {
+                    let column = translator.computed(of, Reading::Start(histogram.clone()))?;
+                    counted.push(Counted::new(&of.name, column, max_buckets));
+                }
+                _ => translator.ask(of, &mut asked)?,
+            }
         }
         let mut registry = ValueSourceRegistry::default();
         for (name, source) in translator.sources {
@@ -188,12 +179,6 @@ fn span(searcher: &Searcher, matching: Matching<'_>, path: &str) -> Result<Optio
         })?;
     }
     Ok(span)
-}
-
-/// Whether an aggregation is counted here.
-fn is_counted(of: &Aggregation) -> bool {
-    let has_nothing_within = !of.subs.iter().any(Aggregation::is_collected);
-    matches!(of.kind, AggregationKind::Histogram(_)) && has_nothing_within
 }
 
 /// Lets `terms` have no more buckets than a shard sends, where the library can tell which. Of a segment (not
@@ -317,8 +302,12 @@ impl Translator<'_> {
             }
             AggregationKind::Histogram(histogram) => Some(Reading::Start(histogram.clone())),
             AggregationKind::AutoHistogram(auto) => {
-                let level = self.found.levels.get(&of.name).copied();
-                Some(Reading::Start(auto.at(level.unwrap_or(auto.least))))
+                // Only a column of dates has a span.
+                self.computed(of, Reading::Value)?;
+                let span = span(self.resolver.searcher, self.matching, &of.field)?;
+                let level = span.map_or(auto.least, |(low, high)| auto.level_of_span(low, high));
+                self.found.levels.insert(of.name.clone(), level);
+                Some(Reading::Start(auto.at(level)))
             }
             AggregationKind::Range(ranges) => Some(Reading::Places(ranges.as_slice().into())),
             AggregationKind::DateRange(ranges) => {
