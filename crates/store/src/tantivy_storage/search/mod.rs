@@ -15,7 +15,8 @@
 //! | `between.rs` | the documents with a value between two, block by block |
 //! | `by_score.rs` | the best by score alone, and how many there are |
 //! | `top.rs` | the best hits of a segment |
-//! | `aggregate.rs`, `computed.rs` | aggregations, and the columns that are computed for them |
+//! | `aggregate.rs`, `translator.rs` | aggregations while they are collected, and as the library is asked for them |
+//! | `computed.rs` | the columns that are computed for them |
 //! | `counted.rs`, `pages.rs` | plain histograms, and the tuples of `composite` and `multi_terms` |
 //! | `matching.rs` | the documents that match, before they are collected |
 //! | `found.rs`, `aggregated.rs` | what shards find for them, and that merged |
@@ -58,6 +59,7 @@ mod shown;
 mod statistics;
 mod top;
 mod top_hits;
+mod translator;
 mod value;
 mod wildcard;
 
