@@ -98,17 +98,7 @@ impl LocalCheckpointTracker {
 
     /// What is missing below the highest sequence number, in order.
     pub fn gaps(&self) -> Vec<Range<u64>> {
-        let mut gaps = Vec::new();
-        let mut at = self.next;
-        for (&start, &end) in &self.islands {
-            gaps.push(at..start);
-            at = end;
-        }
-        let top = self.max.map_or(0, |max| max + 1);
-        if at < top {
-            gaps.push(at..top);
-        }
-        gaps
+        self.missing(0..self.max.map_or(0, |max| max + 1))
     }
 }
 

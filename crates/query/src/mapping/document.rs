@@ -91,9 +91,7 @@ impl Mapping {
         walk.object(&document)?;
         Ok(walk.extent)
     }
-}
 
-impl Mapping {
     /// The ways in which the values of a field are kept, with their paths: its own, its `fields`, and the fields of
     /// `copy_to`.
     fn kept_ways<'a>(

@@ -79,6 +79,23 @@ impl Handles {
             None => Ok((sink.document, extent)),
         }
     }
+
+    /// Adds what every document has to its mapped fields.
+    fn complete(
+        &self,
+        mut document: TantivyDocument,
+        op: &Operation,
+        source: &Bytes,
+    ) -> TantivyDocument {
+        document.add_text(self.fields.id, &op.id);
+        document.add_bytes(self.fields.source, source);
+        document.add_u64(self.fields.seq_no, op.seq_no);
+        document.add_u64(self.fields.version, op.version);
+        if let Some(routing) = op.routing() {
+            document.add_text(self.fields.routing, routing);
+        }
+        document
+    }
 }
 
 impl Shared {
@@ -158,24 +175,5 @@ impl Shared {
             Ok(())
         });
         indexed.map_err(|e| self.index_error("index documents", e))
-    }
-}
-
-impl Handles {
-    /// Adds what every document has to its mapped fields.
-    fn complete(
-        &self,
-        mut document: TantivyDocument,
-        op: &Operation,
-        source: &Bytes,
-    ) -> TantivyDocument {
-        document.add_text(self.fields.id, &op.id);
-        document.add_bytes(self.fields.source, source);
-        document.add_u64(self.fields.seq_no, op.seq_no);
-        document.add_u64(self.fields.version, op.version);
-        if let Some(routing) = op.routing() {
-            document.add_text(self.fields.routing, routing);
-        }
-        document
     }
 }
