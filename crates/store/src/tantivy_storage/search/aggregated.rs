@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use query::aggregation::{Aggregation, AggregationKind};
-use query::{SearchError, Text};
 use tantivy::aggregation::intermediate_agg_result::IntermediateAggregationResults as Results;
 
-use super::aggregation_writer::Writer;
 use super::found::Found;
 use super::rows::rows;
 use super::top_hits::step_of;
@@ -14,12 +12,12 @@ use super::top_hits::step_of;
 /// The answers of shards to the aggregations of a search, merged.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregated {
-    found: Found,
+    pub(super) found: Found,
     /// With one alone nothing is missing.
-    shards: u32,
+    pub(super) shards: u32,
     /// By their paths the `terms` of which a shard sent as many buckets as it may, and so may have others: how many
     /// documents these have at most.
-    unsent: BTreeMap<String, u64>,
+    pub(super) unsent: BTreeMap<String, u64>,
     /// `rest_total_hits_as_int`: whether `top_hits` write their totals as bare numbers.
     pub totals_as_int: bool,
 }
@@ -45,21 +43,6 @@ impl Aggregated {
             *widest = level.max(*widest);
         }
         self.found.results.merge_fruits(found.results).map_err(|error| error.to_string())
-    }
-
-    /// Writes the `aggregations` of an answer behind `text`, as a JSON object.
-    ///
-    /// Errors: [`query::SearchErrorKind::TooManyBuckets`] if there are more than `max_buckets`, and
-    /// [`query::SearchErrorKind::IllegalArgument`] for wrong bounds of a field that no shard has, which would have
-    /// refused them; what is written by then is no JSON.
-    pub fn write(
-        &self,
-        of: &[Aggregation],
-        max_buckets: usize,
-        text: &mut Vec<u8>,
-    ) -> Result<(), SearchError> {
-        let Aggregated { found, shards, unsent, totals_as_int } = self;
-        Writer::new(found, (*shards, unsent), *totals_as_int, max_buckets, Text(text)).write(of)
     }
 
     /// Adds how many documents a bucket may have that a shard did not send: as many as the last that it sent.

@@ -1,8 +1,6 @@
 //! What shards found, written as the field writes it, as text at once: buckets are many, and JSON values in between
 //! would cost more than finding them.
 
-use std::collections::BTreeMap;
-
 use tantivy::aggregation::intermediate_agg_result::{
     IntermediateAggregationResult as One, IntermediateAggregationResults as Results,
     IntermediateBucketResult,
@@ -18,6 +16,7 @@ use query::value::ip;
 use query::{DateFormat, Literal, SearchError, Text, Zone, illegal};
 use serde_json::Value;
 
+use super::aggregated::Aggregated;
 use super::computed::Side;
 use super::found::{Found, too_many};
 use super::metrics::{Shown, write_bounds, write_centroid, write_percentiles, write_statistics};
@@ -31,13 +30,11 @@ use super::value::show_double;
 type Result<T> = std::result::Result<T, SearchError>;
 
 /// Writes the `aggregations` of an answer.
-pub(super) struct Writer<'a> {
+struct Writer<'a> {
+    merged: &'a Aggregated,
     found: &'a Found,
-    shards: u32,
-    unsent: &'a BTreeMap<String, u64>,
     left: usize,
     max_buckets: usize,
-    totals_as_int: bool,
     /// The aggregations among which the one at hand stands.
     beside: &'a [Aggregation],
     /// What pipelines say of buckets that were written. They are written behind the aggregations beside them.
@@ -50,37 +47,31 @@ pub(super) struct Writer<'a> {
 /// How the key of a bucket is written as its name, and what writes its own members.
 type NameAndOwn<'n> = (&'n dyn Fn(&Literal) -> String, &'n dyn Fn(&mut Text<'_>, &Literal));
 
-impl<'a> Writer<'a> {
-    pub(super) fn new(
-        found: &'a Found,
-        (shards, unsent): (u32, &'a BTreeMap<String, u64>),
-        totals_as_int: bool,
-        max_buckets: usize,
-        to: Text<'a>,
-    ) -> Self {
-        Writer {
-            found,
-            shards,
-            unsent,
+impl Aggregated {
+    /// Writes the `aggregations` of an answer behind `text`, as a JSON object.
+    ///
+    /// Errors: [`query::SearchErrorKind::TooManyBuckets`] if there are more than `max_buckets`, and
+    /// [`query::SearchErrorKind::IllegalArgument`] for wrong bounds of a field that no shard has, which would have
+    /// refused them; what is written by then is no JSON.
+    pub fn write(&self, of: &[Aggregation], max_buckets: usize, text: &mut Vec<u8>) -> Result<()> {
+        let mut writer = Writer {
+            merged: self,
+            found: &self.found,
             left: max_buckets,
             max_buckets,
-            totals_as_int,
             beside: &[],
             answers: Vec::new(),
             path: String::new(),
-            to,
-        }
-    }
-
-    /// Writes them as a JSON object.
-    pub(super) fn write(mut self, of: &'a [Aggregation]) -> Result<()> {
-        let found = self.found;
-        self.to.open(b'{');
-        self.all(of, Some(&found.results))?;
-        self.to.close(b'}');
+            to: Text(text),
+        };
+        writer.to.open(b'{');
+        writer.all(of, Some(&self.found.results))?;
+        writer.to.close(b'}');
         Ok(())
     }
+}
 
+impl<'a> Writer<'a> {
     /// Writes members of an object: one for each aggregation. Answers the numbers of the pipelines among them.
     fn all(&mut self, all: &'a [Aggregation], results: Option<&Results>) -> Result<Numbers> {
         let (mut numbers, answered) = (Numbers::new(), self.answers.len());
@@ -129,7 +120,7 @@ impl<'a> Writer<'a> {
                 AggregationKind::TopHits(asked) => {
                     let path = format!("{}{}", self.path, of.name);
                     let (none, best) = (Best::default(), self.found.hits.get(&path));
-                    best.unwrap_or(&none).write(&mut self.to, asked, self.totals_as_int);
+                    best.unwrap_or(&none).write(&mut self.to, asked, self.merged.totals_as_int);
                 }
                 // Below.
                 AggregationKind::Pipeline(_) => {}
@@ -145,7 +136,7 @@ impl<'a> Writer<'a> {
     /// Writes what is within a bucket. Answers as `all` does.
     fn within(&mut self, of: &'a Aggregation, row: &Row<'_>) -> Result<Numbers> {
         let above = self.path.len();
-        if of.has_top_hits() || !self.unsent.is_empty() {
+        if of.has_top_hits() || !self.merged.unsent.is_empty() {
             self.path += &step_of(of, &row.key);
         }
         let numbers = self.all(&of.subs, row.subs)?;
@@ -196,12 +187,12 @@ impl<'a> Writer<'a> {
         if let Some(One::Bucket(IntermediateBucketResult::Terms { buckets })) = found {
             other = buckets.sum_other_doc_count();
         }
-        let unsent = self.unsent.get(&format!("{}{}", self.path, of.name));
+        let unsent = self.merged.unsent.get(&format!("{}{}", self.path, of.name));
         let error = match (&of.order[0], unsent) {
             (BucketOrder { by: OrderBy::Key, .. }, _) | (_, None) => 0,
             (BucketOrder { by: OrderBy::Count, descending: true }, Some(documents)) => {
                 // With one shard alone nothing is missing.
-                if self.shards <= 1 { 0 } else { *documents as i64 }
+                if self.merged.shards <= 1 { 0 } else { *documents as i64 }
             }
             _ => -1,
         };
