@@ -12,7 +12,7 @@ use query::value::point;
 use query::{Field, FieldType, Literal, Mapping, SearchError, date, geo, illegal, unfit};
 
 use super::column::{Column, Pair, pair, text_of};
-use super::value::{Value, check_sortable, exact};
+use super::value::{check_sortable, exact};
 use crate::tantivy_storage::schema::SEQ_NO;
 
 /// A query whose scores functions change.
@@ -281,7 +281,7 @@ impl Kind {
                         let origin = origin.as_ref().unwrap_or(&now);
                         let read = (None, None, now_ms);
                         match exact(path, mapped, origin, read)? {
-                            Some((Value::Date(ms), _)) => (ms as f64, 0.0),
+                            Some((Literal::Integer(ms), _)) => (ms as f64, 0.0),
                             _ => return Err(wrong("origin", origin)),
                         }
                     }

@@ -17,10 +17,8 @@ use super::failed::Result;
 use super::indexed_field::IndexedField;
 use super::resolve::{Resolved, Resolver, constant, nothing, predicate, set};
 use super::resolve_words::end_in_its_letters;
-use super::value::{Value, check_room, exact, range};
+use super::value::{self, Bounds, check_room, exact, range};
 use crate::tantivy_storage::analyzer::NO_WORDS;
-
-type Bounds = (Bound<Value>, Bound<Value>);
 
 impl Resolver<'_> {
     pub(super) fn term(&self, indexed: &IndexedField, value: &Literal) -> Result<Resolved> {
@@ -31,7 +29,7 @@ impl Resolver<'_> {
         let Some((low, high)) = self.ends(indexed, value)? else { return Ok(nothing()) };
         let score = match low {
             // Kept as words in the field, and scored as such.
-            Value::Boolean(yes) => {
+            Literal::Boolean(yes) => {
                 let there = self.counts(indexed)?;
                 self.findings.booleans.score(self.searcher, indexed.path, yes, there)?
             }
@@ -58,7 +56,9 @@ impl Resolver<'_> {
         for value in values {
             match self.ends(indexed, value)? {
                 None => {}
-                Some((low, high)) if low == high && has_values => _ = points.insert(low.bits()),
+                Some((low, high)) if low == high && has_values => {
+                    _ = points.insert(value::bits(&low))
+                }
                 Some((low, high)) => {
                     ranges.push((Occur::Should, self.exactly(indexed, low, high)));
                 }
@@ -73,12 +73,12 @@ impl Resolver<'_> {
     }
 
     /// The least and the greatest value that equal a literal; none if nothing can.
-    fn ends(&self, indexed: &IndexedField, value: &Literal) -> Result<Option<(Value, Value)>> {
+    fn ends(&self, indexed: &IndexedField, value: &Literal) -> Result<Option<(Literal, Literal)>> {
         check_room(indexed.path, indexed.mapped, value)?;
         Ok(exact(indexed.path, indexed.mapped, value, (None, None, self.limits.now_ms))?)
     }
 
-    fn exactly(&self, indexed: &IndexedField, low: Value, high: Value) -> Resolved {
+    fn exactly(&self, indexed: &IndexedField, low: Literal, high: Literal) -> Resolved {
         self.between(indexed, (Bound::Included(low), Bound::Included(high)))
     }
 
@@ -122,7 +122,7 @@ impl Resolver<'_> {
         let ends = ends_of(kind, &bounds);
         let (low, high) = bounds;
         let (field, schema) = (indexed.field, self.searcher.schema());
-        let term = |bound: Bound<Value>| bound.map(|value| value.term(field, schema));
+        let term = |bound: Bound<Literal>| bound.map(|value| value::term(&value, field, schema));
         let library: Resolved = match kind {
             FieldType::Text | FieldType::MatchOnlyText => {
                 let low = match term(low) {
@@ -198,9 +198,9 @@ impl Resolver<'_> {
 
 /// Documents with a range that lies so to one of numbers.
 fn ranges(path: &str, (low, high): Bounds, relation: Relation) -> Resolved {
-    let number = |bound: Bound<Value>, open: f64, next: fn(f64) -> f64| match bound {
-        Bound::Included(Value::Double(number)) => number,
-        Bound::Excluded(Value::Double(number)) => next(number),
+    let number = |bound: Bound<Literal>, open: f64, next: fn(f64) -> f64| match bound {
+        Bound::Included(Literal::Float(number)) => number,
+        Bound::Excluded(Literal::Float(number)) => next(number),
         _ => open,
     };
     let low = number(low, f64::NEG_INFINITY, f64::next_up);
@@ -239,7 +239,7 @@ fn ends_of(kind: FieldType, (low, high): &Bounds) -> Option<(u64, u64)> {
     if kind.is_of_texts() || matches!(kind, FieldType::Ip | FieldType::GeoPoint) {
         return None;
     }
-    let bits = |value: &Value| u64::try_from(value.bits()).ok();
+    let bits = |value: &Literal| u64::try_from(value::bits(value)).ok();
     let low = match low {
         Bound::Included(value) => bits(value)?,
         Bound::Excluded(value) => bits(value)?.checked_add(1)?,

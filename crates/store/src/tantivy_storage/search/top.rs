@@ -18,7 +18,7 @@ use super::bounds::Bounds;
 use super::column::{Column, Pair, double_bits, double_of, long_bits, pair, text_of};
 use super::failed::{Failed, Result};
 use super::findings::Findings;
-use super::value::{self, Value, check_sortable};
+use super::value::{self, check_sortable};
 use crate::tantivy_storage::schema::ID;
 
 /// Less is better. Above the 64 bits of a value stands whether there is one; an address fills all bits.
@@ -411,8 +411,8 @@ impl Key<'_> {
             return Err(unfit(format!("[{}] is no value of [{path}]", literal.text())).into());
         };
         Ok(match value {
-            Value::Ip(address) => self.address(address.to_bits()),
-            value => self.directed(value.bits() as u64),
+            Literal::Address(address) => self.address(address.to_bits()),
+            value => self.directed(value::bits(&value) as u64),
         })
     }
 

@@ -214,7 +214,7 @@ impl<'a> Translator<'a> {
         let bits = |literal: &Literal| {
             let value = value::plain(path, mapped, literal, self.resolver.limits.now_ms)?;
             let reason = || unfit(format!("[{}] is no value of [{path}]", literal.text()));
-            Ok(value.ok_or_else(reason)?.bits())
+            Ok(value::bits(&value.ok_or_else(reason)?))
         };
         values.iter().map(bits).collect::<Result<_>>().map(Some)
     }
@@ -302,7 +302,7 @@ impl<'a> Translator<'a> {
                 let value = value::plain(&path, mapped, literal, limits.now_ms)?;
                 let value = value
                     .ok_or_else(|| unfit(format!("[missing] [{text}] is no value of [{path}]")))?;
-                Some((value.bits(), text))
+                Some((value::bits(&value), text))
             }
         };
         let has_null = of.missing == Some(Literal::Null);

@@ -1,4 +1,4 @@
-//! Values of queries, in the type of their field.
+//! Values of queries, in the type of their field: of a date the milliseconds since 1970.
 
 use std::net::Ipv6Addr;
 use std::ops::Bound;
@@ -13,41 +13,29 @@ use crate::tantivy_storage::schema::{ID, has_nanos, nanos};
 use query::date::{DateContext, DateFormat};
 use query::value::ip;
 
-/// A value in the type of its field.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
-    Long(i64),
-    Double(f64),
-    Boolean(bool),
-    /// Milliseconds since 1970.
-    Date(i64),
-    Ip(Ipv6Addr),
-    Text(String),
+pub(super) type Bounds = (Bound<Literal>, Bound<Literal>);
+
+pub(super) fn term(value: &Literal, field: IndexField, schema: &Schema) -> Term {
+    match value {
+        Literal::Integer(ms) if has_nanos(schema, field) => {
+            Term::from_field_date(field, nanos(*ms))
+        }
+        Literal::Integer(number) => Term::from_field_i64(field, *number),
+        Literal::Float(number) => Term::from_field_f64(field, number + 0.0),
+        Literal::Boolean(yes) => Term::from_field_bool(field, *yes),
+        Literal::Address(address) => Term::from_field_ip_addr(field, *address),
+        text => Term::from_field_text(field, &text.text()),
+    }
 }
 
-type Bounds = (Bound<Value>, Bound<Value>);
-
-impl Value {
-    pub(super) fn term(self, field: IndexField, schema: &Schema) -> Term {
-        match self {
-            Value::Date(ms) if has_nanos(schema, field) => Term::from_field_date(field, nanos(ms)),
-            Value::Long(number) | Value::Date(number) => Term::from_field_i64(field, number),
-            Value::Double(number) => Term::from_field_f64(field, number + 0.0),
-            Value::Boolean(yes) => Term::from_field_bool(field, yes),
-            Value::Ip(address) => Term::from_field_ip_addr(field, address),
-            Value::Text(text) => Term::from_field_text(field, &text),
-        }
-    }
-
-    /// The bits that [`super::column::Column::each_bits`] gives for it. Texts have none.
-    pub(super) fn bits(&self) -> u128 {
-        match self {
-            Value::Long(number) | Value::Date(number) => long_bits(*number).into(),
-            Value::Double(number) => double_bits(*number).into(),
-            Value::Boolean(yes) => long_bits(i64::from(*yes)).into(),
-            Value::Ip(address) => address.to_bits(),
-            Value::Text(_) => 0,
-        }
+/// The bits that [`super::column::Column::each_bits`] gives for a value. Texts have none.
+pub(super) fn bits(value: &Literal) -> u128 {
+    match value {
+        Literal::Integer(number) => long_bits(*number).into(),
+        Literal::Float(number) => double_bits(*number).into(),
+        Literal::Boolean(yes) => long_bits(i64::from(*yes)).into(),
+        Literal::Address(address) => address.to_bits(),
+        Literal::Text(_) | Literal::Null => 0,
     }
 }
 
@@ -184,36 +172,36 @@ pub(super) fn exact(
     mapped: &Field,
     literal: &Literal,
     (format, zone, now_ms): DateReading<'_>,
-) -> Result<Option<(Value, Value)>, SearchError> {
-    let one = |value: Value| Ok(Some((value.clone(), value)));
+) -> Result<Option<(Literal, Literal)>, SearchError> {
+    let one = |value: Literal| Ok(Some((value.clone(), value)));
     match mapped.kind {
         FieldType::Long | FieldType::Integer | FieldType::Short | FieldType::Byte => {
             match long(path, literal)? {
-                Ok(number) => one(Value::Long(number)),
+                Ok(number) => one(Literal::Integer(number)),
                 Err(_) => Ok(None),
             }
         }
         FieldType::Double | FieldType::Float | FieldType::DoubleRange => {
-            one(Value::Double(double(path, literal)?))
+            one(Literal::Float(double(path, literal)?))
         }
-        FieldType::ScaledFloat => one(Value::Double(mapped.stepped(double(path, literal)?))),
-        FieldType::Boolean => one(Value::Boolean(boolean(path, literal)?)),
+        FieldType::ScaledFloat => one(Literal::Float(mapped.stepped(double(path, literal)?))),
+        FieldType::Boolean => one(Literal::Boolean(boolean(path, literal)?)),
         FieldType::Ip => {
             let (first, last) = addresses(path, &literal.text())?;
-            Ok(Some((Value::Ip(first), Value::Ip(last))))
+            Ok(Some((Literal::Address(first), Literal::Address(last))))
         }
         FieldType::Date => {
             let utc = Zone::default();
             let (format, zone) = (format.unwrap_or(&mapped.dates), zone.unwrap_or(&utc));
             let context = DateContext { format, now_ms, zone };
             let end = |up| context.resolve(&literal.text(), up).map_err(unfit);
-            Ok(Some((Value::Date(end(false)?), Value::Date(end(true)?))))
+            Ok(Some((Literal::Integer(end(false)?), Literal::Integer(end(true)?))))
         }
         FieldType::GeoPoint => Err(unfit(format!(
             "Geometry fields do not support exact searching, use dedicated geometry queries instead: [{path}]"
         ))),
         FieldType::Keyword | FieldType::Text | FieldType::MatchOnlyText => {
-            one(Value::Text(literal.text()))
+            one(Literal::Text(literal.text()))
         }
     }
 }
@@ -225,9 +213,9 @@ pub(super) fn plain(
     mapped: &Field,
     literal: &Literal,
     now_ms: i64,
-) -> Result<Option<Value>, SearchError> {
+) -> Result<Option<Literal>, SearchError> {
     if mapped.kind.is_float() {
-        return Ok(Some(Value::Double(double(path, literal)?)));
+        return Ok(Some(Literal::Float(double(path, literal)?)));
     }
     Ok(exact(path, mapped, literal, (None, None, now_ms))?.map(|(first, _)| first))
 }
@@ -255,7 +243,7 @@ pub(super) fn range(
                 (false, true) => steps.floor(),
                 (false, false) => steps.next_down().floor(),
             });
-            return Ok(Bound::Included(Value::Double(step)));
+            return Ok(Bound::Included(Literal::Float(step)));
         }
         check_room(path, mapped, value)?;
         let Some((first, last)) = exact(path, mapped, value, dates)? else {
@@ -269,9 +257,9 @@ pub(super) fn range(
 }
 
 /// A bound between whole numbers is moved to the next one inside.
-fn between_whole(number: f64, is_lower: bool) -> Bound<Value> {
+fn between_whole(number: f64, is_lower: bool) -> Bound<Literal> {
     let whole = if is_lower { number.ceil() } else { number.floor() };
-    Bound::Included(Value::Long(whole as i64))
+    Bound::Included(Literal::Integer(whole as i64))
 }
 
 #[cfg(test)]
@@ -316,7 +304,7 @@ mod tests {
         let older = builder.add_date_field("older", DateOptions::default());
         let newer = builder.add_i64_field("newer", NumericOptions::default());
         let schema = builder.build();
-        let of = |ms: i64, field| Value::Date(ms).term(field, &schema);
+        let of = |ms: i64, field| term(&Literal::Integer(ms), field, &schema);
         let at = |ns: i64| Term::from_field_date(older, DateTime::from_timestamp_nanos(ns));
         assert_eq!((of(-1, older), of(i64::MIN, older)), (at(-1_000_000), at(i64::MIN)));
         assert_eq!(of(i64::MIN, newer), Term::from_field_i64(newer, i64::MIN));
@@ -324,7 +312,7 @@ mod tests {
 
     #[test]
     fn bounds_between_whole_numbers() {
-        let long = |n| Bound::Included(Value::Long(n));
+        let long = |n| Bound::Included(Literal::Integer(n));
         assert_eq!((between_whole(1.5, true), between_whole(2.5, false)), (long(2), long(2)));
         assert_eq!((between_whole(-1.5, true), between_whole(-2.5, false)), (long(-1), long(-3)));
     }
