@@ -155,10 +155,10 @@ async fn history(env: &Env, dir: PathBuf, seed: u64) -> (Vec<Operation>, store::
 
 async fn any_order(env: Env, dir: PathBuf) {
     for seed in 0..12 {
-        let (ops, primary) = history(&env, at(&dir, &format!("p{seed}")), seed).await;
+        let (ops, primary) = history(&env, dir.join(format!("p{seed}")), seed).await;
         let expected = primary.digest().await.unwrap();
         assert_eq!(expected.documents, primary.stats().documents, "seed {seed}");
-        let replica_dir = at(&dir, &format!("r{seed}"));
+        let replica_dir = dir.join(format!("r{seed}"));
         let mut replica = create(&env, &replica_dir).await;
         let mut numbers = Numbers(seed + 1000);
         let mut shuffled = ops.clone();
@@ -329,8 +329,7 @@ fn wordy(numbers: &mut Numbers, count: u64) -> Vec<WriteRequest> {
     let document = |_| {
         let words: Vec<String> = (0..400).map(|_| numbers.noise(4)).collect();
         let source = Bytes::from(json!({ "text": words.join(" ") }).to_string());
-        let id = Arc::from(numbers.noise(20));
-        WriteRequest::append(id, source)
+        WriteRequest::append(numbers.noise(20).into(), source)
     };
     (0..count).map(document).collect()
 }
@@ -405,7 +404,7 @@ async fn open_once(env: Env, dir: PathBuf) {
 }
 
 async fn lifecycle(env: Env, dir: PathBuf) {
-    let (one, ten) = (at(&dir, "1"), at(&dir, "10"));
+    let (one, ten) = (dir.join("1"), dir.join("10"));
     assert_eq!(committed(&env, &one).await.unwrap(), None);
     assert!(matches!(open(&env, &one).await.err().unwrap(), Error::NoCommit { .. }));
     destroy(&env, &one).await.unwrap();
@@ -490,9 +489,8 @@ async fn update_of_an_append(env: Env, dir: PathBuf) {
     assert_eq!(shard.get("b").await.unwrap().unwrap().source, Some(source(2)));
     assert_eq!(shard.count().await.unwrap(), 3);
     let big = Bytes::from(format!("{{\"text\":\"{}\"}}", Numbers(1).noise(100_000)));
-    let id = Arc::from("big");
     let request = WriteRequest::Index {
-        id,
+        id: "big".into(),
         source: big.clone(),
         auto_id: false,
         create: true,
@@ -503,11 +501,11 @@ async fn update_of_an_append(env: Env, dir: PathBuf) {
 }
 
 async fn twice(env: Env, dir: PathBuf) {
-    let primary = create(&env, &at(&dir, "primary")).await;
+    let primary = create(&env, &dir.join("primary")).await;
     let requests = (0..20).map(|n| append(&format!("id{n}"), n)).collect();
     let ops = primary.index(requests).await.unwrap().into_iter().map(|r| r.unwrap().0);
     let ops: Vec<Operation> = ops.collect();
-    let replica = create(&env, &at(&dir, "replica")).await;
+    let replica = create(&env, &dir.join("replica")).await;
     replica.apply(ops[5..].to_vec()).await.unwrap();
     replica.apply([&ops[..10], &ops[..10]].concat()).await.unwrap();
     replica.apply(ops.clone()).await.unwrap();
@@ -516,7 +514,7 @@ async fn twice(env: Env, dir: PathBuf) {
     // Nor do they once they are committed, and the copy is open again.
     replica.flush().await.unwrap();
     replica.close().await.unwrap();
-    let replica = open(&env, &at(&dir, "replica")).await.unwrap();
+    let replica = open(&env, &dir.join("replica")).await.unwrap();
     replica.apply(ops).await.unwrap();
     assert_eq!(replica.count().await.unwrap(), 20);
 }

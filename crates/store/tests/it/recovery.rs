@@ -1,7 +1,6 @@
 //! Copying a copy: snapshots on one side, receptions on the other, in both worlds.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::*;
@@ -21,20 +20,20 @@ crate::in_both_worlds! {
 }
 
 async fn whole(env: Env, dir: PathBuf) {
-    let source = sample(&env, &at(&dir, "source")).await;
-    let (target, commit) = recover(&env, &source, &at(&dir, "target"), 1000).await;
+    let source = sample(&env, &dir.join("source")).await;
+    let (target, commit) = recover(&env, &source, &dir.join("target"), 1000).await;
     assert_eq!(target.digest().await.unwrap(), source.digest().await.unwrap());
     assert_eq!(target.history_uuid(), source.history_uuid());
     assert_eq!(target.max_seq_no(), commit.max_seq_no);
     assert_eq!(target.log_complete_from(), commit.local_checkpoint.unwrap() + 1);
     target.close().await.unwrap();
-    let target = open(&env, &at(&dir, "target")).await.unwrap();
+    let target = open(&env, &dir.join("target")).await.unwrap();
     assert_eq!(target.digest().await.unwrap(), source.digest().await.unwrap());
     assert_eq!(target.opened().verified_bytes, commit.bytes());
 }
 
 async fn under_writes(env: Env, dir: PathBuf) {
-    let source = sample(&env, &at(&dir, "source")).await;
+    let source = sample(&env, &dir.join("source")).await;
     let from = source.max_seq_no().unwrap() + 1;
     source.retain_ops_from("recovery", Some(from));
     let snapshot = source.snapshot("a/b c").await.unwrap();
@@ -44,7 +43,7 @@ async fn under_writes(env: Env, dir: PathBuf) {
     write(&source, (0..40).map(|n| delete(&format!("id{n}"))).collect()).await;
     source.flush().await.unwrap();
     let incoming =
-        Incoming::begin(&env, &at(&dir, "target"), snapshot.commit().clone()).await.unwrap();
+        Incoming::begin(&env, &dir.join("target"), snapshot.commit().clone()).await.unwrap();
     for file in 0..snapshot.commit().files.len() {
         snapshot.verify_file(file).await.unwrap();
     }
@@ -64,9 +63,9 @@ async fn under_writes(env: Env, dir: PathBuf) {
 }
 
 async fn damaged_source(env: Env, dir: PathBuf) {
-    let source = sample(&env, &at(&dir, "source")).await;
+    let source = sample(&env, &dir.join("source")).await;
     let snapshot = source.snapshot("s").await.unwrap();
-    let name = damage_largest_file(&env, &at(&dir, "source")).await.unwrap();
+    let name = damage_largest_file(&env, &dir.join("source")).await.unwrap();
     let files = &snapshot.commit().files;
     for (number, file) in files.iter().enumerate() {
         let verified = snapshot.verify_file(number).await;
@@ -80,7 +79,7 @@ async fn damaged_source(env: Env, dir: PathBuf) {
     }
     // Whoever copies without looking is stopped at the other end.
     let incoming =
-        Incoming::begin(&env, &at(&dir, "target"), snapshot.commit().clone()).await.unwrap();
+        Incoming::begin(&env, &dir.join("target"), snapshot.commit().clone()).await.unwrap();
     let error = copy_files(&snapshot, &incoming, 1000, 2).await.unwrap_err();
     assert!(matches!(&error, Error::ReceivedDamaged { file, .. } if *file == name), "{error}");
     let refused = incoming.install(&mapping(), Options::default()).await.err().unwrap();
@@ -88,10 +87,10 @@ async fn damaged_source(env: Env, dir: PathBuf) {
 }
 
 async fn damaged_chunk(env: Env, dir: PathBuf) {
-    let source = sample(&env, &at(&dir, "source")).await;
+    let source = sample(&env, &dir.join("source")).await;
     let snapshot = source.snapshot("s").await.unwrap();
     let commit = snapshot.commit().clone();
-    let incoming = Incoming::begin(&env, &at(&dir, "target"), commit.clone()).await.unwrap();
+    let incoming = Incoming::begin(&env, &dir.join("target"), commit.clone()).await.unwrap();
     let largest = (0..commit.files.len()).max_by_key(|file| commit.files[*file].len).unwrap();
     let len = commit.files[largest].len;
     let sound = snapshot.read_chunk(largest, 0, len).await.unwrap();
@@ -109,10 +108,10 @@ async fn damaged_chunk(env: Env, dir: PathBuf) {
 
 /// A handler is dropped with the node that asked it, in the midst of a chunk.
 async fn dropped(env: Env, dir: PathBuf) {
-    let source = sample(&env, &at(&dir, "source")).await;
+    let source = sample(&env, &dir.join("source")).await;
     let snapshot = source.snapshot("s").await.unwrap();
     let commit = snapshot.commit().clone();
-    let incoming = Incoming::begin(&env, &at(&dir, "target"), commit.clone()).await.unwrap();
+    let incoming = Incoming::begin(&env, &dir.join("target"), commit.clone()).await.unwrap();
     for (file, meta) in commit.files.iter().enumerate() {
         let chunk = snapshot.read_chunk(file, 0, meta.len).await.unwrap();
         tokio::select! {
@@ -145,8 +144,7 @@ async fn large(env: &Env, dir: PathBuf) -> Shard {
     for first in (0..6000).step_by(500) {
         let requests = (first..first + 500).map(|n| {
             let source = Bytes::from(format!("{{\"body\":\"{}\"}}", numbers.noise(10_000)));
-            let id = Arc::from(format!("id{n}"));
-            WriteRequest::append(id, source)
+            WriteRequest::append(format!("id{n}").into(), source)
         });
         write(&shard, requests.collect()).await;
     }
@@ -156,8 +154,8 @@ async fn large(env: &Env, dir: PathBuf) -> Shard {
 }
 
 async fn resumed(env: Env, dir: PathBuf) {
-    let source = large(&env, at(&dir, "source")).await;
-    let target_dir = at(&dir, "target");
+    let source = large(&env, dir.join("source")).await;
+    let target_dir = dir.join("target");
     let snapshot = source.snapshot("s").await.unwrap();
     let commit = snapshot.commit().clone();
     let largest = (0..commit.files.len()).max_by_key(|file| commit.files[*file].len).unwrap();
@@ -190,8 +188,8 @@ async fn resumed(env: Env, dir: PathBuf) {
 }
 
 async fn reused(env: Env, dir: PathBuf) {
-    let source = sample(&env, &at(&dir, "source")).await;
-    let target_dir = at(&dir, "target");
+    let source = sample(&env, &dir.join("source")).await;
+    let target_dir = dir.join("target");
     let (target, first) = recover(&env, &source, &target_dir, 1000).await;
     // The older copy goes its own way before it is replaced.
     write(&target, vec![put("only here", 1)]).await;
@@ -219,8 +217,8 @@ async fn reused(env: Env, dir: PathBuf) {
 }
 
 async fn refusals(env: Env, dir: PathBuf) {
-    let source = sample(&env, &at(&dir, "source")).await;
-    let target_dir = at(&dir, "target");
+    let source = sample(&env, &dir.join("source")).await;
+    let target_dir = dir.join("target");
     let snapshot = source.snapshot("s").await.unwrap();
     let commit = snapshot.commit().clone();
     for name in ["../x", "", ".lock", "a/b", "a\\b"] {

@@ -76,10 +76,10 @@ async fn replayed(env: Env, dir: PathBuf) {
 }
 
 async fn copied(env: Env, dir: PathBuf) {
-    let source = sample(&env, &at(&dir, "source")).await;
+    let source = sample(&env, &dir.join("source")).await;
     write(&source, vec![routed("a", 1, Some("r"))]).await;
     source.flush().await.unwrap();
-    let (target, _) = recover(&env, &source, &at(&dir, "target"), 1000).await;
+    let (target, _) = recover(&env, &source, &dir.join("target"), 1000).await;
     assert_eq!(routing(&target, "a").await.as_deref(), Some("r"), "with the files");
     source.retain_ops_from("recovery", source.max_seq_no().map(|max| max + 1));
     let from = source.max_seq_no().unwrap() + 1;
@@ -92,6 +92,6 @@ async fn copied(env: Env, dir: PathBuf) {
     assert_eq!(target.digest().await.unwrap(), source.digest().await.unwrap());
     target.flush().await.unwrap();
     target.close().await.unwrap();
-    let opened = Shard::open(&env, &at(&dir, "target"), &mapping(), Options::default()).await;
+    let opened = Shard::open(&env, &dir.join("target"), &mapping(), Options::default()).await;
     assert_eq!(routing(&opened.unwrap(), "b").await.as_deref(), Some("s"), "opened again");
 }

@@ -4,8 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::{Numbers, create, on_real_files, open, recover};
-use bytes::Bytes;
+use crate::common::{Numbers, create, on_real_files, open, put, recover, write};
 use store::{Operation, Shard, SyntheticBatch, WriteRequest};
 use world::Env;
 
@@ -16,22 +15,15 @@ fn batch(name: &str, documents: u64) -> WriteRequest {
     }
 }
 
-fn document(name: &str) -> WriteRequest {
-    let source = Bytes::from(format!("{{\"n\":{}}}", name.len()));
-    WriteRequest::index(Arc::from(name), source)
-}
-
 /// A history of synthetic batches and documents, on a copy.
 async fn history(env: &Env, dir: &Path, numbers: &mut Numbers) -> Shard {
     let shard = create(env, dir).await;
     for n in 0..12 {
         let mut requests = vec![batch(&format!("run-{n}"), 1 + numbers.below(500))];
         if numbers.below(2) == 0 {
-            requests.push(document(&format!("doc-{}", numbers.below(4))));
+            requests.push(put(&format!("doc-{}", numbers.below(4)), 5));
         }
-        for result in shard.index(requests).await.unwrap() {
-            result.unwrap();
-        }
+        write(&shard, requests).await;
     }
     shard.sync().await.unwrap();
     shard
@@ -130,7 +122,7 @@ fn files_with_holes_and_the_operations_after() {
 fn on_real_files_a_run_is_refused() {
     on_real_files(async |env, dir| {
         let shard = create(&env, &dir).await;
-        let results = shard.index(vec![batch("r", 5), document("d")]).await.unwrap();
+        let results = shard.index(vec![batch("r", 5), put("d", 1)]).await.unwrap();
         let said = results[0].as_ref().unwrap_err().to_string();
         assert!(said.contains("of the virtual world"), "{said}");
         assert!(results[1].is_ok());

@@ -4,7 +4,6 @@
 use query::Mapping;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::json;
@@ -85,17 +84,15 @@ pub fn source(n: u64) -> Bytes {
 }
 
 pub fn put(id: &str, n: u64) -> WriteRequest {
-    let id = Arc::from(id);
-    WriteRequest::index(id, source(n))
+    WriteRequest::index(id.into(), source(n))
 }
 
 pub fn append(id: &str, n: u64) -> WriteRequest {
-    let id = Arc::from(id);
-    WriteRequest::append(id, source(n))
+    WriteRequest::append(id.into(), source(n))
 }
 
 pub fn delete(id: &str) -> WriteRequest {
-    WriteRequest::Delete { id: Arc::from(id), routing: None }
+    WriteRequest::Delete { id: id.into(), routing: None }
 }
 
 /// Outcomes of writes that must all be accepted.
@@ -150,8 +147,4 @@ pub async fn recover(env: &Env, from: &Shard, dir: &Path, chunk: u64) -> (Shard,
     let incoming = Incoming::begin(env, dir, commit.clone()).await.unwrap();
     copy_files(&snapshot, &incoming, chunk, 3).await.unwrap();
     (incoming.install(&mapping(), Options::default()).await.unwrap(), commit)
-}
-
-pub fn at(dir: &Path, name: &str) -> PathBuf {
-    dir.join(name)
 }
