@@ -116,8 +116,10 @@ fn all_tuples_are_there_whatever_is_within_them() {
 #[test]
 fn how_wrong_counts_may_be() {
     run("errors", 1, async |env, dir, _| {
-        let properties = json!({"k": {"type": "keyword"}, "n": {"type": "long"}});
-        let documents = ["a", "b", "c"].map(|k| json!({"k": k, "n": 1}));
+        let properties = json!({
+            "k": {"type": "keyword"}, "n": {"type": "long"}, "p": {"type": "geo_point"},
+        });
+        let documents = ["a", "b", "c"].map(|k| json!({"k": k, "n": 1, "p": "0,1"}));
         let shard = shard(&env, &dir, properties, &documents).await;
         for (order, shard_size, error) in [
             (json!({"n": "desc"}), 3, -1),
@@ -135,11 +137,17 @@ fn how_wrong_counts_may_be() {
         // Of several shards each one that sends as many as it may counts, also where it has no others.
         for (shard_size, error) in [(2, 2), (3, 2), (4, 0)] {
             let terms = json!({"terms": {"field": "k", "size": 2, "shard_size": shard_size}});
-            let within = json!({"filter": {"match_all": {}}, "aggs": {"t": terms.clone()}});
-            let body = json!({"size": 0, "aggs": {"t": terms, "f": within}});
+            let within = |around: Value| with(around, json!({"aggs": {"t": terms}}));
+            let cells = json!({"field": "p", "precision": 2});
+            let body = json!({"size": 0, "aggs": {
+                "t": terms, "f": within(json!({"filter": {"match_all": {}}})),
+                "hash": within(json!({"geohash_grid": cells})), "tile": within(json!({"geotile_grid": cells})),
+            }});
             let (request, hits, _) = search(&shard, &body).await;
             let answer = merged(&request, &[&hits, &hits]);
-            for of in [&answer["t"], &answer["f"]["t"]] {
+            // A shard knows a cell by another key than is shown.
+            let [hash, tile] = ["hash", "tile"].map(|cells| &answer[cells]["buckets"][0]["t"]);
+            for of in [&answer["t"], &answer["f"]["t"], hash, tile] {
                 assert_eq!(of["doc_count_error_upper_bound"], error, "{shard_size}: {answer}");
             }
         }

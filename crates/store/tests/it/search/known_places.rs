@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::known::{is_refused, shard};
 use super::known_buckets::aggregated;
-use super::{merged, run, search, with};
+use super::{run, with};
 
 #[test]
 fn buckets_of_distances() {
@@ -122,25 +122,6 @@ fn cells_middles_and_boxes_of_points() {
         for kind in ["geo_centroid", "geo_bounds", "geohash_grid", "geotile_grid"] {
             let wrong = json!({"size": 0, "aggs": {"a": {kind: {"field": "k"}}}});
             is_refused(&shard, wrong, "[k] of type [keyword] is not supported").await;
-        }
-    });
-}
-
-/// A shard knows a cell by another key than is shown.
-#[test]
-fn how_wrong_counts_within_cells_may_be() {
-    run("errors_of_cells", 1, async |env, dir, _| {
-        let properties = json!({"p": {"type": "geo_point"}, "k": {"type": "keyword"}});
-        let documents = ["a", "b", "c"].map(|k| json!({"p": "0,1", "k": k}));
-        let shard = shard(&env, &dir, properties, &documents).await;
-        for kind in ["geohash_grid", "geotile_grid"] {
-            let terms = json!({"terms": {"field": "k", "size": 2, "shard_size": 2}});
-            let cells = json!({kind: {"field": "p", "precision": 2}, "aggs": {"t": terms}});
-            let body = json!({"size": 0, "aggs": {"g": cells}});
-            let (request, hits, _) = search(&shard, &body).await;
-            let answer = merged(&request, &[&hits, &hits]);
-            let within = &answer["g"]["buckets"][0]["t"];
-            assert_eq!(within["doc_count_error_upper_bound"], 2, "{answer}");
         }
     });
 }
