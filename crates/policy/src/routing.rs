@@ -1,19 +1,44 @@
 //! Which shard a document belongs to.
 //!
 //! As Elasticsearch does it (`Murmur3HashFunction`, `IndexRouting`): MurmurHash3 x86 32-bit with seed
-//! 0 over the UTF-16LE bytes of the id, then the floor modulus. One simplification: Elasticsearch
-//! takes the modulus by `routing_num_shards`, a multiple of the shard count that allows an index to
-//! be split later, and divides. Nothing here splits an index, so the modulus is the shard count.
+//! 0 over the UTF-16LE bytes of the id, then the floor modulus by the routing shards, of which each
+//! shard has as many as any other. They are what allows Elasticsearch to split an index later.
 
-/// The shard of a document in an index of `shards` shards: 0 to `shards - 1`.
+/// The shard of a document in an index of `shards` shards that was made without
+/// `index.number_of_routing_shards`: 0 to `shards - 1`.
 ///
 /// `routing` is the `_routing` of the document where it has one, else its `_id`.
 ///
 /// # Panics
 /// If `shards` is zero: an index has at least one.
 pub fn shard_of(routing: &str, shards: u32) -> u32 {
+    shard_among(routing, shards, routing_shards(shards))
+}
+
+/// The same in an index of `routing_shards` routing shards.
+///
+/// # Panics
+/// If they are no multiple of the shards.
+pub fn shard_among(routing: &str, shards: u32, routing_shards: u32) -> u32 {
+    assert!(is_multiple(routing_shards, shards), "{routing_shards} is no multiple of {shards}");
+    let number = i64::from(hash(routing)).rem_euclid(i64::from(routing_shards)) as u32;
+    number / (routing_shards / shards)
+}
+
+/// Whether an index of so many shards can have so many routing shards.
+pub fn is_multiple(routing_shards: u32, shards: u32) -> bool {
+    shards > 0 && routing_shards > 0 && routing_shards.is_multiple_of(shards)
+}
+
+/// The routing shards of a new index, where `index.number_of_routing_shards` does not say: its shards,
+/// doubled while there are at most 1024 of them, and once at least (`calculateNumRoutingShards`).
+///
+/// # Panics
+/// If `shards` is zero: an index has at least one.
+pub fn routing_shards(shards: u32) -> u32 {
     assert!(shards > 0, "an index has at least one shard");
-    i64::from(hash(routing)).rem_euclid(i64::from(shards)) as u32
+    let doublings = 10_u32.saturating_sub(shards.next_power_of_two().ilog2()).max(1);
+    shards << doublings
 }
 
 /// The hash of an id, signed as in Elasticsearch: MurmurHash3 x86 32-bit (A. Appleby), seed 0, over
@@ -74,7 +99,20 @@ mod tests {
     fn the_modulus_is_that_of_the_signed_hash() {
         // 0xd7c31989 is -675079799: the floor modulus by 5 is 1, that of the unsigned hash 2.
         assert_eq!(hash("hello"), -675_079_799);
-        assert_eq!(shard_of("hello", 5), 1);
+        assert_eq!(shard_among("hello", 5, 5), 1);
+        // By 640, which are 128 for each of 5 shards, it is 521.
+        assert_eq!(shard_of("hello", 5), 4);
         assert_eq!(shard_of("anything", 1), 0);
+    }
+
+    #[test]
+    fn an_index_could_be_split_to_1024_shards() {
+        let of = |shards| (shards, routing_shards(shards));
+        let known = [(1, 1024), (2, 1024), (3, 768), (5, 640), (513, 1026), (1024, 2048)];
+        assert_eq!(known.map(|(shards, _)| of(shards)), known);
+        // A shard that is split in two leaves each document in one of its halves.
+        for id in ["hell", "hello", "hello w", "hello wo"] {
+            assert_eq!(shard_of(id, 2), shard_of(id, 4) / 2, "{id}");
+        }
     }
 }

@@ -12,7 +12,6 @@ use super::document::{copies_written, result_of};
 use super::error::cause_json;
 use engine::state::ClusterState;
 use engine::transport::{Failure, Result, Written};
-use policy::routing::shard_of;
 
 /// One action and what came of it.
 pub(super) struct Item {
@@ -124,7 +123,7 @@ impl Copies<'_> {
         let copies = &self.by_index[index];
         match copies.as_slice() {
             [first, rest @ ..] if rest.iter().all(|other| other == first) => *first,
-            copies => copies[shard_of(by, copies.len() as u32) as usize],
+            copies => copies[self.state.indices[&**index].shard_of(by) as usize],
         }
     }
 }

@@ -92,6 +92,7 @@ fn metadata_json(state: &ClusterState, names: &[String], flat_settings: bool) ->
             "aliases_version": meta.aliases_version,
             "mapping_version": meta.mapping_version,
             "settings_version": meta.settings_version,
+            "routing_num_shards": meta.routing_shards.unwrap_or(meta.shards),
             "primary_terms": by_number(shards, &|_, shard| json!(shard.primary_term)),
             "in_sync_allocations": by_number(shards, &|_, shard| json!(shard.in_sync)),
             "leader": meta.leader,

@@ -21,9 +21,8 @@ use engine::Node;
 use engine::replication::{WRITE_TIMEOUT, write_documents};
 use engine::search::Preference;
 use engine::settings::Update;
-use engine::state::{Aliases, ClusterState, Event};
+use engine::state::{Aliases, ClusterState, Event, IndexMeta};
 use engine::transport::{Failure, Result, ShardAction, ShardAnswer, Written, unexpected};
-use policy::routing::shard_of;
 
 /// Parameters of writes. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
 pub(super) const WRITE: &[&str] = &[
@@ -306,10 +305,10 @@ pub(super) fn written_reply(
     refresh: Refresh,
 ) -> Reply {
     let (result, status) = result_of(written.outcome);
-    let shards = state.indices.get(index).map_or(1, |meta| meta.shards);
+    let shard = |meta: &Arc<IndexMeta>| meta.shard_of(routing.unwrap_or(id));
     let (total, successful) = match written.outcome {
         WriteOutcome::Noop => (0, 0),
-        _ => copies_written(state, index, shard_of(routing.unwrap_or(id), shards)),
+        _ => copies_written(state, index, state.indices.get(index).map_or(0, shard)),
     };
     let mut answer = json!({
         "_index": index,
@@ -358,7 +357,7 @@ pub(super) async fn find(
     if routing.is_none() && meta.requires_routing() {
         return Err(Failure::routing_missing(index, &id));
     }
-    let shard = shard_of(routing.unwrap_or(&id), meta.shards);
+    let shard = meta.shard_of(routing.unwrap_or(&id));
     let of_shard = |place: &AskedCopy| place.shard == shard;
     let place = primaries(&state, &[index.to_owned()]).into_iter().find(of_shard);
     let place = place.ok_or_else(|| no_such_index(&state, index))?;

@@ -100,6 +100,7 @@ async fn create(
         index: request.follower.clone(),
         leader,
         shards: of.shards,
+        routing_shards: of.routing_shards,
         settings,
         mappings,
         aliases: of.aliases.clone(),

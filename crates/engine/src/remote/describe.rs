@@ -84,6 +84,7 @@ fn description(meta: &IndexMeta) -> RemoteIndex {
     RemoteIndex {
         uuid: meta.uuid.clone(),
         shards: meta.shards,
+        routing_shards: meta.routing_shards,
         mappings: meta.mappings.to_string(),
         mapping_version: meta.mapping_version,
         settings: meta.settings.clone(),

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use policy::routing;
 use store::{SyntheticBatch, WriteRequest};
 use world::{LocalFuture, Task};
 
 use super::apply::{RETRY_AFTER, not_known};
 use crate::core::Core;
 use crate::planted;
+use crate::state::IndexMeta;
 use crate::transport::{
     CallError, Class, Failure, OPERATION_BYTES_MAX, OPERATIONS_AT_ONCE_BYTES, Request, Response,
     Result, UNAVAILABLE, Write, Written, unexpected,
@@ -33,7 +33,7 @@ pub fn write_documents<'a>(
         let mut groups = Groups::new();
         let mut refused = Vec::new();
         let total = requests.len();
-        let share = total.div_ceil(index.shards as usize);
+        let share = total.div_ceil(index.meta.shards as usize);
         // Ids spread evenly, but for a few.
         let room = share + share / 8;
         for (place, request) in requests.into_iter().enumerate() {
@@ -43,7 +43,7 @@ pub fn write_documents<'a>(
                 continue;
             }
             let by = request.routing().unwrap_or(request.id());
-            let shard = routing::shard_of(by, index.shards);
+            let shard = index.meta.shard_of(by);
             let new_group = || (Vec::with_capacity(room), Vec::with_capacity(room));
             let (places, group) = groups.entry(shard).or_insert_with(new_group);
             places.push(place);
@@ -72,10 +72,10 @@ pub fn write_synthetic_batch<'a>(
         if index.requires_routing {
             return Err(Failure::routing_missing(&index.name, id.unwrap_or("")));
         }
-        let share = |whole: u64, shard: u32| SyntheticBatch::share(whole, shard, index.shards);
+        let share = |whole: u64, shard: u32| SyntheticBatch::share(whole, shard, index.meta.shards);
         let mut groups = Groups::new();
         let mut parts = Vec::new();
-        for shard in 0..index.shards {
+        for shard in 0..index.meta.shards {
             let (documents, bytes) = (share(documents, shard), share(source_bytes, shard));
             if documents > 0 {
                 let id =
@@ -100,8 +100,7 @@ pub fn write_synthetic_batch<'a>(
 /// The index that writes are routed by. Another of the same name is not meant, however long a write waits.
 struct Routed {
     name: String,
-    uuid: String,
-    shards: u32,
+    meta: Arc<IndexMeta>,
     requires_routing: bool,
 }
 
@@ -114,8 +113,7 @@ impl Routed {
         }
         Ok(Routed {
             name: index.to_owned(),
-            uuid: meta.uuid.clone(),
-            shards: meta.shards,
+            meta: meta.clone(),
             requires_routing: meta.requires_routing(),
         })
     }
@@ -195,7 +193,7 @@ async fn write_groups(
     let tasks: Vec<(Vec<usize>, Task<_>)> = groups
         .into_iter()
         .map(|(shard, (places, requests))| {
-            let (index, index_uuid) = (index.name.clone(), index.uuid.clone());
+            let (index, index_uuid) = (index.name.clone(), index.meta.uuid.clone());
             let write = Write { index, index_uuid, shard, requests, resent: false };
             let core2 = core.clone();
             (places, core.env.spawn("writes", async move { in_parts(&core2, write, limit).await }))
@@ -332,8 +330,8 @@ mod tests {
 
     #[test]
     fn a_routing_that_is_no_term_is_refused() {
-        let name = || "a".to_owned();
-        let index = Routed { name: name(), uuid: name(), shards: 1, requires_routing: true };
+        let meta = Arc::new(IndexMeta { shards: 1, ..IndexMeta::default() });
+        let index = Routed { name: "a".to_owned(), meta, requires_routing: true };
         let check = |routing: Option<String>| {
             let routing = routing.map(Arc::from);
             index.check_routing(&WriteRequest::Delete { id: "b".into(), routing })

@@ -37,7 +37,7 @@ pub(super) fn asked_shards(
     let mut asked_shards = Vec::new();
     for index in indices {
         let Some(shards) = state.routing.get(index) else { continue };
-        let only = preference.shards_of(shards.len() as u32);
+        let only = state.indices.get(index).and_then(|meta| preference.shards_of(meta));
         for (shard, routing) in (0..).zip(shards.iter()) {
             if only.as_ref().is_some_and(|only| !only.contains(&shard)) {
                 continue;

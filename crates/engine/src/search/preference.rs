@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::state::IndexMeta;
 use crate::transport::{Failure, Result};
 use policy::routing;
 
@@ -84,14 +85,14 @@ impl Preference {
         self
     }
 
-    /// The shards of an index of so many that are searched; none where all are.
-    pub(super) fn shards_of(&self, shards: u32) -> Option<BTreeSet<u32>> {
+    /// The shards of an index that are searched; none where all are.
+    pub(super) fn shards_of(&self, index: &IndexMeta) -> Option<BTreeSet<u32>> {
         let named: Option<BTreeSet<u32>> =
             self.shards.as_ref().map(|only| only.iter().copied().collect());
         if self.routing.is_empty() {
             return named;
         }
-        let routed = self.routing.iter().map(|value| routing::shard_of(value, shards));
+        let routed = self.routing.iter().map(|value| index.shard_of(value));
         let is_named = |shard: &u32| named.as_ref().is_none_or(|only| only.contains(shard));
         Some(routed.filter(is_named).collect())
     }
@@ -110,12 +111,13 @@ mod tests {
 
     #[test]
     fn a_routing_leads_to_the_shards_of_its_values() {
+        let meta = IndexMeta { shards: 5, ..IndexMeta::default() };
         let of = |preference: &str, routing: Option<&str>| {
             let preference = Preference::parse(preference).unwrap().routed(routing);
-            preference.shards_of(5).map(Vec::from_iter)
+            preference.shards_of(&meta).map(Vec::from_iter)
         };
         let shards = |values: [&str; 2]| {
-            Vec::from_iter(BTreeSet::from(values.map(|value| routing::shard_of(value, 5))))
+            Vec::from_iter(BTreeSet::from(values.map(|value| meta.shard_of(value))))
         };
         assert_eq!((of("", None), of("", Some(""))), (None, None));
         // "hello" is the known value of `policy::routing`.

@@ -262,6 +262,8 @@ impl IndexSettings {
 
     readers! {
         number_of_shards: u32 = count("index.number_of_shards");
+        /// Of a new index that names them.
+        number_of_routing_shards: u32 = count("index.number_of_routing_shards");
         number_of_replicas: u32 = count("index.number_of_replicas");
         /// None means never by itself.
         refresh_interval: Option<Duration> = optional_duration("index.refresh_interval");

@@ -257,6 +257,9 @@ pub static TABLE: &[Setting] = &[
     index("index.max_result_window", count(1, 2_000_000_000), "10000",
         "Hits that from and size of a search may reach."),
     index("index.number_of_replicas", count(0, 10), "1", "Copies of each shard besides the primary."),
+    fixed(index("index.number_of_routing_shards", count(1, 1 << 20), "1024",
+        "Numbers that ids and routings are hashed to, a multiple of the shards, as in an index that is to be split; by \
+         default the shards, doubled while there are at most 1024.")),
     fixed(index("index.number_of_shards", count(1, SHARDS_MAX), "1", "Shards of the index.")),
     index("index.priority", count(0, i32::MAX as u64), "1",
         "Indices of higher priority are placed and recovered first, then newer ones."),
@@ -381,7 +384,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("index.mapping.source. index.mode", "leave it out: documents are kept as they were sent"),
     ("index.query_string.lenient", "send [lenient] in the query"),
     ("index.query.derived_field. index.query.parse.", "map the fields that queries name"),
-    ("index.number_of_routing_shards index.resize.", "leave it out: an index is not split"),
+    ("index.resize.", "leave it out: an index is not split"),
     ("index.routing_partition_size", "leave it out: all documents of a routing are in one shard"),
     ("index.routing.allocation.enable", "set cluster.routing.allocation.enable, for all indices"),
     ("index.routing.rebalance.", "set cluster.routing.rebalance.enable, for all indices"),

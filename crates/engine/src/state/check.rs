@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use policy::routing::is_multiple;
+
 use super::{
     Alias, ClusterState, IndexMeta, IndexShardRoutingTable, MAX_RETRIES, RecoverySource, ShardCopy,
 };
@@ -50,6 +52,8 @@ fn ensure(holds: bool, what: &str) -> Result<(), String> {
 
 fn check_meta(meta: &IndexMeta, shards: usize) -> Result<(), String> {
     ensure(meta.shards as usize == shards && shards > 0, "wrong number of shards")?;
+    let routing_shards = meta.routing_shards.unwrap_or(meta.shards);
+    ensure(is_multiple(routing_shards, meta.shards), "wrong number of routing shards")?;
     let settings = meta.typed_settings();
     let numbers = (settings.number_of_shards(), settings.number_of_replicas());
     ensure(numbers == (meta.shards, meta.replicas), "settings tell other numbers of copies")?;

@@ -81,6 +81,8 @@ pub enum Event {
         leader: FollowOrigin,
         /// The leader's number of shards.
         shards: u32,
+        /// The leader's routing shards.
+        routing_shards: Option<u32>,
         /// Settings by full name; the number of shards is the leader's.
         settings: Update,
         /// The leader's mappings.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use policy::routing::shard_among;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,6 +16,10 @@ pub struct IndexMeta {
     pub uuid: String,
     /// Number of shards, at least 1.
     pub shards: u32,
+    /// Its routing shards, a multiple of the shards (`index.number_of_routing_shards`). None of an index that was made
+    /// by a build that had no such: it has as many as shards.
+    #[serde(default)]
+    pub routing_shards: Option<u32>,
     /// Copies of each shard besides the primary.
     pub replicas: u32,
     /// The mappings: an object, usually with `properties`.
@@ -52,6 +57,11 @@ impl IndexMeta {
         self.leader.is_none() && !self.has_followed
     }
 
+    /// The shard of a document: by its `_routing` where it has one, else by its `_id`.
+    pub fn shard_of(&self, routing: &str) -> u32 {
+        shard_among(routing, self.shards, self.routing_shards.unwrap_or(self.shards))
+    }
+
     /// Whether each of its documents has to name its `_routing`.
     pub fn requires_routing(&self) -> bool {
         query::mapping::requires_routing(&self.mappings)
@@ -86,4 +96,22 @@ impl IndexMeta {
 /// A state that was stored before there were aliases has their first version.
 fn first() -> u64 {
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::routing::{routing_shards, shard_of};
+
+    use super::*;
+
+    /// Its documents are where they were written.
+    #[test]
+    fn an_index_of_an_earlier_build_keeps_the_shards_of_its_documents() {
+        let meta = IndexMeta { shards: 5, routing_shards: Some(640), ..IndexMeta::default() };
+        let mut stored = serde_json::to_value(&meta).unwrap();
+        assert_eq!((routing_shards(5), meta.shard_of("hello")), (640, shard_of("hello", 5)));
+        stored.as_object_mut().unwrap().remove("routing_shards").unwrap();
+        let earlier: IndexMeta = serde_json::from_value(stored).unwrap();
+        assert_eq!((earlier.shard_of("hello"), meta.shard_of("hello")), (1, 4));
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use policy::routing;
 use query::mapping::DEPTH_MAX;
 use serde_json::Value;
 
@@ -17,6 +18,7 @@ use crate::settings::{self, SettingError, SettingScope, SettingsMap, Update, Whe
 
 pub(super) const SHARDS: &str = "index.number_of_shards";
 pub(super) const REPLICAS: &str = "index.number_of_replicas";
+const ROUTING_SHARDS: &str = "index.number_of_routing_shards";
 
 pub(super) fn create_index(state: &mut ClusterState, now_ms: u64, new: NewIndex) -> Applied {
     make_index(state, now_ms, new, true)
@@ -51,6 +53,12 @@ pub(super) fn make_index(
     settings::apply(&mut given, &check_update(SettingScope::Index, When::Start, &update)?);
     let typed = settings::IndexSettings::resolve(&given);
     let (shards, replicas) = (typed.number_of_shards(), typed.number_of_replicas());
+    // As in the field it is no setting of the index that is made.
+    let routing_shards = match given.remove(ROUTING_SHARDS) {
+        Some(_) => typed.number_of_routing_shards(),
+        None => routing::routing_shards(shards),
+    };
+    check_routing_shards(routing_shards, shards)?;
     given.insert(SHARDS.to_owned(), shards.to_string());
     given.insert(REPLICAS.to_owned(), replicas.to_string());
     check_fields(&mappings, leader.is_none().then(|| typed.total_fields_limit()))?;
@@ -58,10 +66,11 @@ pub(super) fn make_index(
         check_room(state, shards, replicas + 1)?;
     }
     let uuid = state.ids.next_id();
-    let routing = (0..shards).map(|_| new_shard(state, replicas, now_ms)).collect();
+    let copies = (0..shards).map(|_| new_shard(state, replicas, now_ms)).collect();
     let meta = IndexMeta {
         uuid,
         shards,
+        routing_shards: Some(routing_shards),
         replicas,
         mappings,
         mapping_version: 1,
@@ -74,9 +83,18 @@ pub(super) fn make_index(
         has_followed: false,
         closed: false,
     };
-    state.routing.insert(index.clone(), Arc::new(routing));
+    state.routing.insert(index.clone(), Arc::new(copies));
     state.indices.insert(index.clone(), Arc::new(meta));
     Ok(vec![Change::IndexCreated { index }])
+}
+
+fn check_routing_shards(routing_shards: u32, shards: u32) -> Result<(), StateError> {
+    if routing::is_multiple(routing_shards, shards) {
+        return Ok(());
+    }
+    let why = format!("it must be a multiple of index.number_of_shards, which is {shards}");
+    let (name, value) = (ROUTING_SHARDS.to_owned(), routing_shards.to_string());
+    Err(SettingError::Value { name, value, why }.into())
 }
 
 /// Whether an index can have this name and these aliases.
@@ -111,15 +129,21 @@ pub fn check_index_name(index: &str) -> Result<(), StateError> {
     why.map_or(Ok(()), |why| Err(StateError::IndexName { index: index.to_owned(), why }))
 }
 
-/// A follower: as many shards as its leader, and of its aliases those that can be here, for reading alone.
+/// A follower: as many shards as its leader, documents in the same of them, and of its aliases those that can be here,
+/// for reading alone.
 pub(super) fn create_follower(
     state: &mut ClusterState,
     now_ms: u64,
     mut new: NewIndex,
     leader: FollowOrigin,
-    shards: u32,
+    (shards, routing_shards): (u32, Option<u32>),
 ) -> Applied {
     check_remote(state, &leader.remote_cluster)?;
+    check_routing_shards(routing_shards.unwrap_or(shards), shards)?;
+    if let Some(Some(value)) = new.settings.remove(ROUTING_SHARDS) {
+        let why = "a follower has the routing shards of its leader; leave it out".to_owned();
+        return Err(SettingError::Value { name: ROUTING_SHARDS.to_owned(), value, why }.into());
+    }
     let shards = shards.to_string();
     if let Some(Some(given)) = new.settings.insert(SHARDS.to_owned(), Some(shards.clone()))
         && given != shards
@@ -130,7 +154,10 @@ pub(super) fn create_follower(
     new.aliases.retain(|alias, _| *alias != new.index && !state.indices.contains_key(alias));
     new.aliases.values_mut().for_each(|alias| *alias = alias.for_reading());
     new.leader = Some(leader);
-    create_index(state, now_ms, new)
+    let index = new.index.clone();
+    let changes = create_index(state, now_ms, new)?;
+    find(state, &index)?.routing_shards = routing_shards;
+    Ok(changes)
 }
 
 pub(super) fn delete_index(state: &mut ClusterState, now_ms: u64, index: Index) -> Applied {

@@ -78,9 +78,17 @@ fn apply_one(
         }
         Event::ChangeAliases { actions } => change_aliases::change_aliases(state, now_ms, actions),
         Event::RollOver(roll_over) => change_aliases::roll_over(state, now_ms, *roll_over),
-        Event::CreateFollower { index, leader, shards, settings, mappings, aliases } => {
+        Event::CreateFollower {
+            index,
+            leader,
+            shards,
+            routing_shards,
+            settings,
+            mappings,
+            aliases,
+        } => {
             let new = NewIndex { index, settings, mappings, aliases, leader: None };
-            indices::create_follower(state, now_ms, new, leader, shards)
+            indices::create_follower(state, now_ms, new, leader, (shards, routing_shards))
         }
         Event::SetFollowing { index, change } => {
             change_following::set_following(state, now_ms, index, change)

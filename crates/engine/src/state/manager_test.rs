@@ -266,6 +266,7 @@ fn a_follower_recovers_from_remote() {
             following: Default::default(),
         },
         shards: 2,
+        routing_shards: Some(6),
         settings,
         mappings: json!({"properties": {"a": {"type": "long"}}}),
         aliases: Aliases::from([
@@ -278,6 +279,15 @@ fn a_follower_recovers_from_remote() {
     lab.set("cluster.remote.eu.seeds", "h:9300");
     let said = lab.apply(follow("eu", update(&[(SHARDS, "3")]))).unwrap_err();
     assert!(said.to_string().ends_with("as its leader, which has 2"), "{said}");
+    let own = update(&[("index.number_of_routing_shards", "4")]);
+    let said = lab.apply(follow("eu", own)).unwrap_err();
+    assert!(said.to_string().contains("the routing shards of its leader"), "{said}");
+    let mut wrong = follow("eu", Update::new());
+    if let Event::CreateFollower { routing_shards, .. } = &mut wrong {
+        *routing_shards = Some(7);
+    }
+    let said = lab.apply(wrong).unwrap_err();
+    assert!(said.to_string().contains("a multiple of index.number_of_shards"), "{said}");
     let mut deep = follow("eu", Update::new());
     if let Event::CreateFollower { mappings, .. } = &mut deep {
         *mappings = nested(21);
@@ -286,6 +296,7 @@ fn a_follower_recovers_from_remote() {
     assert!(said.contains("Limit of mapping depth [20]"), "{said}");
 
     lab.apply(follow("eu", update(&[(REPLICAS, "0")]))).unwrap();
+    assert_eq!(lab.state.indices["copy"].routing_shards, Some(6));
     let aliases = &lab.state.indices["copy"].aliases;
     let read_only = Alias { is_write_index: Some(false), filter: Some("{}".to_owned()) };
     let expected = Aliases::from([("all".to_owned(), read_only)]);

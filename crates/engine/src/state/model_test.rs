@@ -477,8 +477,15 @@ impl Model {
                 leader_index: "l".to_owned(),
                 leader_uuid: "u".to_owned(),
             };
-            let (shards, aliases) = (u32::from(shards), Default::default());
-            Event::CreateFollower { index, leader, shards, settings, mappings, aliases }
+            Event::CreateFollower {
+                index,
+                leader,
+                shards: u32::from(shards),
+                routing_shards: None,
+                settings,
+                mappings,
+                aliases: Default::default(),
+            }
         } else {
             settings.extend(one("index.number_of_shards", Some(&shards.to_string())));
             Event::CreateIndex { index, settings, mappings, aliases: Default::default() }

@@ -95,6 +95,8 @@ pub struct RemoteIndex {
     pub uuid: String,
     /// Number of shards.
     pub shards: u32,
+    /// Its routing shards; none of an index of an earlier build, which has as many as shards.
+    pub routing_shards: Option<u32>,
     /// Mappings, as JSON text.
     pub mappings: String,
     /// Counts the changes of the mappings.

@@ -14,7 +14,8 @@ testbed::both_worlds!(
     searches_go_to_the_shards_of_their_routing,
     every_copy_has_the_routing,
     a_follower_has_the_routing,
-    an_index_may_require_a_routing;
+    an_index_may_require_a_routing,
+    an_index_has_the_routing_shards_that_it_names;
     real:
     hits_show_their_routing,
     what_a_query_finds_keeps_its_routing,
@@ -271,6 +272,32 @@ async fn an_index_may_require_a_routing(env: Env) {
         let (status, said) = c.ask("PUT", path, body).await;
         assert!(status == 400 && said.to_string().contains(why), "{path}: {said}");
     }
+    c.stop().await;
+}
+
+async fn an_index_has_the_routing_shards_that_it_names(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    // The shard of this routing is 521 of 640, 1 of 5.
+    for (index, named, shard) in [("a", Value::Null, 4), ("b", json!(640), 4), ("c", json!(5), 1)] {
+        let settings = json!({
+            "number_of_shards": SHARDS, "number_of_routing_shards": named, "number_of_replicas": 0,
+        });
+        c.must("PUT", &format!("/{index}"), json!({"settings": settings})).await;
+        c.must("PUT", &format!("/{index}/_doc/{ROUTING}?refresh=true"), json!({"n": 1})).await;
+        let path = format!("/{index}/_count?preference=_shards:{shard}");
+        assert_eq!(c.must("GET", &path, Value::Null).await["count"], 1, "{path}");
+        let path = format!("/{index}/_doc/{ROUTING}");
+        assert_eq!(c.must("GET", &path, Value::Null).await["found"], true, "{path}");
+        let shown = c.must("GET", &format!("/{index}/_settings"), Value::Null).await;
+        let shown = &shown[index]["settings"]["index"];
+        assert_eq!(shown.get("number_of_routing_shards"), None, "as in the field");
+    }
+    let wrong = json!({"settings": {"number_of_shards": 4, "number_of_routing_shards": 6}});
+    let (status, said) = c.ask("PUT", "/d", wrong).await;
+    let why = "it must be a multiple of index.number_of_shards, which is 4";
+    assert!(status == 400 && said.to_string().contains(why), "{said}");
+    let later = json!({"index.number_of_routing_shards": 10});
+    assert_eq!(c.ask("PUT", "/a/_settings", later).await.0, 400);
     c.stop().await;
 }
 

@@ -43,6 +43,8 @@ impl Plan {
             "index.number_of_shards" | "index.number_of_replicas" => {
                 Err("write shards and replicas beside the index's name".to_owned())
             }
+            // The ledger knows where documents are in an index that was made without it.
+            "index.number_of_routing_shards" => Err("leave it out of a plan".to_owned()),
             _ if name.starts_with("index.") => check_setting(name, value),
             _ => Err("an index has settings that begin with index.; others go into [settings]"
                 .to_owned()),
