@@ -10,6 +10,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::document::check_id;
 use super::error::bad_request;
+use super::partial_update::PartialUpdate;
 use super::unchanged::Unchanged;
 use engine::transport::{Failure, Result};
 
@@ -117,6 +118,13 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
                 body.slice(from..to)
             }
         };
+        if op == Op::Update {
+            // As in the field the whole request is refused, before anything of it is written.
+            PartialUpdate::read(&source).map_err(|failure| {
+                let reason = format!("update on line [{}]: {}", lines.number, failure.reason);
+                Failure { reason, ..failure }
+            })?;
+        }
         let id: Option<Arc<str>> = meta.id.map(|id| Arc::from(id.0));
         // As in the field an empty one, and one of a delete, fails alone.
         let checked = id.as_deref().filter(|id| !id.is_empty() && op != Op::Delete).map(check_id);
@@ -435,6 +443,12 @@ mod tests {
             ("{\"index\":{\"_id\":1,\"_id\":2}}\n{}\n", "a parameter stands twice"),
             ("{\"index\":{\"_id\":{}}}\n", "an id: a text or a whole number"),
             ("{\"index\":{},\"x\":1}\n", "[x] after the action"),
+            (
+                "{\"update\":{\"_id\":1}}\n{\"doc\":{}\n",
+                "update on line [2]: the update is no JSON",
+            ),
+            ("{\"update\":{\"_id\":1}}\n{\"docs\":{}}\n", "unknown field [docs]"),
+            ("{\"update\":{\"_id\":1}}\n{}\n", "script or doc is missing"),
             ("{\"index\":{}\n", "line [1]"),
             ("{\"index\":{\"_id\":1,\"if_seq_no\":1}}\n{}\n", "go together"),
             ("{\"index\":{\"_id\":1,\"if_seq_no\":-1}}\n{}\n", "line [1]"),

@@ -16,6 +16,8 @@ pub(super) struct PartialUpdate<'a> {
     upsert: Option<&'a str>,
     doc_as_upsert: bool,
     detect_noop: bool,
+    /// The name of a part that is about a script.
+    script: Option<String>,
 }
 
 /// What an update comes to.
@@ -35,12 +37,17 @@ const NO_OBJECT: &str = "the update is no JSON object, or has a name twice";
 const MAX_DEPTH: usize = 128;
 
 impl<'a> PartialUpdate<'a> {
-    /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop"}`. Scripts are refused by name.
+    /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop"}`.
     pub(super) fn read(body: &'a [u8]) -> Result<PartialUpdate<'a>> {
         let parts = std::str::from_utf8(body).ok().and_then(members);
         let parts = parts.ok_or_else(|| bad_body(NO_OBJECT))?;
-        let mut update =
-            PartialUpdate { doc: None, upsert: None, doc_as_upsert: false, detect_noop: true };
+        let mut update = PartialUpdate {
+            doc: None,
+            upsert: None,
+            doc_as_upsert: false,
+            detect_noop: true,
+            script: None,
+        };
         for (name, part) in parts {
             let flag = || {
                 serde_json::from_str(part)
@@ -51,10 +58,7 @@ impl<'a> PartialUpdate<'a> {
                 "upsert" => update.upsert = Some(object(&name, part)?),
                 "doc_as_upsert" => update.doc_as_upsert = flag()?,
                 "detect_noop" => update.detect_noop = flag()?,
-                "script" | "scripted_upsert" | "lang" | "params" => {
-                    let instead = "send what changes as [doc]";
-                    return Err(not_supported(&format!("[{name}] of an update"), instead));
-                }
+                "script" | "scripted_upsert" | "lang" | "params" => update.script = Some(name),
                 _ => {
                     return Err(bad_body(format!(
                         "unknown field [{name}] of an update; write doc, upsert, doc_as_upsert or detect_noop"
@@ -62,9 +66,20 @@ impl<'a> PartialUpdate<'a> {
                 }
             }
         }
-        match update.doc {
-            Some(_) => Ok(update),
-            None => Err(invalid("script or doc is missing")),
+        match update.doc.is_some() || update.script.is_some() {
+            true => Ok(update),
+            false => Err(invalid("script or doc is missing")),
+        }
+    }
+
+    /// Refuses scripts by name.
+    pub(super) fn without_script(self) -> Result<PartialUpdate<'a>> {
+        match &self.script {
+            None => Ok(self),
+            Some(name) => {
+                let instead = "send what changes as [doc]";
+                Err(not_supported(&format!("[{name}] of an update"), instead))
+            }
         }
     }
 
@@ -201,7 +216,8 @@ mod tests {
     use super::*;
 
     fn applied(body: &str, source: Option<&str>) -> Result<Change, String> {
-        let update = PartialUpdate::read(body.as_bytes()).map_err(|failure| failure.reason)?;
+        let update = PartialUpdate::read(body.as_bytes()).and_then(PartialUpdate::without_script);
+        let update = update.map_err(|failure| failure.reason)?;
         update.apply("x", source.map(str::as_bytes)).map_err(|failure| failure.reason)
     }
 

@@ -43,7 +43,7 @@ pub(super) struct Update {
 impl Update {
     /// Reads the document, changes it, and writes it unless it was changed meanwhile.
     async fn carry_out(&self, node: &Node, index: &str, limit: Duration) -> Result<Written> {
-        let update = PartialUpdate::read(&self.body)?;
+        let update = PartialUpdate::read(&self.body)?.without_script()?;
         if self.unchanged.is_some() && update.may_create() {
             return Err(bad_request("upsert requests don't support `if_seq_no`"));
         }
@@ -202,7 +202,7 @@ pub(super) async fn update(call: Call) -> Result<Reply> {
         unchanged: Unchanged::read(&call.query)?,
         retries: call.query.number("retry_on_conflict")?.unwrap_or(0),
     };
-    let creates = PartialUpdate::read(&update.body)?.may_create();
+    let creates = PartialUpdate::read(&update.body)?.without_script()?.may_create();
     let index = write_index(&call.state(), call.index())?.to_owned();
     match creates {
         true => ensure_index(&call, &index).await?,

@@ -1,5 +1,6 @@
 //! Updates, conditional writes, and reads of many documents: the same on every copy.
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use world::Env;
 
@@ -135,6 +136,15 @@ async fn updates_within_bulks(env: Env) {
     assert_eq!(results, expected);
     assert_eq!(c.get("/a/_source/x").await, json!({"n": 1, "word": "w"}));
     assert_eq!(c.get("/a/_source/y").await, json!({"n": 5}));
+    // What is no update cannot be told apart from what follows: nothing of the request is written.
+    for bad in ["{\"doc\":{\"n\":6}", "[]", "{\"docs\":{}}", "{}"] {
+        let body = format!(
+            "{{\"index\":{{\"_id\":\"w\"}}}}\n{{}}\n{{\"update\":{{\"_id\":\"x\"}}}}\n{bad}\n"
+        );
+        let (status, said) = raw(c.any(), "POST", "/a/_bulk", Bytes::from(body)).await;
+        assert!(status == 400 && said.to_string().contains("update on line [4]"), "{said}");
+    }
+    assert_eq!(c.ask("GET", "/a/_doc/w", Value::Null).await.0, 404);
     copies_agree(&c, 2).await;
     c.stop().await;
 }
