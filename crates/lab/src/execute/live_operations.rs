@@ -9,11 +9,13 @@ use crate::plan::Resolved;
 use crate::track::check_request;
 
 /// APIs that read by a body, of all indices or of those that a path begins with.
-const READING: [&str; 14] = [
-    "_analyze", "_count", "_eql/search", "_field_caps", "_mget", "_msearch", "_msearch/template",
-    "_plugins/_ppl", "_query", "_rank_eval", "_search", "_search/template", "_terms_enum",
-    "_validate/query",
+const READING: [&str; 10] = [
+    "_analyze", "_count", "_field_caps", "_mget", "_msearch", "_msearch/template", "_rank_eval",
+    "_search", "_search/template", "_validate/query",
 ];
+/// APIs that read by a body, which not every cluster has. One of Elasticsearch 7 or OpenSearch 1 that lacks them takes
+/// their names for the type of a document and makes the index that stands before it. So none may.
+const READING_ALONE: [&str; 3] = ["_eql/search", "_plugins/_ppl", "_query"];
 
 /// Refuses a plan whose loads would do more there.
 pub(super) fn check(plan: &Resolved) -> Result<()> {
@@ -56,10 +58,10 @@ fn why_not(own: &[&str], content: &Content) -> Option<String> {
     // As it is renamed.
     let first = path.split('/').nth(1).unwrap_or_default();
     if !path.starts_with('/') || !own.contains(&first) {
-        let apis = READING.join(", ");
+        let (apis, alone) = (READING.join(", "), READING_ALONE.join(", "));
         return refuse(&format!(
             "it may change what is not the run's own; its path begins with {{index}}, or it reads: GET, or POST of \
-             {apis}"
+             {apis}, and, without an index before it, of {alone}"
         ));
     }
     let bodies = bodies.iter().map(|body| serde_json::from_str::<Value>(body).ok());
@@ -72,10 +74,12 @@ fn why_not(own: &[&str], content: &Content) -> Option<String> {
 fn reads(path: &str) -> bool {
     let is_of_indices =
         |index: &str| index == "/_all" || (index.rfind('/') == Some(0) && !index.starts_with("/_"));
-    READING.iter().any(|&api| {
-        let index = path.strip_suffix(api).and_then(|index| index.strip_suffix('/'));
-        index.is_some_and(|index| index.is_empty() || is_of_indices(index))
-    })
+    let is_alone = path.strip_prefix('/').is_some_and(|api| READING_ALONE.contains(&api));
+    is_alone
+        || READING.iter().any(|&api| {
+            let index = path.strip_suffix(api).and_then(|index| index.strip_suffix('/'));
+            index.is_some_and(|index| index.is_empty() || is_of_indices(index))
+        })
 }
 
 /// Whether a text stays one part of a path, and is the name of no API.
@@ -109,7 +113,8 @@ mod tests {
             ("POST", "/_search"),
             ("POST", "/theirs/_count?q=a"),
             ("POST", "/_eql/search"),
-            ("POST", "/theirs/_eql/search"),
+            ("POST", "/_query?format=csv"),
+            ("GET", "/theirs/_eql/search"),
             ("POST", "/_all/_search"),
             ("POST", "/logs/_doc"),
             ("PUT", "/logs/_doc/{{x}}?refresh=true"),
@@ -134,6 +139,11 @@ mod tests {
             ("POST", "/logs/_bulk"),
             ("POST", "/theirs/_doc/_search"),
             ("POST", "/theirs_search"),
+            // A cluster of another release makes the index.
+            ("POST", "/theirs/_eql/search"),
+            ("POST", "/theirs/_plugins/_ppl"),
+            ("POST", "/theirs/_query"),
+            ("POST", "/theirs/_terms_enum"),
             ("POST", "theirs/_search"),
             ("POST", "/_scripts/_search"),
             ("POST", "/_scripts/_search/template"),
@@ -148,7 +158,7 @@ mod tests {
         assert!(why("POST", "/{{x}}/_search", "theirs/_doc").is_some());
         let said = why("POST", "/_delete_by_query", "").unwrap_or_default();
         assert!(
-            said.contains("or it reads: GET, or POST of _analyze, _count, _eql/search,"),
+            said.contains("or it reads: GET, or POST of _analyze, _count, _field_caps,"),
             "{said}"
         );
     }
