@@ -49,9 +49,10 @@ impl<'a> PartialUpdate<'a> {
             script: None,
         };
         for (name, part) in parts {
+            // As in the field the words may be texts.
             let flag = || {
-                serde_json::from_str(part)
-                    .map_err(|_| bad_body(format!("[{name}] of an update is true or false")))
+                let flag = part.trim_matches('"').parse::<bool>();
+                flag.map_err(|_| bad_body(format!("[{name}] of an update is true or false")))
             };
             match name.as_str() {
                 "doc" => update.doc = Some(object(&name, part)?),
@@ -293,6 +294,8 @@ mod tests {
         let both = r#"{"doc":{"a":1},"upsert":{"b":2},"doc_as_upsert":true}"#;
         assert_eq!(applied(both, None), created(r#"{"a":1}"#));
         assert!(applied(r#"{"doc":{"a":1}}"#, None).unwrap_err().contains("document missing"));
+        let text = r#"{"doc":{"a":1},"doc_as_upsert":"true"}"#;
+        assert_eq!(applied(text, None), created(r#"{"a":1}"#));
     }
 
     #[test]

@@ -20,8 +20,9 @@ use crate::state::{Alias, AliasAction, Aliases, Event, Index};
 use crate::transport::{Failure, RemoteIndex, Request, Response, Result, Versions, unexpected};
 
 /// Settings that are about the cluster, and stay as the follower has them.
-const CLUSTER_SETTINGS: [&str; 3] = [
+const CLUSTER_SETTINGS: [&str; 4] = [
     "index.number_of_replicas",
+    "index.number_of_routing_shards",
     "index.number_of_shards",
     "index.soft_deletes.retention_lease.period",
 ];
@@ -199,6 +200,7 @@ mod tests {
             ("index.refresh_interval", "30s"),
             ("index.translog.sync_interval", "1s"),
             ("index.number_of_shards", "2"),
+            ("index.number_of_routing_shards", "6"),
             ("index.codec", "best_compression"),
             ("index.routing.allocation.require._name", "of-the-leader"),
         ]);

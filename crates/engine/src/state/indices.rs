@@ -53,10 +53,9 @@ pub(super) fn make_index(
     settings::apply(&mut given, &check_update(SettingScope::Index, When::Start, &update)?);
     let typed = settings::IndexSettings::resolve(&given);
     let (shards, replicas) = (typed.number_of_shards(), typed.number_of_replicas());
-    // As in the field it is no setting of the index that is made.
-    let routing_shards = match given.remove(ROUTING_SHARDS) {
-        Some(_) => typed.number_of_routing_shards(),
-        None => routing::routing_shards(shards),
+    let routing_shards = match given.contains_key(ROUTING_SHARDS) {
+        true => typed.number_of_routing_shards(),
+        false => routing::routing_shards(shards),
     };
     check_routing_shards(routing_shards, shards)?;
     given.insert(SHARDS.to_owned(), shards.to_string());
