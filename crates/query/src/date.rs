@@ -251,6 +251,9 @@ mod tests {
         }
         let zone = Zone::try_from("+02:00".to_owned()).unwrap();
         let east = DateContext { zone: &zone, ..context };
+        assert_eq!(east.resolve("1711843200000", false), Ok(1_711_836_000_000));
+        assert_eq!(east.resolve("1711843200000||+1h", true), Ok(1_711_839_600_000));
+        assert_eq!(context.resolve("1711843200000", true), Ok(1_711_843_200_000));
         assert_eq!(east.resolve("2015-01-01", false), Ok(at("2014-12-31T22:00:00Z")));
         assert_eq!(east.resolve("2015-01-01T00:00:00Z", false), Ok(at("2015-01-01")));
     }

@@ -114,6 +114,11 @@ impl DateFormat {
         DateFormat(vec![Form::Millis])
     }
 
+    /// Whether moments are written as numbers, the same in each zone.
+    pub fn is_of_numbers(&self) -> bool {
+        matches!(self.0.first(), Some(Form::Millis | Form::Seconds))
+    }
+
     /// Writes a moment.
     pub fn show(&self, ms: i64) -> String {
         self.show_ahead(ms, 0)
@@ -167,7 +172,8 @@ impl DateFormat {
     }
 
     pub(super) fn read(&self, text: &str) -> Option<Moment> {
-        let exact = |ms| Moment { ms, open_ms: 0, is_zoned: true };
+        // As in the field a zone counts for these, too: its clocks are taken to show what UTC does then.
+        let exact = |ms| Moment { ms, open_ms: 0, is_zoned: false };
         self.0.iter().find_map(|form| match form {
             Form::Millis => epoch(text, 1).map(exact),
             Form::Seconds => epoch(text, 1000).map(exact),

@@ -52,6 +52,8 @@ impl Found {
                 _ => (None, Zone::default()),
             };
             let format = format.or_else(|| self.format(source));
+            let is_of_numbers = format.as_ref().is_some_and(DateFormat::is_of_numbers);
+            let zone = if is_of_numbers { Zone::default() } else { zone };
             let moment = |text: &str| {
                 let format = format.clone().unwrap_or_default();
                 DateContext { format: &format, now_ms: 0, zone: &zone }.resolve(text, false)
