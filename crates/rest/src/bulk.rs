@@ -17,7 +17,7 @@ use super::document::{
 };
 use super::error::not_supported;
 use super::filter::Filter;
-use super::names::{no_such_index, write_index};
+use super::names::{check_alias, no_such_index, write_index};
 use super::unchanged::Unchanged;
 use super::update::{BulkWrite, Update, refuse_parts, write_all};
 use engine::Node;
@@ -57,7 +57,8 @@ pub(super) async fn bulk(call: Call) -> Result<Reply> {
     if actions.iter().any(|action| action.op == Op::Update) {
         refuse_parts(&call.query)?;
     }
-    let (mut items, groups) = group_by_index(&call.node, actions, routing(&call.query).as_ref());
+    let of_all = (routing(&call.query), call.query.flag("require_alias", false)?);
+    let (mut items, groups) = group_by_index(&call.node, actions, of_all);
     let names: Vec<String> = groups.keys().map(|name| name.to_string()).collect();
     let mut writes = Vec::with_capacity(groups.len());
     for (index, group) in groups {
@@ -115,11 +116,12 @@ fn fill_in_results(items: &mut [Item], places: Vec<usize>, results: Result<Vec<R
 type Named = (Arc<str>, Result<Arc<str>>);
 
 /// An item for each action, and the writes by index. An action that is refused has its failure already. An alias stands
-/// for the index that takes its writes. What an action says of its routing stands above that of the request.
+/// for the index that takes its writes. What an action says of its routing, and whether it requires an alias, stands
+/// above what the request says.
 fn group_by_index(
     node: &Node,
     actions: Vec<Action>,
-    routing_of_all: Option<&Arc<str>>,
+    (routing_of_all, requires_alias): (Option<Arc<str>>, bool),
 ) -> (Vec<Item>, BTreeMap<Arc<str>, Group>) {
     let state = node.core().state();
     let total = actions.len();
@@ -128,8 +130,13 @@ fn group_by_index(
     // The group under way: most requests name one index.
     let mut current: Option<(Arc<str>, Group)> = None;
     let mut named: Option<Named> = None;
-    for Action { op, index: name, id, routing, source, unchanged, retries } in actions {
-        let routing = routing.or_else(|| routing_of_all.cloned());
+    for Action { op, index: name, id, routing, source, unchanged, retries, require_alias } in
+        actions
+    {
+        let routing = routing.or_else(|| routing_of_all.clone());
+        // As in the field a deletion asks for none.
+        let requires_alias = op != Op::Delete && require_alias.unwrap_or(requires_alias);
+        let no_alias = requires_alias.then(|| check_alias(&state, &name).err()).flatten();
         if named.as_ref().is_none_or(|(before, _)| *before != name) {
             let index = match write_index(&state, &name) {
                 Ok(index) if *index == *name => Ok(name.clone()),
@@ -147,7 +154,8 @@ fn group_by_index(
         let place = items.len();
         let (shown, by) = (id.clone(), routing.clone());
         let mut item = Item { op, index: index.clone(), id: shown, routing: by, result: None };
-        if let Some(failure) = unwritable.or_else(|| check_id(&id).err()) {
+        let refused = no_alias.or(unwritable).or_else(|| check_id(&id).err());
+        if let Some(failure) = refused {
             item.result = Some(Err(failure));
             items.push(item);
             continue;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 
-use super::document::check_id;
+use super::document::{NO_PIPELINE, check_id};
 use super::error::bad_request;
 use super::partial_update::PartialUpdate;
 use super::unchanged::Unchanged;
@@ -52,6 +53,8 @@ pub(super) struct Action {
     pub(super) unchanged: Option<Unchanged>,
     /// How often an update is tried again.
     pub(super) retries: u32,
+    /// Whether its index has to be an alias; none where that is as the request says.
+    pub(super) require_alias: Option<bool>,
 }
 
 /// Actions of one request: each takes some hundred bytes here and in the answer, however short its line is.
@@ -96,6 +99,7 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
         }
         let number = lines.number;
         let (op, meta) = read_action(line, number)?;
+        let (op, require_alias) = meta.read(op).map_err(|why| malformed(number, why))?;
         let index = match meta.index {
             None => default.clone(),
             // Usually the index of the action before.
@@ -142,12 +146,16 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
             return Err(validation(actions.len() + 1, what));
         }
         let retries = meta.retries.unwrap_or_default();
-        actions.push(Action { op, index, id, routing, source, unchanged, retries });
+        actions.push(Action { op, index, id, routing, source, unchanged, retries, require_alias });
     }
     if actions.is_empty() {
         return Err(validation(1, "no requests added"));
     }
     Ok(actions)
+}
+
+fn malformed(line: usize, why: impl fmt::Display) -> Failure {
+    bad_request(format!("Malformed action/metadata line [{line}]: {why}"))
 }
 
 fn validation(number: usize, what: &str) -> Failure {
@@ -189,6 +197,38 @@ struct Meta {
     if_seq_no: Option<u64>,
     if_primary_term: Option<u64>,
     retries: Option<u32>,
+    op_type: Option<String>,
+    pipeline: Option<String>,
+    require_alias: Option<Value>,
+}
+
+impl Meta {
+    /// What is done, as `op_type` may say, and whether its index has to be an alias. The error says what is refused.
+    fn read(&self, op: Op) -> Result<(Op, Option<bool>), String> {
+        if let Some(name) = self.pipeline.as_deref().filter(|name| *name != NO_PIPELINE) {
+            return Err(format!(
+                "[pipeline] is not supported by this engine, found [{name}]; leave it out, or write _none"
+            ));
+        }
+        let op = match (op, self.op_type.as_deref()) {
+            (Op::Index, Some("create")) => Op::Create,
+            (op, Some(said)) if said != op.name() => {
+                return Err(format!(
+                    "[op_type] of [{}] is [{said}]; [index] takes index or create",
+                    op.name()
+                ));
+            }
+            (op, _) => op,
+        };
+        let require_alias = match &self.require_alias {
+            None | Some(Value::Null) => None,
+            Some(Value::Bool(yes)) => Some(*yes),
+            Some(Value::String(text)) if text == "true" => Some(true),
+            Some(Value::String(text)) if text == "false" => Some(false),
+            Some(other) => return Err(format!("[require_alias] is true or false, not {other}")),
+        };
+        Ok((op, require_alias))
+    }
 }
 
 /// An id or a routing is a text, or a number that is taken for one.
@@ -204,7 +244,7 @@ fn read_action(line: &[u8], number: usize) -> Result<(Op, Meta)> {
     }
     serde_json::from_slice::<Line>(line)
         .map(|line| (line.op, line.meta))
-        .map_err(|error| bad_request(format!("Malformed action/metadata line [{number}]: {error}")))
+        .map_err(|error| malformed(number, error))
 }
 
 struct Line {
@@ -266,8 +306,7 @@ impl<'de> Deserialize<'de> for Meta {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
                 use serde::de::Error;
-                const KNOWN_ELSEWHERE: [&str; 5] =
-                    ["dynamic_templates", "pipeline", "require_alias", "version", "version_type"];
+                const KNOWN_ELSEWHERE: [&str; 3] = ["dynamic_templates", "version", "version_type"];
                 let mut meta = Meta::default();
                 while let Some(key) = map.next_key::<String>()? {
                     match key.as_str() {
@@ -277,6 +316,9 @@ impl<'de> Deserialize<'de> for Meta {
                         "if_seq_no" => once(&mut map, &mut meta.if_seq_no)?,
                         "if_primary_term" => once(&mut map, &mut meta.if_primary_term)?,
                         "retry_on_conflict" => once(&mut map, &mut meta.retries)?,
+                        "op_type" => once(&mut map, &mut meta.op_type)?,
+                        "pipeline" => once(&mut map, &mut meta.pipeline)?,
+                        "require_alias" => once(&mut map, &mut meta.require_alias)?,
                         // Every document has this type.
                         "_type" => drop(map.next_value::<IgnoredAny>()?),
                         key if KNOWN_ELSEWHERE.contains(&key) => {
@@ -340,6 +382,7 @@ mod tests {
             source: Bytes::from_static(source.as_bytes()),
             unchanged: None,
             retries: 0,
+            require_alias: None,
         }
     }
 
@@ -360,6 +403,25 @@ mod tests {
             ("{\"index\":{\"routing\":null}}\n{}\n", None),
         ] {
             assert_eq!(routed(line).as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_action_may_create_and_require_an_alias() {
+        let first = |line: &'static str| {
+            let action = read(line, Some("a")).unwrap().remove(0);
+            (action.op, action.require_alias)
+        };
+        for (line, expected) in [
+            ("{\"index\":{\"op_type\":\"create\"}}\n{}\n", (Op::Create, None)),
+            ("{\"index\":{\"op_type\":\"index\",\"pipeline\":\"_none\"}}\n{}\n", (Op::Index, None)),
+            (
+                "{\"create\":{\"op_type\":null,\"require_alias\":true}}\n{}\n",
+                (Op::Create, Some(true)),
+            ),
+            ("{\"delete\":{\"_id\":1,\"require_alias\":\"false\"}}\n", (Op::Delete, Some(false))),
+        ] {
+            assert_eq!(first(line), expected, "{line}");
         }
     }
 
@@ -440,6 +502,9 @@ mod tests {
             ("{}\n", "expected an action"),
             ("{\"index\":{\"_idx\":1}}\n", "unknown parameter [_idx]"),
             ("{\"index\":{\"pipeline\":\"a\"}}\n", "[pipeline] is not supported"),
+            ("{\"index\":{\"op_type\":\"delete\"}}\n{}\n", "[op_type] of [index] is [delete]"),
+            ("{\"create\":{\"op_type\":\"index\"}}\n{}\n", "[op_type] of [create] is [index]"),
+            ("{\"index\":{\"require_alias\":1}}\n{}\n", "[require_alias] is true or false, not 1"),
             ("{\"index\":{\"_id\":1,\"_id\":2}}\n{}\n", "a parameter stands twice"),
             ("{\"index\":{\"_id\":{}}}\n", "an id: a text or a whole number"),
             ("{\"index\":{},\"x\":1}\n", "[x] after the action"),

@@ -13,7 +13,7 @@ use super::active::Active;
 use super::answer::{Body, Reply};
 use super::call::Call;
 use super::error::{bad_body, bad_request, not_supported};
-use super::names::{no_such_index, one_index, write_index};
+use super::names::{check_alias, no_such_index, one_index, write_index};
 use super::parameters::{Query, filter_source};
 use super::spread::{AskedCopy, ask, coming_up, on_shards, primaries, started};
 use super::unchanged::Unchanged;
@@ -26,9 +26,12 @@ use engine::transport::{Failure, Result, ShardAction, ShardAnswer, Written, unex
 
 /// Parameters of writes. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
 pub(super) const WRITE: &[&str] = &[
-    "if_primary_term if_seq_no pipeline refresh require_alias routing timeout version version_type \
-     wait_for_active_shards",
+    "if_primary_term if_seq_no refresh routing timeout version version_type wait_for_active_shards",
 ];
+/// A parameter of writes that may make an index.
+pub(super) const REQUIRE_ALIAS: &[&str] = &["require_alias"];
+/// A parameter of writes of whole documents.
+pub(super) const PIPELINE: &[&str] = &["pipeline"];
 /// A parameter of writes of one whole document.
 pub(super) const OP_TYPE: &[&str] = &["op_type"];
 /// Parameters of reads.
@@ -37,8 +40,10 @@ pub(super) const READ: &[&str] = &[
      version_type",
 ];
 
-const UNSUPPORTED: [&str; 5] =
-    ["pipeline", "require_alias", "stored_fields", "version", "version_type"];
+const UNSUPPORTED: [&str; 3] = ["stored_fields", "version", "version_type"];
+
+/// The name of no pipeline.
+pub(super) const NO_PIPELINE: &str = "_none";
 
 /// How long a write waits for copies, and a read for its shard.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -77,6 +82,9 @@ impl Refresh {
 
 /// Refuses parameters whose effect the caller would miss.
 pub(super) fn refuse_unsupported(query: &Query) -> Result<()> {
+    if query.get("pipeline").is_some_and(|name| name != NO_PIPELINE) {
+        return Err(not_supported("parameter [pipeline]", "leave it out, or send _none"));
+    }
     match UNSUPPORTED.iter().find(|name| query.get(name).is_some()) {
         None => Ok(()),
         Some(name) => Err(not_supported(&format!("parameter [{name}]"), "leave it out")),
@@ -211,6 +219,7 @@ pub(super) async fn create(call: Call) -> Result<Reply> {
 }
 
 async fn put(call: Call, create: bool) -> Result<Reply> {
+    refuse_unsupported(&call.query)?;
     if call.body.is_empty() {
         return Err(bad_body("request body is required"));
     }
@@ -230,13 +239,23 @@ async fn put(call: Call, create: bool) -> Result<Reply> {
         }
         Some(unchanged) => unchanged.write(id, Some(source), routing),
     };
-    let index = write_index(&call.state(), call.index())?.to_owned();
+    let index = index_to_fill(&call)?;
     ensure_index(&call, &index).await?;
     write(&call, index, request).await
 }
 
+/// The index that takes documents of this request, and may have to be made.
+pub(super) fn index_to_fill(call: &Call) -> Result<String> {
+    let state = call.state();
+    if call.query.flag("require_alias", false)? {
+        check_alias(&state, call.index())?;
+    }
+    write_index(&state, call.index()).map(str::to_owned)
+}
+
 /// `DELETE /{index}/_doc/{id}`.
 pub(super) async fn delete(call: Call) -> Result<Reply> {
+    refuse_unsupported(&call.query)?;
     let id = call.part("id").unwrap_or_default();
     check_id(id)?;
     let index = write_index(&call.state(), call.index())?.to_owned();
@@ -250,7 +269,6 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
 }
 
 async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Reply> {
-    refuse_unsupported(&call.query)?;
     let refresh = Refresh::read(&call.query)?;
     let (id, routing) = (request.id().clone(), request.routing().cloned());
     wait_for_active(call, &index).await?;
@@ -505,6 +523,7 @@ mod tests {
         assert!(Refresh::read(&query("refresh=maybe")).is_err());
         let said = refuse_unsupported(&query("pipeline=a")).unwrap_err().reason;
         assert!(said.contains("[pipeline]"), "{said}");
+        assert!(refuse_unsupported(&query("pipeline=_none")).is_ok());
         assert!(refuse_unsupported(&query("refresh=true&timeout=1s&routing=a")).is_ok());
         assert_eq!(routing(&query("routing=a,b")).as_deref(), Some("a,b"));
         assert_eq!(routing(&query("routing=")), None);

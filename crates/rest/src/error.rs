@@ -14,6 +14,9 @@ pub(super) fn error_json(failure: &Failure) -> Value {
 /// Bytes of a reason that are shown: one that repeats what was asked may be as long as that.
 const REASON_BYTES_MAX: usize = 4096;
 
+/// What stands behind the name of an index where there had to be an alias of that name.
+pub(super) const NO_ALIAS: &str = " and [require_alias] request flag is [true] and";
+
 /// The inside of it, as it stands in items and in lists of failures.
 pub(super) fn cause_json(failure: &Failure) -> Value {
     let shown = &failure.reason[..failure.reason.floor_char_boundary(REASON_BYTES_MAX)];
@@ -23,15 +26,11 @@ pub(super) fn cause_json(failure: &Failure) -> Value {
     };
     let mut cause = json!({ "type": failure.kind, "reason": reason });
     let missing = shown.strip_prefix("no such index [").and_then(|of| of.split_once(']'));
-    if let Some((index, _)) = missing {
-        let kind = "index_or_alias";
-        for (key, value) in [
-            ("index", index),
-            ("index_uuid", "_na_"),
-            ("resource.id", index),
-            ("resource.type", kind),
-        ] {
-            cause[key] = json!(value);
+    if let Some((index, more)) = missing {
+        (cause["index"], cause["index_uuid"]) = (json!(index), json!("_na_"));
+        if !more.starts_with(NO_ALIAS) {
+            cause["resource.id"] = json!(index);
+            cause["resource.type"] = json!("index_or_alias");
         }
     }
     if let Some(index) = &failure.index {
@@ -84,6 +83,8 @@ mod tests {
             "type": "index_not_found_exception", "reason": "no such index [a]", "index": "a", "index_uuid": "_na_",
             "resource.id": "a", "resource.type": "index_or_alias",
         });
+        let required = Failure::new(404, "x", format!("no such index [a]{NO_ALIAS} [a] is none"));
+        assert_eq!(cause_json(&required).get("resource.id"), None, "as in the field");
         let mut error = cause.clone();
         error["root_cause"] = json!([cause]);
         assert_eq!(error_json(&failure), json!({"error": error, "status": 404}));

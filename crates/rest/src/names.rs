@@ -6,7 +6,7 @@ use query::parse_search;
 use record::names::did_you_mean;
 pub(super) use record::names::matches;
 
-use super::error::{bad_request, not_supported};
+use super::error::{NO_ALIAS, bad_request, not_supported};
 use super::parameters::Query;
 use engine::state::{ClusterState, Index};
 use engine::transport::{Failure, Result};
@@ -37,6 +37,17 @@ pub(super) fn no_such_index(state: &ClusterState, index: &str) -> Failure {
 pub(super) fn write_index<'a>(state: &'a ClusterState, name: &'a str) -> Result<&'a str> {
     let found = state.write_index(name).map_err(|error| Failure::from(&error))?;
     Ok(found.unwrap_or(name))
+}
+
+/// Fails where no alias has this name, as a write wants it with `require_alias`.
+pub(super) fn check_alias(state: &ClusterState, name: &str) -> Result<()> {
+    match state.aliased(name).next() {
+        Some(_) => Ok(()),
+        None => {
+            let reason = format!("no such index [{name}]{NO_ALIAS} [{name}] is not an alias");
+            Err(Failure { reason, ..Failure::no_such_index(name) })
+        }
+    }
 }
 
 /// Names and UUIDs of these indices, for changes of them: another index may have such a name later.
@@ -444,5 +455,10 @@ mod tests {
         assert!(said.reason.contains("[logs-1, logs-2]"), "{}", said.reason);
         assert!(write_index(&state, "logs").unwrap_err().reason.contains("is_write_index"));
         assert_eq!(one_index(&state, "nix").unwrap_err().status, 404);
+        assert_eq!(check_alias(&state, "places"), Ok(()));
+        for name in ["geo", "nix"] {
+            let said = check_alias(&state, name).unwrap_err();
+            assert!(said.status == 404 && said.reason.ends_with("is not an alias"), "{said}");
+        }
     }
 }

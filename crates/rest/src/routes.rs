@@ -3,7 +3,7 @@
 use super::active::ACTIVE;
 use super::answer::Reply;
 use super::call::Call;
-use super::document::{OP_TYPE, WRITE};
+use super::document::{OP_TYPE, PIPELINE, REQUIRE_ALIAS, WRITE};
 use super::names::EXPRESSION;
 use super::parameters::Known;
 use super::table::TABLE;
@@ -181,11 +181,11 @@ routes! {
     "indices.stats", GET, ["/_stats", "/_stats/{metric}", "/{index}/_stats", "/{index}/_stats/{metric}"],
         [stats::KNOWN, EXPRESSION], stats::stats;
     // Documents.
-    "bulk", PUT_POST, ["/_bulk", "/{index}/_bulk"], [bulk::KNOWN, WRITE], bulk::bulk;
-    "index", POST, ["/{index}/_doc"], [OP_TYPE, WRITE], document::index;
-    "index", PUT_POST, ["/{index}/_doc/{id}"], [OP_TYPE, WRITE], document::index;
-    "create", PUT_POST, ["/{index}/_create/{id}"], [OP_TYPE, WRITE], document::create;
-    "update", POST, ["/{index}/_update/{id}"], [WRITE, update::KNOWN], update::update;
+    "bulk", PUT_POST, ["/_bulk", "/{index}/_bulk"], [bulk::KNOWN, PIPELINE, REQUIRE_ALIAS, WRITE], bulk::bulk;
+    "index", POST, ["/{index}/_doc"], [OP_TYPE, PIPELINE, REQUIRE_ALIAS, WRITE], document::index;
+    "index", PUT_POST, ["/{index}/_doc/{id}"], [OP_TYPE, PIPELINE, REQUIRE_ALIAS, WRITE], document::index;
+    "create", PUT_POST, ["/{index}/_create/{id}"], [OP_TYPE, PIPELINE, REQUIRE_ALIAS, WRITE], document::create;
+    "update", POST, ["/{index}/_update/{id}"], [REQUIRE_ALIAS, WRITE, update::KNOWN], update::update;
     "get exists", READ, ["/{index}/_doc/{id}"], [document::READ], document::get;
     "get_source exists_source", READ, ["/{index}/_source/{id}"], [document::READ], document::get_source;
     "mget", GET_POST, ["/_mget", "/{index}/_mget"], [document::READ], mget::mget;

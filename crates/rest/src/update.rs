@@ -10,11 +10,10 @@ use store::{WriteOutcome, WriteRequest};
 use super::answer::Reply;
 use super::call::Call;
 use super::document::{
-    Found, Refresh, check_id, ensure_index, find, refuse_follower, refuse_unsupported, routing,
-    wait_for_active, write_limit, write_one, written_reply,
+    Found, Refresh, check_id, ensure_index, find, index_to_fill, refuse_follower,
+    refuse_unsupported, routing, wait_for_active, write_limit, write_one, written_reply,
 };
 use super::error::{bad_request, invalid, not_supported};
-use super::names::write_index;
 use super::parameters::Query;
 use super::partial_update::{Change, PartialUpdate};
 use super::spread::at_once;
@@ -203,7 +202,7 @@ pub(super) async fn update(call: Call) -> Result<Reply> {
         retries: call.query.number("retry_on_conflict")?.unwrap_or(0),
     };
     let creates = PartialUpdate::read(&update.body)?.without_script()?.may_create();
-    let index = write_index(&call.state(), call.index())?.to_owned();
+    let index = index_to_fill(&call)?;
     match creates {
         true => ensure_index(&call, &index).await?,
         false => refuse_follower(&call.node, &index)?,

@@ -49,7 +49,7 @@ pub const IGNORED_OF: &[(&str, &str, &str)] = &[
 /// Parameters that are known so that they are refused by their names, whatever they say: the parameters, and the APIs.
 pub const REFUSED_OF: &[(&str, &str)] = &[
     (
-        "pipeline require_alias stored_fields version version_type",
+        "stored_fields version version_type",
         "bulk create delete exists exists_source get get_source index mget update",
     ),
     ("if_primary_term if_seq_no", "bulk"),

@@ -10,9 +10,54 @@ testbed::both_worlds!(
     an_alias_stands_for_its_indices,
     writes_go_to_one_index,
     a_rollover_waits_for_its_conditions,
-    wrong_aliases_are_refused;
+    wrong_aliases_are_refused,
+    a_write_may_require_an_alias;
     real: an_alias_may_have_a_filter,
 );
+
+async fn a_write_may_require_an_alias(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    let settings = json!({"number_of_replicas": 0});
+    c.must("PUT", "/a", json!({"settings": settings, "aliases": {"all": {}}})).await;
+    for (method, path) in [
+        ("PUT", "/all/_doc/1"),
+        ("PUT", "/all/_create/2"),
+        ("POST", "/all/_doc"),
+        ("POST", "/all/_update/1"),
+    ] {
+        let path = format!("{path}?require_alias=true");
+        let doc = json!({"doc": {"n": 1}});
+        assert_eq!(c.must(method, &path, doc.clone()).await["_index"], "a", "{path}");
+        for name in ["/a/", "/gone/"] {
+            let (status, said) = c.ask(method, &path.replace("/all/", name), doc.clone()).await;
+            let kind = &said["error"]["type"];
+            assert_eq!((status, kind), (404, &json!("index_not_found_exception")), "{path}");
+            assert!(said.to_string().contains("is not an alias"), "{said}");
+        }
+    }
+    let body = lines(&[
+        json!({"index": {"_id": "3"}}),
+        json!({}),
+        json!({"index": {"_index": "all", "_id": "3", "op_type": "create", "pipeline": "_none"}}),
+        json!({}),
+        json!({"index": {"_id": "3", "require_alias": false}}),
+        json!({}),
+        json!({"create": {"_index": "gone", "_id": "3"}}),
+        json!({}),
+        json!({"delete": {"_id": "3"}}),
+    ]);
+    let path = "/a/_bulk?require_alias=true&pipeline=_none";
+    let (_, answer) = raw(c.any(), "POST", path, body).await;
+    let items = answer["items"].as_array().unwrap();
+    let statuses: Vec<&Value> = items
+        .iter()
+        .map(|item| &item.as_object().unwrap().values().next().unwrap()["status"])
+        .collect();
+    assert_eq!(statuses, [404, 201, 200, 404, 200], "{answer}");
+    assert_eq!(answer["items"][1]["create"]["_index"], "a", "{answer}");
+    assert_eq!(c.ask("HEAD", "/gone", Value::Null).await.0, 404, "no index was made");
+    c.stop().await;
+}
 
 async fn an_alias_stands_for_its_indices(env: Env) {
     let c = Cluster::start(&env, "c", 2).await;
