@@ -53,7 +53,9 @@ pub(super) async fn bulk(call: Call) -> Result<Reply> {
     let limit = write_limit(&call.query)?;
     let (body, index) = (call.body.clone(), call.indices().map(str::to_owned));
     let work = Work::Copy { bytes: body.len() as u64 };
-    let actions = call.node.core().env.work(work, move || parse(&body, index.as_deref())).await?;
+    let parsed = call.node.core().env.work(work, move || parse(&body, index.as_deref())).await;
+    let mut actions = parsed?;
+    with_dates(&call, &mut actions)?;
     if actions.iter().any(|action| action.op == Op::Update) {
         refuse_parts(&call.query)?;
     }
@@ -83,6 +85,22 @@ pub(super) async fn bulk(call: Call) -> Result<Reply> {
     let with_items = filter.is_none_or(|filter| filter.may_want("items"));
     let state = call.state();
     Ok(Reply::written(200, render(&state, took_ms, &items, with_items, refresh == Refresh::Now)))
+}
+
+/// Gives the names of indices the dates of now. As in the field one that is none fails the whole request.
+fn with_dates(call: &Call, actions: &mut [Action]) -> Result<()> {
+    // Most requests name one index.
+    let mut last: Option<(Arc<str>, Arc<str>)> = None;
+    for action in actions.iter_mut().filter(|action| action.index.starts_with('<')) {
+        let known = last.as_ref().filter(|(name, _)| *name == action.index);
+        let dated = match known.map(|(_, dated)| dated.clone()) {
+            Some(dated) => dated,
+            None => Arc::from(call.with_dates(&action.index)?),
+        };
+        let name = std::mem::replace(&mut action.index, dated.clone());
+        last = Some((name, dated));
+    }
+    Ok(())
 }
 
 /// Makes an index ready for the writes of a bulk request.

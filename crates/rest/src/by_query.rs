@@ -219,6 +219,7 @@ pub(super) async fn reindex(call: Call) -> Result<Reply> {
     };
     known(&source, &["_source", "query"], "index, query, size and _source")?;
     let (index, create, routing) = read_dest(&mut dest)?;
+    let (expression, index) = (call.with_dates(&expression)?, call.with_dates(&index)?);
     let state = call.state();
     let names = indices(&state, Some(&expression), &Query::default())?;
     let index = write_index(&state, &index)?.to_owned();

@@ -14,6 +14,7 @@ use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
+use super::date_names::with_dates;
 use super::error::{bad_body, bad_request};
 use super::names::is_pattern;
 use super::parameters::Query;
@@ -60,6 +61,11 @@ impl Call {
     /// The one index that a route with `{index}` is about.
     pub(super) fn index(&self) -> &str {
         self.indices().unwrap_or_default()
+    }
+
+    /// Names of indices with the dates of now, where they are written so.
+    pub(super) fn with_dates(&self, names: &str) -> Result<String> {
+        with_dates(names, self.node.core().env.epoch_ms() as i64)
     }
 
     /// Refuses patterns where `action.destructive_requires_name` does.

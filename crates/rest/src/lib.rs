@@ -20,6 +20,7 @@ mod clients;
 mod cluster;
 mod cluster_stats;
 mod dangling;
+mod date_names;
 mod digest;
 mod document;
 mod error;

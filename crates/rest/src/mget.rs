@@ -31,7 +31,10 @@ struct Asked {
 /// `POST /_mget`, `POST /{index}/_mget`.
 pub(super) async fn mget(call: Call) -> Result<Reply> {
     let refreshes = check_read(&call.query)?;
-    let asked = read(&call.needed_json()?, call.indices(), &call.query)?;
+    let mut asked = read(&call.needed_json()?, call.indices(), &call.query)?;
+    for one in asked.iter_mut().filter(|one| one.name.starts_with('<')) {
+        one.name = call.with_dates(&one.name)?;
+    }
     if refreshes {
         let state = call.state();
         let indices = asked.iter().filter_map(|one| one_index(&state, &one.name).ok());

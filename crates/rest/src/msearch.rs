@@ -45,7 +45,8 @@ pub(super) async fn search_many(call: Call) -> Result<Reply> {
         }
         let (expression, query) = read_head(&call, head)?;
         let request = read(&query, body)?;
-        jobs.push(resolved(&call, expression.as_deref(), &query, request));
+        let expression = expression.map(|names| call.with_dates(&names)).transpose();
+        jobs.push(expression.and_then(|names| resolved(&call, names.as_deref(), &query, request)));
     }
     if jobs.is_empty() {
         return Err(bad_request("no requests added; each search is two lines"));

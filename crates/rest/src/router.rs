@@ -10,6 +10,7 @@ use record::names::nearest;
 use super::actions;
 use super::answer::{Look, Reply};
 use super::call::{Call, manager_limit};
+use super::date_names::with_dates;
 use super::error::bad_request;
 use super::parameters::{LookedUp, Query, percent_decode};
 use super::routes::{Handler, ROUTES, Route};
@@ -242,7 +243,13 @@ fn prepare(
         body = Bytes::new();
     }
     let decoded = |(name, part): (&str, &str)| Ok((name.to_owned(), percent_decode(part)?));
-    let parts = params.iter().map(decoded).collect::<Result<BTreeMap<_, _>>>()?;
+    let mut parts = params.iter().map(decoded).collect::<Result<BTreeMap<_, _>>>()?;
+    let now_ms = node.core().env.epoch_ms() as i64;
+    for name in ["index", "new_index"] {
+        if let Some(part) = parts.get_mut(name).filter(|part| part.contains('<')) {
+            *part = with_dates(part, now_ms)?;
+        }
+    }
     let manager_limit = manager_limit(&query)?;
     let index = parts.get("index").map(String::as_str);
     let task = actions::begin(node, route.names, index, &body, opaque_id);

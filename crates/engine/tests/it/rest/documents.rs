@@ -14,7 +14,69 @@ testbed::both_worlds!(
     a_bulk_fails_by_item,
     acts_on_every_copy,
     indexes_fields_that_are_mapped_later,
+    names_of_indices_may_have_dates;
+    real:
+    what_is_copied_goes_to_an_index_of_today,
 );
+
+/// A name with a date as it stands in a path.
+fn encoded(name: &str) -> String {
+    let signs = [('<', "%3C"), ('>', "%3E"), ('{', "%7B"), ('}', "%7D"), ('/', "%2F")];
+    signs.iter().fold(name.to_owned(), |text, (sign, code)| text.replace(*sign, code))
+}
+
+async fn names_of_indices_may_have_dates(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    let (dated, plain) = ("<a-{now/y{yyyy}}>", "<a-{2010||/y{yyyy}}>");
+    c.must("PUT", "/a-2010", json!({"settings": {"number_of_replicas": 0}})).await;
+    let path = encoded(plain);
+    c.must("PUT", &format!("/{path}/_doc/1?refresh=true"), json!({"n": 1})).await;
+    let read = c.must("GET", "/a-2010/_doc/1", Value::Null).await;
+    assert_eq!((&read["_index"], &read["found"]), (&json!("a-2010"), &json!(true)));
+    assert_eq!(c.must("GET", &format!("/{path},a-2*/_count"), Value::Null).await["count"], 1);
+    let path = encoded(dated);
+    let made = c.must("PUT", &format!("/{path}"), Value::Null).await;
+    let name = made["index"].as_str().unwrap().to_owned();
+    assert!(name.len() == "a-2010".len() && name.starts_with("a-"), "{made}");
+    let body = lines(&[
+        json!({"index": {"_index": plain, "_id": "2"}}),
+        json!({"n": 2}),
+        json!({"index": {"_index": dated, "_id": "2"}}),
+        json!({"n": 2}),
+    ]);
+    let (_, answer) = raw(c.any(), "POST", "/_bulk", body).await;
+    let names = [0, 1].map(|at| answer["items"][at]["index"]["_index"].clone());
+    assert_eq!(names, [json!("a-2010"), json!(name)], "{answer}");
+    let docs = json!({"docs": [{"_index": plain, "_id": "2"}]});
+    let read = c.must("POST", "/_mget", docs).await;
+    assert_eq!(read["docs"][0]["_index"], "a-2010", "{read}");
+    let body = lines(&[json!({"index": plain}), json!({"size": 0})]);
+    let (_, found) = raw(c.any(), "POST", "/_msearch", body).await;
+    assert_eq!(found["responses"][0]["status"], 200, "{found}");
+    let bad = lines(&[
+        json!({"index": {"_index": "b", "_id": "1"}}),
+        json!({}),
+        json!({"delete": {"_index": "<b-{x}>", "_id": "1"}}),
+    ]);
+    let (status, said) = raw(c.any(), "POST", "/_bulk", bad).await;
+    assert_eq!((status, &said["error"]["type"]), (400, &json!("parse_exception")), "{said}");
+    assert_eq!(c.ask("HEAD", "/b", Value::Null).await.0, 404);
+    assert_eq!(c.ask("DELETE", &format!("/{}", encoded("<a-{now")), Value::Null).await.0, 400);
+    c.must("DELETE", &format!("/{path}"), Value::Null).await;
+    assert_eq!(c.ask("HEAD", &format!("/{name}"), Value::Null).await.0, 404);
+    c.stop().await;
+}
+
+async fn what_is_copied_goes_to_an_index_of_today(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    c.must("PUT", "/a-2010/_doc/1?refresh=true", json!({"n": 1})).await;
+    let body = json!({
+        "source": {"index": "<a-{2010||/y{yyyy}}>"}, "dest": {"index": "<b-{2010||/y{yyyy}}>"},
+    });
+    assert_eq!(c.must("POST", "/_reindex", body).await["created"], 1);
+    assert_eq!(c.must("GET", "/b-2010/_doc/1", Value::Null).await["found"], true);
+    c.stop().await;
+}
 
 async fn makes_shows_and_deletes_indices(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
