@@ -34,7 +34,7 @@ pub use remote::{Proxy, Remote};
 pub use render::{cluster_settings, flat, index_settings, nested};
 pub use snapshot::{FilterKind, IndexSettings, NodeFilter, Settings};
 pub(crate) use table::SHARDS_MAX;
-pub use table::{Setting, SettingScope, TABLE, check, find};
+pub use table::{Setting, SettingScope, TABLE, check, find, needless};
 pub use update::{
     ClusterUpdate, Update, When, apply, check_together, check_update, parse_cluster_update,
     parse_update,

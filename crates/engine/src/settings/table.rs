@@ -356,20 +356,7 @@ const REFUSED: &[(&str, &str)] = &[
         "there are no ingest pipelines; send documents as they are to be kept"),
     ("index.search.default_pipeline", "there are no search pipelines; leave it out"),
     ("index.hidden", "leave it out: a pattern of names means every index that fits it"),
-    ("index.indexing.slowlog. index.search.slowlog.",
-        "there is no log of slow requests; GET _tasks?detailed=true shows requests while they run"),
     ("index.lifecycle.", "roll over by POST /{alias}/_rollover, and delete indices that are old"),
-    ("index.merge.policy. index.merge.scheduler. index.merge.log_byte_size_policy. index.merge_on_flush. \
-      index.compound_format index.use_compound_file",
-        "leave it out: it would change only how fast merges are"),
-    ("index.flush_after_merge index.check_pending_flush. index.translog.generation_threshold_size \
-      index.optimize_auto_generated_id index.optimize_doc_id_lookup. index.unreferenced_file_cleanup. \
-      index.codec.compression_level",
-        "leave it out: it would change only how fast writes are, and how large files"),
-    ("index.fielddata.cache index.load_fixed_bitset_filters_eagerly index.force_memory_term_dictionary \
-      index.search.concurrent index.search.throttled index.store.preload index.store.hybrid. index.warmer. \
-      index.composite_index",
-        "leave it out: it would change only how fast searches are"),
     ("index.search.idle. index.max_refresh_listeners",
         "index.refresh_interval says how often copies are refreshed, also those that nobody searches"),
     ("index.max_adjacency_matrix_filters index.max_docvalue_fields_search index.max_inner_result_window \
@@ -384,7 +371,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("index.mapping.source. index.mode", "leave it out: documents are kept as they were sent"),
     ("index.query_string.lenient", "send [lenient] in the query"),
     ("index.query.derived_field. index.query.parse.", "map the fields that queries name"),
-    ("index.resize.", "leave it out: an index is not split"),
     ("index.routing_partition_size", "leave it out: all documents of a routing are in one shard"),
     ("index.routing.allocation.enable", "set cluster.routing.allocation.enable, for all indices"),
     ("index.routing.rebalance.", "set cluster.routing.rebalance.enable, for all indices"),
@@ -397,7 +383,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("index.gc_deletes", "leave it out: it counts for versions that writes bring, and those are refused"),
     ("index.append_only.", "leave it out: documents of every index can be changed"),
     ("index.similarity.", "leave it out: texts are scored by BM25, with k1 = 1.2 and b = 0.75"),
-    ("index.sort.", "leave it out, and sort in the search"),
     ("index.soft_deletes.retention.operations index.translog.retention.",
         "index.soft_deletes.retention_lease.period says how long operations are kept"),
     ("index.replication.", "leave it out: replicas are sent documents, and no segments"),
@@ -414,15 +399,48 @@ const REFUSED: &[(&str, &str)] = &[
     ("index.knn index.plugins. index.opendistro. index.xpack.", "this engine has no plugins; leave it out"),
 ];
 
+/// Those of them without which an index answers the same.
+#[rustfmt::skip]
+const NEEDLESS: &[(&str, &str)] = &[
+    ("index.indexing.slowlog. index.search.slowlog.",
+        "there is no log of slow requests; GET _tasks?detailed=true shows requests while they run"),
+    ("index.merge.policy. index.merge.scheduler. index.merge.log_byte_size_policy. index.merge_on_flush. \
+      index.compound_format index.use_compound_file",
+        "leave it out: it would change only how fast merges are"),
+    ("index.flush_after_merge index.check_pending_flush. index.translog.generation_threshold_size \
+      index.optimize_auto_generated_id index.optimize_doc_id_lookup. index.unreferenced_file_cleanup. \
+      index.codec.compression_level",
+        "leave it out: it would change only how fast writes are, and how large files"),
+    ("index.fielddata.cache index.load_fixed_bitset_filters_eagerly index.force_memory_term_dictionary \
+      index.search.concurrent index.search.throttled index.store.preload index.store.hybrid. index.warmer. \
+      index.composite_index",
+        "leave it out: it would change only how fast searches are"),
+    ("index.resize.", "leave it out: an index is not split"),
+    ("index.sort.", "leave it out: hits have an order where the search says [sort]"),
+];
+
+fn refused() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    REFUSED.iter().chain(NEEDLESS)
+}
+
+fn begins_with_one(name: &str, begins: &str) -> bool {
+    begins.split(' ').any(|begin| name.starts_with(begin))
+}
+
 /// What to do in place of a setting of the field that is refused.
 pub(super) fn instead_of(name: &str) -> Option<&'static str> {
-    let is_it = |begins: &str| begins.split(' ').any(|begin| name.starts_with(begin));
-    REFUSED.iter().find(|(begins, _)| is_it(begins)).map(|(_, instead)| *instead)
+    refused().find(|(begins, _)| begins_with_one(name, begins)).map(|(_, instead)| *instead)
+}
+
+/// Why an index answers the same without a setting of the field that is refused; none of another setting.
+pub fn needless(name: &str) -> Option<&'static str> {
+    let (_, instead) = NEEDLESS.iter().find(|(begins, _)| begins_with_one(name, begins))?;
+    Some(instead.strip_prefix("leave it out: ").unwrap_or(instead))
 }
 
 /// Whether settings of the field that are refused have names that begin so.
 pub(super) fn is_refused_below(prefix: &str) -> bool {
-    let mut begins = REFUSED.iter().flat_map(|(begins, _)| begins.split(' '));
+    let mut begins = refused().flat_map(|(begins, _)| begins.split(' '));
     begins.any(|begin| begin.starts_with(prefix) || prefix.starts_with(begin))
 }
 
@@ -496,7 +514,7 @@ mod tests {
             ("index.merge.policy.segments_per_tier", "how fast merges are"),
             ("index.search.slowlog.threshold.query.warn", "GET _tasks"),
             ("index.lifecycle.name", "/_rollover"),
-            ("index.sort.field", "sort in the search"),
+            ("index.sort.field", "says [sort]"),
             ("index.max_terms_count", "the same for all indices"),
             ("index.merge_on_flush.enabled", "how fast merges are"),
             ("index.routing.allocation.include._tier_preference", "no tiers"),
@@ -511,8 +529,23 @@ mod tests {
             let begin = format!("setting [{name}] is not supported by this engine; ");
             assert!(said.starts_with(&begin) && said.contains(instead), "{said}");
         }
-        for begin in REFUSED.iter().flat_map(|(begins, _)| begins.split(' ')) {
+        for begin in refused().flat_map(|(begins, _)| begins.split(' ')) {
             assert!(!TABLE.iter().any(|setting| setting.name.starts_with(begin)), "{begin}");
+        }
+    }
+
+    #[test]
+    fn an_index_answers_the_same_without_what_is_needless_alone() {
+        let fast = "it would change only how fast merges are";
+        for (name, why) in [
+            ("index.merge.policy", None),
+            ("index.merge.policy.max_merged_segment", Some(fast)),
+            ("index.sort.field", Some("hits have an order where the search says [sort]")),
+            ("index.default_pipeline", None),
+            ("index.mapping.coerce", None),
+            ("index.number_of_shards", None),
+        ] {
+            assert_eq!(needless(name), why, "{name}");
         }
     }
 

@@ -9,6 +9,7 @@ use query::json::Node;
 use serde_json::Value;
 
 use super::corpora::Corpus;
+use super::needless;
 use super::python::Python;
 use super::reader::{Object, Reader, Refusal};
 use super::templates::Template;
@@ -62,6 +63,13 @@ impl Context<'_> {
         let mut changes = self.changes.borrow_mut();
         if !changes.contains(&sentence) {
             changes.push(sentence);
+        }
+    }
+
+    /// Takes settings that are not needed out of a body for the embedded engine, and says so.
+    pub(super) fn leave_out(&self, what: &str, body: &mut Value) {
+        if self.options.embedded {
+            needless::take_out(what, body).into_iter().for_each(|said| self.change(said));
         }
     }
 

@@ -10,6 +10,7 @@
 //! | `corpora`, `context` | which corpora the track declares; what its operations are read with |
 //! | `operations`, `composite` | what an operation sends: requests of a load, or steps; steps in streams |
 //! | `embedded` | what the embedded engine cannot do of an operation, found before anything starts |
+//! | `needless` | settings without which indices are made on it |
 //! | `python` | what the track's own Python registers, which is not run |
 //! | `templates`, `template_steps` | the templates of indices that it declares; what makes and deletes them |
 //! | `bulk` | which files hold the documents of a corpus, and what generates those that are missing |
@@ -32,6 +33,7 @@ mod embedded;
 mod filters;
 mod folder;
 mod live;
+mod needless;
 mod open;
 mod operations;
 mod params;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::context::{Context, Index};
 use super::corpora::{Corpus, corpus};
+use super::needless;
 use super::python::Python;
 use super::reader::{Object, Reader, Refusal};
 use super::render::{Files, Place, Rendered};
@@ -52,7 +53,8 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
     let top = reader.object(&root, "a track");
     reader.only(&top, "a track", &KNOWN);
     reader.whole(&top, "version", 1, VERSION_MAX);
-    let indices = indices(&files, &reader, &top, options)?;
+    let mut changes = Vec::new();
+    let indices = indices((&files, &reader, options), &top, &mut changes)?;
     let corpora = top.get("corpora").map_or(&[][..], |node| reader.list(node, "corpora"));
     let declared: Vec<Object<'_>> =
         corpora.iter().map(|node| reader.object(node, "a corpus")).collect();
@@ -63,11 +65,12 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
         reader: &reader,
         indices,
         corpora,
-        templates: templates(&files, &reader, &top, options)?,
+        templates: templates((&files, &reader, options), &top, &mut changes)?,
         options,
         python: Python::of(&files),
         changes: RefCell::default(),
     };
+    changes.into_iter().for_each(|said| context.change(said));
     for sentence in context.python.iter().flat_map(Python::left_out) {
         context.change(sentence);
     }
@@ -158,12 +161,14 @@ fn parsed<'r>(files: &Files, rendered: &'r Rendered) -> Result<Node<'r>> {
     Ok(Node { at: Default::default(), value })
 }
 
+/// What is read of the files of a track, and for what.
+type Source<'s> = (&'s Files, &'s Reader<'s>, &'s TrackOptions);
+
 /// The indices that a track declares. One that the embedded engine does not take is refused where it is to be made.
 fn indices(
-    files: &Files,
-    reader: &Reader<'_>,
+    (files, reader, options): Source<'_>,
     top: &Object<'_>,
-    options: &TrackOptions,
+    changes: &mut Vec<String>,
 ) -> Result<Vec<Index>> {
     let declared = top.get("indices").map_or(&[][..], |node| reader.list(node, "indices"));
     let mut found = Vec::new();
@@ -176,7 +181,12 @@ fn indices(
         let (body, refused) = match reader.text(&object, "body") {
             None => (json!({}), None),
             Some(file) => {
-                let Some((rendered, body)) = body_of(files, reader, node, &file)? else { continue };
+                let Some((rendered, mut body)) = body_of(files, reader, node, &file)? else {
+                    continue;
+                };
+                if options.embedded {
+                    changes.extend(needless::take_out(&file, &mut body));
+                }
                 let known = checked.iter().find(|(known, _)| *known == file);
                 let refused = match known {
                     Some((_, refused)) => refused.clone(),
@@ -227,10 +237,9 @@ fn refused_at(rendered: &Rendered, why: &str) -> Refusal {
 
 /// The templates that a track declares. One that the embedded engine does not take is refused where it is to be made.
 fn templates(
-    files: &Files,
-    reader: &Reader<'_>,
+    (files, reader, options): Source<'_>,
     top: &Object<'_>,
-    options: &TrackOptions,
+    changes: &mut Vec<String>,
 ) -> Result<Vec<Template>> {
     let known = [
         "name", "index-pattern", "delete-matching-indices", "template", "template-path", "#COMMENT",
@@ -263,10 +272,10 @@ fn templates(
                     reader.wrong(node, &path, format!("{file} has nothing under {path}"));
                     Value::Null
                 });
-                if options.embedded
-                    && let Err(why) = rest::check_template(kind.of, &template.body)
-                {
-                    template.refused = Some(refused_at(&rendered, &why));
+                if options.embedded {
+                    changes.extend(needless::take_out(&file, &mut template.body));
+                    let refused = rest::check_template(kind.of, &template.body).err();
+                    template.refused = refused.map(|why| refused_at(&rendered, &why));
                 }
             }
             found.push(template);

@@ -451,7 +451,8 @@ fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Result<Vec<Step
     let reader = context.reader;
     let named = reader.texts(object, "index");
     let query = context.query(object, &[]);
-    if let (Some(body), [name]) = (object.plain("body"), named.as_slice()) {
+    if let (Some(mut body), [name]) = (object.plain("body"), named.as_slice()) {
+        context.leave_out(&format!("The index {name}"), &mut body);
         context.check_new_index(object.get("body").unwrap_or(object.node), &body)?;
         return Ok(vec![Step::Request(request("PUT", format!("/{name}{query}"), Some(body)))]);
     }
@@ -480,6 +481,7 @@ fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Result<Vec<Step
                 own.extend(settings.clone());
             }
         }
+        context.leave_out(&format!("The index {}", index.name), &mut body);
         if let Some(node) = object.get("settings").filter(|_| body != index.body) {
             context.check_new_index(node, &body)?;
         }

@@ -88,11 +88,12 @@ fn create(
         Step::Request(request("PUT", format!("{}{name}{query}", kind.endpoint), Some(body)))
     };
     if let Some(name) = own {
-        let Some(body) = object.plain("body") else {
+        let Some(mut body) = object.plain("body") else {
             let said = format!("the track declares no {}: give a body", kind.member);
             context.reader.wrong(object.node, "template", said);
             return Ok(Vec::new());
         };
+        context.leave_out(&format!("The template {name}"), &mut body);
         check(context, kind, object.get("body").unwrap_or(object.node), &body)?;
         return Ok(vec![put(&name, body)]);
     }
@@ -105,6 +106,7 @@ fn create(
         let mut body = template.body.clone();
         if let Some(settings) = &settings {
             lay_over(kind, &mut body, settings);
+            context.leave_out(&format!("The template {}", template.name), &mut body);
             check(context, kind, object.get("settings").unwrap_or(object.node), &body)?;
         }
         steps.push(put(&template.name, body));

@@ -163,6 +163,27 @@ fn an_index_that_is_not_made_is_refused_with_what_is_about_it_and_the_others_are
 }
 
 #[test]
+fn an_index_is_made_without_settings_that_would_change_no_answer_and_that_is_said() {
+    let index = r#"{ "settings": { "index.merge.policy.max_merged_segment": "100GB", "index.number_of_shards": 2 } }"#;
+    let text = r#"{
+        "indices": [ { "name": "orders", "body": "orders.json" } ],
+        "schedule": [ { "operation": { "operation-type": "create-index",
+            "settings": { "index.sort.field": "at" } } } ] }"#;
+    let open = |options: &TrackOptions| opened_beside(&[("orders.json", index)], text, options);
+    let track = open(&embedded()).unwrap();
+    let body = requests(&track)[0].body.as_ref().unwrap();
+    assert_eq!(*body, json!({ "settings": { "index.number_of_shards": 2 } }));
+    let said = track.changes.join(" ");
+    for words in ["orders.json is sent without index.merge", "The index orders is sent without"] {
+        assert!(said.contains(words), "{said}");
+    }
+    // Elsewhere they are sent.
+    let track = open(&TrackOptions { embedded: false, ..embedded() }).unwrap();
+    let settings = &requests(&track)[0].body.as_ref().unwrap()["settings"];
+    assert_eq!((settings.as_object().unwrap().len(), track.changes.len()), (3, 0));
+}
+
+#[test]
 fn members_of_a_task_within_its_bulk_operation_change_nothing_as_in_rally_and_that_is_said() {
     let bulk =
         r#"{ "operation-type": "bulk", "bulk-size": 1, "clients": 8, "warmup-time-period": 10 }"#;
