@@ -238,7 +238,13 @@ fn refuse(field: &str, reason: impl Into<String>) -> MappingError {
 /// Whether it asks for nothing but what is done anyway.
 fn keeps_source(source: &Value) -> bool {
     source.as_object().is_some_and(|source| {
-        source.iter().all(|(name, value)| name == "enabled" && matches!(value, Value::Bool(true)))
+        source.iter().all(|(name, value)| match name.as_str() {
+            "enabled" => *value == true,
+            // As Elasticsearch 8 calls it.
+            "mode" => *value == "stored",
+            "includes" | "excludes" => value.as_array().is_some_and(Vec::is_empty),
+            _ => false,
+        })
     })
 }
 
@@ -345,7 +351,14 @@ mod tests {
         // Each field has the whole path: a name is not kept as often as there are fields below it.
         let long = said(json!({"properties": {"a".repeat(1020): {"properties": {"bcde": {}}}}}));
         assert!(long.contains("at most 1024 bytes") && long.len() < 200, "{long}");
-        assert!(said(json!({"_source": {"enabled": false}})).contains("always kept whole"));
+        for other in
+            [json!({"enabled": false}), json!({"mode": "synthetic"}), json!({"excludes": ["a"]})]
+        {
+            assert!(said(json!({"_source": other})).contains("always kept whole"), "{other}");
+        }
+        for whole in [json!({"mode": "stored"}), json!({"includes": [], "excludes": []})] {
+            assert!(Mapping::parse(&json!({"_source": whole})).is_ok());
+        }
         assert!(said(json!({"_routing": {"required": 1}})).contains("true or false"));
         assert!(said(json!({"_routing": {"path": "a"}})).contains("unknown parameter \"path\""));
         assert!(said(json!({"_routing": true})).contains("it is an object"));
