@@ -6,6 +6,7 @@ use std::net::Ipv6Addr;
 
 use super::dynamic::{Dynamic, adds};
 use super::forms::{integer, is_other_form, number, place, range};
+use super::timestamp;
 use super::{Analyzer, Field, FieldType, Mapping};
 use crate::Refusal;
 use crate::json::{self, Member, Node, Part, Value};
@@ -55,6 +56,15 @@ impl Sink for Nowhere {
     fn put(&mut self, _: usize, _: Indexed<'_>) {}
 }
 
+/// How many values there are.
+struct Count(usize);
+
+impl Sink for Count {
+    fn put(&mut self, _: usize, _: Indexed<'_>) {
+        self.0 += 1;
+    }
+}
+
 /// How much of a document was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
@@ -87,8 +97,14 @@ impl Mapping {
         }
         let (path, dynamic) = (String::new(), self.dynamic);
         let (written, extent) = (json::Written::new(source), Extent::Whole);
-        let mut walk = Walk { mapping: self, sink, written, path, is_new, dynamic, extent };
+        let mut walk =
+            Walk { mapping: self, sink, written, path, is_new, dynamic, extent, timestamps: 0 };
         walk.object(&document)?;
+        // With new fields it is read again.
+        let is_checked = self.wants_timestamp && is_new && walk.extent == Extent::Whole;
+        if is_checked && walk.timestamps != 1 {
+            return Err(Refusal::parsing(timestamp::NOT_ONE));
+        }
         Ok(walk.extent)
     }
 
@@ -116,6 +132,8 @@ struct Walk<'a> {
     /// Of the object at hand.
     dynamic: Dynamic,
     extent: Extent,
+    /// Dates in `@timestamp`, where these are to be counted.
+    timestamps: usize,
 }
 
 impl Walk<'_> {
@@ -151,6 +169,15 @@ impl Walk<'_> {
                             Err(refusal) if self.is_new => return Err(refusal),
                             _ => {}
                         }
+                    }
+                    if self.mapping.wants_timestamp
+                        && self.path == timestamp::FIELD
+                        && (field.kind, field.has_column) == (FieldType::Date, true)
+                    {
+                        let mut count = Count(0);
+                        // What is wrong with it was told above.
+                        let _ = field.read(&self.path, &node.value, self.is_new, &mut count);
+                        self.timestamps += count.0;
                     }
                     // What is not kept must be a value of its field all the same; of a boolean nothing is read then.
                     if self.is_new && !field.is_kept() && field.kind != FieldType::Boolean {

@@ -6,6 +6,7 @@ mod dynamic;
 mod field;
 mod forms;
 mod new_fields;
+mod timestamp;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ pub use field::{Analyzer, Field, FieldType};
 pub use new_fields::NewFields;
 
 use dynamic::{Dynamic, Template};
+use timestamp::DATA_STREAM_TIMESTAMP;
 
 use crate::MappingError;
 use crate::json::join;
@@ -34,6 +36,8 @@ pub struct Mapping {
     dynamic: Dynamic,
     /// Whether a new field is no date even if its first text is one.
     ignores_dates: bool,
+    /// Whether each document has one date in `@timestamp`.
+    wants_timestamp: bool,
 }
 
 impl Mapping {
@@ -55,8 +59,8 @@ impl Mapping {
             Value::Object(object) => object,
             _ => return Err(refuse("", "it must be an object like {\"properties\": {...}}")),
         };
-        let known =
-            "properties dynamic enabled dynamic_templates date_detection _source _routing _meta";
+        let known = "properties dynamic enabled dynamic_templates date_detection _source _routing _meta \
+                     _data_stream_timestamp";
         field::known_keys(object, known).map_err(|why| {
             // Before Elasticsearch 7 a mapping stood under the name of a type.
             let mut of_types = object.iter().filter(|(_, of)| of["properties"].is_object());
@@ -83,6 +87,8 @@ impl Mapping {
                 return Err(refuse("date_detection", format!("it is true or false, not {other}")));
             }
         };
+        mapping.wants_timestamp = timestamp::is_asked_for(object.get(DATA_STREAM_TIMESTAMP))
+            .map_err(|why| refuse(DATA_STREAM_TIMESTAMP, why))?;
         mapping.templates = Template::all(object.get("dynamic_templates"))
             .map_err(|why| refuse("dynamic_templates", why))?;
         if is_new {

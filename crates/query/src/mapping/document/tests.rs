@@ -20,6 +20,43 @@ fn read(properties: serde_json::Value, source: &str) -> Result<Vec<String>, Refu
 }
 
 #[test]
+fn a_document_has_one_timestamp_where_the_mapping_asks_for_it() {
+    let mapping = |asks: serde_json::Value| {
+        let date = json!({"type": "date", "ignore_malformed": true});
+        let properties = json!({"@timestamp": date, "n": {"type": "long"}});
+        Mapping::parse(&json!({"_data_stream_timestamp": asks, "properties": properties}))
+    };
+    let stamped = mapping(json!({"enabled": true})).unwrap();
+    for (source, fits) in [
+        (r#"{"n":1,"@timestamp":"2023-01-02T22:02:34.000Z"}"#, true),
+        (r#"{"n":1,"@timestamp":[null,5]}"#, true),
+        (r#"{"n":1}"#, false),
+        (r#"{"n":1,"@timestamp":null}"#, false),
+        (r#"{"n":1,"@timestamp":"soon"}"#, false),
+        (r#"{"n":1,"@timestamp":[5,6]}"#, false),
+    ] {
+        let read = |mapping: &Mapping, is_new| {
+            let read = mapping.read(source.as_bytes(), is_new, &mut Nowhere);
+            read.map_err(|refusal| refusal.reason)
+        };
+        assert_eq!(read(&stamped, true).is_ok(), fits, "{source}");
+        // It was accepted before.
+        assert!(read(&stamped, false).is_ok(), "{source}");
+        if let Err(said) = read(&stamped, true) {
+            assert!(said.contains("single-valued timestamp field '@timestamp'"), "{said}");
+            assert!(read(&mapping(json!({})).unwrap(), true).is_ok(), "{source}");
+        }
+    }
+    // One that documents bring is mapped first.
+    let grows = Mapping::parse(&json!({"_data_stream_timestamp": {"enabled": true}})).unwrap();
+    let read = grows.read(br#"{"@timestamp":"2023-01-02"}"#, true, &mut Nowhere);
+    assert_eq!(read, Ok(Extent::NewFields));
+    let said = |asks| mapping(asks).unwrap_err().to_string();
+    assert!(said(json!({"enabled": 1})).contains("true or false"));
+    assert!(said(json!({"name": "a"})).contains("unknown parameter"));
+}
+
+#[test]
 fn points_in_every_form() {
     let one = ["0 Point { lat: 51.52, lon: -0.14 }"];
     let two = [one[0], "0 Point { lat: 1.0, lon: 2.0 }"];
