@@ -455,6 +455,10 @@ fn unknown_schedule(context: &Context<'_>, object: &Object<'_>) -> Option<Refusa
 /// Requests a second; none for as fast as it goes.
 fn rate(node: &Node<'_>, known: &Known) -> Result<Option<f64>, String> {
     let text = node.text("target-throughput").unwrap_or_default();
+    // As workloads of OpenSearch Benchmark say it: target_throughput:"".
+    if matches!(&node.value, Json::Text(text) if text.is_empty()) {
+        return Ok(None);
+    }
     let (number, unit) = text.trim().split_once(' ').unwrap_or((text.trim(), "ops/s"));
     let rate = number.parse::<f64>().ok().filter(|rate| *rate >= 0.0 && *rate <= 10e6);
     let Some(rate) = rate else {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab::load::{Check, Content};
+use lab::load::{Arrival, Check, Content};
 use lab::track::{Action, Params, Request, Step, Task, Track, TrackOptions};
 use lab::{Error, Options, Place};
 use serde_json::{Value, json};
@@ -349,6 +349,16 @@ fn a_status_that_no_cluster_has_is_not_waited_for() {
     let track = opened(&health("GREEN"), &embedded()).unwrap();
     let condition = requests(&track)[0].condition.clone().unwrap();
     assert!(!condition.holds(&json!({ "status": "yellow" })), "{condition:?}");
+}
+
+#[test]
+fn a_rate_of_nothing_is_none() {
+    for rate in ["0", "\"\"", "null"] {
+        let tasks =
+            format!(r#"{{ "name": "x", "operation": {HEALTH}, "target-throughput": {rate} }}"#);
+        let track = opened(&tasks, &embedded()).unwrap();
+        assert_eq!(only_task(&track).arrival, Arrival::Closed, "{rate}");
+    }
 }
 
 #[test]
