@@ -32,7 +32,7 @@ bucket_count_ks_test bucket_script bucket_selector cumulative_cardinality extend
 /// Types of fields.
 pub const TYPES: Words = r#"
 join nested: objects are flattened: index each as a document of its own
-aggregate_metric_double date_nanos half_float token_count unsigned_long: map it as long, double, float or date
+aggregate_metric_double date_nanos token_count unsigned_long: map it as long, double, float or date
 constant_keyword version wildcard flattened flat_object murmur3: map it as keyword
 annotated_text completion search_as_you_type semantic semantic_text: map it as text
 date_range float_range integer_range ip_range long_range: map it as double_range, or its two ends as fields of their own

@@ -21,6 +21,8 @@ const ASKED_ONE_IN: u32 = 4;
 const DECIMAL_PARTS: u32 = 100;
 /// Whole numbers that are exact wherever they are read.
 const EXACT: i64 = 1 << 53;
+/// The greatest number of 16 bits, in parts.
+const HALF_PARTS: i64 = 65_504 * DECIMAL_PARTS as i64;
 
 /// What is made in each field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +41,10 @@ enum Made {
         asked: Vec<Span>,
     },
     /// In parts.
-    Decimal(Vec<Span>),
+    Decimal {
+        held: Span,
+        asked: Vec<Span>,
+    },
     Flag,
     Date(DateFormat, Vec<Span>),
     Address,
@@ -74,9 +79,8 @@ impl Mapped {
                 Some("short") => Some(Made::whole(10_000, i16::MAX.into())),
                 Some("integer") => Some(Made::whole(10_000, i32::MAX.into())),
                 Some("long") => Some(Made::whole(10_000, EXACT)),
-                Some("half_float" | "float" | "double" | "scaled_float") => {
-                    Some(Made::Decimal(Vec::new()))
-                }
+                Some("half_float") => Some(Made::decimal(HALF_PARTS)),
+                Some("float" | "double" | "scaled_float") => Some(Made::decimal(EXACT)),
                 Some("boolean") => Some(Made::Flag),
                 Some("date") => {
                     let format = field["format"].as_str().map(DateFormat::parse);
@@ -112,9 +116,7 @@ impl Mapped {
                     add(asked, sought.text().map(str::to_owned));
                 }
                 Made::Whole { held, asked, .. } => add(asked, sought.numbers(1, held)),
-                Made::Decimal(asked) => {
-                    add(asked, sought.numbers(DECIMAL_PARTS, &(-EXACT..=EXACT)));
-                }
+                Made::Decimal { held, asked } => add(asked, sought.numbers(DECIMAL_PARTS, held)),
                 Made::Date(format, asked) => add(asked, sought.dates(format)),
                 Made::Flag | Made::Address | Made::Point | Made::Range => {}
             }
@@ -136,6 +138,10 @@ impl Mapped {
 impl Made {
     fn whole(below: u32, most: i64) -> Made {
         Made::Whole { below, held: -most..=most, asked: Vec::new() }
+    }
+
+    fn decimal(most: i64) -> Made {
+        Made::Decimal { held: -most..=most, asked: Vec::new() }
     }
 
     fn value(&self, random: &mut Random, n: u64) -> Value {
@@ -162,7 +168,7 @@ impl Made {
                 Some(number) => number.into(),
                 None => random.below(*below).into(),
             },
-            Made::Decimal(asked) => {
+            Made::Decimal { asked, .. } => {
                 let parts = within_one_of(asked, random);
                 let parts = parts.unwrap_or_else(|| random.below(10_000).into());
                 json!(parts as f64 / f64::from(DECIMAL_PARTS))

@@ -302,14 +302,17 @@ impl Field {
                 let value = value.filter(|value| (least..=greatest).contains(value));
                 value.map(Indexed::Integer)
             }
-            FieldType::Double | FieldType::Float | FieldType::ScaledFloat => match json {
+            FieldType::Double
+            | FieldType::Float
+            | FieldType::HalfFloat
+            | FieldType::ScaledFloat => match json {
                 Value::Text(text) if self.coerce => {
                     text.trim().parse().ok().filter(|n: &f64| n.is_finite())
                 }
                 Value::Number(number) => number.as_f64(),
                 _ => None,
             }
-            .filter(|number| self.kind != FieldType::Float || (*number as f32).is_finite())
+            .filter(|number| self.has_room(*number))
             .map(|number| Indexed::Float(self.stepped(number))),
             FieldType::DoubleRange => range(json).map(|(low, high)| Indexed::Range { low, high }),
             FieldType::Date => match json {

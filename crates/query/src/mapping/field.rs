@@ -24,6 +24,8 @@ pub enum FieldType {
     Float,
     /// latitude and longitude
     GeoPoint,
+    /// 16-bit floating point, kept as 64 bits
+    HalfFloat,
     /// -2^31 to 2^31 - 1
     Integer,
     /// IPv4 or IPv6
@@ -48,7 +50,7 @@ const OF_TEXTS: &str = "analyzer search_analyzer search_quote_analyzer norms ind
                         eager_global_ordinals";
 
 /// The types by name, each with the parameters that only some have.
-const TYPES: [(&str, FieldType, &str); 15] = [
+const TYPES: [(&str, FieldType, &str); 16] = [
     ("boolean", FieldType::Boolean, "null_value"),
     ("byte", FieldType::Byte, OF_NUMBERS),
     ("date", FieldType::Date, "format ignore_malformed null_value"),
@@ -56,6 +58,7 @@ const TYPES: [(&str, FieldType, &str); 15] = [
     ("double_range", FieldType::DoubleRange, "coerce"),
     ("float", FieldType::Float, OF_NUMBERS),
     ("geo_point", FieldType::GeoPoint, "ignore_malformed"),
+    ("half_float", FieldType::HalfFloat, OF_NUMBERS),
     ("integer", FieldType::Integer, OF_NUMBERS),
     ("ip", FieldType::Ip, "ignore_malformed null_value"),
     ("keyword", FieldType::Keyword, OF_KEYWORDS),
@@ -182,7 +185,8 @@ impl FieldType {
 
     /// Whether its columns keep numbers with fractions.
     pub fn is_float(self) -> bool {
-        matches!(self, FieldType::Double | FieldType::Float | FieldType::ScaledFloat)
+        use FieldType::{Double, Float, HalfFloat, ScaledFloat};
+        matches!(self, Double | Float | HalfFloat | ScaledFloat)
     }
 
     fn is_number(self) -> bool {
@@ -348,9 +352,21 @@ impl Field {
         self.null_value.as_ref().map(ToString::to_string)
     }
 
-    /// What it makes of a number: of `scaled_float` the nearest step.
+    /// What it makes of a number: of `scaled_float` the nearest step, of `half_float` the nearest number of 16 bits.
     pub fn stepped(&self, number: f64) -> f64 {
-        self.by_steps(number, |steps| (steps + 0.5).floor())
+        match self.kind {
+            FieldType::HalfFloat => half(number),
+            _ => self.by_steps(number, |steps| (steps + 0.5).floor()),
+        }
+    }
+
+    /// Whether it has room for a number with a fraction.
+    pub fn has_room(&self, number: f64) -> bool {
+        match self.kind {
+            FieldType::Float => (number as f32).is_finite(),
+            FieldType::HalfFloat => half(number).is_finite(),
+            _ => true,
+        }
     }
 
     /// A number after `whole` has made a whole number of its steps. As the field computes it: in steps of 1/100, 3.26
@@ -378,6 +394,20 @@ impl Field {
     }
 }
 
+/// The greatest number of 16 bits.
+const HALF_MAX: f64 = 65_504.0;
+
+/// The nearest number of 16 bits, by way of one of 32 bits as in Lucene; what lies between two goes to the even one. It
+/// is infinite beyond the greatest.
+fn half(number: f64) -> f64 {
+    let number = f64::from(number as f32);
+    let power = ((number.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    // There are 2^10 steps from a power of two to the next. Below 2^-14 they grow no smaller.
+    let step = 2f64.powi(power.max(-14) - 10);
+    let nearest = (number / step).round_ties_even() * step;
+    if nearest.abs() > HALF_MAX { f64::INFINITY.copysign(nearest) } else { nearest }
+}
+
 /// Fails where an object has another key than these.
 pub(super) fn known_keys(object: &Map<String, Value>, known: &str) -> Result<(), String> {
     let is_known = |key: &&String| known.split_whitespace().any(|known| known == key.as_str());
@@ -386,4 +416,40 @@ pub(super) fn known_keys(object: &Map<String, Value>, known: &str) -> Result<(),
     let all = known.split_whitespace().collect::<Vec<_>>().join(", ");
     let unknown = format!("unknown parameter \"{key}\"{near} (known here: {all})");
     Err(refused::said(refused::PARAMETERS, &format!("parameter \"{key}\""), key, unknown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_16_bits() {
+        for (number, nearest) in [
+            (0.0, 0.0),
+            (-0.0, -0.0),
+            (1.0, 1.0),
+            (0.1, 0.099_975_585_937_5),
+            (-0.1, -0.099_975_585_937_5),
+            (0.333, 0.333_007_812_5),
+            (2048.0, 2048.0),
+            // Between two: to the even one, also where that is the next power of two.
+            (2049.0, 2048.0),
+            (2051.0, 2052.0),
+            (4095.0, 4096.0),
+            // A number that is no such one in 32 bits, either.
+            (2049.000_000_001, 2048.0),
+            (2049.001, 2050.0),
+            (65_504.0, 65_504.0),
+            (65_519.9, 65_504.0),
+            (65_520.0, f64::INFINITY),
+            (-1e300, f64::NEG_INFINITY),
+            // The least above zero, and half of it.
+            (6e-8, 2f64.powi(-24)),
+            (2.9e-8, 0.0),
+            (6.1e-5, 6.097_555_160_522_461e-5),
+        ] {
+            let found = half(number);
+            assert_eq!(found.to_bits(), nearest.to_bits(), "{number}: {found}");
+        }
+    }
 }

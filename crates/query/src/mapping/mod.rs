@@ -341,8 +341,8 @@ mod tests {
         assert_eq!(
             said(json!({"properties": {"a": {"properties": {"b": {"type": "keywrd"}}}}})),
             "mapping of \"a.b\": unknown type \"keywrd\"; did you mean \"keyword\"? (known: boolean, byte, \
-             date, double, double_range, float, geo_point, integer, ip, keyword, long, match_only_text, \
-             scaled_float, short, text)"
+             date, double, double_range, float, geo_point, half_float, integer, ip, keyword, long, \
+             match_only_text, scaled_float, short, text)"
         );
         assert!(
             said(json!({"properties": {"a": {"type": "date", "fromat": "x"}}}))

@@ -106,6 +106,10 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
          numbers above 16777216 stay apart",
     ),
     (
+        "sort values of the type `half_float`",
+        "they are written with all their digits, 0.0999755859375, in the field as numbers of 32 bits are, 0.09997559",
+    ),
+    (
         "`composite` over numbers, dates or booleans of which a document has several",
         "a document counts once for a bucket, in the field as often as it has the value, or values of one bucket",
     ),

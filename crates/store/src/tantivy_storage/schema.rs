@@ -196,7 +196,7 @@ fn add(
         FieldType::Date => {
             builder.add_i64_field(path, column().set_coerce());
         }
-        FieldType::Double | FieldType::Float | FieldType::ScaledFloat => {
+        FieldType::Double | FieldType::Float | FieldType::HalfFloat | FieldType::ScaledFloat => {
             builder.add_f64_field(path, column());
         }
         FieldType::Boolean => {

@@ -205,6 +205,14 @@ fn what_a_field_says_of_its_values_is_heeded() {
         assert!(read(float(), bad).is_err(), "{bad}");
     }
     assert_eq!(read(float(), r#"{"f":3.4e38,"d":1e39}"#).unwrap().len(), 2);
+    let half = || json!({"h": {"type": "half_float"}});
+    assert_eq!(
+        read(half(), r#"{"h":[0.1,"2"]}"#).unwrap(),
+        ["0 Float(0.0999755859375)", "0 Float(2.0)"]
+    );
+    for bad in [r#"{"h":65520}"#, r#"{"h":"-1e9"}"#] {
+        assert!(read(half(), bad).is_err(), "{bad}");
+    }
     let lenient = json!({"l": {"type": "long", "ignore_malformed": true}});
     assert_eq!(read(lenient.clone(), r#"{"l":["x"," 8",7]}"#).unwrap(), ["0 Integer(7)"]);
     assert!(read(lenient, r#"{"l":["x",7,{}]}"#).is_err(), "an object is no malformed value");

@@ -62,9 +62,9 @@ pub(super) fn check_sortable(path: &str, mapped: &Field) -> Result<(), SearchErr
 
 /// Fails where hits cannot be collapsed by a field: keywords and numbers are what the field takes.
 pub(super) fn check_collapsible(path: &str, kind: Option<FieldType>) -> Result<(), SearchError> {
-    use FieldType::{Byte, Double, Float, Integer, Keyword, Long, Short};
+    use FieldType::{Byte, Double, Float, HalfFloat, Integer, Keyword, Long, Short};
     match kind {
-        Some(Keyword | Long | Integer | Short | Byte | Double | Float) => Ok(()),
+        Some(Keyword | Long | Integer | Short | Byte | Double | Float | HalfFloat) => Ok(()),
         // Which other fields are not there is told where hits are grouped by them.
         None if path != ID => Ok(()),
         _ => Err(illegal(format!(
@@ -95,6 +95,17 @@ fn double(path: &str, literal: &Literal) -> Result<f64, SearchError> {
         let text = literal.text();
         unfit(format!("failed to create query on [{path}]: For input string: \"{text}\""))
     })
+}
+
+/// A number as `half_float` is asked for it: of 32 bits, as in the field.
+fn half(path: &str, mapped: &Field, literal: &Literal) -> Result<f64, SearchError> {
+    let number = double(path, literal)?;
+    if mapped.has_room(number) {
+        return Ok(f64::from(number as f32));
+    }
+    let text = literal.text();
+    let reason = format!("[half_float] supports only finite values, but got [{text}]");
+    Err(unfit(format!("failed to create query on [{path}]: {reason}")))
 }
 
 /// The first number behind those of 64 bits.
@@ -184,6 +195,7 @@ pub(super) fn exact(
         FieldType::Double | FieldType::Float | FieldType::DoubleRange => {
             one(Literal::Float(double(path, literal)?))
         }
+        FieldType::HalfFloat => one(Literal::Float(mapped.stepped(half(path, mapped, literal)?))),
         FieldType::ScaledFloat => one(Literal::Float(mapped.stepped(double(path, literal)?))),
         FieldType::Boolean => one(Literal::Boolean(boolean(path, literal)?)),
         FieldType::Ip => {
@@ -207,7 +219,7 @@ pub(super) fn exact(
 }
 
 /// The value of a literal that is not sought: what stands for missing values, is chosen, or was the last one of a page.
-/// Of `scaled_float` it need not be a step. None if no value of the field can equal it.
+/// Of `scaled_float` and `half_float` it need not be a step. None if no value of the field can equal it.
 pub(super) fn plain(
     path: &str,
     mapped: &Field,
@@ -234,6 +246,11 @@ pub(super) fn range(
             return Err(unfit(format!(
                 "'{text}' is not an IP string literal, in a range of [{path}]; send [term] for a block of addresses"
             )));
+        }
+        if mapped.kind == FieldType::HalfFloat {
+            // Its ends need not be numbers of 16 bits.
+            let end = Literal::Float(half(path, mapped, value)?);
+            return Ok(if *included { Bound::Included(end) } else { Bound::Excluded(end) });
         }
         if mapped.kind == FieldType::ScaledFloat {
             // Its ends need not be steps.
