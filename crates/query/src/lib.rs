@@ -35,14 +35,16 @@ pub use parse::{
     parse_track_total_hits, queries,
 };
 pub use query::{
-    AliasedQuery, BoolQuery, FieldQuery, FieldsQuery, FunctionScore, Fuzziness, MinimumShouldMatch,
-    Query, QueryKind, RangeEnd, RangeQuery, Relation, ScoreFunction,
+    AliasedQuery, BoolQuery, FieldQuery, FieldsQuery, FirstQuery, FunctionScore, Fuzziness,
+    MinimumShouldMatch, Query, QueryKind, RangeEnd, RangeQuery, Relation, ScoreFunction,
 };
 pub use request::{
     AskedPointInTime, DEFAULT_TRACK_TOTAL_HITS, DeclaredCost, FetchRequest, NO_TIMEOUT_MS,
     SearchLimits, SearchRequest, TrackTotalHits,
 };
-pub use result::{FetchedHit, ShardHit, ShardHits, ShownHit, compare_hits, keep_first_of_group};
+pub use result::{
+    FetchedHit, ShardHit, ShardHits, ShownHit, Stopped, compare_hits, keep_first_of_group,
+};
 pub use source::SourceFilter;
 pub use text::Text;
 pub use value::Literal;

@@ -93,6 +93,7 @@ impl Query {
                     scored.functions.iter().filter_map(|function| function.filter.as_ref());
                 scored.query.compiled() + filters.map(Query::compiled).sum::<usize>()
             }
+            QueryKind::First(of) => of.query.compiled(),
             QueryKind::Aliased(of) => {
                 // One index asks one of the filters.
                 let filters = of.filters.values().map(Query::compiled);
@@ -122,6 +123,8 @@ pub enum QueryKind {
     FunctionScore(Box<FunctionScore>),
     /// Of no body: what aliases with filters make of a query.
     Aliased(Box<AliasedQuery>),
+    /// Of no body: what `terminate_after` makes of a query.
+    First(Box<FirstQuery>),
 }
 
 /// What a query asks of one field.
@@ -312,6 +315,15 @@ pub struct AliasedQuery {
     pub filters: BTreeMap<String, Query>,
 }
 
+/// Of the documents of each shard that a query matches the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FirstQuery {
+    /// Which documents, and their scores.
+    pub query: Query,
+    /// How many, at least 1.
+    pub most: u64,
+}
+
 /// `bool`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BoolQuery {
@@ -362,6 +374,14 @@ impl Query {
     pub fn filtered(&self, filter: Vec<Query>) -> Self {
         let of = BoolQuery { must: vec![self.clone()], filter, ..BoolQuery::default() };
         Query::of(QueryKind::Bool(Box::new(of)))
+    }
+
+    /// The same of so many documents of each shard alone: the first that match. Of all where no number is given.
+    pub fn first(self, most: Option<u64>) -> Self {
+        match most {
+            None => self,
+            Some(most) => Query::of(QueryKind::First(Box::new(FirstQuery { query: self, most }))),
+        }
     }
 
     /// Every document.

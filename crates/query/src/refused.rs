@@ -83,7 +83,7 @@ value_type: leave it out: values are of the type of their field
 
 /// Options of a search.
 pub const SEARCH: Words = r#"
-slice terminate_after: go on with search_after
+slice: go on with search_after
 indices_boost: boost in the query
 rescore rank: send [sort], or [function_score] in the query
 suggest: send [match] with [fuzziness]

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use super::aggregation::{Aggregation, DEFAULT_MAX_BUCKETS};
+use super::error::{Result, illegal};
 use super::highlight::Highlight;
 use super::hits::{ColumnField, SortKey, SortTarget, SortValue};
 use super::{Query, SourceFilter};
@@ -117,6 +118,10 @@ pub struct SearchRequest {
     pub seq_no_primary_term: bool,
     /// How long a shard may take, in milliseconds; what it has by then counts. None where nothing is said of it.
     pub timeout_ms: Option<u64>,
+    /// `terminate_after`: documents of each shard that are looked at, of those that match. Shards are told by the
+    /// query: [`Query::first`].
+    #[serde(skip)]
+    pub terminate_after: Option<u64>,
     /// Whether shards keep the answer, for the same request of the same view: `request_cache`.
     pub cached: bool,
     /// `ext.narrows.cost`
@@ -164,6 +169,7 @@ impl Default for SearchRequest {
             version: false,
             seq_no_primary_term: false,
             timeout_ms: None,
+            terminate_after: None,
             cached: false,
             cost: None,
             point_in_time: None,
@@ -199,6 +205,18 @@ impl SearchRequest {
         let goes_by_it = fields.iter().any(|field| field.query.is_none());
         let query = goes_by_it.then(|| query.as_ref().unwrap_or(&self.query).clone());
         FetchRequest { source, highlight: Highlight { fields, query } }
+    }
+
+    /// Fails where `terminate_after` would count documents that the field does not count, as they are no hits.
+    pub fn check_terminate_after(&self) -> Result<()> {
+        let leaves_out = self.post_filter.is_some() || self.min_score.is_some();
+        match self.terminate_after {
+            Some(_) if leaves_out => Err(illegal(
+                "[terminate_after] with [post_filter] or [min_score] is not supported by this engine; put the filter \
+                 into the query",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether it can be answered by sizes alone.

@@ -27,6 +27,18 @@ pub struct ShardHit {
     pub group: SortValue,
 }
 
+/// Why a shard did not look at everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stopped {
+    /// It did.
+    #[default]
+    No,
+    /// Time ran out.
+    OutOfTime,
+    /// As many documents were found as it was to look at (`terminate_after`).
+    EnoughFound,
+}
+
 /// What a shard answers to a search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ShardHits {
@@ -40,8 +52,8 @@ pub struct ShardHits {
     pub hits: Vec<ShardHit>,
     /// What the aggregations of the request found, for who merges it; empty where there are none.
     pub aggregations: Bytes,
-    /// Whether time ran out before everything was looked at.
-    pub timed_out: bool,
+    /// Why it did not look at everything, if so.
+    pub stopped: Stopped,
 }
 
 /// A document of a hit.

@@ -33,6 +33,10 @@ pub(super) async fn search(call: Call) -> Result<Reply> {
         ),
         (request.collapse.is_some(), "cannot use `collapse` in a scroll context"),
         (request.cached, "[request_cache] cannot be used in a scroll context"),
+        (
+            request.terminate_after.is_some(),
+            "[terminate_after] of a scroll is not supported by this engine; leave it out, and read fewer pages",
+        ),
         (job.point_in_time.is_some(), "using [point in time] is not allowed in a scroll context"),
     ];
     if let Some((_, why)) = refused.into_iter().find(|(is_wrong, _)| *is_wrong) {

@@ -118,6 +118,7 @@ pub(super) fn resolved(
             names
         }
     };
+    request.query = request.query.first(request.terminate_after);
     // As in the field: answers with hits are cached only where the request asks for that.
     let mut cached = request.size == 0 && point_in_time.is_none();
     for name in &names {
@@ -154,10 +155,6 @@ pub(super) fn preference(query: &Query) -> Result<Preference> {
 
 /// Refuses what the engine does not have.
 pub(super) fn refuse(query: &Query) -> Result<()> {
-    if query.get("terminate_after").is_some() {
-        let instead = "go on with search_after";
-        return Err(not_supported("searching with [terminate_after]", instead));
-    }
     if query.flag("explain", false)? {
         return Err(not_supported("[explain]", "leave it out"));
     }
@@ -221,6 +218,9 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<()> {
             request.timeout_ms = Some(time.as_millis() as u64);
         }
     }
+    let most = query.number("terminate_after")?.filter(|most: &u64| *most > 0);
+    request.terminate_after = most.or(request.terminate_after);
+    request.check_terminate_after()?;
     request.track_scores = query.flag("track_scores", request.track_scores)?;
     request.version = query.flag("version", request.version)?;
     request.seq_no_primary_term = query.flag("seq_no_primary_term", request.seq_no_primary_term)?;
@@ -275,6 +275,9 @@ fn written(
     }
     to.member("took", &(outcome.took.as_millis() as u64));
     to.member("timed_out", &outcome.timed_out);
+    if let Some(terminated) = outcome.terminated_early {
+        to.member("terminated_early", &terminated);
+    }
     to.member("_shards", &shards_json(outcome.shards, &outcome.failures));
     to.name("hits");
     to.open(b'{');

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use policy::failures::{Action, Component, action};
-use query::{SearchRequest, compare_hits, keep_first_of_group};
+use query::{SearchRequest, Stopped, compare_hits, keep_first_of_group};
 use store::Aggregated;
 use world::Task;
 
@@ -168,7 +168,10 @@ impl Gathered {
         let (total, more) = request.track_total_hits.of(found().map(|hits| hits.total).sum());
         let mut outcome = SearchOutcome {
             took: Duration::ZERO,
-            timed_out: found().any(|hits| hits.timed_out),
+            timed_out: found().any(|hits| hits.stopped == Stopped::OutOfTime),
+            terminated_early: request
+                .terminate_after
+                .map(|_| found().any(|hits| hits.stopped == Stopped::EnoughFound)),
             shards,
             failures,
             total,

@@ -94,6 +94,10 @@ pub struct SearchOutcome {
     pub took: Duration,
     /// Whether a shard ran out of the time that the request allows.
     pub timed_out: bool,
+    /// Whether a shard looked at as many documents as the request allows, and left some. None where it allows all, as
+    /// pages of a scroll do, which travel.
+    #[serde(skip)]
+    pub terminated_early: Option<bool>,
     /// Shards that belong to the search.
     pub shards: usize,
     /// Shards that have no part in the answer.

@@ -32,8 +32,8 @@ use super::request::{
 use crate::refused;
 
 const KNOWN: &str = "_source aggregations aggs collapse docvalue_fields ext from highlight min_score pit post_filter \
-                     query search_after seq_no_primary_term size sort stored_fields timeout track_scores \
-                     track_total_hits version explain profile";
+                     query search_after seq_no_primary_term size sort stored_fields terminate_after timeout \
+                     track_scores track_total_hits version explain profile";
 
 /// Reads the body of `_search`; an empty one asks for everything.
 ///
@@ -70,6 +70,10 @@ fn search(node: &Node) -> Result<SearchRequest> {
             "version" => request.version = value.bool(name)?,
             "seq_no_primary_term" => request.seq_no_primary_term = value.bool(name)?,
             "timeout" => request.timeout_ms = Some(timeout_ms(value)?),
+            // As in the field 0 is no bound.
+            "terminate_after" => {
+                request.terminate_after = Some(value.count(name)?).filter(|most| *most > 0);
+            }
             "ext" => request.cost = cost(value)?,
             "pit" => request.point_in_time = Some(point_in_time(value)?),
             "stored_fields" => hits::stored_fields(value, &options, &mut request.source)?,
@@ -82,6 +86,7 @@ fn search(node: &Node) -> Result<SearchRequest> {
         let reason = "cannot use `collapse` in conjunction with `search_after`";
         ensure(request.collapse.is_none(), after.at, reason)?;
     }
+    request.check_terminate_after()?;
     Ok(request)
 }
 

@@ -56,7 +56,6 @@ pub const REFUSED_OF: &[(&str, &str)] = &[
     ("lang", "update"),
     ("order", "cluster.put_component_template indices.put_index_template"),
     ("min_score terminate_after", "count"),
-    ("terminate_after", "search"),
     ("from pipeline sort terminate_after", "delete_by_query reindex update_by_query"),
     ("analyzer", "count delete_by_query search update_by_query"),
 ];

@@ -56,7 +56,7 @@ use std::sync::Arc;
 
 use world::{Codec, Env, Work};
 
-use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
+use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits, Stopped};
 
 use self::document_cache::DocumentCache;
 use self::request_cache::RequestCache;
@@ -347,7 +347,7 @@ impl TantivyStorage {
             return Ok((hits, view));
         }
         let hits = self.search_view(&view, request, limits).await?;
-        if let Some(key) = key.filter(|_| !hits.timed_out) {
+        if let Some(key) = key.filter(|_| hits.stopped != Stopped::OutOfTime) {
             self.cache.keep(&handles, &searcher, key, &hits);
         }
         Ok((hits, view))

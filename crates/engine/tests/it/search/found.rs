@@ -63,6 +63,21 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
     let c = Cluster::start(&env, "c", 3).await;
     filled(&c, 5, 1, 200).await;
     let search = async |body: Value| c.must("POST", "/a/_search", body).await;
+    // So many of each shard, which nodes are told.
+    for (most, count, early) in
+        [(3, 15, json!(true)), (1000, 200, json!(false)), (0, 200, Value::Null)]
+    {
+        let (status, in_path) =
+            c.ask("GET", &format!("/a/_search?terminate_after={most}"), Value::Null).await;
+        assert_eq!(status, 200, "{in_path}");
+        for found in [in_path, search(json!({"terminate_after": most})).await] {
+            assert_eq!(found["hits"]["total"], json!({"value": count, "relation": "eq"}), "{most}");
+            assert_eq!(found["terminated_early"], early, "{most}");
+        }
+    }
+    let filtered = json!({"terminate_after": 1, "min_score": 1});
+    let (status, said) = c.ask("POST", "/a/_search", filtered).await;
+    assert!(status == 400 && said.to_string().contains("into the query"), "{said}");
     let found = search(json!({"query": {"range": {"n": {"gte": 50}}}, "sort": [{"n": "desc"}], "from": 3, "size": 4, "_source": ["o.x", "wo*"]})).await;
     assert_eq!(ids(&found), [196, 195, 194, 193]);
     let first = &found["hits"]["hits"][0];
@@ -276,7 +291,8 @@ async fn what_is_wrong_is_said(env: Env) {
         (&json!(0), &Value::Null)
     );
     for path in [
-        "/a/_search?terminate_after=1",
+        "/a/_search?terminate_after=-1",
+        "/a/_search?scroll=1m&terminate_after=1",
         "/a/_search?scroll=1m&from=1",
         "/a/_search?search_type=dfs_query_then_fetch",
         "/a/_search?preference=_primary",

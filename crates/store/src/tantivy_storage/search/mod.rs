@@ -7,6 +7,7 @@
 //! | `resolve_words.rs`, `resolve_values.rs` | those about the words of a field, and about its values |
 //! | `pattern.rs`, `wildcard.rs`, `fuzzy.rs` | words by a pattern, near another, or by their beginnings |
 //! | `functions.rs` | scores that functions change |
+//! | `first.rs` | the first documents that match, in place of all |
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `column.rs` | the values of a field in a segment |
 //! | `ids.rs` | the ids of a segment as such values |
@@ -40,6 +41,7 @@ mod computed;
 mod counted;
 mod failed;
 mod findings;
+mod first;
 mod found;
 mod functions;
 mod fuzzy;
@@ -73,7 +75,7 @@ use tantivy::{Searcher, SegmentReader};
 
 use query::{
     FetchedHit, Literal, Mapping, SearchLimits, SearchRequest, ShardHit, ShardHits, SortKey,
-    SortTarget, SortValue, compare_hits, keep_first_of_group,
+    SortTarget, SortValue, Stopped, compare_hits, keep_first_of_group,
 };
 
 use self::aggregate::Collectors;
@@ -163,7 +165,11 @@ impl Execution<'_> {
         let search = ViewSearch { searcher, query: query.as_ref() };
         let best = if plain { self.best(&search)? } else { None };
         let mut hits = best.map_or_else(|| self.every(&search, &resolver), Ok)?;
-        hits.timed_out = self.is_over();
+        hits.stopped = match self.is_over() {
+            true => Stopped::OutOfTime,
+            false if resolver.leaves_some.get() => Stopped::EnoughFound,
+            false => Stopped::No,
+        };
         match resolver.failed.get() {
             Some(error) => Err(error.clone().into()),
             None => Ok(hits),
@@ -269,7 +275,7 @@ impl Execution<'_> {
             found.hits = self.best_by_bucket(searcher, &found.results, &found.ranges)?;
             aggregations = found.encode()?;
         }
-        Ok(ShardHits { total, more, max_score, hits, aggregations, timed_out: false })
+        Ok(ShardHits { total, more, max_score, hits, aggregations, stopped: Stopped::No })
     }
 
     /// Looks at the blocks of a segment that may hold the best hits first, in rounds of ever more blocks, until no

@@ -16,14 +16,15 @@ use tantivy::{DocId, Searcher, SegmentReader, Term};
 use tantivy_fst::Regex;
 
 use query::{
-    BoolQuery, FieldQuery, FieldType, FieldsQuery, FunctionScore, Mapping, Query, QueryKind,
-    SearchError, SearchLimits, illegal, mapping, unfit,
+    BoolQuery, FieldQuery, FieldType, FieldsQuery, FirstQuery, FunctionScore, Mapping, Query,
+    QueryKind, SearchError, SearchLimits, illegal, mapping, unfit,
 };
 
 use record::names::matches;
 
 use super::failed::Result;
 use super::findings::Findings;
+use super::first::First;
 use super::functions::{Function, FunctionScored, Functions, Kind};
 use super::indexed_field::IndexedField;
 use super::statistics::any_word;
@@ -50,6 +51,8 @@ pub(super) struct Resolver<'a> {
     pub(super) spent: Cell<usize>,
     /// Why a document has no score.
     pub(super) failed: Arc<OnceLock<SearchError>>,
+    /// Whether documents are not looked at as enough were found.
+    pub(super) leaves_some: Cell<bool>,
 }
 
 pub(super) fn constant(query: Resolved, score: f32) -> Resolved {
@@ -83,8 +86,8 @@ impl<'a> Resolver<'a> {
         findings: &'a Arc<Findings>,
         limits: &'a SearchLimits,
     ) -> Self {
-        let (regexps, spent, failed) = Default::default();
-        Resolver { searcher, mapping, findings, limits, regexps, spent, failed }
+        let (regexps, spent, failed, leaves_some) = Default::default();
+        Resolver { searcher, mapping, findings, limits, regexps, spent, failed, leaves_some }
     }
 }
 
@@ -125,6 +128,7 @@ impl Resolver<'_> {
                 Some(filter) => (self.resolve(&of.query.filtered(vec![filter.clone()]))?, true),
                 None => (self.resolve(&of.query)?, true),
             },
+            QueryKind::First(of) => (self.first(of)?, true),
             QueryKind::Field(path, query) => {
                 let mapped = self.mapping.field(path);
                 let kind = mapped.map(|mapped| mapped.kind);
@@ -144,6 +148,14 @@ impl Resolver<'_> {
             }
         };
         Ok(if scores { boosted(found, boost) } else { constant(found, boost) })
+    }
+
+    /// The first documents that match, in place of all.
+    fn first(&self, of: &FirstQuery) -> Result<Resolved> {
+        let query = self.resolve(&of.query)?;
+        let (first, leaves_some) = First::of(query, of.most, self.searcher, &self.limits.stop)?;
+        self.leaves_some.set(leaves_some);
+        Ok(Box::new(first))
     }
 
     /// A clause of others; none where it is to be left out. Clauses of clauses are where those around them drop.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use query::{Literal, Mapping, SearchLimits, parse_search};
+use query::{Literal, Mapping, SearchLimits, SearchRequest, Stopped, parse_search};
 use serde_json::{Value, json};
 use store::{Options, Rejection, Shard};
 
 use super::known::{ids, is_refused, shard, sorted_ids};
 use super::known_buckets::aggregated;
-use super::{index, limits, run, search, with};
+use super::{index, limits, merged, run, search, with};
 use crate::common::write;
 
 #[test]
@@ -261,6 +261,46 @@ fn hits_are_sorted_by_how_far_their_points_are() {
     });
 }
 
+/// Of two segments, in one of which one document is odd, and in the other two.
+#[test]
+fn only_the_first_documents_are_looked_at_where_the_search_says_so() {
+    run("first", 1, async |env, dir, _| {
+        let documents: Vec<Value> = (0..6).map(|n| json!({"n": 1, "odd": n % 2 == 1})).collect();
+        let properties = json!({"n": {"type": "long"}, "odd": {"type": "boolean"}});
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let (all, odd) = (json!({"match_all": {}}), json!({"term": {"odd": true}}));
+        let (enough, no) = (Stopped::EnoughFound, Stopped::No);
+        for (query, most, found, stopped) in [
+            (&all, Some(2), 2, enough),
+            (&all, Some(3), 3, enough),
+            (&all, Some(6), 6, no),
+            (&all, None, 6, no),
+            (&odd, Some(1), 1, enough),
+            (&odd, Some(2), 2, enough),
+            (&odd, Some(3), 3, no),
+        ] {
+            for sort in [json!(["_score"]), json!([{"n": "desc"}])] {
+                let aggs = json!({"s": {"sum": {"field": "n"}}});
+                let body = json!({"query": query, "sort": sort, "aggs": aggs});
+                let mut request = parse_search(body.to_string().as_bytes()).unwrap();
+                let plain = request.query.clone();
+                request.query = plain.first(most);
+                let request = Arc::new(request);
+                let (hits, _) = shard.search(&request, &limits()).await.unwrap();
+                let counted = (hits.total, hits.hits.len() as u64, hits.stopped);
+                assert_eq!(counted, (found, found, stopped), "{query} {most:?} {sort}");
+                let sum = merged(&request, &[&hits])["s"]["value"].clone();
+                assert_eq!(sum, found as f64, "{query} {most:?}");
+                // Without aggregations the best are found in another way.
+                let request = SearchRequest { aggregations: Vec::new(), ..(*request).clone() };
+                let (hits, _) = shard.search(&Arc::new(request), &limits()).await.unwrap();
+                let counted = (hits.total, hits.hits.len() as u64, hits.stopped);
+                assert_eq!(counted, (found, found, stopped), "{query} {most:?} {sort}");
+            }
+        }
+    });
+}
+
 /// As texts, whatever they are.
 #[test]
 fn hits_are_sorted_by_their_ids() {
@@ -272,7 +312,7 @@ fn hits_are_sorted_by_their_ids() {
         let stopped = SearchLimits { stop: Arc::new(AtomicBool::new(true)), ..limits() };
         let request = parse_search(sorted(json!(["_id"])).to_string().as_bytes()).unwrap();
         let (hits, _) = shard.search(&Arc::new(request), &stopped).await.unwrap();
-        assert!(hits.timed_out && hits.hits.is_empty());
+        assert!(hits.stopped == Stopped::OutOfTime && hits.hits.is_empty());
         let rising = [0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9];
         assert_eq!(ids(&shard, sorted(json!(["_id"]))).await, rising);
         let falling: Vec<u64> = rising.into_iter().rev().collect();

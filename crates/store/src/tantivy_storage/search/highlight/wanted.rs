@@ -61,6 +61,7 @@ impl Resolver<'_> {
             }
             QueryKind::FunctionScore(of) => self.add_clauses(&of.query, boost, to),
             QueryKind::Aliased(of) => self.add_clauses(&of.query, boost, to),
+            QueryKind::First(of) => self.add_clauses(&of.query, boost, to),
             QueryKind::Field(path, asked) => self.add_of_field(path, asked, boost, to),
             QueryKind::Fields(asked) => {
                 let (fields, lenient) = self.asked_fields(asked);
