@@ -26,18 +26,18 @@ const POLL_PERIOD: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: u64 = 10_000;
 /// Types that Rally or OpenSearch Benchmark has and that are not sent here, with the reason.
 #[rustfmt::skip]
-const REFUSED: [(&str, &str); 13] = [
+const REFUSED: [(&str, &str); 14] = [
     ("esql", "ES|QL is in Elasticsearch from 8.11 on alone"),
     ("downsample", "downsampling is in Elasticsearch from 8.5 on alone"),
     ("sql", "SQL over REST is a plugin of the cluster"),
     ("eql", "EQL is in Elasticsearch alone"),
-    ("paginated-search open-point-in-time close-point-in-time",
+    ("paginated-search open-point-in-time close-point-in-time create-point-in-time delete-point-in-time \
+      list-all-point-in-time",
         "pages after points in time are not sent yet; search with \"pages\" scrolls"),
     ("composite-agg", "pages of composite aggregations are not sent yet"),
     ("create-data-stream delete-data-stream", "data streams are not made here"),
     ("vector-search bulk-vector-data-set warmup-knn-indices train-knn-model delete-knn-model",
         "vectors are not searched here"),
-    ("field-caps", "not sent yet; raw-request with the path /INDEX/_field_caps does the same"),
     ("create-transform start-transform wait-for-transform delete-transform transform-stats",
         "transforms are a plugin of the cluster"),
     ("submit-async-search get-async-search delete-async-search",
@@ -46,14 +46,18 @@ const REFUSED: [(&str, &str); 13] = [
         "policies for the life of indices are a plugin of the cluster"),
     ("put-pipeline delete-pipeline create-search-pipeline delete-search-pipeline",
         "no pipelines are made here"),
+    ("create-snapshot-repository delete-snapshot-repository create-snapshot restore-snapshot \
+      wait-for-snapshot-create wait-for-current-snapshots-create wait-for-recovery",
+        "no snapshots are made or restored here"),
+    ("shrink-index", "indices are not shrunk here"),
 ];
 /// Every type that is sent.
-const TYPES: [&str; 21] = [
-    "bulk", "index", "search", "scroll-search", "raw-request", "composite", "create-index",
-    "delete-index", "create-index-template", "delete-index-template", "create-composable-template",
-    "delete-composable-template", "create-component-template", "delete-component-template",
-    "cluster-health", "refresh", "force-merge", "index-stats", "node-stats", "put-settings",
-    "sleep",
+const TYPES: [&str; 22] = [
+    "bulk", "index", "search", "scroll-search", "field-caps", "raw-request", "composite",
+    "create-index", "delete-index", "create-index-template", "delete-index-template",
+    "create-composable-template", "delete-composable-template", "create-component-template",
+    "delete-component-template", "cluster-health", "refresh", "force-merge", "index-stats",
+    "node-stats", "put-settings", "sleep",
 ];
 
 /// An operation that can be run.
@@ -110,6 +114,9 @@ pub(super) fn operation(
         }
         "search" | "scroll-search" => {
             (search(context, name, object, kind).map_err(|why| refuse(&why.0, why.1))?, None)
+        }
+        "field-caps" => {
+            (field_caps(context, name, object).map_err(|why| refuse(&why.0, why.1))?, None)
         }
         "raw-request" => (raw_request(context, name, object), None),
         "composite" => {
@@ -259,6 +266,34 @@ fn search(
     let content = match scrolls {
         true => Content::Scroll { path, body, pages },
         false => Content::fixed("POST", path, vec![body], Check::Search),
+    };
+    Ok(send(name, content))
+}
+
+/// Asks what can be done with fields; all of all indices where the operation says nothing, as in Rally.
+fn field_caps(context: &Context<'_>, name: &str, object: &Object<'_>) -> Result<Action, Why> {
+    let reader = context.reader;
+    let own = ["index", "fields", "body", "index_filter"];
+    reader.only(object, "field-caps", &[&COMMON[..], &own].concat());
+    let index = context.index(object, || "_all".to_owned());
+    let named = reader.texts(object, "fields").join(",");
+    let fields = if named.is_empty() { "*".to_owned() } else { named };
+    let mut body = object.plain("body").unwrap_or_else(|| json!({}));
+    if let (Some(filter), Some(body)) = (object.plain("index_filter"), body.as_object_mut()) {
+        body.insert("index_filter".to_owned(), filter);
+    }
+    let is_empty = body.as_object().is_some_and(Map::is_empty);
+    if context.options.embedded && !is_empty {
+        let word = ["index_filter", "body"].into_iter().find(|word| object.get(word).is_some());
+        let why = "the embedded engine has no filter of indices, and reads the names of fields from the path";
+        return Err((word.unwrap_or_default().to_owned(), why.to_owned()));
+    }
+    let content = Content::Pattern {
+        method: if is_empty { "GET" } else { "POST" }.to_owned(),
+        path: format!("/{index}/_field_caps{}", context.query(object, &[("fields", fields)])),
+        bodies: if is_empty { Vec::new() } else { vec![body.to_string()] },
+        parameters: Default::default(),
+        check: Check::Status,
     };
     Ok(send(name, content))
 }

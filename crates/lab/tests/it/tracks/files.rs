@@ -204,12 +204,32 @@ fn operations_that_the_field_has_and_that_are_not_run_are_refused_with_their_rea
         ("wait-for-transform", "transforms are a plugin"),
         ("downsample", "Elasticsearch from 8.5"),
         ("warmup-knn-indices", "vectors are not searched"),
+        ("wait-for-snapshot-create", "no snapshots are made"),
     ] {
         says(
             opened(&task(&format!(r#"{{ "operation-type": "{kind}" }}"#)), &embedded()),
             &["track.json:7:", kind, why, "--skip-refused"],
         );
     }
+}
+
+#[test]
+fn what_can_be_done_with_fields_is_asked_of_all_indices_unless_some_are_named() {
+    let own = r#", "index": "logs-*", "fields": ["a", "b"]"#;
+    for (own, path) in [("", "/_all/_field_caps?fields=*"), (own, "/logs-*/_field_caps?fields=a,b")]
+    {
+        let operation = task(&format!(r#"{{ "operation-type": "field-caps"{own} }}"#));
+        let track = opened(&operation, &embedded()).unwrap();
+        let Action::Send(sent) = &only_task(&track).action else { panic!("{track:?}") };
+        let Content::Pattern { method, path: found, bodies, .. } = &sent.content else {
+            panic!("{track:?}")
+        };
+        assert_eq!((method.as_str(), found.as_str(), bodies.len()), ("GET", path, 0));
+    }
+    let filter = r#"{ "operation-type": "field-caps", "index_filter": { "range": { "at": { "gte": 1 } } } }"#;
+    says(opened(&task(filter), &embedded()), &["track.json:7:", "no filter of indices"]);
+    let elsewhere = TrackOptions { embedded: false, ..embedded() };
+    assert!(format!("{:?}", opened(&task(filter), &elsewhere).unwrap()).contains("index_filter"));
 }
 
 #[test]
