@@ -25,7 +25,7 @@ pub use sort::of_path as parse_sort;
 
 use super::Query;
 use super::error::{Result, ensure, parsing};
-use super::json::{Node, read};
+use super::json::{Member, Node, Value, read};
 use super::request::{
     AskedPointInTime, DeclaredCost, NO_TIMEOUT_MS, SearchRequest, TrackTotalHits,
 };
@@ -34,6 +34,10 @@ use crate::refused;
 const KNOWN: &str = "_source aggregations aggs collapse docvalue_fields ext from highlight min_score pit post_filter \
                      query search_after seq_no_primary_term size sort stored_fields terminate_after timeout \
                      track_scores track_total_hits version explain profile";
+
+/// Options that are refused, and that ask for nothing where they are empty: dashboards send them so.
+const EMPTY: [&str; 7] =
+    ["derived", "fields", "indices_boost", "rescore", "runtime_mappings", "script_fields", "stats"];
 
 /// Reads the body of `_search`; an empty one asks for everything.
 ///
@@ -45,7 +49,22 @@ pub fn parse_search(body: &[u8]) -> Result<SearchRequest> {
     read(body, search)
 }
 
+fn asks_for_nothing(of: &Member<'_>) -> bool {
+    let is_empty = match &of.node.value {
+        Value::Object(members) => members.is_empty(),
+        Value::List(items) => items.is_empty(),
+        _ => false,
+    };
+    is_empty && EMPTY.contains(&of.name.as_ref())
+}
+
 fn search(node: &Node) -> Result<SearchRequest> {
+    if let Value::Object(members) = &node.value
+        && members.iter().any(asks_for_nothing)
+    {
+        let rest = members.iter().filter(|of| !asks_for_nothing(of)).cloned().collect();
+        return search(&Node { at: node.at, value: Value::Object(rest) });
+    }
     let mut request = SearchRequest::default();
     node.refuse_names(refused::SEARCH, |name| format!("the option [{name}] of a search"))?;
     let options = node.options("search", KNOWN, 0)?;
@@ -175,6 +194,20 @@ mod tests {
         assert_eq!((request.size, request.track_total_hits), (10, TrackTotalHits::Unset));
         assert_eq!(request.track_total_hits.of(10_001), (10_000, true));
         assert!(parse_search(b"{}").unwrap().query.is_match_all());
+    }
+
+    #[test]
+    fn what_is_not_supported_may_be_asked_for_nothing() {
+        let whole = parse_search(br#"{"size":3}"#);
+        for option in EMPTY {
+            for (value, asks) in [("{}", false), ("[]", false), ("[1]", true), ("null", true)] {
+                let body = format!("{{\"{option}\":{value},\"size\":3}}");
+                let read = parse_search(body.as_bytes());
+                assert_eq!(read.is_err(), asks, "{body}");
+                assert!(asks || read == whole, "{body}");
+            }
+        }
+        assert!(parse_search(br#"{"suggest":{}}"#).is_err());
     }
 
     #[test]
