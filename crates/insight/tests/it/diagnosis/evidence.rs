@@ -165,6 +165,21 @@ fn a_node_that_collects_garbage_is_not_far_away() {
     assert_eq!(first(160), Class::Latency);
 }
 
+/// Collections run on all cores. A node that works hard collects now and then.
+#[test]
+fn cores_that_collections_keep_busy_are_no_lack_of_cores() {
+    let first = |ms: u64| {
+        let looks = looks_at(10_400_000, |look, s| {
+            look.nodes[1].os_cpu_percent = Some(97);
+            look.nodes[1].process_cpu_ms = Some(s * 7600);
+            look.nodes[1].gc_ms = Some(s * ms);
+        });
+        judge(&looks).findings[0].class
+    };
+    assert_eq!(first(770), Class::Gc);
+    assert_eq!(first(300), Class::Cpu);
+}
+
 #[test]
 fn one_look_is_not_enough() {
     let one = looks(|s| case(s, MB));
