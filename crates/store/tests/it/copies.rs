@@ -14,26 +14,26 @@ use store::{
 };
 use world::Env;
 
-crate::in_both_worlds! {
-    a_primary_answers_as_the_field_does => primary;
-    the_newest_operation_wins_in_any_order => any_order;
-    what_was_synced_is_there_after_a_drop => synced_survives;
-    a_flush_trims_to_what_leases_need => retention;
-    a_flush_of_nothing_makes_no_commit => flush_of_nothing;
-    waiters_share_syncs => shared_syncs;
-    merging_keeps_documents_and_drops_the_deleted => merging;
-    a_mapping_waits_for_no_merge => mapping_beside_a_merge;
-    a_damaged_file_is_named_at_open => damaged_at_open;
-    a_copy_is_open_once => open_once;
-    creating_and_destroying => lifecycle;
-    gaps_are_known_and_can_be_filled => gaps;
-    a_lookup_sees_appends_that_are_not_searchable => update_of_an_append;
-    what_comes_twice_counts_once => twice;
-    how_far_a_copy_goes_is_on_its_disk => extent_on_disk;
-    a_copy_begins_another_history_with_what_it_has => another_history;
-}
+crate::in_both_worlds!(
+    a_primary_answers_as_the_field_does,
+    the_newest_operation_wins_in_any_order,
+    what_was_synced_is_there_after_a_drop,
+    a_flush_trims_to_what_leases_need,
+    a_flush_of_nothing_makes_no_commit,
+    waiters_share_syncs,
+    merging_keeps_documents_and_drops_the_deleted,
+    a_mapping_waits_for_no_merge,
+    a_damaged_file_is_named_at_open,
+    a_copy_is_open_once,
+    creating_and_destroying,
+    gaps_are_known_and_can_be_filled,
+    a_lookup_sees_appends_that_are_not_searchable,
+    what_comes_twice_counts_once,
+    how_far_a_copy_goes_is_on_its_disk,
+    a_copy_begins_another_history_with_what_it_has,
+);
 
-async fn extent_on_disk(env: Env, dir: PathBuf) {
+async fn how_far_a_copy_goes_is_on_its_disk(env: Env, dir: PathBuf) {
     let found = async || {
         let Extent { next_seq_no, global_checkpoint, .. } = extent(&env, &dir).await.unwrap();
         (next_seq_no, global_checkpoint)
@@ -55,7 +55,7 @@ async fn extent_on_disk(env: Env, dir: PathBuf) {
     assert_eq!((of.next_seq_no, of.global_checkpoint, of.is_loss_accepted), (10, Some(9), false));
 }
 
-async fn another_history(env: Env, dir: PathBuf) {
+async fn a_copy_begins_another_history_with_what_it_has(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     write(&shard, (0..10).map(|n| put(&format!("id{n}"), n)).collect()).await;
     shard.flush().await.unwrap();
@@ -83,7 +83,7 @@ async fn another_history(env: Env, dir: PathBuf) {
     assert_eq!((shard.history_uuid(), shard.count().await.unwrap()), ("third", 22));
 }
 
-async fn primary(env: Env, dir: PathBuf) {
+async fn a_primary_answers_as_the_field_does(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     let mut create_a = put("a", 1);
     if let WriteRequest::Index { create, .. } = &mut create_a {
@@ -153,7 +153,7 @@ async fn history(env: &Env, dir: PathBuf, seed: u64) -> (Vec<Operation>, store::
     (ops, primary)
 }
 
-async fn any_order(env: Env, dir: PathBuf) {
+async fn the_newest_operation_wins_in_any_order(env: Env, dir: PathBuf) {
     for seed in 0..12 {
         let (ops, primary) = history(&env, dir.join(format!("p{seed}")), seed).await;
         let expected = primary.digest().await.unwrap();
@@ -196,7 +196,7 @@ async fn any_order(env: Env, dir: PathBuf) {
     }
 }
 
-async fn synced_survives(env: Env, dir: PathBuf) {
+async fn what_was_synced_is_there_after_a_drop(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     write(&shard, vec![put("a", 1), append("b", 2), delete("a")]).await;
     shard.sync().await.unwrap();
@@ -218,7 +218,7 @@ async fn synced_survives(env: Env, dir: PathBuf) {
     assert_eq!(shard.get("b").await.unwrap().unwrap().version, 3);
 }
 
-async fn retention(env: Env, dir: PathBuf) {
+async fn a_flush_trims_to_what_leases_need(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     for first in [0, 10, 20] {
         write(&shard, (first..first + 10).map(|n| append(&format!("id{n}"), n)).collect()).await;
@@ -260,7 +260,7 @@ async fn retention(env: Env, dir: PathBuf) {
     assert_eq!(shard.count().await.unwrap(), 32);
 }
 
-async fn flush_of_nothing(env: Env, dir: PathBuf) {
+async fn a_flush_of_nothing_makes_no_commit(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     let first = shard.flush().await.unwrap();
     assert_eq!((first.generation, first.documents, first.max_seq_no), (1, 0, None));
@@ -273,7 +273,7 @@ async fn flush_of_nothing(env: Env, dir: PathBuf) {
     assert_eq!(shard.stats().uncommitted_ops, 0);
 }
 
-async fn shared_syncs(env: Env, dir: PathBuf) {
+async fn waiters_share_syncs(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     let mut writers = Vec::new();
     for n in 0..64 {
@@ -293,7 +293,7 @@ async fn shared_syncs(env: Env, dir: PathBuf) {
     assert_eq!(shard.stats().log_syncs, stats.log_syncs, "nothing new, so no sync");
 }
 
-async fn merging(env: Env, dir: PathBuf) {
+async fn merging_keeps_documents_and_drops_the_deleted(env: Env, dir: PathBuf) {
     let shard = sample(&env, &dir).await;
     let before = shard.digest().await.unwrap();
     let stats = shard.stats();
@@ -335,7 +335,7 @@ fn wordy(numbers: &mut Numbers, count: u64) -> Vec<WriteRequest> {
 }
 
 /// Whoever writes a document with a new field waits for its mapping. The merge begins anew.
-async fn mapping_beside_a_merge(env: Env, dir: PathBuf) {
+async fn a_mapping_waits_for_no_merge(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     let mut numbers = Numbers(5);
     let mut mapping = json!({"properties": {
@@ -371,7 +371,7 @@ async fn mapping_beside_a_merge(env: Env, dir: PathBuf) {
     panic!("the mapping waited for every merge");
 }
 
-async fn damaged_at_open(env: Env, dir: PathBuf) {
+async fn a_damaged_file_is_named_at_open(env: Env, dir: PathBuf) {
     let shard = sample(&env, &dir).await;
     shard.close().await.unwrap();
     let file = store::damage_largest_file(&env, &dir).await.unwrap();
@@ -395,7 +395,7 @@ async fn damaged_at_open(env: Env, dir: PathBuf) {
     assert_eq!(shard.count().await.unwrap(), documents);
 }
 
-async fn open_once(env: Env, dir: PathBuf) {
+async fn a_copy_is_open_once(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     let error = open(&env, &dir).await.err().unwrap();
     assert!(matches!(error, Error::InUse { .. }), "{error}");
@@ -403,7 +403,7 @@ async fn open_once(env: Env, dir: PathBuf) {
     assert_eq!(open(&env, &dir).await.unwrap().count().await.unwrap(), 0);
 }
 
-async fn lifecycle(env: Env, dir: PathBuf) {
+async fn creating_and_destroying(env: Env, dir: PathBuf) {
     let (one, ten) = (dir.join("1"), dir.join("10"));
     assert_eq!(committed(&env, &one).await.unwrap(), None);
     assert!(matches!(open(&env, &one).await.err().unwrap(), Error::NoCommit { .. }));
@@ -443,7 +443,7 @@ fn a_flush_that_failed_has_used_its_number() {
     });
 }
 
-async fn gaps(env: Env, dir: PathBuf) {
+async fn gaps_are_known_and_can_be_filled(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     let kind = || OpKind::Index { source: source(1), auto_id: true, routing: None };
     let op = |seq_no: u64| Operation {
@@ -468,7 +468,7 @@ async fn gaps(env: Env, dir: PathBuf) {
     assert_eq!(shard.count().await.unwrap(), 2);
 }
 
-async fn update_of_an_append(env: Env, dir: PathBuf) {
+async fn a_lookup_sees_appends_that_are_not_searchable(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     write(&shard, vec![append("a", 1), append("b", 2)]).await;
     // One batch, before any refresh, and an update of an append within the batch.
@@ -500,7 +500,7 @@ async fn update_of_an_append(env: Env, dir: PathBuf) {
     assert_eq!(shard.get("big").await.unwrap().unwrap().source, Some(big));
 }
 
-async fn twice(env: Env, dir: PathBuf) {
+async fn what_comes_twice_counts_once(env: Env, dir: PathBuf) {
     let primary = create(&env, &dir.join("primary")).await;
     let requests = (0..20).map(|n| append(&format!("id{n}"), n)).collect();
     let ops = primary.index(requests).await.unwrap().into_iter().map(|r| r.unwrap().0);

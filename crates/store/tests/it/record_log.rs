@@ -37,11 +37,9 @@ async fn open(env: &Env, dir: &std::path::Path) -> (RecordLog<Line>, Vec<(Locati
     (log, seen, torn)
 }
 
-testbed::both_worlds!(gives_back_what_was_appended, removes_whole_files);
+crate::in_both_worlds!(gives_back_what_was_appended, removes_whole_files);
 
-async fn gives_back_what_was_appended(env: Env) {
-    let temporary = tempfile::tempdir().unwrap();
-    let dir = if env.is_virtual() { PathBuf::from("/data") } else { temporary.path().join("a") };
+async fn gives_back_what_was_appended(env: Env, dir: PathBuf) {
     let (log, seen, _) = open(&env, &dir).await;
     assert!(seen.is_empty());
     let mut places = log.append(lines(0, 500)).await.unwrap();
@@ -61,9 +59,7 @@ async fn gives_back_what_was_appended(env: Env) {
     assert_eq!(log.read(vec![places[899]]).await.unwrap(), [all[899].clone()]);
 }
 
-async fn removes_whole_files(env: Env) {
-    let temporary = tempfile::tempdir().unwrap();
-    let dir = if env.is_virtual() { PathBuf::from("/data") } else { temporary.path().join("a") };
+async fn removes_whole_files(env: Env, dir: PathBuf) {
     let (log, _, _) = open(&env, &dir).await;
     let places = log.append(lines(0, 10)).await.unwrap();
     log.sync().await.unwrap();

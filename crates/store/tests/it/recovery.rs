@@ -8,18 +8,18 @@ use bytes::Bytes;
 use store::{Commit, Error, FileMeta, Incoming, Options, Shard, WriteRequest, damage_largest_file};
 use world::Env;
 
-crate::in_both_worlds! {
-    a_recovered_copy_has_the_same_documents => whole;
-    writes_and_merges_go_on_while_files_are_copied => under_writes;
-    a_damaged_source_is_not_copied => damaged_source;
-    a_damaged_chunk_costs_one_file => damaged_chunk;
-    what_was_received_is_kept => resumed;
-    what_was_begun_is_done_though_its_bringer_is_gone => dropped;
-    an_older_copy_lends_its_files => reused;
-    what_is_missing_or_wrong_is_said => refusals;
-}
+crate::in_both_worlds!(
+    a_recovered_copy_has_the_same_documents,
+    writes_and_merges_go_on_while_files_are_copied,
+    a_damaged_source_is_not_copied,
+    a_damaged_chunk_costs_one_file,
+    what_was_received_is_kept,
+    what_was_begun_is_done_though_its_bringer_is_gone,
+    an_older_copy_lends_its_files,
+    what_is_missing_or_wrong_is_said,
+);
 
-async fn whole(env: Env, dir: PathBuf) {
+async fn a_recovered_copy_has_the_same_documents(env: Env, dir: PathBuf) {
     let source = sample(&env, &dir.join("source")).await;
     let (target, commit) = recover(&env, &source, &dir.join("target"), 1000).await;
     assert_eq!(target.digest().await.unwrap(), source.digest().await.unwrap());
@@ -32,7 +32,7 @@ async fn whole(env: Env, dir: PathBuf) {
     assert_eq!(target.opened().verified_bytes, commit.bytes());
 }
 
-async fn under_writes(env: Env, dir: PathBuf) {
+async fn writes_and_merges_go_on_while_files_are_copied(env: Env, dir: PathBuf) {
     let source = sample(&env, &dir.join("source")).await;
     let from = source.max_seq_no().unwrap() + 1;
     source.retain_ops_from("recovery", Some(from));
@@ -62,7 +62,7 @@ async fn under_writes(env: Env, dir: PathBuf) {
     assert_eq!(target.local_checkpoint(), source.local_checkpoint());
 }
 
-async fn damaged_source(env: Env, dir: PathBuf) {
+async fn a_damaged_source_is_not_copied(env: Env, dir: PathBuf) {
     let source = sample(&env, &dir.join("source")).await;
     let snapshot = source.snapshot("s").await.unwrap();
     let name = damage_largest_file(&env, &dir.join("source")).await.unwrap();
@@ -86,7 +86,7 @@ async fn damaged_source(env: Env, dir: PathBuf) {
     assert!(matches!(refused, Error::Incomplete { .. }), "{refused}");
 }
 
-async fn damaged_chunk(env: Env, dir: PathBuf) {
+async fn a_damaged_chunk_costs_one_file(env: Env, dir: PathBuf) {
     let source = sample(&env, &dir.join("source")).await;
     let snapshot = source.snapshot("s").await.unwrap();
     let commit = snapshot.commit().clone();
@@ -107,7 +107,7 @@ async fn damaged_chunk(env: Env, dir: PathBuf) {
 }
 
 /// A handler is dropped with the node that asked it, in the midst of a chunk.
-async fn dropped(env: Env, dir: PathBuf) {
+async fn what_was_begun_is_done_though_its_bringer_is_gone(env: Env, dir: PathBuf) {
     let source = sample(&env, &dir.join("source")).await;
     let snapshot = source.snapshot("s").await.unwrap();
     let commit = snapshot.commit().clone();
@@ -153,7 +153,7 @@ async fn large(env: &Env, dir: PathBuf) -> Shard {
     shard
 }
 
-async fn resumed(env: Env, dir: PathBuf) {
+async fn what_was_received_is_kept(env: Env, dir: PathBuf) {
     let source = large(&env, dir.join("source")).await;
     let target_dir = dir.join("target");
     let snapshot = source.snapshot("s").await.unwrap();
@@ -187,7 +187,7 @@ async fn resumed(env: Env, dir: PathBuf) {
     assert_eq!(target.digest().await.unwrap(), source.digest().await.unwrap());
 }
 
-async fn reused(env: Env, dir: PathBuf) {
+async fn an_older_copy_lends_its_files(env: Env, dir: PathBuf) {
     let source = sample(&env, &dir.join("source")).await;
     let target_dir = dir.join("target");
     let (target, first) = recover(&env, &source, &target_dir, 1000).await;
@@ -216,7 +216,7 @@ async fn reused(env: Env, dir: PathBuf) {
     assert_eq!(target.digest().await.unwrap(), source.digest().await.unwrap());
 }
 
-async fn refusals(env: Env, dir: PathBuf) {
+async fn what_is_missing_or_wrong_is_said(env: Env, dir: PathBuf) {
     let source = sample(&env, &dir.join("source")).await;
     let target_dir = dir.join("target");
     let snapshot = source.snapshot("s").await.unwrap();

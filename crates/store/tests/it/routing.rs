@@ -7,11 +7,11 @@ use crate::common::*;
 use store::{Options, Shard, WriteRequest};
 use world::Env;
 
-crate::in_both_worlds! {
-    a_document_keeps_its_routing_until_another_write_says_otherwise => kept;
-    a_routing_is_read_from_the_log_after_a_drop => replayed;
-    a_routing_comes_with_files_and_with_operations => copied;
-}
+crate::in_both_worlds!(
+    a_document_keeps_its_routing_until_another_write_says_otherwise,
+    a_routing_is_read_from_the_log_after_a_drop,
+    a_routing_comes_with_files_and_with_operations,
+);
 
 fn routed(id: &str, n: u64, routing: Option<&str>) -> WriteRequest {
     let routing = routing.map(Arc::from);
@@ -23,7 +23,7 @@ async fn routing(shard: &Shard, id: &str) -> Option<String> {
     found.routing.as_deref().map(str::to_owned)
 }
 
-async fn kept(env: Env, dir: PathBuf) {
+async fn a_document_keeps_its_routing_until_another_write_says_otherwise(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     let generated = WriteRequest::Index {
         id: "c".into(),
@@ -64,7 +64,7 @@ async fn kept(env: Env, dir: PathBuf) {
     assert_eq!(routing(&shard, "a").await, None);
 }
 
-async fn replayed(env: Env, dir: PathBuf) {
+async fn a_routing_is_read_from_the_log_after_a_drop(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
     write(&shard, vec![routed("a", 1, Some("r")), routed("b", 2, None)]).await;
     shard.sync().await.unwrap();
@@ -75,7 +75,7 @@ async fn replayed(env: Env, dir: PathBuf) {
     assert_eq!(routing(&shard, "b").await, None);
 }
 
-async fn copied(env: Env, dir: PathBuf) {
+async fn a_routing_comes_with_files_and_with_operations(env: Env, dir: PathBuf) {
     let source = sample(&env, &dir.join("source")).await;
     write(&source, vec![routed("a", 1, Some("r"))]).await;
     source.flush().await.unwrap();

@@ -15,20 +15,12 @@ use world::Env;
 /// Runs the same body on real files and in the virtual world.
 #[macro_export]
 macro_rules! in_both_worlds {
-    ($($name:ident => $body:path;)*) => {
+    ($($name:ident),+ $(,)?) => {
         mod on_real_files {
-            use super::*;
-            $(#[test]
-            fn $name() {
-                $crate::common::on_real_files($body);
-            })*
+            $(#[test] fn $name() { $crate::common::on_real_files(super::$name) })+
         }
         mod in_the_virtual_world {
-            use super::*;
-            $(#[test]
-            fn $name() {
-                world::virtual_world::run(7, |env| $body(env, std::path::PathBuf::from("/data")));
-            })*
+            $(#[test] fn $name() { world::virtual_world::run(7, |env| super::$name(env, "/data".into())) })+
         }
     };
 }
