@@ -1,9 +1,8 @@
 //! Fields that are mapped after a copy was created, on real files: in the virtual world documents are not parsed.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use crate::common::{copy_files, create, mapping, on_real_files};
+use crate::common::{self, copy_files, create, mapping, on_real_files};
 use bytes::Bytes;
 use query::Mapping;
 use serde_json::json;
@@ -32,14 +31,11 @@ fn document(n: u64) -> WriteRequest {
             "words": "three four",
         },
     });
-    let (id, source) = (Arc::from(format!("id{n}").as_str()), Bytes::from(source.to_string()));
-    WriteRequest::index(id, source)
+    WriteRequest::index(format!("id{n}").into(), Bytes::from(source.to_string()))
 }
 
 async fn write(shard: &Shard, numbers: std::ops::Range<u64>) {
-    for result in shard.index(numbers.map(document).collect()).await.unwrap() {
-        result.unwrap();
-    }
+    common::write(shard, numbers.map(document).collect()).await;
 }
 
 /// Documents in all, and with each of the fields that were added.
@@ -157,7 +153,7 @@ fn documents_bring_fields_and_are_kept_without_them() {
     on_real_files(async |env, dir| {
         let shard = create(&env, &dir).await;
         let put = |id: &str, source: serde_json::Value| {
-            WriteRequest::index(Arc::from(id), Bytes::from(source.to_string()))
+            WriteRequest::index(id.into(), Bytes::from(source.to_string()))
         };
         let requests = || {
             vec![
