@@ -66,7 +66,7 @@ impl Aggregated {
     }
 }
 
-/// Whether `terms` are there, or within; not within tuples, whose buckets are written by other keys than they have.
+/// Whether `terms` are there, or within. Those within tuples are not looked for: there stand their next sources, too.
 fn has_terms(of: &Aggregation) -> bool {
     match &of.kind {
         AggregationKind::Terms { .. } => true,

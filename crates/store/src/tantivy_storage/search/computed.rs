@@ -122,11 +122,6 @@ impl Matches {
         self.weights.iter().map(|weight| open(weight.as_ref())).collect()
     }
 
-    /// Whether those documents alone have a place that match its one query.
-    pub(super) fn is_one(&self) -> bool {
-        self.weights.len() == 1 && !self.other
-    }
-
     fn put(&self, found: &[BitSet], doc: DocId, values: &mut Vec<u64>) {
         let before = values.len();
         let fits = (0u32..).zip(found).filter(|(_, found)| found.contains(doc));
@@ -141,9 +136,6 @@ impl Matches {
 const EXACT_VALUES: u32 = 1 << 16;
 /// Bits of a double that are dropped where values are many: what is left has a relative error of 1/16384.
 const DROPPED_BITS: u32 = 38;
-
-/// Of a text that no document of a segment has.
-const NO_ORDINAL: u128 = u64::MAX as u128;
 
 /// A column that is computed.
 #[derive(Clone, Debug)]
@@ -180,11 +172,7 @@ impl Computed {
         };
         let many = column.values() > EXACT_VALUES;
         let mask = if many { u64::MAX << DROPPED_BITS } else { u64::MAX };
-        let (mut computed, bits) = (self.clone(), Vec::new());
-        if let (FieldType::Keyword, Some((bits, text))) = (column.kind(), &mut computed.missing) {
-            let known = column.texts().map(|texts| texts.dictionary().term_ord(text.as_bytes()));
-            *bits = known.transpose()?.flatten().map_or(NO_ORDINAL, u128::from);
-        }
+        let (computed, bits) = (self.clone(), Vec::new());
         Ok(Source { computed, column, points, hashes, matched, mask, bits })
     }
 }
@@ -301,11 +289,11 @@ impl Source {
         let Some(bits) = bits.checked_sub(u128::from(self.computed.has_null)) else {
             return Literal::Null;
         };
-        let is_unknown = self.column.kind() == FieldType::Keyword && bits == NO_ORDINAL;
-        match (&self.computed.reading, &self.computed.missing) {
-            (Reading::Start(_), _) => Literal::Float(double_of(bits as u64)),
-            (Reading::Cell(_), _) => Literal::Integer(long_of(bits as u64)),
-            (_, Some((_, text))) if is_unknown => Literal::Text(text.clone()),
+        let is_text = self.column.kind() == FieldType::Keyword;
+        match (&self.computed.reading, &self.computed.missing, self.column.texts()) {
+            (Reading::Start(_), ..) => Literal::Float(double_of(bits as u64)),
+            (Reading::Cell(_), ..) => Literal::Integer(long_of(bits as u64)),
+            (_, Some((_, text)), None) if is_text => Literal::Text(text.clone()),
             _ => self.column.literal(bits),
         }
     }

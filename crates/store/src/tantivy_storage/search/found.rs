@@ -15,7 +15,7 @@ use query::{DateFormat, Literal, SearchError, SearchErrorKind, Zone};
 
 use super::metrics::Shown;
 use super::pages::Named;
-use super::rows::{Row, rows};
+use super::rows::{Row, rows, tuples};
 use super::top_hits::Best;
 
 /// What one shard found, or all of them.
@@ -30,7 +30,7 @@ pub(super) struct Found {
     pub(super) ranges: BTreeMap<String, Vec<RangeBucket>>,
     /// Of `top_hits`, by the path to them.
     pub(super) hits: BTreeMap<String, Best>,
-    /// Of `composite` and `multi_terms`, by the keys of their buckets.
+    /// Of the pages of `composite`, by the keys of their buckets.
     pub(super) tuples: Named,
 }
 
@@ -84,13 +84,18 @@ impl Found {
         asked: &Tuples,
         found: Option<&'r One>,
     ) -> Vec<(Vec<Literal>, Row<'r>)> {
-        let named = |row: Row<'r>| {
-            let Literal::Integer(name) = row.key else { return None };
-            let mut values = self.tuples.get(&(name as u64))?.clone();
-            self.keep(&asked.sources, &mut values);
-            Some((values, row))
+        let mut all = match asked.paged {
+            None => tuples(&asked.sources, found),
+            Some(_) => {
+                let named = |row: Row<'r>| match row.key {
+                    Literal::Integer(name) => Some((self.tuples.get(&(name as u64))?.clone(), row)),
+                    _ => None,
+                };
+                rows(found).into_iter().filter_map(named).collect()
+            }
         };
-        rows(found).into_iter().filter_map(named).collect()
+        all.iter_mut().for_each(|(values, _)| self.keep(&asked.sources, values));
+        all
     }
 
     pub(super) fn encode(&self) -> tantivy::Result<bytes::Bytes> {
@@ -102,7 +107,16 @@ impl Found {
 /// Buckets that are shown of these aggregations, and those within them.
 pub(super) fn buckets(of: &[Aggregation], results: &Results) -> usize {
     let of = of.iter().filter(|of| !of.kind.is_metric());
-    let of = of.flat_map(|of| rows(results.get(&of.name)).into_iter().map(move |row| (of, row)));
+    let of = of.flat_map(|of| {
+        let found = results.get(&of.name);
+        let rows: Vec<Row<'_>> = match &of.kind {
+            AggregationKind::Tuples(asked) if asked.paged.is_none() => {
+                tuples(&asked.sources, found).into_iter().map(|(_, row)| row).collect()
+            }
+            _ => rows(found),
+        };
+        rows.into_iter().map(move |row| (of, row))
+    });
     of.map(|(of, row)| 1 + row.subs.map_or(0, |subs| buckets(&of.subs, subs))).sum()
 }
 

@@ -18,7 +18,7 @@
 //! | `top.rs` | the best hits of a segment |
 //! | `aggregate.rs`, `translator.rs` | aggregations while they are collected, and as the library is asked for them |
 //! | `computed.rs` | the columns that are computed for them |
-//! | `counted.rs`, `pages.rs` | plain histograms, and the tuples of `composite` and `multi_terms` |
+//! | `counted.rs`, `pages.rs` | plain histograms, and the page that a `composite` shows |
 //! | `matching.rs` | the documents that match, before they are collected |
 //! | `found.rs`, `aggregated.rs` | what shards find for them, and that merged |
 //! | `aggregation_writer.rs`, `rows.rs` | how it is written |

@@ -1,7 +1,6 @@
-//! The page that a `composite` shows, and all tuples of a `multi_terms`. They are found first: the least in the order
-//! that is asked for, and never more of them than are shown, so that a page costs as much memory whether there are a
-//! hundred tuples or a billion. What is asked of their documents is then gathered by a column with the names of these
-//! tuples alone.
+//! The page that a `composite` shows. Its tuples are found first: the least in the order that is asked for, and never
+//! more of them than are shown, so that a page costs as much memory whether there are a hundred tuples or a billion.
+//! What is asked of their documents is then gathered by a column with the names of these tuples alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +29,7 @@ pub(super) struct Sought<'a> {
     pub(super) after: Option<Vec<Literal>>,
     /// Tuples that are shown.
     pub(super) size: usize,
-    /// Filters around it, each with one query.
+    /// The filters around it, each with one query.
     pub(super) around: &'a [Arc<Matches>],
 }
 
@@ -185,8 +184,8 @@ impl Tuples {
         })?;
         if has_too_many {
             let reason = format!(
-                "[composite] or [multi_terms] over a document with more than [{MAX_TUPLES}] combinations of values is \
-                 not supported by this engine; send fewer fields"
+                "[composite] over a document with more than [{MAX_TUPLES}] combinations of values is not supported by \
+                 this engine; send fewer [sources]"
             );
             return Err(illegal(reason).into());
         }

@@ -82,6 +82,23 @@ pub(super) fn placed<'a>(found: Option<&'a One>, places: usize) -> Vec<Row<'a>> 
     (0..places).map(row).collect()
 }
 
+/// The buckets of tuples, each with a value of each source.
+pub(super) fn tuples<'a>(
+    sources: &[Aggregation],
+    found: Option<&'a One>,
+) -> Vec<(Vec<Literal>, Row<'a>)> {
+    let Some((_, within)) = sources.split_first() else { return Vec::new() };
+    let of = |row: Row<'a>| match within.first() {
+        None => vec![(vec![row.key.clone()], row)],
+        Some(next) => {
+            let mut rest = tuples(within, row.subs.and_then(|subs| subs.get(&next.name)));
+            rest.iter_mut().for_each(|(values, _)| values.insert(0, row.key.clone()));
+            rest
+        }
+    };
+    rows(found).into_iter().flat_map(of).collect()
+}
+
 /// What is within several buckets that are one.
 pub(super) fn merged<'r>(
     subs: impl Iterator<Item = &'r Results>,

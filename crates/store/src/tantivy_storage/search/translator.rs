@@ -3,7 +3,7 @@
 //! What the field answers and the library's own aggregations do not is made of its `terms`: histograms (of calendars,
 //! of dates in whole milliseconds, with `missing`), ranges that overlap, percentiles (of the values themselves, not a
 //! sketch), and the number of distinct values (of the least hashes; its sketch is off by 2 % where Lucene's is exact).
-//! Of `composite` and `multi_terms` the tuples are found first (`pages.rs`).
+//! Of `composite` the page is found first (`pages.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use query::{Field, FieldType, Literal, Query, SearchError, illegal, mapping, unf
 use super::column::{Column, double_bits, long_bits};
 use super::computed::{Computed, Kept, Matches, Reading, Side};
 use super::failed::Result;
-use super::found::{Found, too_many};
+use super::found::Found;
 use super::matching::Matching;
 use super::metrics::Shown;
 use super::pages::{Page, Sought};
@@ -44,7 +44,7 @@ const KEPT: usize = 10_000;
 pub(super) struct Translator<'a> {
     resolver: &'a Resolver<'a>,
     matching: Matching<'a>,
-    /// The filters of one query around the aggregation at hand: all that stands around a page.
+    /// The filters around the aggregation at hand: all that stands around a page.
     around: Vec<Arc<Matches>>,
     pub(super) sources: Vec<(String, Arc<dyn ValueSourceProvider>)>,
     /// How what will be found is shown.
@@ -76,7 +76,10 @@ impl<'a> Translator<'a> {
     fn one(&mut self, of: &Aggregation) -> Result<agg_req::Aggregation> {
         let kind = self.resolver.mapping.field(&of.field).map(|mapped| mapped.kind);
         if let AggregationKind::Tuples(tuples) = &of.kind {
-            return self.tuples(of, tuples);
+            return match &tuples.paged {
+                Some(after) => self.page(of, tuples, after.clone()),
+                None => self.tuples(of, tuples),
+            };
         }
         let is_text = kind.is_some_and(FieldType::is_set);
         let missing = self.missing(of);
@@ -162,9 +165,7 @@ impl<'a> Translator<'a> {
             _ => AggregationVariants::Terms(terms),
         };
         let filters = self.around.len();
-        if let Some(Reading::Matches(matches)) = reading
-            && matches.is_one()
-        {
+        if let Some(Reading::Matches(matches)) = reading {
             self.around.push(matches);
         }
         let sub_aggregation = self.within(of)?;
@@ -227,7 +228,12 @@ impl<'a> Translator<'a> {
     }
 
     /// A bucket for each of the tuples that this shard may show.
-    fn tuples(&mut self, of: &Aggregation, asked: &Tuples) -> Result<agg_req::Aggregation> {
+    fn page(
+        &mut self,
+        of: &Aggregation,
+        asked: &Tuples,
+        mut after: Option<Vec<Literal>>,
+    ) -> Result<agg_req::Aggregation> {
         let sources = &asked.sources;
         let mut columns = Vec::with_capacity(sources.len());
         for source in sources {
@@ -238,22 +244,30 @@ impl<'a> Translator<'a> {
             };
             columns.push(self.computed(source, reading)?);
         }
-        let mut after = asked.paged.clone().flatten();
         if let Some(after) = &mut after {
             self.found.keep(sources, after);
         }
         // With more than a search may have there will be no answer.
-        let (most, is_whole) = (self.resolver.limits.max_buckets, asked.paged.is_none());
-        let size = if is_whole { usize::MAX } else { asked.size }.min(most.saturating_add(1));
+        let size = asked.size.min(self.resolver.limits.max_buckets.saturating_add(1));
         let sought = Sought { sources, columns, after, size, around: &self.around };
         let (page, named) = Page::find(sought, self.resolver.searcher, self.matching)?;
-        if is_whole && named.len() > most {
-            return Err(too_many(most).into());
-        }
         self.found.tuples.extend(named);
         let field = self.register(&of.name, Arc::new(page));
         let agg = AggregationVariants::Terms(TermsAggregation { field, ..all_terms() });
         Ok(agg_req::Aggregation { agg, sub_aggregation: self.within(of)? })
+    }
+
+    /// Each source within the one before; what is asked of the buckets is within the last.
+    fn tuples(&mut self, of: &Aggregation, tuples: &Tuples) -> Result<agg_req::Aggregation> {
+        let mut within: Option<(String, agg_req::Aggregation)> = None;
+        for source in tuples.sources.iter().rev() {
+            let subs = if within.is_none() { of.subs.clone() } else { Vec::new() };
+            let mut asked = self.one(&Aggregation { subs, ..source.clone() })?;
+            asked.sub_aggregation.extend(within.take());
+            within = Some((source.name.clone(), asked));
+        }
+        let (_, whole) = within.ok_or_else(|| illegal("tuples have at least one source"))?;
+        Ok(whole)
     }
 
     /// Ranges of dates as ranges of milliseconds, in their order.
@@ -420,7 +434,7 @@ pub(super) fn prune(
 ) {
     for of in of {
         let Some(asked) = asked.get_mut(&of.name) else { continue };
-        // What a shard does not send of those within tuples is counted nowhere.
+        // Within each source of a tuple stands the next one, whose number may be the name of an aggregation.
         if matches!(&of.kind, AggregationKind::Tuples(tuples) if tuples.paged.is_none()) {
             continue;
         }
