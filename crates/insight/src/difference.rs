@@ -58,17 +58,12 @@ impl Difference {
     /// `*` below 5 %, `**` below 1 %, `***` below 0.1 %: where the laps support that there is a difference. Three laps
     /// of each never do.
     pub fn mark(&self) -> &'static str {
-        mark(self.p)
-    }
-}
-
-/// The asterisks of a probability.
-pub(crate) fn mark(p: Option<f64>) -> &'static str {
-    match p {
-        Some(p) if p < 0.001 => "***",
-        Some(p) if p < 0.01 => "**",
-        Some(p) if p < SUPPORTED_P => "*",
-        _ => "",
+        match self.p {
+            Some(p) if p < 0.001 => "***",
+            Some(p) if p < 0.01 => "**",
+            Some(p) if p < SUPPORTED_P => "*",
+            _ => "",
+        }
     }
 }
 

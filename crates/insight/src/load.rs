@@ -4,9 +4,9 @@
 use record::names::listed;
 use record::{DriverUse, LoadFigures, Percentiles};
 
-use crate::difference::{self, Better, Difference};
+use crate::difference::{Better, Difference};
 use crate::headline::Headline;
-use crate::stats::{Interval, mean, median};
+use crate::stats::{mean, median};
 use crate::variant::VariantLoad;
 use crate::words::{three_digits, times};
 
@@ -173,24 +173,10 @@ pub fn total(laps: &[LoadFigures], name: &str) -> Option<f64> {
 pub struct Change {
     /// Which figure.
     pub metric: &'static Metric,
-    /// Median over the laps of the one.
-    pub base: f64,
-    /// Median over the laps of the other.
-    pub other: f64,
     /// From the one to the other, in per cent of the one.
     pub percent: f64,
-    /// The same, as a bootstrap interval over laps; none with too few of them.
-    pub percent_interval: Option<Interval>,
-    /// The probability that laps of the same origin differ as much: see [`Difference::p`].
-    pub p: Option<f64>,
-}
-
-impl Change {
-    /// `*` below 5 %, `**` below 1 %, `***` below 0.1 %: where the laps support that there is a difference. Three laps
-    /// of each never do.
-    pub fn mark(&self) -> &'static str {
-        difference::mark(self.p)
-    }
+    /// All that the laps tell of it.
+    pub difference: Difference,
 }
 
 /// The figures that variants are compared by.
@@ -214,15 +200,9 @@ pub fn change_of(
     let of = |laps: &[LoadFigures]| -> Vec<f64> {
         laps.iter().filter_map(|lap| metric.of(lap)).collect()
     };
-    let found = Difference::between(&of(base), &of(other), seed)?;
-    (found.base > 0.0).then(|| Change {
-        metric,
-        base: found.base,
-        other: found.other,
-        percent: found.percent.unwrap_or_default(),
-        percent_interval: found.percent_interval,
-        p: found.p,
-    })
+    let difference = Difference::between(&of(base), &of(other), seed)?;
+    let percent = difference.percent.filter(|_| difference.base > 0.0)?;
+    Some(Change { metric, percent, difference })
 }
 
 /// What stands between the figures and the cluster, a sentence each; empty where nothing does.

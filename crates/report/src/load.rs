@@ -129,14 +129,14 @@ fn change_lines(
         ("95 % interval", true),
     ];
     let rows = changes(base, other, seed).into_iter().map(|change| {
-        let Change { metric, base, other, percent, percent_interval, .. } = &change;
-        let interval = percent_interval.map_or_else(dash, signed_range);
+        let Change { metric, percent, difference } = change;
+        let interval = difference.percent_interval.map_or_else(dash, signed_range);
         vec![
             format!("{} ({})", metric.name, metric.unit),
-            three_digits(*base),
-            three_digits(*other),
-            signed(*percent),
-            change.mark().to_owned(),
+            three_digits(difference.base),
+            three_digits(difference.other),
+            signed(percent),
+            difference.mark().to_owned(),
             interval,
         ]
     });

@@ -54,9 +54,13 @@ fn the_documents_change_is_found_again() {
     let changes = changes(&laps(none, none_ms), &laps(ars, ars_ms), 1);
     let throughput = of(&changes, "Median Throughput");
     assert!((throughput.percent - 115.0).abs() < 1.0, "{throughput:?}");
-    let interval = throughput.percent_interval.unwrap();
+    let interval = throughput.difference.percent_interval.unwrap();
     assert!(interval.low > 105.0 && interval.high < 140.0, "{interval:?}");
-    assert_eq!(throughput.mark(), "**", "five laps of each that do not overlap: p = 0.008");
+    assert_eq!(
+        throughput.difference.mark(),
+        "**",
+        "five laps of each that do not overlap: p = 0.008"
+    );
     let latency = of(&changes, "50th percentile latency");
     assert!((latency.percent - 132.0).abs() < 1.0, "{latency:?}");
 }
@@ -134,10 +138,10 @@ fn three_laps_are_never_marked() {
     let other = [lap(100.0, 1.0), lap(110.0, 1.0), lap(120.0, 1.0)];
     let changes = changes(&base, &other, 1);
     let throughput = of(&changes, "Median Throughput");
-    assert_eq!((throughput.percent, throughput.mark()), (900.0, ""));
-    assert!(throughput.percent_interval.is_some());
+    assert_eq!((throughput.percent, throughput.difference.mark()), (900.0, ""));
+    assert!(throughput.difference.percent_interval.is_some());
     let latency = of(&changes, "50th percentile latency");
-    assert_eq!((latency.percent, latency.mark()), (0.0, ""));
+    assert_eq!((latency.percent, latency.difference.mark()), (0.0, ""));
 }
 
 #[test]

@@ -204,10 +204,10 @@ fn compared_table(summary: &Summary<'_>) -> Markup {
                             @let change = changes.iter().find(|change| change.metric.name == metric.name);
                             td.n {
                                 @match change {
-                                    Some(change) => { (signed(change.percent)) (change.mark()) }
+                                    Some(change) => { (signed(change.percent)) (change.difference.mark()) }
                                     None => { "-" }
                                 }
-                                @if let Some(i) = change.and_then(|change| change.percent_interval) {
+                                @if let Some(i) = change.and_then(|change| change.difference.percent_interval) {
                                     small { (signed_range(i)) }
                                 }
                                 @if let Some(percent) = theirs(base, other, metric) {
