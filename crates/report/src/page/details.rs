@@ -93,15 +93,9 @@ fn models(manifest: &Manifest) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="The virtual world" {
             table {
-                thead {
-                    tr {
-                        th scope="col" { "parameter" }
-                        th scope="col" { "hosts" }
-                        th scope="col" { "value" }
-                        th scope="col" { "unit" }
-                        th scope="col" { "source" }
-                    }
-                }
+                thead { tr {
+                    @for name in ["parameter", "hosts", "value", "unit", "source"] { th scope="col" { (name) } }
+                } }
                 tbody {
                     @for (model, variants) in rows {
                         tr {
