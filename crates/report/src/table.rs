@@ -248,18 +248,12 @@ fn remarks(summary: &Summary<'_>, page: Option<&Path>) -> Vec<(Option<Paint>, St
             remarks.push(judged(if one { "" } else { "Fastest is " }, fast, figures));
         }
     }
-    if let Some(link) = link(summary) {
-        remarks.push((None, link));
-    }
-    remarks.extend(before_compression(summary).map(|text| (None, text)));
-    remarks.extend(not_as_planned(summary).map(|text| (None, text)));
-    if let Some(comparison) = &summary.comparison {
-        remarks.push((Some(Paint::Dim), comparison.clone()));
-    }
+    let of_run = link(summary).into_iter().chain(before_compression(summary));
+    remarks.extend(of_run.chain(not_as_planned(summary)).map(|text| (None, text)));
+    remarks.extend(summary.comparison.iter().map(|text| (Some(Paint::Dim), text.clone())));
     remarks.extend(summary.gaps.iter().map(|gap| (Some(Paint::Warning), plain(gap))));
-    if let Some(page) = page {
-        remarks.push((None, format!("Report: {}", plain(&page.display().to_string()))));
-    }
+    let page = page.map(|page| format!("Report: {}", plain(&page.display().to_string())));
+    remarks.extend(page.map(|text| (None, text)));
     remarks
 }
 

@@ -27,14 +27,6 @@ const MARKS: [(&str, Mark); 4] = [
     ("ms", Mark::Diamond),
 ];
 
-fn class(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Predicted => "predicted",
-        Kind::Calibrated => "calibrated",
-        Kind::Implied => "implied",
-    }
-}
-
 fn mark(figure: Figure) -> Mark {
     match figure {
         Figure::NodeBytesPerS => Mark::Square,
@@ -114,7 +106,7 @@ impl Published {
                 }
                 ul.legend {
                     @for kind in Kind::ALL {
-                        li { span class={ "chip " (class(kind)) } aria-hidden="true" {} (meaning(kind)) }
+                        li { span class={ "chip " (kind.label()) } aria-hidden="true" {} (meaning(kind)) }
                     }
                 }
                 @if !figures.is_empty() { ul.legend {
@@ -263,7 +255,7 @@ fn meaning(kind: Kind) -> &'static str {
 }
 
 fn chip(kind: Kind) -> Markup {
-    html! { span class={ "chip " (class(kind)) } aria-hidden="true" {} }
+    html! { span class={ "chip " (kind.label()) } aria-hidden="true" {} }
 }
 
 /// A row as a point, its numbers changed by `own`.
@@ -272,7 +264,7 @@ fn dot(row: &Comparison, own: impl Fn(&Comparison, f64) -> f64) -> Option<Dot> {
     let x = Some(own(row, row.published?)).filter(|x| *x > 0.0)?;
     let ratio = |ours: f64| own(row, ours) / x;
     Some(Dot {
-        class: class(row.kind),
+        class: row.kind.label(),
         mark: mark(row.figure),
         x,
         ratio: ratio(row.ours?),
@@ -342,7 +334,7 @@ fn strip(row: &Comparison) -> Markup {
         svg.strip viewBox=(format!("0 0 {WIDTH} 14")) aria-hidden="true" {
             rect.band x=(c(at(-BAND))) y="0" width=(c(at(BAND) - at(-BAND))) height="14" {}
             line.same x1=(c(at(0.0))) x2=(c(at(0.0))) y1="0" y2="14" {}
-            g class=(class(row.kind)) {
+            g class=(row.kind.label()) {
                 @if let Some((low, high)) = range {
                     line.reach x1=(c(at(low))) x2=(c(at(high))) y1="7" y2="7" {}
                 }
