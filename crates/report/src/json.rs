@@ -47,22 +47,18 @@ pub fn json(summary: &Summary<'_>) -> Value {
 fn row(summary: &Summary<'_>, variant: &Variant, figures: &Finished) -> Value {
     // A load copies nothing, and what only counts keeps nothing: there is nothing to verify.
     let has_copies = summary.loads.is_empty() && !figures.measuring_device();
-    let limits: Vec<Value> = figures
-        .limits
-        .iter()
-        .map(|share| json!({ "limit": share.limit, "share": share.share }))
-        .collect();
+    let ends = |interval: Option<Interval>| interval.map(|ends| [ends.low, ends.high]);
     json!({
         "variant": variant.name,
         "seconds": figures.seconds,
-        "seconds_interval": interval(figures.seconds_interval),
+        "seconds_interval": ends(figures.seconds_interval),
         "laps_s": figures.laps_s,
         "bytes": figures.bytes,
         "bytes_per_s": figures.bytes_per_s,
         "link_share": figures.link_share,
         "gain": figures.gain,
-        "gain_interval": interval(figures.gain_interval),
-        "limits": limits,
+        "gain_interval": ends(figures.gain_interval),
+        "limits": figures.limits,
         "held_by": figures.verdict.limit,
         "verdict": figures.verdict.text,
         "verified": has_copies.then_some(figures.verified),
@@ -71,10 +67,6 @@ fn row(summary: &Summary<'_>, variant: &Variant, figures: &Finished) -> Value {
         "published_s": variant.published_s,
         "published_gain": variant.published_gain,
     })
-}
-
-fn interval(interval: Option<Interval>) -> Value {
-    interval.map_or(Value::Null, |interval| json!([interval.low, interval.high]))
 }
 
 fn unfinished(variant: &Variant) -> Option<Value> {
