@@ -7,7 +7,7 @@ use record::{CatchUp, FollowFigures, units};
 use serde_json::{Value, json};
 
 use crate::changed::not_as_planned;
-use crate::grid::{dash, grid};
+use crate::grid::{dash, grid, painted};
 use crate::style::{Paint, Style, headline, paragraph, plain};
 
 /// Headers of the table, and whether a column is of numbers.
@@ -65,11 +65,7 @@ pub(crate) fn of_run(summary: &Summary<'_>, style: Style, page: Option<&Path>) -
     let run = format!("{} on {}, run {}", manifest.plan, manifest.target, manifest.run);
     let mut lines = headline(&summary.headline, &summary.details, style);
     lines.extend([paragraph(style, Some(Paint::Dim), &plain(&run), 0), String::new()]);
-    let rows = rows(&summary.following).into_iter();
-    let rows = rows.map(|row| row.iter().map(|cell| plain(cell)).collect());
-    let paint = |index: usize| (index < 2).then_some(Paint::Dim);
-    let table = grid(COLUMNS, rows);
-    lines.extend(table.iter().enumerate().map(|(n, line)| style.paint(paint(n), line)));
+    lines.extend(painted(grid(COLUMNS, rows(&summary.following)), style));
     lines.push(String::new());
     for (is_well, text) in found(&summary.following) {
         let paint = (!is_well).then_some(Paint::Warning);

@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
 use insight::stats::Interval;
 use unicode_width::UnicodeWidthStr;
 
-use crate::style::{labelled, plain};
+use crate::style::{Paint, Style, labelled, plain};
 use crate::svg::short;
 
 /// Columns between two cells: two of padding, and the separator's one.
@@ -35,7 +35,13 @@ pub fn grid<'a>(
     table.lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// The same in `width` columns: where a row is wider, what its last cell says is broken at spaces. Each text is a row,
+/// A grid on a terminal, with its header and its rule dim.
+pub(crate) fn painted(lines: Vec<String>, style: Style) -> Vec<String> {
+    let paint = |index: usize| (index < 2).then_some(Paint::Dim);
+    lines.iter().enumerate().map(|(index, line)| style.paint(paint(index), line)).collect()
+}
+
+/// A grid in `width` columns: where a row is wider, what its last cell says is broken at spaces. Each text is a row,
 /// of as many lines as it needs.
 pub(crate) fn grid_within(
     columns: &[(&str, bool)],

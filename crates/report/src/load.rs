@@ -10,7 +10,7 @@ use record::units::show_count;
 use serde_json::{Value, json};
 
 use crate::changed::not_as_planned;
-use crate::grid::{dash, grid, signed, signed_range};
+use crate::grid::{dash, grid, painted, signed, signed_range};
 use crate::style::{self, Paint, Style, paragraph, plain};
 
 /// The laps of one operation. Ends with a line break.
@@ -141,11 +141,6 @@ fn change_lines(
         ]
     });
     painted(grid(columns, rows), style)
-}
-
-fn painted(lines: Vec<String>, style: Style) -> Vec<String> {
-    let paint = |index: usize| (index < 2).then_some(Paint::Dim);
-    lines.iter().enumerate().map(|(index, line)| style.paint(paint(index), line)).collect()
 }
 
 /// Errors by kind, requests by host, and what the driver itself used.
