@@ -135,12 +135,9 @@ pub fn curves(run: &RunDir, summary: &Summary<'_>) -> Vec<Curves> {
 fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) -> Option<Curves> {
     let (begins_ms, ends_ms) = trace.span_ms()?;
     let seconds = end.map_or((ends_ms - begins_ms) / 1000.0, |(seconds, _)| seconds);
-    let within = |t_ms: f64| {
-        let t_s = (t_ms - begins_ms) / 1000.0;
-        (t_s > 0.0 && t_s <= seconds).then_some(t_s)
-    };
+    let since = |t_ms: f64| (t_ms - begins_ms) / 1000.0;
+    let within = |t_ms: f64| Some(since(t_ms)).filter(|t_s| *t_s > 0.0 && *t_s <= seconds);
     let counted = |samples: &[(f64, &NodeSample)], of: fn(&NodeSample) -> Option<u64>| {
-        let since = |t_ms: f64| (t_ms - begins_ms) / 1000.0;
         let count = |(t_ms, sample): &(f64, &NodeSample)| Some((since(*t_ms), of(sample)?));
         samples.iter().filter_map(count).collect::<Vec<(f64, u64)>>()
     };
@@ -186,11 +183,7 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
             })
         })
         .collect();
-    let counted: Vec<(f64, u64)> = trace
-        .link
-        .iter()
-        .map(|(t_ms, sample)| ((t_ms - begins_ms) / 1000.0, sample.to_follower_bytes))
-        .collect();
+    let link = trace.link.iter().map(|(t_ms, sample)| (since(*t_ms), sample.to_follower_bytes));
     Some(Curves {
         variant: name.to_owned(),
         lap,
@@ -200,13 +193,13 @@ fn of_trace(name: &str, lap: u32, trace: &Trace<'_>, end: Option<(f64, u64)>) ->
             false => recovered_to_follow(&trace.following, within),
         },
         indexed: indexed(trace, begins_ms, seconds),
-        lag: followed(&trace.following, within, |sample| sample.lag_operations),
+        lag: followed(&trace.following, within, |s| Some(s.lag_operations)),
         caught_up_s: caught_up(&trace.following, within),
-        leader_operations: followed(&trace.following, within, |sample| sample.leader_operations),
-        follower_operations: followed(&trace.following, within, |s| s.follower_operations),
+        leader_operations: followed(&trace.following, within, |s| Some(s.leader_operations)),
+        follower_operations: followed(&trace.following, within, |s| Some(s.follower_operations)),
         met: trace.met().map(|met| Point { t_s: met.seconds, value: met.operations as f64 }),
         latency: Vec::new(),
-        link: thin_rates(&rates(&counted, seconds), LINK_POINTS),
+        link: thin_rates(&rates(&link.collect::<Vec<_>>(), seconds), LINK_POINTS),
         nodes,
         cores: cores_together(trace, within),
         shades: Vec::new(),
@@ -305,10 +298,10 @@ fn extremes(points: impl Iterator<Item = Point> + Clone) -> Vec<Point> {
 fn followed(
     samples: &[(f64, &FollowSample)],
     within: impl Fn(f64) -> Option<f64>,
-    of: fn(&FollowSample) -> u64,
+    of: fn(&FollowSample) -> Option<u64>,
 ) -> Vec<Point> {
     let point = |(t_ms, sample): &(f64, &FollowSample)| {
-        Some(Point { t_s: within(*t_ms)?, value: of(sample) as f64 })
+        Some(Point { t_s: within(*t_ms)?, value: of(sample)? as f64 })
     };
     thin(samples.iter().filter_map(point).collect(), POINTS)
 }
@@ -318,15 +311,9 @@ fn recovered_to_follow(
     samples: &[(f64, &FollowSample)],
     within: impl Fn(f64) -> Option<f64>,
 ) -> Vec<Point> {
-    let point = |(t_ms, sample): &(f64, &FollowSample)| {
-        Some(Point { t_s: within(*t_ms)?, value: sample.recovered_bytes? as f64 })
-    };
-    let points: Vec<Point> = samples.iter().filter_map(point).collect();
+    let points = followed(samples, within, |sample| sample.recovered_bytes);
     // Indices that were empty when they were followed bring no files.
-    match points.iter().any(|point| point.value > 0.0) {
-        true => thin(points, POINTS),
-        false => Vec::new(),
-    }
+    if points.iter().any(|point| point.value > 0.0) { points } else { Vec::new() }
 }
 
 /// When a wait for the follower ended.

@@ -144,7 +144,7 @@ fn a_thinned_lag_keeps_its_peak() {
     let samples: Vec<FollowSample> = (0..5000).map(of).collect();
     let samples: Vec<(f64, &FollowSample)> =
         samples.iter().enumerate().map(|(n, sample)| (n as f64, sample)).collect();
-    let points = followed(&samples, |t_ms| Some(t_ms / 1e3), |sample| sample.lag_operations);
+    let points = followed(&samples, |t_ms| Some(t_ms / 1e3), |s| Some(s.lag_operations));
     assert!(points.len() <= POINTS && points.iter().any(|point| point.value == 99.0));
 }
 

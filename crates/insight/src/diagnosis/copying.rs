@@ -409,10 +409,8 @@ impl<'s, 'a> Copying<'s, 'a> {
 
     /// Bytes a second of all recoveries between the same two nodes.
     pub(crate) fn path_bytes_per_s(&self) -> f64 {
-        let (bytes, wall_ms) = self
-            .path_steps
-            .iter()
-            .fold((0, 0.0), |(bytes, wall_ms), step| (bytes + step.bytes, wall_ms + step.wall_ms));
+        let bytes: u64 = self.path_steps.iter().map(|step| step.bytes).sum();
+        let wall_ms: f64 = self.path_steps.iter().map(|step| step.wall_ms).sum();
         bytes as f64 / (wall_ms / MS_PER_S)
     }
 
