@@ -206,6 +206,12 @@ mod tests {
         run(seconds, |seconds, lap| Row::measured("a", lap, seconds, 1_000_000))
     }
 
+    pub(super) fn in_virtual_time(seconds: &[f64]) -> RunDir {
+        let mut run = recovery(seconds);
+        run.manifest.target = VIRTUAL.to_owned();
+        run
+    }
+
     fn load(latencies_ms: &[f64]) -> RunDir {
         run(latencies_ms, |p50_ms, lap| {
             let times = Percentiles { p50_ms, ..Percentiles::default() };
@@ -239,11 +245,7 @@ mod tests {
 
     #[test]
     fn laps_of_virtual_time_that_are_copies_count_as_one() {
-        let of = |seconds: &[f64]| {
-            let mut run = recovery(seconds);
-            run.manifest.target = VIRTUAL.to_owned();
-            run
-        };
+        let of = in_virtual_time;
         let (a, b) = (of(&[10.0; 4]), of(&[12.0; 4]));
         let runs = Runs::of(&[&a, &b]);
         let found = runs.figures[0].differences[0].unwrap();
@@ -269,12 +271,7 @@ mod tests {
 
     #[test]
     fn one_lap_of_virtual_time_with_one_seed_needs_no_more_laps() {
-        let of = |seconds: f64| {
-            let mut run = recovery(&[seconds]);
-            run.manifest.target = VIRTUAL.to_owned();
-            run
-        };
-        let (a, b) = (of(10.0), of(12.0));
+        let (a, b) = (in_virtual_time(&[10.0]), in_virtual_time(&[12.0]));
         let runs = Runs::of(&[&a, &b]);
         assert!(
             runs.headline().text.starts_with("2 of 2 figures differ: "),

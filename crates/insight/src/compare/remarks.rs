@@ -124,14 +124,12 @@ mod tests {
     use record::Row;
 
     use super::super::Runs;
-    use super::super::figures::VIRTUAL;
-    use super::super::tests::recovery;
+    use super::super::tests::{in_virtual_time, recovery};
 
     #[test]
     fn copies_are_told_by_variant_and_other_variants_may_need_more_laps() {
         let of = |others: &[f64]| {
-            let mut run = recovery(&[10.0; 4]);
-            run.manifest.target = VIRTUAL.to_owned();
+            let mut run = in_virtual_time(&[10.0; 4]);
             let other = |(seconds, lap): (&f64, u32)| Row::measured("b", lap, *seconds, 1_000_000);
             run.rows.extend(others.iter().zip(1..).map(other));
             run
