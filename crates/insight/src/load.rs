@@ -300,8 +300,8 @@ pub fn headline(laps: &[LoadFigures]) -> Headline {
     said
 }
 
-/// Pairs of a load and its baseline, the baseline first. The plan names it; where the plan names none, the first variant
-/// with the operation is the baseline.
+/// Pairs of a load and its baseline, the baseline first: the one that the plan names, or where it names none, the first
+/// variant with the operation.
 pub fn pairs(loads: &[VariantLoad]) -> Vec<(&VariantLoad, &VariantLoad)> {
     let says = loads.iter().any(|load| load.baseline.is_some());
     let base = |load: &VariantLoad| {

@@ -12,7 +12,7 @@ use crate::diagnosis::threshold::{
     LATE_SHARE, LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_USE,
     PAUSED_ALONE, Threshold, at,
 };
-use crate::words;
+use crate::{stats, words};
 
 /// A path that is full carries a level rate: it varies by less than this.
 const LEVEL: Threshold = at("spread of the rate around its mean", 0.15);
@@ -227,11 +227,10 @@ fn lumps(steps: &[Step]) -> f64 {
 /// Mean distance of the rate from its mean, over the mean; none for too few rates.
 fn spread(steps: &[Step]) -> Option<f64> {
     let rates: Vec<f64> = steps.iter().map(Step::bytes_per_s).collect();
-    let count = rates.len() as f64;
-    if count < RATES.value {
+    if (rates.len() as f64) < RATES.value {
         return None;
     }
-    let mean = rates.iter().sum::<f64>() / count;
-    let off = rates.iter().map(|rate| (rate - mean).abs()).sum::<f64>() / count;
-    (mean > 0.0).then_some(off / mean)
+    let mean = stats::mean(&rates)?;
+    let off: Vec<f64> = rates.iter().map(|rate| (rate - mean).abs()).collect();
+    Some(stats::mean(&off)? / mean).filter(|_| mean > 0.0)
 }
