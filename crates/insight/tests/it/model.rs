@@ -5,10 +5,8 @@ use insight::diagnosis::{Diagnosis, Series, diagnose};
 use record::observation::{AnswerTime, Observation, WaitingCopy};
 use record::units::parse_size;
 
-use crate::common::{MB, case, rtt, series, settings, waiting};
+use crate::common::{CHUNKS, MAX_BYTES, MB, case, rtt, series, settings, waiting};
 
-pub const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
-pub const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
 const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 pub const LOOK_MS: f64 = 500.0;
 
@@ -82,7 +80,7 @@ impl Model {
         let s = (t_ms / 1e3) as u64;
         let mut look = case(s, MB);
         look.cluster.flavour = self.flavour.to_owned();
-        look.settings = settings(&[(LIMIT, self.limit), (CHUNKS, "2"), (SLOTS, "2")]);
+        look.settings = settings(&[(MAX_BYTES, self.limit), (CHUNKS, "2"), (SLOTS, "2")]);
         for node in &mut look.nodes {
             node.os_cpu_percent = Some((self.cpu)(rate));
             node.timestamp_ms = Some(t_ms as u64);
@@ -116,7 +114,7 @@ impl Model {
 
     fn set(&mut self, setting: &str, value: &str) {
         match setting {
-            LIMIT => self.now.limit = parse_size(value).unwrap() as f64,
+            MAX_BYTES => self.now.limit = parse_size(value).unwrap() as f64,
             CHUNKS => self.now.chunks = value.parse().unwrap(),
             SLOTS => self.now.slots = value.parse().unwrap(),
             other => panic!("nobody may change {other}"),
@@ -154,7 +152,7 @@ impl Model {
 }
 
 fn index(setting: &str) -> usize {
-    [LIMIT, CHUNKS, SLOTS].iter().position(|name| *name == setting).unwrap()
+    [MAX_BYTES, CHUNKS, SLOTS].iter().position(|name| *name == setting).unwrap()
 }
 
 fn for_a_slot() -> WaitingCopy {

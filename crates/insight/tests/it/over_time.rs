@@ -6,7 +6,7 @@ use insight::diagnosis::{
 };
 use record::observation::{Gap, Health, Observation, Recovery, Scope, WaitingCopy};
 
-use crate::common::{MB, cluster, node, recovery, settings, settings_of};
+use crate::common::{MAX_BYTES, MB, cluster, node, recovery, settings, settings_of};
 
 fn copy(index: &str, state: &str, node: Option<&str>) -> WaitingCopy {
     WaitingCopy {
@@ -218,19 +218,18 @@ fn nodes_that_come_and_go_are_told() {
 
 #[test]
 fn settings_that_somebody_changes_are_told_with_both_values() {
-    const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
     let of = |value: &str, scope| Observation {
-        settings: settings_of(scope, &[(LIMIT, value)]),
+        settings: settings_of(scope, &[(MAX_BYTES, value)]),
         ..Observation::default()
     };
     let (default, set) = (Scope::Default, Scope::Persistent);
     let told = |before: &Observation, now: &Observation| happened(before, now).join("");
     let raised = told(&of("40mb", default), &of("80mb", set));
-    assert_eq!(raised, format!("{LIMIT} was raised from 40mb (default) to 80mb"));
+    assert_eq!(raised, format!("{MAX_BYTES} was raised from 40mb (default) to 80mb"));
     let lowered = told(&of("-1", set), &of("80mb", set));
-    assert_eq!(lowered, format!("{LIMIT} was lowered from -1 to 80mb"));
+    assert_eq!(lowered, format!("{MAX_BYTES} was lowered from -1 to 80mb"));
     let reset = told(&of("80mb", set), &of("40mb", default));
-    assert_eq!(reset, format!("{LIMIT} was reset from 80mb to 40mb (default)"));
+    assert_eq!(reset, format!("{MAX_BYTES} was reset from 80mb to 40mb (default)"));
     assert_eq!(told(&of("80mb", set), &of("80mb", set)), "");
     let other = Observation { settings: settings(&[("a", "x")]), ..Observation::default() };
     assert_eq!(told(&other, &Observation::default()), "");
@@ -292,7 +291,7 @@ fn a_question_that_failed_is_no_event() {
 fn another_verdict_is_told_once_it_has_held() {
     let throttled = |s| {
         let mut look = look(s, 0);
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "39mb")]);
+        look.settings = settings(&[(MAX_BYTES, "39mb")]);
         look.recoveries[0].source_throttle_ms = Some(s * 900);
         look
     };

@@ -1,8 +1,11 @@
 //! Probes on clusters that are a formula: what is found must be what the formula says, and whatever happens every
 //! change is put back.
 
-use crate::common::{MB, cluster, looks_at, recovery, restore_from, rtt, series, settings};
-use crate::model::{CHUNKS, LIMIT, LOOK_MS, Model, Now};
+use crate::common::{
+    CHUNK_SIZE, CHUNKS, MAX_BYTES, MB, cluster, looks_at, recovery, restore_from, rtt, series,
+    settings,
+};
+use crate::model::{LOOK_MS, Model, Now};
 use insight::diagnosis::probe::{Kind, ProbeResult, Prober, Reading, Step, apply, plan};
 use insight::diagnosis::{Class, Diagnosis, Finding, diagnose};
 use record::observation::{AnswerTime, Identity, Observation, Recovery, RoundTrip};
@@ -315,7 +318,7 @@ fn chunks_on_one_path_say_nothing_of_another_one() {
 fn chunks_grow_no_further_than_they_may() {
     let step = |size: &str| {
         let looks = looks_at(9 * MB, |look, _| {
-            look.settings = settings(&[(CHUNKS, "5"), ("indices.recovery.chunk_size", size)]);
+            look.settings = settings(&[(CHUNKS, "5"), (CHUNK_SIZE, size)]);
         });
         let series = series(&looks);
         let probes = plan(&series, &diagnose(&series));
@@ -389,7 +392,7 @@ fn nothing_is_tried_where_nothing_recovers() {
 #[test]
 fn a_limit_that_has_no_lower_one_is_not_braked() {
     let of_limit = |limit: &str| {
-        let looks = looks_at(2000, |look, _| look.settings = settings(&[(LIMIT, limit)]));
+        let looks = looks_at(2000, |look, _| look.settings = settings(&[(MAX_BYTES, limit)]));
         let series = series(&looks);
         let probes = plan(&series, &diagnose(&series));
         probes.iter().any(|probe| probe.kind == Kind::Brake)

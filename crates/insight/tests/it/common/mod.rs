@@ -9,6 +9,10 @@ use record::observation::{
 
 pub const MB: u64 = 1_000_000;
 
+pub const MAX_BYTES: &str = "indices.recovery.max_bytes_per_sec";
+pub const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
+pub const CHUNK_SIZE: &str = "indices.recovery.chunk_size";
+
 pub fn settings(pairs: &[(&str, &str)]) -> Option<BTreeMap<String, Setting>> {
     settings_of(Scope::Persistent, pairs)
 }
@@ -82,7 +86,7 @@ pub fn case(s: u64, rate: u64) -> Observation {
         nodes: vec![node("a", s), node("b", s)],
         recoveries: vec![recovery("i", s, rate)],
         health: Some(Health { status: "yellow".into(), ..Health::default() }),
-        settings: settings(&[("indices.recovery.max_bytes_per_sec", "40mb")]),
+        settings: settings(&[(MAX_BYTES, "40mb")]),
         ..Observation::default()
     }
 }

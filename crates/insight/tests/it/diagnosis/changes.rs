@@ -4,11 +4,11 @@ use insight::diagnosis::{Changes, Pair, changes};
 use record::observation::Observation;
 
 use super::{LIMIT, looks_at};
-use crate::common::{MB, node, rtt, series, settings};
+use crate::common::{MAX_BYTES, MB, node, rtt, series, settings};
 
 fn throttled(limit: &str, rate: u64) -> Vec<(f64, Observation)> {
     looks_at(rate, |look, s| {
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+        look.settings = settings(&[(MAX_BYTES, limit)]);
         look.recoveries[0].target_throttle_ms = Some(s * 900);
     })
 }
@@ -21,7 +21,7 @@ fn between(then: &[(f64, Observation)], now: &[(f64, Observation)]) -> Changes {
 fn a_limit_that_was_raised_is_gone_and_what_holds_now_is_new() {
     let then = throttled("40mb", LIMIT);
     let mut now = looks_at(12 * MB, |look, _| {
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "320mb")]);
+        look.settings = settings(&[(MAX_BYTES, "320mb")]);
         look.round_trips = rtt(85.0);
     });
     now.iter_mut().for_each(|(t_ms, look)| look.nodes.push(node("c", *t_ms as u64 / 1000)));
@@ -29,7 +29,7 @@ fn a_limit_that_was_raised_is_gone_and_what_holds_now_is_new() {
     assert!(matches!(&changed.gone[..], [one] if one.starts_with("rate limit: ")), "{changed:?}");
     assert!(matches!(&changed.came[..], [one] if one.starts_with("latency: ")), "{changed:?}");
     let limit = Pair { was: Some("40mb".to_owned()), is: Some("320mb".to_owned()) };
-    assert_eq!(changed.settings.get("indices.recovery.max_bytes_per_sec"), Some(&limit));
+    assert_eq!(changed.settings.get(MAX_BYTES), Some(&limit));
     assert_eq!((changed.nodes_came, changed.nodes_gone), (vec!["c".to_owned()], vec![]));
     assert!(changed.bytes_per_s.was > changed.bytes_per_s.is, "{:?}", changed.bytes_per_s);
 }

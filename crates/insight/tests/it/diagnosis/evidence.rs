@@ -6,7 +6,10 @@ use insight::diagnosis::{By, Class, diagnose, paces, untold};
 use record::observation::{AnswerTime, Gap, HotThreads, Node, RoundTrip, Scope};
 
 use super::{LIMIT, judge, looks_at, looks_at_rest, only};
-use crate::common::{MB, case, cluster, looks, recovery, rtt, series, settings, settings_of};
+use crate::common::{
+    CHUNK_SIZE, CHUNKS, MAX_BYTES, MB, case, cluster, looks, recovery, rtt, series, settings,
+    settings_of,
+};
 
 /// The trap: a counter that began anew is not a fall, and what a node does not tell is not zero.
 #[test]
@@ -32,7 +35,7 @@ fn a_node_that_restarts_or_is_silent_proves_nothing() {
 #[test]
 fn healthy_is_no_finding() {
     let fast = judge(&looks_at(180 * MB, |look, _| {
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "-1")]);
+        look.settings = settings(&[(MAX_BYTES, "-1")]);
         look.round_trips = rtt(0.0);
     }));
     assert!(fast.findings.is_empty() && fast.headline.starts_with("healthy"), "{fast:#?}");
@@ -63,10 +66,7 @@ fn unknown_is_an_answer() {
 #[test]
 fn summed_pauses_say_over_how_many_chunks_and_in_what_time() {
     let finding = only(&looks_at(MB, |look, s| {
-        look.settings = settings(&[
-            ("indices.recovery.max_bytes_per_sec", "1mb"),
-            ("indices.recovery.max_concurrent_file_chunks", "5"),
-        ]);
+        look.settings = settings(&[(MAX_BYTES, "1mb"), (CHUNKS, "5")]);
         look.recoveries[0].source_throttle_ms = Some(s * 4500);
         look.nodes[0].throttle_ms = Some(s * 4500);
         look.round_trips = rtt(20.0);
@@ -361,8 +361,7 @@ fn an_unknown_recovery_tells_of_an_end_that_answers_late_beside_other_nodes() {
 #[test]
 fn no_setting_is_named_that_is_not_there_or_has_no_effect() {
     let mut looks = looks_at(9 * MB, |look, _| {
-        let pairs = [("indices.recovery.max_concurrent_file_chunks", "5")];
-        look.settings = settings_of(Scope::Default, &pairs);
+        look.settings = settings_of(Scope::Default, &[(CHUNKS, "5")]);
         look.round_trips = rtt(280.0);
     });
     let lift = only(&looks).lift.unwrap();
@@ -375,10 +374,7 @@ fn no_setting_is_named_that_is_not_there_or_has_no_effect() {
     let finding = only(&looks);
     assert_eq!(finding.class, Class::Latency);
     let lift = finding.lift.unwrap();
-    assert_eq!(
-        (lift.setting.as_deref(), lift.to.as_deref()),
-        (Some("indices.recovery.chunk_size"), Some("2mb"))
-    );
+    assert_eq!((lift.setting.as_deref(), lift.to.as_deref()), (Some(CHUNK_SIZE), Some("2mb")));
     looks = looks_at(20 * MB, |look, s| {
         look.cluster = cluster("narrows");
         look.settings = settings(&[("narrows.recovery.scheduler", "adaptive")]);
@@ -395,8 +391,7 @@ fn no_setting_is_named_that_is_not_there_or_has_no_effect() {
 fn a_value_among_the_defaults_that_is_not_the_fields_is_of_the_nodes_configuration() {
     let lift_of = |value: &'static str, rate: u64, paused_ms: u64| {
         let finding = only(&looks_at(rate, |look, s| {
-            let pairs = [("indices.recovery.max_bytes_per_sec", value)];
-            look.settings = settings_of(Scope::Default, &pairs);
+            look.settings = settings_of(Scope::Default, &[(MAX_BYTES, value)]);
             look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
         }));
         assert_eq!(finding.class, Class::RateLimit);

@@ -4,7 +4,7 @@ use insight::diagnosis::{Class, Finding, Next};
 use record::observation::{AnswerTime, Observation, WaitingCopy};
 
 use super::{judge, looks_at, only};
-use crate::common::{MB, node, rtt, settings, waiting};
+use crate::common::{CHUNK_SIZE, CHUNKS, MAX_BYTES, MB, node, rtt, settings, waiting};
 
 /// 20 chunks of 4 MiB a second, eight in flight: each takes 400 ms.
 const RATE: u64 = 80 << 20;
@@ -22,11 +22,7 @@ fn throttled_on(
 ) -> Finding {
     let finding = only(&looks_at(RATE, |look, s| {
         look.cluster.flavour = flavour.into();
-        look.settings = settings(&[
-            ("indices.recovery.max_bytes_per_sec", "80mb"),
-            ("indices.recovery.chunk_size", "4mb"),
-            ("indices.recovery.max_concurrent_file_chunks", "8"),
-        ]);
+        look.settings = settings(&[(MAX_BYTES, "80mb"), (CHUNK_SIZE, "4mb"), (CHUNKS, "8")]);
         look.recoveries[0].source_throttle_ms = Some(s * paused_ms * 20);
         look.round_trips = rtt(rtt_ms);
         change(s, look);
@@ -126,7 +122,7 @@ fn a_disk_that_chunks_meet_one_after_another_is_promised_to_be_busy_for_less_tha
 fn what_is_promised_of_a_limit_is_what_the_value_that_is_advised_brings() {
     let limit_bytes_per_s = 700_000;
     let finding = only(&looks_at(limit_bytes_per_s * 11 / 10, |look, s| {
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "700000b")]);
+        look.settings = settings(&[(MAX_BYTES, "700000b")]);
         look.recoveries[0].source_throttle_ms = Some(s * 980);
         look.round_trips = rtt(0.4);
     }));
@@ -188,7 +184,7 @@ fn more_slots_bring_no_more_than_the_limiter_of_the_node_lets_through() {
     let slots = |limit: &str| {
         let looks = looks_at(10_000_000, |look, s| {
             look.nodes = vec![node("a", s), node("b", s)];
-            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+            look.settings = settings(&[(MAX_BYTES, limit)]);
             look.waiting = [WaitingCopy { index: "i".into(), ..waiting("throttled", &[]) }].into();
             look.round_trips = rtt(100.0);
         });
@@ -213,10 +209,7 @@ fn chunks_are_of_latency_where_they_mostly_travel_and_of_no_class_where_nothing_
 /// 12 MB/s over a path of 20 ms, where 5 chunks of 512 KiB would let 131 MB/s through.
 fn full_path(limit: &str, io_ms: u64) -> Finding {
     only(&looks_at(12 * MB, |look, s| {
-        look.settings = settings(&[
-            ("indices.recovery.max_bytes_per_sec", limit),
-            ("indices.recovery.max_concurrent_file_chunks", "5"),
-        ]);
+        look.settings = settings(&[(MAX_BYTES, limit), (CHUNKS, "5")]);
         look.round_trips = rtt(20.0);
         let far = &mut look.nodes[1];
         (far.io_time_ms, far.read_kib) = (Some(s * io_ms), Some(0));

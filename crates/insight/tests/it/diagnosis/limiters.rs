@@ -7,7 +7,8 @@ use world::Time;
 
 use super::{LIMIT, judge, looks_at, only};
 use crate::common::{
-    MB, cluster, node, recovery, restore_from, rtt, series, settings, settings_of,
+    CHUNK_SIZE, CHUNKS, MAX_BYTES, MB, cluster, node, recovery, restore_from, rtt, series,
+    settings, settings_of,
 };
 
 #[test]
@@ -23,7 +24,7 @@ fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
     assert_eq!((finding.class, finding.subjects.len()), (Class::RateLimit, 2));
     assert!(finding.strength > 0.95, "{finding:?}");
     let lift = finding.lift.unwrap();
-    assert_eq!(lift.setting.as_deref(), Some("indices.recovery.max_bytes_per_sec"));
+    assert_eq!(lift.setting.as_deref(), Some(MAX_BYTES));
     assert_eq!((lift.now.as_deref(), lift.set_by), (Some("40mb"), Some(Scope::Persistent)));
     // Latency of two recoveries of 2 x 512 KiB over 5 ms is far above the limit; what is nearer is not told.
     assert_eq!(lift.to.as_deref(), Some("80mb"));
@@ -60,7 +61,7 @@ fn the_first_limiter_hides_the_other_so_both_are_summed() {
 #[test]
 fn a_raised_limit_without_pauses_is_not_the_limit() {
     let finding = only(&looks_at(9 * MB, |look, _| {
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "400mb")]);
+        look.settings = settings(&[(MAX_BYTES, "400mb")]);
     }));
     assert_eq!(finding.class, Class::Latency);
     assert!(finding.doubt.unwrap().contains("bandwidth"), "without a round trip it is a guess");
@@ -73,8 +74,7 @@ fn a_cold_nodes_limiter_goes_by_its_memory() {
     let found = |rate: u64, listed: &str, cold: &[&str]| {
         let found = only(&looks_at(rate, |look, s| {
             look.cluster = Identity { version: "8.15.0".into(), ..cluster("elasticsearch") };
-            let listed = [("indices.recovery.max_bytes_per_sec", listed)];
-            look.settings = settings_of(Scope::Default, &listed);
+            look.settings = settings_of(Scope::Default, &[(MAX_BYTES, listed)]);
             look.nodes.push(node("c", s));
             for one in &mut look.nodes {
                 let tier = if cold.contains(&&*one.name) { "data_cold" } else { "data_hot" };
@@ -152,7 +152,7 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     assert!(!of_node.ruled_out.iter().any(is_of_source), "there is none: {:?}", of_node.ruled_out);
     assert_eq!(
         of_node.lift.unwrap().setting.as_deref(),
-        Some("indices.recovery.max_bytes_per_sec"),
+        Some(MAX_BYTES),
         "no API tells pauses of a restore, so that its rate alone speaks"
     );
     let of_repository = only(&restored(10 * MB, Some("10mb")));
@@ -232,7 +232,7 @@ fn a_limit_that_has_just_changed_is_not_blamed_by_its_new_value() {
             recovery.recovered_bytes = Some(s.min(6) * MB + s.saturating_sub(6) * rate_after);
             recovery.source_throttle_ms = Some(s * 1900);
             let limit = if s <= 6 { "1mb" } else { "8mb" };
-            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+            look.settings = settings(&[(MAX_BYTES, limit)]);
         })
     };
     let finding = only(&of(2 * MB));
@@ -251,9 +251,9 @@ fn a_limit_that_has_just_changed_is_not_blamed_by_its_new_value() {
 fn a_change_is_not_on_its_way_for_ever() {
     let mut looks = looks_at(MB, |look, s| {
         look.recoveries[0].source_throttle_ms = Some(s * 1900);
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "8mb")]);
+        look.settings = settings(&[(MAX_BYTES, "8mb")]);
     });
-    looks[0].1.settings = settings(&[("indices.recovery.max_bytes_per_sec", "1mb")]);
+    looks[0].1.settings = settings(&[(MAX_BYTES, "1mb")]);
     let finding = only(&looks);
     assert!(!finding.sentence.contains("through:"), "{}", finding.sentence);
 }
@@ -266,7 +266,7 @@ fn one_step_does_not_tell_that_a_change_is_through() {
         look.recoveries[0].recovered_bytes = Some(s * MB + lump);
         look.recoveries[0].source_throttle_ms = Some(s * 1900);
         let limit = if s <= 6 { "1mb" } else { "8mb" };
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+        look.settings = settings(&[(MAX_BYTES, limit)]);
     }));
     assert!(finding.sentence.contains("not yet through: 3.67 MB/s"), "{}", finding.sentence);
 }
@@ -299,12 +299,7 @@ fn one_setting_is_proposed_one_value() {
 fn a_path_that_is_full_below_a_limit_is_not_excused_by_the_pauses_of_bursts() {
     let at = |rate: u64, paused_ms: u64| {
         let looks = looks_at(rate, |look, s| {
-            let pairs = [
-                ("indices.recovery.max_bytes_per_sec", "200mb"),
-                ("indices.recovery.chunk_size", "4mb"),
-                ("indices.recovery.max_concurrent_file_chunks", "8"),
-            ];
-            look.settings = settings(&pairs);
+            look.settings = settings(&[(MAX_BYTES, "200mb"), (CHUNK_SIZE, "4mb"), (CHUNKS, "8")]);
             look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
             look.round_trips = rtt(3.4);
         });
@@ -337,7 +332,7 @@ fn a_rate_just_above_a_limit_is_said_to_be_all_of_it() {
 fn a_level_rate_near_a_limit_that_pauses_nobody_is_the_path() {
     let at = |paused_ms: u64| {
         let looks = looks_at(LIMIT * 85 / 100, |look, s| {
-            look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", "5")]);
+            look.settings = settings(&[(CHUNKS, "5")]);
             look.recoveries[0].source_throttle_ms = Some(s * paused_ms);
             look.round_trips = rtt(20.0);
         });
@@ -354,7 +349,7 @@ fn a_level_rate_near_a_limit_that_pauses_nobody_is_the_path() {
 fn a_limit_so_low_that_nothing_came_while_one_looked_is_named_by_itself() {
     let at = |limit: &'static str, came: u64, ran_s: u64| {
         only(&looks_at(0, |look, s| {
-            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+            look.settings = settings(&[(MAX_BYTES, limit)]);
             let recovery = &mut look.recoveries[0];
             recovery.total_ms = Some(ran_s * 1000 + s * 1000);
             recovery.recovered_bytes = Some(came * (512 << 10));
@@ -381,7 +376,7 @@ fn a_limit_so_low_that_nothing_came_while_one_looked_is_named_by_itself() {
 #[test]
 fn at_200_kb_the_first_verdict_is_the_limit() {
     let looks = looks_at(0, |look, s| {
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "200kb")]);
+        look.settings = settings(&[(MAX_BYTES, "200kb")]);
         let recovery = &mut look.recoveries[0];
         let ran_ms = 6000 + s * 1000;
         let passed = ran_ms / 2560;
@@ -406,7 +401,7 @@ fn at_200_kb_the_first_verdict_is_the_limit() {
 #[test]
 fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
     let finding = only(&looks_at(0, |look, s| {
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "256kb")]);
+        look.settings = settings(&[(MAX_BYTES, "256kb")]);
         let recovery = &mut look.recoveries[0];
         recovery.total_ms = Some(30_000 + s * 1000);
         // A chunk takes 2 s; the last of these came just before the first look.
@@ -423,7 +418,7 @@ fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
 fn of_few_chunks_nobody_says_that_no_limiter_binds() {
     let of = |limit: &'static str, seen: usize| {
         let looks = looks_at(512 << 10, |look, s| {
-            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", limit)]);
+            look.settings = settings(&[(MAX_BYTES, limit)]);
             look.recoveries.push(recovery("j", s, 512 << 10));
             for recovery in &mut look.recoveries {
                 recovery.source_throttle_ms = Some(s.saturating_sub(2) * 900);

@@ -4,9 +4,8 @@ use insight::diagnosis::{Class, Finding};
 use record::observation::{AnswerTime, Observation, Recovery, RoundTrip, WaitingCopy};
 
 use super::{judge, looks_at, only};
-use crate::common::{MB, node, recovery, rtt, settings, waiting};
+use crate::common::{CHUNKS, MAX_BYTES, MB, node, recovery, rtt, settings, waiting};
 
-const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
 const CONNECTIONS: &str = "transport.connections_per_node.recovery";
 
 #[test]
@@ -62,13 +61,11 @@ fn what_has_no_cause_of_its_own_is_held_by_what_holds_its_path() {
     assert_eq!(classes, [Class::Latency, Class::Unknown], "from another node it is another path");
 }
 
-const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
-
 /// Two recoveries from one node to two others, of which one has the limiter's line to itself for now: chunks of 512 KiB
 /// that pass one after another.
 fn in_one_line(limit: &'static str, ran_s: u64, chunk_ms: u64) -> Vec<(f64, Observation)> {
     looks_at(0, |look, s| {
-        look.settings = settings(&[(LIMIT, limit)]);
+        look.settings = settings(&[(MAX_BYTES, limit)]);
         let ran_ms = (ran_s + s) * 1000;
         let passed = ran_ms / chunk_ms;
         let mut waits = small(s, "a", "c");
@@ -113,7 +110,7 @@ fn a_recovery_without_a_cause_is_held_by_the_limiter_of_its_node_that_holds_anot
 fn a_limiter_passes_what_its_node_sends_and_what_it_receives() {
     for ring in [&["a", "b"][..], &["a", "b", "c"]] {
         let found = judge(&looks_at(0, |look, s| {
-            look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "2mb")]);
+            look.settings = settings(&[(MAX_BYTES, "2mb")]);
             look.nodes = ring.iter().map(|name| node(name, s)).collect();
             let onwards = |(at, source): (usize, &&str)| Recovery {
                 source: Some((*source).to_owned()),
@@ -146,7 +143,7 @@ fn a_path_and_a_card_carry_what_goes_one_way() {
                 recovered_bytes: Some(s / lump_s * lump_s * rate),
                 ..recovery(index, s, 0)
             };
-            look.settings = settings(&[(LIMIT, "-1")]);
+            look.settings = settings(&[(MAX_BYTES, "-1")]);
             look.round_trips = rtt(0.0);
             look.recoveries = vec![one("i", "a", "b"), one("j", "b", "a")];
         }));

@@ -8,7 +8,9 @@ use record::observation::{AnswerTime, HotThreads, Observation, RoundTrip, UNKNOW
 use world::Time;
 
 use super::{LIMIT, judge, looks_at, only};
-use crate::common::{MB, cluster, node, recovery, restore_from, rtt, settings};
+use crate::common::{
+    CHUNK_SIZE, CHUNKS, MAX_BYTES, MB, cluster, node, recovery, restore_from, rtt, settings,
+};
 
 /// The trap: a busy machine beside a long way. What the round trip explains wholly is latency all the same.
 #[test]
@@ -52,18 +54,12 @@ fn chunks_at_their_most_leave_larger_ones_and_elasticsearch_has_none() {
     let at = |flavour: &str| {
         looks_at(9 * MB, |look, _| {
             look.cluster = cluster(flavour);
-            look.settings = settings(&[(
-                "indices.recovery.max_concurrent_file_chunks",
-                if flavour == "opensearch" { "5" } else { "8" },
-            )]);
+            look.settings = settings(&[(CHUNKS, if flavour == "opensearch" { "5" } else { "8" })]);
             look.round_trips = rtt(if flavour == "opensearch" { 280.0 } else { 450.0 });
         })
     };
     let lift = only(&at("opensearch")).lift.unwrap();
-    assert_eq!(
-        (lift.setting.as_deref(), lift.to.as_deref()),
-        (Some("indices.recovery.chunk_size"), Some("2mb"))
-    );
+    assert_eq!((lift.setting.as_deref(), lift.to.as_deref()), (Some(CHUNK_SIZE), Some("2mb")));
     assert_eq!(lift.default.as_deref(), Some("512kb"));
     let lift = only(&at("elasticsearch")).lift.unwrap();
     assert!(
@@ -98,10 +94,7 @@ fn no_more_chunks_are_advised_than_the_release_takes() {
 fn chunks_are_advised_as_large_as_they_may_be() {
     let at = |size: &str, rtt_ms: f64| {
         only(&looks_at(9 * MB, |look, _| {
-            look.settings = settings(&[
-                ("indices.recovery.max_concurrent_file_chunks", "5"),
-                ("indices.recovery.chunk_size", size),
-            ]);
+            look.settings = settings(&[(CHUNKS, "5"), (CHUNK_SIZE, size)]);
             look.round_trips = rtt(rtt_ms);
         }))
     };
@@ -120,7 +113,7 @@ fn chunks_are_advised_as_large_as_they_may_be() {
 #[test]
 fn a_level_rate_that_the_round_trip_does_not_explain_is_the_path() {
     let finding = only(&looks_at(12 * MB, |look, _| {
-        look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", "5")]);
+        look.settings = settings(&[(CHUNKS, "5")]);
         look.round_trips = rtt(20.0);
     }));
     assert_eq!((finding.class, finding.place.as_str()), (Class::Bandwidth, "a to b"));
@@ -244,7 +237,7 @@ fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
     let judged = |cpu_ms: u64, chunks: &str| {
         only(&looks_at(20 * MB, |look, s| {
             look.cluster.flavour = "narrows".into();
-            look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", chunks)]);
+            look.settings = settings(&[(CHUNKS, chunks)]);
             look.nodes[1].as_target = Some(1);
             look.nodes[1].os_cpu_percent = Some(20);
             look.nodes[1].process_cpu_ms = Some(s * cpu_ms);
@@ -263,11 +256,7 @@ fn chunks_that_wait_for_a_core_are_held_by_it_however_many_others_are_free() {
 #[test]
 fn a_path_that_is_full_of_large_chunks_is_level() {
     let finding = only(&looks_at(0, |look, s| {
-        let pairs = [
-            ("indices.recovery.chunk_size", "4mb"),
-            ("indices.recovery.max_concurrent_file_chunks", "5"),
-        ];
-        look.settings = settings(&pairs);
+        look.settings = settings(&[(CHUNK_SIZE, "4mb"), (CHUNKS, "5")]);
         // 20 MB/s: now 4 chunks come, now 6.
         look.recoveries[0].recovered_bytes = Some((s * 5 + s % 2) * (4 << 20));
         look.round_trips = rtt(20.0);
@@ -340,7 +329,7 @@ fn a_disk_is_busy_with_what_recoveries_move_at_its_own_node() {
         look.nodes[1].io_time_ms = Some(s * 970);
         look.nodes[1].read_kib = Some(0);
         look.nodes[1].write_kib = Some(s * 80_000);
-        look.settings = settings(&[("indices.recovery.max_bytes_per_sec", "-1")]);
+        look.settings = settings(&[(MAX_BYTES, "-1")]);
         look.round_trips = rtt(0.0);
         look.round_trips.push(RoundTrip { from: "a".into(), to: "c".into(), rtt_ms: 0.0 });
     }));
@@ -353,7 +342,7 @@ fn a_disk_is_busy_with_what_recoveries_move_at_its_own_node() {
 fn a_disk_is_busy_with_chunks_that_have_not_come_yet() {
     let class_at = |written_kib_per_s: u64| {
         let finding = only(&looks_at(0, |look, s| {
-            look.settings = settings(&[("indices.recovery.chunk_size", "4mb")]);
+            look.settings = settings(&[(CHUNK_SIZE, "4mb")]);
             look.nodes[1].io_time_ms = Some(s * 1000);
             look.nodes[1].read_kib = Some(0);
             look.nodes[1].write_kib = Some(s * written_kib_per_s);
@@ -371,7 +360,7 @@ fn a_disk_is_busy_with_chunks_that_have_not_come_yet() {
 fn busy_cores_hold_no_recovery_whose_chunks_hardly_wait_for_them() {
     let at = |answer_ms: f64, chunks: &str, rtt_ms: f64| {
         only(&looks_at(9 * MB, |look, _| {
-            look.settings = settings(&[("indices.recovery.max_concurrent_file_chunks", chunks)]);
+            look.settings = settings(&[(CHUNKS, chunks)]);
             look.round_trips = rtt(rtt_ms);
             look.nodes[0].os_cpu_percent = Some(99);
             let answer =
