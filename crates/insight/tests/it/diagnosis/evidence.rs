@@ -51,17 +51,6 @@ fn healthy_is_no_finding() {
     assert!(quiet.findings.is_empty() && quiet.headline.starts_with("healthy"));
 }
 
-#[test]
-fn unknown_is_an_answer() {
-    // Near nodes, idle, slow, and no limit in sight; the rate is uneven, so no path is full either.
-    let finding = only(&looks_at(0, |look, s| {
-        look.recoveries[0].recovered_bytes = Some((s / 3) * 9 * MB);
-        look.round_trips = rtt(0.0);
-    }));
-    assert_eq!(finding.class, Class::Unknown);
-    assert!(finding.sentence.contains("unknown"));
-}
-
 /// Pauses of chunks side by side add up to more than the time: the evidence says over how many, and in what time.
 #[test]
 fn summed_pauses_say_over_how_many_chunks_and_in_what_time() {
@@ -326,11 +315,13 @@ fn what_could_not_be_judged_for_want_of_answers_names_them() {
 }
 
 #[test]
-fn what_is_unknown_says_so_of_every_cause() {
+fn unknown_is_an_answer_and_says_so_of_every_cause() {
+    // Near nodes, idle, slow, and no limit in sight; the rate is uneven, so no path is full either.
     let unknown = only(&looks_at(0, |look, s| {
         look.recoveries[0].recovered_bytes = Some((s / 3) * 9 * MB);
         look.round_trips = rtt(0.0);
     }));
+    assert!(unknown.class == Class::Unknown && unknown.sentence.contains("unknown"), "{unknown:?}");
     let named: Vec<Class> = unknown.ruled_out.iter().map(|one| one.class).collect();
     assert_eq!(named, OF_COPYING);
     assert!(unknown.ruled_out.iter().all(|one| one.by == By::Figure), "{unknown:#?}");
