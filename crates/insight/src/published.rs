@@ -2,11 +2,10 @@
 
 use record::{Kind, Limit, RunDir};
 
-use crate::load::{METRICS, Metric, change_of, total};
+use crate::load::{METRICS, change_of, total};
 use crate::stats::{self, Interval};
 use crate::summary::Summary;
 use crate::trace;
-use crate::variant::VariantLoad;
 
 /// What kind of figure is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,33 +155,28 @@ fn of_loads(
     comparison: impl Fn(Figure, f64, Option<f64>) -> Comparison,
 ) -> Vec<Comparison> {
     let info = |name: &str| summary.manifest.variants.iter().find(|info| info.name == name);
-    let published = |name: &str, metric: &Metric| summary.published_load(name, metric);
     let load = |name: &str| summary.loads.iter().find(|load| load.variant == name);
     let baseline = info(variant).and_then(|info| info.baseline.as_deref());
     let mut rows = Vec::new();
     for metric in crate::load::compared() {
-        let Some(own) = published(variant, metric) else { continue };
-        match baseline.map(|base| (published(base, metric), load(base))) {
+        let Some(own) = summary.published_load(variant, metric) else { continue };
+        match baseline.map(|base| (summary.published_load(base, metric), load(base))) {
             None => {
                 let ours = load(variant).and_then(|load| total(&load.laps, metric.name));
                 rows.push(comparison(Figure::Load(metric.name, metric.unit), own, ours));
             }
             Some((Some(base), base_load)) if base > 0.0 => {
-                let laps = |load: &VariantLoad| load.laps.clone();
-                let both = base_load.map(laps).zip(load(variant).map(laps));
-                let ours = both.and_then(|(base, own)| change_of(metric, &base, &own, 0));
+                let both = base_load.zip(load(variant));
+                let ours = both.and_then(|(base, own)| change_of(metric, &base.laps, &own.laps, 0));
+                let ours = ours.map(|change| change.percent);
                 let percent = (own / base - 1.0) * 100.0;
-                rows.push(comparison(
-                    Figure::Change(metric.name),
-                    percent,
-                    ours.map(|change| change.percent),
-                ));
+                rows.push(comparison(Figure::Change(metric.name), percent, ours));
             }
             Some(_) => {}
         }
     }
     for metric in METRICS.iter().filter(|metric| BESIDE.contains(&metric.name)) {
-        if let Some(own) = published(variant, metric) {
+        if let Some(own) = summary.published_load(variant, metric) {
             let ours = load(variant).and_then(|load| total(&load.laps, metric.name));
             rows.push(comparison(Figure::Beside(metric.name, metric.unit), own, ours));
         }
