@@ -12,8 +12,8 @@ use super::bulk_answer::{Item, render};
 use super::bulk_lines::{Action, Op, parse};
 use super::call::Call;
 use super::document::{
-    Refresh, check_id, ensure_index, refuse_follower, refuse_unsupported, routing, wait_for_active,
-    write_limit,
+    Refresh, check_id, ensure_index, refuse_follower, refuse_unsupported, refuse_versions, routing,
+    wait_for_active, write_limit,
 };
 use super::error::not_supported;
 use super::filter::Filter;
@@ -40,6 +40,7 @@ struct Group {
 pub(super) async fn bulk(call: Call) -> Result<Reply> {
     let began = call.node.core().env.now();
     refuse_unsupported(&call.query)?;
+    refuse_versions(&call.query)?;
     if call.query.flag("require_data_stream", false)? {
         return Err(not_supported("[require_data_stream]", "there are no data streams"));
     }
@@ -148,9 +149,18 @@ fn group_by_index(
     // The group under way: most requests name one index.
     let mut current: Option<(Arc<str>, Group)> = None;
     let mut named: Option<Named> = None;
-    for Action { op, index: name, id, routing, source, unchanged, retries, require_alias } in
-        actions
-    {
+    for action in actions {
+        let Action {
+            op,
+            index: name,
+            id,
+            routing,
+            source,
+            unchanged,
+            version,
+            retries,
+            require_alias,
+        } = action;
         let routing = routing.or_else(|| routing_of_all.clone());
         // As in the field a deletion asks for none.
         let requires_alias = op != Op::Delete && require_alias.unwrap_or(requires_alias);
@@ -191,16 +201,22 @@ fn group_by_index(
         }
         let (_, group) = current.as_mut().expect("it was set above");
         group.places.push(place);
-        group.makes |= op != Op::Delete;
-        group.writes.push(match (op, unchanged) {
-            (Op::Update, _) => {
+        // As in the field: the version of a deletion is to be known.
+        group.makes |= op != Op::Delete || version.is_some();
+        let of_document = |source| if op == Op::Delete { None } else { Some(source) };
+        group.writes.push(match (op, unchanged, version) {
+            (Op::Update, ..) => {
                 let update = Update { id, routing, body: source, unchanged, retries };
                 BulkWrite::Update(Box::new(update))
             }
-            (Op::Delete, None) => BulkWrite::Plain(WriteRequest::Delete { id, routing }),
-            (Op::Delete, Some(unchanged)) => BulkWrite::Plain(unchanged.write(id, None, routing)),
-            (_, Some(unchanged)) => BulkWrite::Plain(unchanged.write(id, Some(source), routing)),
-            (_, None) => {
+            (_, Some(unchanged), _) => {
+                BulkWrite::Plain(unchanged.write(id, of_document(source), routing))
+            }
+            (_, None, Some(version)) => {
+                BulkWrite::Plain(version.write(id, of_document(source), routing))
+            }
+            (Op::Delete, None, None) => BulkWrite::Plain(WriteRequest::Delete { id, routing }),
+            (_, None, None) => {
                 let create = op == Op::Create;
                 BulkWrite::Plain(WriteRequest::Index { id, source, auto_id, create, routing })
             }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::document::{NO_PIPELINE, check_id};
 use super::error::bad_request;
 use super::partial_update::PartialUpdate;
-use super::unchanged::Unchanged;
+use super::unchanged::{External, Unchanged, check_conditions};
 use engine::transport::{Failure, Result};
 
 /// What is to be done to a document.
@@ -51,6 +51,8 @@ pub(super) struct Action {
     pub(super) source: Bytes,
     /// How the document must be (`if_seq_no`, `if_primary_term`).
     pub(super) unchanged: Option<Unchanged>,
+    /// The version that the client gives it.
+    pub(super) version: Option<External>,
     /// How often an update is tried again.
     pub(super) retries: u32,
     /// Whether its index has to be an alias; none where that is as the request says.
@@ -141,12 +143,28 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
             return Err(validation(actions.len() + 1, "an id must be provided"));
         }
         let unchanged = Unchanged::of(meta.if_seq_no, meta.if_primary_term)?;
-        if unchanged.is_some() && (op == Op::Create || id.is_none()) {
-            let what = "what is created has no if_seq_no";
-            return Err(validation(actions.len() + 1, what));
+        let number_of = |id: Id| id.0.parse::<i64>().map_err(|error| malformed(number, error));
+        let given = meta.version.map(number_of).transpose()?;
+        let version = External::of(given, meta.version_type.as_deref())?;
+        if version.is_some() && op == Op::Update {
+            let instead = "Please use `if_seq_no` and `if_primary_term` instead";
+            return Err(bad_request(format!(
+                "Update requests do not support versioning. {instead}"
+            )));
         }
+        check_conditions(unchanged, version, op == Op::Create || id.is_none())?;
         let retries = meta.retries.unwrap_or_default();
-        actions.push(Action { op, index, id, routing, source, unchanged, retries, require_alias });
+        actions.push(Action {
+            op,
+            index,
+            id,
+            routing,
+            source,
+            unchanged,
+            version,
+            retries,
+            require_alias,
+        });
     }
     if actions.is_empty() {
         return Err(validation(1, "no requests added"));
@@ -196,6 +214,8 @@ struct Meta {
     routing: Option<Id>,
     if_seq_no: Option<u64>,
     if_primary_term: Option<u64>,
+    version: Option<Id>,
+    version_type: Option<String>,
     retries: Option<u32>,
     op_type: Option<String>,
     pipeline: Option<String>,
@@ -306,7 +326,6 @@ impl<'de> Deserialize<'de> for Meta {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
                 use serde::de::Error;
-                const KNOWN_ELSEWHERE: [&str; 3] = ["dynamic_templates", "version", "version_type"];
                 let mut meta = Meta::default();
                 while let Some(key) = map.next_key::<String>()? {
                     match key.as_str() {
@@ -315,13 +334,15 @@ impl<'de> Deserialize<'de> for Meta {
                         "routing" | "_routing" => once(&mut map, &mut meta.routing)?,
                         "if_seq_no" => once(&mut map, &mut meta.if_seq_no)?,
                         "if_primary_term" => once(&mut map, &mut meta.if_primary_term)?,
+                        "version" => once(&mut map, &mut meta.version)?,
+                        "version_type" => once(&mut map, &mut meta.version_type)?,
                         "retry_on_conflict" => once(&mut map, &mut meta.retries)?,
                         "op_type" => once(&mut map, &mut meta.op_type)?,
                         "pipeline" => once(&mut map, &mut meta.pipeline)?,
                         "require_alias" => once(&mut map, &mut meta.require_alias)?,
                         // Every document has this type.
                         "_type" => drop(map.next_value::<IgnoredAny>()?),
-                        key if KNOWN_ELSEWHERE.contains(&key) => {
+                        "dynamic_templates" => {
                             let said =
                                 format!("[{key}] is not supported by this engine; leave it out");
                             return Err(A::Error::custom(said));
@@ -381,6 +402,7 @@ mod tests {
             routing: None,
             source: Bytes::from_static(source.as_bytes()),
             unchanged: None,
+            version: None,
             retries: 0,
             require_alias: None,
         }
@@ -403,6 +425,44 @@ mod tests {
             ("{\"index\":{\"routing\":null}}\n{}\n", None),
         ] {
             assert_eq!(routed(line).as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_action_may_have_a_version_of_its_client() {
+        let version = |line: &'static str| read(line, Some("a")).map(|all| all[0].version);
+        let of = |version, kind| External::of(Some(version), Some(kind)).unwrap();
+        for (line, expected) in [
+            (
+                "{\"index\":{\"_id\":1,\"version\":7,\"version_type\":\"external\"}}\n{}\n",
+                of(7, "external"),
+            ),
+            (
+                "{\"delete\":{\"_id\":1,\"version\":\"8\",\"version_type\":\"external_gte\"}}\n",
+                of(8, "external_gte"),
+            ),
+            ("{\"index\":{\"_id\":1,\"version_type\":\"internal\"}}\n{}\n", None),
+        ] {
+            assert_eq!(version(line), Ok(expected), "{line}");
+        }
+        for (line, why) in [
+            ("{\"index\":{\"_id\":1,\"version\":7}}\n{}\n", "internal versioning"),
+            (
+                "{\"create\":{\"_id\":1,\"version\":7,\"version_type\":\"external\"}}\n{}\n",
+                "create operations",
+            ),
+            (
+                "{\"index\":{\"version\":7,\"version_type\":\"external\"}}\n{}\n",
+                "create operations",
+            ),
+            (
+                "{\"update\":{\"_id\":1,\"version\":7,\"version_type\":\"external\"}}\n{\"doc\":{}}\n",
+                "Update requests do not",
+            ),
+            ("{\"index\":{\"_id\":1,\"version\":\"x\"}}\n{}\n", "line [1]"),
+        ] {
+            let said = version(line).unwrap_err();
+            assert!(said.contains(why), "{line}: {said}");
         }
     }
 

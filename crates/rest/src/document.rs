@@ -16,7 +16,7 @@ use super::error::{bad_body, bad_request, not_supported};
 use super::names::{check_alias, no_such_index, one_index, write_index};
 use super::parameters::{Query, filter_source};
 use super::spread::{AskedCopy, ask, coming_up, on_shards, primaries, started};
-use super::unchanged::Unchanged;
+use super::unchanged::{External, Unchanged, check_conditions};
 use engine::Node;
 use engine::replication::{WRITE_TIMEOUT, write_documents};
 use engine::search::Preference;
@@ -40,7 +40,7 @@ pub(super) const READ: &[&str] = &[
      version_type",
 ];
 
-const UNSUPPORTED: [&str; 3] = ["stored_fields", "version", "version_type"];
+const UNSUPPORTED: [&str; 1] = ["stored_fields"];
 
 /// The name of no pipeline.
 pub(super) const NO_PIPELINE: &str = "_none";
@@ -88,6 +88,14 @@ pub(super) fn refuse_unsupported(query: &Query) -> Result<()> {
     match UNSUPPORTED.iter().find(|name| query.get(name).is_some()) {
         None => Ok(()),
         Some(name) => Err(not_supported(&format!("parameter [{name}]"), "leave it out")),
+    }
+}
+
+/// Refuses versions where there is nothing that they could be of.
+pub(super) fn refuse_versions(query: &Query) -> Result<()> {
+    match ["version", "version_type"].into_iter().find(|name| query.get(name).is_some()) {
+        None => Ok(()),
+        Some(name) => Err(not_supported(&format!("parameter [{name}] here"), "leave it out")),
     }
 }
 
@@ -230,14 +238,13 @@ async fn put(call: Call, create: bool) -> Result<Reply> {
         }
         None => (Arc::from(call.node.core().next_id()), true),
     };
-    let unchanged = Unchanged::read(&call.query)?;
+    let (unchanged, version) = (Unchanged::read(&call.query)?, External::read(&call.query)?);
+    check_conditions(unchanged, version, create || auto_id)?;
     let (source, routing) = (call.body.clone(), routing(&call.query));
-    let request = match unchanged {
-        None => WriteRequest::Index { id, source, auto_id, create, routing },
-        Some(_) if create || auto_id => {
-            return Err(bad_request("what is created has no if_seq_no; leave it out"));
-        }
-        Some(unchanged) => unchanged.write(id, Some(source), routing),
+    let request = match (unchanged, version) {
+        (None, None) => WriteRequest::Index { id, source, auto_id, create, routing },
+        (Some(unchanged), _) => unchanged.write(id, Some(source), routing),
+        (None, Some(version)) => version.write(id, Some(source), routing),
     };
     let index = index_to_fill(&call)?;
     ensure_index(&call, &index).await?;
@@ -258,13 +265,20 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
     refuse_unsupported(&call.query)?;
     let id = call.part("id").unwrap_or_default();
     check_id(id)?;
+    let (unchanged, version) = (Unchanged::read(&call.query)?, External::read(&call.query)?);
+    check_conditions(unchanged, version, false)?;
     let index = write_index(&call.state(), call.index())?.to_owned();
-    refuse_follower(&call.node, &index)?;
     let (id, routing) = (Arc::from(id), routing(&call.query));
-    let request = match Unchanged::read(&call.query)? {
-        None => WriteRequest::Delete { id, routing },
-        Some(unchanged) => unchanged.write(id, None, routing),
+    let request = match (unchanged, version) {
+        (None, None) => WriteRequest::Delete { id, routing },
+        (Some(unchanged), _) => unchanged.write(id, None, routing),
+        (None, Some(version)) => version.write(id, None, routing),
     };
+    match version {
+        // As in the field: the version of the deletion is to be known.
+        Some(_) => ensure_index(&call, &index).await?,
+        None => refuse_follower(&call.node, &index)?,
+    }
     write(&call, index, request).await
 }
 
@@ -402,13 +416,33 @@ pub(super) async fn find(
 /// The index that was meant, and the document if it has it.
 async fn read(call: &Call) -> Result<(String, Option<Found>)> {
     let refreshes = check_read(&call.query)?;
+    let version = expected_version(&call.query)?;
     let index = one_index(&call.state(), call.index())?.to_owned();
     if refreshes {
         Refresh::Now.carry_out(&call.node, std::slice::from_ref(&index)).await;
     }
     let id = call.part("id").unwrap_or_default().to_owned();
-    let found = find(&call.node, &index, (id, routing(&call.query).as_deref())).await?;
+    let routing = routing(&call.query);
+    let found = find(&call.node, &index, (id.clone(), routing.as_deref())).await?;
+    let other = |found: &&Found| version.is_some_and(|version| version != found.version);
+    if let Some(Found { version: now, .. }) = found.as_ref().filter(other) {
+        let given = version.unwrap_or_default();
+        let reason = format!(
+            "[{id}]: version conflict, current version [{now}] is different than the one provided [{given}]"
+        );
+        return Err(Failure::new(409, "version_conflict_engine_exception", reason));
+    }
     Ok((index, found))
+}
+
+/// The version that a document must have to be read, whoever counts it.
+fn expected_version(query: &Query) -> Result<Option<u64>> {
+    match query.get("version_type") {
+        None | Some("internal" | "external" | "external_gt" | "external_gte") => {
+            query.number("version")
+        }
+        Some(other) => Err(bad_request(format!("No version type match [{other}]"))),
+    }
 }
 
 /// What of the source is sent.

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::answer::Reply;
 use super::call::{Call, texts};
-use super::document::{Found, Refresh, Wanted, check_read, find, found_json, routing};
+use super::document::{
+    Found, Refresh, Wanted, check_read, find, found_json, refuse_versions, routing,
+};
 use super::error::{bad_body, bad_request, error_json};
 use super::names::one_index;
 use super::parameters::Query;
@@ -31,6 +33,7 @@ struct Asked {
 /// `POST /_mget`, `POST /{index}/_mget`.
 pub(super) async fn mget(call: Call) -> Result<Reply> {
     let refreshes = check_read(&call.query)?;
+    refuse_versions(&call.query)?;
     let mut asked = read(&call.needed_json()?, call.indices(), &call.query)?;
     for one in asked.iter_mut().filter(|one| one.name.starts_with('<')) {
         one.name = call.with_dates(&one.name)?;

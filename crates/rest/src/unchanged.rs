@@ -1,11 +1,12 @@
-//! `if_seq_no` and `if_primary_term`: a write that is refused where another came in between.
+//! Writes that are refused where another came in between: by `if_seq_no` and `if_primary_term`, or by a `version` that
+//! the client counts.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use store::WriteRequest;
 
-use super::error::bad_request;
+use super::error::{bad_request, invalid};
 use super::parameters::Query;
 use engine::transport::Result;
 
@@ -40,5 +41,105 @@ impl Unchanged {
     ) -> WriteRequest {
         let Unchanged { seq_no, primary_term } = self;
         WriteRequest::IfUnchanged { id, seq_no, primary_term, source, routing }
+    }
+}
+
+/// The version that a client gives a document (`version` with a `version_type` that is external).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct External {
+    version: u64,
+    /// Whether the document may have that version already.
+    or_equal: bool,
+}
+
+impl External {
+    /// Reads it from a request; none where it has none.
+    pub(super) fn read(query: &Query) -> Result<Option<External>> {
+        External::of(query.number("version")?, query.get("version_type"))
+    }
+
+    /// As in the field the engine's own versions are no condition.
+    pub(super) fn of(version: Option<i64>, version_type: Option<&str>) -> Result<Option<External>> {
+        let or_equal = match (version_type, version) {
+            (None | Some("internal"), None) => return Ok(None),
+            (None | Some("internal"), Some(_)) => {
+                return Err(invalid(
+                    "internal versioning can not be used for optimistic concurrency control. Please use \
+                     `if_seq_no` and `if_primary_term` instead",
+                ));
+            }
+            (Some("external" | "external_gt"), _) => false,
+            (Some("external_gte"), _) => true,
+            (Some(other), _) => {
+                let known = "internal, external, external_gte";
+                return Err(bad_request(format!(
+                    "No version type match [{other}]; known are {known}"
+                )));
+            }
+        };
+        match version.and_then(|version| u64::try_from(version).ok()) {
+            Some(version) => Ok(Some(External { version, or_equal })),
+            None => {
+                Err(invalid("an external [version_type] needs a [version], a number from 0 on"))
+            }
+        }
+    }
+
+    /// The write of a document with this version, or its deletion.
+    pub(super) fn write(
+        self,
+        id: Arc<str>,
+        source: Option<Bytes>,
+        routing: Option<Arc<str>>,
+    ) -> WriteRequest {
+        let External { version, or_equal } = self;
+        WriteRequest::Versioned { id, version, or_equal, source, routing }
+    }
+}
+
+/// What a write of a document asks of the last one. Both of them together are refused, and either of what is created.
+pub(super) fn check_conditions(
+    unchanged: Option<Unchanged>,
+    external: Option<External>,
+    is_created: bool,
+) -> Result<()> {
+    match (unchanged, external) {
+        (Some(_), Some(_)) => Err(invalid("compare and write operations can not use versioning")),
+        (Some(_), None) if is_created => {
+            Err(bad_request("what is created has no if_seq_no; leave it out"))
+        }
+        (None, Some(_)) if is_created => {
+            Err(invalid("create operations only support internal versioning. use index instead"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_clients_are_numbers_from_zero_on() {
+        let read = |text: &str| {
+            let read = External::read(&Query::parse(text).unwrap());
+            read.map_err(|failure| failure.reason)
+        };
+        let external = |version, or_equal| Ok(Some(External { version, or_equal }));
+        assert_eq!(read(""), Ok(None));
+        assert_eq!(read("version_type=internal"), Ok(None));
+        assert_eq!(read("version=0&version_type=external"), external(0, false));
+        assert_eq!(read("version=7&version_type=external_gte"), external(7, true));
+        for (text, why) in [
+            ("version=7", "internal versioning"),
+            ("version=7&version_type=internal", "internal versioning"),
+            ("version_type=external", "needs a [version]"),
+            ("version=-1&version_type=external", "needs a [version]"),
+            ("version=x&version_type=external", "[x] is no number"),
+            ("version=1&version_type=force", "No version type match [force]"),
+        ] {
+            let said = read(text).unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
     }
 }

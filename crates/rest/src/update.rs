@@ -11,7 +11,8 @@ use super::answer::Reply;
 use super::call::Call;
 use super::document::{
     Found, Refresh, check_id, ensure_index, find, index_to_fill, refuse_follower,
-    refuse_unsupported, routing, wait_for_active, write_limit, write_one, written_reply,
+    refuse_unsupported, refuse_versions, routing, wait_for_active, write_limit, write_one,
+    written_reply,
 };
 use super::error::{bad_request, invalid, not_supported};
 use super::parameters::Query;
@@ -190,6 +191,7 @@ pub(super) fn refuse_parts(query: &Query) -> Result<()> {
 /// `POST /{index}/_update/{id}`.
 pub(super) async fn update(call: Call) -> Result<Reply> {
     refuse_unsupported(&call.query)?;
+    refuse_versions(&call.query)?;
     refuse_parts(&call.query)?;
     let refresh = Refresh::read(&call.query)?;
     let id = call.part("id").unwrap_or_default();

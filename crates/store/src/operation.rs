@@ -16,7 +16,7 @@ use crate::digest::short_document_hash;
 pub struct Operation {
     /// Place in the shard's history, from 0, without gaps.
     pub seq_no: u64,
-    /// Version of the document, from 1.
+    /// Version of the document: from 1, or as clients count.
     pub version: u64,
     /// `_id` of the document; empty for [`OpKind::NoOp`].
     pub id: Arc<str>,

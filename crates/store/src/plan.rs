@@ -10,8 +10,10 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use world::Time;
+
 use crate::operation::{OpKind, Operation};
-use crate::versions::{Entry, VersionMap};
+use crate::versions::{DELETED_KEPT, Entry, VersionMap};
 
 /// The newest live document with an id, as the refreshed index knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +27,14 @@ pub(crate) struct Located {
 pub(crate) struct Current {
     pub(crate) seq_no: u64,
     pub(crate) version: u64,
-    pub(crate) live: bool,
+    /// None where the document is there, else when it was deleted.
+    pub(crate) deleted: Option<Time>,
+}
+
+impl Current {
+    pub(crate) fn is_live(&self) -> bool {
+        self.deleted.is_none()
+    }
 }
 
 /// One change to the index: operation `at` of the batch is applied.
@@ -95,6 +104,7 @@ pub(crate) struct Planner<'a> {
     fresh: HashMap<Arc<str>, Entry>,
     bounds: Bounds,
     track_appends: bool,
+    now: Time,
     plan: Plan,
 }
 
@@ -120,22 +130,31 @@ impl<'a> Planner<'a> {
         known: HashMap<Arc<str>, Located>,
         bounds: Bounds,
         ops: &[Operation],
-        track_appends: bool,
+        (track_appends, now): (bool, Time),
     ) -> Self {
         // An update in the same batch must find the appends before it.
         let track_appends = track_appends || ops.iter().any(is_update);
         let bounds = bounds.with(ops);
         let plan = Plan { updates: bounds.updates, ..Plan::default() };
-        Planner { map, known, fresh: HashMap::new(), bounds, track_appends, plan }
+        Planner { map, known, fresh: HashMap::new(), bounds, track_appends, now, plan }
     }
 
     /// The newest operation on `id` so far.
     pub(crate) fn current(&self, id: &str) -> Option<Current> {
-        let of =
-            |e: &Entry| Current { seq_no: e.seq_no, version: e.version, live: e.source.is_some() };
-        let located = |l: &Located| Current { seq_no: l.seq_no, version: l.version, live: true };
+        let of = |e: &Entry| {
+            let deleted = e.source.is_none().then_some(e.at);
+            Current { seq_no: e.seq_no, version: e.version, deleted }
+        };
+        let located = |l: &Located| Current { seq_no: l.seq_no, version: l.version, deleted: None };
         let entry = self.fresh.get(id).or_else(|| self.map.get(id));
         entry.map(of).or_else(|| self.known.get(id).map(located))
+    }
+
+    /// The same for a write that a primary decides on: as in the field a deletion is forgotten after a while.
+    pub(crate) fn remembered(&self, id: &str) -> Option<Current> {
+        let is_known =
+            |current: &Current| current.deleted.is_none_or(|at| self.now - at < DELETED_KEPT);
+        self.current(id).filter(is_known)
     }
 
     /// Takes operation `at` of the batch.
@@ -168,7 +187,7 @@ impl<'a> Planner<'a> {
         if current.is_some_and(|current| current.seq_no >= op.seq_no) {
             return;
         }
-        let replaces = current.is_some_and(|current| current.live);
+        let replaces = current.is_some_and(|current| current.is_live());
         if replaces || source.is_some() {
             self.plan.changes.push(Change { at, replaces });
         }
@@ -179,7 +198,8 @@ impl<'a> Planner<'a> {
 
     fn remember(&mut self, op: &Operation, source: Option<bytes::Bytes>) {
         let routing = op.routing().cloned();
-        let entry = Entry { seq_no: op.seq_no, version: op.version, source, routing };
+        let (seq_no, version, at) = (op.seq_no, op.version, self.now);
+        let entry = Entry { seq_no, version, source, routing, at };
         self.fresh.insert(op.id.clone(), entry);
     }
 
@@ -212,7 +232,7 @@ mod tests {
             .iter()
             .map(|(id, seq_no)| (Arc::from(*id), Located { seq_no: *seq_no, version: 1 }))
             .collect();
-        let mut planner = Planner::new(map, known, bounds, ops, false);
+        let mut planner = Planner::new(map, known, bounds, ops, (false, Time(0)));
         for (at, op) in ops.iter().enumerate() {
             planner.take(at, op);
         }

@@ -86,6 +86,20 @@ pub enum WriteRequest {
         /// `_routing`; none where the document goes by its id.
         routing: Option<Arc<str>>,
     },
+    /// Replaces or deletes a document whose versions its client counts (`version_type=external`): refused unless the
+    /// version is higher than that of the last write, also of a deletion that is not long ago.
+    Versioned {
+        /// `_id`.
+        id: Arc<str>,
+        /// Version that the document is to have.
+        version: u64,
+        /// Whether it may have that version already (`external_gte`).
+        or_equal: bool,
+        /// `_source`; none deletes the document.
+        source: Option<Bytes>,
+        /// `_routing`; none where the document goes by its id.
+        routing: Option<Arc<str>>,
+    },
     /// Creates documents that exist only as a number. Refused but in the virtual world.
     SyntheticBatch {
         /// Names the batch; no other has the same.
@@ -112,6 +126,7 @@ impl WriteRequest {
             WriteRequest::Index { id, .. }
             | WriteRequest::Delete { id, .. }
             | WriteRequest::IfUnchanged { id, .. }
+            | WriteRequest::Versioned { id, .. }
             | WriteRequest::SyntheticBatch { id, .. } => id,
         }
     }
@@ -121,7 +136,8 @@ impl WriteRequest {
         match self {
             WriteRequest::Index { routing, .. }
             | WriteRequest::Delete { routing, .. }
-            | WriteRequest::IfUnchanged { routing, .. } => routing.as_ref(),
+            | WriteRequest::IfUnchanged { routing, .. }
+            | WriteRequest::Versioned { routing, .. } => routing.as_ref(),
             WriteRequest::SyntheticBatch { .. } => None,
         }
     }
@@ -130,7 +146,9 @@ impl WriteRequest {
     pub fn source(&self) -> Option<&Bytes> {
         match self {
             WriteRequest::Index { source, .. } => Some(source),
-            WriteRequest::IfUnchanged { source, .. } => source.as_ref(),
+            WriteRequest::IfUnchanged { source, .. } | WriteRequest::Versioned { source, .. } => {
+                source.as_ref()
+            }
             WriteRequest::Delete { .. } | WriteRequest::SyntheticBatch { .. } => None,
         }
     }
@@ -178,6 +196,21 @@ pub enum Rejection {
         /// Where it was written last; none where it is gone.
         found: Option<u64>,
     },
+    /// The version that the client gives is not high enough.
+    #[error(
+        "[{id}]: version conflict, current version [{version}] is {} the one provided [{given}]",
+        higher(.or_equal)
+    )]
+    Version {
+        /// `_id`.
+        id: Arc<str>,
+        /// Version of the last write.
+        version: u64,
+        /// Version that the client gives.
+        given: u64,
+        /// Whether an equal one would do.
+        or_equal: bool,
+    },
     /// The document does not fit the mapping, is no JSON object, or brings fields that are refused.
     #[error("[{id}]: {refusal}")]
     Document {
@@ -186,6 +219,10 @@ pub enum Rejection {
         /// What is wrong with it.
         refusal: query::Refusal,
     },
+}
+
+fn higher(or_equal: &bool) -> &'static str {
+    if *or_equal { "higher than" } else { "higher or equal to" }
 }
 
 fn now(found: &Option<u64>) -> String {
@@ -201,7 +238,7 @@ pub type WriteResult = std::result::Result<(Operation, WriteOutcome), Rejection>
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GetResult {
-    /// Version, from 1.
+    /// Version: from 1, or as clients count.
     pub version: u64,
     /// Place in the history of the operation that wrote it.
     pub seq_no: u64,

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use world::Time;
 
 /// The newest operation on one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +16,15 @@ pub(crate) struct Entry {
     pub(crate) source: Option<Bytes>,
     /// `_routing`; none where the document goes by its id.
     pub(crate) routing: Option<Arc<str>>,
+    /// When this copy applied it.
+    pub(crate) at: Time,
 }
+
+/// How long a write finds the version of a document that was deleted: the field's default of `index.gc_deletes`.
+pub(crate) const DELETED_KEPT: Duration = Duration::from_secs(60);
+
+/// About the memory of versions that are kept beyond a refresh. Past it the older half goes.
+const DELETED_BYTES_MAX: u64 = 8 << 20;
 
 /// A rough guess of what an entry costs beside its id and source.
 const ENTRY_BYTES: u64 = 120;
@@ -24,6 +34,8 @@ const ENTRY_BYTES: u64 = 120;
 pub(crate) struct VersionMap {
     entries: HashMap<Arc<str>, Entry>,
     bytes: u64,
+    /// Deletions that the index knows, and not their versions.
+    deleted: HashMap<Arc<str>, Entry>,
 }
 
 fn cost(id: &str, entry: &Entry) -> u64 {
@@ -33,29 +45,47 @@ fn cost(id: &str, entry: &Entry) -> u64 {
 
 impl VersionMap {
     pub(crate) fn get(&self, id: &str) -> Option<&Entry> {
-        self.entries.get(id)
+        self.entries.get(id).or_else(|| self.deleted.get(id))
     }
 
     pub(crate) fn insert(&mut self, id: Arc<str>, entry: Entry) {
         self.bytes += cost(&id, &entry);
+        self.deleted.remove(&id);
         if let Some(old) = self.entries.insert(id.clone(), entry) {
             self.bytes -= cost(&id, &old);
         }
     }
 
-    /// About the memory that it takes.
+    /// About the memory that it takes until a refresh.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// After a refresh the index knows every document. Tombstones stay while an older operation on the
-    /// same document may still arrive, that is, while they lie above the local checkpoint.
-    pub(crate) fn refreshed(&mut self, local_checkpoint: Option<u64>) {
-        let needed =
-            |entry: &Entry| entry.source.is_none() && Some(entry.seq_no) > local_checkpoint;
-        self.entries.retain(|_, entry| needed(entry));
+    /// same document may still arrive, that is, while they lie above the local checkpoint; others for
+    /// [`DELETED_KEPT`].
+    pub(crate) fn refreshed(&mut self, local_checkpoint: Option<u64>, now: Time) {
+        let is_young = |entry: &Entry| now - entry.at < DELETED_KEPT;
+        let deleted = &mut self.deleted;
+        deleted.retain(|_, entry| is_young(entry));
+        self.entries.retain(|id, entry| {
+            let is_tombstone = entry.source.is_none();
+            let is_needed = is_tombstone && Some(entry.seq_no) > local_checkpoint;
+            if is_tombstone && !is_needed && is_young(entry) {
+                deleted.insert(id.clone(), entry.clone());
+            }
+            is_needed
+        });
         self.entries.shrink_to(1024);
         self.bytes = self.entries.iter().map(|(id, entry)| cost(id, entry)).sum();
+        let bytes: u64 = deleted.iter().map(|(id, entry)| cost(id, entry)).sum();
+        if bytes > DELETED_BYTES_MAX {
+            let mut seq_nos: Vec<u64> = deleted.values().map(|entry| entry.seq_no).collect();
+            let middle = seq_nos.len() / 2;
+            let (_, middle, _) = seq_nos.select_nth_unstable(middle);
+            deleted.retain(|_, entry| entry.seq_no >= *middle);
+        }
+        deleted.shrink_to(1024);
     }
 }
 
@@ -63,21 +93,57 @@ impl VersionMap {
 mod tests {
     use super::*;
 
+    fn entry(seq_no: u64, version: u64, source: Option<Bytes>) -> Entry {
+        Entry { seq_no, version, source, routing: None, at: Time(0) }
+    }
+
+    fn live(seq_no: u64) -> Entry {
+        entry(seq_no, 1, Some(Bytes::from_static(b"{}")))
+    }
+
+    fn dead(seq_no: u64) -> Entry {
+        entry(seq_no, 2, None)
+    }
+
     #[test]
     fn keeps_only_tombstones_that_older_operations_may_meet() {
         let mut map = VersionMap::default();
-        let entry = |seq_no, version, source| Entry { seq_no, version, source, routing: None };
-        let live = |seq_no| entry(seq_no, 1, Some(Bytes::from_static(b"{}")));
-        let dead = |seq_no| entry(seq_no, 2, None);
         map.insert(Arc::from("a"), live(1));
         map.insert(Arc::from("a"), live(6));
         map.insert(Arc::from("b"), dead(3));
         map.insert(Arc::from("c"), dead(7));
-        map.refreshed(Some(5));
+        let later = Time(0) + DELETED_KEPT;
+        map.refreshed(Some(5), later);
         assert_eq!((map.get("a"), map.get("b")), (None, None));
         assert_eq!(map.get("c"), Some(&dead(7)));
         assert_eq!(map.bytes(), cost("c", &dead(7)));
-        map.refreshed(Some(7));
-        assert_eq!(map.bytes(), 0);
+        map.refreshed(Some(7), later);
+        assert_eq!((map.bytes(), map.get("c")), (0, None));
+    }
+
+    #[test]
+    fn the_version_of_what_was_deleted_is_known_for_a_minute() {
+        let mut map = VersionMap::default();
+        for (id, seq_no) in [("a", 1), ("b", 2)] {
+            map.insert(Arc::from(id), dead(seq_no));
+        }
+        let soon = Time(0) + DELETED_KEPT / 2;
+        map.refreshed(Some(2), soon);
+        assert_eq!((map.get("a"), map.get("b"), map.bytes()), (Some(&dead(1)), Some(&dead(2)), 0));
+        map.insert(Arc::from("a"), live(3));
+        map.refreshed(Some(3), soon);
+        assert_eq!((map.get("a"), map.get("b")), (None, Some(&dead(2))), "one is there again");
+        map.refreshed(Some(3), Time(0) + DELETED_KEPT);
+        assert_eq!(map.get("b"), None);
+    }
+
+    #[test]
+    fn of_too_many_deletions_the_newest_are_known() {
+        let mut map = VersionMap::default();
+        let count = DELETED_BYTES_MAX / ENTRY_BYTES;
+        (0..count).for_each(|n| map.insert(Arc::from(n.to_string()), dead(n)));
+        map.refreshed(Some(count), Time(0));
+        assert_eq!(map.get("0"), None);
+        assert!(map.get(&(count - 1).to_string()).is_some());
     }
 }

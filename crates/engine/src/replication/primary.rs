@@ -131,9 +131,9 @@ const CONFLICT: &str = "version_conflict_engine_exception";
 
 fn rejected(rejection: &Rejection) -> Failure {
     match rejection {
-        Rejection::VersionConflict { .. } | Rejection::Changed { .. } => {
-            Failure::new(409, CONFLICT, rejection.to_string())
-        }
+        Rejection::VersionConflict { .. }
+        | Rejection::Changed { .. }
+        | Rejection::Version { .. } => Failure::new(409, CONFLICT, rejection.to_string()),
         Rejection::Document { refusal, .. } => {
             Failure::new(refusal.status, &refusal.kind, rejection.to_string())
         }

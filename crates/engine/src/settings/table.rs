@@ -380,7 +380,7 @@ const REFUSED: &[(&str, &str)] = &[
         "nodes have no tiers; index.routing.allocation.include._name says which nodes"),
     ("index.allocation.", "leave it out: POST /_cluster/reroute?retry_failed=true tries copies again"),
     ("index.write.wait_for_active_shards", "send wait_for_active_shards with the requests that write"),
-    ("index.gc_deletes", "leave it out: it counts for versions that writes bring, and those are refused"),
+    ("index.gc_deletes", "leave it out: versions of deleted documents are known for a minute"),
     ("index.append_only.", "leave it out: documents of every index can be changed"),
     ("index.similarity.", "leave it out: texts are scored by BM25, with k1 = 1.2 and b = 0.75"),
     ("index.soft_deletes.retention.operations index.translog.retention.",

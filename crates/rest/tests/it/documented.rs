@@ -48,10 +48,8 @@ pub const IGNORED_OF: &[(&str, &str, &str)] = &[
 
 /// Parameters that are known so that they are refused by their names, whatever they say: the parameters, and the APIs.
 pub const REFUSED_OF: &[(&str, &str)] = &[
-    (
-        "stored_fields version version_type",
-        "bulk create delete exists exists_source get get_source index mget update",
-    ),
+    ("stored_fields", "exists exists_source get get_source mget"),
+    ("version version_type", "bulk mget update"),
     ("if_primary_term if_seq_no", "bulk"),
     ("lang", "update"),
     ("order", "cluster.put_component_template indices.put_index_template"),

@@ -245,7 +245,7 @@ impl Inner {
         self.work.count(&self.env, |work| &mut work.refreshes, began);
         let mut seq_nos = self.seq_nos.borrow_mut();
         let checkpoint = seq_nos.tracker.checkpoint();
-        seq_nos.versions.refreshed(checkpoint);
+        seq_nos.versions.refreshed(checkpoint, self.env.now());
         seq_nos.unrefreshed = false;
         seq_nos.unrefreshed_bytes = 0;
         seq_nos.untracked = false;

@@ -174,7 +174,7 @@ impl Inner {
         let known = self.look_up(&ops).await?;
         let plan = {
             let seq_nos = self.seq_nos.borrow();
-            let track = seq_nos.track_appends;
+            let track = (seq_nos.track_appends, self.env.now());
             let bounds = seq_nos.bounds.clone();
             let mut planner = Planner::new(&seq_nos.versions, known, bounds, &ops, track);
             for (at, op) in ops.iter().enumerate() {
@@ -215,35 +215,44 @@ impl Inner {
         let known = self.look_up(&all).await?;
         let (ops, plan) = {
             let seq_nos = self.seq_nos.borrow();
-            let track = seq_nos.track_appends;
+            let track = (seq_nos.track_appends, self.env.now());
             let bounds = seq_nos.bounds.clone();
             let mut planner = Planner::new(&seq_nos.versions, known, bounds, &all, track);
             let mut seq_no = seq_nos.tracker.max_seq_no().map_or(0, |max| max + 1);
             let mut ops = Vec::with_capacity(all.len());
             let mut kept = Vec::with_capacity(all.len());
-            for (at, (Draft { request, create, required }, mut op)) in
+            for (at, (Draft { request, create, required, external }, mut op)) in
                 drafts.into_iter().zip(all).enumerate()
             {
                 let appends = matches!(
                     op.kind,
                     OpKind::Index { auto_id: true, .. } | OpKind::SyntheticBatch(_)
                 );
-                let current = if appends { None } else { planner.current(&op.id) };
-                if let Some(Current { live: true, version, .. }) = current
+                let current = if appends { None } else { planner.remembered(&op.id) };
+                if let Some(Current { deleted: None, version, .. }) = current
                     && create
                 {
                     let conflict = Rejection::VersionConflict { id: op.id, version };
                     results[request] = Some(Err(conflict));
                     continue;
                 }
-                let found = current.filter(|current| current.live).map(|current| current.seq_no);
+                let found = current.filter(Current::is_live).map(|current| current.seq_no);
                 if let Some(required) = required.filter(|required| found != Some(*required)) {
                     let changed = Rejection::Changed { id: op.id, required, found };
                     results[request] = Some(Err(changed));
                     continue;
                 }
+                if let (Some((given, or_equal)), Some(Current { version, .. })) =
+                    (external, current)
+                    && (given < version || given == version && !or_equal)
+                {
+                    let conflict = Rejection::Version { id: op.id, version, given, or_equal };
+                    results[request] = Some(Err(conflict));
+                    continue;
+                }
                 op.seq_no = seq_no;
-                op.version = current.map_or(1, |current| current.version + 1);
+                let next = current.map_or(1, |current| current.version.saturating_add(1));
+                op.version = external.map_or(next, |(given, _)| given);
                 seq_no += op.count();
                 planner.take(ops.len(), &op);
                 results[request] = Some(Ok((op.clone(), outcome(&op, current))));
@@ -270,11 +279,16 @@ impl Inner {
                 results[number] = Some(Err(rejection));
                 continue;
             }
-            let mut required = None;
+            let (mut required, mut external) = (None, None);
             let (id, kind, create) = match request {
                 WriteRequest::Delete { id, .. } => (id, OpKind::Delete, false),
                 WriteRequest::IfUnchanged { id, seq_no, source, routing, .. } => {
                     required = Some(seq_no);
+                    let index = |source| OpKind::Index { source, auto_id: false, routing };
+                    (id, source.map_or(OpKind::Delete, index), false)
+                }
+                WriteRequest::Versioned { id, version, or_equal, source, routing } => {
+                    external = Some((version, or_equal));
                     let index = |source| OpKind::Index { source, auto_id: false, routing };
                     (id, source.map_or(OpKind::Delete, index), false)
                 }
@@ -287,7 +301,7 @@ impl Inner {
                 }
             };
             ops.push(Operation { seq_no: seq_no + number as u64, version: 0, id, kind });
-            drafts.push(Draft { request: number, create, required });
+            drafts.push(Draft { request: number, create, required, external });
         }
         let kept: Vec<usize> = drafts.iter().map(|draft| draft.request).collect();
         parsed.keep(&kept);
@@ -442,6 +456,8 @@ struct Draft {
     create: bool,
     /// Where its document must have been written.
     required: Option<u64>,
+    /// The version that its client gives it, and whether the document may have that one already.
+    external: Option<(u64, bool)>,
 }
 
 /// What becomes of the requests of a write, each operation beside its draft.
@@ -454,7 +470,7 @@ struct Drafted {
 }
 
 fn outcome(op: &Operation, current: Option<Current>) -> WriteOutcome {
-    let live = current.is_some_and(|current| current.live);
+    let live = current.is_some_and(|current| current.is_live());
     match (&op.kind, live) {
         (OpKind::Delete, true) => WriteOutcome::Deleted,
         (OpKind::Delete, false) => WriteOutcome::NotFound,

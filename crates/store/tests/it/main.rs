@@ -1,5 +1,6 @@
 //! Tests of shard copies: what they promise, on real files and in the virtual world; and searches on them.
 
+mod client_versions;
 mod common;
 mod copies;
 mod crash;

@@ -11,6 +11,7 @@ testbed::both_worlds!(
     updates_documents,
     updates_within_bulks,
     a_write_is_refused_where_another_came_between,
+    clients_may_count_the_versions,
     concurrent_updates_lose_nothing,
     an_update_waits_for_its_primary,
     reads_many_documents,
@@ -181,6 +182,52 @@ async fn a_write_is_refused_where_another_came_between(env: Env) {
     assert_eq!(answer["items"][0]["index"]["status"], 409, "{answer}");
     assert_eq!(answer["items"][1]["delete"]["status"], 200, "{answer}");
     copies_agree(&c, 0).await;
+    c.stop().await;
+}
+
+async fn clients_may_count_the_versions(env: Env) {
+    let mut c = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
+    for (method, path, status, version) in [
+        ("PUT", "/a/_doc/1?version=5&version_type=external", 201, 5),
+        ("PUT", "/a/_doc/1?version=5&version_type=external", 409, 0),
+        ("PUT", "/a/_doc/1?version=5&version_type=external_gte", 200, 5),
+        ("PUT", "/a/_doc/1", 200, 6),
+        ("GET", "/a/_doc/1?version=6", 200, 6),
+        ("GET", "/a/_doc/1?version=5", 409, 0),
+        ("DELETE", "/a/_doc/1?version=6&version_type=external", 409, 0),
+        ("DELETE", "/a/_doc/1?version=9&version_type=external&refresh=true", 200, 9),
+        ("PUT", "/a/_doc/1?version=8&version_type=external", 409, 0),
+        ("PUT", "/a/_doc/2?version=70&version_type=external&refresh=true", 201, 70),
+        ("PUT", "/a/_doc/1?version=7", 400, 0),
+        ("PUT", "/a/_create/3?version=7&version_type=external", 400, 0),
+        ("POST", "/a/_update/2?version=71&version_type=external", 400, 0),
+    ] {
+        let body = if method == "PUT" { json!({"n": version}) } else { Value::Null };
+        let (found, said) = c.ask(method, path, body).await;
+        assert_eq!(found, status, "{method} {path}: {said}");
+        assert_eq!(said["_version"].as_u64().unwrap_or(0), version, "{method} {path}: {said}");
+    }
+    let external =
+        |id: &str, version: u64| json!({"_id": id, "version": version, "version_type": "external"});
+    let body = lines(&[
+        json!({"index": external("2", 70)}),
+        json!({"n": 70}),
+        json!({"index": external("2", 71)}),
+        json!({"n": 71}),
+        json!({"delete": external("1", 10)}),
+    ]);
+    let (_, answer) = raw(c.any(), "POST", "/a/_bulk", body).await;
+    let statuses = ["/items/0/index", "/items/1/index", "/items/2/delete"]
+        .map(|place| answer.pointer(place).unwrap()["status"].clone());
+    assert_eq!(statuses, [json!(409), json!(200), json!(404)], "{answer}");
+    copies_agree(&c, 1).await;
+    // The copy that is left has the versions.
+    c.kill_node(1).await;
+    eventually(&env, "a primary takes writes", async || {
+        let path = "/a/_doc/2?version=71&version_type=external&timeout=1s";
+        c.ask("PUT", path, json!({"n": 1})).await.0 == 409
+    })
+    .await;
     c.stop().await;
 }
 
