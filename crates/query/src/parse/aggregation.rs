@@ -234,7 +234,14 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
                   the search has";
     let has_buckets = min_doc_count != Some(0) || !kind.ends_with("terms");
     ensure(has_buckets, node.at, format_args!("[{kind}] {reason}"))?;
-    let kind_of = read(&options)?;
+    let mut kind_of = read(&options)?;
+    // As in the field shards send no more buckets than are shown where these are the first by their keys.
+    if let AggregationKind::Terms { size, shard_size, .. } = &mut kind_of
+        && order[0].by == OrderBy::Key
+        && options.get("shard_size").is_none()
+    {
+        *shard_size = *size;
+    }
     let by_name =
         matches!(&kind_of, AggregationKind::Filters(of) if of.shape == FiltersShape::ByName);
     // What is made of queries has read its fields by itself, and pipelines read other aggregations.

@@ -1,5 +1,6 @@
 //! What is made of the buckets of all shards: pipelines over them, and the best documents of each.
 
+use policy::routing::shard_of;
 use serde_json::{Value, json};
 use world::Env;
 
@@ -10,7 +11,44 @@ testbed::real_world!(
     pipelines_read_what_all_shards_found,
     the_best_documents_of_each_bucket,
     values_are_chosen_and_may_be_missing,
+    shards_send_the_first_keys_that_are_shown,
 );
+
+async fn shards_send_the_first_keys_that_are_shown(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    let body = json!({
+        "settings": {"number_of_shards": 2, "number_of_replicas": 0},
+        "mappings": {"properties": {"word": {"type": "keyword"}}},
+    });
+    c.must("PUT", "/a", body).await;
+    let routing = |shard: u32| {
+        (0..).map(|n| format!("r{n}")).find(|text| shard_of(text, 2) == shard).unwrap()
+    };
+    let of_shards = [(0, ["a", "b", "c"]), (1, ["a", "c", "c"])];
+    for (shard, words) in of_shards {
+        for (n, word) in words.iter().enumerate() {
+            let path = format!("/a/_doc/{shard}{n}?routing={}&refresh=true", routing(shard));
+            c.must("PUT", &path, json!({"word": word, "n": n})).await;
+        }
+    }
+    let terms = async |more: Value| {
+        let mut terms = json!({"field": "word", "size": 2, "order": {"_key": "asc"}});
+        terms.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let body = json!({"size": 0, "aggs": {"x": {"terms": terms}}});
+        let found = c.must("POST", "/a/_search", body).await["aggregations"]["x"].clone();
+        let bucket = |of: &Value| (of["key"].clone(), of["doc_count"].as_u64().unwrap());
+        let buckets: Vec<_> = found["buckets"].as_array().unwrap().iter().map(bucket).collect();
+        assert_eq!(found["doc_count_error_upper_bound"], 0, "{found}");
+        (buckets, found["sum_other_doc_count"].as_u64().unwrap())
+    };
+    let counts = |a: u64, c: u64| vec![(json!("a"), a), (json!("c"), c)];
+    // The first shard sends a and b, the second a and c.
+    assert_eq!(terms(json!({"min_doc_count": 2})).await, (counts(2, 2), 1));
+    assert_eq!(terms(json!({"min_doc_count": 2, "shard_size": 3})).await, (counts(2, 3), 0));
+    let (buckets, other) = terms(json!({})).await;
+    assert_eq!((buckets, other), (vec![(json!("a"), 2), (json!("b"), 1)], 3));
+    c.stop().await;
+}
 
 async fn pipelines_read_what_all_shards_found(env: Env) {
     let c = Cluster::start(&env, "c", 2).await;

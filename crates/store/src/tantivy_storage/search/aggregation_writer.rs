@@ -213,13 +213,13 @@ impl<'a> Writer<'a> {
                 all.push(Row { key, doc_count, subs: of_missing.as_ref() });
             }
         }
-        let (mut rows, hidden): (Vec<Row<'_>>, Vec<Row<'_>>) =
-            all.into_iter().partition(|row| row.doc_count >= of.min_doc_count);
+        // As in the field those below it are not counted as others.
+        let mut rows = all;
+        rows.retain(|row| row.doc_count >= of.min_doc_count);
         if let Some(Shown::Double) = shown {
             rows.iter_mut().for_each(|row| row.key = Literal::Float(row.key.number()));
         }
         sort(&mut rows, of);
-        other += hidden.iter().map(|row| row.doc_count).sum::<u64>();
         other += rows.iter().skip(size).map(|row| row.doc_count).sum::<u64>();
         rows.truncate(size);
         self.to.member("doc_count_error_upper_bound", &error);
