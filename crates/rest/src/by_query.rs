@@ -15,7 +15,7 @@ use world::Time;
 
 use super::active::Active;
 use super::answer::{Body, Reply};
-use super::by_query_body::{Manner, Routing, known, read_dest};
+use super::by_query_body::{Manner, Present, Routing, known, read_dest};
 use super::call::{Call, object};
 use super::document::{Refresh, ensure_index_on, refuse_follower, wait_until_active};
 use super::error::{bad_body, bad_request, cause_json, invalid, not_supported};
@@ -58,20 +58,30 @@ const PATIENCE: Duration = Duration::from_secs(60);
 enum Work {
     Delete,
     Update,
-    Reindex { index: String, create: bool, routing: Routing },
+    Reindex { index: String, present: Present, routing: Routing },
 }
 
 impl Work {
     fn write(&self, hit: Hit) -> Option<(String, WriteRequest)> {
+        let version = hit.document.version;
         let id: Arc<str> = Arc::from(hit.document.id);
         let as_read = Unchanged { seq_no: hit.document.seq_no, primary_term: hit.primary_term };
         let (source, routing) = (hit.document.source, hit.document.routing.map(Arc::from));
         Some(match self {
             Work::Delete => (hit.index, as_read.write(id, None, routing)),
             Work::Update => (hit.index, as_read.write(id, Some(source?), routing)),
-            Work::Reindex { index, create, routing: to } => {
-                let (source, create, routing) = (source?, *create, to.of(routing));
-                let write = WriteRequest::Index { id, source, auto_id: false, create, routing };
+            Work::Reindex { index, present, routing: to } => {
+                let (source, routing) = (source?, to.of(routing));
+                let write = match *present {
+                    Present::ReplacedIfOlder { or_equal } => {
+                        let source = Some(source);
+                        WriteRequest::Versioned { id, version, or_equal, source, routing }
+                    }
+                    present => {
+                        let create = present == Present::Kept;
+                        WriteRequest::Index { id, source, auto_id: false, create, routing }
+                    }
+                };
                 (index.clone(), write)
             }
         })
@@ -218,7 +228,7 @@ pub(super) async fn reindex(call: Call) -> Result<Reply> {
             .ok_or_else(|| bad_body(format!("[size] of a source is a number, not {size}")))?,
     };
     known(&source, &["_source", "query"], "index, query, size and _source")?;
-    let (index, create, routing) = read_dest(&mut dest)?;
+    let (index, present, routing) = read_dest(&mut dest)?;
     let (expression, index) = (call.with_dates(&expression)?, call.with_dates(&index)?);
     let state = call.state();
     let names = indices(&state, Some(&expression), &Query::default())?;
@@ -230,7 +240,7 @@ pub(super) async fn reindex(call: Call) -> Result<Reply> {
     if state.indices.contains_key(&index) {
         refuse_follower(&call.node, &index)?;
     }
-    let work = Work::Reindex { index, create, routing };
+    let work = Work::Reindex { index, present, routing };
     let filters = filters(&state, Some(&expression), &names)?;
     let asked = Asked::read(&call, work, manner, (names, filters), (source, size))?;
     run(call, asked).await

@@ -80,8 +80,20 @@ impl Manner {
     }
 }
 
-/// Where documents go, whether those that are there already are conflicts, and what becomes of their routing.
-pub(super) fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool, Routing)> {
+/// What becomes of a document that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Present {
+    Replaced,
+    /// It is a conflict (`op_type` create).
+    Kept,
+    /// It is replaced where its version is lower, or as high (`version_type` external and external_gte).
+    ReplacedIfOlder {
+        or_equal: bool,
+    },
+}
+
+/// Where documents go, what becomes of those that are there already, and of the routing of each.
+pub(super) fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, Present, Routing)> {
     let mut text = |name: &str| match dest.remove(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -97,13 +109,17 @@ pub(super) fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool, 
             )));
         }
     };
-    match text("version_type")?.as_deref() {
-        None | Some("internal") => {}
-        Some(other) => {
-            let what = format!("version_type [{other}]");
-            return Err(not_supported(&what, "send internal, or op_type create"));
+    let present = match text("version_type")?.as_deref() {
+        None | Some("internal") if create => Present::Kept,
+        None | Some("internal") => Present::Replaced,
+        Some("external" | "external_gt" | "external_gte") if create => {
+            let why = "create operations only support internal versioning. use index instead";
+            return Err(invalid(why));
         }
-    }
+        Some("external" | "external_gt") => Present::ReplacedIfOlder { or_equal: false },
+        Some("external_gte") => Present::ReplacedIfOlder { or_equal: true },
+        Some(other) => return Err(bad_request(format!("No version type match [{other}]"))),
+    };
     let routing = Routing::read(text("routing")?.as_deref())?;
     if dest.contains_key("pipeline") {
         return Err(not_supported(
@@ -112,7 +128,7 @@ pub(super) fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, bool, 
         ));
     }
     known(dest, &[], "index, op_type, version_type and routing")?;
-    Ok((index, create, routing))
+    Ok((index, present, routing))
 }
 
 pub(super) fn known(object: &Map<String, Value>, names: &[&str], all: &str) -> Result<()> {

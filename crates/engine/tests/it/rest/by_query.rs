@@ -156,6 +156,26 @@ async fn an_index_is_copied_into_another(env: Env) {
     let failure = &said["failures"][0];
     assert_eq!((&failure["status"], &failure["index"]), (&json!(409), &json!("b")), "{failure}");
     assert_eq!(failure["cause"]["type"], "version_conflict_engine_exception");
+    // By their versions: of these two one is newer than its copy, and the other as new.
+    for id in ["3", "150"] {
+        c.must("PUT", &format!("/a/_doc/{id}?refresh=true"), json!({"n": 1000})).await;
+    }
+    let by_version = |kind: &str| {
+        let dest = json!({"index": "b", "version_type": kind});
+        json!({"source": {"index": "a"}, "dest": dest, "conflicts": "proceed"})
+    };
+    let (from, to) = (all(&c, "a").await, all(&c, "b").await);
+    let newer = from.iter().filter(|(id, (version, _))| *version > to[*id].0).count() as u64;
+    assert!(newer > 0 && newer < 200, "{newer}");
+    let said = c.must("POST", "/_reindex?refresh", by_version("external")).await;
+    assert_eq!(counts(&said, &names), [200, 0, newer, 1, 200 - newer], "{said}");
+    let to = all(&c, "b").await;
+    assert!(from.iter().all(|(id, (version, _))| to[id].0 >= *version));
+    assert_eq!(to["150"], from["150"]);
+    let said = c.must("POST", "/_reindex", by_version("external")).await;
+    assert_eq!(counts(&said, &names), [200, 0, 0, 1, 200], "{said}");
+    let said = c.must("POST", "/_reindex", by_version("external_gte")).await;
+    assert!(said["updated"].as_u64() >= Some(newer), "{said}");
     settled(&c).await;
     c.stop().await;
 }
@@ -264,7 +284,12 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
         ("/_reindex", from_a(json!({"index": "a"})), "its reading from [a]"),
         ("/_reindex", from_a(json!({})), "index must be specified"),
         ("/_reindex", from_a(json!({"index": "b", "pipeline": "p"})), "[pipeline] of a dest"),
-        ("/_reindex", from_a(json!({"index": "b", "version_type": "external"})), "external"),
+        ("/_reindex", from_a(json!({"index": "b", "version_type": "force"})), "match [force]"),
+        (
+            "/_reindex",
+            from_a(json!({"index": "b", "version_type": "external", "op_type": "create"})),
+            "create operations",
+        ),
         ("/_reindex", from_a(json!({"index": "b", "routing": "x"})), "routing must be unset"),
         ("/_reindex", to_b(json!({"index": "a", "remote": {"host": "h"}})), "[remote] of a source"),
         ("/_reindex", to_b(json!({"index": "a", "slice": {"id": 0}})), "[slice] of a source"),
