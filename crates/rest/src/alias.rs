@@ -116,7 +116,7 @@ fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<Ali
     if kind != "add" && properties != Alias::default() {
         return Err(bad_body(format!("[{kind}] takes neither [filter] nor [is_write_index]")));
     }
-    let expression = names(object, "index", "indices")?.join(",");
+    let expression = call.with_dates(&names(object, "index", "indices")?.join(","))?;
     let found = indices_with(state, Some(&expression), &call.query, Closed::Named)?;
     match kind.as_str() {
         "add" => {

@@ -62,6 +62,9 @@ async fn names_of_indices_may_have_dates(env: Env) {
     assert_eq!((status, &said["error"]["type"]), (400, &json!("parse_exception")), "{said}");
     assert_eq!(c.ask("HEAD", "/b", Value::Null).await.0, 404);
     assert_eq!(c.ask("DELETE", &format!("/{}", encoded("<a-{now")), Value::Null).await.0, 400);
+    let alias = json!({"actions": [{"add": {"index": plain, "alias": "old"}}]});
+    c.must("POST", "/_aliases", alias).await;
+    assert_eq!(c.must("GET", "/old/_doc/2", Value::Null).await["_index"], "a-2010");
     c.must("DELETE", &format!("/{path}"), Value::Null).await;
     assert_eq!(c.ask("HEAD", &format!("/{name}"), Value::Null).await.0, 404);
     c.stop().await;
