@@ -76,7 +76,7 @@ impl Experiment for DrainNodes {
 
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
-        let telemetry = run.begin_recovery(turn).await?;
+        run.begin_recovery(turn).await?;
         let nodes = nodes_to_drain(run);
         let (mut total_s, mut all) = (0.0, Recoveries::default());
         let mut excluded: Vec<String> = Vec::new();
@@ -93,7 +93,7 @@ impl Experiment for DrainNodes {
             excluded.push(node.clone());
             exclude(run, json!(excluded.join(","))).await?;
             let wanted = Wanted::Peers { since_epoch_ms, copies };
-            let watched = WatchedRecovery::of(turn, LEADER, wanted, &telemetry);
+            let watched = WatchedRecovery::of(turn, LEADER, wanted);
             let watched = WatchedRecovery { already: all, ..watched };
             all = run.watch_recovery(watched).await?;
             wait_until_empty(run, &node).await?;

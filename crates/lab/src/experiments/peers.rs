@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption};
-use crate::runner::{Experiment, Recoveries, Runner, Telemetry, Turn, Wanted, WatchedRecovery};
+use crate::runner::{Experiment, Recoveries, Runner, Turn, Wanted, WatchedRecovery};
 
 /// The option with the number of nodes that restart; without it replicas are added.
 const RESTART: &str = "restart";
@@ -48,14 +48,14 @@ impl Experiment for RecoverPeers {
 
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
-        let telemetry = run.begin_recovery(turn).await?;
+        run.begin_recovery(turn).await?;
         let (seconds, end, receiving) = match nodes_to_restart(run) {
             None => {
-                let (seconds, end) = add_replicas(run, turn, &telemetry).await?;
+                let (seconds, end) = add_replicas(run, turn).await?;
                 (seconds, end, run.plan.leader.nodes.min(run.plan.shards()))
             }
             Some(nodes) => {
-                let (seconds, end) = restart_in_turn(run, turn, &telemetry, nodes).await?;
+                let (seconds, end) = restart_in_turn(run, turn, nodes).await?;
                 (seconds, end, 1)
             }
         };
@@ -78,16 +78,12 @@ fn nodes_to_restart(run: &Runner<'_>) -> Option<u32> {
 }
 
 /// Every index gets one replica more.
-async fn add_replicas(
-    run: &Runner<'_>,
-    turn: &Turn<'_>,
-    telemetry: &Telemetry,
-) -> Result<(f64, Recoveries)> {
+async fn add_replicas(run: &Runner<'_>, turn: &Turn<'_>) -> Result<(f64, Recoveries)> {
     let since_epoch_ms = run.recoveries_count_since().await?;
     let began_epoch_ms = run.env.epoch_ms();
     run.set_replicas(1).await?;
     let wanted = Wanted::Peers { since_epoch_ms, copies: run.plan.shards() };
-    let end = run.watch_recovery(WatchedRecovery::of(turn, LEADER, wanted, telemetry)).await?;
+    let end = run.watch_recovery(WatchedRecovery::of(turn, LEADER, wanted)).await?;
     Ok((end.seconds_since(began_epoch_ms), end))
 }
 
@@ -96,7 +92,6 @@ async fn add_replicas(
 async fn restart_in_turn(
     run: &mut Runner<'_>,
     turn: &Turn<'_>,
-    telemetry: &Telemetry,
     nodes: u32,
 ) -> Result<(f64, Recoveries)> {
     let (mut total_s, mut all) = (0.0, Recoveries::default());
@@ -106,7 +101,7 @@ async fn restart_in_turn(
         let began_epoch_ms = run.env.epoch_ms();
         set_allocation(run, Value::Null).await?;
         let wanted = Wanted::Peers { since_epoch_ms: began_epoch_ms, copies };
-        let watched = WatchedRecovery::of(turn, LEADER, wanted, telemetry);
+        let watched = WatchedRecovery::of(turn, LEADER, wanted);
         all = run.watch_recovery(WatchedRecovery { already: all, ..watched }).await?;
         let took_s = all.seconds_since(began_epoch_ms);
         total_s += took_s;

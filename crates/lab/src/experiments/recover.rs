@@ -25,11 +25,11 @@ impl Experiment for RecoverFollower {
     /// before, and can be compared.
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
-        let telemetry = run.begin_recovery(turn).await?;
+        run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();
         follow_all(run, turn).await?;
         let wanted = Wanted::Primaries { shards: run.plan.shards() };
-        let watched = WatchedRecovery::of(turn, FOLLOWER, wanted, &telemetry);
+        let watched = WatchedRecovery::of(turn, FOLLOWER, wanted);
         let watched = WatchedRecovery { writers: turn.writers, ..watched };
         let end = run.watch_recovery(watched).await?;
         run.end_recovery(turn)?;

@@ -26,14 +26,14 @@ impl AddReplica {
 impl Experiment for AddReplica {
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
-        let telemetry = run.begin_recovery(turn).await?;
+        run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();
         let more = run.plan.follower.map_or(0, |follower| follower.nodes);
         run.set_replicas(more).await?;
         // The index had no replicas before, so every recovery counts. A live cluster's clock is its own.
         let copies = run.plan.shards() * more;
         let wanted = Wanted::Peers { since_epoch_ms: 0, copies };
-        let watched = WatchedRecovery::of(turn, LEADER, wanted, &telemetry);
+        let watched = WatchedRecovery::of(turn, LEADER, wanted);
         let end = run.watch_recovery(watched).await?;
         run.end_recovery(turn)?;
         if end.reused_bytes > 0 {

@@ -44,13 +44,13 @@ impl Experiment for RestoreSnapshot {
 
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         connect_repository(run, turn.variant).await?;
-        let telemetry = run.begin_recovery(turn).await?;
+        run.begin_recovery(turn).await?;
         let began_epoch_ms = run.env.epoch_ms();
         let body = json!({ "indices": run.plan.index_names(), "include_global_state": false });
         let path = format!("/_snapshot/{REMOTE}/{SNAPSHOT}/_restore");
         run.ask(FOLLOWER, "POST", &path, Some(&body)).await?;
         let wanted = Wanted::Primaries { shards: run.plan.shards() };
-        let watched = WatchedRecovery::of(turn, FOLLOWER, wanted, &telemetry);
+        let watched = WatchedRecovery::of(turn, FOLLOWER, wanted);
         let end = run.watch_recovery(watched).await?;
         run.end_recovery(turn)?;
         Ok(run.row(turn, end.seconds_since(began_epoch_ms), &end))

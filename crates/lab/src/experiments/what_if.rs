@@ -74,7 +74,7 @@ impl Experiment for WhatIf {
         if let Some(controls) = run.clusters.virtual_controls() {
             controls.set_hosts(LEADER, &grain.host(host(run, turn)));
         }
-        let telemetry = run.begin_recovery(turn).await?;
+        run.begin_recovery(turn).await?;
         let mut settings = of_the_cluster(twin, turn.variant);
         if let Some(chunk) = grain.setting() {
             settings.insert(CHUNK, json!(chunk));
@@ -90,7 +90,7 @@ impl Experiment for WhatIf {
         put(run, &settings).await?;
         let began = (run.env.now(), run.env.epoch_ms());
         let nodes = twin.nodes.len() + 1;
-        let mut outlook = Outlook::new(turn, telemetry, since_epoch_ms, twin.outstanding(), nodes);
+        let mut outlook = Outlook::new(turn, since_epoch_ms, twin.outstanding(), nodes);
         let writing = match &twin.question {
             Question::Restart { .. } => Some(Writing::begin(run, twin)?),
             _ => None,

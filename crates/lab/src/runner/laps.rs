@@ -10,6 +10,7 @@ use record::units::{show_rate, show_seconds};
 use super::background::BackgroundWriters;
 use super::base::Runner;
 use super::changes::Changes;
+use super::sampling::Telemetry;
 use super::topology::topology;
 use crate::error::{Error, Result};
 use crate::plan::{DeclaredStep, FOLLOWER, LEADER, Needs, Variant, Writers};
@@ -25,13 +26,15 @@ pub(crate) struct Turn<'a> {
     pub(super) changes: Changes,
     /// How long the link had been busy in each direction when the recovery began.
     pub(super) link_busy: Cell<[Duration; 2]>,
+    /// What nodes and the link said while it recovered.
+    pub(crate) telemetry: Telemetry,
 }
 
 impl<'a> Turn<'a> {
     /// A turn in which nobody writes in the background.
     pub(crate) fn of(variant: &'a Variant, lap: u32) -> Self {
         let (changes, link_busy) = (Changes::default(), Cell::default());
-        Turn { variant, lap, writers: None, changes, link_busy }
+        Turn { variant, lap, writers: None, changes, link_busy, telemetry: Telemetry::default() }
     }
 }
 

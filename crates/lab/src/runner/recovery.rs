@@ -12,7 +12,6 @@ use super::base::Runner;
 use super::laps::Turn;
 use super::recoveries::{Recoveries, Wanted};
 use super::recovery_rows::RecoveryRows;
-use super::sampling::Telemetry;
 use crate::error::{Error, Result};
 use crate::plan::LEADER;
 
@@ -28,7 +27,6 @@ pub(crate) struct WatchedRecovery<'a> {
     pub(crate) turn: &'a Turn<'a>,
     pub(crate) cluster: &'a str,
     pub(crate) wanted: Wanted,
-    pub(crate) telemetry: &'a Telemetry,
     /// What earlier parts of the same turn recovered.
     pub(crate) already: Recoveries,
     /// Writers that begin once every shard has listed its files.
@@ -37,28 +35,22 @@ pub(crate) struct WatchedRecovery<'a> {
 
 impl<'a> WatchedRecovery<'a> {
     /// All that a turn recovers, while nobody begins to write.
-    pub(crate) fn of(
-        turn: &'a Turn<'a>,
-        cluster: &'a str,
-        wanted: Wanted,
-        telemetry: &'a Telemetry,
-    ) -> Self {
+    pub(crate) fn of(turn: &'a Turn<'a>, cluster: &'a str, wanted: Wanted) -> Self {
         let already = Recoveries::default();
-        WatchedRecovery { turn, cluster, wanted, telemetry, already, writers: None }
+        WatchedRecovery { turn, cluster, wanted, already, writers: None }
     }
 }
 
 impl Runner<'_> {
     /// Begins the phase of a recovery, with a first sample of every node.
-    pub(crate) async fn begin_recovery(&self, turn: &Turn<'_>) -> Result<Telemetry> {
+    pub(crate) async fn begin_recovery(&self, turn: &Turn<'_>) -> Result<()> {
         let name = turn.variant.name.as_str();
         self.journal.phase("recover", true, Some(name), turn.lap)?;
         self.watch.begin("recover", Some(name), None, "bytes");
-        let telemetry = Telemetry::default();
-        self.sample_nodes(name, turn.lap, &telemetry).await?;
+        self.sample_nodes(name, turn.lap, &turn.telemetry).await?;
         turn.changes.begin(self.env.now());
         turn.link_busy.set(self.link_busy());
-        Ok(telemetry)
+        Ok(())
     }
 
     /// From when on recoveries of the leader's copies count, by the clock that tells when they began: that of a cluster
@@ -86,7 +78,7 @@ impl Runner<'_> {
 
     /// Samples until every shard is complete, and changes settings meanwhile where the variant does.
     pub(crate) async fn watch_recovery(&self, watched: WatchedRecovery<'_>) -> Result<Recoveries> {
-        let Turn { variant, lap, ref changes, .. } = *watched.turn;
+        let Turn { variant, lap, ref changes, ref telemetry, .. } = *watched.turn;
         let path = format!("/{}/_recovery", self.plan.index_names());
         let mut moved = (self.env.now(), 0);
         let held_before = self.held_by_loss();
@@ -112,7 +104,7 @@ impl Runner<'_> {
             let t_ms = self.journal.t_ms();
             let line = Line::Recovery { t_ms, variant: variant.name.clone(), lap, sample };
             self.journal.line(&line)?;
-            self.sample_nodes(&variant.name, lap, watched.telemetry).await?;
+            self.sample_nodes(&variant.name, lap, telemetry).await?;
             self.watch.progress(all.sample.recovered_bytes, Some(all.sample.total_bytes));
             if all.done {
                 return Ok(match self.is_elsewhere() {

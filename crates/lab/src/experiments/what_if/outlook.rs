@@ -8,7 +8,7 @@ use world::Time;
 
 use crate::error::{Error, Result};
 use crate::plan::LEADER;
-use crate::runner::{Recoveries, Runner, Telemetry, Turn, Wanted};
+use crate::runner::{Recoveries, Runner, Turn, Wanted};
 
 /// Points of the curve for each span in which the number of copies that are left stays: long spans are sampled less.
 const POINTS: u32 = 16;
@@ -45,7 +45,6 @@ pub(super) enum Goal {
 /// What is waited for.
 pub(super) struct Outlook<'t> {
     pub(super) turn: &'t Turn<'t>,
-    telemetry: Telemetry,
     pub(super) goal: Goal,
     /// Nodes that are to be there.
     pub(super) nodes: usize,
@@ -122,14 +121,13 @@ impl<'t> Outlook<'t> {
     /// So many copies with so many bytes are to be made from now on.
     pub(super) fn new(
         turn: &'t Turn<'t>,
-        telemetry: Telemetry,
         since_epoch_ms: u64,
         (copies, bytes): (u64, u64),
         nodes: usize,
     ) -> Self {
         let gone = Gone::default();
         let (goal, points, moved) = (Goal::Green, 0, None);
-        Outlook { turn, telemetry, goal, nodes, since_epoch_ms, copies, bytes, points, gone, moved }
+        Outlook { turn, goal, nodes, since_epoch_ms, copies, bytes, points, gone, moved }
     }
 
     /// Waits until every copy is started; answers with all recoveries since it began.
@@ -247,12 +245,12 @@ impl<'t> Outlook<'t> {
             sample.stages.insert(stage.to_owned(), u32::try_from(count).unwrap_or(u32::MAX));
         }
         let t_ms = run.journal.t_ms();
-        let Turn { variant, lap, .. } = *self.turn;
+        let Turn { variant, lap, ref telemetry, .. } = *self.turn;
         let (name, sample) = (variant.name.clone(), all.sample.clone());
         run.journal.line(&Line::Recovery { t_ms, variant: name, lap, sample })?;
         let each = u32::try_from(self.nodes / NODES_AT_ONCE).unwrap_or(u32::MAX).max(1);
         if self.points.is_multiple_of(each) || health.is_settled {
-            run.sample_nodes(&variant.name, lap, &self.telemetry).await?;
+            run.sample_nodes(&variant.name, lap, telemetry).await?;
         }
         self.points += 1;
         run.watch.progress(all.sample.recovered_bytes, Some(all.sample.total_bytes));
