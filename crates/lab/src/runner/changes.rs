@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::plan::{FOLLOWER, HostChange, LEADER, Parameter, SettingChange, Variant};
 
 /// How far a variant's changes of settings are made in a lap.
-#[derive(Default)]
-pub(crate) struct Changes {
+pub(crate) struct Changes<'v> {
+    variant: &'v Variant,
     /// When the recovery began, from which their times count.
     began: Cell<Option<Time>>,
     made: Cell<usize>,
@@ -22,20 +22,21 @@ pub(crate) struct Changes {
     changed: RefCell<BTreeMap<String, String>>,
 }
 
-impl Changes {
+impl<'v> Changes<'v> {
+    pub(super) fn of(variant: &'v Variant) -> Self {
+        let (began, made, changed) = (Cell::default(), Cell::default(), RefCell::default());
+        Changes { variant, began, made, changed }
+    }
+
     /// The times of changes count from now on.
     pub(super) fn begin(&self, now: Time) {
         self.began.set(Some(now));
     }
 
     /// The change that is made next, and when; none where all are made.
-    fn next<'v>(
-        &self,
-        variant: &'v Variant,
-        is_virtual: bool,
-    ) -> Option<(Time, &'v SettingChange)> {
+    fn next(&self, is_virtual: bool) -> Option<(Time, &'v SettingChange)> {
         let began = self.began.get()?;
-        let mut all: Vec<&SettingChange> = variant.setting_changes.iter().collect();
+        let mut all: Vec<&SettingChange> = self.variant.setting_changes.iter().collect();
         all.sort_by_key(|change| change.at.of(is_virtual));
         let change = all.get(self.made.get()).copied()?;
         Some((began + change.at.of(is_virtual), change))
@@ -44,41 +45,36 @@ impl Changes {
 
 impl Runner<'_> {
     /// When the next change is due; none where all are made.
-    pub(super) fn next_change_at(&self, variant: &Variant, changes: &Changes) -> Option<Time> {
-        changes.next(variant, self.clusters.is_virtual()).map(|(at, _)| at)
+    pub(super) fn next_change_at(&self, changes: &Changes<'_>) -> Option<Time> {
+        changes.next(self.clusters.is_virtual()).map(|(at, _)| at)
     }
 
     /// Makes the changes that are due.
-    pub(super) async fn make_changes(&self, variant: &Variant, changes: &Changes) -> Result<()> {
-        while let Some((at, change)) = changes.next(variant, self.clusters.is_virtual()) {
+    pub(super) async fn make_changes(&self, changes: &Changes<'_>) -> Result<()> {
+        while let Some((at, change)) = changes.next(self.clusters.is_virtual()) {
             if at > self.env.now() {
                 break;
             }
             changes.made.set(changes.made.get() + 1);
-            self.make_change(variant, changes, change).await?;
+            self.make_change(changes, change).await?;
         }
         Ok(())
     }
 
     /// Says that the recovery is over, and which change it ended before.
-    pub(super) fn end_changes(&self, variant: &Variant, changes: &Changes) -> Result<()> {
+    pub(super) fn end_changes(&self, changes: &Changes<'_>) -> Result<()> {
         for what in changes.changed.take().into_values() {
-            self.tell_changed(variant, what, false)?;
+            self.tell_changed(changes.variant, what, false)?;
         }
-        let next = changes.next(variant, self.clusters.is_virtual());
+        let next = changes.next(self.clusters.is_virtual());
         let Some((_, change)) = next else { return Ok(()) };
         let names = change.names().collect::<Vec<_>>().join(", ");
-        self.note(Some(variant), &format!("the recovery ended before {names} was changed"))
+        self.note(Some(changes.variant), &format!("the recovery ended before {names} was changed"))
     }
 
-    async fn make_change(
-        &self,
-        variant: &Variant,
-        changes: &Changes,
-        change: &SettingChange,
-    ) -> Result<()> {
+    async fn make_change(&self, changes: &Changes<'_>, change: &SettingChange) -> Result<()> {
         if let Some(host) = &change.host {
-            self.change_host(variant, changes, host)?;
+            self.change_host(changes, host)?;
         }
         // A cluster refuses a request that sets nothing.
         if change.settings.is_empty() {
@@ -90,23 +86,23 @@ impl Runner<'_> {
             self.ask(FOLLOWER, "PUT", "/_cluster/settings", Some(&body)).await?;
         }
         for (name, value) in &change.settings {
-            let as_begun = variant.settings.get(name).map(String::as_str);
-            self.tell(variant, changes, name.clone(), value, as_begun)?;
+            let as_begun = changes.variant.settings.get(name).map(String::as_str);
+            self.tell(changes, name.clone(), value, as_begun)?;
         }
         Ok(())
     }
 
     /// Changes what simulated hosts are like. Elsewhere there is no such variant.
-    fn change_host(&self, variant: &Variant, changes: &Changes, change: &HostChange) -> Result<()> {
+    fn change_host(&self, changes: &Changes<'_>, change: &HostChange) -> Result<()> {
         let Some(controls) = self.clusters.virtual_controls() else { return Ok(()) };
         let HostChange { node, parameters } = change;
         for name in self.plan.nodes_called(node) {
             controls.change_host(&name, &|host| changed(host, parameters))?;
         }
         for Parameter { name, value, .. } in parameters {
-            let begun_with = variant.parameters.iter().rfind(|begun| begun.name == *name);
+            let begun_with = changes.variant.parameters.iter().rfind(|begun| begun.name == *name);
             let as_begun = begun_with.map(|begun| begun.value.as_str());
-            self.tell(variant, changes, format!("{name} of {node}"), value, as_begun)?;
+            self.tell(changes, format!("{name} of {node}"), value, as_begun)?;
         }
         Ok(())
     }
@@ -114,12 +110,12 @@ impl Runner<'_> {
     /// Says and records that something is changed, for as long as it is not what the variant began with.
     fn tell(
         &self,
-        variant: &Variant,
-        changes: &Changes,
+        changes: &Changes<'_>,
         name: String,
         value: &str,
         as_begun: Option<&str>,
     ) -> Result<()> {
+        let variant = changes.variant;
         self.note(Some(variant), &format!("{name} is {value} from now on"))?;
         let before = changes.changed.borrow_mut().remove(&name);
         if let Some(before) = before {

@@ -23,7 +23,7 @@ pub(crate) struct Turn<'a> {
     /// [`Writers::Later`].
     pub(crate) writers: Option<&'a BackgroundWriters>,
     /// The changes of settings that are made in this turn, out of the variant's.
-    pub(super) changes: Changes,
+    pub(super) changes: Changes<'a>,
     /// How long the link had been busy in each direction when the recovery began.
     pub(super) link_busy: Cell<[Duration; 2]>,
     /// What nodes and the link said while it recovered.
@@ -33,7 +33,7 @@ pub(crate) struct Turn<'a> {
 impl<'a> Turn<'a> {
     /// A turn in which nobody writes in the background.
     pub(crate) fn of(variant: &'a Variant, lap: u32) -> Self {
-        let (changes, link_busy) = (Changes::default(), Cell::default());
+        let (changes, link_busy) = (Changes::of(variant), Cell::default());
         Turn { variant, lap, writers: None, changes, link_busy, telemetry: Telemetry::default() }
     }
 }

@@ -72,7 +72,7 @@ impl Runner<'_> {
     /// Ends the phase of a recovery.
     pub(crate) fn end_recovery(&self, turn: &Turn<'_>) -> Result<()> {
         self.watch.end();
-        self.end_changes(turn.variant, &turn.changes)?;
+        self.end_changes(&turn.changes)?;
         self.journal.phase("recover", false, Some(&turn.variant.name), turn.lap)
     }
 
@@ -88,7 +88,7 @@ impl Runner<'_> {
         loop {
             let every = self.plan.sample * (1 << (samples / SAMPLES_BEFORE_THINNING).min(20));
             samples += 1;
-            self.make_changes(variant, changes).await?;
+            self.make_changes(changes).await?;
             next = (next + every).max(self.env.now());
             let asked_ms = self.env.epoch_ms();
             let answer = self.ask_recoveries(watched.cluster, &path).await?;
@@ -124,7 +124,7 @@ impl Runner<'_> {
                 let variant = variant.name.clone();
                 return Err(Error::Stuck { variant, seconds: patience.as_secs(), bytes, why });
             }
-            let due = self.next_change_at(variant, changes);
+            let due = self.next_change_at(changes);
             self.env.sleep_until(due.map_or(next, |due| due.min(next))).await;
         }
     }
