@@ -1,7 +1,7 @@
 //! Plans that follow, on the virtual world: every step and fault, what a follower's lag is, and that the checker finds
 //! what is lost.
 
-use lab::plan::{Plan, bundled};
+use lab::plan::Plan;
 use record::{FollowFigures, FollowSample, Line, Row, RunDir};
 use testbed::plans;
 
@@ -139,9 +139,9 @@ const WRITTEN: u64 = 141_833_333;
 
 /// The bundled plan, with restarts of single nodes, too, every twenty minutes where it has any.
 fn stability(name: &str) -> Plan {
-    let bundled = bundled().iter().find(|plan| plan.name == name).unwrap();
     // What is sampled twice a second for two hours takes longer than what happens.
-    let mut text = bundled.text.replace("sample = \"500ms\"", "sample = \"10s\"");
+    let bundled = Plan::open(name).unwrap();
+    let mut text = bundled.text().replace("sample = \"500ms\"", "sample = \"10s\"");
     for (from, to) in
         [("every = \"4h\"", "every = \"20m\""), ("nodes = \"all\"", "nodes = \"any\"")]
     {
@@ -212,8 +212,7 @@ fn logs_that_are_acknowledged_and_not_there_are_found() {
 
 #[test]
 fn a_follower_that_recovers_beside_writers_is_level_in_the_end() {
-    let (rows, _, _) = bundled_part("recover-and-follow", 0.02, None);
-    let rows = rows.unwrap();
+    let rows = bundled_part("recover-and-follow", 0.02, None).0.unwrap();
     assert_eq!(rows.len(), 2);
     for row in &rows {
         let found = figures(row);
@@ -230,9 +229,9 @@ fn a_follower_that_recovers_beside_writers_is_level_in_the_end() {
 
 #[test]
 fn reads_of_any_size_catch_up_after_a_cut() {
-    let bundled = bundled().iter().find(|plan| plan.name == "follow-read-size").unwrap();
     // A tenth of the documents: each has 40 KB.
-    let text = bundled.text.replace("documents_per_s = 100", "documents_per_s = 10");
+    let bundled = Plan::open("follow-read-size").unwrap();
+    let text = bundled.text().replace("documents_per_s = 100", "documents_per_s = 10");
     let plan = Plan::parse("mine.toml", &text).unwrap();
     let rows = common::run(common::resolved(&plan, 0.05), None).0.unwrap();
     assert_eq!(rows.len(), 2);
@@ -244,14 +243,12 @@ fn reads_of_any_size_catch_up_after_a_cut() {
 
 /// A part of the bundled plan of that name.
 fn bundled_part(name: &str, scale: f64, planted: Option<&'static str>) -> Ran {
-    let bundled = bundled().iter().find(|plan| plan.name == name).unwrap();
-    common::run(common::resolved(&bundled.plan().unwrap(), scale), planted)
+    common::run(common::resolved(&Plan::open(name).unwrap(), scale), planted)
 }
 
 #[test]
 fn nodes_are_killed_beside_writers_and_searches_and_nothing_is_lost() {
-    let (rows, _, _) = bundled_part("soak", 0.05, None);
-    let rows = rows.unwrap();
+    let rows = bundled_part("soak", 0.05, None).0.unwrap();
     let found = figures(&rows[0]);
     let searches = found.searches.unwrap();
     assert!(rows[0].verified && found.violations == 0 && searches.wrong == 0, "{found:?}");
