@@ -17,17 +17,14 @@ fn embedded() -> TrackOptions {
 /// Opens a track with these tasks, the first of which stands in line 6, and a file of three documents of which it says
 /// `more`.
 fn opened_with(more: &str, tasks: &str, options: &TrackOptions) -> Result<Track, Error> {
-    let dir = tempfile::tempdir().unwrap();
     let set = format!(r#"{{ "source-file": "documents.json"{more} }}"#);
     let text = format!(
         "{{\n\"version\": 2,\n\"indices\": [ {{ \"name\": \"orders\" }} ],\n\
          \"corpora\": [ {{ \"name\": \"orders\", \"documents\": [ {set} ] }} ],\n\
          \"schedule\": [\n{tasks}\n] }}"
     );
-    let file = dir.path().join("track.json");
-    std::fs::write(&file, text).unwrap();
-    std::fs::write(dir.path().join("documents.json"), "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n").unwrap();
-    lab::track::open(&file, options)
+    let documents = ("documents.json", "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n");
+    opened_beside(&[documents], &text, options)
 }
 
 fn opened(tasks: &str, options: &TrackOptions) -> Result<Track, Error> {
