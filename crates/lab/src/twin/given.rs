@@ -11,7 +11,8 @@ use super::within::{Within, draw, draw_not, is_about, rows};
 use super::{TwinPlan, writes};
 use crate::error::{Error, Result};
 
-const SEEN: &str = "seen";
+/// Sources of values, which say how each is known: the cluster showed it.
+pub(super) const SEEN: &str = "seen";
 const SAID: &str = "said on the command line";
 const ASSUMED: &str = "assumed";
 /// What follows it in a source was seen.
@@ -55,19 +56,6 @@ pub struct Given {
     pub documents_per_s: Option<f64>,
 }
 
-/// How a value is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// The cluster showed it.
-    Seen,
-    /// The command line said it.
-    Said,
-    /// Nobody knows.
-    Assumed,
-    /// It was fitted, so that other clusters come out right.
-    Fitted,
-}
-
 /// A value that a twin goes by and nobody has seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assumption {
@@ -103,22 +91,11 @@ const NEEDED: [Needed; 7] = [
     Needed { parameter: "cores.count", option: IN_THE_PLAN, assumed: "4", between: None },
 ];
 
-impl Known {
-    fn word(self) -> &'static str {
-        match self {
-            Known::Seen => SEEN,
-            Known::Said => SAID,
-            Known::Assumed => ASSUMED,
-            Known::Fitted => FITTED,
-        }
-    }
-}
-
 /// Writes a parameter into the plan. What is known is uncertain no longer.
-pub(super) fn put(plan: &mut TwinPlan, parameter: &str, value: impl Into<Value>, known: Known) {
+pub(super) fn put(plan: &mut TwinPlan, parameter: &str, value: impl Into<Value>, source: &str) {
     let mut row = Table::new();
     row.insert("value".to_owned(), value.into());
-    row.insert("source".to_owned(), known.word().into());
+    row.insert("source".to_owned(), source.into());
     put_row(plan, parameter, row.into());
 }
 
@@ -177,7 +154,7 @@ pub fn say(plan: &mut TwinPlan, given: &Given) {
     ];
     for (parameter, value) in said {
         if let Some(value) = value {
-            put(plan, parameter, value, Known::Said);
+            put(plan, parameter, value, SAID);
         }
     }
     let times =
@@ -241,12 +218,8 @@ pub(super) fn assume(plan: &mut TwinPlan, is_field: bool) {
         if is_known || ([OPEN_COPY, FIRST_COPY].contains(&parameter) && !is_field) {
             continue;
         }
-        put(
-            plan,
-            parameter,
-            assumed,
-            if parameter == OPEN_COPY { Known::Fitted } else { Known::Assumed },
-        );
+        let source = if parameter == OPEN_COPY { FITTED } else { ASSUMED };
+        put(plan, parameter, assumed, source);
         if let Some((bounds, twin)) = between.zip(twin(plan)) {
             draw(twin, parameter, bounds);
         }
@@ -259,7 +232,7 @@ pub(super) fn assume_unlisted(plan: &mut TwinPlan) {
     if plan.get("virtual").is_some_and(|table| table.get(UNLISTED_COPY).is_some()) {
         return;
     }
-    put(plan, UNLISTED_COPY, most, Known::Assumed);
+    put(plan, UNLISTED_COPY, most, ASSUMED);
     if let Some(twin) = twin(plan) {
         draw(twin, UNLISTED_COPY, (least, most));
     }

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 use super::TwinPlan;
 use super::cluster_settings::{cluster_settings, zone_attribute};
-use super::given::{self, Given, Known, put};
+use super::given::{self, Given, SEEN, put};
 use super::indices::indices;
 use super::left_out::{counted, of_copies};
 use super::node_order::{as_the_allocator_has_them, bucket};
@@ -164,7 +164,7 @@ fn machines(
     cores.sort_unstable();
     if let Some(median) = cores.get(cores.len() / 2) {
         let median = i64::try_from(*median).unwrap_or(1);
-        put(plan, "cores.count", median.clamp(1, 4096), Known::Seen);
+        put(plan, "cores.count", median.clamp(1, 4096), SEEN);
         if cores.first() != cores.last() {
             left_out.push(format!("how cores differ from node to node: each has {median}"));
         }
@@ -173,6 +173,6 @@ fn machines(
     trips.sort_by(f64::total_cmp);
     // One of 0 is too short to be measured: where most are, the assumption covers them.
     if let Some(ms) = trips.get(trips.len() / 2).filter(|ms| **ms > 0.0) {
-        put(plan, "card.delay", format!("{}ns", (ms * 1e6 / 4.0) as u64), Known::Seen);
+        put(plan, "card.delay", format!("{}ns", (ms * 1e6 / 4.0) as u64), SEEN);
     }
 }

@@ -37,7 +37,7 @@ mod writes;
 pub use anonymous::{anonymous, anonymous_name};
 pub use asked::{Asked, QUESTIONS, as_it_is, ask, copies, refusal, set, trials};
 pub use cluster_settings::models;
-pub use given::{Assumption, Given, Known, assumptions, calibration, say};
+pub use given::{Assumption, Given, assumptions, calibration, say};
 pub use import::{Import, import};
 pub use in_words::{in_words, node_names};
 pub use text::text;
