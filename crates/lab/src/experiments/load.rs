@@ -46,12 +46,6 @@ struct DueFault {
     begins: bool,
 }
 
-/// A load that is being watched.
-struct WatchedLoad<'a> {
-    turn: &'a Turn<'a>,
-    live: Arc<Live>,
-}
-
 #[async_trait(?Send)]
 impl Experiment for SendLoad {
     /// Settings come before the indices: they may say where copies are placed.
@@ -102,17 +96,17 @@ async fn send(
     };
     run.watch.begin(&operation.name, Some(&variant.name), total, "requests");
     let before = searches_by_node(run).await;
-    let watched = WatchedLoad { turn, live: Arc::new(Live::default()) };
+    let live = Arc::new(Live::default());
     // The run's indices are deleted on a cluster that was there, however it ends.
-    let _ending = run.is_elsewhere().then(|| Ending(std::slice::from_ref(&watched.live)));
+    let _ending = run.is_elsewhere().then(|| Ending(std::slice::from_ref(&live)));
     let env = run.env.clone();
     let mut faults = due_faults(run.env.now(), &variant.faults);
     let ended = if run.clusters.is_virtual() {
-        let sending = load::in_virtual_time(&env, &load, operation, &watched.live);
-        watch_load(run, &watched, &mut faults, sending).await
+        let sending = load::in_virtual_time(&env, &load, operation, &live);
+        watch_load(run, turn, &live, &mut faults, sending).await
     } else {
-        let running = load::start(&load, operation, &hosts, plan.threads, &watched.live)?;
-        watch_load(run, &watched, &mut faults, running.figures()).await
+        let running = load::start(&load, operation, &hosts, plan.threads, &live)?;
+        watch_load(run, turn, &live, &mut faults, running.figures()).await
     };
     // The phase ends with the load: charts count back from there. Whatever its end, what was done to nodes is undone.
     let noted = run.journal.phase("load", false, Some(&variant.name), lap);
@@ -175,11 +169,12 @@ fn load_of(run: &Runner<'_>, plan: &LoadUse, hosts: &[WireHost], lap: u32) -> Lo
 /// Waits for a load; samples nodes, shows how far it is, and does what is due.
 async fn watch_load(
     run: &mut Runner<'_>,
-    watched: &WatchedLoad<'_>,
+    turn: &Turn<'_>,
+    live: &Live,
     faults: &mut Vec<DueFault>,
     sending: impl Future<Output = Result<LoadFigures>>,
 ) -> Result<LoadFigures> {
-    let WatchedLoad { turn: Turn { variant, lap, .. }, live } = watched;
+    let Turn { variant, lap, .. } = *turn;
     let env = run.env.clone();
     let every = run.plan.sample.max(SHOW_EVERY);
     let telemetry = Telemetry::default();
@@ -207,7 +202,7 @@ async fn watch_load(
             next = env.now() + every;
             // A node that stands still does not answer, and would be waited for past the moment at which it goes on.
             let limit = due_at.map_or(every, |at| (at - env.now()).min(every));
-            let sampling = run.sample_nodes(&variant.name, *lap, &telemetry);
+            let sampling = run.sample_nodes(&variant.name, lap, &telemetry);
             if let Ok(sampled) = env.timeout(limit, sampling).await {
                 sampled?;
             }
