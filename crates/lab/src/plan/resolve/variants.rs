@@ -1,6 +1,6 @@
 //! `[[variant]]`: what each changes of the plan.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use record::text::has_hidden;
 
@@ -14,12 +14,6 @@ use crate::plan::file::Plan;
 use crate::plan::parameter::{Parameter, ParameterScope};
 use crate::plan::topology::{Cluster, LEADER};
 use crate::plan::variant::Variant;
-
-/// What variants start from: what the plan says for all of them.
-struct Common {
-    settings: BTreeMap<String, String>,
-    parameters: Vec<Parameter>,
-}
 
 impl Plan {
     pub(super) fn variants(
@@ -37,7 +31,7 @@ impl Plan {
         // Where what they share is wrong, their own is checked all the same.
         let (settings, parameters) =
             common.as_ref().map_or_else(|_| Default::default(), Clone::clone);
-        let shared = Common { settings, parameters };
+        let shared = Variant { settings, parameters, ..Variant::default() };
         let mut names = BTreeSet::new();
         let resolved = variants.get_ref().iter().map(|variant| {
             let is_first = names.insert(variant.name.get_ref());
@@ -67,10 +61,11 @@ impl Plan {
         Err(self.error(name.span(), message))
     }
 
+    /// A variant, which starts from what is `common` to all of them.
     fn variant(
         &self,
         variant: &VariantTable,
-        common: &Common,
+        common: &Variant,
         check_setting: &dyn Fn(&str, &str) -> Result<(), String>,
         leader: Cluster,
         scale: f64,
