@@ -114,7 +114,7 @@ async fn element_of(
     let lives: Vec<Arc<Live>> = element.tasks.iter().map(|_| Arc::default()).collect();
     // In virtual time there are no threads: tasks end with their world.
     let _ending = (!stage.is_virtual).then(|| Ending(&lives));
-    let askers = element.tasks.iter().map(|task| run.clusters.asker(LEADER, task.timeout));
+    let askers = element.tasks.iter().map(|task| run.clusters.asker(LEADER, task.load.timeout));
     let askers: Vec<Asker> = askers.collect::<Result<_, _>>()?;
     let title: Vec<&str> = element.tasks.iter().map(|task| task.name.as_str()).collect();
     let title = title.join(", ");
@@ -210,13 +210,7 @@ async fn task_of(
     live: &Arc<Live>,
 ) -> Result<LoadFigures> {
     let hosts = stage.hosts.iter().map(|host| host.address().to_owned()).collect();
-    let load = Load {
-        arrival: task.arrival,
-        warm_up: task.warm_up,
-        timeout: task.timeout,
-        ramp_up: task.ramp_up,
-        ..Load::closed(hosts, task.clients, task.measured, stage.seed)
-    };
+    let load = Load { hosts, seed: stage.seed, ..task.load.clone() };
     match &task.action {
         Action::Send(operation) => send(stage, &load, operation, live).await,
         Action::Do(steps) => {

@@ -51,7 +51,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::corpus::Written;
-use crate::load::{Arrival, Check, Content, Extent, Operation};
+use crate::load::{Check, Content, Load, Operation};
 
 pub(crate) use live::check_request;
 pub use open::open;
@@ -144,18 +144,8 @@ pub struct Task {
     pub operation_type: String,
     /// What it does.
     pub action: Action,
-    /// Clients.
-    pub clients: u32,
-    /// When requests start.
-    pub arrival: Arrival,
-    /// What is sent before anything is measured.
-    pub warm_up: Extent,
-    /// What is measured.
-    pub measured: Extent,
-    /// Over which time the clients begin, one after another.
-    pub ramp_up: Duration,
-    /// How long an answer may take.
-    pub timeout: Duration,
+    /// How it is sent; a run gives it hosts and a seed.
+    pub load: Load,
     /// The most requests of each client that go on at a time, where streams are bounded.
     pub connections: Option<usize>,
     /// Whether it is part of the report.

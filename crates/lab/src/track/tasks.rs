@@ -11,7 +11,7 @@ use super::operations::{self, Known};
 use super::reader::{Object, Reader, Refusal};
 use super::render::Place;
 use super::{Action, CompletedBy, Element, Task};
-use crate::load::{Arrival, Content, Extent, Operation};
+use crate::load::{Arrival, Content, Extent, Load, Operation};
 
 /// The most clients of a task, as of a load.
 const CLIENTS_MAX: u64 = 10_000;
@@ -101,8 +101,8 @@ pub(super) fn schedule(
 /// Has tasks follow one another where there are fewer clients than they have together. There are as many as the element
 /// of the schedule with the most of them has, as in Rally, and they take over tasks in turn.
 fn take_turns(reader: &Reader<'_>, elements: &mut [Element], limits: &[(usize, u64, &Node<'_>)]) {
-    let sum =
-        |element: &Element| element.tasks.iter().map(|task| u64::from(task.clients)).sum::<u64>();
+    let own = |task: &Task| u64::from(task.load.clients);
+    let sum = |element: &Element| element.tasks.iter().map(own).sum::<u64>();
     let clients = elements.iter().enumerate().map(|(at, element)| {
         let limit = limits.iter().find(|(of, ..)| *of == at);
         limit.map_or_else(|| sum(element), |(_, most, _)| *most)
@@ -110,8 +110,8 @@ fn take_turns(reader: &Reader<'_>, elements: &mut [Element], limits: &[(usize, u
     let clients: u64 = clients.max().unwrap_or(1);
     for (at, _, node) in limits {
         let element = &mut elements[*at];
-        let each = element.tasks.first().map_or(1, |task| u64::from(task.clients));
-        let alike = element.tasks.iter().all(|task| u64::from(task.clients) == each);
+        let each = element.tasks.first().map_or(1, own);
+        let alike = element.tasks.iter().all(|task| own(task) == each);
         match sum(element) {
             all if all <= clients => {}
             _ if alike && clients.is_multiple_of(each) => {
@@ -192,7 +192,7 @@ fn together(
 fn has_no_end(task: &Task) -> bool {
     let sends_documents =
         matches!(&task.action, Action::Send(Operation { content: Content::Corpora(_), .. }));
-    task.measured == Extent::Time(UNTIL_THE_END) && !sends_documents
+    task.load.measured == Extent::Time(UNTIL_THE_END) && !sends_documents
 }
 
 /// Reads a task; none where it is not chosen, refused or wrong.
@@ -341,12 +341,13 @@ fn scheduled(
     Some(Task {
         name,
         operation_type: known.operation_type,
-        clients: clients as u32,
-        arrival: arrival?,
-        warm_up,
-        measured,
-        ramp_up: ramp_up.filter(|_| !test_mode).unwrap_or_default(),
-        timeout: known.timeout,
+        load: Load {
+            arrival: arrival?,
+            warm_up,
+            ramp_up: ramp_up.filter(|_| !test_mode).unwrap_or_default(),
+            timeout: known.timeout,
+            ..Load::closed(Vec::new(), clients as u32, measured, 0)
+        },
         connections: known.connections,
         reported: reported && !matches!(known.action, Action::Do(ref steps) if steps.is_empty()),
         action: known.action,

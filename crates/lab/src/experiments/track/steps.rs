@@ -501,25 +501,19 @@ mod tests {
         world::virtual_world::run(1, async |env| {
             let dir = tempfile::tempdir().unwrap();
             let clusters = cluster(&env, &dir.path().join("changes.jsonl")).await;
-            let timeout = Duration::from_secs(60);
-            let asker = clusters.asker(LEADER, timeout).unwrap();
+            let asker = clusters.asker(LEADER, Duration::from_secs(60)).unwrap();
             let arrival = Arrival::Deterministic { rate_per_s: 8.0 };
             let measured = Extent::Time(Duration::from_secs(10));
             let steps = vec![Step::Sleep(Duration::from_secs(1))];
+            let load = Load { arrival, ..Load::closed(vec!["a:9200".to_owned()], 1, measured, 1) };
             let task = Task {
                 name: "slow".to_owned(),
                 operation_type: "sleep".to_owned(),
                 action: Action::Do(steps.clone()),
-                clients: 1,
-                arrival,
-                warm_up: Extent::NONE,
-                measured,
-                ramp_up: Duration::ZERO,
-                timeout,
+                load: load.clone(),
                 connections: None,
                 reported: true,
             };
-            let load = Load { arrival, ..Load::closed(vec!["a:9200".to_owned()], 1, measured, 1) };
             let unsent = Failure::NotSent.to_string();
             let live = Arc::new(Live::default());
             let figures = go_through(&env, &asker, &task, &load, &steps, &live, None).await;

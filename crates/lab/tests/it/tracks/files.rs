@@ -191,7 +191,7 @@ fn members_of_a_task_within_its_bulk_operation_change_nothing_as_in_rally_and_th
     let found = only_task(&track);
     let plain =
         opened(&task(r#"{ "operation-type": "bulk", "bulk-size": 1 }"#), &embedded()).unwrap();
-    assert_eq!((found.clients, &found.warm_up), (1, &only_task(&plain).warm_up));
+    assert_eq!((found.load.clients, found.load.warm_up), (1, only_task(&plain).load.warm_up));
     let said = track.changes.join(" ");
     for name in ["\"clients\" within", "\"warmup-time-period\" within"] {
         assert!(said.contains(name), "{said}");

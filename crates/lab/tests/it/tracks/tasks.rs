@@ -269,7 +269,7 @@ fn in_test_mode_each_client_sends_one_request_unless_its_task_goes_by_the_time()
     let measured = |more: &str| {
         let track = opened(&of(more), &options).unwrap();
         assert!(track.changes.concat().contains("for ten seconds at most"), "{:?}", track.changes);
-        track.elements[0].tasks[0].measured
+        track.elements[0].tasks[0].load.measured
     };
     assert_eq!(measured("\"iterations\": 1"), Extent::Requests(4));
     assert_eq!(measured("\"iterations\": 50"), Extent::Requests(4));
