@@ -15,7 +15,7 @@ use world::{Env, Task, Time};
 use super::documents::{Batch, DocumentHash, Part, Writer};
 use super::ledgers::{Detail, Sent, WriteLedgers};
 use super::rollover::Rollover;
-use crate::corpus::{Source, portions};
+use crate::corpus::portions;
 use crate::error::{Error, Result};
 use crate::plan::{Background, CorpusUse, Resolved, Runs};
 
@@ -37,13 +37,9 @@ const RUN_DOCUMENTS_MAX: u64 = 10_000_000;
 pub(crate) struct Driver {
     pub(crate) env: Env,
     asker: Asker,
-    source: Source,
+    corpus: CorpusUse,
     hash: DocumentHash,
     seed: u64,
-    bulk_documents: u64,
-    clients: u32,
-    corpus_documents: u64,
-    document_bytes: f64,
     pub(crate) ledgers: WriteLedgers,
     /// Aliases that are rolled over while writers in the background write.
     rollovers: RefCell<Vec<Rollover>>,
@@ -79,13 +75,9 @@ impl Driver {
         Rc::new(Driver {
             env: env.clone(),
             asker,
+            corpus: corpus.clone(),
             hash,
-            source: corpus.source.clone(),
             seed: plan.seed,
-            bulk_documents: corpus.bulk_documents,
-            clients: corpus.clients,
-            corpus_documents: corpus.documents,
-            document_bytes: corpus.document_bytes(),
             ledgers,
             rollovers: RefCell::default(),
             acknowledged_before: Cell::default(),
@@ -115,7 +107,7 @@ impl Driver {
     pub(crate) fn fill(self: &Rc<Self>) {
         for (target, of) in self.ledgers.targets.iter().enumerate() {
             let first = of.documents.start;
-            for part in portions(of.documents.end - first, self.clients) {
+            for part in portions(of.documents.end - first, self.corpus.clients) {
                 self.start(Part {
                     target,
                     documents: first + part.start..first + part.end,
@@ -150,18 +142,18 @@ impl Driver {
                 });
                 continue;
             }
-            let each = rate.documents_per_s as f64 * of.share / f64::from(self.clients);
-            let every = self.bulk_documents as f64 / each.max(1e-3);
+            let each = rate.documents_per_s as f64 * of.share / f64::from(self.corpus.clients);
+            let every = self.corpus.bulk_documents as f64 / each.max(1e-3);
             let every = Duration::from_secs_f64(every);
             // One after another, so that the rate is kept from the first moment on.
-            for client in 0..self.clients {
+            for client in 0..self.corpus.clients {
                 let writer = self.next_writer();
-                let from = self.corpus_documents + writer * ROOM;
+                let from = self.corpus.documents + writer * ROOM;
                 self.start(Part {
                     target,
                     documents: from..from + ROOM,
                     every: Some(every),
-                    after: every * client / self.clients,
+                    after: every * client / self.corpus.clients,
                     updates_in_1000: rate.updates_in_1000,
                     deletes_in_1000: rate.deletes_in_1000,
                 });
@@ -247,8 +239,8 @@ impl Driver {
     }
 
     async fn write(&self, part: &Part) -> Result<()> {
-        let mut writer = Writer::new(&self.source, self.seed, part)?;
-        let size = (self.bulk_documents, self.ledgers.targets[part.target].shards);
+        let mut writer = Writer::new(&self.corpus.source, self.seed, part)?;
+        let size = (self.corpus.bulk_documents, self.ledgers.targets[part.target].shards);
         let mut next = self.env.now() + part.after;
         loop {
             if !self.wait_until(next).await {
@@ -307,7 +299,8 @@ impl Driver {
     async fn write_runs(&self, target: usize, writer: u64, pace: RunRate) {
         let RunRate { runs, every } = pace;
         let rate = runs.documents_per_s as f64 * self.ledgers.targets[target].share;
-        let document_bytes = runs.document_bytes.map_or(self.document_bytes, |bytes| bytes as f64);
+        let document_bytes = runs.document_bytes.map(|bytes| bytes as f64);
+        let document_bytes = document_bytes.unwrap_or_else(|| self.corpus.document_bytes());
         let began = self.env.now();
         let (mut next, mut sent, mut number) = (began, 0, 0);
         loop {
