@@ -34,7 +34,7 @@ impl<'v> Changes<'v> {
     }
 
     /// The change that is made next, and when; none where all are made.
-    fn next(&self, is_virtual: bool) -> Option<(Time, &'v SettingChange)> {
+    pub(super) fn next(&self, is_virtual: bool) -> Option<(Time, &'v SettingChange)> {
         let began = self.began.get()?;
         let mut all: Vec<&SettingChange> = self.variant.setting_changes.iter().collect();
         all.sort_by_key(|change| change.at.of(is_virtual));
@@ -44,11 +44,6 @@ impl<'v> Changes<'v> {
 }
 
 impl Runner<'_> {
-    /// When the next change is due; none where all are made.
-    pub(super) fn next_change_at(&self, changes: &Changes<'_>) -> Option<Time> {
-        changes.next(self.clusters.is_virtual()).map(|(at, _)| at)
-    }
-
     /// Makes the changes that are due.
     pub(super) async fn make_changes(&self, changes: &Changes<'_>) -> Result<()> {
         while let Some((at, change)) = changes.next(self.clusters.is_virtual()) {

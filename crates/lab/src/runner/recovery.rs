@@ -124,7 +124,7 @@ impl Runner<'_> {
                 let variant = variant.name.clone();
                 return Err(Error::Stuck { variant, seconds: patience.as_secs(), bytes, why });
             }
-            let due = self.next_change_at(changes);
+            let due = changes.next(self.clusters.is_virtual()).map(|(at, _)| at);
             self.env.sleep_until(due.map_or(next, |due| due.min(next))).await;
         }
     }
