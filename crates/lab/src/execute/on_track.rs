@@ -29,9 +29,9 @@ pub fn execute_track(
     if !(options.scale > 0.0 && options.scale <= bounds::SCALE_MAX) {
         return Err(Error::Scale { scale: options.scale });
     }
-    let usage = |why: String| Error::Usage { why };
     if let Some(laps) = options.laps {
-        bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string).map_err(usage)?;
+        bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string)
+            .map_err(Error::usage)?;
     }
     let refused = [
         ("--variant", !options.variants.is_empty()),
@@ -39,7 +39,7 @@ pub fn execute_track(
         ("--rate", options.rate_bytes_per_s.is_some()),
     ];
     if let Some((option, _)) = refused.iter().find(|(_, given)| *given) {
-        return Err(usage(format!(
+        return Err(Error::usage(format!(
             "{option} is for plans; a track has one variant, its challenge, and no link"
         )));
     }
@@ -55,10 +55,8 @@ pub fn execute_track(
         options.watch.note(sentence);
     }
     let plan = Resolved {
-        twin: None,
         name: track.name.clone(),
         about: track.about.clone(),
-        source: None,
         steps: vec![
             Step::Start,
             Step::Measure(Measured {
@@ -67,22 +65,15 @@ pub fn execute_track(
                 spoils_indices: false,
             }),
         ],
-        actions: Vec::new(),
         laps: options.laps.unwrap_or(1),
         sample: SAMPLE,
         seed: options.seed.unwrap_or(SEED),
         scale: options.scale,
         leader: Cluster { nodes },
-        follower: None,
-        joined: false,
-        link: None,
-        corpus: None,
-        bucket: None,
-        indices: Vec::new(),
-        node_settings: BTreeMap::new(),
         variants: vec![Variant { name: track.challenge.clone(), ..Variant::default() }],
         changes,
         track: Some(track),
+        ..Resolved::default()
     };
     execute_resolved(&text, plan, place, options)
 }

@@ -24,7 +24,7 @@ use crate::track::Track;
 const REAL_BYTES_MAX: f64 = 200e9;
 
 /// A plan, resolved.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resolved {
     /// Name of the plan.
     pub name: String,

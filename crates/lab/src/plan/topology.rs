@@ -8,7 +8,7 @@ pub const LEADER: &str = "leader";
 pub const FOLLOWER: &str = "follower";
 
 /// A cluster to start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cluster {
     /// Nodes, at least one.
     pub nodes: u32,

@@ -295,7 +295,6 @@ fn challenge<'n>(
     top: &Object<'n>,
     options: &TrackOptions,
 ) -> Result<Challenge<'n>> {
-    let usage = |why: String| Error::Usage { why };
     let ways = std::iter::once("schedule").chain(CHALLENGES);
     let given: Vec<(&str, &'n Node<'n>)> =
         ways.filter_map(|name| Some((name, top.get(name)?))).collect();
@@ -307,7 +306,7 @@ fn challenge<'n>(
         // As Rally calls it.
         let name = "default".to_owned();
         return match &options.challenge {
-            Some(wanted) if *wanted != name && given.len() == 1 => Err(usage(format!(
+            Some(wanted) if *wanted != name && given.len() == 1 => Err(Error::usage(format!(
                 "the track has no challenge \"{wanted}\"; it has one schedule, which is called {name}"
             ))),
             _ => Ok(Challenge { name, schedule }),
@@ -335,7 +334,7 @@ fn challenge<'n>(
     let at = match &options.challenge {
         Some(wanted) => names.iter().position(|name| name == wanted).ok_or_else(|| {
             let near = record::names::did_you_mean(wanted, names.iter().map(String::as_str));
-            usage(format!(
+            Error::usage(format!(
                 "the track has no challenge \"{wanted}\"{near}; there are {}",
                 names.join(", ")
             ))
@@ -343,8 +342,8 @@ fn challenge<'n>(
         None if all.len() == 1 => 0,
         None => {
             all.iter().position(|(_, default)| *default).ok_or_else(|| match names.is_empty() {
-                true => usage("the track has no challenges, and no schedule of its own".to_owned()),
-                false => usage(format!(
+                true => Error::usage("the track has no challenges, and no schedule of its own"),
+                false => Error::usage(format!(
                     "the track has no default challenge; name one with --challenge: {}",
                     names.join(", ")
                 )),
