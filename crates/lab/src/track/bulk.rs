@@ -59,11 +59,9 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
     }
     let percentage = reader.number(object, "ingest-percentage", 0.0).unwrap_or(100.0);
     if percentage <= 0.0 || percentage > 100.0 {
-        reader.wrong(
-            object.get("ingest-percentage").unwrap_or(object.node),
-            "ingest-percentage",
-            format!("ingest-percentage is a number above 0 and up to 100, found {percentage}"),
-        );
+        let said =
+            format!("ingest-percentage is a number above 0 and up to 100, found {percentage}");
+        reader.wrong(object.at("ingest-percentage"), "ingest-percentage", said);
     }
     let share = percentage / 100.0;
     let corpora = reader.texts(object, "corpora");
@@ -142,7 +140,7 @@ fn conflicts(context: &Context<'_>, object: &Object<'_>) -> Option<Conflicts> {
         if !known.contains(&found.as_str()) {
             let near = record::names::did_you_mean(&found, known);
             let said = format!("{member} is {} or {}, found \"{found}\"{near}", known[0], known[1]);
-            reader.wrong(object.get(member).unwrap_or(object.node), member, said);
+            reader.wrong(object.at(member), member, said);
         }
         Some(found)
     };
@@ -150,7 +148,7 @@ fn conflicts(context: &Context<'_>, object: &Object<'_>) -> Option<Conflicts> {
         let found = reader.number(object, member, 0.0).unwrap_or(otherwise);
         if found > most {
             let said = format!("{member} is a number from 0 to {most}, found {found}");
-            reader.wrong(object.get(member).unwrap_or(object.node), member, said);
+            reader.wrong(object.at(member), member, said);
         }
         found.min(most)
     };

@@ -66,16 +66,14 @@ fn sequence(
             let why = format!(
                 "a composite sends no {kind} here; it sends raw-request, search, refresh and sleep"
             );
-            return Err(Refusal { place: reader.place(item), word: kind, why });
+            return Err(reader.refusal(item, &kind, why));
         }
         match read(&kind, &object)? {
             Action::Do(more) => steps.extend(more),
             Action::Send(operation) => {
-                let step = as_step(operation).map_err(|(word, why)| {
-                    let place = reader.place(object.get(&word).unwrap_or(item));
-                    Refusal { place, word, why }
-                })?;
-                steps.push(Step::Request(step));
+                let step = as_step(operation);
+                let refuse = |(word, why): Why| reader.refusal(object.at(&word), &word, why);
+                steps.push(Step::Request(step.map_err(refuse)?));
             }
         }
     }

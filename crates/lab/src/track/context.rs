@@ -78,10 +78,9 @@ impl Context<'_> {
         if !self.options.embedded {
             return Ok(());
         }
-        rest::check_new_index(body).map_err(|why| Refusal {
-            place: self.reader.place(node),
-            word: String::new(),
-            why: format!("the embedded engine does not make this index: {why}"),
+        rest::check_new_index(body).map_err(|why| {
+            let why = format!("the embedded engine does not make this index: {why}");
+            self.reader.refusal(node, "", why)
         })
     }
 

@@ -70,7 +70,7 @@ fn name_below(reader: &Reader<'_>, object: &Object<'_>, member: &str) -> Option<
             "{member} \"{name}\" leads out of the folders of documents; write a name in them, and say with --corpora DIR \
              which other folder is one"
         );
-        reader.wrong(object.get(member).unwrap_or(object.node), &name, said);
+        reader.wrong(object.at(member), &name, said);
     }
     Some(name)
 }

@@ -36,11 +36,7 @@ pub(super) fn check(
         };
         let word = ["path", "request-params"].into_iter().find(|word| object.get(word).is_some());
         let word = word.unwrap_or_default();
-        return Err(Refusal {
-            place: context.reader.place(object.get(word).unwrap_or(object.node)),
-            word: word.to_owned(),
-            why,
-        });
+        return Err(context.reader.refusal(object.at(word), word, why));
     }
     check_search(context, object, action)
 }
@@ -90,10 +86,9 @@ fn check_search(
     let Some(body) = bodies.first().filter(|_| is_search && check.judge(400, b"").is_err()) else {
         return Ok(());
     };
-    query::parse_search(body.as_bytes()).map(drop).map_err(|error| Refusal {
-        place: context.reader.place(object.get("body").unwrap_or(object.node)),
-        word: "body".to_owned(),
-        why: format!("the embedded engine does not answer it: {error}"),
+    query::parse_search(body.as_bytes()).map(drop).map_err(|error| {
+        let why = format!("the embedded engine does not answer it: {error}");
+        context.reader.refusal(object.at("body"), "body", why)
     })
 }
 

@@ -364,7 +364,7 @@ fn check_challenges(reader: &Reader<'_>, all: &[(Challenge<'_>, bool)], objects:
             "\"{}\" is a default challenge, and so is \"{}\"; a track has one",
             second.name, first.name
         );
-        reader.wrong(object.get("default").unwrap_or(object.node), "default", said);
+        reader.wrong(object.at("default"), "default", said);
     }
 }
 

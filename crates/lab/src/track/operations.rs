@@ -80,11 +80,7 @@ pub(super) fn operation(
     object: &Object<'_>,
 ) -> Result<Known, Refusal> {
     let reader = context.reader;
-    let refuse = |word: &str, why: String| Refusal {
-        place: reader.place(object.get(word).unwrap_or(object.node)),
-        word: word.to_owned(),
-        why,
-    };
+    let refuse = |word: &str, why: String| reader.refusal(object.at(word), word, why);
     if let Some(source) = reader.text(object, "param-source") {
         let why = format!("its parameters come from \"{source}\", which is Python of the track");
         return Err(refuse("param-source", why));
@@ -309,7 +305,7 @@ fn raw_request(context: &Context<'_>, name: &str, object: &Object<'_>) -> Action
     let path = reader.text(object, "path").unwrap_or_default();
     if !path.starts_with('/') {
         let said = format!("a path begins with a slash: \"/{path}\"");
-        reader.wrong(object.get("path").unwrap_or(object.node), "path", said);
+        reader.wrong(object.at("path"), "path", said);
     }
     let query = context.query(object, &[]);
     let sign = |query: &str| {
@@ -434,8 +430,7 @@ fn cluster_health(context: &Context<'_>, object: &Object<'_>) -> Request {
     if !STATUSES.contains(&status.as_str()) {
         let near = record::names::did_you_mean(&status, STATUSES);
         let said = format!("wait_for_status is green, yellow or red, found \"{status}\"{near}");
-        let node = object.get("request-params").unwrap_or(object.node);
-        context.reader.wrong(node, "wait_for_status", said);
+        context.reader.wrong(object.at("request-params"), "wait_for_status", said);
     }
     let condition = Some(Condition::Health { status, none_relocating });
     Request { condition, ..request("GET", path, None) }
@@ -453,7 +448,7 @@ fn force_merge(context: &Context<'_>, object: &Object<'_>) -> Request {
         Some(other) => {
             let near = record::names::did_you_mean(other, ["blocking", "polling"]);
             let said = format!("mode is blocking or polling, found \"{other}\"{near}");
-            reader.wrong(object.get("mode").unwrap_or(object.node), other, said);
+            reader.wrong(object.at("mode"), other, said);
             None
         }
     };
@@ -488,15 +483,14 @@ fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Result<Vec<Step
     let query = context.query(object, &[]);
     if let (Some(mut body), [name]) = (object.plain("body"), named.as_slice()) {
         context.leave_out(&format!("The index {name}"), &mut body);
-        context.check_new_index(object.get("body").unwrap_or(object.node), &body)?;
+        context.check_new_index(object.at("body"), &body)?;
         return Ok(vec![Step::Request(request("PUT", format!("/{name}{query}"), Some(body)))]);
     }
     for name in named.iter().filter(|name| context.indices.iter().all(|index| index.name != **name))
     {
         let known = context.indices.iter().map(|index| index.name.as_str());
         let near = record::names::did_you_mean(name, known);
-        let node = object.get("index").unwrap_or(object.node);
-        reader.wrong(node, name, format!("the track has no index \"{name}\"{near}"));
+        reader.wrong(object.at("index"), name, format!("the track has no index \"{name}\"{near}"));
     }
     let settings = object.plain("settings").and_then(|settings| settings.as_object().cloned());
     let wanted = |index: &&Index| named.is_empty() || named.contains(&index.name);

@@ -33,6 +33,11 @@ impl<'a> Reader<'a> {
         self.mistakes.borrow_mut().push(self.files.mistake(self.place(node), word, message));
     }
 
+    /// What cannot be run, at a node.
+    pub(super) fn refusal(&self, node: &Node<'_>, word: &str, why: String) -> Refusal {
+        Refusal { place: self.place(node), word: word.to_owned(), why }
+    }
+
     /// Everything that was wrong.
     pub(super) fn mistakes(&self) -> Option<Mistakes> {
         Mistakes::of(self.mistakes.borrow().iter().cloned())
@@ -156,7 +161,7 @@ impl<'a> Reader<'a> {
     ) {
         let mut known: BTreeMap<&'x str, Place> = BTreeMap::new();
         for (name, object) in named.filter(|(name, _)| !name.is_empty()) {
-            let node = object.get("name").unwrap_or(object.node);
+            let node = object.at("name");
             match known.get(name) {
                 Some(first) => self.second(node, what, name, *first),
                 None => {
@@ -196,6 +201,11 @@ impl<'n> Object<'n> {
     pub(super) fn get(&self, name: &str) -> Option<&'n Node<'n>> {
         let found = self.members.iter().rev().find(|member| member.name == name);
         found.map(|member| &member.node).filter(|node| node.value != Json::Null)
+    }
+
+    /// Where what stands under a name is, or lacks.
+    pub(super) fn at(&self, name: &str) -> &'n Node<'n> {
+        self.get(name).unwrap_or(self.node)
     }
 
     /// The same, without places.

@@ -251,8 +251,7 @@ fn task(
     {
         let near = did_you_mean(&named, operations.iter().map(|(known, _)| known.as_str()));
         let why = format!("the track has no operation \"{named}\"{near}, and it is no type of one");
-        let refusal = Refusal { place: reader.place(node), word: named, why };
-        found.refused.push((name, refusal));
+        found.refused.push((name, reader.refusal(node, &named, why)));
         return None;
     }
     let known = match operations::operation(context, &name, &kind, &operation) {
@@ -449,8 +448,7 @@ fn unknown_schedule(context: &Context<'_>, object: &Object<'_>) -> Option<Refusa
     let why = format!(
         "the schedule \"{named}\" is Python of a track or not known{near}; there are deterministic and poisson"
     );
-    let place = reader.place(object.get("schedule").unwrap_or(object.node));
-    Some(Refusal { place, word: "schedule".to_owned(), why })
+    Some(reader.refusal(object.at("schedule"), "schedule", why))
 }
 
 /// Requests a second; none for as fast as it goes.

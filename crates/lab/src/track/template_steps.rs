@@ -28,8 +28,8 @@ pub(super) fn of(
     {
         let known = declared.iter().map(|template| template.name.as_str());
         let near = record::names::did_you_mean(name, known);
-        let node = object.get("template").unwrap_or(object.node);
-        reader.wrong(node, name, format!("{} has no \"{name}\"{near}", kind.member));
+        let said = format!("{} has no \"{name}\"{near}", kind.member);
+        reader.wrong(object.at("template"), name, said);
     }
     let wanted = |template: &&&Template| named.as_ref().is_none_or(|name| template.name == *name);
     let wanted: Vec<&Template> = declared.iter().filter(wanted).copied().collect();
@@ -94,7 +94,7 @@ fn create(
             return Ok(Vec::new());
         };
         context.leave_out(&format!("The template {name}"), &mut body);
-        check(context, kind, object.get("body").unwrap_or(object.node), &body)?;
+        check(context, kind, object.at("body"), &body)?;
         return Ok(vec![put(&name, body)]);
     }
     let settings = object.plain("settings").and_then(|settings| settings.as_object().cloned());
@@ -107,7 +107,7 @@ fn create(
         if let Some(settings) = &settings {
             lay_over(kind, &mut body, settings);
             context.leave_out(&format!("The template {}", template.name), &mut body);
-            check(context, kind, object.get("settings").unwrap_or(object.node), &body)?;
+            check(context, kind, object.at("settings"), &body)?;
         }
         steps.push(put(&template.name, body));
     }
@@ -130,9 +130,8 @@ fn check(context: &Context<'_>, kind: &Kind, node: &Node<'_>, body: &Value) -> R
     if !context.options.embedded {
         return Ok(());
     }
-    rest::check_template(kind.of, body).map_err(|why| Refusal {
-        place: context.reader.place(node),
-        word: String::new(),
-        why: format!("the embedded engine does not take this template: {why}"),
+    rest::check_template(kind.of, body).map_err(|why| {
+        let why = format!("the embedded engine does not take this template: {why}");
+        context.reader.refusal(node, "", why)
     })
 }
