@@ -117,22 +117,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let live = options(&args.hosts, &args.connect, args.connect.timeout()).map_err(usage)?;
     let hosts = WireHost::all(&live).map_err(usage)?;
+    let addresses = live.addresses.iter().map(ToString::to_string).collect();
+    let measured = args.iterations.map_or(Extent::Time(args.duration), Extent::Requests);
     let load = Load {
-        hosts: live.addresses.iter().map(ToString::to_string).collect(),
-        clients: args.clients,
         arrival: match (args.rate, args.arrival) {
             (None, _) => Arrival::Closed,
             (Some(rate_per_s), Spacing::Deterministic) => Arrival::Deterministic { rate_per_s },
             (Some(rate_per_s), Spacing::Poisson) => Arrival::Poisson { rate_per_s },
         },
         warm_up: args.warm_up,
-        measured: args.iterations.map_or(Extent::Time(args.duration), Extent::Requests),
         timeout: args.connect.timeout(),
-        window: Duration::from_secs(1),
-        ramp_up: Duration::ZERO,
-        seed: args.seed,
-        gaps: 0,
-        offset: Duration::ZERO,
+        ..Load::closed(addresses, args.clients, measured, args.seed)
     };
     let (laps, interrupted) = world::real_world::run(args.seed, async |env| {
         reach(&env, args).await?;
