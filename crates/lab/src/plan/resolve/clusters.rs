@@ -6,7 +6,6 @@ use toml::Spanned;
 
 use super::together::Together;
 use super::twin::TWIN_NODES_MAX;
-use crate::choices::unknown;
 use crate::error::Result;
 use crate::plan::bounds::{RATE, RTT, WINDOW};
 use crate::plan::declared::{DeclaredSteps, Needs};
@@ -56,7 +55,7 @@ impl Plan {
             return Ok(name.get_ref().clone());
         }
         let known: Vec<&str> = nodes.iter().map(String::as_str).collect();
-        Err(self.error(name.span(), unknown("no node is called", name.get_ref(), "Nodes", &known)))
+        Err(self.unknown("no node is called", name, "Nodes", &known))
     }
 
     /// Whether the follower's nodes join the leader: one experiment needs that, others need two clusters.

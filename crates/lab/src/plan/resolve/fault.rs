@@ -8,7 +8,6 @@ use record::units::{parse_duration, parse_size};
 use toml::Spanned;
 
 use super::together::{Together, every};
-use crate::choices::unknown;
 use crate::error::Result;
 use crate::plan::document::FaultTable;
 use crate::plan::fault::{Fault, LINK};
@@ -64,13 +63,9 @@ impl Plan {
                 let by = by.ok_or_else(|| lacks("say how far: by = \"1h\", or by = \"-1h\""))?;
                 FaultKind::Clock { by_ms: self.jump(by)? }
             }
-            other => {
-                return Err(lacks(&unknown(
-                    "no fault is called",
-                    other,
-                    "Faults",
-                    &FaultKind::NAMES,
-                )));
+            _ => {
+                let known = &FaultKind::NAMES;
+                return Err(self.unknown("no fault is called", &table.kind, "Faults", known));
             }
         })
     }

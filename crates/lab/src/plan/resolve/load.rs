@@ -6,7 +6,6 @@ use std::time::Duration;
 use toml::{Spanned, Value};
 
 use super::together::{Together, every};
-use crate::choices::unknown;
 use crate::error::Result;
 use crate::load::{Arrival, Extent, Load};
 use crate::plan::document::LoadTable;
@@ -134,10 +133,10 @@ impl Plan {
                 let message = "a closed loop has no rate; leave out rate, or arrival = \"closed\"";
                 Err(self.error(rate.span(), message))
             }
-            Some(other) => {
+            Some(_) => {
                 let names = ["closed", "deterministic", "poisson"];
-                let said = unknown("no arrival is called", other, "Arrivals", &names);
-                Err(self.error(arrival.expect("it has a name").span(), said))
+                let arrival = arrival.expect("it has a name");
+                Err(self.unknown("no arrival is called", arrival, "Arrivals", &names))
             }
         }
     }

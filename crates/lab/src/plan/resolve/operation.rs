@@ -8,7 +8,6 @@ use serde_json::json;
 use toml::{Spanned, Value};
 
 use super::together::every;
-use crate::choices::unknown;
 use crate::error::Result;
 use crate::load::{Check, Content, Draw, Operation};
 use crate::plan::document::{CostTable, OperationTable};
@@ -26,11 +25,7 @@ impl Plan {
             let found = self.document.operation.iter().find(|t| t.name.get_ref() == name.get_ref());
             match found {
                 Some(table) => self.operation(table),
-                None => {
-                    let said =
-                        unknown("no operation is called", name.get_ref(), "Operations", &known);
-                    Err(self.error(name.span(), said))
-                }
+                None => Err(self.unknown("no operation is called", name, "Operations", &known)),
             }
         };
         every(named.iter().map(one))

@@ -11,7 +11,6 @@ use toml::Spanned;
 use world::model::{Models, parameters};
 
 use super::together::{Together, every};
-use crate::choices::unknown;
 use crate::error::Result;
 use crate::plan::document::{
     TwinIndexTable, TwinNodeTable, TwinShardTable, TwinTable, UncertainTable,
@@ -137,9 +136,7 @@ impl Plan {
         let place = |node: &Spanned<String>| {
             places.get(node.get_ref().as_str()).copied().ok_or_else(|| {
                 let known: Vec<&str> = places.keys().copied().collect();
-                let said =
-                    unknown("no node of the twin is called", node.get_ref(), "Nodes", &known);
-                self.error(node.span(), said)
+                self.unknown("no node of the twin is called", node, "Nodes", &known)
             })
         };
         let found = (
@@ -212,9 +209,7 @@ impl Plan {
         let replicas = twin.replicas.iter().map(|(name, number)| {
             if !indices.iter().any(|index| index.name == *name.get_ref()) {
                 let known: Vec<&str> = indices.iter().map(|index| index.name.as_str()).collect();
-                let said =
-                    unknown("no index of the twin is called", name.get_ref(), "Indices", &known);
-                return Err(self.error(name.span(), said));
+                return Err(self.unknown("no index of the twin is called", name, "Indices", &known));
             }
             let number = match number.get_ref().as_integer() {
                 Some(number) if REPLICAS.contains(&number) => number as u32,
@@ -246,8 +241,7 @@ impl Plan {
         known.extend(pairs.iter().map(String::as_str));
         known.dedup();
         let said = "no node, zone or attribute of the twin is called";
-        let said = unknown(said, wanted, "There are", &known);
-        Err(self.error(name.span(), said))
+        Err(self.unknown(said, name, "There are", &known))
     }
 
     fn uncertain(&self, table: &UncertainTable) -> Result<Uncertain> {

@@ -9,13 +9,25 @@ use record::units::{parse_duration, parse_size, show_size_setting};
 use toml::Spanned;
 
 use super::together::every;
-use crate::error::Result;
+use crate::choices::unknown;
+use crate::error::{Error, Result};
 use crate::plan::bounds;
 use crate::plan::document::Values;
 use crate::plan::file::Plan;
 use crate::plan::scalar;
 
 impl Plan {
+    /// That nothing has this name, with the names that there are.
+    pub(super) fn unknown(
+        &self,
+        what: &str,
+        name: &Spanned<String>,
+        heading: &str,
+        known: &[&str],
+    ) -> Error {
+        self.error(name.span(), unknown(what, name.get_ref(), heading, known))
+    }
+
     /// A whole number within bounds.
     pub(super) fn number<T: TryFrom<i64>>(
         &self,

@@ -7,7 +7,6 @@ use record::text::has_hidden;
 use super::parameters::parameters;
 use super::test_bed::{test_bed, unknown_test_bed};
 use super::together::{Together, every};
-use crate::choices::unknown;
 use crate::error::Result;
 use crate::plan::document::{Parameters, VariantTable};
 use crate::plan::file::Plan;
@@ -110,8 +109,7 @@ impl Plan {
         if before.contains(&name.as_str()) {
             return Ok(Some(name.clone()));
         }
-        let said = unknown("no variant before this one is called", name, "There are", &before);
-        Err(self.error(baseline.span(), said))
+        Err(self.unknown("no variant before this one is called", baseline, "There are", &before))
     }
 
     /// The plan's parameters of the virtual world, then those of its clusters.
