@@ -38,9 +38,6 @@ together!(A B C D E F);
 together!(A B C D E F G);
 together!(A B C D E F G H);
 together!(A B C D E F G H I);
-together!(A B C D E F G H I J);
-together!(A B C D E F G H I J K);
-together!(A B C D E F G H I J K L);
 
 /// Every value; where some are errors, all of those.
 pub(super) fn every<T, C: FromIterator<T>>(
