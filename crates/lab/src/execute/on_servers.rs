@@ -28,13 +28,11 @@ pub(super) fn run(
     match place {
         Place::Embedded { .. } => on_threads(plan, options, writer),
         Place::Virtual { .. } => in_virtual_time(plan, options, writer),
-        Place::OpenSearch(_) | Place::Live(_) => Err(Error::Usage {
-            why: format!(
-                "plan {} streams a bucket's documents; it runs with --on embedded or --on virtual. `narrows dcp drain` \
-                 measures a server of yours",
-                plan.name
-            ),
-        }),
+        Place::OpenSearch(_) | Place::Live(_) => Err(Error::usage(format!(
+            "plan {} streams a bucket's documents; it runs with --on embedded or --on virtual. `narrows dcp drain` \
+             measures a server of yours",
+            plan.name
+        ))),
     }
 }
 

@@ -124,9 +124,7 @@ async fn next_node(run: &Runner<'_>, number: u32, excluded: &[String]) -> Result
     }
     let holding = nodes_of_copies(run).await?;
     let last = holding.into_iter().filter(|node| !excluded.contains(node)).max();
-    last.ok_or_else(|| Error::Usage {
-        why: "no node holds a copy of the plan's indices".to_owned(),
-    })
+    last.ok_or_else(|| Error::usage("no node holds a copy of the plan's indices"))
 }
 
 async fn exclude(run: &Runner<'_>, nodes: Value) -> Result<()> {
