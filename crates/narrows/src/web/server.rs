@@ -4,14 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
 use hyper::header::{
     ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName,
     ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -119,6 +118,9 @@ impl Server {
     }
 }
 
+/// The body of an answer. A text is sent with its length.
+type Sent = Either<Full<Bytes>, Feed>;
+
 /// One connection.
 struct Connection {
     env: Env,
@@ -195,7 +197,7 @@ impl Connection {
         let query = request.uri().query().unwrap_or_default();
         match (self.routes)(request.uri().path(), query) {
             Answer::Text { content_type, policy, text } => {
-                let mut response = response(200, content_type, Sent::Text(Some(text.into())));
+                let mut response = response(200, content_type, Sent::Left(text.into()));
                 let policy = policy.and_then(|policy| policy.parse().ok());
                 if let Some(policy) = policy {
                     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
@@ -204,7 +206,7 @@ impl Connection {
             }
             Answer::Feed(feed) => {
                 *self.feed.borrow_mut() = Some(feed.standing());
-                response(200, "text/event-stream", Sent::Feed(feed))
+                response(200, "text/event-stream", Sent::Right(feed))
             }
             Answer::NotFound => plain(404, "there is nothing here"),
         }
@@ -231,7 +233,7 @@ fn response(status: u16, content_type: &'static str, body: Sent) -> Response<Sen
 }
 
 fn plain(status: u16, text: &str) -> Response<Sent> {
-    response(status, "text/plain; charset=utf-8", Sent::Text(Some(format!("{text}\n").into())))
+    response(status, "text/plain; charset=utf-8", Sent::Left(format!("{text}\n").into()))
 }
 
 fn refused(refusal: &Refusal) -> Response<Sent> {
@@ -245,37 +247,4 @@ fn refused(refusal: &Refusal) -> Response<Sent> {
         response.headers_mut().insert(name, value.parse().expect("plain text"));
     }
     response
-}
-
-/// The body of an answer.
-enum Sent {
-    Text(Option<Bytes>),
-    Feed(Feed),
-}
-
-impl Body for Sent {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.get_mut() {
-            Sent::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
-            Sent::Feed(feed) => Pin::new(feed).poll_frame(cx),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        matches!(self, Sent::Text(None))
-    }
-
-    /// What is known to its end is sent with its length.
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Sent::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
-            Sent::Feed(_) => SizeHint::default(),
-        }
-    }
 }
