@@ -41,13 +41,11 @@ mod trial;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
-use std::pin::pin;
-use std::task::{Poll, Waker};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use clusters::Clusters;
-use futures_util::future::join_all;
+use futures_util::future::{FutureExt, join_all};
 use insight::diagnosis::Class;
 use record::units::show_seconds;
 use report::benched::Bench;
@@ -203,10 +201,7 @@ async fn of_searches(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
 
 /// What simulated worlds come to, which nobody waits for.
 fn at_once<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    match pin!(work).poll(&mut std::task::Context::from_waker(Waker::noop())) {
-        Poll::Ready(outcome) => outcome,
-        Poll::Pending => Err(anyhow!("a simulated world was waited for")),
-    }
+    work.now_or_never().context("a simulated world was waited for")?
 }
 
 /// What `steer` makes of the cases of some seeds in virtual time.
