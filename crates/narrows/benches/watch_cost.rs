@@ -117,8 +117,7 @@ fn pages(seconds: u64) {
 }
 
 fn own(name: &str, url: &str, arguments: &[&str], pages: usize, settles_s: u64, seconds: u64) {
-    let servers = usize::from(arguments.len() > 1);
-    let watched = Watched::start(&[&[url], arguments].concat(), servers);
+    let watched = Watched::start(&[&[url], arguments].concat());
     let pid = watched.child.id();
     let sent = Arc::new(AtomicU64::new(0));
     for _ in 0..pages {

@@ -81,10 +81,8 @@ fn events_until(address: &str, is_enough: impl Fn(&[Event]) -> bool) -> Vec<Even
 #[test]
 fn a_page_is_sent_once_and_then_every_look() {
     let (one, two) = (Cluster::start(1), Cluster::start_with(1, |c| c.args(["--name", "second"])));
-    let watched = Watched::start(
-        &["--web", "127.0.0.1:0", one.url(), "--also", two.url(), "--interval", "200ms"],
-        1,
-    );
+    let arguments = ["--web", "127.0.0.1:0", one.url(), "--also", two.url(), "--interval", "200ms"];
+    let watched = Watched::start(&arguments);
     let address = watched.address();
     let (status, head, page) = get(address, "/");
     assert_eq!(status, 200);
@@ -150,8 +148,7 @@ fn what_steer_and_what_if_left_is_on_the_page_of_that_cluster_alone() {
     noise::fill(&calm, 1, 500);
     calm.set(&json!({ "indices.recovery.max_bytes_per_sec": "1mb" }));
     let both = [steered.url(), "--also", calm.url(), "--interval", "200ms"];
-    let watched =
-        Watched::start(&[&["--web", "127.0.0.1:0", "--runs", runs], &both[..]].concat(), 1);
+    let watched = Watched::start(&[&["--web", "127.0.0.1:0", "--runs", runs], &both[..]].concat());
     let of = |cluster: usize, key: &str| {
         let all = events(watched.address(), 1).remove(0).1;
         all[cluster].get(key).cloned().unwrap_or_default()
@@ -194,10 +191,8 @@ fn what_steer_and_what_if_left_is_on_the_page_of_that_cluster_alone() {
 #[test]
 fn strangers_are_not_answered() {
     let cluster = Cluster::start(1);
-    let watched = Watched::start(
-        &[cluster.url(), "--web", "127.0.0.1:0", "--allow-host", "watch.example"],
-        1,
-    );
+    let arguments = [cluster.url(), "--web", "127.0.0.1:0", "--allow-host", "watch.example"];
+    let watched = Watched::start(&arguments);
     let address = watched.address();
     let status = |head: &str| ask(address, head).0;
     assert_eq!(status("GET / HTTP/1.1\r\nhost: watch.example"), 200);
@@ -227,7 +222,7 @@ fn strangers_are_not_answered() {
 #[test]
 fn only_so_many_pages_are_open_and_the_others_are_told() {
     let cluster = Cluster::start(1);
-    let watched = Watched::start(&[cluster.url(), "--web", "127.0.0.1:0"], 1);
+    let watched = Watched::start(&[cluster.url(), "--web", "127.0.0.1:0"]);
     let address = watched.address();
     let mut open = Vec::new();
     for _ in 0..64 {
@@ -278,7 +273,7 @@ fn beyond_loopback_it_takes_a_token_and_tls() {
         &["give --web-cert FILE and --web-key"],
     );
     let all = [&[url, "--web", everybody, "--web-token-file", &token], &tls[..]].concat();
-    let watched = Watched::start(&all, 1);
+    let watched = Watched::start(&all);
     assert!(watched.url().starts_with("https://0.0.0.0:"), "{}", watched.url());
     let port = watched.address().rsplit(':').next().unwrap().to_owned();
     let mut roots = RootCertStore::empty();
@@ -341,10 +336,8 @@ fn what_is_asked_wrongly_is_said_with_what_to_write() {
 #[test]
 fn figures_are_told_in_openmetrics_and_none_while_nobody_answers() {
     let cluster = Cluster::start(2);
-    let watched = Watched::start(
-        &[cluster.url(), "--serve-metrics", "127.0.0.1:0", "--interval", "200ms"],
-        1,
-    );
+    let arguments = [cluster.url(), "--serve-metrics", "127.0.0.1:0", "--interval", "200ms"];
+    let watched = Watched::start(&arguments);
     let address = watched.address();
     let figures = || {
         let (status, head, text) = get(address, "/metrics");
@@ -387,7 +380,7 @@ fn a_cluster_that_refuses_the_credentials_ends_no_other_page() {
         Some(if healths < 2 { ("200 OK", CALM) } else { ("401 Unauthorized", "{}") })
     });
     let arguments = ["--web", "127.0.0.1:0", &calm, "--also", &refusing, "--interval", "200ms"];
-    let watched = Watched::start(&arguments, 1);
+    let watched = Watched::start(&arguments);
     // A page that is opened late begins with what the tab says by then.
     let is_over = |(name, event): &Event| {
         let is_its_own = name == "look" && event["cluster"] == 1;
@@ -406,7 +399,7 @@ fn a_cluster_that_refuses_the_credentials_ends_no_other_page() {
 #[test]
 fn a_large_cluster_is_shown_in_few_lines() {
     let url = Large::start(300, 20_000, 60, 900);
-    let watched = Watched::start(&["--web", "127.0.0.1:0", &url, "--interval", "500ms"], 1);
+    let watched = Watched::start(&["--web", "127.0.0.1:0", &url, "--interval", "500ms"]);
     let is_held = |(_, look): &Event| look["frame"]["held"].to_string().contains("\"rate limit\"");
     let found = events_until(watched.address(), |found| {
         found.len() >= 12 && found.last().is_some_and(is_held)

@@ -89,7 +89,7 @@ pub fn prometheus_reads_them_and_the_dashboard_has_something_to_show() {
     let (cert, key) = (authority.file("cert.pem"), authority.file("key.pem"));
     let mut arguments = vec![cluster.url(), "--serve-metrics", "127.0.0.1:0", "--web-token-file"];
     arguments.extend([token.to_str().unwrap(), "--web-cert", &cert, "--web-key", &key]);
-    let watched = Watched::start(&arguments, 1);
+    let watched = Watched::start(&arguments);
     let port = watched.address().rsplit(':').next().unwrap();
     let config = format!(
         "global: {{ scrape_interval: 1s, scrape_timeout: 1s }}\nscrape_configs:\n  - job_name: narrows\n    scheme: https\n    \

@@ -98,7 +98,7 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
     limit("500kb").await;
     // 120 MB, which take four minutes.
     fill(target, "c", "orders", 1, 12_000).await;
-    let watched = Watched::start(&["--web", "127.0.0.1:0", &urls(target, "c")], 1);
+    let watched = Watched::start(&["--web", "127.0.0.1:0", &urls(target, "c")]);
     let mut browser = Browser::start(&[]);
     browser.open(watched.url());
     browser.until("it is live", "document.querySelector('#health')?.innerText === 'green'");
@@ -224,7 +224,7 @@ pub fn steps_of_steer_and_an_answer_of_what_if_are_shown() {
     let uuid = cluster.ask("GET", "/", "")["cluster_uuid"].as_str().unwrap().to_owned();
     let (runs, folder) = (dir.path().to_str().unwrap(), dir.path().join("clusters").join(uuid));
     let arguments = ["--web", "127.0.0.1:0", cluster.url(), "--interval", "500ms", "--runs", runs];
-    let watched = Watched::start(&arguments, 1);
+    let watched = Watched::start(&arguments);
     let mut browser = Browser::start(&[]);
     browser.open(watched.url());
     browser.until("it is live", "document.querySelector('#health')?.innerText === 'green'");
@@ -305,7 +305,7 @@ pub fn tabs_policy_and_reconnecting() {
     let (one, two) = (Cluster::start(2), Cluster::start_with(1, |c| c.args(["--name", "second"])));
     let address = format!("127.0.0.1:{}", free_port());
     let arguments = [one.url(), "--also", two.url(), "--web", &address, "--interval", "500ms"];
-    let watched = Watched::start(&arguments, 1);
+    let watched = Watched::start(&arguments);
     let mut browser = Browser::start(&[]);
     let keeps_what_came = "window.EventSource = class extends EventSource {
         constructor(url) {
@@ -402,7 +402,7 @@ pub fn tabs_policy_and_reconnecting() {
         "document.querySelector('#away').innerText.startsWith('narrows has not been heard')",
     );
     assert_eq!(browser.text("#pulse"), "not connected");
-    let again = Watched::start(&[one.url(), "--web", &address, "--interval", "500ms"], 1);
+    let again = Watched::start(&[one.url(), "--web", &address, "--interval", "500ms"]);
     browser.until("it goes on", "document.querySelector('#pulse').innerText.startsWith('live')");
     assert_eq!(browser.value("document.body.classList.contains('stale')"), false);
     browser.until("one cluster, no tabs", "document.querySelector('#tabs').hidden");
@@ -421,7 +421,7 @@ pub fn a_browser_shows_the_token_over_tls() {
     let token = file.to_str().unwrap();
     let mut arguments = vec![cluster.url(), "--web", "0.0.0.0:0", "--interval", "500ms"];
     arguments.extend(["--web-token-file", token, "--web-cert", &cert, "--web-key", &key]);
-    let watched = Watched::start(&arguments, 1);
+    let watched = Watched::start(&arguments);
     let port = watched.address().rsplit(':').next().unwrap();
     let mut browser = Browser::start(&["--ignore-certificate-errors"]);
     browser.open(&format!("https://localhost:{port}/"));

@@ -7,8 +7,8 @@ use super::{BINARY, SECRET, signal};
 
 pub struct Watched {
     pub child: Child,
-    /// Where each server listens, in the order in which it said so: `http://127.0.0.1:40123/`.
-    pub urls: Vec<String>,
+    /// Where it listens: `http://127.0.0.1:40123/`.
+    url: String,
     _output: Option<BufReader<ChildStdout>>,
 }
 
@@ -20,31 +20,31 @@ impl Drop for Watched {
 }
 
 impl Watched {
-    /// Starts it; it knows a password that the page may never show. Returns once it listens as often as is said.
+    /// Starts it; it knows a password that the page may never show. Returns once it listens, where it is to.
     #[track_caller]
-    pub fn start(arguments: &[&str], servers: usize) -> Watched {
+    pub fn start(arguments: &[&str]) -> Watched {
+        let listens = ["--web", "--serve-metrics"].iter().any(|option| arguments.contains(option));
         let mut child = Command::new(BINARY)
             .arg("watch")
             .args(arguments)
             .env("NARROWS_USER", "watcher")
             .env("NARROWS_PASSWORD", SECRET)
-            .stdout(if servers > 0 { Stdio::piped() } else { Stdio::null() })
+            .stdout(if listens { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let mut output = child.stdout.take().map(BufReader::new);
-        let mut urls = Vec::new();
-        for _ in 0..servers {
-            let mut line = String::new();
-            output.as_mut().unwrap().read_line(&mut line).unwrap();
-            let url = line.split_whitespace().next();
-            urls.push(url.expect("it says where it listens").to_owned());
+        let mut line = String::new();
+        if let Some(output) = &mut output {
+            output.read_line(&mut line).unwrap();
+            assert!(!line.is_empty(), "it says where it listens");
         }
-        Watched { child, urls, _output: output }
+        let url = line.split_whitespace().next().unwrap_or_default().to_owned();
+        Watched { child, url, _output: output }
     }
 
     pub fn url(&self) -> &str {
-        &self.urls[0]
+        &self.url
     }
 
     /// `127.0.0.1:40123`.
