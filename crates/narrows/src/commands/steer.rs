@@ -59,15 +59,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let wrong = |text: &str| Err(Usage(text.to_owned()).into());
     // The lease is renewed between looks, and stands for 35 s.
     if args.interval < Duration::from_millis(250) || args.interval > Duration::from_secs(10) {
-        return wrong(
-            "--interval must be from 250ms to 10s: looking costs the cluster, and users wait for two looks",
+        refuse!(
+            "--interval must be from 250ms to 10s: looking costs the cluster, and users wait for two looks"
         );
     }
     if args.guard.as_ref().is_some_and(|guard| guard.contains("://") || !guard.contains("/_")) {
-        return wrong("--guard wants a path on that cluster, for example logs/_search?q=error");
+        refuse!("--guard wants a path on that cluster, for example logs/_search?q=error");
     }
     let guard_body = args.guard_body.as_deref().map_or(Ok(Value::Null), serde_json::from_str);
     let guard_body =

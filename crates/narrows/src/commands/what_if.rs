@@ -16,7 +16,7 @@ use record::TwinQuestion;
 use record::units::{ParseError, parse_duration, parse_rate, parse_size};
 use serde_json::json;
 
-use crate::exit::{Usage, refuse};
+use crate::exit::refuse;
 use crate::live::{ClusterFolder, ConnectArgs, client, greet};
 use crate::runs;
 use crate::terminal::{self, say};
@@ -321,18 +321,16 @@ fn ask_for_the_first(plan: &mut TwinPlan) {
 }
 
 /// Of two values of a setting one would be asked, and both would be told.
-fn check_set_once(settings: &[(String, String)]) -> Result<(), Usage> {
+fn check_set_once(settings: &[(String, String)]) -> anyhow::Result<()> {
     let mut names = BTreeSet::new();
-    match settings.iter().find(|(name, _)| !names.insert(name.as_str())) {
-        Some((name, _)) => {
-            Err(Usage(format!("--set {name} is given twice; ask with one value at a time")))
-        }
-        None => Ok(()),
+    if let Some((name, _)) = settings.iter().find(|(name, _)| !names.insert(name.as_str())) {
+        refuse!("--set {name} is given twice; ask with one value at a time");
     }
+    Ok(())
 }
 
 /// A twin is saved as a plan, and takes the place of nothing but another twin.
-fn check_save(path: &Path) -> Result<(), Usage> {
+fn check_save(path: &Path) -> anyhow::Result<()> {
     let why = if path.extension().is_none_or(|ending| ending != "toml") {
         "a twin is a plan, whose name ends in .toml"
     } else if path.exists() && twin::read(path).is_err() {
@@ -341,7 +339,7 @@ fn check_save(path: &Path) -> Result<(), Usage> {
         return Ok(());
     };
     let path = path.display();
-    Err(Usage(format!("--save {path}: {why}; give another name, for example --save twin.toml")))
+    refuse!("--save {path}: {why}; give another name, for example --save twin.toml");
 }
 
 /// The file of a twin, where one is given and no cluster.

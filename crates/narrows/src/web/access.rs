@@ -117,20 +117,16 @@ fn token(file: &Path) -> anyhow::Result<BasicAuth> {
     let usage = |text: String| anyhow::Error::from(Usage(text));
     let shown = file.display();
     match Credentials::from_file(file).map_err(|error| usage(error.to_string()))? {
-        Credentials::Token(token) if token.chars().count() < TOKEN_LETTERS_MIN => {
-            let text = format!(
-                "{shown}: a token of fewer than {TOKEN_LETTERS_MIN} letters can be guessed; for example \
-                 token = \"$(openssl rand -hex 16)\""
-            );
-            Err(usage(text))
-        }
+        Credentials::Token(token) if token.chars().count() < TOKEN_LETTERS_MIN => refuse!(
+            "{shown}: a token of fewer than {TOKEN_LETTERS_MIN} letters can be guessed; for example \
+             token = \"$(openssl rand -hex 16)\""
+        ),
         Credentials::Token(token) => {
             BasicAuth::new(USER, &token).map_err(|error| usage(format!("{shown}: {error}")))
         }
-        other => Err(usage(format!(
-            "{shown} holds {}; --web-token-file wants a line token = \"...\"",
-            other.kind()
-        ))),
+        other => {
+            refuse!("{shown} holds {}; --web-token-file wants a line token = \"...\"", other.kind())
+        }
     }
 }
 

@@ -64,10 +64,7 @@ impl OperationArgs {
         let operation = match self.operation.as_deref() {
             None => search("search", self.body.iter().cloned().collect()),
             Some("bulk") => {
-                let index = self
-                    .index
-                    .as_deref()
-                    .ok_or_else(|| Usage("bulk needs --index NAME".to_owned()))?;
+                let Some(index) = self.index.as_deref() else { refuse!("bulk needs --index NAME") };
                 let source = Source::named(&self.corpus, None).map_err(Usage)?;
                 if let Source::File(path) = &source {
                     check_file(path, "this directory", GENERATED).map_err(Usage)?;
@@ -88,7 +85,7 @@ impl OperationArgs {
     }
 
     /// Refuses options that what is sent has no use for.
-    fn refuse_unused(&self) -> Result<(), Usage> {
+    fn refuse_unused(&self) -> anyhow::Result<()> {
         let (body, index, method) =
             (self.body.is_some(), self.index.is_some(), self.method.is_some());
         let parameters = !self.parameters.is_empty();
@@ -100,12 +97,10 @@ impl OperationArgs {
             Some(path) if is_path(path) => (path, [("--index", index), ("", false), ("", false)]),
             Some(file) => (file, [("--method", method), ("--body", body), ("", false)]),
         };
-        match unused.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => {
-                Err(Usage(format!("{option} would change nothing of {what}; leave it out")))
-            }
-            None => Ok(()),
+        if let Some((option, _)) = unused.into_iter().find(|(_, is_given)| *is_given) {
+            refuse!("{option} would change nothing of {what}; leave it out");
         }
+        Ok(())
     }
 }
 

@@ -40,9 +40,8 @@ pub(crate) async fn of_recordings(env: &Env, dir: &Path) -> anyhow::Result<Bench
 
 /// The folders with a transcript, by their names.
 fn folders(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let usage = |text: String| anyhow::Error::new(Usage(text));
     let entries = std::fs::read_dir(dir)
-        .map_err(|error| usage(format!("cannot read the folder {}: {error}", dir.display())))?;
+        .map_err(|error| Usage(format!("cannot read the folder {}: {error}", dir.display())))?;
     let mut found = Vec::new();
     for entry in entries {
         let path = entry.with_context(|| format!("read {}", dir.display()))?.path();
@@ -51,11 +50,10 @@ fn folders(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         }
     }
     if found.is_empty() {
-        return Err(usage(format!(
-            "no folder in {} holds a transcript; `narrows explain URL --record {}/NAME` makes one",
-            dir.display(),
+        refuse!(
+            "no folder in {0} holds a transcript; `narrows explain URL --record {0}/NAME` makes one",
             dir.display()
-        )));
+        );
     }
     found.sort();
     Ok(found)
