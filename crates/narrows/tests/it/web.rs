@@ -3,8 +3,6 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,7 +17,7 @@ use crate::common::large::Large;
 use crate::common::steered::{Steering, steer};
 use crate::common::watched::Watched;
 use crate::common::{
-    PATIENCE, assert_no_secret, done, narrows, noise, refused, signal, until, until_found,
+    PATIENCE, assert_no_secret, done, narrows, noise, private, refused, signal, until, until_found,
 };
 use crate::steer::recovering;
 
@@ -246,14 +244,6 @@ fn only_so_many_pages_are_open_and_the_others_are_told() {
         let _ = stream.read_to_end(&mut answer);
         answer.starts_with(b"HTTP/1.1 200")
     });
-}
-
-/// A file that nobody else may read.
-fn private(dir: &Path, text: &str) -> String {
-    let file = dir.join("token.toml");
-    std::fs::write(&file, text).unwrap();
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    file.to_str().unwrap().to_owned()
 }
 
 #[test]

@@ -154,6 +154,13 @@ impl Browser {
         }
     }
 
+    /// Waits until an element has these words.
+    #[track_caller]
+    pub fn until_says(&mut self, selector: &str, words: &str) {
+        let has = format!("document.querySelector({selector:?})?.innerText.includes({words:?})");
+        self.until(&format!("{selector} says {words}"), &has);
+    }
+
     /// Gives the window a width.
     pub fn widen(&mut self, width: u32) {
         let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});

@@ -9,7 +9,7 @@ use testbed::tls::Authority;
 
 use crate::common::cluster::{Cluster, http};
 use crate::common::watched::Watched;
-use crate::common::{look_until, noise, until};
+use crate::common::{look_until, noise, private, until};
 
 const DASHBOARD: &str = include_str!("../../../../packaging/grafana/narrows.json");
 const TOKEN: &str = "a-token-of-sufficient-length";
@@ -82,13 +82,10 @@ pub fn prometheus_reads_them_and_the_dashboard_has_something_to_show() {
     cluster.ask("PUT", "/orders/_settings", r#"{"number_of_replicas": 1}"#);
 
     let (dir, authority) = (tempfile::tempdir().unwrap(), Authority::new());
-    let token = dir.path().join("token.toml");
-    std::fs::write(&token, format!("token = \"{TOKEN}\"\n")).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    std::fs::set_permissions(&token, mode).unwrap();
+    let token = private(dir.path(), &format!("token = \"{TOKEN}\"\n"));
     let (cert, key) = (authority.file("cert.pem"), authority.file("key.pem"));
     let mut arguments = vec![cluster.url(), "--serve-metrics", "127.0.0.1:0", "--web-token-file"];
-    arguments.extend([token.to_str().unwrap(), "--web-cert", &cert, "--web-key", &key]);
+    arguments.extend([token.as_str(), "--web-cert", &cert, "--web-key", &key]);
     let watched = Watched::start(&arguments);
     let port = watched.address().rsplit(':').next().unwrap();
     let config = format!(

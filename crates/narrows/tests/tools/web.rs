@@ -14,7 +14,7 @@ use crate::browser::Browser;
 use crate::common::cluster::Cluster;
 use crate::common::started::{ask, fill, urls};
 use crate::common::watched::Watched;
-use crate::common::{BINARY, PATIENCE, SECRET, look_until};
+use crate::common::{BINARY, PATIENCE, SECRET, look_until, private};
 use crate::opensearch::not_fetched;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -101,7 +101,7 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
     let watched = Watched::start(&["--web", "127.0.0.1:0", &urls(target, "c")]);
     let mut browser = Browser::start(&[]);
     browser.open(watched.url());
-    browser.until("it is live", "document.querySelector('#health')?.innerText === 'green'");
+    browser.until_says("#health", "green");
     ask(target, "c", "PUT", "/orders/_settings", json!({"number_of_replicas": 1})).await;
     let (from, to) = truth(target).await;
     // What was injected: the class, the setting with its value, where it is, and between which nodes. Each look paints
@@ -174,8 +174,7 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
         "document.querySelectorAll('.finding details').forEach((one) => { one.open = true })",
     );
     for words in ["PUT _cluster/settings", "ruled out: ", "_cluster/settings indices.recovery"] {
-        let has = format!("document.querySelector('.finding').innerText.includes('{words}')");
-        browser.until(words, &has);
+        browser.until_says(".finding", words);
     }
     browser.widen(1600);
     let squeezed = "[...document.querySelectorAll('.finding dd')].filter((one) => one.clientWidth < 150).length";
@@ -197,8 +196,7 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
 
     limit("600kb").await;
     let raised = format!("{LIMIT} was raised from 500kb to 600kb");
-    let has = format!("document.querySelector('#events').innerText.includes('{raised}')");
-    browser.until("the change is told", &has);
+    browser.until_says("#events", &raised);
     // The reader's own clock: half an hour off that of everybody else.
     let zone = browser.text("#zone");
     assert!(zone.contains("Asia/Calcutta") || zone.contains("Asia/Kolkata"), "{zone}");
@@ -211,9 +209,9 @@ async fn is_said<T: Clusters>(target: &T, name: &str) {
     browser.value(past);
     browser.until("it goes back", "!document.querySelector('#past').hidden");
     assert!(browser.text("#past").starts_with("As it was at "));
-    browser.until("it is as it was", "document.querySelector('#health').innerText === 'green'");
+    browser.until_says("#health", "green");
     browser.value("document.querySelector('#live').click()");
-    browser.until("it is live again", "document.querySelector('#health').innerText === 'yellow'");
+    browser.until_says("#health", "yellow");
     assert_eq!(browser.complaints, Vec::<String>::new());
     assert!(!browser.text("body").contains(SECRET));
     assert_eq!(watched.end("TERM"), Some(0));
@@ -227,7 +225,7 @@ pub fn steps_of_steer_and_an_answer_of_what_if_are_shown() {
     let watched = Watched::start(&arguments);
     let mut browser = Browser::start(&[]);
     browser.open(watched.url());
-    browser.until("it is live", "document.querySelector('#health')?.innerText === 'green'");
+    browser.until_says("#health", "green");
     let parts =
         "['steering-part', 'outlook-part'].map((id) => document.getElementById(id).hidden).join()";
     assert_eq!(browser.value(parts), "true,true", "where nothing is there nothing is shown");
@@ -318,7 +316,7 @@ pub fn tabs_policy_and_reconnecting() {
     browser.call("Page.addScriptToEvaluateOnNewDocument", source);
     browser.open(watched.url());
     browser.until("both are there", "document.querySelectorAll('[role=tab]').length === 2");
-    browser.until("it is live", "document.querySelector('#health').innerText === 'green'");
+    browser.until_says("#health", "green");
     assert!(browser.text("#title").starts_with("narrows "), "{}", browser.text("#title"));
     // An earlier moment that comes once its reader is back at now is not shown.
     let late = "(async () => {
@@ -380,27 +378,18 @@ pub fn tabs_policy_and_reconnecting() {
 
     // A cluster that goes away is dimmed, and it is said.
     drop(two);
-    browser.until(
-        "it is said",
-        "document.querySelector('#away').innerText.startsWith('no answer for')",
-    );
+    browser.until_says("#away", "no answer for");
     assert_eq!(browser.value("document.body.classList.contains('stale')"), true);
     assert_eq!(browser.text("#health"), "unknown");
-    browser.until(
-        "events say so",
-        "document.querySelector('#events').innerText.includes('does not answer')",
-    );
+    browser.until_says("#events", "does not answer");
     browser.picture(800, false, &pictures().join("cluster-away-800-light.png"));
     browser.value("document.querySelector('#tab-0').click()");
-    browser.until("the first answers", "document.querySelector('#health').innerText === 'green'");
+    browser.until_says("#health", "green");
     assert_eq!(browser.value("document.querySelector('#away').hidden"), true);
 
     // narrows itself goes away, and comes back: the page goes on by itself.
     assert_eq!(watched.end("TERM"), Some(0));
-    browser.until(
-        "it is said",
-        "document.querySelector('#away').innerText.startsWith('narrows has not been heard')",
-    );
+    browser.until_says("#away", "narrows has not been heard");
     assert_eq!(browser.text("#pulse"), "not connected");
     let again = Watched::start(&[one.url(), "--web", &address, "--interval", "500ms"]);
     browser.until("it goes on", "document.querySelector('#pulse').innerText.startsWith('live')");
@@ -413,21 +402,18 @@ pub fn a_browser_shows_the_token_over_tls() {
     let cluster = Cluster::start(1);
     let authority = Authority::new();
     let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("token.toml");
-    std::fs::write(&file, "token = \"a-token-of-sufficient-length\"\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    std::fs::set_permissions(&file, mode).unwrap();
+    let token = private(dir.path(), "token = \"a-token-of-sufficient-length\"\n");
     let (cert, key) = (authority.file("cert.pem"), authority.file("key.pem"));
-    let token = file.to_str().unwrap();
     let mut arguments = vec![cluster.url(), "--web", "0.0.0.0:0", "--interval", "500ms"];
-    arguments.extend(["--web-token-file", token, "--web-cert", &cert, "--web-key", &key]);
+    arguments.extend(["--web-token-file", &token, "--web-cert", &cert, "--web-key", &key]);
     let watched = Watched::start(&arguments);
     let port = watched.address().rsplit(':').next().unwrap();
     let mut browser = Browser::start(&["--ignore-certificate-errors"]);
     browser.open(&format!("https://localhost:{port}/"));
     browser.until("it is not shown", "!document.querySelector('#health')");
     browser.open(&format!("https://narrows:a-token-of-sufficient-length@localhost:{port}/"));
-    browser.until("events come, too", "document.querySelector('#health')?.innerText === 'green'");
+    // Events come, too.
+    browser.until_says("#health", "green");
     let shown = browser.call("Page.captureScreenshot", json!({}))["data"].clone();
     assert!(STANDARD.decode(shown.as_str().unwrap()).unwrap().len() > 10_000);
 }

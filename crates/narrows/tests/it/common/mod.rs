@@ -13,6 +13,7 @@ pub mod tls;
 pub mod watched;
 
 use std::fmt::Debug;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -159,6 +160,14 @@ pub fn narrows_in(dir: &Path, arguments: &[&str]) -> Command {
 #[track_caller]
 pub fn nothing_is_left(dir: &Path) {
     assert_eq!(entries(&dir.join("tmp")), Vec::<std::ffi::OsString>::new());
+}
+
+/// A file with a token that nobody else may read.
+pub fn private(dir: &Path, text: &str) -> String {
+    let file = dir.join("token.toml");
+    std::fs::write(&file, text).unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    file.to_str().unwrap().to_owned()
 }
 
 /// Makes a directory with these programs alone, to be a `PATH`.
