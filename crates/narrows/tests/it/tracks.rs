@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use record::{RunDir, Status};
@@ -63,17 +64,16 @@ impl Shop {
         std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
     }
 
-    fn args(&self, more: &[&str]) -> Vec<String> {
-        let track = self.folder().join("track.json").display().to_string();
-        let runs = self.dir.path().join("runs").display().to_string();
-        let all = ["run", &track, "--runs", &runs].map(str::to_owned).into_iter();
-        all.chain(more.iter().map(|arg| (*arg).to_owned())).collect()
+    fn command(&self, more: &[&str]) -> Command {
+        let mut command = command(&["run"]);
+        command.arg(self.folder().join("track.json"));
+        command.arg("--runs").arg(self.dir.path().join("runs")).args(more);
+        command
     }
 
     #[track_caller]
     fn refused(&self, more: &[&str], words: &[&str]) {
-        let args = self.args(more);
-        refused(&args.iter().map(String::as_str).collect::<Vec<_>>(), words);
+        failed(&self.run(more), 2, words);
         assert!(!self.dir.path().join("runs").exists(), "nothing is begun that cannot be run");
     }
 
@@ -93,9 +93,8 @@ impl Shop {
         (loads.map(|load| load.operation.clone()).collect(), run.manifest.status)
     }
 
-    fn run(&self, more: &[&str]) -> std::process::Output {
-        let args = self.args(more);
-        narrows(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    fn run(&self, more: &[&str]) -> Output {
+        self.command(more).output().unwrap()
     }
 }
 
@@ -393,9 +392,8 @@ fn a_cluster_that_was_there_keeps_no_index_of_a_track() {
 
     let shop = Shop::new();
     std::fs::write(shop.folder().join("challenges/endless.json"), ENDLESS).unwrap();
-    let args = shop.args(&[&there[..], &["--challenge", "endless"]].concat());
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let mut running = spawned(&mut command(&args));
+    let endless = [&there[..], &["--challenge", "endless"]].concat();
+    let mut running = spawned(&mut shop.command(&endless));
     let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("writes ")));
     // In the middle of its writes.
