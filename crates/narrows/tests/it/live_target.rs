@@ -31,6 +31,13 @@ fn run_plan(plan: &str, cluster: &Cluster, runs: &Path, more: &[&str]) -> Comman
     command
 }
 
+/// The same of a plan that is written here.
+fn run_text(plan: &str, cluster: &Cluster, runs: &Path, more: &[&str]) -> Command {
+    let file = runs.join("plan.toml");
+    std::fs::write(&file, plan).unwrap();
+    run_plan(file.to_str().unwrap(), cluster, runs, more)
+}
+
 #[test]
 fn nothing_is_written_unless_that_is_allowed() {
     let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
@@ -258,14 +265,11 @@ change = [{ at = "1ms", settings = { "indices.recovery.max_bytes_per_sec" = "TO"
 
 #[test]
 fn a_setting_that_a_plan_changes_meanwhile_is_put_back_at_the_end_and_on_ctrl_c() {
-    let (cluster, plans) = (Cluster::start(2), tempfile::tempdir().unwrap());
+    let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     let mine = json!({ THROTTLE: "77mb" });
     cluster.set(&mine);
-    let run = |to: &str, more: &[&str]| {
-        let plan = plans.path().join(format!("{to}.toml"));
-        std::fs::write(&plan, CHANGES.replace("TO", to)).unwrap();
-        run_plan(plan.to_str().unwrap(), &cluster, plans.path(), more)
-    };
+    let run =
+        |to: &str, more: &[&str]| run_text(&CHANGES.replace("TO", to), &cluster, runs.path(), more);
     failed(&run("1024mb", &[]).output().unwrap(), 2, &["--allow-changes"]);
     // The engine keeps it as 1gb.
     let said = done(&run("1024mb", &["--allow-changes"]).output().unwrap());
@@ -282,7 +286,7 @@ fn a_setting_that_a_plan_changes_meanwhile_is_put_back_at_the_end_and_on_ctrl_c(
 /// Whoever runs the cluster lowers the limit while the run changes it.
 #[test]
 fn a_run_whose_setting_somebody_else_changes_has_failed_and_leaves_that_setting() {
-    let (cluster, plans) = (Cluster::start(2), tempfile::tempdir().unwrap());
+    let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     // Many changes: whenever the other one comes, one is yet to be made.
     let change = |at: u32| {
         let kilobytes = 20 + at;
@@ -290,10 +294,8 @@ fn a_run_whose_setting_somebody_else_changes_has_failed_and_leaves_that_setting(
     };
     let changes = (1..10).map(change).collect::<Vec<_>>().join(", ");
     let (head, _) = CHANGES.split_once("change = ").unwrap();
-    let plan = plans.path().join("changes.toml");
-    std::fs::write(&plan, format!("{head}change = [{changes}]\n")).unwrap();
-    let plan = plan.to_str().unwrap();
-    let mut running = spawned(&mut run_plan(plan, &cluster, plans.path(), &["--allow-changes"]));
+    let plan = format!("{head}change = [{changes}]\n");
+    let mut running = spawned(&mut run_text(&plan, &cluster, runs.path(), &["--allow-changes"]));
     let is_changed = |limit: &str| limit.starts_with('2') && limit.ends_with("kb");
     until("the limit is changed", || cluster.settings()[THROTTLE].as_str().is_some_and(is_changed));
     let theirs = json!({ THROTTLE: "10kb" });
@@ -310,12 +312,10 @@ fn a_run_whose_setting_somebody_else_changes_has_failed_and_leaves_that_setting(
 #[test]
 fn a_plan_that_restarts_nodes_leaves_a_cluster_that_is_there_alone() {
     let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
-    let plan = runs.path().join("restarts.toml");
     let drains = include_str!("../../../../plans/drain-node.toml");
     let restarts = drains.replace("\"drain\"", "{ recover_peers = { restart = 1 } }");
-    std::fs::write(&plan, restarts).unwrap();
     let more = ["--allow-changes", "--scale", "0.005"];
-    let output = run_plan(plan.to_str().unwrap(), &cluster, runs.path(), &more).output().unwrap();
+    let output = run_text(&restarts, &cluster, runs.path(), &more).output().unwrap();
     failed(&output, 2, &["restarts nodes", "--on embedded"]);
     assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
 }
@@ -446,16 +446,12 @@ name = "field"
 /// nothing is left on either cluster.
 #[test]
 fn clusters_follow_each_other_through_the_api_that_they_have() {
-    let runs = tempfile::tempdir().unwrap();
-    let plan = runs.path().join("follows.toml");
-    std::fs::write(&plan, FOLLOWS).unwrap();
     for release in ["elasticsearch-7.10", "opensearch-2"] {
         let start = || Cluster::start_with(1, |command| command.args(["--as", release]));
         let (leader, follower) = (start(), start());
         let runs = tempfile::tempdir().unwrap();
         let more = ["--allow-changes", "--json", "--leader", leader.url()];
-        let plan = plan.to_str().unwrap();
-        let output = run_plan(plan, &follower, runs.path(), &more).output().unwrap();
+        let output = run_text(FOLLOWS, &follower, runs.path(), &more).output().unwrap();
         let found = common::json(&output);
         let rows = found["rows"].as_array().unwrap();
         assert_eq!(rows.len(), 1, "the variants are one here: {found}");
@@ -554,17 +550,14 @@ fn a_paused_follower_is_explained_through_either_api() {
 #[test]
 fn a_plan_that_makes_indices_by_a_pattern_does_not_run_on_clusters_that_are_there() {
     let runs = tempfile::tempdir().unwrap();
-    let plan = runs.path().join("follows.toml");
     let by_name = FOLLOWS.replace("    \"index\",\n", "").replace("    \"follow\",\n", "");
     let by_pattern = by_name.replace(
         "    \"start\",\n",
         "    \"start\",\n    { auto_follow = { name = \"all\", patterns = [\"*\"] } },\n",
     );
-    std::fs::write(&plan, by_pattern).unwrap();
     let (leader, follower) = (Cluster::start(1), Cluster::start(1));
-    let plan = plan.to_str().unwrap();
     let with_leader = ["--allow-changes", "--leader", leader.url()];
-    let output = run_plan(plan, &follower, runs.path(), &with_leader).output().unwrap();
+    let output = run_text(&by_pattern, &follower, runs.path(), &with_leader).output().unwrap();
     failed(&output, 2, &["a pattern or a rollover", "--on virtual"]);
     let output =
         run_plan("follow-small", &follower, runs.path(), &["--allow-changes"]).output().unwrap();
