@@ -42,7 +42,6 @@ impl On {
 }
 
 impl On {
-    /// The target's name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             On::Embedded => NAMES[0],

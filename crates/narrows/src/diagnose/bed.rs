@@ -81,7 +81,6 @@ impl<T: Clusters> Bed<T> {
         Ok(bed)
     }
 
-    /// Ends the nodes.
     pub(crate) async fn stop(mut self) {
         self.target.stop().await;
     }

@@ -47,7 +47,6 @@ enum Kind {
     Healthy,
 }
 
-/// Every case.
 pub(crate) const CASES: [Case; 6] = [
     Case {
         name: "throttle",

@@ -97,7 +97,6 @@ pub(crate) struct FolderReader {
 }
 
 impl FolderReader {
-    /// Nothing was read yet.
     pub(crate) fn new(folder: ClusterFolder, now: Time) -> FolderReader {
         let (stamps, shown) = ([None; 2], String::new());
         FolderReader { folder, next_look: now, next_read: now, stamps, shown }

@@ -48,7 +48,6 @@ pub(crate) struct Looking {
 }
 
 impl Looking {
-    /// Nothing was seen yet.
     pub(crate) fn new(sampler: Sampler, interval: Duration) -> Looking {
         let began = sampler.client().now();
         let history = History::default();

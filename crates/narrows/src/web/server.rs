@@ -42,7 +42,6 @@ const WRONG_TOKEN: Duration = Duration::from_millis(500);
 /// Pause after a connection could not be accepted: some may close.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// What is answered.
 pub(crate) enum Answer {
     /// A text of a type, and the policy that a browser is to keep to.
     Text { content_type: &'static str, policy: Option<String>, text: String },
@@ -55,7 +54,6 @@ pub(crate) enum Answer {
 /// What is answered to a path and a query.
 pub(crate) type Routes = Rc<dyn Fn(&str, &str) -> Answer>;
 
-/// Listens.
 pub(crate) struct Server {
     env: Env,
     listener: TcpListener,
@@ -64,7 +62,6 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Begins to listen.
     pub(crate) async fn bind(
         env: &Env,
         option: &str,
@@ -121,7 +118,6 @@ impl Server {
 /// The body of an answer. A text is sent with its length.
 type Sent = Either<Full<Bytes>, Feed>;
 
-/// One connection.
 struct Connection {
     env: Env,
     access: Rc<Access>,

@@ -8,7 +8,6 @@ use std::process::Command;
 use crate::common::cluster::Cluster;
 use crate::common::{BINARY, folded, narrows, said};
 
-/// One mistake.
 struct Mistake {
     /// What is mistaken, in a few words.
     what: &'static str,

@@ -113,7 +113,6 @@ const STAND_INS: [(Kind, Kind); 2] = [
     (Kind::One(Cause::Neighbour), Kind::One(Cause::Crowd)),
 ];
 
-/// One case.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Case {
     pub(crate) seed: u64,

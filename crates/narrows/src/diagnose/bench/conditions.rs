@@ -102,7 +102,6 @@ impl Engine {
 /// Everything that a run is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conditions {
-    /// Cluster settings.
     pub(crate) settings: BTreeMap<String, String>,
     /// The path between the nodes.
     pub(crate) link: LinkConfig,

@@ -61,7 +61,6 @@ pub(crate) struct Writes<'a> {
     pub(crate) recordings: Option<&'a Path>,
 }
 
-/// Tries a case.
 pub(crate) async fn trial(
     place: &impl Place,
     case: &Case,

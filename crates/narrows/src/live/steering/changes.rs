@@ -5,7 +5,6 @@ use policy::steering::{Back, Proposal};
 use record::observation::{Scope, Setting};
 use world::Env;
 
-/// Changes of one cluster.
 pub(crate) struct Changes {
     settings: BorrowedSettings,
     /// None before it is taken, and where the cluster keeps none.

@@ -100,7 +100,6 @@ impl Cluster {
         self.ask("PUT", "/_cluster/settings", &json!({ "persistent": settings }).to_string());
     }
 
-    /// Names of all indices.
     pub fn indices(&self) -> Vec<String> {
         let rows = self.ask("GET", "/_cat/indices?format=json&h=index", "");
         let name = |row: &Value| row["index"].as_str().unwrap().to_owned();

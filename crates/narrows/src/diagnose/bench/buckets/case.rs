@@ -61,7 +61,6 @@ pub(crate) struct Conditions {
     pace: f64,
 }
 
-/// Who reads.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Consumer {
     Client {
@@ -82,7 +81,6 @@ pub(crate) enum Consumer {
     },
 }
 
-/// One case.
 pub(crate) type Case = CaseOf<Kind, Conditions>;
 
 impl Case {

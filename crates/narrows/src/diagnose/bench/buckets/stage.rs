@@ -81,7 +81,6 @@ fn user() -> Credentials {
     Credentials { user: "narrows".to_owned(), password: "narrows".to_owned() }
 }
 
-/// Who reads.
 enum Reader {
     Client(Drain),
     /// Its bucket receives for as long as the first is kept.

@@ -93,7 +93,6 @@ pub(crate) struct Conditions {
     pub(crate) sockets: Option<u32>,
 }
 
-/// One case.
 pub(crate) type Case = CaseOf<Kind, Conditions>;
 
 impl Case {

@@ -48,7 +48,6 @@ pub(crate) struct Conditions {
     pub(crate) slower: f64,
 }
 
-/// One case.
 pub(crate) type Case = CaseOf<Kind, Conditions>;
 
 impl Case {
