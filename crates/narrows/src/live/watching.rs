@@ -243,14 +243,11 @@ impl Known {
         let (Some(dir), Some((_, look))) = (&self.record, self.history.last()) else {
             return Ok(());
         };
-        if self.recording.is_none() {
-            self.recording = Some(Recording::create(dir, "watch", &self.hosts, look)?);
-        }
-        let series = self.history.recent();
-        match &mut self.recording {
-            Some(recording) => recording.look(t_ms, look, &series),
-            None => Ok(()),
-        }
+        let recording = match &mut self.recording {
+            Some(recording) => recording,
+            none => none.insert(Recording::create(dir, "watch", &self.hosts, look)?),
+        };
+        recording.look(t_ms, look, &self.history.recent())
     }
 }
 
