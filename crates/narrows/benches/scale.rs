@@ -3,6 +3,8 @@
 //! `cargo bench -p narrows --bench scale` runs the whole curve; `-- 100x1000` (nodes x shards) runs one size.
 //! Each size runs in a process of its own, so that its peak of memory is its own. Wall time is that of one core.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -38,19 +40,20 @@ fn main() -> ExitCode {
     if let [child, size] = &args[..]
         && child == "only"
     {
-        let (nodes, shards) = parse(size);
+        let (nodes, shards) = common::nodes_and_shards(size);
         let began = Instant::now();
         let ended = virtual_world::run_traced(SEED, move |env| run(env, nodes, shards));
         let (seconds, trace) = ended.unwrap_or_else(|deadlock| panic!("{deadlock}"));
         let (wall, events) = (began.elapsed().as_secs_f64(), trace.events);
-        let per_s = events as f64 / core_s();
+        let (core_s, peak_mb) = used();
+        let per_s = events as f64 / core_s;
         TABLE.row(&[
             size.clone(),
             format!("all, {events} events, {per_s:.0} a core second, trace {:016x}", trace.hash),
             format!("{wall:.1}"),
-            format!("{:.1}", core_s()),
+            format!("{core_s:.1}"),
             format!("{seconds:.1}"),
-            peak_mb().to_string(),
+            peak_mb.to_string(),
         ]);
         return ExitCode::SUCCESS;
     }
@@ -69,11 +72,6 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn parse(size: &str) -> (usize, usize) {
-    let parts = size.split_once('x').and_then(|(n, s)| Some((n.parse().ok()?, s.parse().ok()?)));
-    parts.unwrap_or_else(|| panic!("\"{size}\" is no size; write nodes x shards, as 100x1000"))
-}
-
 /// Prints a row for what went on since the last.
 struct Clock {
     env: Env,
@@ -85,32 +83,23 @@ struct Clock {
 
 impl Clock {
     fn row(&mut self, phase: &str) {
-        let (wall, core_s, at) = (Instant::now(), core_s(), self.env.now());
+        let (wall, (core_s, peak_mb), at) = (Instant::now(), used(), self.env.now());
         TABLE.row(&[
             self.size.clone(),
             phase.to_owned(),
             format!("{:.1}", (wall - self.wall).as_secs_f64()),
             format!("{:.1}", core_s - self.core_s),
             format!("{:.1}", (at - self.at).as_secs_f64()),
-            peak_mb().to_string(),
+            peak_mb.to_string(),
         ]);
         (self.wall, self.core_s, self.at) = (wall, core_s, at);
     }
 }
 
-/// Seconds of a core that this process has used: what wall time would be on a machine with nothing else to do.
-fn core_s() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks = after_name.split_whitespace().skip(11).take(2);
-    ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
-}
-
-fn peak_mb() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) / 1024
+/// Seconds of a core that this process has used, which is what wall time would be on a machine with nothing else to
+/// do, and its peak of memory in MB.
+fn used() -> (f64, u64) {
+    common::used(std::process::id()).unwrap_or_default()
 }
 
 /// `WATCH=1` shows on standard error how far it is, every ten virtual seconds.
@@ -133,7 +122,7 @@ fn watch(env: &Env, node: &Node) -> Option<Task<()>> {
 async fn run(env: Env, nodes: usize, shards: usize) -> f64 {
     let size = format!("{nodes} x {shards}");
     let mut clock =
-        Clock { env: env.clone(), size, wall: Instant::now(), core_s: core_s(), at: env.now() };
+        Clock { env: env.clone(), size, wall: Instant::now(), core_s: used().0, at: env.now() };
     let mut cluster = start(&env, nodes).await;
     clock.row("start");
     let _watch = watch(&env, &cluster[0]);

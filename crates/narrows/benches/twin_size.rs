@@ -3,6 +3,8 @@
 //! `cargo bench -p narrows --bench twin_size` asks twins of 300 nodes with 20 000 copies of 10 GB and of 1000 nodes
 //! with 200 000; `-- 100x2000` (nodes x shards, each with a replica) another. `NARROWS_BIN` names another build.
 
+mod common;
+
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -32,10 +34,7 @@ fn main() {
     let sizes = if args.is_empty() { SIZES.map(str::to_owned).to_vec() } else { args };
     TABLE.begin();
     for size in sizes {
-        let parts =
-            size.split_once('x').and_then(|(n, s)| Some((n.parse().ok()?, s.parse().ok()?)));
-        let (nodes, shards) = parts
-            .unwrap_or_else(|| panic!("\"{size}\" is no size; write nodes x shards, as 100x2000"));
+        let (nodes, shards) = common::nodes_and_shards(&size);
         TABLE.row(&ask(&size, nodes, shards));
     }
 }
@@ -88,7 +87,7 @@ fn ask(size: &str, nodes: usize, shards: usize) -> Vec<String> {
     let mut child = command.stdout(Stdio::piped()).spawn().expect("narrows runs");
     let (mut core_s, mut peak_mb) = (0.0, 0);
     while child.try_wait().expect("it can be waited for").is_none() {
-        (core_s, peak_mb) = used(child.id()).unwrap_or((core_s, peak_mb));
+        (core_s, peak_mb) = common::used(child.id()).unwrap_or((core_s, peak_mb));
         std::thread::sleep(LOOK);
     }
     let wall_s = began.elapsed().as_secs_f64();
@@ -104,14 +103,4 @@ fn ask(size: &str, nodes: usize, shards: usize) -> Vec<String> {
         format!("{core_s:.1}"),
         peak_mb.to_string(),
     ]
-}
-
-/// Seconds of a core and the most memory in MB that a process used so far.
-fn used(id: u32) -> Option<(f64, u64)> {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    let ticks = stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(2);
-    let core_s = ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0;
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some((core_s, line.split_whitespace().next()?.parse::<u64>().ok()? / 1024))
 }

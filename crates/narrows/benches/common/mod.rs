@@ -97,3 +97,19 @@ pub fn sized(name: &str, default: u64) -> u64 {
 pub fn core_seconds() -> f64 {
     world::real_world::run(0, async |env| env.cpu_time()).as_secs_f64()
 }
+
+/// Seconds of a core and the most memory in MB that a process used so far.
+pub fn used(id: u32) -> Option<(f64, u64)> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let ticks = stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(2);
+    let core_s = ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0;
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some((core_s, line.split_whitespace().next()?.parse::<u64>().ok()? / 1024))
+}
+
+/// Of a size such as `100x1000`.
+pub fn nodes_and_shards(size: &str) -> (usize, usize) {
+    let parts = size.split_once('x').and_then(|(n, s)| Some((n.parse().ok()?, s.parse().ok()?)));
+    parts.unwrap_or_else(|| panic!("\"{size}\" is no size; write nodes x shards, as 100x1000"))
+}
