@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Write};
 
 use console::Term;
 use report::Style;
+use serde_json::Value;
 
 /// Standard output: `writeln!` takes it. A reader that went away is an error, which ends a command in order.
 pub(crate) struct Out {
@@ -33,6 +34,14 @@ impl Out {
         let mut out = io::stdout().lock();
         out.write_all(self.style.safe(&text.to_string()).as_bytes())?;
         out.flush()
+    }
+}
+
+/// Prints one of both: a line that programs read, or what people read.
+pub(crate) fn print(is_json: bool, json: Value, text: String) -> io::Result<()> {
+    match is_json {
+        true => writeln!(out(), "{json}"),
+        false => write!(out(), "{text}"),
     }
 }
 

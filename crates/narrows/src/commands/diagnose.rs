@@ -9,7 +9,6 @@ use clusters::{Clusters, EmbeddedClusters};
 use insight::diagnosis::{Diagnosis, diagnose};
 use report::benched::Bench;
 use report::diagnosed::{Diagnosed, Judged, Row};
-use serde_json::Value;
 use world::Env;
 
 use crate::diagnose::{Bed, CASES, Case, bench};
@@ -158,7 +157,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         std::fs::write(path, diagnosed.markdown(&command))
             .with_context(|| format!("write {}", path.display()))?;
     }
-    print(args.json, diagnosed.json(), diagnosed.text())?;
+    terminal::print(args.json, diagnosed.json(), diagnosed.text())?;
     match diagnosed.wrong() {
         0 => Ok(()),
         1 => anyhow::bail!("1 verdict is not what was injected"),
@@ -169,20 +168,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// Verdicts on recordings. A wrong one fails, as nothing was drawn: each was kept to be named rightly.
 fn run_recordings(dir: &Path, json: bool) -> anyhow::Result<()> {
     let found = world::real_world::run(SEED, async |env| bench::of_recordings(&env, dir).await)?;
-    print(json, found.json(), found.text())?;
+    terminal::print(json, found.json(), found.text())?;
     match found.wrong() {
         0 => Ok(()),
         n => anyhow::bail!("{n} of {} recordings are not named rightly", found.cases.len()),
     }
-}
-
-fn print(is_json: bool, json: Value, text: String) -> anyhow::Result<()> {
-    let mut out = terminal::out();
-    match is_json {
-        true => writeln!(out, "{json}")?,
-        false => write!(out, "{text}")?,
-    }
-    Ok(())
 }
 
 /// Cases of every seed on every target that was asked for.
@@ -211,7 +201,7 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
     if let (Some(dir), None) = (&args.write, &failed) {
         write_page(args, &on, &ranges, &found, dir)?;
     }
-    print(args.json, found.json(), found.text())?;
+    terminal::print(args.json, found.json(), found.text())?;
     failed.map_or(Ok(()), |error| {
         Err(error
             .context("a case could not be tried; these are the others, and no page was written"))
@@ -253,7 +243,7 @@ fn score_in_virtual_time(args: &Args, seeds: &[u64]) -> anyhow::Result<()> {
         let cases = bench::awaited_in_virtual_time(seeds)?;
         (bench::awaited_as_json(&cases), bench::awaited_table(&cases))
     };
-    print(args.json, json, table)
+    Ok(terminal::print(args.json, json, table)?)
 }
 
 /// The verdicts on all cases; the first error of a case comes with those that could be tried.

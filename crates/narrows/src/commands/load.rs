@@ -246,13 +246,8 @@ fn check_failures(laps: &[LoadFigures], fail_over: Option<f64>) -> anyhow::Resul
 }
 
 fn write_out(args: &Args, laps: &[LoadFigures]) -> anyhow::Result<()> {
-    let mut out = terminal::out();
-    if args.json {
-        writeln!(out, "{}", report::load_json(laps))?;
-    } else {
-        write!(out, "{}", report::load(laps, out.style()))?;
-    }
-    Ok(())
+    let table = report::load(laps, terminal::out().style());
+    Ok(terminal::print(args.json, report::load_json(laps), table)?)
 }
 
 #[cfg(test)]

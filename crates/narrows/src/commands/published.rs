@@ -183,13 +183,8 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
     }
     published.wall_s = began.elapsed().as_secs_f64();
     write_files(args, &published)?;
-    let mut out = terminal::out();
-    if args.json {
-        writeln!(out, "{}", published.json())?;
-    } else {
-        let width = out.line_width();
-        write!(out, "{}", published.text(width))?;
-    }
+    let text = published.text(terminal::out().line_width());
+    terminal::print(args.json, published.json(), text)?;
     let changed =
         published.conclusions.iter().filter(|c| !c.expected && published.can_tell_changes());
     let changed: Vec<&str> = changed.map(|c| c.claim.as_str()).collect();
