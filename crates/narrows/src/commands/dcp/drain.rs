@@ -162,55 +162,27 @@ fn show(report: &DrainReport, args: &Args, interrupted: bool) -> anyhow::Result<
         writeln!(out, "{}", report.json(interrupted))?;
         return Ok(());
     }
-    let row = |name: String, node: &str, vbuckets: String, bytes, items, seconds: f64| {
+    let row = |name: &str, node: &str, vbuckets: String, bytes: u64, items: u64, seconds: f64| {
         let per_s = |count: u64| count as f64 / seconds.max(1e-9);
-        let rates = [show_rate(per_s(bytes)), format!("{:.0}", per_s(items))];
-        let [rate, items_per_s] = rates;
-        vec![
-            name,
-            node.to_owned(),
-            vbuckets,
-            items.to_string(),
-            show_bytes(bytes),
-            show_seconds(seconds),
-            rate,
-            items_per_s,
-        ]
+        let (size, time) = (show_bytes(bytes), show_seconds(seconds));
+        let (rate, items_per_s) = (show_rate(per_s(bytes)), format!("{:.0}", per_s(items)));
+        let (name, node, items) = (name.to_owned(), node.to_owned(), items.to_string());
+        vec![name, node, vbuckets, items, size, time, rate, items_per_s]
     };
     let mut rows = Vec::new();
     for connection in &report.connections {
-        let (bytes, items) = (connection.bytes(), connection.items());
+        let (bytes, items, seconds) = (connection.bytes(), connection.items(), connection.seconds);
         let vbuckets = connection.vbuckets.len().to_string();
-        rows.push(row(
-            connection.name.clone(),
-            &connection.node,
-            vbuckets,
-            bytes,
-            items,
-            connection.seconds,
-        ));
+        rows.push(row(&connection.name, &connection.node, vbuckets, bytes, items, seconds));
         for (vb, of) in connection.vbuckets.iter().filter(|_| args.each) {
-            rows.push(row(
-                format!("  vbucket {vb}"),
-                "",
-                String::new(),
-                of.bytes,
-                of.items,
-                connection.seconds,
-            ));
+            let name = format!("  vbucket {vb}");
+            rows.push(row(&name, "", String::new(), of.bytes, of.items, seconds));
         }
     }
     if report.connections.len() > 1 {
-        let vbuckets: usize =
-            report.connections.iter().map(|connection| connection.vbuckets.len()).sum();
-        rows.push(row(
-            "all".to_owned(),
-            "",
-            vbuckets.to_string(),
-            report.bytes(),
-            report.items(),
-            report.seconds,
-        ));
+        let vbuckets = report.connections.iter().map(|connection| connection.vbuckets.len());
+        let vbuckets = vbuckets.sum::<usize>().to_string();
+        rows.push(row("all", "", vbuckets, report.bytes(), report.items(), report.seconds));
     }
     let columns = [
         ("connection", false),
