@@ -23,31 +23,14 @@ struct Case {
     scheduler: &'static str,
 }
 
+#[rustfmt::skip]
 const CASES: [Case; 3] = [
-    Case {
-        name: "one shard of 100 GB, 512 KB x 2",
-        nodes: 2,
-        shards: 1,
-        shard_gb: 100,
-        chunk: "512kb",
-        scheduler: "file_window",
-    },
-    Case {
-        name: "one shard of 1 TB, adaptive",
-        nodes: 2,
-        shards: 1,
-        shard_gb: 1000,
-        chunk: "512kb",
-        scheduler: "adaptive",
-    },
-    Case {
-        name: "12.8 TB in 128 shards on 8 nodes, 32 MB x 2",
-        nodes: 8,
-        shards: 128,
-        shard_gb: 100,
-        chunk: "32mb",
-        scheduler: "file_window",
-    },
+    Case { name: "one shard of 100 GB, 512 KB x 2", nodes: 2, shards: 1, shard_gb: 100,
+           chunk: "512kb", scheduler: "file_window" },
+    Case { name: "one shard of 1 TB, adaptive", nodes: 2, shards: 1, shard_gb: 1000,
+           chunk: "512kb", scheduler: "adaptive" },
+    Case { name: "12.8 TB in 128 shards on 8 nodes, 32 MB x 2", nodes: 8, shards: 128, shard_gb: 100,
+           chunk: "32mb", scheduler: "file_window" },
 ];
 
 const TABLE: Table = Table {

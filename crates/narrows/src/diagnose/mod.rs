@@ -47,43 +47,20 @@ enum Kind {
     Healthy,
 }
 
+#[rustfmt::skip]
 pub(crate) const CASES: [Case; 6] = [
-    Case {
-        name: "throttle",
-        injected: "indices.recovery.max_bytes_per_sec = 4mb",
-        expected: &[Class::RateLimit],
-        kind: Kind::Throttle,
-    },
-    Case {
-        name: "link",
-        injected: "a round trip of 100 ms between the nodes, settings as they come",
-        expected: &[Class::Latency],
-        kind: Kind::Link,
-    },
-    Case {
-        name: "cpu",
-        injected: "the target's control group has a tenth of a core or less, no limit on the rate",
-        expected: &[Class::CpuQuota],
-        kind: Kind::Cpu,
-    },
-    Case {
-        name: "slots",
-        injected: "12 shards, node_concurrent_recoveries = 1, a round trip of 100 ms",
-        expected: &[Class::AllocationSlots],
-        kind: Kind::Slots,
-    },
-    Case {
-        name: "block",
-        injected: "a replica that no node may hold",
-        expected: &[Class::AllocationBlock],
-        kind: Kind::Block,
-    },
-    Case {
-        name: "healthy",
-        injected: "nothing: near nodes, no limit on the rate",
-        expected: &[],
-        kind: Kind::Healthy,
-    },
+    Case { name: "throttle", kind: Kind::Throttle, expected: &[Class::RateLimit],
+           injected: "indices.recovery.max_bytes_per_sec = 4mb" },
+    Case { name: "link", kind: Kind::Link, expected: &[Class::Latency],
+           injected: "a round trip of 100 ms between the nodes, settings as they come" },
+    Case { name: "cpu", kind: Kind::Cpu, expected: &[Class::CpuQuota],
+           injected: "the target's control group has a tenth of a core or less, no limit on the rate" },
+    Case { name: "slots", kind: Kind::Slots, expected: &[Class::AllocationSlots],
+           injected: "12 shards, node_concurrent_recoveries = 1, a round trip of 100 ms" },
+    Case { name: "block", kind: Kind::Block, expected: &[Class::AllocationBlock],
+           injected: "a replica that no node may hold" },
+    Case { name: "healthy", kind: Kind::Healthy, expected: &[],
+           injected: "nothing: near nodes, no limit on the rate" },
 ];
 
 impl Case {
