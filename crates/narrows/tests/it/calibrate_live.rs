@@ -1,6 +1,6 @@
 //! `calibrate --on URL`: what copies cost in a cluster that is there, which is left as it was, whatever the end.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -28,10 +28,11 @@ fn somebodys(limit: &str) -> (Cluster, tempfile::TempDir) {
 }
 
 #[track_caller]
-fn everything_is_as_it_was(cluster: &Cluster, limit: &str) {
+fn everything_is_as_it_was(cluster: &Cluster, limit: &str, runs: &Path) {
     assert_eq!(cluster.settings(), json!({ THROTTLE: limit }));
     assert_eq!(cluster.set_at("transient"), json!({}));
     assert_eq!(cluster.indices(), ["logs"]);
+    assert_eq!(journals(runs), Vec::<PathBuf>::new());
 }
 
 fn names(rows: &Value) -> Vec<&str> {
@@ -43,10 +44,8 @@ fn what_would_be_done_is_said_and_nothing_is_done() {
     let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
     let file = runs.path().join("there.toml");
     let output = calibrate(&cluster, runs.path(), &["--write", file.to_str().unwrap()]).output();
-    let output = output.unwrap();
     let words = ["nothing was asked", "index.routing.allocation.include._name", "200 MB"];
-    failed(&output, 2, &words);
-    failed(&output, 2, &["--allow-changes", "deleted"]);
+    failed(&output.unwrap(), 2, &[&words[..], &["--allow-changes", "deleted"]].concat());
     // With one node there is nowhere to copy to.
     let output = calibrate(&cluster, runs.path(), &["--allow-changes"]).output().unwrap();
     failed(&output, 2, &["has 1 data nodes"]);
@@ -67,8 +66,7 @@ fn copies_are_measured_and_a_twin_goes_by_what_they_cost() {
     let measure = || {
         let _ = std::fs::remove_file(file);
         let found = common::json(&calibrate(&cluster, &runs, &more).output().unwrap());
-        everything_is_as_it_was(&cluster, "-1");
-        assert_eq!(journals(&runs), Vec::<std::path::PathBuf>::new());
+        everything_is_as_it_was(&cluster, "-1", &runs);
         found
     };
     let wanted = ["cores.receive_bytes_per_s", "recovery.open_copy", "recovery.new_copy"];
@@ -109,7 +107,7 @@ fn what_a_setting_of_the_cluster_holds_is_not_measured() {
     let (cluster, runs) = somebodys("1mb");
     let more = ["--allow-changes", "--laps", "1", "--scale", "0.015", "--json"];
     let found = common::json(&calibrate(&cluster, runs.path(), &more).output().unwrap());
-    everything_is_as_it_was(&cluster, "1mb");
+    everything_is_as_it_was(&cluster, "1mb", runs.path());
     let rows = found["not_measured"].as_array().unwrap();
     let receive = rows.iter().find(|row| row["name"] == "cores.receive_bytes_per_s");
     let receive = receive.unwrap_or_else(|| panic!("{found:#}"));
@@ -133,8 +131,7 @@ fn ctrl_c_deletes_the_index() {
     let mut running = begun(&cluster, runs.path());
     signal(running.id(), "INT");
     assert_eq!(running.wait().unwrap().code(), Some(1));
-    everything_is_as_it_was(&cluster, "77mb");
-    assert_eq!(journals(runs.path()), Vec::<std::path::PathBuf>::new());
+    everything_is_as_it_was(&cluster, "77mb", runs.path());
 }
 
 #[test]
@@ -146,6 +143,5 @@ fn after_kill_9_restore_deletes_the_index() {
     assert_eq!(journals(runs.path()).len(), 1);
     cluster.until_quiet();
     done(&common::restore("last", runs.path()));
-    everything_is_as_it_was(&cluster, "77mb");
-    assert_eq!(journals(runs.path()), Vec::<std::path::PathBuf>::new());
+    everything_is_as_it_was(&cluster, "77mb", runs.path());
 }
