@@ -115,16 +115,11 @@ fn nothing_names_the_machine_it_was_written_on() {
             );
         }
     }
-    let found: Vec<String> = texts()
-        .flat_map(|(name, text)| {
-            let of_this: Vec<String> = traces
-                .iter()
-                .filter(|trace| text.contains(*trace))
-                .map(|trace| format!("{name} names {trace}"))
-                .collect();
-            of_this
-        })
-        .collect();
+    let mut found = Vec::new();
+    for (name, text) in texts() {
+        let named = traces.iter().filter(|trace| text.contains(*trace));
+        found.extend(named.map(|trace| format!("{name} names {trace}")));
+    }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
