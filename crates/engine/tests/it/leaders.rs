@@ -1,6 +1,5 @@
 //! Which leader a follower follows: the index and the history that it began with, and no other that has its name.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::common::pair::{pair, pair_of};
@@ -223,7 +222,7 @@ async fn what_cannot_be_followed_is_named(env: Env) {
 
 async fn a_chain_two_followers_and_oneself(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 100).await;
-    let third = Cluster::start_with(&env, "third", 1, BTreeMap::new()).await;
+    let third = Cluster::start(&env, "third", 1).await;
     let settings = json!({
         "cluster.remote.leader.seeds": pair.leader.seeds(),
         "cluster.remote.follower.seeds": pair.follower.seeds(),

@@ -1,6 +1,5 @@
 //! What members know of the cluster.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::Node;
@@ -76,9 +75,8 @@ async fn nobody_waits_longer_for_the_manager_than_the_request_says(env: Env) {
 
 /// Checks are an hour apart: only the connection that closes can say it earlier.
 async fn a_closed_connection_is_enough_where_that_is_asked_for(env: Env) {
-    let interval = "cluster.fault_detection.follower_check.interval".to_owned();
-    let settings = BTreeMap::from([(interval, "1h".to_owned())]);
-    let mut cluster = Cluster::start_with(&env, "one", 3, settings).await;
+    let settings = [("cluster.fault_detection.follower_check.interval", "1h")];
+    let mut cluster = Cluster::start_with(&env, "one", 3, &settings).await;
     cluster.set(json!({ "narrows.fault_detection.on_disconnect": true })).await;
     cluster.kill_node(2).await;
     eventually(&env, "the node is missed", async || cluster.node(0).state().present.len() == 2)

@@ -9,7 +9,6 @@
 //! --nocapture`.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -66,8 +65,7 @@ fn host(competitors: u32) -> Host {
 fn measure(case: &'static Case, selection: &'static str) -> Figures {
     world::virtual_world::run(SEED, move |env| async move {
         let settings = [("thread_pool.search.size", "25"), ("narrows.search.selection", selection)];
-        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let c = Cluster::start_with(&env, "es", NODES, BTreeMap::from(settings)).await;
+        let c = Cluster::start_with(&env, "es", NODES, &settings).await;
         c.create("a", 5, case.replicas).await;
         c.index("a", 0, 50).await;
         for node in 0..NODES {

@@ -1,7 +1,6 @@
 //! What befalls nodes while they are searched: whatever it is, every search is answered, and no slot and no count is
 //! left.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::common::{Cluster, ask, eventually, settled};
@@ -26,8 +25,7 @@ async fn cluster(env: &Env) -> Cluster {
 async fn cluster_called(env: &Env, name: &str) -> Cluster {
     // A node that says nothing is given up soon.
     let quick = [("cluster.fault_detection.follower_check.interval", "100ms")];
-    let quick = quick.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let c = Cluster::start_with(env, name, 3, BTreeMap::from(quick)).await;
+    let c = Cluster::start_with(env, name, 3, &quick).await;
     c.create("a", 4, 2).await;
     c.index("a", 0, 400).await;
     c.post("/a/_refresh").await;

@@ -26,16 +26,19 @@ pub struct Cluster {
 
 impl Cluster {
     pub async fn start(env: &Env, name: &str, nodes: usize) -> Cluster {
-        Cluster::start_with(env, name, nodes, BTreeMap::new()).await
+        Cluster::start_with(env, name, nodes, &[]).await
     }
 
     pub async fn start_with(
         env: &Env,
         name: &str,
         nodes: usize,
-        settings: BTreeMap<String, String>,
+        settings: &[(&str, &str)],
     ) -> Cluster {
-        Cluster::start_as(env, name, nodes, |config| config.settings = settings.clone()).await
+        let settings =
+            settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Cluster::start_as(env, name, nodes, |config| config.settings = settings.clone().collect())
+            .await
     }
 
     /// With an index of so many shards and replicas of each.

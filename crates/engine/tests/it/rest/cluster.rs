@@ -1,6 +1,5 @@
 //! The cluster: who it is, its health and settings, its nodes, and the one it follows.
 
-use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -131,8 +130,8 @@ async fn waits_for_health(env: Env) {
 }
 
 async fn keeps_cluster_settings(env: Env) {
-    let own = BTreeMap::from([("indices.recovery.max_bytes_per_sec".to_owned(), "7mb".to_owned())]);
-    let c = Cluster::start_with(&env, "c", 2, own).await;
+    let own = [("indices.recovery.max_bytes_per_sec", "7mb")];
+    let c = Cluster::start_with(&env, "c", 2, &own).await;
     let echo = c
         .must(
             "PUT",

@@ -1,6 +1,5 @@
 //! Tasks: the requests that nodes work on, and the results that nobody waited for.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -110,8 +109,7 @@ async fn every_node_says_what_it_works_on(env: Env) {
 async fn a_merge_ends_once_a_node_that_merges_has_left(env: Env) {
     // A node that says nothing is given up soon.
     let quick = [("cluster.fault_detection.follower_check.interval", "100ms")];
-    let quick = quick.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let c = Cluster::start_with(&env, "c", 3, BTreeMap::from(quick)).await;
+    let c = Cluster::start_with(&env, "c", 3, &quick).await;
     c.create("a", 1, 2).await;
     c.index("a", 0, 50).await;
     let listed = async || {

@@ -1,7 +1,6 @@
 //! Who answers a search: copies, failures, limits, and answers that are kept.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -133,8 +132,7 @@ async fn counts_over_shards(env: Env) {
 
 async fn a_full_queue_refuses(env: Env) {
     let settings = [("thread_pool.search.size", "1"), ("thread_pool.search.queue_size", "0")];
-    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let c = Cluster::start_with(&env, "c", 1, BTreeMap::from(settings)).await;
+    let c = Cluster::start_with(&env, "c", 1, &settings).await;
     c.create("a", 8, 0).await;
     c.index("a", 0, 4000).await;
     c.post("/a/_refresh").await;
