@@ -12,7 +12,7 @@ const COUNTER_BYTES: usize = 6;
 ///
 /// The same length as Elasticsearch's generated ids. Those hold a clock and a network address; these
 /// hold neither, so that the same seed gives the same ids.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdSource {
     node: [u8; NODE_BYTES],
     counter: u64,

@@ -59,7 +59,7 @@ impl<T> PartialEq for FoundOnce<T> {
 
 /// The state of a cluster. What is large is shared between clones, and copied where it changes: each index
 /// with its shards, and the lists of nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClusterState {
     /// [`FORMAT`] when written by this build.
     pub format: u32,
@@ -118,23 +118,9 @@ impl ClusterState {
             format: FORMAT,
             cluster_name: cluster_name.to_owned(),
             cluster_uuid: ids.next_id(),
-            version: 0,
             members: Arc::new(members.into_iter().map(|n| (n.name.clone(), n)).collect()),
-            present: Arc::default(),
-            indices: BTreeMap::new(),
-            routing: BTreeMap::new(),
-            auto_follow: BTreeMap::new(),
-            templates: Arc::default(),
-            persistent: SettingsMap::new(),
-            transient: SettingsMap::new(),
-            info: Arc::default(),
-            disks: OnDiskCopies::default(),
-            tombstones: Tombstones::default(),
             ids,
-            extents: ReportedExtents::default(),
-            by_node: FoundOnce::default(),
-            since_before: FoundOnce::default(),
-            counted: Counted::default(),
+            ..ClusterState::default()
         }
     }
 

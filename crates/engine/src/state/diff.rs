@@ -20,7 +20,7 @@ use crate::ids::IdSource;
 use crate::settings::SettingsMap;
 
 /// What differs between two states of one cluster. A shard that changed comes whole.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StateDiff {
     cluster_uuid: String,
     from_version: u64,
@@ -69,20 +69,14 @@ impl StateDiff {
             cluster_uuid: new.cluster_uuid.clone(),
             from_version: old.version,
             version: new.version,
-            members: BTreeMap::new(),
-            joined: BTreeSet::new(),
-            left: BTreeSet::new(),
-            indices: BTreeMap::new(),
-            deleted: BTreeSet::new(),
             buried: new.tombstones.since(&old.tombstones),
-            shards: BTreeMap::new(),
             settings: (!settings_same).then_some(settings),
             info: (!Arc::ptr_eq(&old.info, &new.info)).then(|| new.info.clone()),
             auto_follow: (old.auto_follow != new.auto_follow).then(|| new.auto_follow.clone()),
             templates: (old.templates != new.templates).then(|| new.templates.clone()),
             disks: old.disks.changes_to(&new.disks),
             ids: new.ids.clone(),
-            wire_bytes: 0,
+            ..StateDiff::default()
         };
         if !Arc::ptr_eq(&old.members, &new.members) {
             let differs = |(name, node): &(&String, &Node)| old.members.get(*name) != Some(node);

@@ -69,6 +69,7 @@ impl Arriving {
 /// What continues when a cut heals.
 type Continue = Box<dyn FnOnce()>;
 
+#[derive(Default)]
 pub(in crate::simulation) struct Pipe {
     rate_bytes_per_s: Cell<Option<u64>>,
     delay: Cell<Duration>,
@@ -90,7 +91,7 @@ pub(in crate::simulation) struct Pipe {
 impl Pipe {
     /// A pipe of a host: small pieces go ahead of large ones.
     pub(in crate::simulation) fn of_host(rate_bytes_per_s: u64, delay: Duration) -> Rc<Pipe> {
-        let pipe = Pipe::new(None, Some(Cell::new(Time(0))));
+        let pipe = Pipe { small_until: Some(Cell::default()), ..Pipe::default() };
         pipe.set_rate(Some(rate_bytes_per_s), delay);
         Rc::new(pipe)
     }
@@ -101,27 +102,11 @@ impl Pipe {
         faults: LinkFaults,
         random: Xoshiro256PlusPlus,
     ) -> Rc<Pipe> {
-        let pipe = Pipe::new(Some(faults), None);
         let loss = RandomLoss { segment_bytes: 1448, threshold: 0, random };
-        *pipe.random_loss.borrow_mut() = Some(loss);
+        let (faults, random_loss) = (Some(faults), RefCell::new(Some(loss)));
+        let pipe = Pipe { faults, random_loss, ..Pipe::default() };
         pipe.configure(config);
         Rc::new(pipe)
-    }
-
-    fn new(faults: Option<LinkFaults>, small_until: Option<Cell<Time>>) -> Pipe {
-        Pipe {
-            rate_bytes_per_s: Cell::new(None),
-            delay: Cell::new(Duration::ZERO),
-            queue_bytes: Cell::new(None),
-            random_loss: RefCell::new(None),
-            queue: RefCell::default(),
-            arriving: RefCell::default(),
-            small_until,
-            bytes: Cell::new(0),
-            held_by_loss: RefCell::default(),
-            faults,
-            stalled: RefCell::default(),
-        }
     }
 
     pub(in crate::simulation) fn set_rate(&self, rate_bytes_per_s: Option<u64>, delay: Duration) {
