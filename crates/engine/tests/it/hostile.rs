@@ -18,6 +18,7 @@ use world::Env;
 
 use crate::common::between::{Answer, Between, cluster_behind};
 use crate::common::{Cluster, eventually, fails_with};
+use crate::sniffing::whom;
 
 testbed::both_worlds!(
     a_copy_that_recovers_is_not_read,
@@ -352,10 +353,7 @@ async fn a_leader_that_answers_nonsense_harms_no_follower(env: Env) {
     let follower = Cluster::with(&env, "follower", 1, ("own", 1, 0)).await;
     let between = Between::before(&env, leader.any().transport_address()).await;
     follower.set(json!({ "cluster.remote.leader.seeds": [between.address] })).await;
-    let body = json!({
-        "remote_cluster": "leader", "leader_index": "a",
-        "settings": { "index.number_of_replicas": 0 },
-    });
+    let body = whom();
     // The manager waits for new indices all the while.
     let pattern = json!({ "remote_cluster": "leader", "leader_index_patterns": ["none-*"] });
     follower.must("PUT", "/_ccr/auto_follow/none", pattern).await;

@@ -13,6 +13,7 @@ use world::Env;
 
 use crate::common::between::{Answer, Between, cluster_behind, cluster_behind_each};
 use crate::common::{Cluster, ask, eventually};
+use crate::sniffing::whom;
 use crate::waits::{add_replica_on, create_on, within};
 
 testbed::virtual_world!(
@@ -134,10 +135,7 @@ async fn a_silent_leader_is_asked_again(env: Env) {
     assert_eq!(leader.index("a", 0, 10).await, 10);
     let follower = Cluster::start(&env, "follower", 1).await;
     follower.set(json!({ "cluster.remote.leader.seeds": [between.address] })).await;
-    let body = json!({
-        "remote_cluster": "leader", "leader_index": "a",
-        "settings": { "index.number_of_replicas": 0 },
-    });
+    let body = whom();
     follower.must("PUT", "/f/_ccr/follow", body.clone()).await;
     follower.green("f").await;
     for (place, (what, silence)) in (10..).zip(SILENCES) {
