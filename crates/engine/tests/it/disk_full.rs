@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Cluster, ask, eventually, raw};
+use crate::common::{Cluster, ask, eventually, raw, refuses};
 use serde_json::{Value, json};
 use testbed::SmallDisk;
 use world::Env;
@@ -138,8 +138,7 @@ pub async fn a_write_to_a_full_disk_is_refused_by_its_kind(env: Env) {
     // The index library writes beside the log. With nothing open there, the log is the first to meet the full disk.
     cluster.post("/a/_flush").await;
     disk.fill();
-    let (status, answer) = put(written).await;
-    assert_eq!((status, &answer["error"]["type"]), (429, &json!("cluster_block_exception")));
+    let answer = refuses(put(written).await, 429, "cluster_block_exception");
     let reason = answer["error"]["reason"].as_str().unwrap();
     assert!(reason.contains("disk usage exceeded flood-stage watermark"), "{reason}");
     assert!(reason.contains("No space left on device"), "{reason}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::between::{Between, cluster_behind_each};
 use crate::common::pair::{Pair, pair, pair_of};
-use crate::common::{Cluster, eventually};
+use crate::common::{Cluster, eventually, refuses};
 use crate::waits::create_on;
 use engine::following::FollowRequest;
 use engine::settings::{FollowParameters, Update};
@@ -112,9 +112,7 @@ async fn one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open(env: Env)
     })
     .await;
     let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
-    let (status, refused) = pair.follower.ask("PUT", "/c/_ccr/follow", body).await;
-    let kind = &refused["error"]["type"];
-    assert_eq!((status, kind), (400, &json!("index_closed_exception")), "{refused}");
+    refuses(pair.follower.ask("PUT", "/c/_ccr/follow", body).await, 400, "index_closed_exception");
     pair.leader.post("/a/_open").await;
     pair.follower.post("/b/_close").await;
     let before = pair.follower.digests("b").await;
@@ -334,11 +332,8 @@ async fn paused_resumed_and_let_go(env: Env) {
     pair.same(&env, "b").await;
     let post = async |path: &str, body: Value| pair.follower.ask("POST", path, body).await;
 
-    let (status, refused) = post("/b/_ccr/resume_follow", Value::Null).await;
-    assert_eq!(
-        (status, &refused["error"]["type"]),
-        (400, &json!("resource_already_exists_exception"))
-    );
+    let answer = post("/b/_ccr/resume_follow", Value::Null).await;
+    refuses(answer, 400, "resource_already_exists_exception");
     let (status, refused) = post("/b/_ccr/unfollow", Value::Null).await;
     assert_eq!(status, 400, "{refused}");
     assert!(refused["error"]["reason"].as_str().unwrap().contains("not been paused"), "{refused}");

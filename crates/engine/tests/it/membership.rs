@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use world::Env;
 
 use crate::common::between::cluster_behind;
-use crate::common::{Cluster, ask, eventually};
+use crate::common::{Cluster, ask, eventually, refuses};
 
 testbed::both_worlds!(
     a_closed_connection_is_enough_where_that_is_asked_for,
@@ -66,8 +66,7 @@ async fn nobody_waits_longer_for_the_manager_than_the_request_says(env: Env) {
         ("PUT", "/red/_doc/1?timeout=300ms", &document, "unavailable_shards_exception"),
         ("POST", "/red/_update/1?timeout=300ms", &update, "unavailable_shards_exception"),
     ] {
-        let (status, answer) = within(method, path, body.clone()).await;
-        assert_eq!((status, &answer["error"]["type"]), (503, &json!(kind)), "{path}: {answer}");
+        refuses(within(method, path, body.clone()).await, 503, kind);
     }
     between.be_honest();
     cluster.stop().await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::common::between::{cluster_behind, starts_a_copy};
 use crate::common::pair::pair;
-use crate::common::{Cluster, eventually, fails_with};
+use crate::common::{Cluster, eventually, fails_with, refuses};
 use crate::waits::{add_replica_on, create_on};
 use engine::planted;
 use engine::transport::{Class, Failure, Pool, Request, Response, SessionKind};
@@ -182,8 +182,8 @@ async fn a_follow_ends_with_what_the_leader_has_now(env: Env) {
     env.sleep(Duration::from_millis(300)).await;
     pair.leader.delete("/a").await;
     let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
-    let (status, answer) = pair.follower.ask("PUT", "/gone/_ccr/follow", body.clone()).await;
-    assert_eq!((status, &answer["error"]["type"]), (404, &json!("index_not_found_exception")));
+    let answer = pair.follower.ask("PUT", "/gone/_ccr/follow", body.clone()).await;
+    refuses(answer, 404, "index_not_found_exception");
     let (status, _) = pair.follower.ask("GET", "/gone", Value::Null).await;
     assert_eq!(status, 404, "the follower is taken back");
     pair.leader.create("a", 3, 0).await;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::common::between::cluster_behind;
-use crate::common::{Cluster, ask, eventually, fails_with, raw};
+use crate::common::{Cluster, ask, eventually, fails_with, raw, refuses};
 use crate::leases::opening;
 use crate::waits::{add_replica_on, create_on};
 use bytes::Bytes;
@@ -390,9 +390,7 @@ async fn a_write_is_not_for_an_index_that_was_made_anew(env: Env) {
     cluster.delete("/a").await;
     create_on(&cluster, "a", "one-1").await;
     between.be_honest();
-    let (status, answer) = writing.await.unwrap();
-    let kind = &answer["error"]["type"];
-    assert_eq!((status, kind), (404, &json!("index_not_found_exception")), "{answer}");
+    refuses(writing.await.unwrap(), 404, "index_not_found_exception");
     assert_eq!(cluster.digests("a").await[0].1, 0, "a document came");
     cluster.stop().await;
 }

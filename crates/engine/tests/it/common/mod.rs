@@ -329,6 +329,13 @@ pub async fn ask(node: &Node, method: &str, path: &str, body: Value) -> (u16, Va
     raw(node, method, path, rest::json_body(&body)).await
 }
 
+/// The answer, which refuses with this status and this type.
+#[track_caller]
+pub fn refuses((found, answer): (u16, Value), status: u16, kind: &str) -> Value {
+    assert_eq!((found, &answer["error"]["type"]), (status, &json!(kind)), "{answer}");
+    answer
+}
+
 pub async fn raw(node: &Node, method: &str, path: &str, body: Bytes) -> (u16, Value) {
     let request = RestRequest { method: method.to_owned(), path: path.to_owned(), body };
     let response = rest::handle(node, request).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use world::Env;
 
 use super::lines;
-use crate::common::{Cluster, ask, raw};
+use crate::common::{Cluster, ask, raw, refuses};
 
 testbed::both_worlds!(
     makes_shows_and_deletes_indices,
@@ -89,11 +89,7 @@ async fn makes_shows_and_deletes_indices(env: Env) {
     });
     let made = c.must("PUT", "/a", body).await;
     assert_eq!(made, json!({"acknowledged": true, "shards_acknowledged": true, "index": "a"}));
-    let (status, again) = c.ask("PUT", "/a", Value::Null).await;
-    assert_eq!(
-        (status, &again["error"]["type"]),
-        (400, &json!("resource_already_exists_exception"))
-    );
+    refuses(c.ask("PUT", "/a", Value::Null).await, 400, "resource_already_exists_exception");
     assert_eq!(c.ask("HEAD", "/a", Value::Null).await.0, 200);
     let shown = c.get("/a").await;
     assert_eq!(shown["a"]["aliases"], json!({}));
@@ -141,11 +137,8 @@ async fn reads_and_writes_documents(env: Env) {
     assert_eq!((status, &read["_source"], &read["found"]), (200, &json!({"n": 1}), &json!(true)));
     let (status, made) = c.ask("PUT", "/a/_doc/x%2F1", json!({"n": 2})).await;
     assert_eq!((status, &made["result"], &made["_version"]), (200, &json!("updated"), &json!(2)));
-    let (status, conflict) = c.ask("PUT", "/a/_create/x%2F1", json!({"n": 3})).await;
-    assert_eq!(
-        (status, &conflict["error"]["type"]),
-        (409, &json!("version_conflict_engine_exception"))
-    );
+    let answer = c.ask("PUT", "/a/_create/x%2F1", json!({"n": 3})).await;
+    refuses(answer, 409, "version_conflict_engine_exception");
     assert_eq!(c.ask("PUT", "/a/_doc/x%2F1?op_type=create", json!({"n": 3})).await.0, 409);
     for (method, path, why) in [
         ("PUT", "/a/_create/x%2F1?op_type=index", "opType must be 'create'"),
@@ -188,8 +181,8 @@ async fn reads_and_writes_documents(env: Env) {
     assert_eq!(c.ask("HEAD", "/a/_doc/x%2F1", Value::Null).await.0, 404);
     assert_eq!(c.ask("GET", "/a/_source/x%2F1", Value::Null).await.0, 404);
     if !env.is_virtual() {
-        let (status, wrong) = c.ask("PUT", "/a/_doc/y", json!({"place": "nowhere"})).await;
-        assert_eq!((status, &wrong["error"]["type"]), (400, &json!("mapper_parsing_exception")));
+        let answer = c.ask("PUT", "/a/_doc/y", json!({"place": "nowhere"})).await;
+        refuses(answer, 400, "mapper_parsing_exception");
     }
     assert_eq!(c.ask("PUT", "/a/_doc/y?pipeline=z", json!({})).await.0, 400);
     // An index that is written to is made.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use world::Env;
 
 use super::{ALL, filled};
-use crate::common::{Cluster, ask, eventually, settled};
+use crate::common::{Cluster, ask, eventually, refuses, settled};
 
 testbed::both_worlds!(
     counts_over_shards,
@@ -204,11 +204,8 @@ async fn shards_without_copies_are_partial_results(env: Env) {
     assert_eq!(shards["failures"][0]["reason"]["type"], "no_shard_available_action_exception");
     assert!(found["hits"]["total"]["value"].as_u64().unwrap() < 120);
     let strict = format!("{ALL}&allow_partial_search_results=false");
-    let (status, answer) = c.ask("GET", &strict, Value::Null).await;
-    assert_eq!(
-        (status, &answer["error"]["type"]),
-        (503, &json!("search_phase_execution_exception"))
-    );
+    let answer = c.ask("GET", &strict, Value::Null).await;
+    let answer = refuses(answer, 503, "search_phase_execution_exception");
     assert_eq!(answer["error"]["failed_shards"].as_array().unwrap().len(), 2);
     settled(&c).await;
     c.stop().await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use world::Env;
 
 use super::{filled, ids};
-use crate::common::Cluster;
+use crate::common::{Cluster, refuses};
 
 testbed::real_world!(
     pipelines_read_what_all_shards_found,
@@ -99,8 +99,7 @@ async fn pipelines_read_what_all_shards_found(env: Env) {
     let wrong = json!({"aggs": {
         "words": {"terms": {"field": "word"}}, "mean": {"avg_bucket": over("words>price")},
     }});
-    let (status, said) = c.ask("POST", "/a/_search", wrong).await;
-    assert_eq!((status, &said["error"]["type"]), (400, &json!("illegal_argument_exception")));
+    let said = refuses(c.ask("POST", "/a/_search", wrong).await, 400, "illegal_argument_exception");
     assert!(
         said.to_string().contains("No aggregation [price] found for path [words>price]"),
         "{said}"

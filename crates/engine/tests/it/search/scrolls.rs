@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use world::Env;
 
 use super::{filled, ids};
-use crate::common::{Cluster, ask, eventually};
+use crate::common::{Cluster, ask, eventually, refuses};
 
 testbed::real_world!(
     every_hit_comes_once_whatever_is_written_meanwhile,
@@ -115,11 +115,8 @@ async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
             c.must("DELETE", "/_search/scroll", json!({"scroll_id": [first["_scroll_id"]]})).await;
         assert_eq!(ended, json!({"succeeded": true, "num_freed": 3}));
         let body = json!({ "scroll_id": first["_scroll_id"] });
-        let (status, said) = c.ask("POST", "/_search/scroll", body).await;
-        assert_eq!(
-            (status, &said["error"]["type"]),
-            (404, &json!("search_context_missing_exception"))
-        );
+        let answer = c.ask("POST", "/_search/scroll", body).await;
+        refuses(answer, 404, "search_context_missing_exception");
     }
     eventually(&env, "every view is let go", async || open_views(&c).await == 0).await;
     c.stop().await;
