@@ -479,10 +479,8 @@ async fn what_is_shown_of_a_move_is_true(env: Env) {
     let tried = cluster.must("POST", dry, move_of(&from, &to)).await;
     let copies = &tried["state"]["routing_table"]["indices"]["a"]["shards"]["0"];
     let primary = copies.as_array().unwrap().iter().find(|copy| copy["primary"] == true).unwrap();
-    assert_eq!(
-        (&primary["state"], &primary["relocating_node"]),
-        (&json!("RELOCATING"), &json!(to))
-    );
+    assert_eq!(primary["state"], "RELOCATING");
+    assert_eq!(primary["relocating_node"], json!(to));
     let health = cluster.get("/_cluster/health").await;
     assert_eq!(health["relocating_shards"], 0, "it was tried alone");
 
@@ -509,10 +507,9 @@ async fn what_is_shown_of_a_move_is_true(env: Env) {
     assert_eq!(row["state"], "RELOCATING");
     let rows = cluster.get("/_cat/recovery?format=json&active_only=true").await;
     let row = &rows[0];
-    assert_eq!(
-        (&row["type"], &row["source_node"], &row["target_node"]),
-        (&json!("peer"), &json!(from), &json!(to))
-    );
+    assert_eq!(row["type"], "peer");
+    assert_eq!(row["source_node"], json!(from));
+    assert_eq!(row["target_node"], json!(to));
     let recovery = cluster.get("/a/_recovery?active_only=true").await;
     assert_eq!(recovery["a"]["shards"][0]["primary"], true, "{recovery}");
     slow_down(&cluster, "-1").await;

@@ -193,10 +193,8 @@ async fn writes_go_to_one_index(env: Env) {
     c.must("POST", "/_aliases", switch).await;
     let (_, answer) = raw(c.any(), "POST", "/_bulk", body).await;
     let items = &answer["items"];
-    assert_eq!(
-        (&items[0]["index"]["_index"], &items[0]["index"]["result"]),
-        (&json!("w-1"), &json!("updated"))
-    );
+    assert_eq!(items[0]["index"]["_index"], "w-1");
+    assert_eq!(items[0]["index"]["result"], "updated");
     assert_eq!(
         items[1]["index"]["_version"], 3,
         "both mean one document, in their order: {answer}"
@@ -220,10 +218,8 @@ async fn a_rollover_waits_for_its_conditions(env: Env) {
     assert_eq!(c.index("logs", 0, 10).await, 10);
     let not_yet = json!({"conditions": {"max_docs": 11, "max_age": "1d", "max_size": "1tb"}});
     let answer = c.must("POST", "/logs/_rollover", not_yet).await;
-    assert_eq!(
-        (&answer["rolled_over"], &answer["new_index"]),
-        (&json!(false), &json!("logs-000002"))
-    );
+    assert_eq!(answer["rolled_over"], false);
+    assert_eq!(answer["new_index"], "logs-000002");
     assert_eq!(answer["conditions"]["[max_docs: 11]"], false);
     let due = json!({
         "conditions": {"max_docs": 10},
@@ -232,15 +228,11 @@ async fn a_rollover_waits_for_its_conditions(env: Env) {
         "aliases": {"newest": {}},
     });
     let dry = c.must("POST", "/logs/_rollover?dry_run", due.clone()).await;
-    assert_eq!(
-        (&dry["rolled_over"], &dry["conditions"]),
-        (&json!(false), &json!({"[max_docs: 10]": true}))
-    );
+    assert_eq!(dry["rolled_over"], false);
+    assert_eq!(dry["conditions"], json!({"[max_docs: 10]": true}));
     let answer = c.must("POST", "/logs/_rollover", due).await;
-    assert_eq!(
-        (&answer["rolled_over"], &answer["shards_acknowledged"]),
-        (&json!(true), &json!(true))
-    );
+    assert_eq!(answer["rolled_over"], true);
+    assert_eq!(answer["shards_acknowledged"], true);
     let made = c.get("/logs-000002").await;
     let made = &made["logs-000002"];
     assert_eq!(made["aliases"], json!({"logs": {"is_write_index": true}, "newest": {}}));
@@ -248,10 +240,8 @@ async fn a_rollover_waits_for_its_conditions(env: Env) {
     assert_eq!(made["mappings"]["properties"]["n"]["type"], "long");
     assert_eq!(c.must("PUT", "/logs/_doc/x", json!({"n": 1})).await["_index"], "logs-000002");
     let named = c.post("/logs/_rollover/logs-next").await;
-    assert_eq!(
-        (&named["old_index"], &named["new_index"]),
-        (&json!("logs-000002"), &json!("logs-next"))
-    );
+    assert_eq!(named["old_index"], "logs-000002");
+    assert_eq!(named["new_index"], "logs-next");
     let count = c.counted("logs").await;
     assert_eq!(count["count"], 11, "read through the alias, all of them");
     for (path, status, said) in [

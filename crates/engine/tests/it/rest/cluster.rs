@@ -236,10 +236,8 @@ async fn explains_what_is_unassigned(env: Env) {
     c.must("PUT", "/a", Value::Null).await;
     let answer = c.get("/_cluster/allocation/explain").await;
     assert_eq!((&answer["index"], &answer["primary"]), (&json!("a"), &json!(false)));
-    assert_eq!(
-        (&answer["current_state"], &answer["can_allocate"]),
-        (&json!("unassigned"), &json!("no"))
-    );
+    assert_eq!(answer["current_state"], "unassigned");
+    assert_eq!(answer["can_allocate"], "no");
     assert_eq!(answer["unassigned_info"]["reason"], "INDEX_CREATED");
     let decider = &answer["node_allocation_decisions"][0]["deciders"][0]["decider"];
     assert_eq!(decider, "same_shard");
@@ -247,10 +245,8 @@ async fn explains_what_is_unassigned(env: Env) {
     assert_eq!(c.get(path).await, answer);
     let body = json!({"index": "a", "shard": 0, "primary": true});
     let answer = c.must("GET", "/_cluster/allocation/explain", body).await;
-    assert_eq!(
-        (&answer["current_state"], &answer["current_node"]["name"]),
-        (&json!("started"), &json!("c-0"))
-    );
+    assert_eq!(answer["current_state"], "started");
+    assert_eq!(answer["current_node"]["name"], "c-0");
     let again = c.post("/_cluster/reroute?retry_failed=true").await;
     assert_eq!(again["acknowledged"], true);
     c.stop().await;
@@ -308,18 +304,14 @@ async fn follows_another_cluster(env: Env) {
     let shards = stats["indices"][0]["shards"].as_array().unwrap();
     let ops: i64 = shards.iter().map(|s| s["follower_max_seq_no"].as_i64().unwrap() + 1).sum();
     assert_eq!(ops, 300);
-    assert_eq!(
-        (&shards[0]["remote_cluster"], &shards[0]["leader_index"]),
-        (&json!("eu"), &json!("l"))
-    );
+    assert_eq!(shards[0]["remote_cluster"], "eu");
+    assert_eq!(shards[0]["leader_index"], "l");
     let all = follower.get("/_ccr/stats").await;
     assert_eq!(all["follow_stats"]["indices"][0]["index"], "f");
     let recovery = follower.get("/f/_recovery").await;
     let shard = &recovery["f"]["shards"][0];
-    assert_eq!(
-        (&shard["type"], &shard["source"]["repository"]),
-        (&json!("SNAPSHOT"), &json!("_ccr_eu"))
-    );
+    assert_eq!(shard["type"], "SNAPSHOT");
+    assert_eq!(shard["source"]["repository"], "_ccr_eu");
 
     let (status, refused) = follower.ask("PUT", "/f/_doc/1", json!({})).await;
     assert_eq!((status, &refused["error"]["type"]), (403, &json!("status_exception")));

@@ -232,10 +232,8 @@ async fn takes_bulks(env: Env) {
         items[1]["create"]["_seq_no"].as_u64().unwrap() + 1,
         items[2]["index"]["_seq_no"].as_u64().unwrap()
     );
-    assert_eq!(
-        (&items[5]["index"]["_index"], &items[5]["index"]["_id"]),
-        (&json!("b"), &json!("7"))
-    );
+    assert_eq!(items[5]["index"]["_index"], "b");
+    assert_eq!(items[5]["index"]["_id"], "7");
     c.post("/_refresh").await;
     assert_eq!(c.get("/_count").await["count"], 2);
 
@@ -338,11 +336,8 @@ async fn acts_on_every_copy(env: Env) {
     let rows = c.get("/_cat/shards/a?format=json&h=segments.count,docs,state").await;
     assert_eq!(rows.as_array().unwrap().len(), 4);
     for row in rows.as_array().unwrap() {
-        assert_eq!(
-            (&row["segments.count"], &row["state"]),
-            (&json!("1"), &json!("STARTED")),
-            "{row}"
-        );
+        assert_eq!(row["segments.count"], "1", "{row}");
+        assert_eq!(row["state"], "STARTED", "{row}");
     }
     let (status, counted) = c.ask("GET", "/a/_count", json!({"query": {"term": {"n": 1}}})).await;
     if env.is_virtual() {

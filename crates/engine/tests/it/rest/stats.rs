@@ -31,10 +31,8 @@ async fn stats_are_sums_over_copies(env: Env) {
     assert_eq!((&primaries["docs"]["count"], &total["docs"]["count"]), (&json!(59), &json!(108)));
     assert_eq!(primaries["indexing"]["index_total"], 60);
     assert_eq!(total["indexing"]["index_total"], 110, "replicas index what they are sent");
-    assert_eq!(
-        (&primaries["indexing"]["delete_total"], &total["indexing"]["delete_total"]),
-        (&json!(1), &json!(2))
-    );
+    assert_eq!(primaries["indexing"]["delete_total"], 1);
+    assert_eq!(total["indexing"]["delete_total"], 2);
     let get = &total["get"];
     assert!(get["exists_total"].as_u64() >= Some(1) && get["missing_total"] == 1, "{get}");
     assert_eq!(primaries["flush"]["total"], 3, "one for each shard: {primaries}");
@@ -110,10 +108,8 @@ async fn clusters_are_told_in_numbers(env: Env) {
     let mut copies = 0;
     for node in ["c-0", "c-1"] {
         let one = c.get(&format!("/_cluster/stats/nodes/{node}?timeout=10s&flat_settings")).await;
-        assert_eq!(
-            (&one["_nodes"]["total"], &one["nodes"]["count"]["data"]),
-            (&json!(1), &json!(1))
-        );
+        assert_eq!(one["_nodes"]["total"], 1);
+        assert_eq!(one["nodes"]["count"]["data"], 1);
         copies += one["indices"]["shards"]["total"].as_u64().unwrap();
     }
     assert_eq!(copies, 5);

@@ -128,11 +128,9 @@ async fn a_merge_ends_once_a_node_that_merges_has_left(env: Env) {
     eventually(&env, "it is listed no more", async || listed().await == 0).await;
     let (status, said) = merging.await.unwrap();
     let shards = &said["_shards"];
-    assert_eq!(
-        (status, &shards["total"], &shards["failed"]),
-        (200, &json!(3), &json!(1)),
-        "{said}"
-    );
+    assert_eq!(status, 200, "{said}");
+    assert_eq!(shards["total"], 3, "{said}");
+    assert_eq!(shards["failed"], 1, "{said}");
     let failure = &shards["failures"][0];
     assert_eq!((&failure["node"], &failure["status"]), (&json!("c-2"), &json!(503)), "{said}");
     assert_eq!(failure["reason"]["reason"], "node [c-2] has left the cluster", "{said}");
@@ -183,15 +181,10 @@ async fn pages_are_gone_through_in_a_task(env: Env) {
         task["status"]["batches"] == 1
     })
     .await;
-    assert_eq!(
-        (&task["status"]["total"], &task["status"]["created"]),
-        (&json!(60), &json!(20)),
-        "{task}"
-    );
-    assert_eq!(
-        (&task["description"], &task["cancellable"]),
-        (&json!("reindex from [a] to [b]"), &json!(true))
-    );
+    assert_eq!(task["status"]["total"], 60, "{task}");
+    assert_eq!(task["status"]["created"], 20, "{task}");
+    assert_eq!(task["description"], "reindex from [a] to [b]");
+    assert_eq!(task["cancellable"], true);
     let ended = c.get(&format!("/_tasks/{id}?wait_for_completion=true")).await;
     let response = &ended["response"];
     let counts =
@@ -296,11 +289,8 @@ async fn tasks_that_nobody_waits_for_are_bounded(env: Env) {
     let refused = async |spaces: usize, bound: &str| {
         let (status, said) = begin(0, spaces).await;
         let error = &said["error"];
-        assert_eq!(
-            (status, &error["type"]),
-            (429, &json!("rejected_execution_exception")),
-            "{said}"
-        );
+        assert_eq!(status, 429, "{said}");
+        assert_eq!(error["type"], "rejected_execution_exception", "{said}");
         assert!(error["reason"].as_str().unwrap().contains(bound), "{said}");
     };
     let cancel = async || c.post("/_tasks/_cancel?actions=*reindex&wait_for_completion").await;
