@@ -45,50 +45,6 @@ impl Pair {
         assert_eq!(answer["index_following_started"], true, "{answer}");
     }
 
-    /// Documents of the leader's shards, each with the hash of its content.
-    async fn content(&self) -> Vec<(u64, u64, String)> {
-        self.leader
-            .digests("a")
-            .await
-            .into_iter()
-            .collect::<std::collections::BTreeSet<_>>()
-            .into_iter()
-            .collect()
-    }
-
-    /// Waits until every copy of the follower holds what the leader holds.
-    pub async fn same(&self, env: &Env, index: &str) {
-        let expected = self.content().await;
-        assert_eq!(expected.len(), 2, "the leader's copies differ: {expected:?}");
-        let path = format!("/{index}/_narrows/digest?replicas=true");
-        let mut found = Value::Null;
-        let minutes = if env.is_virtual() { 1 } else { 5 };
-        for _ in 0..minutes * 600 {
-            found = self.follower.ask("GET", &path, Value::Null).await.1;
-            let rows = found["shards"].as_array().cloned().unwrap_or_default();
-            let mut rows: Vec<_> = rows
-                .iter()
-                .map(|row| {
-                    let content = row["content"].as_str().unwrap().to_owned();
-                    (row["shard"].as_u64().unwrap(), row["documents"].as_u64().unwrap(), content)
-                })
-                .collect();
-            rows.sort();
-            rows.dedup();
-            if rows == expected {
-                return;
-            }
-            env.sleep(Duration::from_millis(100)).await;
-        }
-        let stats = self.follower.ask("GET", &format!("/{index}/_ccr/stats"), Value::Null).await.1;
-        panic!("not the same within {minutes} minutes: {expected:?} {found} {stats:#}");
-    }
-
-    async fn stats(&self, index: &str) -> Vec<Value> {
-        let answer = self.follower.get(&format!("/{index}/_ccr/stats")).await;
-        answer["indices"][0]["shards"].as_array().cloned().unwrap()
-    }
-
     async fn sum(&self, index: &str, name: &str) -> u64 {
         self.stats(index).await.iter().map(|shard| shard[name].as_u64().unwrap()).sum()
     }
@@ -102,7 +58,7 @@ impl Pair {
 async fn one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open(env: Env) {
     let pair = pair(&env, 10, 50_000_000, 100).await;
     pair.follow_with("b", 0, Value::Null).await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     pair.leader.post("/a/_close").await;
     eventually(&env, "its statistics say why it waits", async || {
         pair.stats("b").await.iter().all(|shard| {
@@ -120,7 +76,7 @@ async fn one_that_is_closed_or_whose_leader_is_goes_on_once_it_is_open(env: Env)
     env.sleep(Duration::from_secs(2)).await;
     assert_eq!(pair.follower.digests("b").await, before, "it is closed");
     pair.follower.post("/b/_open").await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     pair.stop().await;
 }
 
@@ -130,7 +86,7 @@ async fn a_leader_that_was_put_back_and_written_is_followed_no_more(env: Env) {
     pair.leader.post("/a/_flush").await;
     pair.follow_with("b", 0, Value::Null).await;
     assert_eq!(pair.leader.index("a", 100, 200).await, 100);
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     let uuid = pair.leader.any().state().indices["a"].uuid.clone();
     pair.leader.kill_node(0).await;
     let host = env.host(&pair.leader.config(0).name);
@@ -195,7 +151,7 @@ async fn writes_updates_and_deletes_arrive(env: Env) {
         pair.leader.must("PUT", &format!("/a/_doc/{n}"), json!({ "n": n + 7 })).await;
         pair.leader.delete(&format!("/a/_doc/{}", n + 1)).await;
     }
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     let count = pair.follower.counted("b").await;
     assert_eq!(count["count"], 1488);
     // A write counts once it is on the disk of every copy, and is seen before.
@@ -231,7 +187,7 @@ async fn the_fields_parameters_hold(env: Env) {
     });
     pair.follow_with("b", 0, parameters).await;
     assert_eq!(pair.leader.index("a", 100, 700).await, 600);
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     eventually(&env, "every write is counted", async || pair.lag("b").await == 0).await;
     let (reads, writes) = (
         pair.sum("b", "successful_read_requests").await,
@@ -251,14 +207,14 @@ async fn a_cut_link_is_caught_up_after(env: Env) {
     let pair = pair(&env, 10, 50_000_000, 100).await;
     pair.follow_with("b", 0, Value::Null).await;
     pair.leader.index("a", 100, 300).await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     pair.link.cut();
     pair.leader.index("a", 300, 2300).await;
     env.sleep(Duration::from_millis(500)).await;
     let count = pair.follower.counted("b").await;
     assert_eq!(count["count"], 300, "nothing passes");
     pair.link.heal();
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     pair.stop().await;
 }
 
@@ -267,7 +223,7 @@ async fn a_lost_primary_of_the_follower_is_replaced(env: Env) {
     pair.follow_with("b", 1, Value::Null).await;
     pair.follower.green("b").await;
     pair.leader.index("a", 300, 600).await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     let primary = |pair: &Pair| {
         let state = pair.follower.any().state();
         state.shard("b", 0).unwrap().primary().node.clone().unwrap()
@@ -280,11 +236,11 @@ async fn a_lost_primary_of_the_follower_is_replaced(env: Env) {
     pair.leader.index("a", 600, 700).await;
     pair.follower.kill_node(victim).await;
     pair.leader.index("a", 700, 900).await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     pair.follower.start_node(victim).await;
     pair.leader.index("a", 900, 1000).await;
     pair.follower.green("b").await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     pair.stop().await;
 }
 
@@ -295,11 +251,11 @@ async fn a_lost_primary_of_the_leader_is_replaced(env: Env) {
     // Node 0 manages.
     pair.leader.kill_node(1).await;
     assert_eq!(pair.leader.index("a", 600, 900).await, 300);
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     pair.leader.start_node(1).await;
     pair.leader.green("a").await;
     assert_eq!(pair.leader.index("a", 900, 1000).await, 100);
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     pair.stop().await;
 }
 
@@ -313,7 +269,7 @@ async fn a_killed_follower_goes_on_where_it_was(env: Env) {
     pair.leader.delete("/a/_doc/5").await;
     pair.leader.post("/a/_flush").await;
     pair.follower.start_all().await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     let rows = pair.recoveries("b").await;
     assert!(rows.iter().all(|row| row["type"] != "SNAPSHOT"), "no files came again: {rows:?}");
     // Nor did the replica's from the primary, whose term is another now.
@@ -329,7 +285,7 @@ async fn paused_resumed_and_let_go(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 100).await;
     pair.follow_with("b", 0, Value::Null).await;
     pair.leader.index("a", 100, 200).await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     let post = async |path: &str, body: Value| pair.follower.ask("POST", path, body).await;
 
     let answer = post("/b/_ccr/resume_follow", Value::Null).await;
@@ -351,7 +307,7 @@ async fn paused_resumed_and_let_go(env: Env) {
 
     let parameters = json!({ "max_outstanding_read_requests": 1 });
     assert_eq!(post("/b/_ccr/resume_follow", parameters).await.0, 200);
-    pair.same(&env, "b").await;
+    pair.same("b").await;
 
     assert_eq!(post("/b/_ccr/pause_follow", Value::Null).await.0, 200);
     assert_eq!(leases(&pair).await, 2);
@@ -452,7 +408,7 @@ async fn a_replica_that_comes_up_beside_writes_lacks_none(env: Env) {
             _ = async { tokio::join!(writing, adding) } => {}
             () = failed => panic!("its recovery failed beside the writes"),
         }
-        pair.same(&env, "b").await;
+        pair.same("b").await;
         eventually(&env, "every copy is known to have all", async || pair.lag("b").await == 0)
             .await;
         set(0).await;
@@ -479,7 +435,7 @@ async fn writes_that_do_not_wait_for_the_disk_are_known_in_the_end(env: Env) {
     });
     pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=1", body).await;
     pair.leader.index("a", 50, 250).await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     eventually(&env, "the checkpoint follows", async || pair.lag("b").await == 0).await;
     pair.stop().await;
 }

@@ -24,7 +24,7 @@ async fn mappings_and_settings_are_carried_over(env: Env) {
     let settings = json!({ "index.refresh_interval": "30s", "index.number_of_replicas": 1 });
     pair.leader.must("PUT", "/a/_settings", settings).await;
     pair.leader.must("PUT", "/a/_doc/x", json!({ "n": 1, "colour": "red" })).await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     eventually(&env, "the mapping is there", async || {
         let answer = pair.follower.get("/b/_mapping").await;
         answer["b"]["mappings"]["properties"]["colour"]["type"] == "keyword"
@@ -76,7 +76,7 @@ async fn aliases_are_carried_over_but_for_one_that_an_index_here_has(env: Env) {
     })
     .await;
     pair.leader.index("a", 50, 80).await;
-    pair.same(&env, "b").await;
+    pair.same("b").await;
     pair.stop().await;
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::common::pair::{pair, pair_of};
-use crate::common::{Cluster, eventually};
-use crate::leases::{follow, open, opening, same, stats};
+use crate::common::{Cluster, eventually, same};
+use crate::leases::{follow, open, opening};
 use engine::transport::{LeaderShard, ReadChanges, Request, Response};
 use serde_json::{Value, json};
 use world::Env;
@@ -70,9 +70,9 @@ async fn another_history_is_refused(env: Env) {
 async fn a_leader_that_has_followed_was_not_put_back(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 10).await;
     follow(&pair.follower, "b", "leader", "a").await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     pair.leader.index("a", 10, 100).await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     for what in ["pause_follow", "unfollow"] {
         pair.follower.post(&format!("/b/_ccr/{what}")).await;
     }
@@ -95,7 +95,7 @@ async fn a_leader_that_has_followed_was_not_put_back(env: Env) {
 async fn a_leader_whose_loss_was_accepted_is_followed_no_more(env: Env) {
     let mut pair = pair_of(&env, (1, 1), (4, 50_000_000), (0, 100)).await;
     follow(&pair.follower, "b", "leader", "a").await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     let uuid = pair.leader.any().state().indices["a"].uuid.clone();
     pair.leader.kill_node(0).await;
     (0..2).for_each(|shard| pair.leader.accept_data_loss(0, &uuid, shard));
@@ -115,9 +115,9 @@ async fn a_leader_whose_loss_was_accepted_is_followed_no_more(env: Env) {
     assert_eq!(pair.follower.counted("b").await["count"], 100);
     pair.follower.delete("/b").await;
     follow(&pair.follower, "b", "leader", "a").await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     pair.leader.index("a", 150, 200).await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     pair.stop().await;
 }
 
@@ -144,12 +144,12 @@ async fn a_primary_that_is_moved_goes_on_saying_what_its_term_began_with(env: En
 async fn a_leader_made_anew_is_named(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 100).await;
     follow(&pair.follower, "b", "leader", "a").await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     pair.leader.delete("/a").await;
     pair.leader.create("a", 2, 0).await;
     pair.leader.index("a", 0, 50).await;
     eventually(&env, "every shard says that its leader is gone", async || {
-        stats(&pair, "b")
+        pair.stats("b")
             .await
             .iter()
             .all(|shard| shard["fatal_exception"]["type"] == "index_not_found_exception")
@@ -168,17 +168,17 @@ async fn a_follower_that_cannot_begin_says_why(env: Env) {
     };
     allocation(json!("none")).await;
     pair.follow("b").await;
-    assert_eq!(stats(&pair, "b").await, Vec::<Value>::new(), "they wait, and nothing is wrong yet");
+    assert_eq!(pair.stats("b").await, Vec::<Value>::new(), "they wait, and nothing is wrong yet");
     pair.leader.delete("/a").await;
     pair.leader.create("a", 2, 0).await;
     allocation(Value::Null).await;
     // Until then a shard that was tried once shows what failed as one that is tried again.
     eventually(&env, "both primaries are given up", async || {
-        let shards = stats(&pair, "b").await;
+        let shards = pair.stats("b").await;
         shards.len() == 2 && shards.iter().all(|shard| shard["fatal_exception"].is_object())
     })
     .await;
-    for (number, shard) in stats(&pair, "b").await.iter().enumerate() {
+    for (number, shard) in pair.stats("b").await.iter().enumerate() {
         assert_eq!((&shard["shard_id"], &shard["leader_index"]), (&json!(number), &json!("a")));
         assert_eq!(shard["fatal_exception"]["type"], "recovery_failed_exception");
         let why = shard["fatal_exception"]["reason"].as_str().unwrap();
@@ -236,7 +236,7 @@ async fn a_chain_two_followers_and_oneself(env: Env) {
     pair.leader.index("a", 100, 400).await;
     pair.leader.delete("/a/_doc/7").await;
     for to in [(&pair.follower, "b"), (&third, "c"), (&third, "d"), (&pair.leader, "copy")] {
-        same(&env, (&pair.leader, "a"), to).await;
+        same((&pair.leader, "a"), to).await;
     }
     third.stop().await;
     pair.stop().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::between::{Between, cluster_behind, cluster_behind_each};
 use crate::common::pair::{Pair, pair, pair_of};
-use crate::common::{Cluster, eventually, fails_with};
+use crate::common::{Cluster, eventually, fails_with, same};
 use crate::waits::{add_replica_on, create_on};
 use engine::planted;
 use engine::settings::{FollowParameters, Update};
@@ -344,33 +344,12 @@ pub async fn follow(cluster: &Cluster, index: &str, alias: &str, leader: &str) {
     cluster.follow(index, (alias, leader), 0, "1").await;
 }
 
-/// Waits until an index of one cluster holds what one of another holds.
-pub async fn same(env: &Env, from: (&Cluster, &str), to: (&Cluster, &str)) {
-    let expected = from.0.digests(from.1).await;
-    let mut found = Err(Value::Null);
-    let minutes = if env.is_virtual() { 1 } else { 5 };
-    for _ in 0..minutes * 600 {
-        found = to.0.answered_digests(to.1).await;
-        if found.as_ref() == Ok(&expected) {
-            return;
-        }
-        env.sleep(Duration::from_millis(100)).await;
-    }
-    let stats = to.0.ask("GET", &format!("/{}/_ccr/stats", to.1), Value::Null).await.1;
-    panic!("not the same within {minutes} minutes: {expected:?} {found:?} {stats:#}");
-}
-
-pub async fn stats(pair: &Pair, index: &str) -> Vec<Value> {
-    let answer = pair.follower.get(&format!("/{index}/_ccr/stats")).await;
-    answer["indices"][0]["shards"].as_array().cloned().unwrap()
-}
-
 /// The paused follower's operations stay in the leader's log, though it commits and is started again.
 async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
     let mut pair = pair(&env, 4, 50_000_000, 100).await;
     follow(&pair.follower, "b", "leader", "a").await;
     pair.leader.index("a", 100, 200).await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     pair.follower.post("/b/_ccr/pause_follow").await;
     pair.leader.index("a", 200, 400).await;
     pair.leader.post("/a/_flush").await;
@@ -380,8 +359,8 @@ async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
     pair.leader.index("a", 400, 500).await;
     pair.leader.post("/a/_flush").await;
     pair.follower.post("/b/_ccr/resume_follow").await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
-    for shard in stats(&pair, "b").await {
+    pair.same("b").await;
+    for shard in pair.stats("b").await {
         assert!(shard["operations_read"].as_u64().unwrap() >= 100, "they came one by one: {shard}");
         assert!(shard["narrows"]["recovered_from_remote_again"].is_null(), "{shard}");
     }
@@ -437,7 +416,7 @@ fn a_promoted_primary_lets_go_of_nothing_that_others_may_need() {
             count["count"] == 150
         })
         .await;
-        let shards = stats(&pair, "b").await;
+        let shards = pair.stats("b").await;
         assert!(shards[0]["narrows"]["recovered_from_remote_again"].is_null(), "{}", shards[0]);
         pair.stop().await;
     });
@@ -476,7 +455,7 @@ fn a_replica_that_has_joined_holds_no_lease_back() {
         pair.leader.create("x", 1, 0).await;
         follow(&pair.follower, "b", "leader", "x").await;
         pair.leader.index("x", 0, 50).await;
-        same(&env, (&pair.leader, "x"), (&pair.follower, "b")).await;
+        same((&pair.leader, "x"), (&pair.follower, "b")).await;
         let one = json!({ "index.number_of_replicas": 1 });
         pair.follower.must("PUT", "/b/_settings", one).await;
         pair.follower.green("b").await;
@@ -494,7 +473,7 @@ fn a_replica_that_has_joined_holds_no_lease_back() {
 
 /// Every shard says that it recovered from remote again, and why, and goes on.
 async fn recovered_again(pair: &Pair) {
-    for shard in stats(pair, "b").await {
+    for shard in pair.stats("b").await {
         let why = shard["narrows"]["recovered_from_remote_again"].as_str().unwrap_or_default();
         assert!(why.contains("no longer available for replicating"), "{shard}");
         assert!(why.contains("index.soft_deletes.retention_lease.period"), "{shard}");
@@ -512,13 +491,13 @@ async fn an_expired_lease_is_recovered_from(env: Env) {
     };
     follow(&pair.follower, "b", "leader", "a").await;
     pair.leader.index("a", 100, 200).await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     lose(200).await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     recovered_again(&pair).await;
     // It goes on following.
     pair.leader.index("a", 400, 500).await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     pair.stop().await;
 }
 
@@ -527,9 +506,9 @@ async fn an_expired_lease_is_recovered_from(env: Env) {
 async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     let mut pair = pair(&env, 4, 50_000_000, 100).await;
     follow(&pair.follower, "b", "leader", "a").await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     lose_operations(&env, &mut pair, 100).await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     recovered_again(&pair).await;
     lose_operations(&env, &mut pair, 300).await;
     let is_fatal =
@@ -546,7 +525,7 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     assert_eq!(count["_shards"]["failed"], 0, "{count}");
     assert_eq!(count["count"], 300, "what it had stays, and no more came: {count}");
     pause_and_resume_at_once(&env, &pair.follower).await;
-    same(&env, (&pair.leader, "a"), (&pair.follower, "b")).await;
+    pair.same("b").await;
     pair.stop().await;
 }
 

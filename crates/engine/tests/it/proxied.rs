@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use world::Env;
 
 use crate::common::between::Between;
-use crate::common::{Cluster, eventually};
-use crate::sniffing::{same, whom};
+use crate::common::{Cluster, eventually, same};
+use crate::sniffing::whom;
 
 testbed::both_worlds!(
     every_shard_is_followed_through_one_node_and_again_once_it_is_back,
@@ -63,7 +63,7 @@ async fn every_shard_is_followed_through_one_node_and_again_once_it_is_back(env:
     let address = leader.node(2).transport_address().to_owned();
     follower.set(proxy(&address, 3)).await;
     follow(&follower, "b").await;
-    same(&leader, &follower, "b").await;
+    same((&leader, "a"), (&follower, "b")).await;
     connected(&follower, (3, 3)).await;
     let info = follower.get("/_remote/info").await;
     assert_eq!(info["leader"]["mode"], "proxy", "{info}");
@@ -76,10 +76,10 @@ async fn every_shard_is_followed_through_one_node_and_again_once_it_is_back(env:
 
     leader.start_node(2).await;
     leader.green("a").await;
-    same(&leader, &follower, "b").await;
+    same((&leader, "a"), (&follower, "b")).await;
     connected(&follower, (3, 3)).await;
     follow(&follower, "c").await;
-    same(&leader, &follower, "c").await;
+    same((&leader, "a"), (&follower, "c")).await;
     follower.stop().await;
     leader.stop().await;
 }
@@ -100,7 +100,7 @@ async fn all_that_is_asked_of_others_goes_through_the_proxy(env: Env) {
     let follower = Cluster::start(&env, "follower", 2).await;
     follower.set(proxy(&between.address, 2)).await;
     follow(&follower, "b").await;
-    same(&leader, &follower, "b").await;
+    same((&leader, "a"), (&follower, "b")).await;
     assert!(chunks.get() >= 2, "{} chunks of the two shards elsewhere", chunks.get());
     follower.stop().await;
     leader.stop().await;

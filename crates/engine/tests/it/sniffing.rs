@@ -11,7 +11,7 @@ use world::{Env, LinkConfig};
 
 use crate::common::between::{Between, cluster_behind};
 use crate::common::pair::pair_of;
-use crate::common::{Cluster, eventually};
+use crate::common::{Cluster, eventually, same};
 
 testbed::both_worlds!(
     one_seed_leads_to_every_shard_and_its_node_may_go,
@@ -29,17 +29,6 @@ pub(crate) fn whom() -> Value {
         "remote_cluster": "leader", "leader_index": "a",
         "settings": { "index.number_of_replicas": 0 },
     })
-}
-
-/// Waits until an index of the follower holds what the leader holds.
-pub(crate) async fn same(leader: &Cluster, follower: &Cluster, index: &str) {
-    let content = |rows: Vec<(u64, u64, String)>| rows.into_iter().collect::<BTreeSet<_>>();
-    let expected = content(leader.digests("a").await);
-    assert_eq!(expected.len(), 3, "{expected:?}");
-    eventually(&leader.env, "the follower has what the leader has", async || {
-        follower.answered_digests(index).await.is_ok_and(|found| content(found) == expected)
-    })
-    .await;
 }
 
 /// It has not joined its cluster yet, or has not heard of the index.
@@ -80,7 +69,7 @@ async fn one_seed_leads_to_every_shard_and_its_node_may_go(env: Env) {
         assert_eq!(made["index_following_started"], true, "{made}");
     };
     follow("b").await;
-    same(&leader, &follower, "b").await;
+    same((&leader, "a"), (&follower, "b")).await;
     eventually(&env, "every node is connected", async || {
         let info = follower.get("/_remote/info").await;
         info["leader"]["num_nodes_connected"] == 3
@@ -89,15 +78,15 @@ async fn one_seed_leads_to_every_shard_and_its_node_may_go(env: Env) {
 
     leader.kill_node(2).await;
     assert_eq!(leader.index("a", 300, 600).await, 300);
-    same(&leader, &follower, "b").await;
+    same((&leader, "a"), (&follower, "b")).await;
     follow("c").await;
-    same(&leader, &follower, "c").await;
+    same((&leader, "a"), (&follower, "c")).await;
 
     leader.start_node(2).await;
     leader.green("a").await;
     assert_eq!(leader.index("a", 600, 700).await, 100);
     for index in ["b", "c"] {
-        same(&leader, &follower, index).await;
+        same((&leader, "a"), (&follower, index)).await;
     }
     follower.stop().await;
     leader.stop().await;

@@ -356,6 +356,28 @@ pub async fn eventually(env: &Env, what: &str, mut done: impl AsyncFnMut() -> bo
     panic!("not within {minutes} minutes: {what}");
 }
 
+/// Waits until every copy of an index holds what those of one of another cluster hold.
+pub async fn same((leader, from): (&Cluster, &str), (follower, to): (&Cluster, &str)) {
+    let each_once = |mut digests: Vec<(u64, u64, String)>| {
+        digests.dedup();
+        digests
+    };
+    let expected = each_once(leader.digests(from).await);
+    let differ = expected.windows(2).any(|pair| pair[0].0 == pair[1].0);
+    assert!(!differ, "the leader's copies differ: {expected:?}");
+    let mut found = Err(Value::Null);
+    let minutes = if leader.env.is_virtual() { 1 } else { 5 };
+    for _ in 0..minutes * 600 {
+        found = follower.answered_digests(to).await.map(each_once);
+        if found.as_ref() == Ok(&expected) {
+            return;
+        }
+        leader.env.sleep(Duration::from_millis(100)).await;
+    }
+    let stats = follower.ask("GET", &format!("/{to}/_ccr/stats"), Value::Null).await.1;
+    panic!("not the same within {minutes} minutes: {expected:?} {found:?} {stats:#}");
+}
+
 /// Plays a test with a bug planted, in virtual time: it must fail, and say this.
 #[track_caller]
 pub fn fails_with<F: Future<Output = ()> + 'static>(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use world::{Env, Link, LinkConfig};
 
-use super::{Cluster, eventually};
+use super::{Cluster, eventually, same};
 
 pub struct Pair {
     pub leader: Cluster,
@@ -65,6 +65,17 @@ impl Pair {
     pub async fn follow(&self, index: &str) {
         let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
         self.follower.must("PUT", &format!("/{index}/_ccr/follow"), body).await;
+    }
+
+    /// Waits until every copy of the follower's index holds what the leader's `a` holds.
+    pub async fn same(&self, index: &str) {
+        same((&self.leader, "a"), (&self.follower, index)).await;
+    }
+
+    /// What is said of each shard that follows.
+    pub async fn stats(&self, index: &str) -> Vec<Value> {
+        let answer = self.follower.get(&format!("/{index}/_ccr/stats")).await;
+        answer["indices"][0]["shards"].as_array().cloned().unwrap()
     }
 
     pub async fn recoveries(&self, index: &str) -> Vec<Value> {
