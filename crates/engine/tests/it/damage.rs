@@ -92,8 +92,7 @@ fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to() 
             .await;
         assert_eq!(status, 202);
         eventually(&env, "its files are deleted", async || !dir.exists()).await;
-        let listed = c.get("/_dangling").await;
-        assert_eq!(listed["dangling_indices"], json!([]));
+        assert_eq!(c.get("/_dangling").await["dangling_indices"], json!([]));
         restart(&mut c, |_| {}).await;
         c.green("kept").await;
         c.post("/kept/_refresh").await;
@@ -226,8 +225,7 @@ fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing
             (status == 200 && said.to_string().contains(" to 199 are missing")).then_some(said)
         };
         eventually(&env, "it is explained", async || explained().await.is_some()).await;
-        let health = c.get("/_cluster/health").await;
-        assert_eq!(health["status"], "red");
+        assert_eq!(c.get("/_cluster/health").await["status"], "red");
         assert_eq!(count(&c, "a").await.0, 503);
         c.stop().await;
     });
@@ -333,8 +331,7 @@ async fn an_index_deleted_while_a_node_was_away_goes_from_its_disk(env: Env) {
         !store::holds_anything(&host, &dir).await.unwrap()
     })
     .await;
-    let listed = c.get("/_dangling").await;
-    assert_eq!(listed["dangling_indices"], json!([]));
+    assert_eq!(c.get("/_dangling").await["dangling_indices"], json!([]));
     c.stop().await;
 }
 

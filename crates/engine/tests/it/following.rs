@@ -152,8 +152,7 @@ async fn writes_updates_and_deletes_arrive(env: Env) {
         pair.leader.delete(&format!("/a/_doc/{}", n + 1)).await;
     }
     pair.same("b").await;
-    let count = pair.follower.counted("b").await;
-    assert_eq!(count["count"], 1488);
+    assert_eq!(pair.follower.counted("b").await["count"], 1488);
     // A write counts once it is on the disk of every copy, and is seen before.
     eventually(&env, "every write is counted", async || {
         pair.lag("b").await == 0
@@ -211,8 +210,7 @@ async fn a_cut_link_is_caught_up_after(env: Env) {
     pair.link.cut();
     pair.leader.index("a", 300, 2300).await;
     env.sleep(Duration::from_millis(500)).await;
-    let count = pair.follower.counted("b").await;
-    assert_eq!(count["count"], 300, "nothing passes");
+    assert_eq!(pair.follower.counted("b").await["count"], 300, "nothing passes");
     pair.link.heal();
     pair.same("b").await;
     pair.stop().await;
@@ -298,12 +296,10 @@ async fn paused_resumed_and_let_go(env: Env) {
 
     assert_eq!(post("/b/_ccr/pause_follow", Value::Null).await.0, 200);
     assert_eq!(post("/b/_ccr/pause_follow", Value::Null).await.0, 400);
-    let info = pair.follower.get("/b/_ccr/info").await;
-    assert_eq!(info["follower_indices"][0]["status"], "paused");
+    assert_eq!(pair.follower.get("/b/_ccr/info").await["follower_indices"][0]["status"], "paused");
     pair.leader.index("a", 200, 300).await;
     env.sleep(Duration::from_millis(500)).await;
-    let count = pair.follower.counted("b").await;
-    assert_eq!(count["count"], 200, "a paused follower stands still");
+    assert_eq!(pair.follower.counted("b").await["count"], 200, "a paused follower stands still");
 
     let parameters = json!({ "max_outstanding_read_requests": 1 });
     assert_eq!(post("/b/_ccr/resume_follow", parameters).await.0, 200);
@@ -315,8 +311,7 @@ async fn paused_resumed_and_let_go(env: Env) {
     assert_eq!(status, 200, "{answer}");
     assert_eq!(leases(&pair).await, 0, "the leader need not keep anything for it");
     pair.follower.must("PUT", "/b/_doc/own", json!({ "n": 1 })).await;
-    let count = pair.follower.counted("b").await;
-    assert_eq!(count["count"], 301);
+    assert_eq!(pair.follower.counted("b").await["count"], 301);
     let (status, _) = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
     assert_eq!(status, 404);
     pair.stop().await;

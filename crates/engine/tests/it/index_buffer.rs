@@ -45,8 +45,7 @@ async fn copies_that_nobody_searches_are_refreshed_once_they_hold_much(env: Env)
     write(&cluster, "a", 10..150).await;
     eventually(&env, "a copy is refreshed", async || refreshes(&cluster, "a").await > 0).await;
     assert!(refreshes(&cluster, "a").await < 30, "a copy is refreshed for each few documents");
-    let count = cluster.counted("a").await;
-    assert_eq!(count["count"], 150);
+    assert_eq!(cluster.counted("a").await["count"], 150);
     cluster.stop().await;
 }
 

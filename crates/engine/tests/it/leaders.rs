@@ -155,8 +155,7 @@ async fn a_leader_made_anew_is_named(env: Env) {
             .all(|shard| shard["fatal_exception"]["type"] == "index_not_found_exception")
     })
     .await;
-    let count = pair.follower.counted("b").await;
-    assert_eq!(count["count"], 100, "what it had stays");
+    assert_eq!(pair.follower.counted("b").await["count"], 100, "what it had stays");
     pair.stop().await;
 }
 

@@ -126,8 +126,7 @@ fn a_primary_that_lacks_what_was_acknowledged_replaces_no_copy() {
             said.to_string().contains("the primary lacks operations 160 to ")
         })
         .await;
-        let health = c.get("/_cluster/health").await;
-        assert_eq!(health["status"], "yellow");
+        assert_eq!(c.get("/_cluster/health").await["status"], "yellow");
         let uuid = c.any().state().indices["a"].uuid.clone();
         c.stop_all().await;
         for node in [1, 2] {

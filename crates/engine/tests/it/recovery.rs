@@ -214,8 +214,7 @@ async fn a_follower_recovers_with_every_scheduler(env: Env) {
         assert!(rows.iter().all(|row| row["type"] == "SNAPSHOT" || row["type"] == "PEER"));
         pair.follower.delete("/b").await;
     }
-    let stats = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
-    assert_eq!(stats.0, 404);
+    assert_eq!(pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await.0, 404);
     pair.stop().await;
 }
 

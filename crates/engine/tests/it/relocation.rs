@@ -375,8 +375,7 @@ async fn a_node_is_drained(env: Env) {
     wait_for_moves(&cluster).await;
     let written = clients.stop().await;
     cluster.green("a").await;
-    let count = cluster.counted("a").await;
-    assert_eq!(count["count"], 800 + written);
+    assert_eq!(cluster.counted("a").await["count"], 800 + written);
     cluster.stop().await;
 }
 
@@ -399,8 +398,7 @@ async fn nodes_are_evened_out_where_that_is_asked_for(env: Env) {
     .await;
     wait_for_moves(&cluster).await;
     let written = clients.stop().await;
-    let count = cluster.counted("a").await;
-    assert_eq!(count["count"], 600 + written);
+    assert_eq!(cluster.counted("a").await["count"], 600 + written);
     cluster.stop().await;
 }
 

@@ -311,8 +311,7 @@ async fn every_copy_holds_what_was_acknowledged(env: Env) {
     assert_eq!(digests[0], digests[1]);
     assert_eq!(digests[2], digests[3]);
     assert_eq!(digests[0].1 + digests[2].1, 500);
-    let count = cluster.counted("a").await;
-    assert_eq!(count["count"], 500);
+    assert_eq!(cluster.counted("a").await["count"], 500);
     cluster.stop().await;
 }
 
@@ -360,8 +359,7 @@ async fn updates_and_deletes_reach_every_copy(env: Env) {
     let cluster = Cluster::holding(&env, "c", 2, ("a", 1, 1), 20).await;
     let put = cluster.must("PUT", "/a/_doc/3", json!({ "n": 33 })).await;
     assert_eq!((&put["result"], &put["_version"]), (&json!("updated"), &json!(2)));
-    let deleted = cluster.delete("/a/_doc/4").await;
-    assert_eq!(deleted["result"], "deleted");
+    assert_eq!(cluster.delete("/a/_doc/4").await["result"], "deleted");
     let (status, _) = cluster.ask("GET", "/a/_doc/4", Value::Null).await;
     assert_eq!(status, 404);
     let (status, conflict) = cluster.ask("PUT", "/a/_create/3", json!({ "n": 1 })).await;

@@ -69,8 +69,7 @@ fn a_node_that_flaps_while_its_copies_are_recovered() {
         assert_eq!((&health["status"], &health["number_of_nodes"]), (&json!("green"), &json!(8)));
         assert_eq!(acknowledged, 240);
         cluster.post("/a/_refresh").await;
-        let count = cluster.counted("a").await;
-        assert_eq!(count["count"], 240);
+        assert_eq!(cluster.counted("a").await["count"], 240);
         for pair in cluster.digests("a").await.chunks(2) {
             assert_eq!(pair[0], pair[1], "two copies of a shard differ");
         }

@@ -62,8 +62,7 @@ fn are_followed_beside_documents() {
         }
         assert_eq!(written, 200_190);
         pair.both_hold(&env, "a", "b", written + 200).await;
-        let count = pair.follower.counted("b").await;
-        assert_eq!(count["count"], written + 200);
+        assert_eq!(pair.follower.counted("b").await["count"], written + 200);
         let stats = pair.follower.get("/b/_ccr/stats").await;
         for shard in stats["indices"][0]["shards"].as_array().unwrap() {
             assert_eq!(shard["leader_global_checkpoint"], shard["follower_global_checkpoint"]);

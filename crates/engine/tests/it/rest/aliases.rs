@@ -67,11 +67,9 @@ async fn an_alias_stands_for_its_indices(env: Env) {
     for (index, documents) in [("a-1", 3), ("a-2", 4)] {
         assert_eq!(c.index(index, 0, documents).await, documents);
     }
-    let count = c.counted("all").await;
-    assert_eq!(count["count"], 7);
+    assert_eq!(c.counted("all").await["count"], 7);
     c.post("/all/_refresh").await;
-    let found = c.get("/al*/_search?size=0").await;
-    assert_eq!(found["hits"]["total"]["value"], 7);
+    assert_eq!(c.get("/al*/_search?size=0").await["hits"]["total"]["value"], 7);
     assert_eq!(c.get("/old/_doc/1").await["_index"], "a-1");
     let (status, several) = c.ask("GET", "/all/_doc/1", Value::Null).await;
     assert_eq!(status, 400, "{several}");
@@ -132,8 +130,7 @@ async fn an_alias_may_have_a_filter(env: Env) {
     assert_eq!(found["hits"]["max_score"], 1.0, "{found}");
     // What matches nothing and is left out of clauses around it finds nothing here, too.
     let wordless = json!({"query": {"query_string": {"query": "...", "default_field": "t"}}});
-    let found = c.must("POST", "/of-x/_search", wordless).await;
-    assert_eq!(found["hits"]["total"]["value"], 0);
+    assert_eq!(c.must("POST", "/of-x/_search", wordless).await["hits"]["total"]["value"], 0);
     let scrolled = c.post("/of-x/_search?scroll=1m&size=1").await;
     let next = json!({"scroll": "1m", "scroll_id": scrolled["_scroll_id"]});
     for hits in [1, 0] {
@@ -148,10 +145,8 @@ async fn an_alias_may_have_a_filter(env: Env) {
         assert_eq!(found["hits"]["total"]["value"], count, "{expression}");
     }
     c.delete("/_search/point_in_time/_all").await;
-    let shown = c.get("/_alias/of-*").await;
-    assert_eq!(shown["s-1"]["aliases"], json!({"of-x": filter("x")}));
-    let rows = c.get("/_cat/aliases/of-x?format=json&h=filter").await;
-    assert_eq!(rows, json!([{"filter": "*"}]));
+    assert_eq!(c.get("/_alias/of-*").await["s-1"]["aliases"], json!({"of-x": filter("x")}));
+    assert_eq!(c.get("/_cat/aliases/of-x?format=json&h=filter").await, json!([{"filter": "*"}]));
     // The filter is there after a restart, and holds what is deleted.
     let mut c = c;
     c.stop_node(0).await;
@@ -170,8 +165,7 @@ async fn an_alias_may_have_a_filter(env: Env) {
 async fn writes_go_to_one_index(env: Env) {
     let c = Cluster::start(&env, "c", 2).await;
     c.must("PUT", "/w-1", json!({"aliases": {"w": {}}})).await;
-    let written = c.must("PUT", "/w/_doc/1", json!({"n": 1})).await;
-    assert_eq!(written["_index"], "w-1");
+    assert_eq!(c.must("PUT", "/w/_doc/1", json!({"n": 1})).await["_index"], "w-1");
     c.must("PUT", "/w-2", json!({"aliases": {"w": {}}})).await;
     let (status, refused) = c.ask("PUT", "/w/_doc/2", json!({"n": 2})).await;
     assert_eq!(status, 400, "{refused}");
@@ -199,8 +193,7 @@ async fn writes_go_to_one_index(env: Env) {
         items[1]["index"]["_version"], 3,
         "both mean one document, in their order: {answer}"
     );
-    let found = c.get("/w-1/_doc/2").await;
-    assert_eq!(found["_source"], json!({"n": 3}));
+    assert_eq!(c.get("/w-1/_doc/2").await["_source"], json!({"n": 3}));
     assert_eq!(c.delete("/w/_doc/2").await["_index"], "w-1");
     let count = c.get("/_cat/indices/w?format=json&h=index").await;
     assert_eq!(
@@ -242,8 +235,7 @@ async fn a_rollover_waits_for_its_conditions(env: Env) {
     let named = c.post("/logs/_rollover/logs-next").await;
     assert_eq!(named["old_index"], "logs-000002");
     assert_eq!(named["new_index"], "logs-next");
-    let count = c.counted("logs").await;
-    assert_eq!(count["count"], 11, "read through the alias, all of them");
+    assert_eq!(c.counted("logs").await["count"], 11, "read through the alias, all of them");
     for (path, status, said) in [
         ("/logs/_rollover", 400, "does not match pattern"),
         ("/logs/_rollover/logs-000001", 400, "already exists"),

@@ -155,8 +155,7 @@ async fn keeps_cluster_settings(env: Env) {
     assert_eq!(recovery["chunk_size"], "512kb");
     let reset = json!({"persistent": {"ccr.*": null}, "transient": {"transport.compress": null}});
     c.must("PUT", "/_cluster/settings", reset).await;
-    let seen = c.get("/_cluster/settings").await;
-    assert_eq!(seen, json!({"persistent": {}, "transient": {}}));
+    assert_eq!(c.get("/_cluster/settings").await, json!({"persistent": {}, "transient": {}}));
     // What takes longer than the request allows is done all the same, and is not acknowledged.
     let body = json!({"persistent": {"transport.compress": true}});
     let late = c.must("PUT", "/_cluster/settings?timeout=0s", body).await;
@@ -169,8 +168,7 @@ async fn keeps_cluster_settings(env: Env) {
     })
     .await;
     let reset = json!({"persistent": {"transport.compress": null}});
-    let in_time = c.must("PUT", "/_cluster/settings?timeout=30s", reset).await;
-    assert_eq!(in_time["acknowledged"], true);
+    assert_eq!(c.must("PUT", "/_cluster/settings?timeout=30s", reset).await["acknowledged"], true);
     let wrong = json!({"persistent": {"ccr.indices.recovery.chunk_sise": "1mb"}});
     let (status, answer) = c.ask("PUT", "/_cluster/settings", wrong).await;
     assert_eq!(status, 400);
@@ -247,8 +245,7 @@ async fn explains_what_is_unassigned(env: Env) {
     let answer = c.must("GET", "/_cluster/allocation/explain", body).await;
     assert_eq!(answer["current_state"], "started");
     assert_eq!(answer["current_node"]["name"], "c-0");
-    let again = c.post("/_cluster/reroute?retry_failed=true").await;
-    assert_eq!(again["acknowledged"], true);
+    assert_eq!(c.post("/_cluster/reroute?retry_failed=true").await["acknowledged"], true);
     c.stop().await;
 }
 
@@ -306,8 +303,7 @@ async fn follows_another_cluster(env: Env) {
     assert_eq!(ops, 300);
     assert_eq!(shards[0]["remote_cluster"], "eu");
     assert_eq!(shards[0]["leader_index"], "l");
-    let all = follower.get("/_ccr/stats").await;
-    assert_eq!(all["follow_stats"]["indices"][0]["index"], "f");
+    assert_eq!(follower.get("/_ccr/stats").await["follow_stats"]["indices"][0]["index"], "f");
     let recovery = follower.get("/f/_recovery").await;
     let shard = &recovery["f"]["shards"][0];
     assert_eq!(shard["type"], "SNAPSHOT");
@@ -335,8 +331,7 @@ async fn a_node_that_is_gone_is_no_hindrance(env: Env) {
     for path in ["/a/_narrows/digest", "/a/_narrows/digest?replicas=true"] {
         assert_eq!(c.ask("GET", path, Value::Null).await.0, 503, "half a comparison is none");
     }
-    let stats = c.get("/_nodes/stats").await;
-    assert_eq!(stats["_nodes"]["total"], 2);
+    assert_eq!(c.get("/_nodes/stats").await["_nodes"]["total"], 2);
     c.start_node(2).await;
     c.green("a").await;
     assert_eq!(c.counted("a").await["count"], 60);

@@ -249,8 +249,7 @@ async fn an_index_may_require_a_routing(env: Env) {
     let read = c.must("POST", "/r/_mget", docs).await;
     assert_eq!(read["docs"][0]["error"]["type"], "routing_missing_exception");
     assert_eq!(read["docs"][1]["found"], true);
-    let shown = c.get("/r/_mapping").await;
-    assert_eq!(shown["r"]["mappings"]["_routing"], required(true)["_routing"]);
+    assert_eq!(c.get("/r/_mapping").await["r"]["mappings"]["_routing"], required(true)["_routing"]);
 
     c.must("PUT", "/s", json!({"settings": settings})).await;
     for (path, body, why) in [

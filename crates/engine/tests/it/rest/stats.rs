@@ -155,8 +155,7 @@ async fn segments_are_committed_or_searched_or_both(env: Env) {
         assert!(all.iter().all(|one| one["committed"] == true && one["search"] == true), "{all:?}");
     }
     let bytes: u64 = before.iter().map(|(.., all)| sum(all, "size_in_bytes")).sum();
-    let stats = c.get("/a/_stats/store").await;
-    assert_eq!(stats["_all"]["total"]["store"]["size_in_bytes"], bytes);
+    assert_eq!(c.get("/a/_stats/store").await["_all"]["total"]["store"]["size_in_bytes"], bytes);
 
     // What is merged is searched, and what it was made of is still what the commit has.
     c.post("/a/_forcemerge?max_num_segments=1&flush=false").await;
@@ -246,7 +245,6 @@ async fn patterns_delete_only_where_that_is_allowed(env: Env) {
     c.delete("/logs-1").await;
     c.set_for_now(json!({"action.destructive_requires_name": null})).await;
     c.delete("/logs-*").await;
-    let left = c.get("/_cat/indices?h=index&format=json").await;
-    assert_eq!(left, json!([{"index": "other"}]));
+    assert_eq!(c.get("/_cat/indices?h=index&format=json").await, json!([{"index": "other"}]));
     c.stop().await;
 }

@@ -35,8 +35,7 @@ async fn new_indices_are_made_by_templates(env: Env) {
         "template": {"settings": {"index": {"number_of_shards": 3, "number_of_replicas": 1}}},
     });
     c.must("PUT", "/_index_template/high", high).await;
-    let rolled = c.must("POST", "/logs/_rollover", json!({})).await;
-    assert_eq!(rolled["new_index"], "logs-000002");
+    assert_eq!(c.must("POST", "/logs/_rollover", json!({})).await["new_index"], "logs-000002");
     let made = c.get("/logs-000002").await;
     let fields = json!({"c": {"type": "ip"}});
     assert_eq!(made["logs-000002"]["mappings"]["properties"], fields, "legacy ones are left out");
@@ -77,8 +76,7 @@ async fn templates_outlive_restarts(env: Env) {
         assert_eq!(ask(c.node(1), "GET", path, Value::Null).await, (200, before));
     }
     c.must("PUT", "/i1/_doc/1", json!({})).await;
-    let made = c.get("/i1/_settings").await;
-    assert_eq!(made["i1"]["settings"]["index"]["number_of_shards"], "4");
+    assert_eq!(c.get("/i1/_settings").await["i1"]["settings"]["index"]["number_of_shards"], "4");
     c.stop().await;
 }
 

@@ -73,8 +73,7 @@ async fn updates_documents(env: Env) {
     let body = json!({"doc": {"o": {"y": 2}}, "upsert": {"n": 9}});
     let changed = c.must("POST", "/a/_update/1?retry_on_conflict=2&refresh=true", body).await;
     assert_eq!((&changed["result"], &changed["_version"]), (&json!("updated"), &json!(2)));
-    let read = c.get("/a/_doc/1").await;
-    assert_eq!(read["_source"], json!({"n": 1, "o": {"x": 1, "y": 2}}));
+    assert_eq!(c.get("/a/_doc/1").await["_source"], json!({"n": 1, "o": {"x": 1, "y": 2}}));
     for (path, body, status) in [
         ("/a/_update/1", json!({"script": {"source": "x"}}), 400),
         ("/a/_update/1?_source=true", json!({"doc": {}}), 400),

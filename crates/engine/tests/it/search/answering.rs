@@ -111,8 +111,7 @@ async fn counts_over_shards(env: Env) {
     }
     let capped = c.get("/a/_search?size=0&track_total_hits=100").await;
     assert_eq!(capped["hits"]["total"], json!({"value": 100, "relation": "gte"}));
-    let none = c.get("/a/_search?size=0&track_total_hits=false").await;
-    assert_eq!(none["hits"].get("total"), None);
+    assert_eq!(c.get("/a/_search?size=0&track_total_hits=false").await["hits"].get("total"), None);
     let as_int = "/a/_search?size=0&rest_total_hits_as_int&track_total_hits";
     let bare = c.get(&format!("{as_int}=true")).await;
     assert_eq!(bare["hits"]["total"], 300);
@@ -299,8 +298,7 @@ async fn preferences_choose_copies(env: Env) {
         c.ask("GET", "/a/_search?preference=_only_nodes:gone", Value::Null).await;
     assert_eq!(status, 503);
     assert_eq!(answer["error"]["root_cause"][0]["type"], "no_shard_available_action_exception");
-    let none = c.get("/a/_search?preference=_shards:7").await;
-    assert_eq!(none["_shards"]["total"], 0);
+    assert_eq!(c.get("/a/_search?preference=_shards:7").await["_shards"]["total"], 0);
     c.stop().await;
 }
 

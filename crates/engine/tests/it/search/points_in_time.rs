@@ -91,8 +91,7 @@ async fn what_is_counted_stays_as_it_was(env: Env) {
     c.index("a", 50, 80).await;
     c.post("/a/_refresh").await;
     let body = json!({"size": 0, "track_total_hits": true});
-    let now = c.must("POST", "/a/_search", body.clone()).await;
-    assert_eq!(now["hits"]["total"]["value"], 80);
+    assert_eq!(c.must("POST", "/a/_search", body.clone()).await["hits"]["total"]["value"], 80);
     for node in [0, 1] {
         let mut body = body.clone();
         body["pit"] = json!({"id": id, "keep_alive": "5m"});
