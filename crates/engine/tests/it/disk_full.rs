@@ -149,8 +149,7 @@ pub async fn a_write_to_a_full_disk_is_refused_by_its_kind(env: Env) {
     assert_eq!(item["error"]["type"], "cluster_block_exception");
 
     disk.make_room();
-    let path = format!("/a/_doc/{written}");
-    let refused = cluster.ask("GET", &path, Value::Null).await;
+    let refused = cluster.ask("GET", &format!("/a/_doc/{written}"), Value::Null).await;
     assert_eq!((refused.0, &refused.1["found"]), (404, &json!(false)), "nothing of it is there");
     // The index library may have met the full disk, too: then the copy is opened again, and has the write once it is.
     let accepted = async || matches!(put(written).await.0, 200 | 201);

@@ -68,8 +68,7 @@ async fn aliases_are_carried_over_but_for_one_that_an_index_here_has(env: Env) {
     pair.follow_with("b", 0, Value::Null).await;
     pair.follower.create("taken", 1, 0).await;
     let add = |alias: &str| json!({ "add": { "index": "a", "alias": alias } });
-    let actions = json!({ "actions": [add("taken"), add("free")] });
-    pair.leader.must("POST", "/_aliases", actions).await;
+    pair.leader.must("POST", "/_aliases", json!({ "actions": [add("taken"), add("free")] })).await;
     eventually(&env, "the other one is there", async || {
         let shown = pair.follower.get("/b/_alias").await;
         shown["b"]["aliases"] == json!({ "free": { "is_write_index": false } })
@@ -104,8 +103,7 @@ async fn a_manager_that_cannot_store_a_change_is_no_end_of_following(env: Env) {
         }
         _ => answer,
     });
-    let settings = json!({ "index.max_result_window": 20_000 });
-    leader.must("PUT", "/a/_settings", settings).await;
+    leader.must("PUT", "/a/_settings", json!({ "index.max_result_window": 20_000 })).await;
     assert_eq!(leader.index("a", 0, 10).await, 10);
     eventually(&env, "it follows", async || follower.counted("b").await["count"] == 10).await;
     follower.stop().await;

@@ -434,8 +434,7 @@ fn a_replica_that_has_left_needs_nothing() {
             pair.leader.index("x", from, from + 50).await;
             env.sleep(Duration::from_secs(1)).await;
         }
-        let none = json!({ "index.number_of_replicas": 0 });
-        pair.follower.must("PUT", "/b/_settings", none).await;
+        pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 0 })).await;
         for from in [100, 150] {
             pair.leader.index("x", from, from + 50).await;
             env.sleep(Duration::from_secs(60)).await;
@@ -456,8 +455,7 @@ fn a_replica_that_has_joined_holds_no_lease_back() {
         follow(&pair.follower, "b", "leader", "x").await;
         pair.leader.index("x", 0, 50).await;
         same((&pair.leader, "x"), (&pair.follower, "b")).await;
-        let one = json!({ "index.number_of_replicas": 1 });
-        pair.follower.must("PUT", "/b/_settings", one).await;
+        pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 1 })).await;
         pair.follower.green("b").await;
         let retained = || {
             let leases = pair.leader.any().retention_leases("x").unwrap().into_iter();
@@ -514,8 +512,7 @@ async fn it_recovers_from_remote_again_once_and_not_twice(env: Env) {
     let is_fatal =
         |shard: &Value| shard["fatal_exception"]["type"] == "resource_not_found_exception";
     eventually(&env, "both shards say that they cannot go on", async || {
-        let path = "/b/_ccr/stats";
-        let (_, answer) = pair.follower.ask("GET", path, Value::Null).await;
+        let (_, answer) = pair.follower.ask("GET", "/b/_ccr/stats", Value::Null).await;
         let shards = answer["indices"][0]["shards"].as_array().cloned().unwrap_or_default();
         // A shard that is not open yet is not listed.
         shards.len() == 2 && shards.iter().all(is_fatal)

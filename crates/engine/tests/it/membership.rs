@@ -100,8 +100,7 @@ async fn a_state_that_was_missed_is_asked_for(env: Env) {
 async fn health_that_was_waited_for_is_so_on_every_node(env: Env) {
     let (between, cluster) = cluster_behind(&env, "one", 3, 2).await;
     // One replica more than there are nodes for.
-    let body = json!({ "settings": { "number_of_replicas": 3 } });
-    cluster.must("PUT", "/a", body).await;
+    cluster.must("PUT", "/a", json!({ "settings": { "number_of_replicas": 3 } })).await;
     cluster.get("/_cluster/health/a?wait_for_active_shards=3&timeout=300s").await;
     between.hold(|request| matches!(request, Request::Publish(_)));
     let node = cluster.node(0).clone();

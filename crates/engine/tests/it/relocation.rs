@@ -473,8 +473,7 @@ async fn what_is_shown_of_a_move_is_true(env: Env) {
     cluster.post("/a/_flush").await;
     slow_down(&cluster, slow(&cluster)).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
-    let dry = "/_cluster/reroute?dry_run=true";
-    let tried = cluster.must("POST", dry, move_of(&from, &to)).await;
+    let tried = cluster.must("POST", "/_cluster/reroute?dry_run=true", move_of(&from, &to)).await;
     let copies = &tried["state"]["routing_table"]["indices"]["a"]["shards"]["0"];
     let primary = copies.as_array().unwrap().iter().find(|copy| copy["primary"] == true).unwrap();
     assert_eq!(primary["state"], "RELOCATING");

@@ -129,8 +129,7 @@ fn planted_bugs_fail_the_tests_that_they_are_for() {
 async fn a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting(env: Env) {
     let (between, cluster) = cluster_behind(&env, "one", 2, 1).await;
     create_on(&cluster, "a", "one-0").await;
-    let durability = json!({ "index.translog.durability": "async" });
-    cluster.must("PUT", "/a/_settings", durability).await;
+    cluster.must("PUT", "/a/_settings", json!({ "index.translog.durability": "async" })).await;
     add_replica_on(&cluster, "a", "one-0,one-1").await;
     between.hold(|request| matches!(request, Request::Publish(_)));
     let before = cluster.node(0).state().version;
@@ -213,8 +212,7 @@ async fn a_replica_that_stands_still_holds_up_no_other_index(env: Env) {
 }
 
 async fn replicas(cluster: &Cluster, replicas: u32) {
-    let body = json!({ "index.number_of_replicas": replicas });
-    cluster.must("PUT", "/a/_settings", body).await;
+    cluster.must("PUT", "/a/_settings", json!({ "index.number_of_replicas": replicas })).await;
     cluster.green("a").await;
 }
 

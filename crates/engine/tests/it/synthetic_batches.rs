@@ -69,11 +69,9 @@ fn are_followed_beside_documents() {
             assert!(shard["operations_written"].as_u64().unwrap() >= 100_000, "{shard}");
         }
         // A copy that comes up later has its files and the operations after them.
-        let body = json!({ "index.number_of_replicas": 0 });
-        pair.follower.must("PUT", "/b/_settings", body).await;
+        pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 0 })).await;
         written += pair.run("a", 5_000).await;
-        let body = json!({ "index.number_of_replicas": 1 });
-        pair.follower.must("PUT", "/b/_settings", body).await;
+        pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 1 })).await;
         written += pair.run("a", 5_000).await;
         pair.follower.green("b").await;
         pair.both_hold(&env, "a", "b", written + 200).await;

@@ -142,8 +142,7 @@ async fn a_silent_leader_is_asked_again(env: Env) {
         follower.post("/f/_ccr/pause_follow").await;
         let before = between.held();
         between.hold(silence);
-        let soon = json!({ "read_poll_timeout": "1s" });
-        follower.must("POST", "/f/_ccr/resume_follow", soon).await;
+        follower.must("POST", "/f/_ccr/resume_follow", json!({ "read_poll_timeout": "1s" })).await;
         assert_eq!(leader.index("a", place, place + 1).await, 1);
         eventually(&env, what, async || between.held() > before).await;
         between.lose_what_is_held();

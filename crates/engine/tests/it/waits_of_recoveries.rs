@@ -72,8 +72,7 @@ async fn move_primary(c: &Cluster, to: &str) {
     });
     set(c, everywhere).await;
     let moved = json!({ "index": "a", "shard": 0, "from_node": "one-1", "to_node": to });
-    let commands = json!({ "commands": [{ "move": moved }] });
-    c.must("POST", "/_cluster/reroute", commands).await;
+    c.must("POST", "/_cluster/reroute", json!({ "commands": [{ "move": moved }] })).await;
 }
 
 fn node_of_primary(c: &Cluster) -> Option<String> {

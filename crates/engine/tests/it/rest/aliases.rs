@@ -280,8 +280,7 @@ async fn wrong_aliases_are_refused(env: Env) {
         ),
         (json!([]), "no aliases action"),
     ] {
-        let body = json!({"actions": actions});
-        let (status, answer) = c.ask("POST", "/_aliases", body).await;
+        let (status, answer) = c.ask("POST", "/_aliases", json!({"actions": actions})).await;
         let reason = answer["error"]["reason"].as_str().unwrap_or_default();
         assert!(status >= 400 && reason.contains(said), "{said}: {answer}");
     }

@@ -115,8 +115,7 @@ async fn waits_for_health(env: Env) {
         assert_eq!(health["status"], status, "{query}");
         assert_eq!(health["active_shards"], shards, "{query}");
     }
-    let wrong = "/_cluster/health?expand_wildcards=opened";
-    assert_eq!(c.ask("GET", wrong, Value::Null).await.0, 400);
+    assert_eq!(c.ask("GET", "/_cluster/health?expand_wildcards=opened", Value::Null).await.0, 400);
     // Two nodes cannot hold three copies.
     let path = "/_cluster/health?wait_for_status=green&timeout=50ms";
     let (status, health) = c.ask("GET", path, Value::Null).await;

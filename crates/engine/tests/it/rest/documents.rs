@@ -97,8 +97,7 @@ async fn makes_shows_and_deletes_indices(env: Env) {
     let index = &shown["a"]["settings"]["index"];
     assert_eq!((&index["number_of_shards"], &index["provided_name"]), (&json!("2"), &json!("a")));
 
-    let more = json!({"properties": {"name": {"type": "keyword"}}});
-    c.must("PUT", "/a/_mapping", more).await;
+    c.must("PUT", "/a/_mapping", json!({"properties": {"name": {"type": "keyword"}}})).await;
     let mapping = c.get("/a/_mapping").await;
     assert_eq!(mapping["a"]["mappings"]["properties"]["name"]["type"], "keyword");
     assert_eq!(mapping["a"]["mappings"]["properties"]["place"]["type"], "geo_point");

@@ -47,8 +47,7 @@ async fn documents_are_read_and_written_by_their_routing(env: Env) {
     assert_eq!((&read["found"], &read["_source"]), (&json!(true), &json!({"n": 1})));
     assert_eq!(c.ask("GET", &format!("/a/_doc/{x}"), Value::Null).await.0, 404);
     assert_eq!(c.ask("HEAD", &path, Value::Null).await.0, 200);
-    let source = format!("/a/_source/{x}?routing={ROUTING}");
-    assert_eq!(c.get(&source).await, json!({"n": 1}));
+    assert_eq!(c.get(&format!("/a/_source/{x}?routing={ROUTING}")).await, json!({"n": 1}));
     assert_eq!(c.ask("PUT", &format!("/a/_create/{x}?routing={ROUTING}"), json!({})).await.0, 409);
 
     let update = json!({"doc": {"m": 2}});
@@ -63,8 +62,7 @@ async fn documents_are_read_and_written_by_their_routing(env: Env) {
 
     let is_twin = |routing: &String| shard_of(routing, SHARDS) == shard_of(ROUTING, SHARDS);
     let twin = (0..).map(|n| format!("r{n}")).find(is_twin).unwrap();
-    let other = format!("/a/_update/{x}?routing={twin}");
-    c.must("POST", &other, json!({"doc": {"m": 3}})).await;
+    c.must("POST", &format!("/a/_update/{x}?routing={twin}"), json!({"doc": {"m": 3}})).await;
     let read = c.get(&path).await;
     assert_eq!(read["_routing"], twin, "what the request says stands above what is there");
 
@@ -131,8 +129,7 @@ async fn bulks_name_a_routing_for_each_action_or_for_all(env: Env) {
 async fn searches_go_to_the_shards_of_their_routing(env: Env) {
     let c = start(&env, 0).await;
     for nth in 0..3 {
-        let path = format!("/a/_doc/{}?routing={ROUTING}", id(nth));
-        c.must("PUT", &path, json!({"n": nth})).await;
+        c.must("PUT", &format!("/a/_doc/{}?routing={ROUTING}", id(nth)), json!({"n": nth})).await;
     }
     c.post("/a/_refresh").await;
     let elsewhere = id(0);
@@ -168,8 +165,7 @@ async fn every_copy_has_the_routing(env: Env) {
     let mut c = start(&env, 0).await;
     let put = async |c: &Cluster, numbers: std::ops::Range<usize>| {
         for nth in numbers {
-            let path = format!("/a/_doc/{}?routing=r{nth}", id(nth));
-            c.must("PUT", &path, json!({"n": nth})).await;
+            c.must("PUT", &format!("/a/_doc/{}?routing=r{nth}", id(nth)), json!({"n": nth})).await;
         }
     };
     put(&c, 0..20).await;
@@ -199,8 +195,7 @@ async fn every_copy_has_the_routing(env: Env) {
 async fn a_follower_has_the_routing(env: Env) {
     let pair = pair(&env, 10, 50_000_000, 20).await;
     let put = async |id: &str| {
-        let path = format!("/a/_doc/{id}?routing={ROUTING}");
-        pair.leader.must("PUT", &path, json!({"n": 1})).await;
+        pair.leader.must("PUT", &format!("/a/_doc/{id}?routing={ROUTING}"), json!({"n": 1})).await;
     };
     put("with-the-files").await;
     pair.leader.post("/a/_flush").await;

@@ -304,8 +304,7 @@ async fn what_cannot_be_asked_is_said(env: Env) {
     let none = json!({"query": {"match_none": {}}});
     let counted = c.must("GET", "/_cat/count/a?format=json&h=count", none).await;
     assert_eq!(counted, json!([{"count": "0"}]));
-    let body = json!({"settings": {"index.codec": "zstd"}});
-    let (status, said) = c.ask("PUT", "/z", body).await;
+    let (status, said) = c.ask("PUT", "/z", json!({"settings": {"index.codec": "zstd"}})).await;
     assert!(status == 400 && said.to_string().contains("best_compression"), "{said}");
     c.stop().await;
 }
