@@ -327,7 +327,7 @@ impl Stage {
             }
             What::Flush(side) => self.request(side, format!("/{}/_flush", index_of(side))),
             What::PauseFollowing | What::Unfollow => {
-                self.request(Side::Follower, "/b/_ccr/pause_follow".to_owned());
+                self.request(Side::Follower, "/b/_ccr/pause_follow");
             }
             What::MoveClock(side, node, by_ms) => {
                 self.site(side).host(node).move_clock(by_ms);
@@ -369,24 +369,16 @@ impl Stage {
         {
             return;
         }
-        let (env, address) = (self.env.clone(), self.site(side).http(0));
         let cancel = json!({ "index": index, "shard": shard, "node": node });
-        let body = json!({ "commands": [{ "cancel": cancel }] });
-        self.keep("gives up a move", async move {
-            let mut client = Client::new(&env, "operator", PATIENCE);
-            let body = Bytes::from(body.to_string());
-            let _ = client.ask(&address, "POST", "/_cluster/reroute", body).await;
-        });
+        let body = json!({ "commands": [{ "cancel": cancel }] }).to_string();
+        let address = self.site(side).http(0);
+        self.ask("gives up a move", address, ("POST", "/_cluster/reroute".into()), body);
     }
 
     fn exclude(&self, side: Side, node: Option<usize>) {
-        let (env, address) = (self.env.clone(), self.site(side).http(0));
-        let body = exclusion(node.map(|node| format!("{}-{node}", name_of(side))));
-        self.keep("says where copies may be", async move {
-            let mut client = Client::new(&env, "operator", PATIENCE);
-            let body = Bytes::from(body.to_string());
-            let _ = client.ask(&address, "PUT", "/_cluster/settings", body).await;
-        });
+        let body = exclusion(node.map(|node| format!("{}-{node}", name_of(side)))).to_string();
+        let address = self.site(side).http(0);
+        self.ask("says where copies may be", address, ("PUT", "/_cluster/settings".into()), body);
     }
 
     fn end(&self, what: &What) {
@@ -405,28 +397,35 @@ impl Stage {
                 store::set_disk_free_bytes(&self.site(side).host(node), None);
             }
             What::Flush(_) => {}
-            What::PauseFollowing => {
-                self.request(Side::Follower, "/b/_ccr/resume_follow".to_owned());
-            }
+            What::PauseFollowing => self.request(Side::Follower, "/b/_ccr/resume_follow"),
             What::MoveClock(side, node, by_ms) => {
                 self.site(side).host(node).move_clock(-by_ms);
             }
-            What::Unfollow => {
-                self.request(Side::Follower, "/b/_ccr/unfollow".to_owned());
-            }
+            What::Unfollow => self.request(Side::Follower, "/b/_ccr/unfollow"),
             What::Move(side, drawn) => self.cancel_move(side, drawn),
             What::Drain(side, _) => self.exclude(side, None),
         }
     }
 
     /// Asks a node that is there, whatever becomes of it.
-    fn request(&self, side: Side, path: String) {
+    fn request(&self, side: Side, path: impl Into<String>) {
         let number = self.scenario.seed as usize % self.site(side).len();
         let address = self.site(side).http(number);
+        self.ask("asks for something", address, ("POST", path.into()), String::new());
+    }
+
+    /// An operator asks a node, and need not hear of it.
+    fn ask(
+        &self,
+        name: &'static str,
+        address: String,
+        (method, path): (&'static str, String),
+        body: String,
+    ) {
         let env = self.env.clone();
-        self.keep("asks for something", async move {
+        self.keep(name, async move {
             let mut client = Client::new(&env, "operator", PATIENCE);
-            let _ = client.ask(&address, "POST", &path, Bytes::new()).await;
+            let _ = client.ask(&address, method, &path, body.into()).await;
         });
     }
 

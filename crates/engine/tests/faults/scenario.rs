@@ -164,24 +164,21 @@ impl Case {
 }
 
 pub const SHAPES: [Shape; 4] = [Shape::Small, Shape::Wide, Shape::Pair, Shape::Pair];
-const WIDE: &str = "wide:";
-const PAIR: &str = "pair:";
-const AT_REST: &str = "at-rest:";
-const MOVING: &str = "moving:";
-const RESTARTING: &str = "restarting:";
+/// What a case begins with that is not a small one.
+const PREFIXES: [(&str, Shape); 5] = [
+    ("wide:", Shape::Wide),
+    ("pair:", Shape::Pair),
+    ("at-rest:", Shape::AtRest),
+    ("moving:", Shape::Moving),
+    ("restarting:", Shape::Restarting),
+];
 
 /// `SEED`, or `SEED/FAULT.FAULT/REQUESTS`; a part that is `all` takes nothing away. A wide run has `wide:` before
 /// its seed, one of a pair `pair:`, one with damage `at-rest:`, and so on.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let prefix = match self.shape {
-            Shape::Small => "",
-            Shape::Wide => WIDE,
-            Shape::Pair => PAIR,
-            Shape::AtRest => AT_REST,
-            Shape::Moving => MOVING,
-            Shape::Restarting => RESTARTING,
-        };
+        let prefix = PREFIXES.iter().find(|(_, shape)| *shape == self.shape);
+        let prefix = prefix.map_or("", |(prefix, _)| prefix);
         write!(f, "{prefix}{}", self.seed)?;
         if (&self.faults, &self.requests) == (&None, &None) {
             return Ok(());
@@ -203,14 +200,7 @@ impl FromStr for Case {
         let refuse =
             || format!("[{text}] is no case; write SEED, wide:SEED, pair:SEED or SEED/1.4.5/20");
         let of = |(prefix, shape)| Some((shape, text.strip_prefix(prefix)?));
-        let shapes = [
-            (WIDE, Shape::Wide),
-            (PAIR, Shape::Pair),
-            (AT_REST, Shape::AtRest),
-            (MOVING, Shape::Moving),
-            (RESTARTING, Shape::Restarting),
-        ];
-        let (shape, rest) = shapes.into_iter().find_map(of).unwrap_or((Shape::Small, text));
+        let (shape, rest) = PREFIXES.into_iter().find_map(of).unwrap_or((Shape::Small, text));
         let mut parts = rest.split('/');
         let seed = parts.next().and_then(|seed| seed.parse().ok()).ok_or_else(refuse)?;
         let faults = match parts.next() {
