@@ -33,7 +33,7 @@ impl Core {
     /// Tells the manager that a copy failed. Reports it only once: a second report could fail the reopened copy, which
     /// may have the same id. Then the copy is opened again, if the state still assigns it to this node.
     pub(crate) async fn fail_copy(&self, shard: &LocalShard, reason: String, disk_full: bool) {
-        if !shard.mark_failed() {
+        if shard.failed.replace(true) {
             return;
         }
         let event = Event::ShardFailed {
@@ -44,7 +44,7 @@ impl Core {
             disk_full,
         };
         self.report(event).await;
-        shard.note_failure_reported();
+        shard.failure_reported.set(true);
         self.reconcile_again();
     }
 

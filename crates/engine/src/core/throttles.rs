@@ -24,7 +24,8 @@ pub(crate) struct Throttles {
     ccr: RefCell<RateLimiter>,
     /// A rate is another one.
     changed: Notify,
-    waited: Cell<Duration>,
+    /// How long recoveries have waited for both, summed over chunks: `throttle_time` of the node's statistics.
+    pub(crate) waited: Cell<Duration>,
 }
 
 /// What a wait takes of a rate: given back where the recovery is cancelled meanwhile.
@@ -86,10 +87,5 @@ impl Throttles {
             Throttle::Peer => &self.peer,
             Throttle::Ccr => &self.ccr,
         }
-    }
-
-    /// How long recoveries have waited for both, summed over chunks: `throttle_time` of the node's statistics.
-    pub(crate) fn waited_total(&self) -> Duration {
-        self.waited.get()
     }
 }

@@ -96,7 +96,7 @@ async fn take_down(node: &Node, state: &Arc<ClusterState>, changed: &ChangedCopi
         // A primary that could not be opened keeps its id when it is assigned to this node again, and this node may
         // have missed the state in between.
         copy.is_some_and(|copy| copy.allocation_id == shard.allocation_id)
-            && !shard.is_failure_reported()
+            && !shard.failure_reported.get()
     };
     let mut unwanted = changed.among(&core.shards.borrow());
     unwanted.retain(|(_, shard)| !is_wanted(shard));
@@ -186,7 +186,7 @@ fn bring_up_copy(
             core.shards.borrow_mut().insert(key, shard.clone());
             let task =
                 recovery::recover(node.parts.recovery.clone(), shard.clone(), recovery.clone());
-            shard.set_recovery_task(core.env.spawn("recovers", task));
+            *shard.recovery.borrow_mut() = Some(core.env.spawn("recovers", task));
         }
         // The node restarted, or closed the copy.
         (None, CopyState::Started) => {

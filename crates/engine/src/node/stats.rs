@@ -15,7 +15,7 @@ impl Node {
         let (core, parts) = (self.core(), &*self.parts);
         let net = core.env.net_bytes();
         let cpu: Duration = core.env.cpu_time();
-        let throttle = core.throttles.waited_total();
+        let throttle = core.throttles.waited.get();
         let (pool, searches) = (parts.search.pool.stats(), &parts.search.counters);
         let never = json!({ "collection_count": 0, "collection_time_in_millis": 0 });
         let mut stats = json!({

@@ -48,7 +48,7 @@ pub(crate) async fn recover(
         RecoverySource::Peer { .. } | RecoverySource::Remote { .. } => WAITS_FOR_ANSWER,
     };
     let progress = Rc::new(Progress::new(began, service.core.env.epoch_ms(), ends, idle));
-    shard.set_progress(progress.clone());
+    *shard.progress.borrow_mut() = Some(progress.clone());
     service.note_recovery(&progress);
     let recovery =
         Recovery { service: service.clone(), shard: shard.clone(), progress: progress.clone() };

@@ -46,15 +46,15 @@ pub struct LocalShard {
     /// The manager was told that it is open.
     pub(crate) reported: Cell<bool>,
     /// It failed, and the manager is told or knows.
-    failed: Cell<bool>,
+    pub(crate) failed: Cell<bool>,
     /// It failed, and the manager knows.
-    failure_reported: Cell<bool>,
+    pub(crate) failure_reported: Cell<bool>,
     store: RefCell<Option<Shard>>,
     in_state: InState,
     /// Version of the mappings that the store is known to have; none from before its first write or search.
     pub(crate) mapping_version: Cell<u64>,
-    progress: RefCell<Option<Rc<Progress>>>,
-    recovery: RefCell<Option<Task<()>>>,
+    pub(crate) progress: RefCell<Option<Rc<Progress>>>,
+    pub(crate) recovery: RefCell<Option<Task<()>>>,
     /// When it was written or searched last.
     pub(crate) used_at: Cell<Option<Time>>,
     /// When it was searched last.
@@ -206,24 +206,6 @@ impl LocalShard {
         self.role.set(self.role.get().completed());
     }
 
-    pub(crate) fn set_recovery_task(&self, task: Task<()>) {
-        *self.recovery.borrow_mut() = Some(task);
-    }
-
-    /// Marks it as failed; answers whether it was not before.
-    pub(crate) fn mark_failed(&self) -> bool {
-        !self.failed.replace(true)
-    }
-
-    /// Notes that the manager knows that it failed.
-    pub(crate) fn note_failure_reported(&self) {
-        self.failure_reported.set(true);
-    }
-
-    pub(crate) fn is_failure_reported(&self) -> bool {
-        self.failure_reported.get()
-    }
-
     /// Its index in a state; none once that is gone, also where another has the name by now.
     pub(crate) fn meta(&self, state: &Arc<ClusterState>) -> Option<Arc<IndexMeta>> {
         let named = self.in_state.index(state, &self.index);
@@ -348,10 +330,6 @@ impl LocalShard {
             let reason = format!("cannot write the metadata of the copy in {dir:?}");
             Failure::not_stored((500, "recovery_failed_exception"), &reason, &error)
         })
-    }
-
-    pub(crate) fn set_progress(&self, progress: Rc<Progress>) {
-        *self.progress.borrow_mut() = Some(progress);
     }
 
     /// The progress of its last recovery.

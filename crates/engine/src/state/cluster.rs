@@ -229,11 +229,6 @@ impl ClusterState {
         index: &str,
         shard: u32,
     ) -> Option<&mut IndexShardRoutingTable> {
-        self.routing_mut(index)?.get_mut(shard as usize)
-    }
-
-    /// The shards of an index, to be changed.
-    pub(super) fn routing_mut(&mut self, index: &str) -> Option<&mut Vec<IndexShardRoutingTable>> {
-        self.routing.get_mut(index).map(Arc::make_mut)
+        Arc::make_mut(self.routing.get_mut(index)?).get_mut(shard as usize)
     }
 }

@@ -230,11 +230,6 @@ impl ClusterState {
             + self.info.wire_bytes()
     }
 
-    /// UUIDs of the indices that were deleted since an older state.
-    pub(super) fn buried_since(&self, old: &ClusterState) -> impl Iterator<Item = String> {
-        self.tombstones.since(&old.tombstones).into_iter().map(|tombstone| tombstone.uuid)
-    }
-
     /// Names of the indices that differ from those of another state, are new or are gone. Costs a look at each index.
     pub(super) fn changed_since(&self, old: &ClusterState) -> BTreeSet<String> {
         let mut changed = BTreeSet::new();
@@ -251,7 +246,8 @@ fn changed_indices(old: &ClusterState, new: &ClusterState) -> ChangedIndices {
         let uuids = names.iter().filter_map(move |name| uuid(state, name));
         uuids.collect::<Vec<_>>()
     });
-    let uuids = uuids.chain(new.buried_since(old)).collect();
+    let buried = new.tombstones.since(&old.tombstones).into_iter().map(|tombstone| tombstone.uuid);
+    let uuids = uuids.chain(buried).collect();
     let tables = names.iter().filter_map(|name| new.routing.get_key_value(name));
     let places = Places::of(tables);
     ChangedIndices { names, uuids, places }
