@@ -83,7 +83,7 @@ pub(super) struct Memory {
     hidden: BTreeSet<String>,
     taken_back: Option<TakenBack>,
     /// Whether the last trial was a leap, so that a short measurement told it.
-    leapt: bool,
+    pub(super) leapt: bool,
     hurts: BTreeMap<String, Hurt>,
     quiet_until: Time,
 }
@@ -92,11 +92,6 @@ impl Memory {
     /// Whether users suffered a moment ago.
     pub(super) fn is_quiet(&self, at: Time) -> bool {
         at < self.quiet_until
-    }
-
-    /// Whether the last trial was a leap, so that a short measurement told it.
-    pub(super) fn leapt(&self) -> bool {
-        self.leapt
     }
 
     /// Whether a setting is raised by small steps only.

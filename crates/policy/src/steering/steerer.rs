@@ -233,7 +233,7 @@ impl Steering {
             return wait("users suffered a moment ago");
         }
         // A rate that has leapt is known well enough to be compared with the next one.
-        let leapt = self.memory.leapt();
+        let leapt = self.memory.leapt;
         let least = if leapt { MEASURE_BRIEF } else { MEASURE };
         let is_enough = |measured: &Measured| measured.is_whole() || (leapt && measured.is_brief());
         if look.at - since < least || !self.guard.knows_usual() {
