@@ -77,6 +77,12 @@ async fn rate(env: &Env, connection: &mut Connection<Sized>, count: u64, bytes: 
     (count * bytes) as f64 / (env.now() - began).as_secs_f64()
 }
 
+/// The same over a connection of its own.
+async fn pull(env: Env, address: String, count: u64, bytes: u64) -> f64 {
+    let mut connection = env.connect::<Sized>(&address).await.unwrap();
+    rate(&env, &mut connection, count, bytes).await
+}
+
 fn line(rtt_ms: u64, rate: Option<u64>, tcp: Option<Tcp>) -> LinkConfig {
     LinkConfig {
         rtt: Duration::from_millis(rtt_ms),
@@ -289,17 +295,8 @@ fn two_connections_share_a_card() {
     run(1, async |env| {
         let (address, _server) = server(&env, "server").await;
         let began = env.now();
-        let pull = async |bytes: u64| {
-            let mut connection = env.connect::<Sized>(&address).await.unwrap();
-            rate(&env, &mut connection, 20, bytes).await
-        };
-        let pulls = [1 << 20, 16 << 20].map(|bytes| {
-            let (env, address) = (env.clone(), address.clone());
-            env.clone().spawn("pulls", async move {
-                let mut connection = env.connect::<Sized>(&address).await.unwrap();
-                rate(&env, &mut connection, 20, bytes).await
-            })
-        });
+        let pull = |bytes| pull(env.clone(), address.clone(), 20, bytes);
+        let pulls = [1 << 20, 16 << 20].map(|bytes| env.spawn("pulls", pull(bytes)));
         let mut rates = Vec::new();
         for pulls in pulls {
             rates.push(pulls.await.unwrap());
@@ -324,15 +321,8 @@ fn encryption_costs_a_core_for_each_connection() {
         for (connections, expected) in [(1, 1.0e8), (3, 3.0e8), (8, 4.0e8)] {
             let began = env.now();
             let cpu = env.host("server").cpu_time();
-            let pulls: Vec<Task<f64>> = (0..connections)
-                .map(|_| {
-                    let (env, address) = (env.clone(), address.clone());
-                    env.clone().spawn("pulls", async move {
-                        let mut connection = env.connect::<Sized>(&address).await.unwrap();
-                        rate(&env, &mut connection, 30, 5 << 20).await
-                    })
-                })
-                .collect();
+            let pull = || pull(env.clone(), address.clone(), 30, 5 << 20);
+            let pulls: Vec<_> = (0..connections).map(|_| env.spawn("pulls", pull())).collect();
             for pulls in pulls {
                 pulls.await.unwrap();
             }
