@@ -168,8 +168,7 @@ pub async fn health_is_what_searches_find_where_the_managers_disk_is_full(env: E
         "number_of_shards": 1, "number_of_replicas": 0, "index.refresh_interval": "-1",
         "index.routing.allocation.require._name": HOST,
     });
-    cluster.must("PUT", "/a", json!({ "settings": settings })).await;
-    cluster.green("a").await;
+    cluster.make("a", json!({ "settings": settings })).await;
     index(&cluster, 0..10).await;
     disk.fill();
     // It has segments to write, and fails the copy.

@@ -21,8 +21,7 @@ testbed::both_worlds!(
 
 async fn made(env: &Env, nodes: usize, body: Value) -> Cluster {
     let cluster = Cluster::start(env, "c", nodes).await;
-    cluster.must("PUT", "/a", body).await;
-    cluster.green("a").await;
+    cluster.make("a", body).await;
     cluster
 }
 
@@ -212,8 +211,7 @@ async fn a_primary_lost_after_its_mapping_loses_no_write(env: Env) {
     if primary(&c).as_deref() == Some("c-0") {
         c.set(json!({"cluster.routing.allocation.exclude._name": "c-0"})).await;
         c.delete("/a").await;
-        c.must("PUT", "/a", copies(1, 1)).await;
-        c.green("a").await;
+        c.make("a", copies(1, 1)).await;
     }
     let lost: usize = primary(&c).unwrap()[2..].parse().unwrap();
     let node = c.node(0).clone();

@@ -19,8 +19,7 @@ async fn create(cluster: &Cluster, index: &str) {
         "settings": { "number_of_shards": 3, "number_of_replicas": 0 },
         "mappings": { "dynamic": false },
     });
-    cluster.must("PUT", &format!("/{index}"), body).await;
-    cluster.green(index).await;
+    cluster.make(index, body).await;
 }
 
 /// Writes documents of 1 MB each.

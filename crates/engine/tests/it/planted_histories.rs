@@ -465,8 +465,7 @@ async fn create_on(cluster: &Cluster, node: &str) {
         },
         "mappings": { "dynamic": false },
     });
-    cluster.must("PUT", "/a", body).await;
-    cluster.green("a").await;
+    cluster.make("a", body).await;
 }
 
 /// Has a replica of it made, on any other node but this one.

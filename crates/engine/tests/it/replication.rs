@@ -187,8 +187,7 @@ async fn a_replica_that_stands_still_holds_up_no_other_index(env: Env) {
             "number_of_shards": 1, "number_of_replicas": 0, "index.translog.durability": "async",
             "index.routing.allocation.require._name": "one-0",
         });
-        cluster.must("PUT", &format!("/{index}"), json!({ "settings": settings })).await;
-        cluster.green(index).await;
+        cluster.make(index, json!({ "settings": settings })).await;
     }
     let anywhere =
         json!({ "index.routing.allocation.require._name": null, "index.number_of_replicas": 1 });

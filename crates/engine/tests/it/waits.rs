@@ -36,8 +36,7 @@ pub async fn create_on(cluster: &Cluster, index: &str, node: &str) {
     });
     let mappings = json!({ "properties": { "n": { "type": "long" } } });
     let body = json!({ "settings": settings, "mappings": mappings });
-    cluster.must("PUT", &format!("/{index}"), body).await;
-    cluster.green(index).await;
+    cluster.make(index, body).await;
 }
 
 /// A second copy, on a node.

@@ -256,6 +256,11 @@ impl Cluster {
                 "place": { "type": "geo_point" },
             } },
         });
+        self.make(index, body).await;
+    }
+
+    /// Makes an index of this description, and waits for its copies.
+    pub async fn make(&self, index: &str, body: Value) {
         self.must("PUT", &format!("/{index}"), body).await;
         self.green(index).await;
     }

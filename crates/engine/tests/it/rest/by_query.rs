@@ -103,8 +103,7 @@ async fn what_is_found_is_deleted_and_nothing_else(env: Env) {
 async fn an_update_reads_documents_by_the_mappings_of_now(env: Env) {
     let c = Cluster::start(&env, "c", 2).await;
     let mapping = json!({"dynamic": false, "properties": {"n": {"type": "long"}}});
-    c.must("PUT", "/a", json!({"mappings": mapping})).await;
-    c.green("a").await;
+    c.make("a", json!({"mappings": mapping})).await;
     c.index("a", 0, 60).await;
     c.post("/a/_refresh").await;
     c.must("PUT", "/a/_mapping", json!({"properties": {"word": {"type": "keyword"}}})).await;

@@ -64,8 +64,7 @@ async fn where_requests_alone_refresh_no_search_does(env: Env) {
     let mut c = Cluster::start(&env, "c", 1).await;
     let settings =
         json!({"number_of_shards": 2, "number_of_replicas": 0, "refresh_interval": "-1"});
-    c.must("PUT", "/a", json!({"settings": settings, "mappings": {"dynamic": false}})).await;
-    c.green("a").await;
+    c.make("a", json!({"settings": settings, "mappings": {"dynamic": false}})).await;
     assert_eq!(c.index("a", 0, 10).await, 10);
     if !env.is_virtual() {
         let all = json!({"query": {"match_all": {}}});

@@ -24,8 +24,7 @@ async fn filled(c: &Cluster, shards: u32) {
         "settings": {"number_of_shards": shards, "number_of_replicas": 0},
         "mappings": {"properties": properties},
     });
-    c.must("PUT", "/a", body).await;
-    c.green("a").await;
+    c.make("a", body).await;
     let documents = [
         json!({"title": "Quick brown foxes", "body": "The quick fox ran. It was late.", "tag": "red", "n": 1,
             "group": "x", "o": {"note": "a fox"}}),
@@ -207,8 +206,7 @@ async fn what_has_no_fragments_is_said(env: Env) {
         assert!(status == 400 && said.to_string().contains(part), "{body}: {said}");
     }
     let one_shard = json!({"settings": {"number_of_shards": 1, "number_of_replicas": 0}});
-    c.must("PUT", "/b", one_shard).await;
-    c.green("b").await;
+    c.make("b", one_shard).await;
     c.must("PUT", "/b/_doc/1?refresh", json!({"long": "x ".repeat(500_001), "short": "x"})).await;
     for (field, status) in [("long", 400), ("short", 200)] {
         let query = json!({"multi_match": {"query": "x", "fields": ["long", "short"]}});

@@ -27,8 +27,7 @@ async fn filled(c: &Cluster, shards: u32, replicas: u32, count: u64) {
             "place": {"type": "geo_point"}, "o": {"properties": {"x": {"type": "double"}, "y": {"type": "double"}}},
         }},
     });
-    c.must("PUT", "/a", body).await;
-    c.green("a").await;
+    c.make("a", body).await;
     let mut lines = String::new();
     for n in 0..count {
         let document = json!({

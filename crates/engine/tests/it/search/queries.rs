@@ -28,8 +28,7 @@ async fn filled(c: &Cluster) {
         "settings": {"number_of_shards": 1, "number_of_replicas": 0, "index.codec": "best_compression"},
         "mappings": {"properties": properties},
     });
-    c.must("PUT", "/a", body).await;
-    c.green("a").await;
+    c.make("a", body).await;
     let documents = [
         json!({"t": "the quick brown fox", "k": "Quick Fox", "n": 1, "d": "2020-01-01", "m": "GET /images/logo.gif HTTP/1.0"}),
         json!({"t": "quick quick dog and brown cat", "k": "dog", "n": 2, "d": "2020-02-01", "m": "GET / HTTP/1.0"}),
