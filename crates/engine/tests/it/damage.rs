@@ -220,11 +220,7 @@ fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing
     real_world::run(7, |env| async move {
         let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 200).await;
         restart(&mut c, |dirs| logs(&dirs[0]).iter().for_each(|log| cut_in_half(log))).await;
-        let explained = async || {
-            let (status, said) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
-            (status == 200 && said.to_string().contains(" to 199 are missing")).then_some(said)
-        };
-        eventually(&env, "it is explained", async || explained().await.is_some()).await;
+        c.explains(" to 199 are missing").await;
         assert_eq!(c.get("/_cluster/health").await["status"], "red");
         assert_eq!(count(&c, "a").await.0, 503);
         c.stop().await;
@@ -274,11 +270,7 @@ fn a_log_without_its_checkpoint_is_opened_at_ones_word() {
         let digests = c.digests("a").await;
         let checkpoint = |dirs: &[PathBuf]| logs(&dirs[0])[0].with_file_name("oplog.ckp");
         restart(&mut c, |dirs| fs::remove_file(checkpoint(dirs)).unwrap()).await;
-        eventually(&env, "it says what can be done", async || {
-            let (_, said) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
-            said.to_string().contains("write accept_data_loss into it")
-        })
-        .await;
+        c.explains("write accept_data_loss into it").await;
         assert_eq!(count(&c, "a").await.0, 503);
         restart(&mut c, |dirs| fs::write(checkpoint(dirs), "accept_data_loss\n").unwrap()).await;
         c.green("a").await;
@@ -303,11 +295,7 @@ fn exchanged_directories_of_two_shards_are_refused() {
             fs::rename(dir.join("x"), dir.join("1")).unwrap();
         })
         .await;
-        eventually(&env, "both are refused", async || {
-            let (_, said) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
-            said.to_string().contains("another shard")
-        })
-        .await;
+        c.explains("another shard").await;
         assert_eq!(count(&c, "a").await.0, 503);
         c.stop().await;
     });

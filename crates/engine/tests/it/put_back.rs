@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
 use world::{Env, real_world, virtual_world};
 
 use crate::common::{Cluster, eventually};
@@ -121,11 +120,7 @@ fn a_primary_that_lacks_what_was_acknowledged_replaces_no_copy() {
         assert_eq!(c.index("a", 1000, 1010).await, 10);
         c.start_node(1).await;
         c.start_node(2).await;
-        eventually(&env, "the others refuse, and say why", async || {
-            let (_, said) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
-            said.to_string().contains("the primary lacks operations 160 to ")
-        })
-        .await;
+        c.explains("the primary lacks operations 160 to ").await;
         assert_eq!(c.get("/_cluster/health").await["status"], "yellow");
         let uuid = c.any().state().indices["a"].uuid.clone();
         c.stop_all().await;

@@ -259,6 +259,15 @@ impl Cluster {
         self.make(index, body).await;
     }
 
+    /// Waits until this is said of what is not where it should be.
+    pub async fn explains(&self, words: &str) {
+        eventually(&self.env, words, async || {
+            let (_, said) = self.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
+            said.to_string().contains(words)
+        })
+        .await;
+    }
+
     /// Makes an index of this description, and waits for its copies.
     pub async fn make(&self, index: &str, body: Value) {
         self.must("PUT", &format!("/{index}"), body).await;
