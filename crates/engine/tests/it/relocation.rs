@@ -159,14 +159,6 @@ async fn search(env: &Env, node: &Node, stop: &Cell<bool>) -> u64 {
     searched
 }
 
-/// Every copy is the same and has so many documents.
-async fn has(cluster: &Cluster, copies: usize, documents: u64) {
-    let digests = cluster.digests("a").await;
-    assert_eq!(digests.len(), copies, "{digests:?}");
-    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
-    assert_eq!(digests[0].1, documents);
-}
-
 /// A follower begins, for which the primary on a node keeps operations from now on; answers with the UUID of `a`.
 async fn begin_to_follow(cluster: &Cluster, node: &str) -> String {
     cluster.ask_node(node, opening(cluster, 1)).await.unwrap();
@@ -303,7 +295,7 @@ async fn a_replica_moves(env: Env) {
     env.sleep(Duration::from_millis(200)).await;
     let written = clients.stop().await;
     assert_eq!(node_of(&cluster, false), to);
-    has(&cluster, 2, 500 + written).await;
+    cluster.has(2, 500 + written).await;
     // What is left on the disk of the source goes.
     let uuid = cluster.any().state().indices["a"].uuid.clone();
     let dir = cluster.nodes[&from].copy_dir(&uuid, 0);
@@ -325,7 +317,7 @@ async fn a_primary_moves_under_writes_and_searches(env: Env) {
     let shard = state.shard("a", 0).unwrap();
     assert_eq!((shard.primary().node.as_ref(), shard.primary_term), (Some(&to), 1));
     assert_eq!(shard.in_sync.len(), 1);
-    has(&cluster, 1, 500 + written).await;
+    cluster.has(1, 500 + written).await;
     cluster.stop().await;
 }
 
@@ -341,7 +333,7 @@ async fn a_primary_moves_to_and_fro(env: Env) {
     let written = clients.stop().await;
     let state = cluster.any().state();
     assert_eq!(state.shard("a", 0).unwrap().primary_term, 1, "nothing was lost on the way");
-    has(&cluster, 2, 300 + written).await;
+    cluster.has(2, 300 + written).await;
     cluster.stop().await;
 }
 
@@ -360,7 +352,7 @@ async fn a_move_is_cancelled(env: Env) {
     wait_for_moves(&cluster).await;
     assert_eq!(node_of(&cluster, true), from);
     assert_eq!(cluster.index("a", 2000, 2100).await, 100);
-    has(&cluster, 2, 2100).await;
+    cluster.has(2, 2100).await;
     cluster.stop().await;
 }
 
@@ -420,7 +412,7 @@ async fn a_source_that_is_killed_leaves_a_whole_shard(env: Env) {
     cluster.green("a").await;
     let state = cluster.any().state();
     assert_eq!(state.shard("a", 0).unwrap().primary_term, 2, "the replica took over");
-    has(&cluster, 2, 2100).await;
+    cluster.has(2, 2100).await;
     cluster.stop().await;
 }
 
@@ -437,7 +429,7 @@ async fn a_target_that_is_killed_leaves_the_source(env: Env) {
     let state = cluster.any().state();
     let shard = state.shard("a", 0).unwrap();
     assert_eq!((shard.primary().node.as_ref(), shard.primary_term), (Some(&from), 1));
-    has(&cluster, 1, 2100).await;
+    cluster.has(1, 2100).await;
     cluster.stop().await;
 }
 
@@ -463,7 +455,7 @@ async fn a_manager_that_stops_meanwhile_finds_the_shard_whole(env: Env) {
         let path = format!("/a/_doc/{id}");
         let (status, answer) = raw(cluster.any(), "PUT", &path, "{\"n\":1}".into()).await;
         assert_eq!(status, 201, "{answer}");
-        has(&cluster, 1, 301 + round).await;
+        cluster.has(1, 301 + round).await;
     }
     cluster.stop().await;
 }
@@ -511,6 +503,6 @@ async fn what_is_shown_of_a_move_is_true(env: Env) {
     assert_eq!(recovery["a"]["shards"][0]["primary"], true, "{recovery}");
     slow_down(&cluster, "-1").await;
     wait_for_moves(&cluster).await;
-    has(&cluster, 2, 2000).await;
+    cluster.has(2, 2000).await;
     cluster.stop().await;
 }

@@ -314,6 +314,14 @@ impl Cluster {
         self.get(&format!("/{index}/_count")).await
     }
 
+    /// There are so many copies of the one shard of `a`, each is the same, and has so many documents.
+    pub async fn has(&self, copies: usize, documents: u64) {
+        let digests = self.digests("a").await;
+        assert_eq!(digests.len(), copies, "{digests:?}");
+        assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+        assert_eq!(digests[0].1, documents);
+    }
+
     /// The digests of every started copy of an index, sorted.
     pub async fn digests(&self, index: &str) -> Vec<(u64, u64, String)> {
         self.answered_digests(index).await.unwrap_or_else(|answer| panic!("{index}: {answer}"))
