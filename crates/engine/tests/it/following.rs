@@ -222,15 +222,8 @@ async fn a_lost_primary_of_the_follower_is_replaced(env: Env) {
     pair.follower.green("b").await;
     pair.leader.index("a", 300, 600).await;
     pair.same("b").await;
-    let primary = |pair: &Pair| {
-        let state = pair.follower.any().state();
-        state.shard("b", 0).unwrap().primary().node.clone().unwrap()
-    };
-    let victim = if primary(&pair) == "follower-0" {
-        1
-    } else {
-        primary(&pair)["follower-".len()..].parse().unwrap()
-    };
+    let primary = pair.follower.primary_of("b");
+    let victim = primary["follower-".len()..].parse::<usize>().unwrap().max(1);
     pair.leader.index("a", 600, 700).await;
     pair.follower.kill_node(victim).await;
     pair.leader.index("a", 700, 900).await;

@@ -155,10 +155,9 @@ async fn what_is_of_another_cluster_is_refused(env: Env) {
 /// Who read from a node before its restart must not read on in somebody else's session.
 async fn sessions_of_an_earlier_life_are_gone(env: Env) {
     let mut cluster = Cluster::holding(&env, "c", 2, ("a", 1, 0), 10).await;
-    let state = cluster.any().state();
-    let here = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let here = cluster.primary_of("a");
     let number = (0..2).find(|number| *cluster.config(*number).name == *here).unwrap();
-    let index_uuid = state.indices["a"].uuid.clone();
+    let index_uuid = cluster.any().state().indices["a"].uuid.clone();
     let pool = Pool::new(env.host("asks"));
     let open = async |cluster: &Cluster, lease: &str| {
         let kind = SessionKind::Remote { lease: lease.to_owned(), index_uuid: index_uuid.clone() };

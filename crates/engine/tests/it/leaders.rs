@@ -126,7 +126,7 @@ async fn a_primary_that_is_moved_goes_on_saying_what_its_term_began_with(env: En
     let cluster = Cluster::with(&env, "c", 2, ("a", 1, 0)).await;
     cluster.index("a", 0, 10).await;
     let opened = open(&cluster).await;
-    let node = || cluster.any().state().shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let node = || cluster.primary_of("a");
     let is_refused = async || {
         let heard = Some((0, Some(5)));
         let answer = read_changes((&cluster, "a"), &opened.history_uuid, heard).await;

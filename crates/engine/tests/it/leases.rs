@@ -581,8 +581,7 @@ async fn lose_operations(env: &Env, pair: &mut Pair, from: u64) {
 /// As after a link was cut: reads and renewals that waited come together.
 async fn renewals_at_once_all_succeed(env: Env) {
     let pair = pair(&env, 4, 50_000_000, 10).await;
-    let state = pair.leader.any().state();
-    let node = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let node = pair.leader.primary_of("a");
     let address = pair.leader.nodes[&node].transport_address().to_owned();
     let pool = Pool::new(env.clone());
     let leader = followed(&pair.leader).await;

@@ -28,7 +28,7 @@ fn proxy(address: &str, sockets: u32) -> Value {
     })
 }
 
-async fn follow(follower: &Cluster, index: &str) {
+pub(crate) async fn follow(follower: &Cluster, index: &str) {
     let path = format!("/{index}/_ccr/follow?wait_for_active_shards=1");
     let made = follower.must("PUT", &path, whom()).await;
     assert_eq!(made["index_following_started"], true, "{made}");
@@ -47,7 +47,7 @@ async fn connected(follower: &Cluster, (open, most): (u64, u64)) {
 }
 
 /// A leader of three nodes, each with a primary of the index `a`.
-async fn leader(env: &Env) -> Cluster {
+pub(crate) async fn leader(env: &Env) -> Cluster {
     let leader = Cluster::holding(env, "leader", 3, ("a", 3, 1), 300).await;
     let state = leader.any().state();
     let primary = |number| state.shard("a", number).unwrap().primary().node.clone();

@@ -217,8 +217,7 @@ async fn replicas(cluster: &Cluster, replicas: u32) {
 
 /// Operations in the log of the primary's node.
 async fn logged(cluster: &Cluster) -> u64 {
-    let state = cluster.any().state();
-    let primary = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let primary = cluster.primary_of("a");
     let stats = cluster.get("/_nodes/stats").await;
     let mut nodes = stats["nodes"].as_object().unwrap().values();
     let node = nodes.find(|node| node["name"] == json!(primary)).unwrap();
@@ -241,8 +240,7 @@ async fn the_log_is_cut_however_often_copies_recover_by_files(env: Env) {
 async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
     let mut cluster = Cluster::holding(&env, "c", 3, ("a", 1, 2), 1000).await;
     cluster.post("/a/_flush").await;
-    let state = cluster.any().state();
-    let primary = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
+    let primary = cluster.primary_of("a");
     let lost = (1..3).find(|number| cluster.node(*number).name() != primary).unwrap();
     let name = cluster.node(lost).name().to_owned();
     cluster.kill_node(lost).await;
@@ -276,8 +274,7 @@ async fn a_copy_that_left_comes_back_by_operations_after_a_commit(env: Env) {
 async fn a_write_goes_on_where_the_node_that_sent_it_is_lost(env: Env) {
     let cluster = Cluster::with(&env, "c", 3, ("a", 1, 2)).await;
     let state = cluster.any().state();
-    let primary = state.shard("a", 0).unwrap().primary().node.clone().unwrap();
-    let address = cluster.nodes[&primary].transport_address().to_owned();
+    let address = cluster.nodes[&cluster.primary_of("a")].transport_address().to_owned();
     for number in 0..100 {
         let (id, source) = (format!("d{number}").into(), Bytes::from_static(b"{}"));
         let request = WriteRequest::index(id, source);

@@ -12,6 +12,7 @@ use world::{Env, LinkConfig};
 use crate::common::between::{Between, cluster_behind};
 use crate::common::pair::pair_of;
 use crate::common::{Cluster, eventually, same};
+use crate::proxied::{follow, leader};
 
 testbed::both_worlds!(
     one_seed_leads_to_every_shard_and_its_node_may_go,
@@ -55,20 +56,11 @@ async fn a_node_that_can_say_nothing_is_passed_over(env: Env) {
 }
 
 async fn one_seed_leads_to_every_shard_and_its_node_may_go(env: Env) {
-    let mut leader = Cluster::holding(&env, "leader", 3, ("a", 3, 1), 300).await;
-    let state = leader.any().state();
-    let primary = |number| state.shard("a", number).unwrap().primary().node.clone();
-    let nodes: BTreeSet<_> = (0..3).map(primary).collect();
-    assert_eq!(nodes.len(), 3, "each has a primary: {nodes:?}");
+    let mut leader = leader(&env).await;
     let follower = Cluster::start(&env, "follower", 2).await;
     // Node 0 manages.
     follower.set(seed(leader.node(2).transport_address())).await;
-    let follow = async |index: &str| {
-        let path = format!("/{index}/_ccr/follow?wait_for_active_shards=1");
-        let made = follower.must("PUT", &path, whom()).await;
-        assert_eq!(made["index_following_started"], true, "{made}");
-    };
-    follow("b").await;
+    follow(&follower, "b").await;
     same((&leader, "a"), (&follower, "b")).await;
     eventually(&env, "every node is connected", async || {
         let info = follower.get("/_remote/info").await;
@@ -79,7 +71,7 @@ async fn one_seed_leads_to_every_shard_and_its_node_may_go(env: Env) {
     leader.kill_node(2).await;
     assert_eq!(leader.index("a", 300, 600).await, 300);
     same((&leader, "a"), (&follower, "b")).await;
-    follow("c").await;
+    follow(&follower, "c").await;
     same((&leader, "a"), (&follower, "c")).await;
 
     leader.start_node(2).await;

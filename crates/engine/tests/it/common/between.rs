@@ -145,8 +145,7 @@ impl Cluster {
 
     /// Asks the primary of the first shard of an index.
     pub async fn ask_primary(&self, index: &str, request: Request) -> Result<Response, CallError> {
-        let node = self.any().state().shard(index, 0).unwrap().primary().node.clone().unwrap();
-        self.ask_node(&node, request).await
+        self.ask_node(&self.primary_of(index), request).await
     }
 }
 

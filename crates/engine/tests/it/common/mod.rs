@@ -194,6 +194,11 @@ impl Cluster {
         self.nodes.values().next().unwrap()
     }
 
+    /// The node that has the primary of the first shard of an index.
+    pub fn primary_of(&self, index: &str) -> String {
+        self.any().state().shard(index, 0).unwrap().primary().node.clone().unwrap()
+    }
+
     /// Where others reach its nodes.
     pub fn seeds(&self) -> Vec<&str> {
         self.nodes.values().map(Node::transport_address).collect()
