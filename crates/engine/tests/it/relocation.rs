@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::common::between::{cluster_behind, starts_a_copy};
+use crate::common::between::{Between, cluster_behind, starts_a_copy};
 use crate::common::{Cluster, ask, eventually, fails_with, raw};
 use crate::leases::opening;
 use engine::transport::{Request, Response, ShardAction, ShardAnswer};
@@ -159,22 +159,28 @@ async fn search(env: &Env, node: &Node, stop: &Cell<bool>) -> u64 {
     searched
 }
 
-/// A follower begins, for which the primary on a node keeps operations from now on; answers with the UUID of `a`.
-async fn begin_to_follow(cluster: &Cluster, node: &str) -> String {
-    cluster.ask_node(node, opening(cluster, 1)).await.unwrap();
-    cluster.any().state().indices["a"].uuid.clone()
+/// A move comes to where the target has taken over, and the manager does not hear of that yet.
+async fn hand_over(manager: &Between, cluster: &Cluster, from: &str, to: &str) {
+    manager.hold(starts_a_copy);
+    start_move(cluster, from, to).await;
+    eventually(&cluster.env, "the target has taken over", async || manager.held() > 0).await;
+}
+
+/// The primary of `a` has come so far, after a follower began for which it keeps operations.
+async fn handed_over(env: &Env) -> (Between, Cluster, String, String) {
+    let (manager, cluster) = cluster_behind(env, "one", 3, 0).await;
+    cluster.create("a", 1, 0).await;
+    cluster.index("a", 0, 10).await;
+    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
+    cluster.ask_node(&from, opening(&cluster, 1)).await.unwrap();
+    hand_over(&manager, &cluster, &from, &to).await;
+    (manager, cluster, from, to)
 }
 
 /// The source sent its leases to the target before it handed over, and they come after that: since then it has more.
 async fn leases_that_come_late_are_not_taken_by_who_has_taken_over(env: Env) {
-    let (manager, cluster) = cluster_behind(&env, "one", 3, 0).await;
-    cluster.create("a", 1, 0).await;
-    cluster.index("a", 0, 10).await;
-    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
-    let index_uuid = begin_to_follow(&cluster, &from).await;
-    manager.hold(starts_a_copy);
-    start_move(&cluster, &from, &to).await;
-    eventually(&env, "the target has taken over", async || manager.held() > 0).await;
+    let (manager, cluster, _, to) = handed_over(&env).await;
+    let index_uuid = cluster.any().state().indices["a"].uuid.clone();
     let leases = Leases::default();
     let late = Request::Leases { index_uuid, shard: 0, primary_term: 1, leases };
     cluster.ask_node(&to, late).await.unwrap();
@@ -190,14 +196,7 @@ async fn leases_that_come_late_are_not_taken_by_who_has_taken_over(env: Env) {
 
 /// The replicas would take what it sends for the next primary's, of the same term, which may have leases that it lacks.
 async fn a_primary_that_has_handed_over_ends_no_lease(env: Env) {
-    let (manager, cluster) = cluster_behind(&env, "one", 3, 0).await;
-    cluster.create("a", 1, 0).await;
-    cluster.index("a", 0, 10).await;
-    let (from, to) = (node_of(&cluster, true), free_node(&cluster));
-    begin_to_follow(&cluster, &from).await;
-    manager.hold(starts_a_copy);
-    start_move(&cluster, &from, &to).await;
-    eventually(&env, "the target has taken over", async || manager.held() > 0).await;
+    let (manager, cluster, from, _) = handed_over(&env).await;
     for (period, waits_s) in [("1s", 4), ("12h", 0)] {
         let period = json!({ "index.soft_deletes.retention_lease.period": period });
         cluster.must("PUT", "/a/_settings", period).await;
@@ -224,9 +223,7 @@ async fn a_primary_that_has_handed_over_counts_no_copies(env: Env) {
         copy.counted
     };
     assert!(counted().await.is_some());
-    manager.hold(starts_a_copy);
-    start_move(&cluster, &from, &to).await;
-    eventually(&env, "the target has taken over", async || manager.held() > 0).await;
+    hand_over(&manager, &cluster, &from, &to).await;
     assert_eq!(counted().await, None, "it cannot know");
     manager.be_honest();
     wait_for_moves(&cluster).await;
@@ -244,9 +241,7 @@ async fn a_primary_that_has_handed_over_reads_what_the_next_one_has(env: Env) {
     let path = "/a/_doc/1";
     cluster.must("PUT", path, json!({ "n": 1 })).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
-    manager.hold(starts_a_copy);
-    start_move(&cluster, &from, &to).await;
-    eventually(&env, "the target has taken over", async || manager.held() > 0).await;
+    hand_over(&manager, &cluster, &from, &to).await;
     let source = cluster.nodes[&from].clone();
     source.cut_off(true);
     manager.be_honest();
