@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::state::Event;
-use engine::transport::{Class, Operations, Pool, Replicate, Request, Response};
+use engine::transport::{Operations, Replicate, Request, Response};
 use engine::{Node, planted};
 use record::ledger::{self, Action, Fate, Ledger, WriteId};
 use serde_json::{Value, json};
@@ -102,10 +102,7 @@ async fn a_replica_with_a_gap_is_promoted(env: Env) -> bool {
         sync: true,
         ..Replicate::default()
     });
-    let pool = Pool::new(env.host("sends"));
-    let address = leader.node(0).transport_address();
-    pool.call(address, Class::Bulk, next_but_one, Duration::from_secs(10)).await.unwrap();
-    pool.close();
+    leader.ask_node("leader-0", next_but_one).await.unwrap();
     leader.kill_node(1).await;
     assert_eq!(write(&mut ledger, leader.node(0), 10..20).await, 10);
     becomes_whole(&env, &ledger, 2, &[(&leader, "a"), (&follower, "b")]).await
