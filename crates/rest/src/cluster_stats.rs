@@ -11,10 +11,10 @@ use super::call::Call;
 use super::health::ask_manager;
 use super::identity::{host, release};
 use super::nodes::select;
-use super::spread::{AskedCopy, nodes_json, on_nodes, on_shards, started};
+use super::spread::{AskedCopy, nodes_json, on_nodes, on_shards, started, stats_of};
 use engine::shard::stats_json;
 use engine::state::{self, Status};
-use engine::transport::{Request, Result, ShardAction, ShardAnswer};
+use engine::transport::{Request, Result, ShardAction};
 
 /// How long nodes may take to answer where the request does not say.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,11 +31,7 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
     asked.retain(|copy| copy.node.as_ref().is_some_and(|node| names.contains(node)));
     let action = ShardAction::Stats { segments: false };
     let copies = on_shards(&call.node, asked, &action, give_up - env.now()).await;
-    let copies = copies.iter().filter_map(|(copy, answer)| match answer {
-        Ok(ShardAnswer::Stats(stats)) => Some((copy, &**stats)),
-        _ => None,
-    });
-    let copies: Vec<(&AskedCopy, &ShardStats)> = copies.collect();
+    let copies: Vec<_> = stats_of(&copies).collect();
     // With the sums over its copies a node says how large its disk is.
     let asked = Request::NodeStats { copies: true };
     let nodes = on_nodes(&call.node, names, &asked, give_up - env.now()).await;
@@ -160,12 +156,7 @@ mod tests {
 
     #[test]
     fn counts_copies_of_each_index() {
-        let copy = |index: &str, primary| AskedCopy {
-            index: index.to_owned(),
-            shard: 0,
-            primary,
-            node: Some("n".to_owned()),
-        };
+        let copy = |index, primary| AskedCopy::new(index, 0, primary, Some("n"));
         let (a, replica, b) = (copy("a", true), copy("a", false), copy("b", true));
         let stats = ShardStats { documents: 3, store_bytes: 10, ..ShardStats::default() };
         let found = indices_json(&[(&a, &stats), (&replica, &stats), (&b, &stats)]);

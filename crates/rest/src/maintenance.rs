@@ -189,12 +189,7 @@ mod tests {
     #[test]
     fn a_copy_that_its_primary_does_not_count_was_not_refreshed() {
         let refreshed = |shard: u32, id: &str, counted: Option<&[&str]>| {
-            let copy = AskedCopy {
-                index: "a".to_owned(),
-                shard,
-                primary: counted.is_some(),
-                node: Some(id.to_owned()),
-            };
+            let copy = AskedCopy::new("a", shard, counted.is_some(), Some(id));
             let counted = counted.map(|ids| ids.iter().map(|id| (*id).to_owned()).collect());
             (
                 copy,

@@ -113,12 +113,7 @@ mod tests {
 
     #[test]
     fn an_index_is_closed_where_every_primary_says_so() {
-        let of = |index: &str, shard| AskedCopy {
-            index: index.to_owned(),
-            shard,
-            primary: true,
-            node: Some("n".to_owned()),
-        };
+        let of = |index, shard| AskedCopy::new(index, shard, true, Some("n"));
         let failure = Failure::unavailable("b", 1, "has writes that do not end; close it again");
         let answers = vec![
             (of("a", 0), Ok(ShardAnswer::Done)),

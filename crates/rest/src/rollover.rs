@@ -11,9 +11,9 @@ use super::call::{Call, object, refuse_unknown_keys};
 use super::error::{bad_body, bad_request};
 use super::index::{Body, replicas};
 use super::names::no_such_index;
-use super::spread::{on_shards, primaries};
+use super::spread::{on_shards, primaries, stats_of};
 use engine::state::{Event, Index, RollOver};
-use engine::transport::{Result, ShardAction, ShardAnswer};
+use engine::transport::{Result, ShardAction};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -181,14 +181,13 @@ async fn reached(
     }
     let places = primaries(&state, &[index.to_owned()]);
     let action = ShardAction::Stats { segments: false };
-    for (_, answer) in on_shards(&call.node, places, &action, limit).await {
-        // A shard that does not answer counts as empty: the next call finds out.
-        if let Ok(ShardAnswer::Stats(stats)) = answer {
-            reached.docs += stats.documents;
-            reached.bytes += stats.store_bytes;
-            reached.largest_shard_docs = reached.largest_shard_docs.max(stats.documents);
-            reached.largest_shard_bytes = reached.largest_shard_bytes.max(stats.store_bytes);
-        }
+    let answers = on_shards(&call.node, places, &action, limit).await;
+    // A shard that does not answer counts as empty: the next call finds out.
+    for (_, stats) in stats_of(&answers) {
+        reached.docs += stats.documents;
+        reached.bytes += stats.store_bytes;
+        reached.largest_shard_docs = reached.largest_shard_docs.max(stats.documents);
+        reached.largest_shard_bytes = reached.largest_shard_bytes.max(stats.store_bytes);
     }
     Ok(reached)
 }

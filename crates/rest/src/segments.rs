@@ -10,25 +10,17 @@ use super::answer::{Reply, object_of};
 use super::call::Call;
 use super::identity::host;
 use super::names::indices;
-use super::spread::{Answers, AskedCopy, copies, on_shards, shards_json, started};
+use super::spread::{Answers, AskedCopy, copies, on_shards, shards_json, started, stats_of};
 use super::stats::copy_routing_json;
 use super::table::{Cell, Column, Table, numbers, words};
 use engine::state::ClusterState;
-use engine::transport::{Result, ShardAction, ShardAnswer};
+use engine::transport::{Result, ShardAction};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn ask(call: &Call, state: &ClusterState, names: &[String]) -> Answers {
     let action = ShardAction::Stats { segments: true };
     on_shards(&call.node, started(state, names), &action, PATIENCE).await
-}
-
-/// The copies that answered, with their segments.
-fn answered(answers: &Answers) -> impl Iterator<Item = (&AskedCopy, &[SegmentStats])> {
-    answers.iter().filter_map(|(copy, answer)| match answer {
-        Ok(ShardAnswer::Stats(stats)) => Some((copy, stats.segment_list.as_slice())),
-        _ => None,
-    })
 }
 
 /// `GET /_segments`, `GET /{index}/_segments`.
@@ -39,9 +31,9 @@ pub(super) async fn segments(call: Call) -> Result<Reply> {
     let names = indices(&state, call.indices(), &call.query)?;
     let answers = ask(&call, &state, &names).await;
     let mut by_index: BTreeMap<&str, BTreeMap<u32, Vec<Value>>> = BTreeMap::new();
-    for (copy, segments) in answered(&answers) {
+    for (copy, stats) in stats_of(&answers) {
         let shards = by_index.entry(&copy.index).or_default();
-        shards.entry(copy.shard).or_default().push(copy_json(&state, copy, segments));
+        shards.entry(copy.shard).or_default().push(copy_json(&state, copy, &stats.segment_list));
     }
     let index_json = |(index, shards): (&str, BTreeMap<u32, Vec<Value>>)| {
         let shards = shards.into_iter().map(|(shard, copies)| (shard.to_string(), json!(copies)));
@@ -101,11 +93,11 @@ pub(super) async fn cat(call: Call) -> Result<Reply> {
     let names = indices(&state, call.indices(), &call.query)?;
     let answers = ask(&call, &state, &names).await;
     let mut table = Table::new(&SEGMENTS);
-    for (copy, segments) in answered(&answers) {
+    for (copy, stats) in stats_of(&answers) {
         let node = copy.node.as_deref();
         let member = node.and_then(|name| state.members.get(name));
         let ip = member.map(|member| host(&member.transport_address));
-        for segment in segments {
+        for segment in &stats.segment_list {
             let (live, deleted) = segment.documents.unzip();
             table.push(vec![
                 copy.index.as_str().into(),

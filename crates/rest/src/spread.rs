@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use store::ShardStats;
 
 use super::error::cause_json;
 use engine::Node;
@@ -23,37 +24,45 @@ pub(super) struct AskedCopy {
     pub(super) node: Option<String>,
 }
 
+impl AskedCopy {
+    pub(super) fn new(index: &str, shard: u32, primary: bool, node: Option<&str>) -> Self {
+        Self { index: index.to_owned(), shard, primary, node: node.map(str::to_owned) }
+    }
+}
+
 /// Every started copy.
 pub(super) fn started(state: &ClusterState, indices: &[String]) -> Vec<AskedCopy> {
-    let mut copies = Vec::new();
-    for (index, shard, routing) in shards_of(state, indices) {
-        for copy in routing.copies.iter().filter(|copy| copy.is_started()) {
-            let node = copy.node.clone();
-            copies.push(AskedCopy { index: index.to_owned(), shard, primary: copy.primary, node });
-        }
-    }
-    copies
+    assigned(state, indices, ShardCopy::is_started)
 }
 
 /// The copies that come up, also where others are moved to. They are sent writes, and may be searched elsewhere before
 /// this node hears that they have started: a refresh is for them, too.
 pub(super) fn coming_up(state: &ClusterState, indices: &[String]) -> Vec<AskedCopy> {
-    let mut copies = Vec::new();
+    assigned(state, indices, |copy| !copy.is_started())
+}
+
+/// Those of the copies on nodes, and of the targets of moves, that are `wanted`.
+fn assigned(
+    state: &ClusterState,
+    indices: &[String],
+    wanted: fn(&ShardCopy) -> bool,
+) -> Vec<AskedCopy> {
+    let mut found = Vec::new();
     for (index, shard, routing) in shards_of(state, indices) {
-        for copy in routing.assigned().filter(|copy| !copy.is_started()) {
-            let node = copy.node.clone();
-            copies.push(AskedCopy { index: index.to_owned(), shard, primary: copy.primary, node });
-        }
+        let copies = routing.assigned().filter(|copy| wanted(copy));
+        let asked =
+            |copy: &ShardCopy| AskedCopy::new(index, shard, copy.primary, copy.node.as_deref());
+        found.extend(copies.map(asked));
     }
-    copies
+    found
 }
 
 /// The primary of every shard, also of those that have none started.
 pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<AskedCopy> {
     shards_of(state, indices)
         .map(|(index, shard, routing)| {
-            let node = routing.started_primary().and_then(|primary| primary.node.clone());
-            AskedCopy { index: index.to_owned(), shard, primary: true, node }
+            let node = routing.started_primary().and_then(|primary| primary.node.as_deref());
+            AskedCopy::new(index, shard, true, node)
         })
         .collect()
 }
@@ -61,8 +70,8 @@ pub(super) fn primaries(state: &ClusterState, indices: &[String]) -> Vec<AskedCo
 /// The primaries of these indices that are on a node that is there, whether they are started or not.
 pub(super) fn primaries_on_nodes(state: &ClusterState, indices: &[String]) -> Vec<AskedCopy> {
     let on_node = |(index, shard, routing): (&str, u32, &IndexShardRoutingTable)| {
-        let node = routing.primary().node.clone().filter(|node| state.present.contains(node))?;
-        Some(AskedCopy { index: index.to_owned(), shard, primary: true, node: Some(node) })
+        let node = routing.primary().node.as_ref().filter(|node| state.present.contains(*node))?;
+        Some(AskedCopy::new(index, shard, true, Some(node)))
     };
     shards_of(state, indices).filter_map(on_node).collect()
 }
@@ -109,6 +118,14 @@ pub(super) async fn on_shards(
     });
     let answers = at_once(node, "asks a shard", work).await;
     copies.into_iter().zip(answers).collect()
+}
+
+/// The copies that answered with what they hold.
+pub(super) fn stats_of(answers: &Answers) -> impl Iterator<Item = (&AskedCopy, &ShardStats)> {
+    answers.iter().filter_map(|(copy, answer)| match answer {
+        Ok(ShardAnswer::Stats(stats)) => Some((copy, &**stats)),
+        _ => None,
+    })
 }
 
 /// Does all of this at once. What came of each, in their order.
@@ -237,7 +254,7 @@ mod tests {
 
     #[test]
     fn counts_what_failed() {
-        let copy = |shard| AskedCopy { index: "a".into(), shard, primary: true, node: None };
+        let copy = |shard| AskedCopy::new("a", shard, true, None);
         let failure = Failure::unavailable("a", 1, "has no started primary");
         let answers = vec![(copy(0), Ok(ShardAnswer::Done)), (copy(1), Err(failure))];
         let shards = shards_json(4, &answers);

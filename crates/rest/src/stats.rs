@@ -13,10 +13,10 @@ use super::cluster::state_name;
 use super::error::bad_request;
 use super::names::{Closed, indices_with, matches};
 use super::nodes::{INDEX_METRICS, in_path};
-use super::spread::{AskedCopy, copies, on_shards, shards_json, started};
+use super::spread::{AskedCopy, copies, on_shards, shards_json, started, stats_of};
 use engine::shard::stats_json;
 use engine::state::{ClusterState, IndexMeta};
-use engine::transport::{Result, ShardAction, ShardAnswer};
+use engine::transport::{Result, ShardAction};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -78,12 +78,6 @@ fn sums<'a>(
     sums
 }
 
-/// A copy that answered.
-struct Answered {
-    copy: AskedCopy,
-    stats: ShardStats,
-}
-
 /// `GET /_stats`, `GET /{index}/_stats`.
 pub(super) async fn stats(call: Call) -> Result<Reply> {
     let level = level(call.query.get("level"))?;
@@ -101,19 +95,17 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
     let action = ShardAction::Stats { segments: false };
     let answers = on_shards(&call.node, asked, &action, PATIENCE).await;
     let shards = shards_json(copies(&state, &names), &answers);
-    let mut by_index: BTreeMap<&str, Vec<Answered>> = BTreeMap::new();
-    for (copy, answer) in answers {
-        let Some((name, _)) = state.indices.get_key_value(&copy.index) else { continue };
-        if let Ok(ShardAnswer::Stats(stats)) = answer {
-            by_index.entry(name).or_default().push(Answered { copy, stats: *stats });
-        }
+    let mut by_index: BTreeMap<&str, Vec<(&AskedCopy, &ShardStats)>> = BTreeMap::new();
+    for (copy, stats) in stats_of(&answers) {
+        by_index.entry(&copy.index).or_default().push((copy, stats));
     }
     let all = || by_index.values().flatten();
+    let primaries = all().filter(|(copy, _)| copy.primary);
     let mut answer = json!({
         "_shards": shards,
         "_all": {
-            "primaries": sums(all().filter(|a| a.copy.primary).map(|a| &a.stats), wanted),
-            "total": sums(all().map(|a| &a.stats), wanted),
+            "primaries": sums(primaries.map(|(_, stats)| *stats), wanted),
+            "total": sums(all().map(|(_, stats)| *stats), wanted),
         },
     });
     if level >= Level::Indices {
@@ -130,21 +122,21 @@ pub(super) async fn stats(call: Call) -> Result<Reply> {
 fn index_json(
     state: &ClusterState,
     meta: &IndexMeta,
-    copies: &[Answered],
+    copies: &[(&AskedCopy, &ShardStats)],
     level: Level,
     wanted: Option<&[&str]>,
 ) -> Value {
-    let primaries = copies.iter().filter(|answered| answered.copy.primary);
+    let primaries = copies.iter().filter(|(copy, _)| copy.primary);
     let mut object = json!({
         "uuid": meta.uuid,
-        "primaries": sums(primaries.map(|answered| &answered.stats), wanted),
-        "total": sums(copies.iter().map(|answered| &answered.stats), wanted),
+        "primaries": sums(primaries.map(|(_, stats)| *stats), wanted),
+        "total": sums(copies.iter().map(|(_, stats)| *stats), wanted),
     });
     if level == Level::Shards {
         let mut shards: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
-        for answered in copies {
-            let json = copy_json(state, answered, wanted);
-            shards.entry(answered.copy.shard).or_default().push(json);
+        for &(copy, stats) in copies {
+            let json = copy_json(state, copy, stats, wanted);
+            shards.entry(copy.shard).or_default().push(json);
         }
         let one = |(shard, copies): (u32, Vec<Value>)| (shard.to_string(), json!(copies));
         object["shards"] = object_of(shards.into_iter().map(one));
@@ -167,7 +159,8 @@ pub(super) fn copy_routing_json(state: &ClusterState, copy: &AskedCopy) -> Value
 
 fn copy_json(
     state: &ClusterState,
-    Answered { copy, stats }: &Answered,
+    copy: &AskedCopy,
+    stats: &ShardStats,
     wanted: Option<&[&str]>,
 ) -> Value {
     let mut json = sums([stats], wanted);
