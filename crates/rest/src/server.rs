@@ -311,6 +311,14 @@ mod tests {
     const PUT: &str = "PUT /a/_doc/1 HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                        content-length: 90000000\r\n\r\n{";
 
+    /// The head of a request with so many bytes of JSON, but for the line that ends it.
+    fn head(line: &str, bytes: usize) -> String {
+        format!(
+            "{line} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             content-length: {bytes}\r\n"
+        )
+    }
+
     /// Stands for what answers requests, so that these tests do not compile all that is served: `engine` tries that.
     fn in_place_of_handlers(
         _: &Node,
@@ -341,10 +349,15 @@ mod tests {
             TcpStream::connect(&self.address).await.unwrap()
         }
 
-        async fn send(&self, text: &str) -> TcpStream {
+        async fn send(&self, request: impl AsRef<[u8]>) -> TcpStream {
             let mut stream = self.connect().await;
-            stream.write_all(text.as_bytes()).await.unwrap();
+            stream.write_all(request.as_ref()).await.unwrap();
             stream
+        }
+
+        async fn ask(&self, request: impl AsRef<[u8]>) -> String {
+            let mut stream = self.send(request).await;
+            self.answer(&mut stream).await
         }
 
         /// The first line of the answer; empty where the connection closes without.
@@ -357,9 +370,7 @@ mod tests {
         }
 
         async fn get(&self, path: &str) -> String {
-            let mut stream =
-                self.send(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
-            self.answer(&mut stream).await
+            self.ask(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await
         }
 
         async fn until(&self, what: &str, holds: impl Fn() -> bool) {
@@ -470,22 +481,16 @@ mod tests {
     fn all_connections_share_one_budget_of_bodies() {
         at_a_door_within(BodyBudget::of(10_000), Limits::default(), async |door| {
             let body = format!("{{}}{}", " ".repeat(5998));
-            let put = |announced: usize| {
-                format!(
-                    "PUT /a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-                     content-length: {announced}\r\n\r\n{body}"
-                )
-            };
-            let first = door.send(&put(7000)).await;
+            let put = |announced| head("PUT /a", announced) + "\r\n" + &body;
+            let first = door.send(put(7000)).await;
             door.until("its bytes are held", || door.budget.held() >= body.len()).await;
-            let mut second = door.send(&put(7000)).await;
+            let mut second = door.send(put(7000)).await;
             assert_eq!(door.answer(&mut second).await, "HTTP/1.1 429 Too Many Requests");
             assert!(door.clients.phases().contains(&Phase::Body), "the first may go on");
             first.set_zero_linger().unwrap();
             drop((first, second));
             door.nothing_is_left().await;
-            let mut third = door.send(&put(body.len())).await;
-            assert_eq!(door.answer(&mut third).await, "HTTP/1.1 200 OK");
+            assert_eq!(door.ask(put(body.len())).await, "HTTP/1.1 200 OK");
         });
     }
 
@@ -517,14 +522,8 @@ mod tests {
                 (b"{}".to_vec(), "HTTP/1.1 400 Bad Request"),
                 (Vec::new(), "HTTP/1.1 200 OK"),
             ] {
-                let bytes = body.len();
-                let head = format!(
-                    "PUT /a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-                     content-encoding: gzip\r\ncontent-length: {bytes}\r\n\r\n"
-                );
-                let mut stream = door.connect().await;
-                stream.write_all(&[head.as_bytes(), &body].concat()).await.unwrap();
-                assert_eq!(door.answer(&mut stream).await, answered);
+                let head = head("PUT /a", body.len()) + "content-encoding: gzip\r\n\r\n";
+                assert_eq!(door.ask([head.as_bytes(), &body].concat()).await, answered);
             }
             door.nothing_is_left().await;
         });
@@ -533,20 +532,13 @@ mod tests {
     #[test]
     fn what_comes_of_a_bulk_counts_by_its_lines() {
         at_a_door_within(BodyBudget::of(10_000), Limits::default(), async |door| {
-            let post = |path: &str, lines: usize| {
-                let body = "{\"delete\":{\"_id\":\"a\"}}\n".repeat(lines);
-                let bytes = body.len();
-                format!(
-                    "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-                     content-length: {bytes}\r\n\r\n{body}"
-                )
-            };
             for (path, lines, answered) in [
                 ("/a/_bulk?refresh=true", 50, "HTTP/1.1 429 Too Many Requests"),
                 ("/a/_bulk", 10, "HTTP/1.1 200 OK"),
             ] {
-                let mut stream = door.send(&post(path, lines)).await;
-                assert_eq!(door.answer(&mut stream).await, answered);
+                let body = "{\"delete\":{\"_id\":\"a\"}}\n".repeat(lines);
+                let post = head(&format!("POST {path}"), body.len()) + "\r\n" + &body;
+                assert_eq!(door.ask(post).await, answered);
             }
             door.nothing_is_left().await;
         });
@@ -604,9 +596,8 @@ mod tests {
     fn a_head_that_goes_on_and_on_is_refused() {
         at_a_door(Limits::default(), async |door| {
             let head = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(HEAD_BYTES_MAX));
-            let mut stream = door.send(&head).await;
             let refused = "HTTP/1.1 431 Request Header Fields Too Large";
-            assert_eq!(door.answer(&mut stream).await, refused);
+            assert_eq!(door.ask(head).await, refused);
         });
     }
 }
