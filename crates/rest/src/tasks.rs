@@ -65,15 +65,20 @@ impl Which {
 
     async fn find(&self, call: &Call, limit: Duration) -> Found {
         let answers = on_nodes(&call.node, self.nodes.clone(), &Request::Tasks, limit).await;
-        let failures = nodes_json(&answers)["failures"].take();
-        let tasks = answers.into_iter().filter_map(|(_, answer)| answer.ok());
-        let tasks = tasks.filter_map(|tasks| tasks.as_array().cloned()).flatten();
-        let fits = |task: &Value| {
+        let (mut tasks, failures) = found(&answers);
+        tasks.retain(|task| {
             !self.children
                 && matches_any(&self.actions, task["action"].as_str().unwrap_or_default())
-        };
-        (tasks.filter(fits).collect(), failures.as_array().cloned().unwrap_or_default())
+        });
+        (tasks, failures)
     }
+}
+
+/// The tasks that nodes answered with, and what a list says of those that failed.
+fn found(answers: &[(String, Result<Value>)]) -> Found {
+    let lists = answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()?.as_array());
+    let failures = nodes_json(answers)["failures"].as_array().cloned();
+    (lists.flatten().cloned().collect(), failures.unwrap_or_default())
 }
 
 /// What a node says of a task once that has ended, or the time is over. Null where it does not know it any more.
@@ -275,7 +280,9 @@ async fn change(
             Some(task) if !can(task) => Some(bad_request(format!("task [{id}] {cannot}"))),
             _ => None,
         };
-        failures.extend(failure.map(|failure| failed_node(node, failure)).into_iter().flatten());
+        if let Some(failure) = failure {
+            failures.extend(found(&[(node.to_owned(), Err(failure))]).1);
+        }
     }
     listed.retain(can);
     let mut changed = Vec::new();
@@ -285,21 +292,12 @@ async fn change(
         if numbers.is_empty() {
             continue;
         }
-        let request = request(numbers);
-        for (node, answer) in on_nodes(&call.node, vec![node], &request, PATIENCE).await {
-            match answer {
-                Ok(tasks) => changed.extend(tasks.as_array().into_iter().flatten().cloned()),
-                Err(failure) => failures.extend(failed_node(&node, failure)),
-            }
-        }
+        let (tasks, failed) =
+            found(&on_nodes(&call.node, vec![node], &request(numbers), PATIENCE).await);
+        changed.extend(tasks);
+        failures.extend(failed);
     }
     Ok((changed, failures))
-}
-
-/// What a list says of a node that failed.
-fn failed_node(node: &str, failure: Failure) -> Vec<Value> {
-    let answers: [(String, Result<()>); 1] = [(node.to_owned(), Err(failure))];
-    nodes_json(&answers)["failures"].as_array().cloned().unwrap_or_default()
 }
 
 static COLUMNS: [Column; 16] = [
@@ -387,7 +385,7 @@ mod tests {
         assert_eq!(by_node.get("node_failures"), None);
         let by_parent = GroupBy::Parents.answer(&state, (tasks(), Vec::new()), Vec::new());
         assert_eq!(by_parent["tasks"]["b:7"]["node"], "b");
-        let failures = failed_node("c", timed_out("c:1"));
+        let (_, failures) = found(&[("c".to_owned(), Err(timed_out("c:1")))]);
         let mut stripped = tasks();
         strip(&mut stripped);
         let list = GroupBy::Nothing.answer(&state, (stripped, failures), vec![json!({})]);
