@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use http_body_util::BodyExt;
 use hyper::body::Body;
 
+use super::error::bad_body;
 use engine::transport::{Failure, Result};
 
 /// `http.max_content_length`.
@@ -141,10 +142,8 @@ where
     let mut first = Bytes::new();
     let mut all: Vec<u8> = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            let reason = format!("the body broke off: {error}; send it again");
-            Failure::new(400, "parse_exception", reason)
-        })?;
+        let broke_off = |error| bad_body(format!("the body broke off: {error}; send it again"));
+        let frame = frame.map_err(broke_off)?;
         let Ok(data) = frame.into_data() else { continue };
         arrived(data.len());
         if first.is_empty() && all.is_empty() {
@@ -192,9 +191,9 @@ pub(super) fn unpack(packed: &[u8], bytes: usize) -> Result<Bytes> {
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 fn no_gzip() -> Failure {
-    let reason =
-        "the body is no gzip of one part, or broke off; send it again, or without Content-Encoding";
-    Failure::new(400, "parse_exception", reason)
+    bad_body(
+        "the body is no gzip of one part, or broke off; send it again, or without Content-Encoding",
+    )
 }
 
 #[cfg(test)]
