@@ -69,11 +69,9 @@ fn empty(call: &Call) -> Result<()> {
 pub(super) async fn status(call: Call) -> Result<Reply> {
     let state = call.state();
     let index = call.index().to_owned();
-    if state.indices.get(&index).is_none_or(|meta| meta.leader.is_none()) {
-        return Ok(json!({ "status": "REPLICATION NOT IN PROGRESS" }).into());
-    }
-    let Some(Followed { leader, shards, .. }) = followed(&call, patience(&call)?).await?.pop()
-    else {
+    let follows = state.indices.get(&index).is_some_and(|meta| meta.leader.is_some());
+    let mut all = if follows { followed(&call, patience(&call)?).await? } else { Vec::new() };
+    let Some(Followed { leader, shards, .. }) = all.pop() else {
         return Ok(json!({ "status": "REPLICATION NOT IN PROGRESS" }).into());
     };
     let is_whole = state.routing.get(&index).is_some_and(|all| all.len() == shards.len());
