@@ -406,13 +406,14 @@ mod tests {
 
     use super::*;
 
+    fn asked(query: &str, body: &str) -> Result<SearchRequest, String> {
+        let mut request = parse_search(body.as_bytes()).unwrap();
+        let read = parameters(&Query::parse(query).unwrap(), &mut request);
+        read.map(|()| request).map_err(|failure| failure.reason)
+    }
+
     #[test]
     fn the_path_adds_to_the_order_and_replaces_what_is_shown() {
-        let asked = |query: &str, body: &str| {
-            let mut request = parse_search(body.as_bytes()).unwrap();
-            let read = parameters(&Query::parse(query).unwrap(), &mut request);
-            read.map(|()| request).map_err(|failure| failure.reason)
-        };
         let both = parse_search(br#"{"sort":["a",{"b":"desc"}]}"#).unwrap();
         assert_eq!(asked("sort=b:desc", r#"{"sort":["a"]}"#), Ok(both));
         let after = r#"{"sort":["a"],"search_after":[1]}"#;
@@ -457,11 +458,7 @@ mod tests {
 
     #[test]
     fn a_total_that_is_a_bare_number_is_exact() {
-        let counted = |query: &str, body: &str| {
-            let mut request = parse_search(body.as_bytes()).unwrap();
-            let read = parameters(&Query::parse(query).unwrap(), &mut request);
-            read.map(|()| request.track_total_hits).map_err(|failure| failure.reason)
-        };
+        let counted = |query, body| asked(query, body).map(|request| request.track_total_hits);
         assert_eq!(counted("", "{}"), Ok(TrackTotalHits::Unset));
         let as_int = "rest_total_hits_as_int=true";
         assert_eq!(counted(as_int, "{}"), Ok(TrackTotalHits::All));
