@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::common::{set, settings};
+use crate::common::{PATIENCE, Place, opened, persisted, place, set, settings};
 use bytes::Bytes;
 use dcp::bucket::{Bucket, BucketSettings, CheckpointLimits, Condition, ItemData, ItemKind, Take};
 use dcp::codec::{Marker, SNAPSHOT_MEMORY, Status, VbucketState, Write};
@@ -23,19 +23,6 @@ testbed::both_worlds!(
     the_highest_numbers_of_a_producer_do_not_stop_writes,
 );
 
-const SOON: Duration = Duration::from_secs(60);
-
-pub(crate) struct Place {
-    pub(crate) dir: PathBuf,
-    _kept: tempfile::TempDir,
-}
-
-pub(crate) fn place(env: &Env) -> Place {
-    let kept = tempfile::tempdir().unwrap();
-    let dir = if env.is_virtual() { PathBuf::from("/data") } else { kept.path().join("bucket") };
-    Place { dir, _kept: kept }
-}
-
 /// Opens a bucket again that nobody closed, once nothing works in its directory any more.
 pub(crate) async fn open_again(env: &Env, vbuckets: u16, place: &Place) -> Bucket {
     let tries = async {
@@ -47,17 +34,11 @@ pub(crate) async fn open_again(env: &Env, vbuckets: u16, place: &Place) -> Bucke
             }
         }
     };
-    env.timeout(SOON, tries).await.expect("nobody works there any more")
-}
-
-pub(crate) async fn persisted(bucket: &Bucket, vb: u16) {
-    let high = bucket.high_seqno(vb).unwrap();
-    bucket.wait_persisted(vb, high, SOON).await.unwrap();
+    env.timeout(PATIENCE, tries).await.expect("nobody works there any more")
 }
 
 async fn what_is_written_is_read(env: Env) {
-    let place = place(&env);
-    let bucket = Bucket::open(&env, settings(4, 64 << 20), &place.dir).await.unwrap();
+    let (_place, bucket) = opened(&env, settings(4, 64 << 20)).await;
     assert_eq!(set(&bucket, 1, "a", b"one"), Ok(1));
     assert_eq!(set(&bucket, 1, "a", b"two"), Ok(2));
     let read = bucket.get(1, b"a").await.unwrap();
@@ -92,17 +73,16 @@ async fn what_is_written_is_read(env: Env) {
 #[test]
 fn a_full_disk_holds_writes_until_there_is_room() {
     world::virtual_world::run(7, async |env| {
-        let place = place(&env);
-        let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+        let (_place, bucket) = opened(&env, settings(1, 64 << 20)).await;
         assert!(store::set_disk_free_bytes(&env, Some(0)));
         let seqno = set(&bucket, 0, "a", b"one").unwrap();
         let refused = Err(Status::TemporaryFailure);
-        assert_eq!(bucket.wait_persisted(0, seqno, SOON).await, refused);
+        assert_eq!(bucket.wait_persisted(0, seqno, PATIENCE).await, refused);
         assert_eq!(set(&bucket, 0, "b", b"two").map(|_| ()), refused);
         assert_eq!(bucket.delete(0, b"a", 0).map(|_| ()), refused);
         store::set_disk_free_bytes(&env, None);
-        env.sleep(SOON).await;
-        bucket.wait_persisted(0, seqno, SOON).await.unwrap();
+        env.sleep(PATIENCE).await;
+        bucket.wait_persisted(0, seqno, PATIENCE).await.unwrap();
         assert_eq!(set(&bucket, 0, "b", b"two"), Ok(seqno + 1));
     });
 }
@@ -113,7 +93,7 @@ fn a_full_disk_is_an_error_of_opening_and_of_closing() {
         let place = place(&env);
         let open = || Bucket::open(&env, settings(1, 64 << 20), &place.dir);
         assert!(store::set_disk_free_bytes(&env, Some(0)));
-        let opened = env.timeout(SOON, open()).await.unwrap();
+        let opened = env.timeout(PATIENCE, open()).await.unwrap();
         assert!(matches!(opened, Err(dcp::Error::Store(error)) if error.is_disk_full()));
         store::set_disk_free_bytes(&env, None);
         let bucket = open().await.unwrap();
@@ -121,14 +101,13 @@ fn a_full_disk_is_an_error_of_opening_and_of_closing() {
         store::set_disk_free_bytes(&env, Some(0));
         // The flusher has tried by then.
         env.sleep(Duration::from_millis(100)).await;
-        let closed = env.timeout(SOON, bucket.close()).await.unwrap();
+        let closed = env.timeout(PATIENCE, bucket.close()).await.unwrap();
         assert!(matches!(closed, Err(dcp::Error::Store(error)) if error.is_disk_full()));
     });
 }
 
 async fn all_is_there_after_closing(env: Env) {
-    let place = place(&env);
-    let bucket = Bucket::open(&env, settings(2, 64 << 20), &place.dir).await.unwrap();
+    let (place, bucket) = opened(&env, settings(2, 64 << 20)).await;
     for n in 0..500 {
         set(&bucket, n % 2, &format!("key{}", n % 300), format!("value{n}").as_bytes()).unwrap();
     }
@@ -151,8 +130,7 @@ async fn all_is_there_after_closing(env: Env) {
 }
 
 async fn many_vbuckets_persist_together(env: Env) {
-    let place = place(&env);
-    let bucket = Bucket::open(&env, settings(1024, 256 << 20), &place.dir).await.unwrap();
+    let (_place, bucket) = opened(&env, settings(1024, 256 << 20)).await;
     for round in 0..4 {
         for vb in 0..1024 {
             set(&bucket, vb, &format!("k{round}"), &[vb as u8; 50]).unwrap();
@@ -203,13 +181,12 @@ fn view(items: &[ItemData], to: u64) -> BTreeMap<Bytes, Bytes> {
 }
 
 async fn a_backfill_is_the_view_at_its_end(env: Env) {
-    let place = place(&env);
     // Little memory for checkpoints, so that most has to come from disk.
     let settings = BucketSettings {
         checkpoints: CheckpointLimits { max_items: 100, max_bytes: 1 << 20 },
         ..settings(1, 2 << 20)
     };
-    let bucket = Bucket::open(&env, settings, &place.dir).await.unwrap();
+    let (_place, bucket) = opened(&env, settings).await;
     let mut history = Vec::new();
     for n in 0..3000u64 {
         let key = format!("key{}", env.random_u64() % 200);
@@ -258,9 +235,8 @@ async fn a_backfill_is_the_view_at_its_end(env: Env) {
 }
 
 async fn memory_stays_under_its_quota(env: Env) {
-    let place = place(&env);
     let quota = 4 << 20;
-    let bucket = Bucket::open(&env, settings(2, quota), &place.dir).await.unwrap();
+    let (_place, bucket) = opened(&env, settings(2, quota)).await;
     let (mut refused, mut written) = (0, 0);
     // Four times what fits.
     while written < 16_000 {
@@ -295,9 +271,8 @@ async fn memory_stays_under_its_quota(env: Env) {
 }
 
 async fn a_document_written_again_and_again_takes_little_memory(env: Env) {
-    let place = place(&env);
     let quota = 4 << 20;
-    let bucket = Bucket::open(&env, settings(1, quota), &place.dir).await.unwrap();
+    let (_place, bucket) = opened(&env, settings(1, quota)).await;
     for n in 0..50_000u64 {
         set(&bucket, 0, "key", b"value").unwrap();
         if n % 1000 == 999 {
@@ -309,8 +284,7 @@ async fn a_document_written_again_and_again_takes_little_memory(env: Env) {
 }
 
 async fn cleaning_keeps_what_is_needed(env: Env) {
-    let place = place(&env);
-    let bucket = Bucket::open(&env, settings(2, 512 << 20), &place.dir).await.unwrap();
+    let (place, bucket) = opened(&env, settings(2, 512 << 20)).await;
     set(&bucket, 0, "early", b"stays").unwrap();
     let value = vec![3; 1 << 20];
     for round in 0..300u64 {
@@ -328,7 +302,7 @@ async fn cleaning_keeps_what_is_needed(env: Env) {
                 env.sleep(Duration::from_millis(50)).await;
             }
         };
-        env.timeout(SOON, cleans).await.expect("the oldest file is cleaned up");
+        env.timeout(PATIENCE, cleans).await.expect("the oldest file is cleaned up");
     }
     bucket.close().await.unwrap();
     let bucket = Bucket::open(&env, settings(2, 512 << 20), &place.dir).await.unwrap();
@@ -341,8 +315,7 @@ async fn cleaning_keeps_what_is_needed(env: Env) {
 }
 
 async fn the_highest_numbers_of_a_producer_do_not_stop_writes(env: Env) {
-    let place = place(&env);
-    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+    let (_place, bucket) = opened(&env, settings(1, 64 << 20)).await;
     bucket.set_state(0, VbucketState::Replica).unwrap();
     let marker = |end| Marker { start: 1, end, flags: SNAPSHOT_MEMORY };
     assert!(bucket.begin_snapshot(0, marker(u64::MAX)).is_err());
@@ -377,7 +350,7 @@ fn a_persisted_sequence_number_survives_the_host() {
                     set(&inner, vb, &format!("key{}", n % 50), format!("{n}").as_bytes()).unwrap();
                     if n % 7 == 0 {
                         let high = inner.high_seqno(vb).unwrap();
-                        inner.wait_persisted(vb, high, SOON).await.unwrap();
+                        inner.wait_persisted(vb, high, PATIENCE).await.unwrap();
                         let _ = acked_in.send((vb, high));
                     }
                 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{Bench, PATIENCE, catch_up, follow, settings};
+use crate::common::{Bench, catch_up, follow, persisted, settings};
 use bytes::Bytes;
 use dcp::bucket::{Bucket, BucketSettings};
 use dcp::codec::{Status, VbucketState};
@@ -35,8 +35,7 @@ async fn clients_are_told_that_memory_is_short(env: Env) {
             other => {
                 assert_eq!(other, Ok(Status::TemporaryFailure));
                 (refused, in_turn) = (refused + 1, in_turn + 1);
-                let high = bench.bucket.high_seqno(0).unwrap();
-                bench.bucket.wait_persisted(0, high, PATIENCE).await.unwrap();
+                persisted(&bench.bucket, 0).await;
                 env.sleep(Duration::from_millis(100)).await;
             }
         }
@@ -75,10 +74,7 @@ async fn without_expelling_whole_checkpoints_are_removed(env: Env) {
 
 async fn replica(bench: &Bench, memory: MemorySettings) -> Bucket {
     let quota_bytes = memory.quota_bytes;
-    let settings = BucketSettings { memory, ..settings(4, quota_bytes) };
-    let bucket = bench.another("replica", settings).await;
-    (0..4).for_each(|vb| bucket.set_state(vb, VbucketState::Replica).unwrap());
-    bucket
+    bench.replica(BucketSettings { memory, ..settings(4, quota_bytes) }).await
 }
 
 /// What was seen while a replica with too little memory caught up.

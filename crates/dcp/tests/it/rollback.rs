@@ -11,8 +11,8 @@ use dcp::codec::{
 use dcp::policy::{StartDecision, StreamStart};
 use world::Env;
 
-use crate::bucket::{Place, open_again, persisted, place, stream};
-use crate::common::{set, settings};
+use crate::bucket::{open_again, stream};
+use crate::common::{Place, opened, persisted, set, settings};
 
 testbed::both_worlds!(
     a_replica_rolls_back,
@@ -33,19 +33,18 @@ fn stream_in(bucket: &Bucket, vb: u16, marker: (u64, u64, u32), items: &[(u64, &
 }
 
 /// A replica with one whole snapshot, up to 4, and a part of another.
-async fn replica_in_mid_snapshot(env: &Env, place: &Place) -> Bucket {
-    let bucket = Bucket::open(env, settings(1, 64 << 20), &place.dir).await.unwrap();
+async fn replica_in_mid_snapshot(env: &Env) -> (Place, Bucket) {
+    let (place, bucket) = opened(env, settings(1, 64 << 20)).await;
     bucket.set_state(0, VbucketState::Replica).unwrap();
     stream_in(&bucket, 0, (0, 4, SNAPSHOT_DISK), &[(1, "a"), (2, "b"), (4, "c")]);
     stream_in(&bucket, 0, (4, 9, SNAPSHOT_DISK), &[(5, "a"), (7, "d")]);
-    bucket
+    (place, bucket)
 }
 
 #[test]
 fn a_rollback_that_fails_changes_nothing() {
     world::virtual_world::run(7, async |env| {
-        let place = place(&env);
-        let bucket = replica_in_mid_snapshot(&env, &place).await;
+        let (_place, bucket) = replica_in_mid_snapshot(&env).await;
         persisted(&bucket, 0).await;
         assert!(store::set_disk_free_bytes(&env, Some(0)));
         assert!(bucket.roll_back(0, 4).await.is_err());
@@ -59,8 +58,7 @@ fn a_rollback_that_fails_changes_nothing() {
 #[test]
 fn an_active_vbucket_is_not_rolled_back() {
     world::virtual_world::run(7, async |env| {
-        let place = place(&env);
-        let bucket = replica_in_mid_snapshot(&env, &place).await;
+        let (_place, bucket) = replica_in_mid_snapshot(&env).await;
         let mut model = env.virtual_host_model().unwrap();
         model.disk.sync = Duration::from_millis(20);
         env.set_host_model(model);
@@ -102,8 +100,7 @@ fn an_active_vbucket_is_not_rolled_back() {
 }
 
 async fn a_rollback_leads_to_what_is_whole_on_disk(env: Env) {
-    let place = place(&env);
-    let bucket = Bucket::open(&env, settings(2, 64 << 20), &place.dir).await.unwrap();
+    let (place, bucket) = opened(&env, settings(2, 64 << 20)).await;
     set(&bucket, 0, "j", b"one").unwrap();
     persisted(&bucket, 0).await;
     // The flusher takes the second version alone: there is no view at 2.
@@ -130,8 +127,7 @@ async fn a_rollback_leads_to_what_is_whole_on_disk(env: Env) {
 }
 
 async fn a_history_begins_where_the_view_was_whole(env: Env) {
-    let place = place(&env);
-    let bucket = replica_in_mid_snapshot(&env, &place).await;
+    let (place, bucket) = replica_in_mid_snapshot(&env).await;
     let uuid = bucket.failover_log(0).unwrap()[0].uuid;
     bucket.set_state(0, VbucketState::Active).unwrap();
     assert_eq!(bucket.failover_log(0).unwrap()[0].seqno, 4);
@@ -162,8 +158,7 @@ async fn tear(env: &Env, place: &Place, bytes: u64) {
 #[test]
 fn a_torn_round_of_an_active_vbucket_ends_no_whole_view() {
     world::real_world::run(7, async |env| {
-        let place = place(&env);
-        let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+        let (place, bucket) = opened(&env, settings(1, 64 << 20)).await;
         set(&bucket, 0, "a", b"one").unwrap();
         persisted(&bucket, 0).await;
         for key in ["b", "c", "d"] {
@@ -181,8 +176,7 @@ fn a_torn_round_of_an_active_vbucket_ends_no_whole_view() {
 #[test]
 fn a_torn_round_of_a_replica_is_a_part_of_a_snapshot() {
     world::real_world::run(7, async |env| {
-        let place = place(&env);
-        let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+        let (place, bucket) = opened(&env, settings(1, 64 << 20)).await;
         bucket.set_state(0, VbucketState::Replica).unwrap();
         let uuid = bucket.failover_log(0).unwrap()[0].uuid;
         stream_in(&bucket, 0, (0, 4, SNAPSHOT_DISK), &[(1, "a"), (2, "b")]);
@@ -200,8 +194,7 @@ fn a_torn_round_of_a_replica_is_a_part_of_a_snapshot() {
 }
 
 async fn a_replica_rolls_back(env: Env) {
-    let place = place(&env);
-    let bucket = Bucket::open(&env, settings(1, 64 << 20), &place.dir).await.unwrap();
+    let (place, bucket) = opened(&env, settings(1, 64 << 20)).await;
     assert!(bucket.apply(0, item(1, "a")).is_err(), "an active vbucket takes no stream");
     bucket.set_state(0, VbucketState::Replica).unwrap();
     let uuid = bucket.failover_log(0).unwrap()[0].uuid;

@@ -126,10 +126,7 @@ async fn statistics_and_configuration(env: Env) {
 
 /// A replica of the bench's bucket in a bucket of its own.
 pub async fn replica(env: &Env, bench: &Bench, kind: ConsumerKind) -> (Bucket, Follower) {
-    let bucket = bench.another("replica", settings(4, 64 << 20)).await;
-    for vb in bucket.vbuckets() {
-        bucket.set_state(vb, VbucketState::Replica).unwrap();
-    }
+    let bucket = bench.replica(settings(4, 64 << 20)).await;
     let follower =
         follow(env, bench, "replication", Sink::Bucket(bucket.clone()), kind, 1 << 20).await;
     (bucket, follower)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::common::{Bench, PATIENCE, follow, set, settings};
+use crate::common::{Bench, PATIENCE, follow, persisted, set, settings};
 use crate::server::{all_of_it, ask, has_ended, open_raw, read_all, replica};
 use bytes::Bytes;
 use dcp::bucket::{BucketSettings, CheckpointLimits, ItemData, Take};
@@ -79,8 +79,7 @@ async fn a_stream_with_an_end_is_whole_at_its_last_marker(env: Env) {
             };
             history.push((seqno, key, value));
         }
-        let high = bench.bucket.high_seqno(0).unwrap();
-        bench.bucket.wait_persisted(0, high, Duration::from_secs(60)).await.unwrap();
+        persisted(&bench.bucket, 0).await;
         let from_disk = bench.bucket.stats().expelled_bytes > 0;
         assert_eq!(from_disk, quota_bytes == 2 << 20, "{quota_bytes}");
         let mut wire = open_raw(&bench, "reader", 0).await;

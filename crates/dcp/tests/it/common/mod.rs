@@ -9,7 +9,7 @@ use std::time::Duration;
 use dcp::auth::Credentials;
 use dcp::bucket::{Bucket, BucketSettings, Condition};
 use dcp::client::{Client, ClientOptions};
-use dcp::codec::{Status, Write};
+use dcp::codec::{Status, VbucketState, Write};
 use dcp::consumer::{Consumer, ConsumerKind, Event, Follower, Sink};
 use dcp::drain::{Drain, DrainSettings};
 use dcp::server::{Server, ServerSettings};
@@ -52,24 +52,36 @@ pub fn set(
     bucket.write(vb, write, 0, 0, Condition::Always).map(|written| written.seqno)
 }
 
+pub async fn persisted(bucket: &Bucket, vb: u16) {
+    let high = bucket.high_seqno(vb).unwrap();
+    bucket.wait_persisted(vb, high, PATIENCE).await.unwrap();
+}
+
+/// Where a bucket is kept.
+pub struct Place {
+    pub dir: PathBuf,
+    _kept: tempfile::TempDir,
+}
+
+pub fn place(env: &Env) -> Place {
+    let kept = tempfile::tempdir().unwrap();
+    let dir = if env.is_virtual() { kept.path().to_owned() } else { kept.path().join("bucket") };
+    Place { dir, _kept: kept }
+}
+
+/// A new bucket.
+pub async fn opened(env: &Env, settings: BucketSettings) -> (Place, Bucket) {
+    let place = place(env);
+    let bucket = Bucket::open(env, settings, &place.dir).await.unwrap();
+    (place, bucket)
+}
+
 /// A server with one bucket.
 pub struct Bench {
     env: Env,
     pub bucket: Bucket,
     pub server: Server,
-    dirs: RefCell<Vec<tempfile::TempDir>>,
-}
-
-async fn open(
-    env: &Env,
-    name: &str,
-    settings: BucketSettings,
-    dirs: &mut Vec<tempfile::TempDir>,
-) -> Bucket {
-    let kept = tempfile::tempdir().unwrap();
-    let dir = if env.is_virtual() { PathBuf::from(kept.path()) } else { kept.path().join(name) };
-    dirs.push(kept);
-    Bucket::open(env, settings, &dir).await.unwrap()
+    places: RefCell<Vec<Place>>,
 }
 
 impl Bench {
@@ -78,19 +90,20 @@ impl Bench {
     }
 
     pub async fn with(env: &Env, settings: BucketSettings, consumer: ConsumerKind) -> Bench {
-        let mut dirs = Vec::new();
-        let bucket = open(env, "source", settings, &mut dirs).await;
+        let (place, bucket) = opened(env, settings).await;
         let listener = PacketListener::bind(env, &env.any_address()).await.unwrap();
         let settings = ServerSettings { users: vec![credentials()], consumer, public_host: None };
         let server = Server::start(env, listener, vec![bucket.clone()], settings).unwrap();
-        Bench { env: env.clone(), bucket, server, dirs: RefCell::new(dirs) }
+        Bench { env: env.clone(), bucket, server, places: RefCell::new(vec![place]) }
     }
 
-    /// Another bucket, without a server.
-    pub async fn another(&self, name: &str, settings: BucketSettings) -> Bucket {
-        let mut dirs = Vec::new();
-        let bucket = open(&self.env, name, settings, &mut dirs).await;
-        self.dirs.borrow_mut().extend(dirs);
+    /// Another bucket, of replicas and without a server.
+    pub async fn replica(&self, settings: BucketSettings) -> Bucket {
+        let (place, bucket) = opened(&self.env, settings).await;
+        self.places.borrow_mut().push(place);
+        for vb in bucket.vbuckets() {
+            bucket.set_state(vb, VbucketState::Replica).unwrap();
+        }
         bucket
     }
 
@@ -118,8 +131,7 @@ impl Bench {
                 self.env.sleep(Duration::from_millis(1)).await;
             }
             if n % 100 == 0 {
-                let high = self.bucket.high_seqno(vb).unwrap();
-                self.bucket.wait_persisted(vb, high, Duration::from_secs(60)).await.unwrap();
+                persisted(&self.bucket, vb).await;
             }
         }
     }
