@@ -123,9 +123,7 @@ async fn a_vbucket_that_moves_is_named(env: Env) {
     while client.stats("dcp").await.unwrap()["eq_dcpq:drain-1:num_streams"] != "4" {
         env.sleep(soon).await;
     }
-    for vb in 0..4 {
-        bench.bucket.set_state(vb, VbucketState::Dead).unwrap();
-    }
+    (0..4).for_each(|vb| bench.bucket.set_state(vb, VbucketState::Dead).unwrap());
     drain.finish().await.unwrap();
     let report = drain.report();
     let broken: Vec<_> = report.broken().collect();
@@ -134,9 +132,7 @@ async fn a_vbucket_that_moves_is_named(env: Env) {
 
 async fn nothing_to_drain_is_an_error(env: Env) {
     let bench = Bench::start(&env, settings(4, 16 << 20)).await;
-    for vb in 0..4 {
-        bench.bucket.set_state(vb, VbucketState::Replica).unwrap();
-    }
+    (0..4).for_each(|vb| bench.bucket.set_state(vb, VbucketState::Replica).unwrap());
     let refused = Drain::start(&env, &bench.options(), &drain_settings()).await.err().unwrap();
     assert!(matches!(refused, Error::Settings(_)), "{refused}");
     let nobody = ClientOptions { address: nowhere(&env), ..bench.options() };

@@ -248,7 +248,7 @@ fn a_replica_that_will_never_be_persisted_is_given_up() {
         let source = Bench::start(&env, settings(4, 64 << 20)).await;
         source.fill(0..400, 200).await;
         for (vb, high) in source.bucket.seqnos(None) {
-            source.bucket.wait_persisted(vb, high, Duration::from_secs(60)).await.unwrap();
+            source.bucket.wait_persisted(vb, high, PATIENCE).await.unwrap();
         }
         let to = destination(&env, ConsumerKind::Mainstream).await;
         let rebalance = rebalance(&source, &to, Path::Plain);

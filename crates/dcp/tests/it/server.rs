@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::common::{Bench, PASSWORD, PATIENCE, USER, catch_up, credentials, follow, settings};
+use crate::common::{
+    Bench, PASSWORD, PATIENCE, USER, catch_up, credentials, follow, reach, set, settings,
+};
 use bytes::Bytes;
 use dcp::Error;
 use dcp::auth::{Credentials, Hash, Mechanism};
@@ -154,9 +156,7 @@ async fn a_replica_is_brought_up_from_disk_and_memory(env: Env) {
         assert!(bench.bucket.stats().expelled_bytes > 0, "{:?}", bench.bucket.stats());
         bench.bucket.delete(1, b"key1", 0).unwrap();
         let (bucket, mut follower) = replica(&env, &bench, kind).await;
-        for vb in 0..4 {
-            follower.add_stream(vb, 0).unwrap();
-        }
+        (0..4).for_each(|vb| follower.add_stream(vb, 0).unwrap());
         catch_up(&mut follower, &bench.bucket, &bucket).await;
         for vb in 0..4 {
             assert_eq!(bucket.failover_log(vb), bench.bucket.failover_log(vb));
@@ -170,9 +170,7 @@ async fn writes_go_on_while_it_streams(env: Env) {
     let bench = Bench::start(&env, settings(4, 64 << 20)).await;
     bench.fill(0..500, 100).await;
     let (bucket, mut follower) = replica(&env, &bench, ConsumerKind::Batching).await;
-    for vb in 0..4 {
-        follower.add_stream(vb, 0).unwrap();
-    }
+    (0..4).for_each(|vb| follower.add_stream(vb, 0).unwrap());
     let mut writer = bench.client().await;
     let writing = env.spawn("writes", async move {
         for n in 0..600 {
@@ -279,16 +277,14 @@ async fn a_replica_with_another_history_rolls_back(env: Env) {
     bench.fill(0..40, 100).await;
     let (bucket, mut follower) = replica(&env, &bench, ConsumerKind::Mainstream).await;
     follower.add_stream(0, 0).unwrap();
-    while bucket.high_seqno(0) != Some(10) {
-        follower.step().await.unwrap();
-    }
+    reach(&mut follower, &bucket, 0, Some(10)).await;
     drop(follower);
     // The replica was active for a while and took writes that nobody else has.
     bucket.set_state(0, VbucketState::Active).unwrap();
-    crate::common::set(&bucket, 0, "key0", "mine").unwrap();
-    crate::common::set(&bucket, 0, "mine", "mine").unwrap();
+    set(&bucket, 0, "key0", "mine").unwrap();
+    set(&bucket, 0, "mine", "mine").unwrap();
     bucket.set_state(0, VbucketState::Replica).unwrap();
-    crate::common::set(&bench.bucket, 0, "key4", "theirs").unwrap();
+    set(&bench.bucket, 0, "key4", "theirs").unwrap();
     let sink = Sink::Bucket(bucket.clone());
     let mut follower = follow(&env, &bench, "again", sink, ConsumerKind::Batching, 1 << 20).await;
     follower.add_stream(0, 0).unwrap();
@@ -298,15 +294,11 @@ async fn a_replica_with_another_history_rolls_back(env: Env) {
         }
     };
     assert_eq!(opened, Event::Opened { vb: 0, rollbacks: 1 });
-    while bucket.high_seqno(0) != bench.bucket.high_seqno(0) {
-        follower.step().await.unwrap();
-    }
-    let keys = ["key0", "key4", "mine"].map(|key| (0, key.to_owned()));
-    for (vb, key) in keys {
-        bucket.set_state(vb, VbucketState::Active).unwrap();
-        let (a, b) =
-            (bench.bucket.get(vb, key.as_bytes()).await, bucket.get(vb, key.as_bytes()).await);
-        assert_eq!(a, b, "{key}");
+    reach(&mut follower, &bucket, 0, bench.bucket.high_seqno(0)).await;
+    bucket.set_state(0, VbucketState::Active).unwrap();
+    for key in ["key0", "key4", "mine"] {
+        let there = bench.bucket.get(0, key.as_bytes()).await;
+        assert_eq!(bucket.get(0, key.as_bytes()).await, there, "{key}");
     }
 }
 
@@ -314,7 +306,7 @@ async fn a_rollback_in_mid_stream_ends_the_streams(env: Env) {
     let bench = Bench::start(&env, settings(4, 64 << 20)).await;
     bench.fill(0..20, 100).await;
     // The flusher has taken five, so that a rollback can lead there.
-    bench.bucket.wait_persisted(0, 5, Duration::from_secs(60)).await.unwrap();
+    bench.bucket.wait_persisted(0, 5, PATIENCE).await.unwrap();
     bench.fill(20..40, 100).await;
     let mut wire = open_raw(&bench, "reader", 0).await;
     ask(&mut wire, Request::new(7, 0, all_of_it(0))).await;
@@ -436,10 +428,8 @@ async fn a_vbucket_moves(env: Env) {
     bench.fill(0..400, 100).await;
     let (bucket, mut follower) = replica(&env, &bench, ConsumerKind::Mainstream).await;
     follower.add_stream(2, 0).unwrap();
-    while bucket.high_seqno(2) != bench.bucket.high_seqno(2) {
-        follower.step().await.unwrap();
-    }
-    let high = bucket.high_seqno(2).unwrap();
+    let high = bench.bucket.high_seqno(2).unwrap();
+    reach(&mut follower, &bucket, 2, Some(high)).await;
     bucket.wait_persisted(2, high, PATIENCE).await.unwrap();
     drop(follower);
     let sink = Sink::Bucket(bucket.clone());

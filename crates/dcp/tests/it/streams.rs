@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::common::{Bench, PATIENCE, follow, persisted, set, settings};
+use crate::common::{Bench, PATIENCE, follow, persisted, reach, set, settings};
 use crate::server::{all_of_it, ask, has_ended, open_raw, read_all, replica};
 use bytes::Bytes;
 use dcp::bucket::{BucketSettings, CheckpointLimits, ItemData, Take};
@@ -111,7 +111,7 @@ async fn a_stream_with_an_end_reads_to_the_first_whole_view_alone(env: Env) {
     // Each two are a round of the flusher.
     for keys in [["a", "b"], ["c", "a"]] {
         let [_, last] = keys.map(|key| set(&bench.bucket, 0, key, "x").unwrap());
-        bench.bucket.wait_persisted(0, last, Duration::from_secs(60)).await.unwrap();
+        bench.bucket.wait_persisted(0, last, PATIENCE).await.unwrap();
     }
     let mut wire = open_raw(&bench, "reader", 0).await;
     let request = StreamRequest { flags: STREAM_DISK_ONLY, end: 1, ..StreamRequest::default() };
@@ -139,7 +139,7 @@ async fn a_stream_from_a_replica_is_not_whole_before_the_replica_is(env: Env) {
         bucket.set_state(0, VbucketState::Replica).unwrap();
         bucket.begin_snapshot(0, Marker { start: 1, end: 100, flags: SNAPSHOT_DISK }).unwrap();
         bucket.apply(0, item(50)).unwrap();
-        bucket.wait_persisted(0, 50, Duration::from_secs(60)).await.unwrap();
+        bucket.wait_persisted(0, 50, PATIENCE).await.unwrap();
         let mut wire = open_raw(&bench, "reader", 0).await;
         ask(&mut wire, Request::new(7, 0, all_of_it(flags))).await;
         let (_, bodies) = read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
@@ -160,24 +160,20 @@ async fn a_vbucket_that_is_promoted_ends_its_own_stream_alone(env: Env) {
     for kind in [ConsumerKind::Mainstream, ConsumerKind::Batching] {
         let bench = Bench::start(&env, settings(4, 64 << 20)).await;
         let (bucket, mut follower) = replica(&env, &bench, kind).await;
-        let behind = |vb| bucket.high_seqno(vb) != bench.bucket.high_seqno(vb);
         bench.fill(0..40, 100).await;
         [0, 1].iter().for_each(|vb| follower.add_stream(*vb, 0).unwrap());
-        while behind(0) || behind(1) {
-            follower.step().await.unwrap();
-        }
+        reach(&mut follower, &bucket, 0, Some(10)).await;
+        reach(&mut follower, &bucket, 1, Some(10)).await;
         bucket.set_state(0, VbucketState::Active).unwrap();
         bench.fill(40..80, 100).await;
         let (ended, mut events) = (Event::Ended { vb: 0, reason: EndReason::State }, Vec::new());
-        while behind(1) || !events.contains(&ended) {
+        while bucket.high_seqno(1) != Some(20) || !events.contains(&ended) {
             events.extend(follower.step().await.unwrap());
         }
         assert_eq!(bucket.high_seqno(0), Some(10));
         // The producer is told, too.
         bench.fill(80..84, 100).await;
-        while behind(1) {
-            follower.step().await.unwrap();
-        }
+        reach(&mut follower, &bucket, 1, Some(21)).await;
         let mut client = bench.client().await;
         while client.stats("dcp").await.unwrap()["eq_dcpq:replication:num_streams"] != "1" {
             env.sleep(Duration::from_millis(1)).await;
@@ -248,9 +244,7 @@ fn a_full_disk_during_a_rollback_refuses_that_stream_alone() {
         assert_eq!(bucket.high_seqno(0), Some(1));
         store::set_disk_free_bytes(&env, None);
         follower.add_stream(0, 0).unwrap();
-        while bucket.high_seqno(0) != Some(2) {
-            follower.step().await.unwrap();
-        }
+        reach(&mut follower, &bucket, 0, Some(2)).await;
         assert_eq!(bucket.documents_of(0), Some(2));
     });
 }

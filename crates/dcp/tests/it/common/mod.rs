@@ -163,6 +163,13 @@ pub async fn follow(
     Follower::open(env, bench.client().await, name, consumer, window).await.unwrap()
 }
 
+/// Steps until a vbucket has come to this number.
+pub async fn reach(follower: &mut Follower, bucket: &Bucket, vb: u16, seqno: Option<u64>) {
+    while bucket.high_seqno(vb) != seqno {
+        follower.step().await.unwrap();
+    }
+}
+
 /// Steps until the streams are where the bucket is.
 pub async fn catch_up(follower: &mut Follower, from: &Bucket, to: &Bucket) {
     while from.vbuckets().into_iter().any(|vb| from.high_seqno(vb) != to.high_seqno(vb)) {
