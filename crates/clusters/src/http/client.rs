@@ -251,13 +251,9 @@ mod tests {
         Server { address, connections, requests, task }
     }
 
-    fn real<F: Future<Output = ()>>(body: impl FnOnce(Env) -> F) {
-        world::real_world::run(1, body);
-    }
-
     #[test]
     fn one_connection_serves_one_question_after_another() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let server = serve(&env, "127.0.0.1:0").await;
             let client = RestClient::new(&env);
             for n in 0..5 {
@@ -275,7 +271,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_still_read_stays_and_the_room_of_others_is_used_again() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let server = serve(&env, "127.0.0.1:0").await;
             let client = HttpClient::new(env.clone());
             let ask = async |letter: u8, len| {
@@ -298,7 +294,7 @@ mod tests {
 
     #[test]
     fn questions_at_the_same_time_take_connections_of_their_own() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let server = serve(&env, "127.0.0.1:0").await;
             let client = RestClient::new(&env);
             let ask = |path| client.send(&server.address, "GET", path, Bytes::new());
@@ -311,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_restarted_node_is_asked_on_a_fresh_connection() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let mut server = serve(&env, "127.0.0.1:0").await;
             let client = RestClient::new(&env);
             let address = server.address.clone();
@@ -354,7 +350,7 @@ mod tests {
 
     #[test]
     fn what_may_have_been_read_is_asked_again_only_if_that_is_harmless() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             for (method, connections_after) in [("GET", 2), ("POST", 1)] {
                 let (address, connections, _server) = forgetful(&env).await;
                 let client = RestClient::new(&env);
@@ -371,7 +367,7 @@ mod tests {
 
     #[test]
     fn errors_say_what_was_found() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let server = serve(&env, "127.0.0.1:0").await;
             let client = RestClient::new(&env);
             let refused = client.send(&server.address, "GET", "/status/404", Bytes::new()).await;
@@ -389,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_late_answer_is_not_waited_for() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap().to_string();
             let client = RestClient::new(&env).with_limit(Duration::from_millis(30));
@@ -403,7 +399,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_too_large_is_refused() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let server = serve(&env, "127.0.0.1:0").await;
             let mut client = HttpClient::new(env.clone());
             client.answer_bytes_max = 1000;
@@ -418,7 +414,7 @@ mod tests {
 
     #[test]
     fn another_client_speaks_and_bounds_as_the_first() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let insecure = TlsOptions { insecure: true, ..TlsOptions::default() };
             let tls = insecure.config().unwrap();
             let mut client = HttpClient::new(env.clone()).with_tls(tls.clone());
@@ -432,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_none_is_an_error() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let server = serve(&env, "127.0.0.1:0").await;
             let client = RestClient::new(&env);
             let bad = client.send(&server.address, "GET", "/a b", Bytes::new()).await.unwrap_err();

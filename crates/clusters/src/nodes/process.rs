@@ -360,13 +360,9 @@ mod tests {
         Path::new(&format!("/proc/{pid}")).exists()
     }
 
-    fn real<F: Future<Output = ()>>(body: impl FnOnce(Env) -> F) {
-        world::real_world::run(1, body);
-    }
-
     #[test]
     fn a_node_says_where_it_is_and_ends_in_order() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let (mut process, ready) = start(&env, "good").await.unwrap();
             assert_eq!((&*ready.transport, &*ready.http), ("127.0.0.1:1", "127.0.0.1:2"));
             let pid = process.child.id().unwrap();
@@ -388,7 +384,7 @@ mod tests {
     #[test]
     fn a_directory_whose_name_is_no_text_is_refused() {
         use std::os::unix::ffi::OsStrExt;
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let mut start = config("good");
             start.config.data = std::ffi::OsStr::from_bytes(b"/\xff").into();
             let shared = Rc::default();
@@ -400,7 +396,7 @@ mod tests {
 
     #[test]
     fn no_process_is_left_after_a_kill_or_a_drop() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let (process, _) = start(&env, "good").await.unwrap();
             let pid = process.child.id().unwrap();
             process.kill().await.unwrap();
@@ -416,7 +412,7 @@ mod tests {
     fn warnings_of_a_node_are_printed() {
         static PRINTED: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
         engine::core::print_warnings_with(|line| PRINTED.lock().unwrap().push(line.to_owned()));
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let (mut process, _) = start(&env, "warns").await.unwrap();
             process.end_in_order().await.unwrap();
             while !process.reader.is_finished() {
@@ -428,7 +424,7 @@ mod tests {
 
     #[test]
     fn a_node_that_fails_shows_its_last_words() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let error = start(&env, "broken").await.err().unwrap();
             let Error::Node { node, stderr, .. } = &error else { panic!("{error}") };
             let expected: Vec<String> = (11..=30).map(|n| format!("line {n}")).collect();
@@ -440,7 +436,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_no_node_is_told() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let error = start(&env, "chatty").await.err().unwrap().to_string();
             assert!(error.contains("\"hello\" where its addresses should be"), "{error}");
             // It may be gone before it is told anything.
@@ -460,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_node_that_ends_by_itself_is_noticed() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let ends = Rc::default();
             // An end that was ordered is no news.
             start_noting(&env, "good", &ends).await.unwrap().0.stop().await;
@@ -479,7 +475,7 @@ mod tests {
 
     #[test]
     fn a_taken_address_is_told_apart() {
-        real(async |env| {
+        world::real_world::run(1, async |env| {
             let error = start(&env, "taken").await.err().unwrap();
             assert!(matches!(error, Error::AddressTaken { .. }), "{error}");
             assert!(error.to_string().contains("address in use"), "{error}");
@@ -509,7 +505,7 @@ mod tests {
         const VARIABLE: &str = "NARROWS_TEST_PANICS";
         if std::env::var_os(VARIABLE).is_some() {
             end_process_on_panic();
-            real(async |env| {
+            world::real_world::run(1, async |env| {
                 let _task = env.spawn("panics", async { panic!("a task is lost") });
                 env.sleep(Duration::from_secs(3600)).await;
             });

@@ -173,13 +173,9 @@ async fn taken(env: &Env, settings: &mut BorrowedSettings) -> Lease {
     lease
 }
 
-fn virtually<F: Future<Output = ()> + 'static>(main: impl FnOnce(Env) -> F) {
-    world::virtual_world::run(1, main);
-}
-
-/// The same on a cluster that nobody has changed yet.
+/// In virtual time on a cluster that nobody has changed yet.
 fn on_cluster<F: Future<Output = ()> + 'static>(main: impl FnOnce(Env, Cluster) -> F + 'static) {
-    virtually(|env| async move {
+    world::virtual_world::run(1, |env| async move {
         let cluster = Cluster::start(&env).await;
         main(env, cluster).await;
     });
@@ -508,7 +504,7 @@ fn a_run_puts_back_what_comes_late() {
 #[test]
 fn both_clusters_are_put_back_before_either_is_waited_for() {
     for fails in [false, true] {
-        virtually(move |env| async move {
+        world::virtual_world::run(1, move |env| async move {
             let clusters = [Cluster::start(&env).await, Cluster::of(&env, ["c", "d"]).await];
             let mut run = run_on(&clusters).await;
             let [leader, follower] = &clusters;

@@ -106,10 +106,6 @@ fn client(env: &Env, urls: &[String], tls: TlsOptions) -> LiveClient {
     LiveClient::new(env, &LiveOptions { tls, ..options(urls) }).unwrap()
 }
 
-fn real<F: Future<Output = ()>>(body: impl FnOnce(Env) -> F) {
-    world::real_world::run(1, body);
-}
-
 #[track_caller]
 pub fn says<T: std::fmt::Debug>(answer: Result<T, Error>, words: &[&str]) {
     let said = answer.unwrap_err().to_string();
@@ -121,7 +117,7 @@ pub fn says<T: std::fmt::Debug>(answer: Result<T, Error>, words: &[&str]) {
 
 #[test]
 fn refusals_say_what_to_do() {
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let html = "<html><title>502 Bad Gateway</title></html>";
         let security =
             r#"{"error":{"type":"security_exception","reason":"no permissions"},"status":403}"#;
@@ -153,7 +149,7 @@ fn refusals_say_what_to_do() {
 
 #[test]
 fn a_busy_cluster_is_given_time() {
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let server = serve(&env, None, &[(429, "{}"), (200, ROOT)]).await;
         let client = server.client(&env);
         assert_eq!(client.get("/").await.unwrap()["cluster_name"], "c");
@@ -163,7 +159,7 @@ fn a_busy_cluster_is_given_time() {
 
 #[test]
 fn another_host_answers_for_one_that_does_not() {
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let server = serve(&env, None, &[(200, ROOT)]).await;
         let busy = serve(&env, None, &[(503, "{}")]).await;
         let hosts = ["127.0.0.1:1".to_owned(), busy.address.clone(), server.address.clone()];
@@ -185,7 +181,7 @@ fn another_host_answers_for_one_that_does_not() {
 
 #[test]
 fn a_prefix_and_a_large_answer() {
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let server = serve(&env, None, &[(200, ROOT)]).await;
         let url = format!("http://{}/behind/", server.address);
         client(&env, &[url], TlsOptions::default()).get("/_nodes").await.unwrap();
@@ -195,7 +191,7 @@ fn a_prefix_and_a_large_answer() {
 
 #[test]
 fn tls_is_trusted_or_says_why_not() {
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let (ours, other) = (Authority::new(), Authority::new());
         let server = serve(&env, Some(ours.config.clone()), &[(200, ROOT)]).await;
         let url = [format!("https://{}", server.address)];
@@ -218,7 +214,7 @@ fn tls_is_trusted_or_says_why_not() {
 
 #[test]
 fn the_wrong_protocol_is_named() {
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let authority = Authority::new();
         let secure = serve(&env, Some(authority.config.clone()), &[(200, ROOT)]).await;
         let plain = serve(&env, None, &[(200, ROOT)]).await;
@@ -236,7 +232,7 @@ fn the_wrong_protocol_is_named() {
 
 #[test]
 fn a_client_certificate_is_shown_where_it_is_asked_for() {
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let authority = Authority::new();
         let server = serve(&env, Some(authority.demanding.clone()), &[(200, ROOT)]).await;
         let url = [format!("https://{}", server.address)];
@@ -255,7 +251,7 @@ fn a_client_certificate_is_shown_where_it_is_asked_for() {
 /// What cannot be followed is found before anything is changed.
 #[test]
 fn a_cluster_without_replication_between_clusters_says_so() {
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let unknown = r#"{"error":"no handler found for uri [/_ccr/stats] and method [GET]"}"#;
         let server = serve(&env, None, &[(200, ROOT), (400, unknown)]).await;
         let client = server.client(&env);
@@ -280,7 +276,7 @@ fn a_cluster_without_replication_between_clusters_says_so() {
 
 #[test]
 fn a_version_never_seen_and_what_is_no_cluster_are_refused() {
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let future = r#"{"cluster_name":"c","version":{"number":"42.0.0"},"tagline":"You Know, for Search"}"#;
         let server = serve(&env, None, &[(200, future)]).await;
         let connected = Sampler::connect(server.client(&env)).await;
@@ -315,7 +311,7 @@ fn a_version_never_seen_and_what_is_no_cluster_are_refused() {
 /// Errors, retries, late answers and hosts that are gone come again as they were, and so does the time.
 #[test]
 fn a_transcript_answers_as_the_cluster_did() {
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let busy = [(200, ROOT), (429, "{}"), (503, "{}"), (200, r#"{"n":1}"#), (403, "{}")];
         let server = serve(&env, None, &busy).await;
         let urls = ["127.0.0.1:1".to_owned(), server.address.clone()];
@@ -371,7 +367,7 @@ fn an_earlier_transcript_still_tells_of_copies_and_nodes() {
              auto_follow_stats.recent*.*.reason,follow_stats",
         ),
     ];
-    real(async |env| {
+    world::real_world::run(1, async |env| {
         let answer = (200, r#"[{"state":"UNASSIGNED"}]"#);
         let server = serve(&env, None, &[answer; 4]).await;
         let urls = std::slice::from_ref(&server.address);
