@@ -85,8 +85,13 @@ impl Call {
     /// Has the manager handle events, one after another; whether that was done within the request's limits.
     pub(super) async fn submit(&self, events: Vec<Event>) -> Result<bool> {
         let node = self.node.clone();
-        self.within_limits("changes the cluster", async move { submit_all(&node, events).await })
-            .await
+        let work = async move {
+            for event in events {
+                node.core().submit(event).await?;
+            }
+            Ok(())
+        };
+        self.within_limits("changes the cluster", work).await
     }
 
     /// Does what waits for the manager. Whether that was done within the request's `timeout`: what takes longer is done
@@ -182,13 +187,6 @@ fn late(limit: Duration) -> Failure {
          later"
     );
     Failure::new(503, "process_cluster_event_timeout_exception", reason)
-}
-
-async fn submit_all(node: &Node, events: Vec<Event>) -> Result<()> {
-    for event in events {
-        node.core().submit(event).await?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

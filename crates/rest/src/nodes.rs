@@ -106,13 +106,9 @@ fn names_of(state: &ClusterState, fits: impl Fn(&state::Node) -> bool) -> Vec<&s
     fitting.map(|member| member.name.as_str()).collect()
 }
 
-fn is_all(parts: &str) -> bool {
-    parts.split(',').any(|name| name == "_all")
-}
-
 /// The parts that a request wants; none for all.
 fn metrics<'a>(path: &str, asked: Option<&'a str>, known: &[&str]) -> Result<Option<Vec<&'a str>>> {
-    let Some(asked) = asked.filter(|asked| !is_all(asked)) else {
+    let Some(asked) = asked.filter(|asked| asked.split(',').all(|name| name != "_all")) else {
         return Ok(None);
     };
     let asked: Vec<&str> = asked.split(',').collect();

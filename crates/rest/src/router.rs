@@ -191,11 +191,6 @@ fn answers_alone(path: &str) -> bool {
     path == "/" || path.starts_with("/_cluster/health") || path.starts_with("/_nodes")
 }
 
-fn not_recovered() -> Failure {
-    let reason = "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];";
-    Failure::new(503, "cluster_block_exception", reason)
-}
-
 /// The route of a request, and the parts of its path.
 fn route<'p>(
     method: &str,
@@ -230,7 +225,8 @@ fn prepare(
 ) -> Result<(Handler, Call)> {
     let (route, params) = route(method, path, &query)?;
     if !node.state().is_joined() && !answers_alone(path) {
-        return Err(not_recovered());
+        let reason = "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];";
+        return Err(Failure::new(503, "cluster_block_exception", reason));
     }
     if !route.reads_body() {
         if !matches!(body.trim_ascii(), b"" | b"{}") {

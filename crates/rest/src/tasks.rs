@@ -155,7 +155,9 @@ impl GroupBy {
         }
         let (name, tasks) = match self {
             GroupBy::Nothing => ("tasks", Value::Array(tasks)),
-            GroupBy::Parents => ("tasks", by_id(tasks)),
+            GroupBy::Parents => {
+                ("tasks", object_of(tasks.into_iter().map(|task| (id_of(&task), task))))
+            }
             GroupBy::Nodes => {
                 let mut nodes: Map<String, Value> = Map::new();
                 for task in tasks {
@@ -170,10 +172,6 @@ impl GroupBy {
         answer.insert(name.to_owned(), tasks);
         Value::Object(answer)
     }
-}
-
-fn by_id(tasks: Vec<Value>) -> Value {
-    object_of(tasks.into_iter().map(|task| (id_of(&task), task)))
 }
 
 fn node_json(state: &ClusterState, name: &str) -> Value {

@@ -18,14 +18,9 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Whether the newest version is on disk.
-    pub(crate) fn is_clean(&self) -> bool {
-        self.on_disk == self.item.by_seqno
-    }
-
     /// Whether it has a value in memory that can be read from disk.
     fn is_ejectable(&self) -> bool {
-        self.resident && self.is_clean() && !self.item.value.is_empty()
+        self.resident && self.on_disk == self.item.by_seqno && !self.item.value.is_empty()
     }
 }
 

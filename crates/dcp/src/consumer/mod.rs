@@ -225,7 +225,8 @@ impl Consumer {
             let bytes = packet.wire_bytes();
             let request = Request::parse(packet).map_err(|e| protocol(out, e))?;
             self.count(&request, bytes);
-            if self.must_buffer() && !matches!(request.body, Body::Noop) {
+            let buffers = self.throttled() == Some(ReplicationPressure::Buffer);
+            if buffers && !matches!(request.body, Body::Noop) {
                 self.buffered.push_back(request);
                 continue;
             }
@@ -295,16 +296,6 @@ impl Consumer {
         self.stopped.is_some()
     }
 
-    fn must_buffer(&mut self) -> bool {
-        self.throttled() == Some(ReplicationPressure::Buffer)
-    }
-
-    /// Whether `request` belongs to an open stream.
-    fn is_current(&self, request: &Request) -> bool {
-        let stream = self.streams.get(&request.vbucket);
-        stream.is_some_and(|stream| stream.opaque() == request.opaque)
-    }
-
     fn process(
         &mut self,
         request: Request,
@@ -321,7 +312,7 @@ impl Consumer {
             self.apply(batch, out)?;
         }
         // Messages of a closed stream that were still on their way are dropped.
-        if !self.is_current(&request) {
+        if self.streams.get(&vb).is_none_or(|stream| stream.opaque() != opaque) {
             return match request.body {
                 Body::SetVbucketState { .. } => {
                     answer(out, Opcode::SetVbucketState, opaque, Status::NotFound)

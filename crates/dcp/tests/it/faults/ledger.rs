@@ -52,24 +52,21 @@ impl Ledger {
     /// least. What it holds is where the next look begins.
     pub fn check(&mut self, found: &Content, least: usize) -> Result<(), String> {
         let least = least.min(self.entries.len());
-        let fits = (least..=self.entries.len()).rev().any(|end| {
-            let keys = self.base.keys().chain(self.entries.iter().map(|entry| &entry.key));
-            keys.chain(found.keys()).all(|key| self.may_be(key, end, &value(found, key)))
-        });
+        let fits = |end| self.keys(found).all(|key| self.may_be(key, end, &value(found, key)));
+        let fits = (least..=self.entries.len()).rev().any(fits);
         if !fits {
             return Err(self.difference(found, least));
         }
-        let known: Vec<String> = self.entries.iter().map(|entry| entry.key.clone()).collect();
-        let keys = known.into_iter().chain(found.keys().cloned());
-        self.base =
-            keys.map(|key| (key.clone(), value(found, &key))).chain(self.base_of(found)).collect();
+        self.base = self.keys(found).map(|key| (key.clone(), value(found, key))).collect();
         self.entries.clear();
         self.durable = 0;
         Ok(())
     }
 
-    fn base_of(&self, found: &Content) -> Vec<(String, Option<String>)> {
-        self.base.keys().map(|key| (key.clone(), value(found, key))).collect()
+    /// Keys that anything is known of.
+    fn keys<'a>(&'a self, found: &'a Content) -> impl Iterator<Item = &'a String> {
+        let written = self.entries.iter().map(|entry| &entry.key);
+        self.base.keys().chain(found.keys()).chain(written)
     }
 
     /// Whether a key may have this value after the first `end` writes.
@@ -87,11 +84,8 @@ impl Ledger {
 
     fn difference(&self, found: &Content, least: usize) -> String {
         let all = self.entries.len();
-        let keys: Vec<&String> = self.base.keys().chain(found.keys()).collect();
-        let of_entries = self.entries.iter().map(|entry| &entry.key);
-        let wrong = keys
-            .into_iter()
-            .chain(of_entries)
+        let wrong = self
+            .keys(found)
             .find(|key| !(least..=all).any(|end| self.may_be(key, end, &value(found, key))));
         match wrong {
             Some(key) => format!(
