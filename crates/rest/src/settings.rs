@@ -88,7 +88,10 @@ async fn refuse_wrong_seeds(call: &Call, updates: [&Update; 2]) -> Result<()> {
         async move {
             match why_no_seed(&env, &seed).await {
                 None => Ok(()),
-                Some(why) => Err(bad_request(wrong_seed(&setting, &seed, &why))),
+                Some(why) => Err(bad_request(format!(
+                    "{setting}: [{seed}] is no transport address of a node ({why}). Is it the port of REST? \
+                     Give the address that GET _nodes there shows as transport_address"
+                ))),
             }
         }
     });
@@ -96,13 +99,6 @@ async fn refuse_wrong_seeds(call: &Call, updates: [&Update; 2]) -> Result<()> {
         asked?;
     }
     Ok(())
-}
-
-fn wrong_seed(setting: &str, seed: &str, why: &str) -> String {
-    format!(
-        "{setting}: [{seed}] is no transport address of a node ({why}). Is it the port of REST? \
-         Give the address that GET _nodes there shows as transport_address"
-    )
 }
 
 /// What an update sets, as it is kept. What it takes back is not shown.

@@ -18,9 +18,8 @@ const CERTIFICATE_WANTED: &str =
 impl LiveClient {
     /// Why a connection failed. The usual mistake is the wrong protocol, so the other one is tried.
     pub(super) async fn why_not(&self, address: &Address, source: io::Error) -> Error {
-        if let Some(error) = tls_error(&source)
-            && let Some(why) = untrusted(error, &address.host)
-        {
+        let of_tls = source.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+        if let Some(why) = of_tls.and_then(|error| untrusted(error, &address.host)) {
             return Error::Peer { address: address.to_string(), why };
         }
         // In TLS 1.3 a server refuses the client certificate only after the handshake is complete for the client.
@@ -72,10 +71,6 @@ impl LiveClient {
             Ok(Ok(_))
         )
     }
-}
-
-fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
-    error.get_ref()?.downcast_ref()
 }
 
 /// Why one side of a TLS connection does not trust the other, and what to do; none for other errors of TLS.
