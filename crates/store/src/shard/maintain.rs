@@ -235,14 +235,14 @@ impl Inner {
 
     /// The caller holds the lock on writes.
     pub(super) async fn refresh_locked(&self) -> Result<()> {
-        if !self.seq_nos.borrow().unrefreshed {
-            return Ok(());
+        if self.seq_nos.borrow().unrefreshed {
+            let began = self.env.now();
+            if !self.env.is_planted(planted::REFRESH_SHOWS_NOTHING) {
+                self.storage.refresh().await?;
+            }
+            self.work.count(&self.env, |work| &mut work.refreshes, began);
         }
-        let began = self.env.now();
-        if !self.env.is_planted(planted::REFRESH_SHOWS_NOTHING) {
-            self.storage.refresh().await?;
-        }
-        self.work.count(&self.env, |work| &mut work.refreshes, began);
+        // Deletions of what is not there leave nothing to refresh, and versions all the same.
         let mut seq_nos = self.seq_nos.borrow_mut();
         let checkpoint = seq_nos.tracker.checkpoint();
         seq_nos.versions.refreshed(checkpoint, self.env.now());

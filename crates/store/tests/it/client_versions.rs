@@ -11,6 +11,7 @@ crate::in_both_worlds!(
     a_version_must_be_higher_than_the_last,
     a_replica_knows_the_versions_of_its_primary,
     versions_are_there_after_an_open,
+    deletions_of_nothing_take_no_memory_for_good,
 );
 
 fn versioned(id: &str, version: u64, or_equal: bool, n: Option<u64>) -> WriteRequest {
@@ -105,4 +106,15 @@ async fn versions_are_there_after_an_open(env: Env, dir: PathBuf) {
             "{id}"
         );
     }
+}
+
+/// There is nothing that a refresh would show of them.
+async fn deletions_of_nothing_take_no_memory_for_good(env: Env, dir: PathBuf) {
+    let shard = create(&env, &dir).await;
+    let before = shard.unrefreshed_bytes();
+    write(&shard, vec![delete("a"), versioned("b", 7, false, None)]).await;
+    assert!(shard.unrefreshed_bytes() > before);
+    shard.flush().await.unwrap();
+    assert_eq!(shard.unrefreshed_bytes(), before);
+    assert_eq!(decide(&shard, versioned("b", 7, false, Some(1))).await, Err(7));
 }
