@@ -190,9 +190,10 @@ fn check_wildcard(
 /// Applies a checked update. Answers with the names whose value changed, sorted.
 pub fn apply(map: &mut SettingsMap, update: &Update) -> Vec<String> {
     let before = map.clone();
-    // Wildcards first, so that settings given beside one stay.
+    // Wildcards first, so that settings given beside one stay; as in the field, so do those that cannot change.
+    let is_fixed = |name: &str| find(name).is_some_and(|setting| !setting.dynamic);
     for prefix in update.keys().filter_map(|name| name.strip_suffix('*')) {
-        map.retain(|name, _| !name.starts_with(prefix));
+        map.retain(|name, _| !name.starts_with(prefix) || is_fixed(name));
     }
     for (name, value) in update {
         match value {
@@ -361,6 +362,16 @@ mod tests {
             map.into_iter().collect::<Vec<_>>(),
             [("indices.recovery.chunk_size".to_owned(), "2mb".to_owned())]
         );
+    }
+
+    #[test]
+    fn wildcards_leave_what_cannot_change() {
+        let fixed = [("index.codec", "best_compression"), ("index.number_of_routing_shards", "6")];
+        let fixed = SettingsMap::from(fixed.map(|(k, v)| (k.to_owned(), v.to_owned())));
+        let mut map = fixed.clone();
+        map.insert("index.priority".to_owned(), "5".to_owned());
+        assert_eq!(apply(&mut map, &given(&[("index.*", None)])), ["index.priority"]);
+        assert_eq!(map, fixed);
     }
 
     #[test]

@@ -258,8 +258,7 @@ pub(super) fn put_index_settings(
     }
     let meta = find(state, &index)?;
     meta.settings = after;
-    // Taken back with `index.*` or by null, these two still stand in the map.
-    meta.settings.insert(SHARDS.to_owned(), shards.to_string());
+    // Taken back with `index.*` or by null, it still stands in the map.
     meta.settings.insert(REPLICAS.to_owned(), replicas.to_string());
     let changed = |name: &&String| before.get(*name) != meta.settings.get(*name);
     let mut names: Vec<String> =
