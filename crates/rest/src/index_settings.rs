@@ -6,9 +6,11 @@ use super::answer::{Reply, object_of};
 use super::call::Call;
 use super::identity::{Release, release};
 use super::names::{Closed, indices_to_change, indices_with, matches_any, with_uuids};
-use engine::settings::{SettingScope, Update, index_settings, parse_update};
+use engine::settings::{SettingScope, Update, index_defaults, index_settings, parse_update};
 use engine::state::{Event, IndexMeta};
 use engine::transport::Result;
+
+const ROUTING_SHARDS: &str = "index.number_of_routing_shards";
 
 /// `settings` and, with `include_defaults`, `defaults` of an index; only those whose names fit `wanted`.
 pub(super) fn settings_json(
@@ -27,10 +29,17 @@ pub(super) fn settings_json(
     ] {
         given.insert(key.to_owned(), value);
     }
-    if let Some(wanted) = wanted {
-        given.retain(|key, _| matches_any(wanted, key));
+    let mut defaults = include_defaults.then(|| index_defaults(&given));
+    // It depends on the shards, and on the build that made the index.
+    if let Some(shown) = defaults.as_mut().and_then(|all| all.get_mut(ROUTING_SHARDS)) {
+        *shown = meta.routing_shards.unwrap_or(meta.shards).to_string();
     }
-    index_settings(&given, include_defaults, flat_settings)
+    if let Some(wanted) = wanted {
+        for settings in [Some(&mut given), defaults.as_mut()].into_iter().flatten() {
+            settings.retain(|key, _| matches_any(wanted, key));
+        }
+    }
+    index_settings(&given, defaults.as_ref(), flat_settings)
 }
 
 /// `GET /{index}/_settings`.
@@ -92,5 +101,12 @@ mod tests {
         );
         let some = settings_json(&ELASTICSEARCH, ("a", &meta), Some("index.number*"), false, true);
         assert_eq!(some, json!({"settings": {"index.number_of_replicas": "0"}}));
+        for (shards, routing_shards, shown) in [(3, Some(768), "768"), (5, None, "5")] {
+            let meta = IndexMeta { shards, routing_shards, ..meta.clone() };
+            let wanted = Some("index.number_of_ro*");
+            let whole = settings_json(&ELASTICSEARCH, ("a", &meta), wanted, true, true);
+            let defaults = json!({"index.number_of_routing_shards": shown});
+            assert_eq!(whole, json!({"settings": {}, "defaults": defaults}));
+        }
     }
 }

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 pub use follow::FollowParameters;
 pub use kind::{Kind, Typed};
 pub use remote::{Proxy, Remote};
-pub use render::{cluster_settings, flat, index_settings, nested};
+pub use render::{cluster_settings, flat, index_defaults, index_settings, nested};
 pub use snapshot::{FilterKind, IndexSettings, NodeFilter, Settings};
 pub(crate) use table::SHARDS_MAX;
 pub use table::{Setting, SettingScope, TABLE, check, find, needless};

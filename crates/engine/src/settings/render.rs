@@ -49,15 +49,24 @@ pub fn cluster_settings(
     answer
 }
 
-/// The inside of the answer of `GET {index}/_settings`, for one index: `settings`, and with
-/// `include_defaults` `defaults`. `given` also holds what the engine adds (`index.uuid`, ...).
-pub fn index_settings(given: &SettingsMap, include_defaults: bool, flat_settings: bool) -> Value {
+/// The inside of the answer of `GET {index}/_settings`, for one index: `settings`, and `defaults` where there are any.
+/// `given` also holds what the engine adds (`index.uuid`, ...).
+pub fn index_settings(
+    given: &SettingsMap,
+    defaults: Option<&SettingsMap>,
+    flat_settings: bool,
+) -> Value {
     let render = if flat_settings { flat } else { nested };
     let mut answer = json!({"settings": render(given)});
-    if include_defaults {
-        answer["defaults"] = render(&defaults(SettingScope::Index, &[given]));
+    if let Some(defaults) = defaults {
+        answer["defaults"] = render(defaults);
     }
     answer
+}
+
+/// The defaults of the settings that an index was not given.
+pub fn index_defaults(given: &SettingsMap) -> SettingsMap {
+    defaults(SettingScope::Index, &[given])
 }
 
 fn defaults(scope: SettingScope, given: &[&SettingsMap]) -> SettingsMap {
@@ -127,7 +136,9 @@ mod tests {
         assert_eq!(cluster_settings(&empty, &empty, false, false).get("defaults"), None);
 
         let replicas = [("index.number_of_replicas".to_owned(), "0".to_owned())].into();
-        let answer = index_settings(&replicas, true, false);
+        let defaults = index_defaults(&replicas);
+        assert!(!defaults.contains_key("index.number_of_replicas"));
+        let answer = index_settings(&replicas, Some(&defaults), false);
         assert_eq!(answer["settings"]["index"]["number_of_replicas"], "0");
         assert_eq!(answer["defaults"]["index"]["translog"]["durability"], "request");
     }
