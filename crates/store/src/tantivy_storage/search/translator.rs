@@ -449,6 +449,13 @@ pub(super) fn prune(
                 (Some(Shown::Double), _) | (Some(Shown::Address), Some(_))
             )
             && let Some(target) = target(of, of_shard)
+            // To it a text that stands for missing ones lies behind all others of a segment, and addresses of several
+            // segments lie as their texts do.
+            && (target != OrderTarget::Key
+                || match of_shard {
+                    true => !matches!(shown.get(&of.field), Some(Shown::Address)),
+                    false => terms.missing.is_none(),
+                })
         {
             let is_exact = of_shard || target == OrderTarget::Key;
             let kept = if is_exact { *shard_size } else { KEPT.max(*shard_size) };

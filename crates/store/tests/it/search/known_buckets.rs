@@ -52,6 +52,36 @@ fn an_address_that_stands_for_missing_ones_is_one_among_others() {
         assert_eq!(keys(found("a::1", json!({"_key": "asc"}), 2).await), ["2.2.2.2", "9.9.9.9"]);
         let both = ("9.9.9.9".to_owned(), 2, 24.0);
         assert_eq!(found("9.9.9.9", json!({"_count": "desc"}), 1).await, [both]);
+        for segments in [2, 1] {
+            shard.force_merge(segments).await.unwrap();
+            let terms = json!({"field": "i", "order": {"_key": "asc"}, "size": 1});
+            let first = aggregated(&shard, json!({"t": {"terms": terms}})).await["t"].clone();
+            assert_eq!(first["buckets"], json!([{"key": "2.2.2.2", "doc_count": 1}]));
+            assert_eq!(first["sum_other_doc_count"], 3);
+        }
+    });
+}
+
+#[test]
+fn a_text_that_stands_for_missing_ones_is_one_among_others() {
+    run("missing-texts", 1, async |env, dir, _| {
+        let properties = json!({"w": {"type": "keyword"}});
+        let documents = [json!({"w": "b"}), json!({"w": "c"}), json!({}), json!({"w": "d"})];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        for segments in [2, 1] {
+            shard.force_merge(segments).await.unwrap();
+            for (missing, order, found) in [
+                ("a", "asc", ["a", "b"]),
+                ("a", "desc", ["d", "c"]),
+                ("bb", "asc", ["b", "bb"]),
+                ("e", "desc", ["e", "d"]),
+            ] {
+                let order = json!({ "_key": order });
+                let terms = json!({"field": "w", "missing": missing, "order": order, "size": 2});
+                let answer = aggregated(&shard, json!({"t": {"terms": terms}})).await;
+                assert_eq!(keys(&answer["t"]), found, "{segments} {missing} {order}");
+            }
+        }
     });
 }
 
