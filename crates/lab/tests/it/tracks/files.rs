@@ -377,7 +377,7 @@ fn a_rate_of_nothing_is_none() {
         let tasks =
             format!(r#"{{ "name": "x", "operation": {HEALTH}, "target-throughput": {rate} }}"#);
         let track = opened(&tasks, &embedded()).unwrap();
-        assert_eq!(only_task(&track).arrival, Arrival::Closed, "{rate}");
+        assert_eq!(only_task(&track).load.arrival, Arrival::Closed, "{rate}");
     }
 }
 
