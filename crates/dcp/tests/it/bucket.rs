@@ -240,7 +240,7 @@ async fn memory_stays_under_its_quota(env: Env) {
     let (mut refused, mut written) = (0, 0);
     // Four times what fits.
     while written < 16_000 {
-        match set(&bucket, written % 2, &format!("key{written}"), [1_u8; 900]) {
+        match set(&bucket, written % 2, &format!("key{written}"), &[1_u8; 900]) {
             Ok(_) => written += 1,
             Err(Status::TemporaryFailure | Status::NoMemory) => {
                 refused += 1;
