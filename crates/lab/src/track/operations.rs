@@ -26,7 +26,7 @@ const POLL_PERIOD: Duration = Duration::from_secs(10);
 const CONNECTIONS_MAX: u64 = 10_000;
 /// Types that Rally or OpenSearch Benchmark has and that are not sent here, with the reason.
 #[rustfmt::skip]
-const REFUSED: [(&str, &str); 14] = [
+const REFUSED: [(&str, &str); 15] = [
     ("esql", "ES|QL is in Elasticsearch from 8.11 on alone"),
     ("downsample", "downsampling is in Elasticsearch from 8.5 on alone"),
     ("sql", "SQL over REST is a plugin of the cluster"),
@@ -50,6 +50,9 @@ const REFUSED: [(&str, &str); 14] = [
       wait-for-snapshot-create wait-for-current-snapshots-create wait-for-recovery",
         "no snapshots are made or restored here"),
     ("shrink-index", "indices are not shrunk here"),
+    ("create-ml-datafeed delete-ml-datafeed start-ml-datafeed stop-ml-datafeed create-ml-job \
+      delete-ml-job open-ml-job close-ml-job",
+        "machine learning is a plugin of the cluster"),
 ];
 /// Every type that is sent.
 const TYPES: [&str; 22] = [
