@@ -12,7 +12,7 @@ pub(super) type Span = RangeInclusive<i64>;
 /// How far from its only end the values of a range are made.
 const BEYOND: i64 = 10_000;
 /// From the year 1 to the end of 9999.
-const DATES: Span = -62_135_596_800_000..=253_402_300_799_999;
+pub(super) const DATES: Span = -62_135_596_800_000..=253_402_300_799_999;
 /// What is less than this between two numbers comes of their being binary: 0.07 * 100 is above 7.
 const NEAR: f64 = 1e-6;
 
