@@ -308,7 +308,7 @@ async fn a_replica_that_takes_no_lease_leaves_the_copies_in_sync(env: Env) {
     let in_sync = || c.any().state().shard("a", 0).unwrap().in_sync.clone();
     let before = in_sync();
     between[2].hold(|request| matches!(request, Request::Leases { .. }));
-    open(&c).await;
+    env.timeout(Duration::from_secs(40), open(&c)).await.expect("an answer");
     assert_ne!(in_sync(), before);
     between[2].be_honest();
     c.green("a").await;
