@@ -56,7 +56,7 @@ impl Takeover {
     }
 
     /// The next step, once every item was sent. A state that this asks for counts as sent.
-    pub fn next(&mut self) -> TakeoverStep {
+    pub fn step(&mut self) -> TakeoverStep {
         let drained = self.unanswered_markers == 0;
         match self.phase {
             Phase::Draining if drained => {
@@ -93,19 +93,19 @@ mod tests {
     fn goes_step_by_step_and_never_has_two_active() {
         let mut takeover = Takeover::default();
         takeover.marker_sent();
-        assert_eq!(takeover.next(), TakeoverStep::AwaitMarkers);
+        assert_eq!(takeover.step(), TakeoverStep::AwaitMarkers);
         assert_eq!(takeover.state_answered(), None);
         takeover.marker_answered();
-        assert_eq!(takeover.next(), TakeoverStep::SendState(VbucketState::Pending));
-        assert_eq!(takeover.next(), TakeoverStep::AwaitAnswer);
+        assert_eq!(takeover.step(), TakeoverStep::SendState(VbucketState::Pending));
+        assert_eq!(takeover.step(), TakeoverStep::AwaitAnswer);
         assert_eq!(takeover.state_answered(), Some(VbucketState::Dead));
         // What was written in between is sent before the other copy is active.
         takeover.marker_sent();
-        assert_eq!(takeover.next(), TakeoverStep::AwaitMarkers);
+        assert_eq!(takeover.step(), TakeoverStep::AwaitMarkers);
         takeover.marker_answered();
-        assert_eq!(takeover.next(), TakeoverStep::SendState(VbucketState::Active));
+        assert_eq!(takeover.step(), TakeoverStep::SendState(VbucketState::Active));
         assert_eq!(takeover.state_answered(), Some(VbucketState::Dead));
-        assert_eq!(takeover.next(), TakeoverStep::End);
+        assert_eq!(takeover.step(), TakeoverStep::End);
     }
 
     #[test]
@@ -114,6 +114,6 @@ mod tests {
         takeover.marker_answered();
         assert_eq!(takeover.state_answered(), None);
         takeover.marker_sent();
-        assert_eq!(takeover.next(), TakeoverStep::AwaitMarkers);
+        assert_eq!(takeover.step(), TakeoverStep::AwaitMarkers);
     }
 }

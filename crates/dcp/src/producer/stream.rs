@@ -323,7 +323,7 @@ impl Stream {
 
     /// The vbucket has nothing new: the next step of a takeover.
     fn step(&mut self) -> bool {
-        match self.takeover.as_mut().map(Takeover::next) {
+        match self.takeover.as_mut().map(Takeover::step) {
             Some(TakeoverStep::SendState(state)) => self.ready.push_back(Ready::State(state)),
             Some(TakeoverStep::End) => self.end(EndReason::Ok),
             Some(TakeoverStep::AwaitMarkers | TakeoverStep::AwaitAnswer) | None => return false,
