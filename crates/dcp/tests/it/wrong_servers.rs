@@ -105,9 +105,12 @@ fn failure(says: impl Fn(&Request) -> Option<Vec<u8>> + 'static) -> Error {
 #[test]
 fn with_fewer_features_it_goes_on() {
     for says in [
-        // None of them; a server that does not know HELLO.
+        // None of those that are asked for; a server that does not know HELLO.
         (|request| match &request.body {
-            Body::Hello { .. } => answer(request, Status::Success, Answer::Features(Vec::new())),
+            Body::Hello { features, .. } => {
+                assert_eq!(features[..], [0x06, 0x08, 0x0b]);
+                answer(request, Status::Success, Answer::Features(Vec::new()))
+            }
             _ => well(request),
         }) as Says,
         |request| match &request.body {
