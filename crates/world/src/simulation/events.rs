@@ -7,14 +7,13 @@ use std::rc::Rc;
 use std::task::Waker;
 
 use super::host::HostState;
-use super::network::NetworkEvent;
 use crate::Time;
 
-/// Something that is to happen: the queue moves it and looks at its time alone.
-pub(super) enum Event {
+/// Something that is to happen. `N` is what can happen in the network: the queue moves it and looks at its time alone.
+pub(super) enum Event<N> {
     /// A task of this host has slept enough.
     Wake(Rc<HostState>, Waker),
-    Network(NetworkEvent),
+    Network(N),
 }
 
 /// Bits of an alarm that are its slot; the others count events. They suffice for 67 million at a time, and for 274
@@ -102,9 +101,9 @@ impl Sorted {
     }
 }
 
-struct Slot {
+struct Slot<N> {
     alarm: Alarm,
-    event: Option<Event>,
+    event: Option<Event<N>>,
 }
 
 /// Nanoseconds of a bucket of the queue, as a power of two: about a second.
@@ -113,13 +112,12 @@ const BUCKET_BITS: u32 = 30;
 /// Events by time. Most are time limits of seconds, and are cancelled long before they pass. So only the events of the
 /// current bucket of time are sorted; later ones wait unsorted in their buckets, and those that are cancelled meanwhile
 /// never get sorted.
-#[derive(Default)]
-struct Queue {
+struct Queue<N> {
     /// Up to the end of the current bucket.
     sorted: Sorted,
     bucket: u64,
     later: BTreeMap<u64, Vec<Reverse<Entry>>>,
-    slots: Vec<Slot>,
+    slots: Vec<Slot<N>>,
     free_slots: Vec<usize>,
     /// Entries, and those of them whose event was cancelled.
     entries: usize,
@@ -127,7 +125,23 @@ struct Queue {
     last_number: u64,
 }
 
-impl Queue {
+// Derived, it would ask the same of `N`.
+impl<N> Default for Queue<N> {
+    fn default() -> Self {
+        Queue {
+            sorted: Sorted::default(),
+            bucket: 0,
+            later: BTreeMap::new(),
+            slots: Vec::new(),
+            free_slots: Vec::new(),
+            entries: 0,
+            cancelled: 0,
+            last_number: 0,
+        }
+    }
+}
+
+impl<N> Queue<N> {
     fn push(&mut self, entry: Entry) {
         let bucket = entry.at().0 >> BUCKET_BITS;
         self.entries += 1;
@@ -140,7 +154,7 @@ impl Queue {
 
     /// The next event, with its time.
     #[inline]
-    fn pop(&mut self) -> Option<(Time, Event)> {
+    fn pop(&mut self) -> Option<(Time, Event<N>)> {
         loop {
             let Some(entry) = self.sorted.pop() else {
                 let (bucket, mut entries) = self.later.pop_first()?;
@@ -162,11 +176,11 @@ impl Queue {
     }
 
     /// The slot of an event that has neither happened nor been cancelled.
-    fn slot(&mut self, alarm: Alarm) -> Option<&mut Slot> {
+    fn slot(&mut self, alarm: Alarm) -> Option<&mut Slot<N>> {
         is_set(&self.slots, alarm).then(|| &mut self.slots[alarm.slot()])
     }
 
-    fn take(&mut self, alarm: Alarm) -> Option<Event> {
+    fn take(&mut self, alarm: Alarm) -> Option<Event<N>> {
         let event = self.slot(alarm)?.event.take();
         self.free_slots.push(alarm.slot());
         event
@@ -192,26 +206,31 @@ impl Queue {
     }
 }
 
-fn is_set(slots: &[Slot], alarm: Alarm) -> bool {
+fn is_set<N>(slots: &[Slot<N>], alarm: Alarm) -> bool {
     let slot = slots.get(alarm.slot());
     slot.is_some_and(|slot| slot.alarm == alarm && slot.event.is_some())
 }
 
 /// The events of a world, and its time: that of the event that happens now.
-#[derive(Default)]
-pub(super) struct Events {
+pub(super) struct EventQueue<N> {
     now: Cell<Time>,
-    queue: RefCell<Queue>,
+    queue: RefCell<Queue<N>>,
 }
 
-impl Events {
+impl<N> Default for EventQueue<N> {
+    fn default() -> Self {
+        EventQueue { now: Cell::default(), queue: RefCell::default() }
+    }
+}
+
+impl<N> EventQueue<N> {
     pub(super) fn now(&self) -> Time {
         self.now.get()
     }
 
     /// Has something happen in the network at a time, or now if that has passed.
     #[inline(always)]
-    pub(super) fn add(&self, at: Time, make: impl FnOnce() -> NetworkEvent) {
+    pub(super) fn add(&self, at: Time, make: impl FnOnce() -> N) {
         self.push(at, || Event::Network(make()));
     }
 
@@ -223,7 +242,7 @@ impl Events {
     /// Inlined, and the event is made last, so that it is written where it stays. One that is there before something
     /// that may panic is written elsewhere, and read at once, which waits for the write.
     #[inline(always)]
-    fn push(&self, at: Time, make: impl FnOnce() -> Event) -> Alarm {
+    fn push(&self, at: Time, make: impl FnOnce() -> Event<N>) -> Alarm {
         let queue = &mut *self.queue.borrow_mut();
         queue.last_number += 1;
         let place = queue.free_slots.pop().unwrap_or(queue.slots.len());
@@ -259,7 +278,7 @@ impl Events {
 
     /// Moves time to the next event and gives it out; none is left where nothing is to happen any more.
     #[inline]
-    pub(super) fn next(&self) -> Option<Event> {
+    pub(super) fn next(&self) -> Option<Event<N>> {
         let (at, event) = self.queue.borrow_mut().pop()?;
         debug_assert!(at >= self.now(), "time never goes back");
         self.now.set(at);

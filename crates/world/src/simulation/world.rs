@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 
-use super::events::{Event, Events};
+use super::events::Event;
 use super::executor::Executor;
 use super::host::HostState;
-use super::network::{Flow, LinkState};
+use super::network::{Events, Flow, LinkState};
 use super::trace::{Kind, Trace};
 use super::waiters::Waiters;
 

@@ -25,6 +25,6 @@ mod flow;
 mod link;
 mod pipe;
 
-pub(super) use flow::{Ends, Flow, NetworkEvent, Piece};
+pub(super) use flow::{Ends, Events, Flow, Piece};
 pub(super) use link::LinkState;
 pub(super) use pipe::Pipe;

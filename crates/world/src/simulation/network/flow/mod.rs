@@ -27,7 +27,7 @@ use std::time::Duration;
 use super::link::LinkState;
 use super::pipe::Pipe;
 use crate::Time;
-use crate::simulation::events::Events;
+use crate::simulation::events::EventQueue;
 use crate::simulation::host::HostState;
 use crate::simulation::trace::Kind;
 use crate::simulation::waiters::Waiters;
@@ -86,6 +86,9 @@ pub(in crate::simulation) enum NetworkEvent {
 
 /// [`End`], opaque outside of flows.
 pub(in crate::simulation) struct MessageEnd(End);
+
+/// The world's queue of events.
+pub(in crate::simulation) type Events = EventQueue<NetworkEvent>;
 
 impl NetworkEvent {
     #[inline]
