@@ -130,7 +130,7 @@ fn a_word_is_offered_or_refused_with_a_hint() {
         (QUERIES, &|name| searched(json!({ "query": { name: {} } }))),
         (AGGREGATIONS, &|name| searched(json!({ "aggs": { "a": { name: {} } } }))),
         (HIGHLIGHT, &|name| searched(json!({ "highlight": { "fields": { "a": { name: 1 } } } }))),
-        (SEARCH, &|name| searched(json!({ name: {} }))),
+        (SEARCH, &|name| searched(json!({ name: 1 }))),
         (TYPES, &|name| mapped(json!({ "type": name }))),
         (PARAMETERS, &|name| mapped(json!({ "type": "keyword", name: 1 }))),
     ];
