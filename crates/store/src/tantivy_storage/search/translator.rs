@@ -461,7 +461,9 @@ pub(super) fn prune(
             let kept = if is_exact { *shard_size } else { KEPT.max(*shard_size) };
             let order = if of.order[0].descending { Order::Desc } else { Order::Asc };
             terms.order = Some(CustomOrder { target, order });
-            terms.segment_size = Some(u32::try_from(kept).unwrap_or(u32::MAX));
+            // The library keeps no fewer of a shard than it would show, by default ten.
+            terms.size = Some(u32::try_from(kept).unwrap_or(u32::MAX));
+            terms.segment_size = terms.size;
         }
         prune(&of.subs, &mut asked.sub_aggregation, of_shard, shown);
     }
