@@ -245,7 +245,7 @@ fn nothing_is_lost_where_copies_move() {
 /// Bugs of moves are found soon by runs with moves.
 #[test]
 fn every_planted_bug_of_moves_is_found() {
-    let most = if testbed::night::times("planted bugs of moves", 1) > 1 { 1000 } else { 150 };
+    let most = if testbed::night::times("planted bugs of moves", 1) > 1 { 1000 } else { 200 };
     for planted in engine::planted::OF_MOVES {
         let found = search_cases(PLANTED_FIRST..PLANTED_FIRST + most, moving, Some(planted), 1);
         eprintln!("{planted}: {} runs", found.runs);
