@@ -36,9 +36,10 @@ pub(super) const PIPELINE: &[&str] = &["pipeline"];
 pub(super) const OP_TYPE: &[&str] = &["op_type"];
 /// Parameters of reads.
 pub(super) const READ: &[&str] = &[
-    "_source _source_excludes _source_includes preference realtime refresh routing stored_fields version \
-     version_type",
+    "_source _source_excludes _source_includes preference realtime refresh routing stored_fields",
 ];
+/// Parameters of reads that show the version.
+pub(super) const VERSION: &[&str] = &["version version_type"];
 
 const UNSUPPORTED: [&str; 1] = ["stored_fields"];
 

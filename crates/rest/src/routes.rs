@@ -186,9 +186,9 @@ routes! {
     "index", PUT_POST, ["/{index}/_doc/{id}"], [OP_TYPE, PIPELINE, REQUIRE_ALIAS, WRITE], document::index;
     "create", PUT_POST, ["/{index}/_create/{id}"], [OP_TYPE, PIPELINE, REQUIRE_ALIAS, WRITE], document::create;
     "update", POST, ["/{index}/_update/{id}"], [REQUIRE_ALIAS, WRITE, update::KNOWN], update::update;
-    "get exists", READ, ["/{index}/_doc/{id}"], [document::READ], document::get;
+    "get exists", READ, ["/{index}/_doc/{id}"], [document::READ, document::VERSION], document::get;
     "get_source exists_source", READ, ["/{index}/_source/{id}"], [document::READ], document::get_source;
-    "mget", GET_POST, ["/_mget", "/{index}/_mget"], [document::READ], mget::mget;
+    "mget", GET_POST, ["/_mget", "/{index}/_mget"], [document::READ, document::VERSION], mget::mget;
     "delete", DELETE, ["/{index}/_doc/{id}"], [WRITE], document::delete;
     "count", GET_POST, ["/_count", "/{index}/_count"],
         [maintenance::COUNT, URI_QUERY, EXPRESSION], maintenance::count;

@@ -231,7 +231,8 @@ fn streamed(request: &Request, marker: Option<(u64, u64)>, seqnos: &[u64]) -> Ve
 fn a_stream_that_is_out_of_order_ends_with_its_vbucket() {
     // An item without a snapshot, one twice, one beyond the snapshot, a snapshot that goes back, one after which no
     // number would be left.
-    let cases: [(Option<(u64, u64)>, &'static [u64]); 5] = [
+    type Snapshot = Option<(u64, u64)>;
+    let cases: [(Snapshot, &'static [u64]); 5] = [
         (None, &[1]),
         (Some((0, 9)), &[1, 2, 2]),
         (Some((0, 2)), &[1, 3]),
