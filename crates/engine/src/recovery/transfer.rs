@@ -134,15 +134,20 @@ pub(crate) async fn fetch_files(
         .map(|(i, file)| FileSpan { len: file.len, have: have.get(&i).copied().unwrap_or(0) })
         .collect();
     list_files(progress, commit, &spans);
+    // It began with what was asked for ahead.
     let began = prefetched.began().unwrap_or(service.core.env.now());
+    let mut scheduler = ChunkScheduler::new(source.scheduler(service), &spans, began);
+    // Round trips of small files come while the rate limit holds nothing. Files of a remote cluster are not sorted.
+    if source.remote.is_none() && service.core.settings().recovers_smallest_first() {
+        scheduler.smallest_first();
+    }
     let (tell, events) = mpsc::unbounded_channel();
     let mut transfer = Transfer {
         service: service.clone(),
         source: source.clone(),
         progress: progress.clone(),
         incoming: incoming.clone(),
-        // It began with what was asked for ahead.
-        scheduler: ChunkScheduler::new(source.scheduler(service), &spans, began),
+        scheduler,
         prefetched: prefetched.by_chunk(&source.address, commit),
         missing: spans.iter().map(|span| span.len - span.have).collect(),
         tasks: BTreeMap::new(),

@@ -179,6 +179,7 @@ impl Settings {
         following_memory_max: u64 = size("narrows.following.memory_max");
         following_pace: FollowPace = word("narrows.following.pace", FollowPace::of);
         recovery_scheduler: Scheduler = word("narrows.recovery.scheduler", Scheduler::of);
+        recovers_smallest_first: bool = flag("narrows.recovery.smallest_first");
         recovery_connections_max: u32 = count("narrows.recovery.connections_max");
         /// In bytes.
         recovery_memory_max: u64 = size("narrows.recovery.memory_max");

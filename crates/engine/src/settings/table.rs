@@ -209,6 +209,8 @@ pub static TABLE: &[Setting] = &[
         "Bytes that a node reads for recoveries and has not sent yet.")),
     cluster("narrows.recovery.scheduler", Kind::Word(Scheduler::WORDS), "file_window",
         "Which chunk of which file a recovery fetches next."),
+    cluster("narrows.recovery.smallest_first", Kind::Bool, "false",
+        "Whether a peer recovery fetches the smallest files first, as in the field, and not files by their names."),
     fixed(cluster("cluster.fault_detection.follower_check.interval", at_least_ms(100), "1s",
         "How often the cluster manager looks for nodes that are gone.")),
     fixed(cluster("cluster.fault_detection.leader_check.interval", at_least_ms(100), "1s",

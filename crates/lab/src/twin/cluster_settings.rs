@@ -15,14 +15,18 @@ const ON_DISCONNECT: &str = "narrows.fault_detection.on_disconnect";
 const REPLICA_RING: &str = "narrows.allocation.replica_ring";
 /// The field gives up what is being made of a replica when a node comes back that has it.
 const RETURN_TO_FILES: &str = "narrows.allocation.return_to_files";
+/// A source of the field sends a copy's files in the order of their lengths, the smallest first
+/// (`SegmentFileTransferHandler.createTransfer` in OpenSearch 2.19.1).
+const SMALLEST_FIRST: &str = "narrows.recovery.smallest_first";
 /// The embedded engine reads and hashes every copy before it opens it; the field opens it unread.
 pub(super) const CHECK: &str = "index.shard.check_on_startup";
 pub(super) const PRIORITY: &str = "index.priority";
 /// Defaults of the field that are not the embedded engine's.
-const OF_THE_FIELD: [(&str, &str); 6] = [
+const OF_THE_FIELD: [(&str, &str); 7] = [
     (ON_DISCONNECT, "true"),
     (REPLICA_RING, "true"),
     (RETURN_TO_FILES, "true"),
+    (SMALLEST_FIRST, "true"),
     // Of the cluster's settings, so that it is written once and not for each index.
     (CHECK, "false"),
     ("cluster.routing.rebalance.enable", "all"),

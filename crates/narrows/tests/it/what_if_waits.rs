@@ -19,6 +19,20 @@ fn a_copy_from_a_node_that_hears_last_waits_until_that_knows_it() {
     assert!((0.2..0.7).contains(&(primary - none)), "it asks again: {none} s, {primary} s");
 }
 
+/// Each of c's two copies has 41 small files, of which two are on their way at once, before the eight whose bytes the
+/// limit holds. Between those they cost no time.
+#[test]
+fn round_trips_of_small_files_come_before_what_the_limit_holds_as_in_the_field() {
+    let empty_with = |first: &str| {
+        let setting = format!("[settings]\n\"narrows.recovery.smallest_first\" = \"{first}\"\n");
+        let twin = Twin::with(&[("\"10mb\"", "\"1mb\""), ("[settings]\n", &setting)]);
+        green_s(&twin.first("--drain c --rtt 200ms"))
+    };
+    let (smallest_first, by_name) = (empty_with("true"), empty_with("false"));
+    let longer_s = smallest_first - by_name;
+    assert!((2.5..5.5).contains(&longer_s), "{smallest_first} s, {by_name} s");
+}
+
 /// c has two copies: one comes back by operations, and the other by its files of 30 MB, at 10 MB/s.
 #[test]
 fn the_first_copies_of_a_node_that_has_just_started_wait_once_and_together() {

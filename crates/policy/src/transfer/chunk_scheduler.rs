@@ -12,7 +12,8 @@
 //!
 //! Settings behind the first three: `ccr.indices.recovery.chunk_size` and
 //! `ccr.indices.recovery.max_concurrent_file_chunks`, or their `indices.recovery.*` counterparts.
-//! Files are fetched in the order given; Elasticsearch sends the smallest first.
+//! Files are fetched in the order given, or the smallest first, as peer recoveries of Elasticsearch and OpenSearch send
+//! them ([`ChunkScheduler::smallest_first`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -86,6 +87,11 @@ impl ChunkScheduler {
         };
         scheduler.reconfigure(now, config);
         scheduler
+    }
+
+    /// Has what is still to be requested taken by the lengths of files, the smallest first.
+    pub fn smallest_first(&mut self) {
+        self.pending.smallest_first();
     }
 
     /// Changes the settings of a running transfer. What is in flight stays; what the adaptive

@@ -9,7 +9,9 @@ use super::chunk::{ChunkRequest, FileSpan};
 pub(super) struct Pending {
     /// Next unrequested offset and length of each file.
     rests: Vec<(u64, u64)>,
-    /// The first file with an unrequested rest, or the number of files.
+    /// The files in the order in which they are taken.
+    order: Vec<u32>,
+    /// The place in that order of the first file with an unrequested rest, or the number of files.
     cursor: usize,
     /// Ranges that failed, by file and offset. They are never merged, so each fits a request.
     returned: BTreeMap<(u32, u64), u32>,
@@ -18,13 +20,22 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn new(files: &[FileSpan]) -> Self {
         let rests = files.iter().map(|f| (f.have.min(f.len), f.len)).collect();
-        let mut pending = Pending { rests, cursor: 0, returned: BTreeMap::new() };
+        let order = (0..files.len() as u32).collect();
+        let mut pending = Pending { rests, order, cursor: 0, returned: BTreeMap::new() };
         pending.skip_exhausted();
         pending
     }
 
+    /// Takes files by their lengths from now on, the smallest first.
+    pub(super) fn smallest_first(&mut self) {
+        let rests = &self.rests;
+        self.order.sort_by_key(|file| rests[*file as usize].1);
+        self.cursor = 0;
+        self.skip_exhausted();
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.returned.is_empty() && self.cursor == self.rests.len()
+        self.returned.is_empty() && self.cursor == self.order.len()
     }
 
     /// Failed ranges, in order.
@@ -38,7 +49,7 @@ impl Pending {
             Some((&(file, offset), &len)) => {
                 Some(ChunkRequest { file, offset, len: cut(len.into(), chunk_bytes) })
             }
-            None => self.peek_rest(self.cursor, chunk_bytes),
+            None => self.peek_rest(*self.order.get(self.cursor)? as usize, chunk_bytes),
         }
     }
 
@@ -72,17 +83,18 @@ impl Pending {
     pub(super) fn first_file_except(&self, except: &BTreeSet<u32>) -> Option<u32> {
         let failed = self.returned.keys().map(|(file, _)| *file).find(|f| !except.contains(f));
         failed.or_else(|| {
-            (self.cursor..self.rests.len())
-                .filter(|&i| self.rests[i].0 < self.rests[i].1)
-                .map(|i| i as u32)
-                .find(|f| !except.contains(f))
+            let mut rest = self.order[self.cursor..].iter().copied();
+            rest.find(|f| self.has_rest(*f) && !except.contains(f))
         })
     }
 
     /// Whether something of this file is still to be requested.
     pub(super) fn has(&self, file: u32) -> bool {
-        let rest = self.rests.get(file as usize).is_some_and(|(next, len)| next < len);
-        rest || self.returned.range((file, 0)..=(file, u64::MAX)).next().is_some()
+        self.has_rest(file) || self.returned.range((file, 0)..=(file, u64::MAX)).next().is_some()
+    }
+
+    fn has_rest(&self, file: u32) -> bool {
+        self.rests.get(file as usize).is_some_and(|(next, len)| next < len)
     }
 
     /// A request failed: its range is to be requested again.
@@ -110,7 +122,7 @@ impl Pending {
     }
 
     fn skip_exhausted(&mut self) {
-        while self.rests.get(self.cursor).is_some_and(|(next, len)| next >= len) {
+        while self.order.get(self.cursor).is_some_and(|file| !self.has_rest(*file)) {
             self.cursor += 1;
         }
     }
@@ -146,6 +158,17 @@ mod tests {
         let taken: Vec<_> =
             std::iter::from_fn(|| pending.take(30)).map(|r| (r.offset, r.len)).collect();
         assert_eq!(taken, [(0, 30), (30, 10), (40, 30), (70, 30)]);
+    }
+
+    #[test]
+    fn the_smallest_files_are_taken_first() {
+        let mut pending = Pending::new(&spans(&[(20, 0), (3, 0), (0, 0), (12, 5), (3, 0)]));
+        pending.smallest_first();
+        assert_eq!(pending.first_file_except(&BTreeSet::from([1, 4])), Some(3));
+        let taken: Vec<_> =
+            std::iter::from_fn(|| pending.take(10)).map(|r| (r.file, r.offset, r.len)).collect();
+        assert_eq!(taken, [(1, 0, 3), (4, 0, 3), (3, 5, 7), (0, 0, 10), (0, 10, 10)]);
+        assert!(pending.is_empty());
     }
 
     #[test]
