@@ -219,6 +219,11 @@ fn check(
     check_update(SettingScope::Index, When::Start, &settings)?;
     let mapping = query::Mapping::stored(&template.mappings);
     mapping.map_err(|error| StateError::Mapping(error.to_string()))?;
+    // In place of `{index}` stands the name of an index, which is right already.
+    let bad = |alias: &String| Some((alias.clone(), bad_name(&alias.replace("{index}", "i"))?));
+    if let Some((alias, why)) = template.aliases.keys().find_map(bad) {
+        return Err(StateError::AliasName { alias, why });
+    }
     if kind != TemplateKind::Component && template.index_patterns.is_empty() {
         return refuse("index_patterns are missing".to_owned());
     }
@@ -447,6 +452,26 @@ mod tests {
         assert!(said.contains("must not start with _"), "{said}");
         let said = put(&mut lab, index, "x", template(&["x"], 9, "0", Value::Null)).unwrap_err();
         assert!(said.contains("index.number_of_shards"), "{said}");
+    }
+
+    /// As in the field: no index whose name fits could be made.
+    #[test]
+    fn an_alias_that_no_index_can_have_is_refused_with_its_template() {
+        let mut lab = Lab::new(1);
+        for kind in [TemplateKind::Legacy, TemplateKind::Index, TemplateKind::Component] {
+            for (alias, is_right) in [("{index}-x", true), ("two words", false), ("logs-*", false)]
+            {
+                let mut of = template(&["a*"], 1, "1", Value::Null);
+                of.aliases.insert(alias.to_owned(), Alias::default());
+                let said = put(&mut lab, kind, "t", of);
+                let names_it = |said: String| said.contains(&format!("[{alias}]"));
+                assert_eq!(
+                    said.map_err(names_it),
+                    if is_right { Ok(()) } else { Err(true) },
+                    "{alias}"
+                );
+            }
+        }
     }
 
     #[test]
