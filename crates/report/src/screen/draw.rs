@@ -190,8 +190,10 @@ fn head(
     let whole_title = Span::styled(title.clone(), bold);
     let whole =
         Line::from_iter([&program, &whole_title, &word, &health, &green, &keys].map(Clone::clone));
+    // A time that loses its unit at the edge is another time.
+    let state = [&whole_title, &word, &health, &green].map(Span::width).iter().sum::<usize>();
     let first = match usize::from(area.width) {
-        width if width < NARROW.into() => {
+        width if width < NARROW.into() || width < state => {
             let room = width.saturating_sub(health.width() + green.width() + gap.width());
             let title = Span::styled(short_title(&title, room), bold);
             Line::from(vec![health, green, gap, title])

@@ -371,6 +371,17 @@ fn a_narrow_terminal_cuts_the_name_of_the_cluster_and_not_its_version() {
     assert!(first(60).contains("  logs-"), "{}", first(60));
 }
 
+/// The trap: "1.50 m to 2" of which the unit is cut at the edge.
+#[test]
+fn a_long_name_of_the_cluster_cuts_no_time_of_the_state() {
+    let mut view = view();
+    view.title = "logs-of-all-the-shops  the embedded engine (as 7.10.2)".to_owned();
+    let first = shown(&view, 80, 24).remove(0);
+    let time = view.green.words();
+    assert!(first.starts_with(&format!("yellow  green {time}  logs")), "{first}");
+    assert!(first.trim_end().ends_with("…  the embedded engine (as 7.10.2)"), "{first}");
+}
+
 #[test]
 fn the_health_stands_above_what_is_found() {
     let looks = [0, 1].map(|s| {
