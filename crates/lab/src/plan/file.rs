@@ -9,7 +9,7 @@ use toml::de::{DeTable, Deserializer};
 use super::bundled::{Bundled, bundled};
 use super::document::Document;
 use super::expand;
-use super::keys::{self, Checked};
+use super::keys::{self, Checked, Holds, PLAN};
 use super::unclosed::unclosed;
 use crate::diagnostic::{Diagnostic, Mistakes};
 use crate::error::{Error, READ_PLAN, Result};
@@ -81,11 +81,12 @@ impl Plan {
     /// The plan in `text`; messages call it `origin`. Error: it is no TOML. Keys that are unknown, missing or of the
     /// wrong type are told by [`resolve`](Plan::resolve), with all else that is wrong.
     pub fn parse(origin: &str, text: &str) -> Result<Self> {
-        let (mut root, wrong) = DeTable::parse_recoverable(text);
+        let (mut root, errors) = DeTable::parse_recoverable(text);
         let mut wrong: Vec<Diagnostic> =
-            wrong.iter().map(|error| Diagnostic::from_toml(origin, text, error)).collect();
+            errors.iter().map(|error| Diagnostic::from_toml(origin, text, error)).collect();
+        let again = || errors.iter().find_map(|error| head_again(text, error));
         if !wrong.is_empty()
-            && let Some((at, said)) = unclosed(text)
+            && let Some((at, said)) = unclosed(text).or_else(again)
         {
             // What follows comes from this.
             return Err(Mistakes::from(Diagnostic::new(origin, text, at, said)).into());
@@ -158,6 +159,22 @@ impl Bundled {
     pub fn plan(&self) -> Result<Plan> {
         Plan::parse(&format!("plans/{}.toml", self.name), self.text)
     }
+}
+
+/// The head of a table that stands above already: where, and what to write.
+fn head_again(text: &str, error: &toml::de::Error) -> Option<(Range<usize>, String)> {
+    let at = error.span().filter(|_| error.message().contains("duplicate key"))?;
+    let line = text.get(..at.start)?.lines().next_back()?;
+    let name = text.get(at.clone()).filter(|_| matches!(line.trim(), "[" | "[["))?;
+    let said = match PLAN.key(name).map(|key| key.holds) {
+        Some(Holds::Tables(_)) => {
+            format!(
+                "{name} is a list of tables; write [[{name}]], in two pairs of brackets, each time"
+            )
+        }
+        _ => format!("[{name}] stands above already; write its keys there"),
+    };
+    Some((at, said))
 }
 
 #[cfg(test)]

@@ -51,7 +51,14 @@ impl Check<'_> {
             let Some(key) = section.key(name.get_ref()) else {
                 meant.extend(record::names::nearest(name.get_ref(), section.names()));
                 let names = section.names();
-                let said = unknown("unknown key", name.get_ref(), "Keys here", &names);
+                let said = match PLAN.key(name.get_ref()).is_some_and(Key::is_in_one_line) {
+                    true => format!(
+                        "unknown key \"{}\"; the plan itself has it, above the first table. Keys here: {}",
+                        name.get_ref(),
+                        names.join(", ")
+                    ),
+                    false => unknown("unknown key", name.get_ref(), "Keys here", &names),
+                };
                 self.wrong(name.span(), said);
                 continue;
             };
@@ -215,7 +222,7 @@ impl Check<'_> {
     fn instead(&self, key: &Key, value: &Spanned<DeValue<'_>>) -> String {
         let written = self.written(&value.span(), value.get_ref());
         let line = match (key.holds, value.get_ref()) {
-            (Holds::Table(_) | Holds::Parameters(_) | Holds::Settings, DeValue::Array(_)) => {
+            (Holds::Table(_) | Holds::Parameters(_), DeValue::Array(_)) => {
                 format!("[{}], in one pair of brackets", key.name)
             }
             (Holds::Tables(_), DeValue::Table(_)) => {
@@ -263,12 +270,20 @@ fn mended(holds: Holds, key: &Key, found: &DeValue<'_>, written: &str) -> Option
             };
             is_number.then_some(plain)
         }
-        (Holds::Steps, DeValue::String(_)) => Some(format!("[\"start\", {written}]")),
+        (Holds::Steps, DeValue::String(text)) if text != "start" => {
+            Some(format!("[\"start\", {written}]"))
+        }
         _ => None,
     }
 }
 
 impl Key {
+    /// Whether a file has it in a line, and not as the head of a table.
+    fn is_in_one_line(&self) -> bool {
+        use Holds::{Parameters, Settings, Table, Tables};
+        !matches!(self.holds, Table(_) | Tables(_) | Parameters(_) | Settings)
+    }
+
     /// The line that a file has for it.
     fn line(&self) -> String {
         match self.holds {

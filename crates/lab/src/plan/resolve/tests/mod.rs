@@ -207,6 +207,27 @@ fn keys_are_checked() {
     "#);
 }
 
+/// Where following what is said would be the next mistake.
+#[test]
+fn what_is_to_be_written_is_right_where_it_is_to_stand() {
+    let steps = "steps = [\"start\", \"index\", \"recover\", \"verify\"]";
+    for (from, to, words) in [
+        (steps, "steps = \"start\"", steps),
+        (steps, "steps = \"index\"", "write steps = [\"start\", \"index\"]"),
+        ("replicas = 0", "replicas = 0\nsettings = [\"a\"]", "write settings = { \"index."),
+        (
+            "[leader]\n",
+            "[leader]\nseed = 1\n",
+            "\"seed\"; the plan itself has it, above the first table",
+        ),
+        ("[link]\n", "[link]\n[link]\n", "[link] stands above already"),
+        ("[link]\n", "[index]\n[index]\n[link]\n", "write [[index]], in two pairs"),
+    ] {
+        let said = said(from, to);
+        assert!(said.contains(words) && !said.contains("mistakes in"), "{said}");
+    }
+}
+
 /// Each line of a plan that is wrong, and what is said of it.
 #[test]
 fn every_mistake_is_told_at_once_with_the_line_to_write() {
