@@ -367,7 +367,7 @@ impl<'de> Deserialize<'de> for Id {
             type Value = Id;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an id: a text or a whole number")
+                f.write_str("a text or a whole number")
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Id, E> {
@@ -566,7 +566,7 @@ mod tests {
             ("{\"create\":{\"op_type\":\"index\"}}\n{}\n", "[op_type] of [create] is [index]"),
             ("{\"index\":{\"require_alias\":1}}\n{}\n", "[require_alias] is true or false, not 1"),
             ("{\"index\":{\"_id\":1,\"_id\":2}}\n{}\n", "a parameter stands twice"),
-            ("{\"index\":{\"_id\":{}}}\n", "an id: a text or a whole number"),
+            ("{\"index\":{\"_id\":{}}}\n", "expected a text or a whole number"),
             ("{\"index\":{},\"x\":1}\n", "[x] after the action"),
             (
                 "{\"update\":{\"_id\":1}}\n{\"doc\":{}\n",

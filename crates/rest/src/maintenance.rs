@@ -175,8 +175,8 @@ async fn counted(call: &Call) -> Result<Reply> {
 fn refuse_parameters(call: &Call) -> Result<()> {
     match ["min_score", "terminate_after"].iter().find(|name| call.query.get(name).is_some()) {
         Some(name) => {
-            let instead = "send a query in the body";
-            Err(not_supported(&format!("counting with [{name}]"), instead))
+            let instead = format!("send _search with [{name}] and [size] 0");
+            Err(not_supported(&format!("counting with [{name}]"), &instead))
         }
         None => Ok(()),
     }

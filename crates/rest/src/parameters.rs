@@ -101,8 +101,11 @@ impl Query {
     /// A number; none where it was not given.
     pub(super) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>> {
         let Some(text) = self.get(name) else { return Ok(None) };
-        let failed =
-            |_| bad_request(format!("failed to parse parameter [{name}]: [{text}] is no number"));
+        let why = match text.parse::<i64>() {
+            Ok(number) if number < 0 => "is below zero",
+            _ => "is no number",
+        };
+        let failed = |_| bad_request(format!("failed to parse parameter [{name}]: [{text}] {why}"));
         text.parse().map(Some).map_err(failed)
     }
 
@@ -173,7 +176,9 @@ mod tests {
         assert_eq!(query.duration("timeout", Duration::ZERO), Ok(Duration::from_secs(60)));
         assert_eq!(query.number::<u32>("n"), Ok(Some(7)));
         assert_eq!(query.number::<u32>("m"), Ok(None));
-        assert!(query.number::<u32>("h").is_err());
+        assert!(query.number::<u32>("h").unwrap_err().reason.ends_with("[a,b c] is no number"));
+        let below = Query::parse("n=-1").unwrap().number::<u32>("n").unwrap_err();
+        assert!(below.reason.ends_with("[-1] is below zero"), "{}", below.reason);
         assert!(query.flag("h", false).is_err());
         assert!(query.duration("h", Duration::ZERO).is_err());
         for bad in ["a=%", "a=%2", "a=%zz", "a=%+1", "a=%ff"] {

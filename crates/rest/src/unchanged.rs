@@ -26,6 +26,8 @@ impl Unchanged {
     /// One of both alone is refused.
     pub(super) fn of(seq_no: Option<u64>, primary_term: Option<u64>) -> Result<Option<Unchanged>> {
         match (seq_no, primary_term) {
+            // The first term is 1. As in the field it is no conflict, which a client would try again.
+            (Some(_), Some(0)) => Err(invalid("ifSeqNo is set, but primary term is [0]")),
             (Some(seq_no), Some(primary_term)) => Ok(Some(Unchanged { seq_no, primary_term })),
             (None, None) => Ok(None),
             _ => Err(bad_request("if_seq_no and if_primary_term go together; send both or none")),
@@ -118,6 +120,19 @@ pub(super) fn check_conditions(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_that_is_as_it_was_has_a_number_and_a_term() {
+        assert_eq!(Unchanged::of(None, None).map_err(|_| ()), Ok(None));
+        let expected = Unchanged { seq_no: 0, primary_term: 1 };
+        assert_eq!(Unchanged::of(Some(0), Some(1)).map_err(|_| ()), Ok(Some(expected)));
+        for (seq_no, term, why) in
+            [(Some(0), Some(0), "primary term is [0]"), (Some(0), None, "go together")]
+        {
+            let said = Unchanged::of(seq_no, term).unwrap_err().reason;
+            assert!(said.contains(why), "{said}");
+        }
+    }
 
     #[test]
     fn versions_of_clients_are_numbers_from_zero_on() {
