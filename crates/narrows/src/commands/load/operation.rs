@@ -1,6 +1,6 @@
 //! What a load sends, as the command line says it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use lab::corpus::{Source, check_file};
@@ -81,6 +81,7 @@ impl OperationArgs {
         };
         // Parameters that are named and not given are found before anything is asked.
         operation.requests(seed, 0, 1)?;
+        self.refuse_unnamed(&operation)?;
         Ok(operation)
     }
 
@@ -99,6 +100,25 @@ impl OperationArgs {
         };
         if let Some((option, _)) = unused.into_iter().find(|(_, is_given)| *is_given) {
             refuse!("{option} would change nothing of {what}; leave it out");
+        }
+        let mut names = BTreeSet::new();
+        if let Some((twice, _)) = self.parameters.iter().find(|(name, _)| !names.insert(name)) {
+            refuse!("--parameter {twice} is given twice; join its words by commas");
+        }
+        Ok(())
+    }
+
+    /// Refuses parameters that nothing names.
+    fn refuse_unnamed(&self, operation: &Operation) -> anyhow::Result<()> {
+        let Content::Pattern { path, bodies, .. } = &operation.content else { return Ok(()) };
+        let is_named = |name: &str| {
+            let place = format!("{{{{{name}}}}}");
+            path.contains(&place) || bodies.iter().any(|body| body.contains(&place))
+        };
+        if let Some((name, _)) = self.parameters.iter().find(|(name, _)| !is_named(name)) {
+            refuse!(
+                "--parameter {name} is named nowhere; write {{{{{name}}}}} in the path or in a body"
+            );
         }
         Ok(())
     }
@@ -127,10 +147,11 @@ fn bodies(path: &Path) -> anyhow::Result<Vec<String>> {
     }
     let text = std::fs::read_to_string(path)
         .map_err(|error| Usage(format!("cannot read {}: {error}", path.display())))?;
-    let bodies: Vec<String> = match lines {
-        true => text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect(),
+    let mut bodies: Vec<String> = match lines {
+        true => text.lines().map(str::to_owned).collect(),
         false => vec![text],
     };
+    bodies.retain(|body| !body.trim().is_empty());
     match bodies.is_empty() {
         true => refuse!("{} has no search body in it", path.display()),
         false => Ok(bodies),
@@ -177,9 +198,24 @@ mod tests {
             ("--index", &["--operation", "/_refresh", "--index", "a"][..]),
             ("--body", &["--operation", "bulk", "--index", "a", "--body", "{}"][..]),
             ("--parameter", &["--operation", "bulk", "--index", "a", "--parameter", "n=1..2"][..]),
+            ("--parameter n is given twice", &["--parameter", "n=1", "--parameter", "n=2"][..]),
+            ("--parameter n is named nowhere", &["--body", "{}", "--parameter", "n=1..2"][..]),
         ] {
             let said = refused(args).unwrap();
             assert!(said.starts_with(option), "{said}");
+        }
+        assert_eq!(refused(&["--body", "{\"size\":{{n}}}", "--parameter", "n=1..2"]), None);
+    }
+
+    /// It would be sent as a search of everything.
+    #[test]
+    fn a_file_without_a_body_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["empty.json", "empty.ndjson"] {
+            let path = dir.path().join(name);
+            std::fs::write(&path, "\n").unwrap();
+            let said = bodies(&path).unwrap_err().to_string();
+            assert!(said.ends_with("has no search body in it"), "{said}");
         }
     }
 
