@@ -240,7 +240,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                     cluster's URL with it";
         refuse!("{text}");
     }
-    check_set_once(&args.settings)?;
+    check_once("--set", &args.settings)?;
+    check_once("--replicas", &args.replicas)?;
     args.save.as_deref().map_or(Ok(()), check_save)?;
     let (Import { mut plan, mut left_out, voters }, folder) = twin_of(args)?;
     check_filters(&plan, &args.settings)?;
@@ -320,11 +321,11 @@ fn ask_for_the_first(plan: &mut TwinPlan) {
     }
 }
 
-/// Of two values of a setting one would be asked, and both would be told.
-fn check_set_once(settings: &[(String, String)]) -> anyhow::Result<()> {
+/// Of two values of one name one would be asked, and both may be told.
+fn check_once<T>(option: &str, values: &[(String, T)]) -> anyhow::Result<()> {
     let mut names = BTreeSet::new();
-    if let Some((name, _)) = settings.iter().find(|(name, _)| !names.insert(name.as_str())) {
-        refuse!("--set {name} is given twice; ask with one value at a time");
+    if let Some((name, _)) = values.iter().find(|(name, _)| !names.insert(name.as_str())) {
+        refuse!("{option} {name} is given twice; ask with one value at a time");
     }
     Ok(())
 }

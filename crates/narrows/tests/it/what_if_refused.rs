@@ -27,6 +27,7 @@ fn what_is_not_there_is_refused_by_name() {
         ("URL --lose a --set index.codec=best_compression", "does not model index.codec"),
         ("URL --lose a --set cluster.routing.mine=9", "has no setting cluster.routing.mine"),
         (twice, "is given twice"),
+        ("URL --replicas a=1 --replicas a=2", "--replicas a is given twice"),
         ("URL --lose a --set indices.recovery.max_byte=1mb", "did you mean"),
         ("URL --lose a --set indices.recovery.max_bytes_per_sec=-5mb", "\"-5mb\" is not a rate"),
         ("URL --lose a --link fast", "12.5MB/s"),
