@@ -48,7 +48,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "cases")]
     bench: bool,
     /// Cases that the bench draws; 180 in virtual time, 60 elsewhere.
-    #[arg(long = "cases", value_name = "N", requires = "bench")]
+    #[arg(long = "cases", value_name = "N", requires = "bench", conflicts_with = "seeds",
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     count: Option<u64>,
     /// The seeds of the cases, one each, as 0..179, 1..179/2 or 7,9; from 0 on where only their number is given.
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds, value_delimiter = ',', requires = "bench")]
@@ -231,7 +232,7 @@ fn seed_ranges(args: &Args, on: &On) -> Vec<Seeds> {
         return args.seeds.clone();
     }
     let usual = if *on == On::Virtual { CASES_VIRTUAL } else { CASES_OF_PROCESSES };
-    vec![Seeds { from: 0, to: args.count.unwrap_or(usual).max(1) - 1, step: 1 }]
+    vec![Seeds { from: 0, to: args.count.unwrap_or(usual) - 1, step: 1 }]
 }
 
 /// The scores of `steer`, or of the time to green, in place of verdicts.

@@ -218,6 +218,15 @@ fn what_says_how_other_clusters_are_started_or_changed_is_refused() {
 }
 
 #[test]
+fn a_bench_of_no_case_or_of_two_numbers_of_cases_is_refused() {
+    let bench = |more: &[&str], words: &[&str]| {
+        refused(&[&["diagnose", "--bench"][..], more].concat(), words)
+    };
+    bench(&["--cases", "0"], &["1..=1000000"]);
+    bench(&["--cases", "3", "--seeds", "1..2"], &["--seeds", "cannot be used with"]);
+}
+
+#[test]
 fn what_explain_has_no_use_for_is_refused() {
     for more in ["--json", "--probe", "http://127.0.0.1:1"] {
         refused(&["explain", "--rules", more], &["--rules"]);
