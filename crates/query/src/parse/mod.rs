@@ -115,7 +115,9 @@ pub fn parse_count(body: &[u8]) -> Result<Query> {
         return Ok(Query::match_all());
     }
     let count = |node: &Node| {
-        node.options("count", "query", 0)?.read("query", |node, _| query::query(node))
+        let options = node.options("count", "query", 0)?;
+        // As in the field null is not every document, but refused.
+        options.iter().next().map(|(_, node)| query::query(node)).transpose()
     };
     Ok(read(body, count)?.unwrap_or_else(Query::match_all))
 }
@@ -250,6 +252,13 @@ mod tests {
             (end(Literal::Integer(1), false), end(Literal::Text("x".into()), true));
         let asked = FieldQuery::Range(RangeQuery { lower, upper, ..RangeQuery::default() });
         assert_eq!(range, Query { kind: QueryKind::Field("a".into(), asked), boost: 2.0 });
+    }
+
+    #[test]
+    fn without_a_query_everything_counts_and_null_is_no_query() {
+        assert_eq!(parse_count(b"{}").unwrap(), Query::match_all());
+        let said = parse_count(br#"{"query":null}"#).unwrap_err().reason;
+        assert!(said.contains("found null"), "{said}");
     }
 
     #[test]
