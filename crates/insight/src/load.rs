@@ -253,13 +253,16 @@ pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
     }));
     let open = laps.iter().any(|lap| lap.rate_per_s.is_some());
     let busy = share(|lap| lap.busy_starts);
+    let clients = match laps.first().map_or(0, |lap| lap.clients) {
+        1 => "the only client".to_owned(),
+        clients => format!("all {clients} clients"),
+    };
     add((open && busy > LATE).then(|| {
         format!(
-            "{:.0} % of the starts found all {} clients busy and waited; the latency counts that. The cluster is slower \
+            "{:.0} % of the starts found {clients} busy and waited; the latency counts that. The cluster is slower \
              than the rate, or needs more clients (`narrows load --clients`, or clients in a plan's [load] or in a \
              track's task).",
-            busy * 100.0,
-            laps.first().map_or(0, |lap| lap.clients)
+            busy * 100.0
         )
     }));
     found

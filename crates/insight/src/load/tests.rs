@@ -210,6 +210,9 @@ fn a_driver_at_its_end_says_so() {
     one.busy_starts = 500;
     assert!(warnings(&[one.clone()]).is_empty(), "clients of a closed loop are always busy");
     one.rate_per_s = Some(100.0);
-    let said = &warnings(&[one])[0];
+    let said = &warnings(&[one.clone()])[0];
     assert!(said.contains("all 100 clients") && said.contains("track's task"), "{said}");
+    one.clients = 1;
+    let said = &warnings(&[one])[0];
+    assert!(said.contains("found the only client busy"), "{said}");
 }
