@@ -87,7 +87,7 @@ enum Spacing {
 fn parse_rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate <= 10e6 => Ok(rate),
-        _ => Err("write a number above 0, for example 500".to_owned()),
+        _ => Err("write a number above 0 and at most 10000000, for example 500".to_owned()),
     }
 }
 
@@ -264,6 +264,8 @@ mod tests {
     fn a_load_measures_something() {
         assert_eq!(parse_measured("1ms"), Ok(Duration::from_millis(1)));
         assert!(parse_measured("0s").is_err());
+        assert_eq!(parse_rate("1e7"), Ok(10e6));
+        assert!(parse_rate("1e8").unwrap_err().contains("at most 10000000"));
     }
 
     #[test]
