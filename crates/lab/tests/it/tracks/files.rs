@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lab::load::{Arrival, Check, Content};
-use lab::track::{Action, Params, Request, Step, Task, Track, TrackOptions};
+use lab::track::{Action, Request, Step, Task, Track, TrackOptions};
 use lab::{Error, Options, Place};
 use serde_json::{Value, json};
 
@@ -397,99 +397,6 @@ fn a_schedule_that_rally_refuses_is_refused_in_test_mode_too() {
             says(opened(&tasks, &options), &["track.json:6:", said]);
         }
     }
-}
-
-#[test]
-fn a_later_version_and_a_division_by_zero_are_refused_with_their_lines() {
-    let text = |version: &str, about: &str| {
-        format!(
-            "{{\n\"version\": {version},\n\"description\": \"{about}\",\n\
-             \"schedule\": [ {{ \"operation\": \"refresh\" }} ] }}"
-        )
-    };
-    opened_beside(&[], &text("2", "{{ 1/2 }}"), &embedded()).unwrap();
-    let later = opened_beside(&[], &text("3", ""), &embedded());
-    says(later, &["track.json:2:", "version is a whole number from 1 to 2, found 3"]);
-    let divided = opened_beside(&[], &text("2", "{{ 1/0 }}"), &embedded());
-    says(divided, &["track.json:3:", "divided by zero"]);
-}
-
-#[test]
-fn what_jinja_may_take_has_bounds() {
-    for (expression, said) in [
-        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "steps"),
-        ("{% for i in range(9) %}{{ 'x' * 10000000 }}{% endfor %}", "more than 64 MB of text"),
-        ("{{ range(10 ** 9) | length }}", "range has too many elements"),
-    ] {
-        let text = format!(
-            "{{\n\"description\": \"{expression}\",\n\"schedule\": [ {{ \"operation\": \"refresh\" }} ] }}"
-        );
-        says(opened_beside(&[], &text, &embedded()), &["track.json", said]);
-    }
-}
-
-#[test]
-fn filters_are_those_of_python() {
-    let rendered = |expression: &str| {
-        let text = format!(
-            "{{ \"description\": \"{{{{ {expression} }}}}\", \"schedule\": [ {{ \"operation\": \"refresh\" }} ] }}"
-        );
-        opened_beside(&[], &text, &embedded()).unwrap().about
-    };
-    for (expression, said) in [
-        ("'abc' | int", "0"),
-        ("'abc' | int(7)", "7"),
-        ("'abc' | int(default=7)", "7"),
-        ("' 1_000 ' | int", "1000"),
-        ("'3.9' | int", "3"),
-        ("none | int(4)", "4"),
-        ("'abc' | float(2.5)", "2.5"),
-        ("'abc' | float | int", "0"),
-        ("7 | round", "7"),
-        ("2.5 | round | int", "2"),
-        ("7.5 | round(0, 'floor') | int", "7"),
-        ("7.2 | round(method='ceil') | int", "8"),
-        ("0.125 | round(2)", "0.12"),
-        ("[3] | random", "3"),
-        ("nothing | default(5)", "5"),
-        ("'' | default('x', true)", "x"),
-        ("('a' ~ range(3) | join('-')) | upper | replace('-', '')", "A012"),
-        ("'y' if 5 is number and nothing is not defined", "y"),
-    ] {
-        assert_eq!(rendered(expression), said, "{expression}");
-    }
-    let text = "{\n\"version\": {{ 1.5 | round(0, 'up') }} }";
-    says(opened_beside(&[], text, &embedded()), &["track.json:2:", "common, ceil and floor"]);
-}
-
-#[test]
-fn a_mistake_in_the_first_line_of_a_part_or_behind_it_is_told_there() {
-    let track = |more: &str| {
-        format!(
-            "{{ \"version\": 2,\n\"operations\": [ {{{{ rally.collect(parts=\"o*.json\") }}}} ]{more},\n\
-             \"schedule\": [ {{ \"operation\": \"rest\" }} ] }}"
-        )
-    };
-    let part = r#"{ "name": "rest", "operation-type": "sleep", "duration": 0, "wrong": 1 }"#;
-    for part in [part.to_owned(), format!("{part}\n")] {
-        let files = [("o.json", part.as_str())];
-        says(opened_beside(&files, &track(""), &embedded()), &["o.json:1:", "\"wrong\""]);
-        let right = part.replace(", \"wrong\": 1", "");
-        let files = [("o.json", right.as_str())];
-        let more = track(", \"odd\": 1");
-        says(opened_beside(&files, &more, &embedded()), &["track.json:2:", "\"odd\""]);
-        opened_beside(&files, &track(""), &embedded()).unwrap();
-    }
-    let files = [("o.json", "{\n\"name\": \"{{ 1/0 }}\" }")];
-    says(opened_beside(&files, &track(""), &embedded()), &["o.json:2:", "Jinja"]);
-}
-
-#[test]
-fn a_given_parameter_that_breaks_the_json_is_named() {
-    let params = Params::read("bulk_size:abc").unwrap();
-    let text = "{\n\"version\": {{ bulk_size }} }";
-    let opened = opened_beside(&[], text, &TrackOptions { params, ..embedded() });
-    says(opened, &["track.json:2:", "no JSON", "(with bulk_size = abc)"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod declared;
 mod files;
 mod tasks;
+mod templates;
 
 use lab::Error;
 use lab::track::{Track, TrackOptions};

@@ -374,3 +374,59 @@ fn a_copy_without_documents_is_sorted_by_what_others_can_be_sorted_by() {
         assert_eq!((hits.total, hits.max_score), (1, None));
     });
 }
+
+/// A query of a `scaled_float` asks for its steps. What goes on behind a value, stands for missing ones or chooses
+/// among them is no query.
+#[test]
+fn what_is_not_sought_needs_no_step() {
+    run("steps", 1, async |env, dir, _| {
+        let properties = json!({"x": {"type": "scaled_float", "scaling_factor": 100}});
+        let documents = [json!({"x": 0.33}), json!({"x": 0.34}), json!({})];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        assert_eq!(ids(&shard, json!({"sort": ["x"], "search_after": [0.335]})).await, [1, 2]);
+        let missing = json!({"sort": [{"x": {"missing": 0.335}}]});
+        let (_, hits, found) = search(&shard, &missing).await;
+        assert_eq!(found, [0, 2, 1]);
+        assert_eq!(hits.hits[1].sort, [Some(Literal::Float(0.335))]);
+        let aggs = json!({
+            "m": {"max": {"field": "x", "missing": 9.995}},
+            "none": {"terms": {"field": "x", "include": [0.335]}},
+            "one": {"terms": {"field": "x", "include": [0.33]}},
+        });
+        let answer = aggregated(&shard, aggs).await;
+        assert_eq!(answer["m"]["value"], 9.995);
+        assert_eq!(answer["none"]["buckets"], json!([]));
+        assert_eq!(answer["one"]["buckets"][0]["doc_count"], 1);
+    });
+}
+
+/// What is sought of a `half_float` is rounded as its values are; the ends of a range are not.
+#[test]
+fn numbers_of_16_bits_are_found_sorted_and_summed_as_they_are_kept() {
+    run("halves", 1, async |env, dir, _| {
+        let properties = json!({"x": {"type": "half_float"}});
+        let documents = [0.1, 0.333, 2049.0, -1.5].map(|x| json!({ "x": x }));
+        let shard = shard(&env, &dir, properties, &documents).await;
+        for (query, found) in [
+            (json!({"term": {"x": 0.1}}), vec![0]),
+            (json!({"terms": {"x": [0.3331, 2048]}}), vec![1, 2]),
+            (json!({"range": {"x": {"gte": 0.1}}}), vec![1, 2]),
+            (json!({"range": {"x": {"gt": 0.0999, "lt": 0.1}}}), vec![0]),
+            (json!({"range": {"x": {"lte": 2048.5}}}), vec![0, 1, 2, 3]),
+        ] {
+            let body = json!({ "query": query });
+            assert_eq!(sorted_ids(&shard, body).await, found, "{query}");
+        }
+        assert_eq!(ids(&shard, json!({"sort": [{"x": "desc"}]})).await, [2, 1, 0, 3]);
+        let after = json!({"sort": ["x"], "search_after": [0.0999755859375]});
+        assert_eq!(ids(&shard, after).await, [1, 2]);
+        let aggs = json!({
+            "s": {"stats": {"field": "x"}},
+            "t": {"terms": {"field": "x", "order": {"_key": "asc"}, "size": 2}},
+        });
+        let answer = aggregated(&shard, aggs).await;
+        assert_eq!(answer["s"]["max"], 2048.0);
+        assert_eq!(answer["s"]["sum"], 2048.0 + 0.0999755859375 + 0.3330078125 - 1.5);
+        assert_eq!(answer["t"]["buckets"][1]["key"], 0.0999755859375);
+    });
+}
