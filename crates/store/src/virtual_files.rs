@@ -103,6 +103,8 @@ pub(crate) struct Segment {
     id_bytes: u64,
     /// Of its files.
     bytes: u64,
+    /// Whether its files are in compound format.
+    is_compound: bool,
 }
 
 /// A segment and which of its documents are gone.
@@ -131,6 +133,21 @@ fn files(name: &str, documents: u64, source_bytes: u64, id_bytes: u64) -> Vec<(S
     ]
 }
 
+/// Bytes of the two small files of a compound segment, about what Lucene writes: where each part begins, and what the
+/// segment is. Both together are less than an empty segment's [`files`].
+const ENTRIES_BYTES: u64 = 479;
+const INFO_BYTES: u64 = 395;
+
+/// The same segment as Lucene has it in compound format: all parts in one file. `bytes` are those of its [`files`].
+fn compound(name: &str, bytes: u64) -> Vec<(String, u64)> {
+    let part = |extension: &str, bytes: u64| (format!("{name}.{extension}"), bytes);
+    vec![
+        part("cfe", ENTRIES_BYTES),
+        part("cfs", bytes - ENTRIES_BYTES - INFO_BYTES),
+        part("si", INFO_BYTES),
+    ]
+}
+
 /// Bytes that `documents` in `segments` segments take in files, however short their sources are.
 pub fn least_stored_bytes(documents: u64, segments: u32) -> u64 {
     let each = files("", 0, 0, 0).iter().map(|(_, len)| len).sum::<u64>() * u64::from(segments);
@@ -154,6 +171,7 @@ impl Segment {
         name: String,
         mut documents: Vec<(Arc<str>, Document)>,
         bulk: Bulk,
+        is_compound: bool,
     ) -> Segment {
         documents.sort_by(|a, b| a.0.cmp(&b.0));
         let count = documents.len() as u64 + bulk.documents;
@@ -162,13 +180,16 @@ impl Segment {
         let source_bytes = sources + bulk.source_bytes;
         let id_bytes = ids + bulk.documents * GENERATED_ID_BYTES;
         let bytes = files(&name, count, source_bytes, id_bytes).iter().map(|(_, len)| len).sum();
-        Segment { name, documents, bulk, source_bytes, id_bytes, bytes }
+        Segment { name, documents, bulk, source_bytes, id_bytes, bytes, is_compound }
     }
 
     /// Names and lengths of its files. Worked out when they are asked for: of a large cluster, the names of all files
     /// would be most of what there is to remember.
     pub(crate) fn files(&self) -> Vec<(String, u64)> {
-        files(&self.name, self.count(), self.source_bytes, self.id_bytes)
+        match self.is_compound {
+            true => compound(&self.name, self.bytes),
+            false => files(&self.name, self.count(), self.source_bytes, self.id_bytes),
+        }
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<&(Arc<str>, Document)> {

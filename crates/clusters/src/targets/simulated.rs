@@ -156,8 +156,8 @@ impl VirtualClusters {
     }
 }
 
-/// A host on which work takes no time.
-fn instant() -> Host {
+/// A host on which work takes no time, and whose copies have as many files.
+fn instant(model: &Host) -> Host {
     const AT_ONCE: u64 = u64::MAX;
     let disk = Disk {
         read_bytes_per_s: AT_ONCE,
@@ -168,7 +168,7 @@ fn instant() -> Host {
         ..Disk::default()
     };
     let costs = CoreCosts { hash_bytes_per_s: AT_ONCE, ..CoreCosts::default() };
-    Host { costs, disk, ..Host::default() }
+    Host { costs, disk, compound_files: model.compound_files, ..Host::default() }
 }
 
 impl Drop for VirtualClusters {
@@ -352,9 +352,9 @@ impl VirtualControls for VirtualClusters {
                 copy.node.synthesize(&index.name, copy.shard, documents, bytes, segments).await
             }
         };
-        self.give_hosts(cluster, &instant());
-        let loaded = self.on_copies(cluster, &index.name, fill).await;
         let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
+        self.give_hosts(cluster, &instant(&model));
+        let loaded = self.on_copies(cluster, &index.name, fill).await;
         self.give_hosts(cluster, &model);
         loaded
     }
@@ -362,11 +362,11 @@ impl VirtualControls for VirtualClusters {
     /// Network cards take no time here either. In a large cluster, publishing the state with every copy to each node
     /// would take longer than the manager waits, and nodes that missed it would ask for it while the run is measured.
     async fn place(&self, cluster: &str, indices: &[Placement], disks: &[DiskSize]) -> Result<()> {
-        self.give_hosts(cluster, &Host { card_bytes_per_s: u64::MAX, ..instant() });
+        let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
+        self.give_hosts(cluster, &Host { card_bytes_per_s: u64::MAX, ..instant(&model) });
         let nodes: Vec<Node> =
             self.nodes.of(cluster).filter_map(|node| node.running.clone()).collect();
         let placed = engine::place(&nodes, indices, disks).await;
-        let model = self.models.borrow().get(cluster).cloned().unwrap_or_default();
         self.give_hosts(cluster, &model);
         placed.map_err(|failure| Error::Place { reason: failure.reason })
     }

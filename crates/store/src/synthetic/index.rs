@@ -23,11 +23,13 @@ pub(super) struct Index {
     batches: Bulk,
     /// Documents that were deleted or replaced since the last refresh: searches see them until the next.
     unseen_deletes: u64,
+    /// Whether segments are made in compound format.
+    makes_compound: bool,
 }
 
 impl Index {
-    pub(super) fn of(segments: Vec<SegmentState>) -> Self {
-        Index { segments, ..Index::default() }
+    pub(super) fn of(segments: Vec<SegmentState>, makes_compound: bool) -> Self {
+        Index { segments, makes_compound, ..Index::default() }
     }
 
     pub(super) fn add(&mut self, id: Arc<str>, document: Document) {
@@ -78,7 +80,7 @@ impl Index {
         self.unseen_deletes = 0;
         let mut bytes = 0;
         let mut push = |documents, bulk| {
-            let segment = Segment::new(name(), documents, bulk);
+            let segment = Segment::new(name(), documents, bulk, self.makes_compound);
             bytes += segment.bytes();
             self.segments.push(SegmentState::new(segment));
         };
@@ -113,7 +115,7 @@ impl Index {
             documents.extend(state.live().cloned());
             bulk.add(&state.segment.bulk);
         }
-        let segment = Segment::new(name, documents, bulk);
+        let segment = Segment::new(name, documents, bulk, self.makes_compound);
         let written = segment.bytes();
         if segment.count() > 0 {
             self.segments.push(SegmentState::new(segment));

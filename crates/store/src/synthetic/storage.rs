@@ -76,7 +76,8 @@ impl SyntheticStorage {
         for file in stored.commit.files.iter().filter(|_| verify) {
             check_file(env, dir, file, &damaged).await?;
         }
-        let index = Index::of(segments);
+        let makes_compound = env.virtual_host_model().is_some_and(|host| host.compound_files);
+        let index = Index::of(segments, makes_compound);
         disk.borrow_mut().lose_unsynced();
         let arm = SyntheticStorage {
             env: env.clone(),

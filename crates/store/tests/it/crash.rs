@@ -379,6 +379,25 @@ fn a_synthesized_corpus_is_recovered_as_a_real_one_would_be() {
     });
 }
 
+/// Of 400 MB in four segments, each half as large as the one before.
+#[test]
+fn a_segment_in_compound_format_is_three_files_of_as_many_bytes() {
+    virtual_world::run(3, |env| async move {
+        let mut host = env.virtual_host_model().unwrap();
+        let mut commits = Vec::new();
+        for (dir, compound_files) in [("/six", false), ("/three", true)] {
+            host.compound_files = compound_files;
+            env.set_host_model(host.clone());
+            let shard = create(&env, &PathBuf::from(dir)).await;
+            shard.synthesize(1_000_000, 400_000_000, Segments::halving(4)).await.unwrap();
+            commits.push(shard.commit());
+        }
+        let [six, three] = &commits[..] else { panic!("two copies were made") };
+        assert_eq!((six.files.len(), three.files.len()), (4 * 6 + 1, 4 * 3 + 1));
+        assert_eq!(six.bytes(), three.bytes());
+    });
+}
+
 #[test]
 fn a_corpus_is_synthesized_to_the_size_of_its_files() {
     virtual_world::run(3, |env| async move {

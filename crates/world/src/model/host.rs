@@ -218,6 +218,8 @@ pub struct Host {
     pub spread: f64,
     /// What work costs each of them.
     pub costs: CoreCosts,
+    /// Whether a segment of a copy is three files, and not six.
+    pub compound_files: bool,
     /// Its disk.
     pub disk: Disk,
     /// Rate of its network card, each way.
@@ -233,6 +235,7 @@ impl Default for Host {
             competitors: 0,
             spread: 0.0,
             costs: CoreCosts::default(),
+            compound_files: false,
             disk: Disk::default(),
             card_bytes_per_s: 1_250_000_000,
             card_delay: Duration::from_micros(25),

@@ -50,7 +50,7 @@ macro_rules! row {
 }
 
 #[rustfmt::skip]
-static TABLE: [Parameter; 48] = [
+static TABLE: [Parameter; 49] = [
     row!("link.tcp", "on or off", NAMES, Switch(link.tcp_modelled),
         "off: as the emulated link of the embedded target, whose ends are on one machine",
         "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."),
@@ -152,6 +152,9 @@ static TABLE: [Parameter; 48] = [
         "What a copy that begins without files waits where its source has not heard of it yet: the sources that \
          narrows.recovery.hears_last._name names. One that takes its primary's place waits no longer than \
          indices.recovery.retry_delay_state_sync."),
+    row!("recovery.compound_files", "on or off", NAMES, Switch(host.compound_files),
+        "off: this engine's index library has no such format",
+        "Whether a segment of a copy is three files, as in Lucene's compound format, and not six."),
     row!("cores.send_bytes_per_s", "bytes/s", RATES, MaybeRate(host.costs.send_bytes_per_s),
         "a bare socket over loopback in docs/benchmarks",
         "Sending a message's bytes: framing, copying, encryption; one connection's messages are on one core at a \
