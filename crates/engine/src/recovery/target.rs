@@ -237,8 +237,10 @@ impl Recovery {
         let env = &self.service.core.env;
         self.progress.enter(self.now(), Stage::Index, WAITS_FOR_ANSWER);
         let incoming = Rc::new(Incoming::begin(env, &self.dir(), commit.clone()).await?);
+        let coming = (0..commit.files.len()).filter(|file| !incoming.is_finished(*file)).count();
         fetch_files(&self.service, source, &self.progress, (commit, &incoming), prefetched).await?;
         self.progress.enter(self.now(), Stage::VerifyIndex, Limit::DiskWrite);
+        self.spend(|costs| costs.each_file * u32::try_from(coming).unwrap_or(u32::MAX)).await;
         let (mapping, options) = self.options()?;
         Ok(Rc::unwrap_or_clone(incoming).install(&mapping, options).await?)
     }

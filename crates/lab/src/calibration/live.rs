@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 
 use super::measurement::{Measurement, named};
 use super::target::{
-    Asked, BARE, Content, DOCUMENTS, LARGE_BULKS, MISSED_BULKS, SMALL_COPIES, WHOLE, kept_fields,
-    peer, rate_of, replay_of, text_fields, words_rate,
+    Asked, BARE, Content, DOCUMENTS, LARGE_BULKS, MISSED_BULKS, NO_MORE_FILES, SEGMENTS,
+    SMALL_COPIES, WHOLE, files_of_a_copy, kept_fields, peer, rate_of, replay_of, text_fields,
+    time_of_a_file, words_rate,
 };
 use super::two_nodes::TwoNodes;
 use crate::error::{Error, Result};
@@ -69,9 +70,9 @@ impl Amount {
             laps => format!("{laps} laps, each"),
         };
         format!(
-            "{laps} of {SMALL_COPIES} copies of next to nothing, one of {}, and two that miss {} documents and \
-             are given up for that by _cluster/reroute; of this index alone it sets {INCLUDE}, {REBALANCE} and \
-             {REPLICAS}",
+            "{laps} of {} copies of next to nothing, one of {}, and two that miss {} documents and are given up for \
+             that by _cluster/reroute; of this index alone it sets {INCLUDE}, {REBALANCE} and {REPLICAS}",
+            2 * SMALL_COPIES,
             show_bytes(self.of(LARGE_BULKS) * BULK_BYTES),
             show_count(self.of(MISSED_BULKS) * DOCUMENTS),
         )
@@ -155,6 +156,7 @@ struct Tried {
     receive: Figure,
     open: Figure,
     new: Figure,
+    file: Figure,
     document: Figure,
     words: Figure,
 }
@@ -172,7 +174,11 @@ impl Tried {
             ),
             new: Figure::new(
                 "recovery.new_copy",
-                "a copy of some documents that begins without files: what it takes longer, likewise",
+                "a copy of some documents that begins without files: what it takes longer, likewise, without its files",
+            ),
+            file: Figure::new(
+                "recovery.each_file",
+                "a copy of eight segments: what it takes longer than one of one segment, likewise, for each file more",
             ),
             document: Figure::new(
                 "cores.index_document",
@@ -186,7 +192,7 @@ impl Tried {
     }
 
     fn ended(self) -> LiveCalibration {
-        let all = [self.receive, self.open, self.new, self.document, self.words];
+        let all = [self.receive, self.open, self.new, self.file, self.document, self.words];
         let (mut measured, mut not_measured) = (Vec::new(), Vec::new());
         for Figure { measured: one, why } in all {
             match one.laps.is_empty() {
@@ -202,6 +208,13 @@ impl Tried {
     }
 }
 
+/// What a copy of next to nothing takes without files, and when it comes back to them; how many came.
+struct SmallCopy {
+    new: Duration,
+    open: Duration,
+    files: u32,
+}
+
 /// Two nodes of a cluster, and the index whose copies are on them.
 struct Bed<'a, C> {
     asked: Asked<'a, C>,
@@ -210,15 +223,20 @@ struct Bed<'a, C> {
 
 impl<C: Clusters> Bed<'_, C> {
     async fn lap(&self, amount: Amount, tried: &mut Tried) -> Result<()> {
-        let (mut new, mut open) = (Duration::ZERO, Duration::ZERO);
+        let (mut few, mut open, mut many) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        let (mut few_files, mut many_files) = (0, 0);
         for _ in 0..SMALL_COPIES {
-            let (one_new, one_open) = self.small_copy().await?;
-            new += one_new;
-            open += one_open;
+            let one = self.small_copy(1).await?;
+            (few, open, few_files) = (few + one.new, open + one.open, one.files);
+            let one = self.small_copy(SEGMENTS).await?;
+            (many, many_files) = (many + one.new, one.files);
         }
-        let (new, open) = (new / SMALL_COPIES, open / SMALL_COPIES);
+        let [few, open, many] = [few, open, many].map(|all| all / SMALL_COPIES);
         tried.open.lap(Ok(open.as_secs_f64()));
-        tried.new.lap(Ok(new.saturating_sub(open).as_secs_f64()));
+        let file = time_of_a_file((few, few_files), (many, many_files));
+        let of_files = file.unwrap_or_default() * few_files;
+        tried.new.lap(Ok(few.saturating_sub(open + of_files).as_secs_f64()));
+        tried.file.lap(file.map(|file| file.as_secs_f64()).ok_or_else(|| NO_MORE_FILES.to_owned()));
         tried.receive.lap(self.large_copy(amount.of(LARGE_BULKS)).await?);
         let bulks = amount.of(MISSED_BULKS);
         let operations = bulks * DOCUMENTS;
@@ -267,15 +285,18 @@ impl<C: Clusters> Bed<'_, C> {
     }
 
     /// What a copy of next to nothing takes that begins without files, and then one that comes back to them.
-    async fn small_copy(&self) -> Result<(Duration, Duration)> {
+    async fn small_copy(&self, segments: u32) -> Result<SmallCopy> {
         self.create(text_fields()).await?;
-        self.asked.fill(1, BARE).await?;
-        self.asked.flush().await?;
+        for _ in 0..segments {
+            self.asked.fill(1, BARE).await?;
+            self.asked.flush().await?;
+        }
         let new = self.add_replica().await?;
+        let files = files_of_a_copy(&self.asked.recoveries().await?, self.asked.index);
         self.give_up().await?;
         let open = self.come_back().await?;
         self.asked.delete().await?;
-        Ok((new, open))
+        Ok(SmallCopy { new, open, files })
     }
 
     /// Bytes a second of a copy of so many bulks, or why it does not say what they cost.
@@ -349,7 +370,8 @@ mod tests {
         let mut tried = Tried::new();
         tried.open.lap(Err("it waited".to_owned()));
         tried.receive.lap(Ok(1e9));
-        for figure in [&mut tried.new, &mut tried.document, &mut tried.words] {
+        let others = [&mut tried.new, &mut tried.file, &mut tried.document, &mut tried.words];
+        for figure in others {
             figure.lap(Err("it waited".to_owned()));
         }
         let LiveCalibration { measured, not_measured } = tried.ended();
@@ -360,7 +382,7 @@ mod tests {
         let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!((names.len(), count), (5 + OUT_OF_REACH.len(), 5 + OUT_OF_REACH.len()));
+        assert_eq!((names.len(), count), (6 + OUT_OF_REACH.len(), 6 + OUT_OF_REACH.len()));
         assert!(not_measured.iter().all(|one| !one.why.is_empty()));
     }
 
@@ -370,12 +392,12 @@ mod tests {
         assert_eq!((amount.of(LARGE_BULKS), Amount { scale: 0.5, ..amount }.of(200)), (1, 100));
         let said = amount.what_is_done();
         assert!(
-            said.starts_with("2 laps, each of 8 copies")
+            said.starts_with("2 laps, each of 16 copies")
                 && said.contains("1.00 MB")
                 && said.contains(INCLUDE),
             "{said}"
         );
         let once = Amount { laps: 1, ..amount }.what_is_done();
-        assert!(once.starts_with("1 lap of 8 copies"), "{once}");
+        assert!(once.starts_with("1 lap of 16 copies"), "{once}");
     }
 }

@@ -21,6 +21,8 @@ const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const ENABLE: &str = "index.routing.allocation.enable";
 /// Copies of next to nothing that are made one after another.
 pub(super) const SMALL_COPIES: u32 = 8;
+/// Segments of copies that are to have many files: fewer than would be merged.
+pub(super) const SEGMENTS: u32 = 8;
 /// Copies that come back at once to a node that has just started.
 const FIRST_COPIES: u32 = 4;
 /// Bulks of the one copy whose bytes take their time: 200 MB.
@@ -76,7 +78,13 @@ async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Measuremen
     );
     let mut new = named(
         "recovery.new_copy",
-        "eight copies of some documents each that begin without files, likewise: what each takes longer",
+        "eight copies of some documents each that begin without files, likewise: what each takes longer, without its \
+         files",
+    );
+    let mut file = named(
+        "recovery.each_file",
+        "eight copies of eight segments each, likewise: what each takes longer than one of one segment, for each file \
+         more",
     );
     let mut first = named(
         "recovery.first_copy",
@@ -95,6 +103,7 @@ async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Measuremen
         let copy = time_of_a_copy(target, CLUSTER).await?;
         open.laps.push(copy.open.as_secs_f64());
         new.laps.push(copy.new.as_secs_f64());
+        file.laps.push(copy.file.as_secs_f64());
         first.laps.push(time_of_first_copies(target, CLUSTER).await?.as_secs_f64());
         let asked = &Asked { target: &*target, cluster: CLUSTER, index: INDEX };
         asked.copy(Way::ToManager, (1, LARGE_BULKS), 1).await?;
@@ -106,7 +115,7 @@ async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Measuremen
         // A lap in which words took no time at all says nothing of them; without another they are left out.
         words.laps.extend(words_rate(operations, bare_s, whole_s));
     }
-    let mut all = vec![receive, open, new, first, document, words];
+    let mut all = vec![receive, open, new, file, first, document, words];
     all.retain(|one| !one.laps.is_empty());
     Ok(all)
 }
@@ -116,19 +125,41 @@ async fn measure(target: &mut impl Clusters, laps: u32) -> Result<Vec<Measuremen
 pub struct TimeOfACopy {
     /// Updates of the cluster state, opening, the next round of the allocator.
     pub open: Duration,
-    /// What a copy takes in addition where it begins without files.
+    /// What a copy takes in addition where it begins without files, apart from those that come.
     pub new: Duration,
+    /// What each file that comes takes in addition.
+    pub file: Duration,
 }
 
 /// How long a copy takes in a cluster apart from its bytes. The cluster has no index that it was not given for this.
 /// Its settings of recovery and of routing are taken back afterwards. Fails if the cluster refuses something.
 pub async fn time_of_a_copy(target: &impl Clusters, cluster: &str) -> Result<TimeOfACopy> {
     let asked = Asked { target, cluster, index: INDEX };
-    let new = asked.copy(Way::ToManager, (SMALL_COPIES, 1), 1).await? / SMALL_COPIES;
+    asked.begin(Way::ToManager, SMALL_COPIES, 1).await?;
+    for _ in 0..SEGMENTS {
+        asked.fill(1, BARE).await?;
+        asked.flush().await?;
+    }
+    let many = asked.make_copies(Way::ToManager).await? / SMALL_COPIES;
+    let many_files = files_of_a_copy(&asked.clear_away().await?, INDEX);
+    let few = asked.copy(Way::ToManager, (SMALL_COPIES, 1), 1).await? / SMALL_COPIES;
+    let few_files = files_of_a_copy(&asked.recoveries().await?, INDEX);
     asked.give_up_copies().await?;
     let open = asked.come_back().await? / SMALL_COPIES;
     asked.clear_away().await?;
-    Ok(TimeOfACopy { open, new: new.saturating_sub(open) })
+    let file = time_of_a_file((few, few_files), (many, many_files));
+    let file = file.ok_or_else(|| failed("time the files of copies", NO_MORE_FILES))?;
+    Ok(TimeOfACopy { open, new: few.saturating_sub(open + file * few_files), file })
+}
+
+/// Why nothing is said of files.
+pub(super) const NO_MORE_FILES: &str =
+    "copies of eight segments had no more files than those of one";
+
+/// What each file takes, by two copies with their files; none where these are as many.
+pub(super) fn time_of_a_file(few: (Duration, u32), many: (Duration, u32)) -> Option<Duration> {
+    let more = many.1.checked_sub(few.1).filter(|more| *more > 0)?;
+    Some(many.0.saturating_sub(few.0) / more)
 }
 
 /// How much longer copies take that come back at once to a node which has just started: nothing is loaded or compiled
@@ -231,10 +262,14 @@ impl<C: Clusters> Asked<'_, C> {
         Ok(began.elapsed())
     }
 
+    /// What `_recovery` says of the index.
+    pub(super) async fn recoveries(&self) -> Result<Value> {
+        self.ask("GET", &format!("/{}/_recovery", self.index), Value::Null).await
+    }
+
     /// Deletes the index: what `_recovery` said of it.
     pub(super) async fn delete(&self) -> Result<Value> {
-        let path = format!("/{}/_recovery", self.index);
-        let recoveries = self.ask("GET", &path, Value::Null).await?;
+        let recoveries = self.recoveries().await?;
         self.ask("DELETE", &format!("/{}", self.index), Value::Null).await?;
         Ok(recoveries)
     }
@@ -246,26 +281,42 @@ impl<C: Clusters> Asked<'_, C> {
         Ok(recoveries)
     }
 
-    /// Makes an index of so many shards and bulks on one node, and a copy of each shard on the other, so many at once
-    /// and without a rate limit: how long until all are started.
-    async fn copy(&self, way: Way, (shards, bulks): (u32, u64), at_once: u32) -> Result<Duration> {
+    /// The nodes that are to have no copy: while there is one of each shard, and while there are two.
+    fn excluded(&self, way: Way) -> [String; 2] {
         let mut names: Vec<String> =
             self.target.nodes(self.cluster).into_iter().map(|node| node.name).collect();
         if way == Way::ToManager {
             names.swap(0, 1);
         }
+        [names[1..].join(","), names[2..].join(",")]
+    }
+
+    /// Makes an index of so many shards on one node, of which so many copies are made at once and without a rate limit.
+    async fn begin(&self, way: Way, shards: u32, at_once: u32) -> Result<()> {
+        let [excluded, _] = self.excluded(way);
         self.set(json!({
-            EXCLUDE: names[1..].join(","),
+            EXCLUDE: excluded,
             "cluster.routing.allocation.node_concurrent_recoveries": at_once,
             "cluster.routing.rebalance.enable": "none",
             "indices.recovery.max_bytes_per_sec": "-1",
         }))
         .await?;
-        self.create_with(shards, 0, kept_fields()).await?;
+        self.create_with(shards, 0, kept_fields()).await
+    }
+
+    /// Makes a copy of each shard on the other node: how long until all are started.
+    async fn make_copies(&self, way: Way) -> Result<Duration> {
+        let [_, excluded] = self.excluded(way);
+        self.set(json!({ EXCLUDE: excluded })).await?;
+        self.until_green(json!({ "index.number_of_replicas": 1 })).await
+    }
+
+    /// Both, with so many bulks in one segment of each shard or more.
+    async fn copy(&self, way: Way, (shards, bulks): (u32, u64), at_once: u32) -> Result<Duration> {
+        self.begin(way, shards, at_once).await?;
         self.fill(bulks, Content::Letters).await?;
         self.flush().await?;
-        self.set(json!({ EXCLUDE: names[2..].join(",") })).await?;
-        self.until_green(json!({ "index.number_of_replicas": 1 })).await
+        self.make_copies(way).await
     }
 
     /// Takes all replicas away, and leaves their files where they are.
@@ -334,6 +385,17 @@ pub(super) fn peer<'a>(recoveries: &'a Value, index: &str) -> Option<&'a Value> 
     recoveries[index]["shards"].as_array()?.iter().find(|shard| shard["type"] == "PEER")
 }
 
+/// The files that came for a copy, as `_recovery` says it: the mean of all that came from others.
+pub(super) fn files_of_a_copy(recoveries: &Value, index: &str) -> u32 {
+    let copies = recoveries[index]["shards"].as_array().into_iter().flatten();
+    let files: Vec<u64> = copies
+        .filter(|copy| copy["type"] == "PEER")
+        .filter_map(|copy| copy["index"]["files"]["recovered"].as_u64())
+        .collect();
+    let mean = files.iter().sum::<u64>() / (files.len() as u64).max(1);
+    u32::try_from(mean).unwrap_or(u32::MAX)
+}
+
 /// Bytes a second of a copy's files; none where they took no time.
 pub(super) fn rate_of(copy: &Value) -> Option<f64> {
     let bytes = copy["index"]["size"]["recovered_in_bytes"].as_f64()?;
@@ -383,6 +445,20 @@ mod tests {
         assert_eq!(rate(&recovery(1000)).unwrap(), 2000.0);
         let said = rate(&recovery(0)).unwrap_err().to_string();
         assert!(said.contains("none was made"), "{said}");
+    }
+
+    #[test]
+    fn a_file_takes_what_copies_with_more_of_them_take_longer() {
+        let copy = |kind: &str, files: u64| json!({ "type": kind, "index": { "files": { "recovered": files } } });
+        let few = json!({ INDEX: { "shards": [copy("EMPTY_STORE", 0), copy("PEER", 4)] } });
+        let many =
+            json!({ INDEX: { "shards": [copy("PEER", 25), copy("PEER", 24), copy("PEER", 25)] } });
+        let files = [few, many].map(|recoveries| files_of_a_copy(&recoveries, INDEX));
+        assert_eq!(files, [4, 24]);
+        let ms = Duration::from_millis;
+        assert_eq!(time_of_a_file((ms(300), 4), (ms(400), 24)), Some(ms(5)));
+        assert_eq!(time_of_a_file((ms(300), 4), (ms(290), 24)), Some(Duration::ZERO));
+        assert_eq!(time_of_a_file((ms(300), 4), (ms(400), 4)), None);
     }
 
     #[test]

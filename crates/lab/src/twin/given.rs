@@ -25,6 +25,10 @@ const DISK_WRITE: &str = "disk.write_bytes_per_s";
 /// Time of a copy besides its bytes, in the field; in the embedded engine its steps take their own time.
 const OPEN_COPY: &str = "recovery.open_copy";
 const NEW_COPY: &str = "recovery.new_copy";
+const EACH_FILE: &str = "recovery.each_file";
+/// What is assumed of [`EACH_FILE`] where [`OPEN_COPY`] is known: the one that is assumed was fitted to whole copies.
+const OF_FILES: &str =
+    "assumed: copies of 25 files took 0.1 s longer than of 4, OpenSearch 2.19.1, two busy cores";
 /// What the first copies of a node take longer that has just started; nodes of the embedded engine need nothing for it.
 const FIRST_COPY: &str = "recovery.first_copy";
 /// What a copy waits whose source has not heard of it. Whether that hears in time is a race, so that it may be nothing.
@@ -50,6 +54,8 @@ pub struct Given {
     pub open_copy: Option<Within>,
     /// What a copy takes in addition where it begins without files.
     pub new_copy: Option<Within>,
+    /// What each file of a copy takes apart from its bytes and round trips.
+    pub each_file: Option<Within>,
     /// What the first copies of a node that has just started take in addition.
     pub first_copy: Option<Within>,
     /// Documents that are written in a second.
@@ -81,12 +87,13 @@ struct Needed {
 
 /// What cannot be seen through the API of a cluster.
 #[rustfmt::skip]
-const NEEDED: [Needed; 7] = [
+const NEEDED: [Needed; 8] = [
     Needed { parameter: LINK, option: "--link", assumed: "10gbit", between: Some(("1gbit", "25gbit")) },
     Needed { parameter: DISK_READ, option: "--disk-read", assumed: "500MB/s", between: Some(("150MB/s", "2GB/s")) },
     Needed { parameter: DISK_WRITE, option: "--disk-write", assumed: "400MB/s", between: Some(("100MB/s", "1.5GB/s")) },
     Needed { parameter: "card.delay", option: "--rtt", assumed: "50micros", between: Some(("15micros", "150micros")) },
     Needed { parameter: OPEN_COPY, option: "--open-copy", assumed: "600ms", between: Some(("100ms", "1600ms")) },
+    Needed { parameter: EACH_FILE, option: "--each-file", assumed: "5ms", between: Some(("1ms", "15ms")) },
     Needed { parameter: FIRST_COPY, option: "--first-copy", assumed: "1s", between: Some(("300ms", "2s")) },
     Needed { parameter: "cores.count", option: IN_THE_PLAN, assumed: "4", between: None },
 ];
@@ -150,6 +157,7 @@ pub fn say(plan: &mut TwinPlan, given: &Given) {
         ("card.delay", given.rtt_micros.map(|micros| format!("{}ns", micros * 1000 / 4))),
         (OPEN_COPY, given.open_copy.map(Within::written)),
         (NEW_COPY, given.new_copy.map(Within::written)),
+        (EACH_FILE, given.each_file.map(Within::written)),
         (FIRST_COPY, given.first_copy.map(Within::written)),
     ];
     for (parameter, value) in said {
@@ -157,8 +165,12 @@ pub fn say(plan: &mut TwinPlan, given: &Given) {
             put(plan, parameter, value, SAID);
         }
     }
-    let times =
-        [(OPEN_COPY, given.open_copy), (NEW_COPY, given.new_copy), (FIRST_COPY, given.first_copy)];
+    let times = [
+        (OPEN_COPY, given.open_copy),
+        (NEW_COPY, given.new_copy),
+        (EACH_FILE, given.each_file),
+        (FIRST_COPY, given.first_copy),
+    ];
     for (parameter, time) in times {
         let bounds = time.and_then(Within::bounds);
         if let Some(((least, most), twin)) = bounds.zip(twin(plan)) {
@@ -215,15 +227,27 @@ fn rate_of(text: &str) -> Option<u64> {
 pub(super) fn assume(plan: &mut TwinPlan, is_field: bool) {
     for Needed { parameter, assumed, between, .. } in NEEDED {
         let is_known = plan.get("virtual").is_some_and(|table| table.get(parameter).is_some());
-        if is_known || ([OPEN_COPY, FIRST_COPY].contains(&parameter) && !is_field) {
+        let is_of_copies = [OPEN_COPY, EACH_FILE, FIRST_COPY].contains(&parameter);
+        if is_known || (is_of_copies && !is_field) || (parameter == EACH_FILE && is_fitted(plan)) {
             continue;
         }
-        let source = if parameter == OPEN_COPY { FITTED } else { ASSUMED };
+        let source = match parameter {
+            OPEN_COPY => FITTED,
+            EACH_FILE => OF_FILES,
+            _ => ASSUMED,
+        };
         put(plan, parameter, assumed, source);
         if let Some((bounds, twin)) = between.zip(twin(plan)) {
             draw(twin, parameter, bounds);
         }
     }
+}
+
+/// Whether what a copy takes is a value that was fitted to whole copies, with all their files.
+fn is_fitted(plan: &TwinPlan) -> bool {
+    let source =
+        plan.get("virtual").and_then(|table| table.get(OPEN_COPY)?.get("source")?.as_str());
+    source == Some(FITTED)
 }
 
 /// Writes how long copies of OpenSearch 2 wait whose source has not heard of them.

@@ -170,6 +170,7 @@ fn what_was_measured_there_is_not_assumed_and_gives_way_to_what_is_said() {
     let rows = "[virtual]\n\
         \"recovery.open_copy\" = { value = \"410ms\", source = \"measured\" } # 400ms to 420ms\n\
         \"recovery.new_copy\" = { value = \"50ms\", source = \"measured\" }\n\
+        \"recovery.each_file\" = { value = \"4ms\", source = \"measured\" }\n\
         \"recovery.first_copy\" = { value = \"1200ms\", source = \"measured\" }\n";
     let calibration = read(rows).unwrap();
     let given = Given { calibration, new_copy: Some("70ms".parse().unwrap()), ..Given::default() };
@@ -180,7 +181,14 @@ fn what_was_measured_there_is_not_assumed_and_gives_way_to_what_is_said() {
     assert!(uncertain.iter().all(|one| !one.parameter.starts_with("recovery.")));
     let of = |name: &str| plan["virtual"][name]["value"].as_str().unwrap();
     assert_eq!((of("recovery.open_copy"), of("recovery.new_copy")), ("410ms", "70ms"));
-    let (open_copy, first_copy) = ("300ms..700ms".parse().ok(), "1s..2s".parse().ok());
+    let open_copy = "300ms..700ms".parse().ok();
+    let (plan, _) = asked(&seen(), &Given { open_copy, ..Given::default() }, "a");
+    let file = twin::assumptions(&plan).into_iter().find(|one| one.option == "--each-file");
+    assert_eq!(
+        file.map(|one| (one.what, one.value)),
+        Some(("recovery.each_file".to_owned(), "5ms".to_owned()))
+    );
+    let first_copy = "1s..2s".parse().ok();
     let within = Given { open_copy, first_copy, ..given };
     let (plan, _) = asked(&seen(), &within, "a");
     assert_eq!(plan["virtual"]["recovery.open_copy"]["value"].as_str(), Some("500ms"));

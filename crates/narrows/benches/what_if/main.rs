@@ -145,14 +145,19 @@ impl Measured {
     fn new_copy(&self) -> String {
         bounds(self.copies.map(|copy| copy.new))
     }
+
+    /// What each of its files takes.
+    fn each_file(&self) -> String {
+        bounds(self.copies.map(|copy| copy.file))
+    }
 }
 
-/// From the least to the most of what was measured, in whole milliseconds, and above 0.
+/// From the least to the most of what was measured, in whole microseconds, and above 0.
 fn bounds<const N: usize>(measured: [Duration; N]) -> String {
-    let ms = measured.map(|time| time.as_millis().max(1));
-    let (least, most) = (ms.iter().min(), ms.iter().max());
+    let micros = measured.map(|time| time.as_micros().max(1));
+    let (least, most) = (micros.iter().min(), micros.iter().max());
     let (least, most) = least.zip(most).expect("there was one at least");
-    format!("{least}ms..{most}ms")
+    format!("{least}micros..{most}micros")
 }
 
 /// Bytes of files that the copies got which there are: they began empty.
@@ -302,7 +307,7 @@ fn predict(
     // Not what is assumed where nobody says it: all nodes are on this machine, with one disk.
     command.args(["--link", "10gbit", "--disk-read", "400mb", "--disk-write", "200mb"]);
     command.args(["--open-copy", &measured.open_copy(), "--new-copy", &measured.new_copy()]);
-    command.args(["--first-copy", &bounds(measured.first)]);
+    command.args(["--each-file", &measured.each_file(), "--first-copy", &bounds(measured.first)]);
     let down = measured.down(case.away_s);
     match case.deed {
         Deed::Lose => command.args(["--lose", victim]),

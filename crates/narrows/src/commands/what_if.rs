@@ -97,6 +97,9 @@ pub(crate) struct Args {
     // What is assumed of --open-copy was fitted to both together.
     #[arg(long, value_name = "TIME", value_parser = parse_within, requires = "open_copy")]
     new_copy: Option<Within>,
+    /// What each of its files takes besides, apart from bytes and round trips; measured likewise.
+    #[arg(long, value_name = "TIME", value_parser = parse_within, requires = "open_copy")]
+    each_file: Option<Within>,
     /// What the first copies of a node take besides that has just started; measured likewise.
     #[arg(long, value_name = "TIME", value_parser = parse_within)]
     first_copy: Option<Within>,
@@ -361,6 +364,7 @@ fn twin_of(args: &Args) -> anyhow::Result<(Import, Option<ClusterFolder>)> {
         disk_write: args.disk_write.clone(),
         open_copy: args.open_copy,
         new_copy: args.new_copy,
+        each_file: args.each_file,
         first_copy: args.first_copy,
         documents_per_s: args.indexing,
         rtt_micros: args.rtt.map(|rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX)),

@@ -33,6 +33,24 @@ fn round_trips_of_small_files_come_before_what_the_limit_holds_as_in_the_field()
     assert!((2.5..5.5).contains(&longer_s), "{smallest_first} s, {by_name} s");
 }
 
+/// Each of c's two copies has a list of segments, and eight of six files each, or of three, or one of six.
+#[test]
+fn each_file_of_a_copy_takes_what_is_said_besides_its_bytes() {
+    let longer_by_s = |changes: &[(&str, &str)]| {
+        let twin = Twin::with(&[&[("\"10mb\"", "\"400mb\"")][..], changes].concat());
+        let [some, none] = ["100ms", "0s"].map(|each| {
+            green_s(&twin.first(&format!("--drain c --open-copy 100ms --each-file {each}")))
+        });
+        some - none
+    };
+    let row = "[virtual]\n\"recovery.compound_files\" = { value = \"on\", source = \"assumed\" }";
+    let all = [vec![], vec![("[virtual]", row)], vec![("segments = 8", "segments = 1"); 3]];
+    let longer_s = all.map(|changes| longer_by_s(&changes));
+    for (longer_s, expected_s) in longer_s.into_iter().zip([4.9, 2.5, 0.7]) {
+        assert!((longer_s - expected_s).abs() < 0.2, "{longer_s} s, and not {expected_s} s");
+    }
+}
+
 /// c has two copies: one comes back by operations, and the other by its files of 30 MB, at 10 MB/s.
 #[test]
 fn the_first_copies_of_a_node_that_has_just_started_wait_once_and_together() {

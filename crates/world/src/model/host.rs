@@ -42,6 +42,8 @@ pub struct CoreCosts {
     pub open_copy: Duration,
     /// How much longer it takes where the copy begins without files. No core works meanwhile.
     pub new_copy: Duration,
+    /// How much longer it takes for each file that comes, besides its bytes and round trips. No core works meanwhile.
+    pub each_file: Duration,
     /// How much longer it takes while no copy has come to its node from a peer since that started. No core works
     /// meanwhile.
     pub first_copy: Duration,
@@ -113,6 +115,7 @@ impl Default for CoreCosts {
             dispatch: Duration::ZERO,
             open_copy: Duration::ZERO,
             new_copy: Duration::ZERO,
+            each_file: Duration::ZERO,
             first_copy: Duration::ZERO,
             unlisted_copy: Duration::ZERO,
             send_bytes_per_s: Some(4_500_000_000),
@@ -187,6 +190,7 @@ impl CoreCosts {
             dispatch: self.dispatch.mul_f64(factor),
             open_copy: self.open_copy.mul_f64(factor),
             new_copy: self.new_copy.mul_f64(factor),
+            each_file: self.each_file.mul_f64(factor),
             first_copy: self.first_copy.mul_f64(factor),
             unlisted_copy: self.unlisted_copy,
             send_bytes_per_s: self.send_bytes_per_s.map(rate),

@@ -50,7 +50,7 @@ macro_rules! row {
 }
 
 #[rustfmt::skip]
-static TABLE: [Parameter; 49] = [
+static TABLE: [Parameter; 50] = [
     row!("link.tcp", "on or off", NAMES, Switch(link.tcp_modelled),
         "off: as the emulated link of the embedded target, whose ends are on one machine",
         "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."),
@@ -143,6 +143,9 @@ static TABLE: [Parameter; 49] = [
     row!("recovery.new_copy", "time", (0.0, 3600.0), Time(host.costs.new_copy),
         "none: it is what the steps of a recovery take",
         "What a copy takes besides where it begins without files: none is there to come back to."),
+    row!("recovery.each_file", "time", (0.0, 60.0), Time(host.costs.each_file),
+        "none: it is what the steps of a recovery take",
+        "What each file that comes takes apart from its bytes and round trips: sync, rename, reading its checksum."),
     row!("recovery.first_copy", "time", (0.0, 3600.0), Time(host.costs.first_copy),
         "none: nodes of this engine are compiled before they start",
         "What a copy takes besides that begins to recover from another before any has on a node which has just started: \
