@@ -116,12 +116,19 @@ impl Recovery {
                     store.close().await?;
                 }
                 self.spend(|costs| costs.new_copy).await;
+                // The list of files.
+                self.further_steps(source, 1).await?;
                 self.copy_files(source, commit, prefetched).await?
             }
             // A source offers operations alone only to a target that has a store.
             None => own.clone().ok_or_else(unexpected)?,
         };
         *own = Some(store.clone());
+        if opened.commit.is_some() {
+            self.progress.accounting.borrow_mut().set_idle(self.now(), WAITS_FOR_ANSWER);
+            // A retention lease, of which other copies hear, and the end of the files.
+            self.further_steps(source, 1 + u32::from(self.has_another_in_sync())).await?;
+        }
         set_leases(&self.shard, &store, opened.leases.clone());
         if self.shard.takes_over() {
             self.keep_history(source, &store, &opened.leases).await?;
@@ -137,6 +144,8 @@ impl Recovery {
             take_newer_leases(&self.service.core, &self.shard, &store, leases).await?;
         }
         self.copy_ops(source, &store, max).await?;
+        // The field sends one batch at least.
+        self.further_steps(source, u32::from(self.progress.ops_total.get() == 0)).await?;
         self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
         self.join(source, &store).await?;
         self.shard.write_metadata(&self.service.core.disk).await?;
@@ -144,6 +153,22 @@ impl Recovery {
             self.take_over(source, &store).await?;
         }
         Ok(())
+    }
+
+    /// Makes steps that are none of this engine's, where each is asked for as in the field
+    /// (`RecoverySourceHandler.recoverToTarget`): a round trip each.
+    async fn further_steps(&self, source: &SourceSession, count: u32) -> Result<(), TransferError> {
+        let count = if self.is_step_by_step(source) { count } else { 0 };
+        for _ in 0..count {
+            source.ask(&self.service, Class::Control, Request::Ping).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether a copy is in sync besides the primary.
+    fn has_another_in_sync(&self) -> bool {
+        let routing = self.shard.routing(&self.service.core.state());
+        routing.is_some_and(|routing| routing.assigned().filter(|copy| copy.in_sync).count() > 1)
     }
 
     /// Joins the in-sync set once this copy has what the others have. Operations that were being written when it began

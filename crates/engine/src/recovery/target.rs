@@ -191,6 +191,11 @@ impl Recovery {
         self.service.core.disk.read_metadata(uuid, number).await
     }
 
+    /// Whether each step is asked for by itself, as in the field.
+    pub(super) fn is_step_by_step(&self, source: &SourceSession) -> bool {
+        source.remote.is_none() && self.service.core.settings().recovers_step_by_step()
+    }
+
     /// Opens a session. Where the directory is empty, the first chunks are asked for with it.
     pub(super) async fn open(
         &self,
@@ -199,7 +204,10 @@ impl Recovery {
     ) -> Result<(SourceSession, SessionOpened, PrefetchedChunks), TransferError> {
         let service = &self.service;
         let config = match sources.first() {
-            Some(source) if !store::holds_anything(&service.core.env, &self.dir()).await? => {
+            Some(source)
+                if !self.is_step_by_step(source)
+                    && !store::holds_anything(&service.core.env, &self.dir()).await? =>
+            {
                 Some(source.scheduler(service))
             }
             _ => None,

@@ -180,6 +180,7 @@ impl Settings {
         following_pace: FollowPace = word("narrows.following.pace", FollowPace::of);
         recovery_scheduler: Scheduler = word("narrows.recovery.scheduler", Scheduler::of);
         recovers_smallest_first: bool = flag("narrows.recovery.smallest_first");
+        recovers_step_by_step: bool = flag("narrows.recovery.step_by_step");
         recovery_connections_max: u32 = count("narrows.recovery.connections_max");
         /// In bytes.
         recovery_memory_max: u64 = size("narrows.recovery.memory_max");

@@ -211,6 +211,10 @@ pub static TABLE: &[Setting] = &[
         "Which chunk of which file a recovery fetches next."),
     cluster("narrows.recovery.smallest_first", Kind::Bool, "false",
         "Whether a peer recovery fetches the smallest files first, as in the field, and not files by their names."),
+    cluster("narrows.recovery.step_by_step", Kind::Bool, "false",
+        "Whether a peer recovery goes to its source for each step of the field's: its list of files, a retention lease \
+         that other copies hear of, the end of files, operations also where there are none. No chunk is asked for \
+         before files are known."),
     fixed(cluster("cluster.fault_detection.follower_check.interval", at_least_ms(100), "1s",
         "How often the cluster manager looks for nodes that are gone.")),
     fixed(cluster("cluster.fault_detection.leader_check.interval", at_least_ms(100), "1s",

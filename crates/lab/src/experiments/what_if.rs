@@ -33,6 +33,7 @@ use crate::runner::{Experiment, Recoveries, Runner, Turn};
 const ENABLE: &str = "cluster.routing.allocation.enable";
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 const SMALLEST_FIRST: &str = "narrows.recovery.smallest_first";
+const STEP_BY_STEP: &str = "narrows.recovery.step_by_step";
 /// Names the manager of a twin, which stands for no node: where replicas go does not depend on it.
 const UNCOUNTED: &str = "narrows.allocation.uncounted";
 const OF_INDICES: &str = "index.";
@@ -83,8 +84,8 @@ impl Experiment for WhatIf {
         let mut settings = of_the_cluster(twin, turn.variant);
         if let Some(chunk) = grain.setting() {
             settings.insert(CHUNK, json!(chunk));
-            // A small file costs as much as a whole step here, and would have nothing beside it.
-            settings.insert(SMALLEST_FIRST, json!("false"));
+            // A small file or a request costs as much as a whole step here, and would have nothing beside it.
+            settings.extend([SMALLEST_FIRST, STEP_BY_STEP].map(|name| (name, json!("false"))));
             let text = format!("so much is to be copied that {chunk} go as one chunk");
             run.note(Some(turn.variant), &text)?;
         }

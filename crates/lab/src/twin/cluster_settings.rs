@@ -18,15 +18,19 @@ const RETURN_TO_FILES: &str = "narrows.allocation.return_to_files";
 /// A source of the field sends a copy's files in the order of their lengths, the smallest first
 /// (`SegmentFileTransferHandler.createTransfer` in OpenSearch 2.19.1).
 const SMALLEST_FIRST: &str = "narrows.recovery.smallest_first";
+/// A source of the field asks its target for each step, one after another: files, a lease, `clean_files`,
+/// `prepare_translog`, `translog_ops`, `finalize` (`RecoverySourceHandler.recoverToTarget` in OpenSearch 2.19.1).
+const STEP_BY_STEP: &str = "narrows.recovery.step_by_step";
 /// The embedded engine reads and hashes every copy before it opens it; the field opens it unread.
 pub(super) const CHECK: &str = "index.shard.check_on_startup";
 pub(super) const PRIORITY: &str = "index.priority";
 /// Defaults of the field that are not the embedded engine's.
-const OF_THE_FIELD: [(&str, &str); 7] = [
+const OF_THE_FIELD: [(&str, &str); 8] = [
     (ON_DISCONNECT, "true"),
     (REPLICA_RING, "true"),
     (RETURN_TO_FILES, "true"),
     (SMALLEST_FIRST, "true"),
+    (STEP_BY_STEP, "true"),
     // Of the cluster's settings, so that it is written once and not for each index.
     (CHECK, "false"),
     ("cluster.routing.rebalance.enable", "all"),

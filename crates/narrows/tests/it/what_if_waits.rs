@@ -33,6 +33,21 @@ fn round_trips_of_small_files_come_before_what_the_limit_holds_as_in_the_field()
     assert!((2.5..5.5).contains(&longer_s), "{smallest_first} s, {by_name} s");
 }
 
+/// The list of files, the lease that another copy hears of, the end of files, and a batch without operations. And the
+/// first chunks, which are not asked for with the session.
+#[test]
+fn steps_of_the_field_take_a_round_trip_each() {
+    let empty_with = |steps: &str| {
+        let setting = format!("[settings]\n\"narrows.recovery.step_by_step\" = \"{steps}\"\n");
+        let twin = Twin::with(&[("\"10mb\"", "\"400mb\""), ("[settings]\n", &setting)]);
+        [200, 0].map(|rtt_ms| green_s(&twin.first(&format!("--drain c --rtt {rtt_ms}ms"))))
+    };
+    let ([all, all_here], [fewer, fewer_here]) = (empty_with("true"), empty_with("false"));
+    let longer_s = all - fewer;
+    assert!((0.75..1.25).contains(&longer_s), "{all} s, {fewer} s");
+    assert!((all_here - fewer_here).abs() < 0.05, "{all_here} s, {fewer_here} s");
+}
+
 /// Each of c's two copies has a list of segments, and eight of six files each, or of three, or one of six.
 #[test]
 fn each_file_of_a_copy_takes_what_is_said_besides_its_bytes() {
