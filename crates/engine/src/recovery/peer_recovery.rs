@@ -91,15 +91,27 @@ impl Recovery {
     /// A manager of the field applies a state once all others have (`Coordinator.handleApplyCommit`). A copy that has
     /// no files to open first asks it before that: OpenSearch 2 lets a replica wait
     /// (`RecoverySourceHandler.waitForAssignmentPropagate`), and a primary that moves asks again
-    /// (`PeerRecoverySourceService.recover`).
+    /// (`PeerRecoverySourceService.recover`). So do some primaries that move between other nodes.
     async fn wait_to_be_listed(&self, from_node: &str) {
         let settings = self.service.core.settings();
-        if !settings.hearing_last().iter().any(|name| name == from_node) {
-            return;
-        }
+        let hears_last = |node: &str| settings.hearing_last().iter().any(|name| name == node);
         let asks_again = settings.recovery_retry_delay_state_sync();
-        let most = if self.shard.takes_over() { asks_again } else { Duration::MAX };
-        self.spend(|costs| costs.unlisted_copy.min(most)).await;
+        let moves = self.shard.takes_over();
+        if hears_last(from_node) {
+            let most = if moves { asks_again } else { Duration::MAX };
+            self.spend(|costs| costs.unlisted_copy.min(most)).await;
+        } else if moves && !hears_last(&self.service.core.config.name) && self.asks_too_early() {
+            self.spend(|_| asks_again).await;
+        }
+    }
+
+    /// Whether the source of a primary that moves has not applied the state yet when it is asked. Nodes are sent a
+    /// state at the same time, so that this is a race in the field, and drawn in virtual time.
+    fn asks_too_early(&self) -> bool {
+        let env = &self.service.core.env;
+        let share = env.virtual_host_model().map_or(0.0, |model| model.costs.unmarked_share);
+        // What is drawn in vain would change all that is drawn after it.
+        share > 0.0 && ((env.random_u64() >> 11) as f64 / (1u64 << 53) as f64) < share
     }
 
     async fn copy_and_follow(

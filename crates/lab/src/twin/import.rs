@@ -91,12 +91,14 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
     given::say(&mut plan, given);
     given::assume(&mut plan, is_field);
     given::raise(&mut plan, &seen.seen_rates);
-    if let Some(manager) = nodes.iter().find(|node| node.manages)
-        && let Some(Value::Table(settings)) = plan.get_mut("settings")
-        && lets_copies_wait(&seen.cluster)
-    {
-        settings.insert(HEARS_LAST.to_owned(), manager.name.as_str().into());
-        given::assume_unlisted(&mut plan);
+    if lets_copies_wait(&seen.cluster) {
+        given::assume_unmarked(&mut plan);
+        if let Some(manager) = nodes.iter().find(|node| node.manages)
+            && let Some(Value::Table(settings)) = plan.get_mut("settings")
+        {
+            settings.insert(HEARS_LAST.to_owned(), manager.name.as_str().into());
+            given::assume_unlisted(&mut plan);
+        }
     }
     let voters = if is_field { voters(seen, zone.as_deref()) } else { Vec::new() };
     Ok(Import { plan, left_out, voters })
@@ -125,7 +127,7 @@ fn also_called(row: &mut Table, node: &InventoryNode, telling: &BTreeSet<&str>) 
     }
 }
 
-/// Whether a source lets a replica wait for a second that it has not heard of: in OpenSearch since 2, by
+/// Whether copies wait whose source has not heard of them, as in OpenSearch since 2: a replica for a second, by
 /// `RecoverySourceHandler.waitForAssignmentPropagate`. What others do about it was not measured.
 fn lets_copies_wait(cluster: &Identity) -> bool {
     cluster.flavour == "opensearch" && !cluster.version.starts_with("1.")

@@ -19,6 +19,23 @@ fn a_copy_from_a_node_that_hears_last_waits_until_that_knows_it() {
     assert!((0.2..0.7).contains(&(primary - none)), "it asks again: {none} s, {primary} s");
 }
 
+/// c's primary goes to b, and asks again after half a second.
+#[test]
+fn a_primary_that_moves_may_ask_before_its_node_knows_of_it() {
+    let empty_with = |share: &str, manager: &str| {
+        let rows = format!(
+            "\"recovery.unmarked_share\" = {{ value = \"{share}\", source = \"assumed\" }}\n\n[settings]\n\
+             \"narrows.recovery.hears_last._name\" = \"{manager}\"\n"
+        );
+        let twin = Twin::with(&[("\"10mb\"", "\"400mb\""), ("\n[settings]\n", &rows)]);
+        green_s(&twin.first("--drain c"))
+    };
+    let [none, all, last] =
+        [("0", "a"), ("1", "a"), ("1", "b")].map(|(share, manager)| empty_with(share, manager));
+    assert!((0.2..0.7).contains(&(all - none)), "{none} s, {all} s");
+    assert!((last - none).abs() < 0.1, "b is the last that hears of it: {none} s, {last} s");
+}
+
 /// Each of c's two copies has 41 small files, of which two are on their way at once, before the eight whose bytes the
 /// limit holds. Between those they cost no time.
 #[test]

@@ -49,6 +49,8 @@ pub struct CoreCosts {
     pub first_copy: Duration,
     /// How long a copy without files waits whose source applies the cluster state after it. No core works meanwhile.
     pub unlisted_copy: Duration,
+    /// How many primaries that move ask before their source has applied the cluster state, of 1.
+    pub unmarked_share: f64,
     /// Sending a message's bytes: framing, copying, encryption. None is without limit.
     pub send_bytes_per_s: Option<u64>,
     /// Receiving a message's bytes. None is without limit.
@@ -118,6 +120,7 @@ impl Default for CoreCosts {
             each_file: Duration::ZERO,
             first_copy: Duration::ZERO,
             unlisted_copy: Duration::ZERO,
+            unmarked_share: 0.0,
             send_bytes_per_s: Some(4_500_000_000),
             receive_bytes_per_s: Some(4_500_000_000),
             packets: PacketCosts::default(),
@@ -193,6 +196,7 @@ impl CoreCosts {
             each_file: self.each_file.mul_f64(factor),
             first_copy: self.first_copy.mul_f64(factor),
             unlisted_copy: self.unlisted_copy,
+            unmarked_share: self.unmarked_share,
             send_bytes_per_s: self.send_bytes_per_s.map(rate),
             receive_bytes_per_s: self.receive_bytes_per_s.map(rate),
             packets: self.packets.slowed(factor),

@@ -50,7 +50,7 @@ macro_rules! row {
 }
 
 #[rustfmt::skip]
-static TABLE: [Parameter; 50] = [
+static TABLE: [Parameter; 51] = [
     row!("link.tcp", "on or off", NAMES, Switch(link.tcp_modelled),
         "off: as the emulated link of the embedded target, whose ends are on one machine",
         "Whether connections over the link have TCP's windows; setting any parameter of TCP turns it on."),
@@ -155,6 +155,11 @@ static TABLE: [Parameter; 50] = [
         "What a copy that begins without files waits where its source has not heard of it yet: the sources that \
          narrows.recovery.hears_last._name names. One that takes its primary's place waits no longer than \
          indices.recovery.retry_delay_state_sync."),
+    row!("recovery.unmarked_share", "", (0.0, 1.0), Number(host.costs.unmarked_share),
+        "none: sources of this engine have targets wait for the state",
+        "Share of the primaries that move whose target asks before their node has applied the state, and then asks \
+         again after indices.recovery.retry_delay_state_sync. Drawn for each, but where a node that hears last asks or \
+         is asked."),
     row!("recovery.compound_files", "on or off", NAMES, Switch(host.compound_files),
         "off: this engine's index library has no such format",
         "Whether a segment of a copy is three files, as in Lucene's compound format, and not six."),
