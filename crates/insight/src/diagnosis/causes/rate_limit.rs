@@ -21,9 +21,9 @@ use crate::diagnosis::knobs::to_step;
 use crate::diagnosis::repository_limit::{REPOSITORY_STRENGTH, restore, snapshot};
 use crate::diagnosis::series::{MS_PER_S, Series, Step, Transfer};
 use crate::diagnosis::threshold::{
-    CPU_OWN, DISK_OWN, IDLE, IN_LINE_USE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS,
-    LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE, PAUSED_ALONE,
-    RAISE_MIN, ROUNDS, SHORT_S, Threshold, USED_ALONE, VERDICT, at,
+    CPU_OWN, DISK_OWN, GIVEN_BACK, IDLE, IN_LINE_USE, LATE_ANSWERS, LATE_MS, LATE_SHARE,
+    LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE,
+    PAUSED_ALONE, RAISE_MIN, ROUNDS, SHORT_S, Threshold, USED_ALONE, VERDICT, at,
 };
 use crate::words;
 
@@ -58,8 +58,9 @@ pub(super) static CAUSE: Cause = Cause {
         thresholds: &[
             LIMIT_USED, USED_ALONE, LIMIT_PAUSED, LIMIT_FULL, LIMIT_COSTS, PAUSED_ALONE,
             PAUSED_STRENGTH, REPOSITORY_STRENGTH, VERDICT, NEAR_MS, ROOM, RAISE_MIN, RAISE_MAX,
-            THROUGH_MS, THROUGH_MS_MAX, LOOKS_SINCE, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN,
-            NEAR_PATH, LITTLE_USED, ROUNDS, FEW, SHORT_S, LATE_MS, LATE_SHARE, LATE_ANSWERS, IDLE,
+            GIVEN_BACK, THROUGH_MS, THROUGH_MS_MAX, LOOKS_SINCE, NEAR_USE, IN_LINE_USE, CPU_OWN,
+            DISK_OWN, NEAR_PATH, LITTLE_USED, ROUNDS, FEW, SHORT_S, LATE_MS, LATE_SHARE,
+            LATE_ANSWERS, IDLE,
         ],
         lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
         default: "40mb",
@@ -154,12 +155,12 @@ impl Seen {
         let wanted = raised(limit, ceiling, self.each_paused, raise_max);
         let to = to_try(limit, wanted, default_of(recovery).filter(|_| is_next_told));
         let today_bytes_per_s = self.today_bytes_per_s(limit);
-        let unpaused = limit / (1.0 - self.each_paused.min(1.0));
+        // Of pauses that take nearly all of the time, a hundredth more or less would make the promise another one.
+        let unpaused = limit / (1.0 - self.each_paused.min(GIVEN_BACK.value));
         let most = brings(to, unpaused.max(round(limit, wanted)), wanted, ceiling);
-        let text = shown(most, to);
         let gain = Gain {
             factor: (most / today_bytes_per_s).max(1.0),
-            formula: self.formula(&text, today_bytes_per_s, ceiling.is_some()),
+            formula: self.formula(most, to, today_bytes_per_s, ceiling.is_some()),
         };
         let action = match is_next_told {
             true => RAISE,
@@ -232,17 +233,19 @@ impl Seen {
     }
 
     /// How the gain is reckoned.
-    fn formula(&self, most: &str, today_bytes_per_s: f64, has_ceiling: bool) -> String {
-        let today = words::rate(today_bytes_per_s);
-        match has_ceiling {
-            true => format!("{most} / {today}"),
-            false => {
-                let paused = self.paused_text();
-                format!(
-                    "{most} / {today}: chunks pause {paused} of their time; if nothing else binds first"
-                )
-            }
+    fn formula(&self, most: f64, to: u64, today_bytes_per_s: f64, has_ceiling: bool) -> String {
+        let reckoned = format!("{} / {}", shown(most, to), words::rate(today_bytes_per_s));
+        if has_ceiling {
+            return reckoned;
         }
+        let mut paused = self.paused_text();
+        if most < to as f64 && self.each_paused > GIVEN_BACK.value {
+            let counted = words::percent(GIVEN_BACK.value);
+            paused = format!("{paused} of their time, of which {counted} count");
+        } else {
+            paused += " of their time";
+        }
+        format!("{reckoned}: chunks pause {paused}; if nothing else binds first")
     }
 
     fn paused_text(&self) -> String {

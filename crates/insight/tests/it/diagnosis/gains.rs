@@ -55,6 +55,33 @@ fn where_nothing_else_is_near_a_limit_is_worth_its_whole_raise() {
     assert!(!finding.gain.unwrap().formula.contains("first"));
 }
 
+/// The trap: the rest of the time is so short that a look more or less makes twice as much of it, and four times.
+#[test]
+fn pauses_that_take_nearly_all_of_the_time_promise_no_more_than_ten_times_the_limit() {
+    let promised = |paused_ms: u64| {
+        let finding = only(&looks_at(1 << 20, |look, s| {
+            look.cluster.flavour = "narrows".into();
+            // Too little room for all chunks on the way, so that their time says nothing of the path.
+            look.settings = settings(&[
+                (MAX_BYTES, "1mb"),
+                (CHUNK_SIZE, "64kb"),
+                (CHUNKS, "8"),
+                ("narrows.recovery.read_ahead", "256kb"),
+            ]);
+            look.recoveries[0].source_throttle_ms = Some(s * paused_ms * 8);
+            look.round_trips = rtt(0.4);
+        }));
+        assert_eq!(finding.class, Class::RateLimit);
+        assert_eq!(finding.lift.unwrap().to.as_deref(), Some("40mb"));
+        let gain = finding.gain.unwrap();
+        assert!((gain.factor - 10.0).abs() < 0.01, "{gain:?}");
+        gain.formula
+    };
+    assert!(promised(900).contains("chunks pause 90 % of their time; if"), "{}", promised(900));
+    let most = promised(976);
+    assert!(most.contains("chunks pause 98 % of their time, of which 90 % count;"), "{most}");
+}
+
 /// The trap: a node that stands still for a part of the time keeps chunks as a slow path would.
 #[test]
 fn while_a_node_stands_still_the_time_of_chunks_lowers_no_promise() {
