@@ -21,6 +21,13 @@ const RANK: Threshold = at("adaptive_selection rank over the median", 4.0);
 const LATE: Threshold = at("avg_response_time over the median", 3.0);
 /// Fewer nodes than this have no median worth comparing with.
 const RANKED: Threshold = at("nodes that are ranked, at least", 3.0);
+/// Response times are averages over few searches, so that one of nodes that are alike is late for a moment, as another
+/// sees it. A node is blamed only where it also works on a search for so much longer, or half of the others see it so
+/// late.
+const AGREED: Threshold = at(
+    "nodes that see it so late over those that rank it, where avg_service_time is not so many times the median",
+    0.5,
+);
 /// The strength rises with how late answers are, by 1 for so many times [`LATE`] beyond it, and never above the second.
 const LATE_FULL: Threshold = at("times that time beyond it, for a strength of 1 more", 10.0);
 const STRENGTH_MAX: Threshold = at("strength, at most", 0.9);
@@ -31,9 +38,11 @@ pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::ReplicaRouting,
         label: "replica routing",
-        signature: "one node ranks and answers far worse than the others, and searches are spread without looking",
-        reads: "_nodes/stats adaptive_selection.*.{rank,avg_response_time_ns}; cluster.routing.use_adaptive_replica_selection",
-        thresholds: &[RANK, LATE, RANKED, VERDICT, LATE_FULL, STRENGTH_MAX],
+        signature: "one node ranks and answers far worse than the others, by its own work or as half of them see it, \
+                    and searches are spread without looking",
+        reads: "_nodes/stats adaptive_selection.*.{rank,avg_response_time_ns,avg_service_time_ns}; \
+                cluster.routing.use_adaptive_replica_selection",
+        thresholds: &[RANK, LATE, RANKED, AGREED, VERDICT, LATE_FULL, STRENGTH_MAX],
         lift: SETTING,
         default: "true",
         probe: "preference A/B",
@@ -52,10 +61,10 @@ fn judge(series: &Series<'_>) -> Option<Finding> {
         words::three_digits(worst.median)
     );
     let action = match worst.works_long {
-        true => {
+        Some(true) | None => {
             "let searches go where they are answered soonest, and look at the slow node".to_owned()
         }
-        false => format!(
+        Some(false) => format!(
             "let searches go where they are answered soonest; it works on one for less than {} times as long as the \
              others, so look at the way to it and at its queue, too",
             LATE.value
@@ -148,18 +157,37 @@ fn worst_of_all<'a>(series: &Series<'a>) -> Option<(&'a str, Worst<'a>)> {
         look.1.nodes.iter().any(|node| !node.adaptive_selection.is_empty())
     };
     let last: &'a Observation = series.looks().iter().rev().find(has_ranks)?.1;
-    let mut found: Option<Worst<'a>> = None;
-    for node in &last.nodes {
-        // Of equals the first counts.
-        if let Some(worst) = worst(node)
-            && found.as_ref().is_none_or(|other| worst.strength() > other.strength())
-        {
-            found = Some(worst);
-        }
-    }
-    let worst = found?;
+    let mut found: Vec<Worst<'a>> = last.nodes.iter().filter_map(worst).collect();
+    // Of equals the first counts.
+    found.sort_by(|a, b| b.strength().total_cmp(&a.strength()));
+    let is_told_twice =
+        |one: &Worst<'_>| one.works_long == Some(true) || agreed(last, one.id) >= AGREED.value;
+    let worst = found.into_iter().find(is_told_twice)?;
     let named = last.nodes.iter().find(|node| node.id == worst.id);
     Some((named.map_or(worst.id, |node| node.name.as_str()), worst))
+}
+
+/// Of the nodes that rank a node, the share that sees it answer so late.
+fn agreed(look: &Observation, id: &str) -> f64 {
+    let seen: Vec<f64> = look.nodes.iter().filter_map(|node| late(node, id)).collect();
+    let count = seen.iter().filter(|late| **late >= LATE.value).count();
+    count as f64 / seen.len() as f64
+}
+
+/// How many times as late as the median of all the answers of a node are, as another one sees them; none where that
+/// knows too few.
+fn late(node: &Node, id: &str) -> Option<f64> {
+    let known = &node.adaptive_selection;
+    let response = |one: &Selection| one.response_ns.map(|ns| ns as f64);
+    let own = response(known.get(id)?)?;
+    let all: Vec<f64> = known.values().filter_map(response).collect();
+    let is_told = all.len() as f64 >= RANKED.value;
+    Some(own / middle(all).filter(|_| is_told)?)
+}
+
+/// The median of what is above nothing.
+fn middle(values: Vec<f64>) -> Option<f64> {
+    median(&values).filter(|median| *median > 0.0)
 }
 
 /// The node that another ranks worst, by its id.
@@ -170,8 +198,8 @@ struct Worst<'a> {
     median: f64,
     /// How many times as late as the median its answers are.
     late: f64,
-    /// Whether it also works on a search for so much longer than the median, or does not tell.
-    works_long: bool,
+    /// Whether it also works on a search for so much longer than the median; none where that is not told.
+    works_long: Option<bool>,
     selection: Selection,
 }
 
@@ -209,18 +237,14 @@ fn worst(node: &Node) -> Option<Worst<'_>> {
         .iter()
         .filter_map(|(id, selection)| Some((id.as_str(), selection.rank?, *selection)))
         .collect();
-    let middle = |values: Vec<f64>| median(&values).filter(|median| *median > 0.0);
-    let response = |selection: &Selection| selection.response_ns.map(|ns| ns as f64);
     let work = |selection: &Selection| selection.service_ns.map(|ns| ns as f64);
-    let count = ranks.len() as f64;
     let usual = middle(ranks.iter().map(|(_, rank, _)| *rank).collect())?;
-    let usual_ns = middle(ranks.iter().filter_map(|(_, _, one)| response(one)).collect())?;
     let usual_work_ns = middle(ranks.iter().filter_map(|(_, _, one)| work(one)).collect());
     let (id, rank, selection) = ranks.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let late = response(&selection)? / usual_ns;
+    let late = late(node, id)?;
     let work = work(&selection).zip(usual_work_ns);
-    let works_long = work.is_none_or(|(ns, usual_ns)| ns >= usual_ns * LATE.value);
-    let is_far = count >= RANKED.value && rank >= usual * RANK.value && late >= LATE.value;
+    let works_long = work.map(|(ns, usual_ns)| ns >= usual_ns * LATE.value);
+    let is_far = rank >= usual * RANK.value && late >= LATE.value;
     let (seen_by, median) = (node.name.as_str(), usual);
     is_far.then_some(Worst { seen_by, id, rank, median, late, works_long, selection })
 }

@@ -4,7 +4,7 @@ use insight::diagnosis::{By, Class};
 use record::observation::{Observation, Selection};
 
 use super::{judge, looks_at, looks_at_rest, only};
-use crate::common::{MB, settings};
+use crate::common::{MB, node, settings};
 
 /// Looks at a node b that answers searches late, with adaptive selection on or off, and changes to each.
 fn routed(
@@ -69,6 +69,37 @@ fn routing_is_seen() {
     });
     let said = &judge(&kept).notes[0];
     assert!(said.contains("; the control group of b kept it from running for"), "{said}");
+}
+
+/// The trap: averages over few searches make one of nodes that are alike late for a moment, as one of them sees it.
+#[test]
+fn a_node_is_blamed_where_a_second_sign_says_that_it_is_late() {
+    let found = |late_ms: u64, works_ms: u64, also_late: usize| {
+        let looks = looks_at_rest(move |look, s| {
+            look.nodes.extend(["c", "d"].map(|name| node(name, s)));
+            look.settings =
+                settings(&[("cluster.routing.use_adaptive_replica_selection", "false")]);
+            for (seen_by, node) in look.nodes.iter_mut().enumerate() {
+                let ms = if seen_by <= also_late { late_ms } else { 14 };
+                let known =
+                    [("id-a", 1.0, 10, 3), ("id-b", 40.0, ms, works_ms), ("id-c", 1.2, 12, 3)];
+                let known = known.map(|(id, rank, ms, works_ms)| {
+                    let (service_ns, response_ns) =
+                        (Some(works_ms * 1_000_000), Some(ms * 1_000_000));
+                    (
+                        id.to_owned(),
+                        Selection { rank: Some(rank), service_ns, response_ns, queue: None },
+                    )
+                });
+                node.adaptive_selection = known.into();
+            }
+        });
+        judge(&looks).findings.first().map(|found| found.class)
+    };
+    assert_eq!(found(37, 3, 0), None, "3.08 times, as one of four sees it");
+    assert_eq!(found(370, 3, 0), None, "the way from one of four to it");
+    assert_eq!(found(37, 3, 1), Some(Class::ReplicaRouting), "half of them see it");
+    assert_eq!(found(37, 12, 0), Some(Class::ReplicaRouting), "it works four times as long");
 }
 
 /// The trap: a manager, or a node on which nothing recovers, stands still half of the time and is called well.
