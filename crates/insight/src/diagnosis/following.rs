@@ -11,7 +11,7 @@ use super::finding::{Evidence, Finding, LINES_SHOWN};
 use super::rivals::Against;
 use super::rule::Rule;
 use super::series::{MS_PER_S, Series};
-use super::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S};
+use super::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, SILENT_S, STILL_S};
 use super::unanswered::{FOLLOWERS, lacks};
 use crate::words;
 
@@ -199,6 +199,31 @@ impl<'a> Following<'_, 'a> {
             None => failed > 0 && self.lagging().is_ok(),
         };
         (self.rise(|one| one.ops_read)? == 0 && is_failing).then_some(failed)
+    }
+
+    /// For how long it has asked its leader for nothing, where it is behind and has nothing else to do: nothing was
+    /// read or written while it was watched, and nothing failed. OpenSearch's plugin tells no such time, so that it is
+    /// that of the looks.
+    pub(crate) fn still_s(&self) -> Option<f64> {
+        let then = self.lagging().ok()?.then;
+        let others: &[fn(&Follower) -> Option<u64>] = &[
+            |one| one.ops_written,
+            |one| one.failed_reads,
+            |one| one.failed_writes,
+            |one| one.throttled_reads,
+            |one| one.throttled_writes,
+        ];
+        let is_idle = self.rise(|one| one.ops_read)? == 0
+            && self.now.follower_checkpoint == then.follower_checkpoint
+            && others.iter().all(|counter| self.rise(*counter).is_none_or(|rise| rise == 0));
+        let has_to_write = self.now.outstanding_writes > Some(0)
+            || self.unwritten(then).is_some_and(|(_, ops)| ops as f64 >= LAG_OPS.value);
+        let (still_s, least) = match (self.now.shard, self.now.outstanding_reads) {
+            (Some(_), Some(0)) => (self.now.since_read_ms? as f64 / MS_PER_S, STILL_S),
+            (Some(_), _) => (self.now.since_read_ms? as f64 / MS_PER_S, SILENT_S),
+            (None, _) => (self.series.span_ms() / MS_PER_S, STILL_S),
+        };
+        (is_idle && !has_to_write && still_s >= least.value).then_some(still_s)
     }
 
     /// Operations that were read and are not written, at the first look and at the last one; none where that is not

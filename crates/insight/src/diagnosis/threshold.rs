@@ -119,6 +119,12 @@ pub(crate) const LAG_S: Threshold = at("seconds of its leader's writes behind", 
 pub(crate) const FALLS_BACK: Threshold =
     at("operations by which the lag grows over those that its leader is written", 0.1);
 
+/// A follower that is behind asks for more at once. One of which nothing fails and that has asked for nothing for so
+/// long stands still. Where its reads are under way, a path that carries little may keep each for longer.
+pub(crate) const STILL_S: Threshold =
+    at("seconds for which a follower that is behind asks for nothing", 5.0);
+pub(crate) const SILENT_S: Threshold = at("the same while reads are under way", 180.0);
+
 /// A DCP connection that is behind by less than this is well.
 pub(crate) const BEHIND_S: Threshold = at("seconds by which a DCP connection is behind", 3.0);
 /// Servers held replication back from so many items on (`replication_throttle_queue_cap`), before they went by memory.

@@ -40,6 +40,8 @@ pub struct Follower {
     pub ops_written: Option<u64>,
     /// Reads that succeeded.
     pub reads: Option<u64>,
+    /// For how long it has asked its leader for nothing; Elasticsearch alone says it.
+    pub since_read_ms: Option<u64>,
     /// Reads that failed.
     pub failed_reads: Option<u64>,
     /// Writes that failed and are tried again.

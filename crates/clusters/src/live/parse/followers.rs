@@ -60,6 +60,7 @@ fn shard(value: &Value) -> Option<Follower> {
         bytes_read: at("bytes_read"),
         ops_written: at("operations_written"),
         reads: at("successful_read_requests"),
+        since_read_ms: at("time_since_last_read_millis"),
         failed_reads: at("failed_read_requests"),
         failed_writes: at("failed_write_requests"),
         fatal: text_at(value, "/fatal_exception/reason"),
@@ -165,6 +166,7 @@ mod tests {
             ("follower[0]", Some(256))
         );
         assert_eq!((found[0].read_ms, found[0].read_remote_ms), (Some(32768), Some(16384)));
+        assert_eq!(found[0].since_read_ms, Some(8));
         let plugin =
             json!({"index_stats": {"f": {"leader_checkpoint": 9, "follower_checkpoint": 4}}});
         assert_eq!(replication(&plugin)[0].lag_ops(), Some(5));

@@ -57,6 +57,9 @@ fn judge(following: &Following<'_, '_>) -> Answer {
     if following.failing_reads().is_some() {
         return Err(Against::figure("none of its reads succeeds"));
     }
+    if following.still_s().is_some() {
+        return Err(Against::figure("it stands still, and reads nothing"));
+    }
     let now = following.now;
     let rise = |counter: fn(&Follower) -> Option<u64>| following.rise(counter);
     let times = rise(|one| one.read_ms).zip(rise(|one| one.read_remote_ms));

@@ -1,15 +1,20 @@
-//! A follower does not run: it stopped for good, somebody paused it, it cannot begin, or all its reads fail.
+//! A follower does not run: it stopped for good, somebody paused it, it cannot begin, all its reads fail, or it stands
+//! still though nothing fails.
 
 use record::observation::AutoFollowError;
+use record::units::show_seconds;
 
 use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::copying::alias_of;
 use crate::diagnosis::finding::{Evidence, Finding, LINES_SHOWN, Lift, RECOVERY};
 use crate::diagnosis::following::Following;
 use crate::diagnosis::series::{MS_PER_S, Series, Transfer};
-use crate::diagnosis::threshold::{CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, STAGE, Threshold, at};
+use crate::diagnosis::threshold::{
+    CATCHES_UP_S, FALLS_BACK, LAG_OPS, LAG_S, SILENT_S, STAGE, STILL_S, Threshold, at,
+};
 
 const STRENGTH: Threshold = at("strength", 1.0);
+const STRENGTH_STILL: Threshold = at("strength where it stands still and nothing fails", 0.8);
 const RECENT_S: Threshold = at("seconds for which a failure of auto-follow is told", 600.0);
 
 /// How Elasticsearch and OpenSearch say that a leader has given up what its follower has not read yet, or that it has
@@ -25,11 +30,15 @@ pub(super) static CAUSE: Cause = Cause {
         class: Class::FollowerStopped,
         label: "follower stopped",
         signature: "a fatal exception, or a status that says so; reads that all fail; a recovery from \
-                    remote that cannot begin",
-        reads: "_ccr/stats fatal_exception, failed_read_requests, read_exceptions, recent_auto_follow_errors; \
-                _ccr/info status; _remote/info connected; _plugins/_replication/{index}/_status; _recovery stage, \
+                    remote that cannot begin; checkpoints that stand still though nothing fails",
+        reads: "_ccr/stats fatal_exception, failed_read_requests, read_exceptions, time_since_last_read_millis, \
+                outstanding_read_requests, recent_auto_follow_errors; _ccr/info status; _remote/info connected; \
+                _plugins/_replication/{index}/_status; _plugins/_replication/follower_stats; _recovery stage, \
                 narrows.failure",
-        thresholds: &[STRENGTH, RECENT_S, STAGE, LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK],
+        thresholds: &[
+            STRENGTH, STRENGTH_STILL, RECENT_S, STAGE, LAG_OPS, CATCHES_UP_S, LAG_S, FALLS_BACK,
+            STILL_S, SILENT_S,
+        ],
         lift: "resume_follow after its cause is gone; follow anew where operations or history are lost",
         default: "",
         probe: "",
@@ -135,7 +144,7 @@ fn judge(following: &Following<'_, '_>) -> Answer {
             ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
         });
     }
-    if let Some(found) = fails_to_read(following) {
+    if let Some(found) = fails_to_read(following).or_else(|| stands_still(following)) {
         return Ok(found);
     }
     let against = || Against::figure("no fatal exception, and no status that says so");
@@ -193,4 +202,57 @@ fn fails_to_read(following: &Following<'_, '_>) -> Option<Finding> {
         lift: Some(Lift::action(&action)),
         ..following.finding(&CAUSE.rule, STRENGTH.value, sentence)
     })
+}
+
+/// It is behind, has not stopped, and neither reads nor writes, though nothing fails.
+fn stands_still(following: &Following<'_, '_>) -> Option<Finding> {
+    let still = show_seconds(following.still_s()?.floor());
+    let lag = following.lagging().ok()?.evidence;
+    let (now, index) = (following.now, &following.now.index);
+    // Figures stand in the evidence: shards that stand still alike are one finding.
+    let found = |why: &str, evidence: Evidence, action: String| Finding {
+        evidence: vec![lag, evidence],
+        lift: Some(Lift::action(&action)),
+        ..following.finding(
+            &CAUSE.rule,
+            STRENGTH_STILL.value,
+            format!("{} stands still: it is behind its leader, {why}", now.shard_name()),
+        )
+    };
+    if now.shard.is_none() {
+        let evidence = following.evidence("operations_read", format!("rose by 0 within {still}"));
+        let action = format!(
+            "GET _plugins/_replication/{index}/_status: where it says SYNCING, POST \
+             _plugins/_replication/{index}/_pause and {index}/_resume begin its tasks anew; where it stands still \
+             again, read the log of the node that has its primary"
+        );
+        let doubt = "a read that takes longer than one looked looks the same: look for longer";
+        let why = "and reads nothing, though nothing fails";
+        return Some(Finding { doubt: Some(doubt.to_owned()), ..found(why, evidence, action) });
+    }
+    let anew = format!(
+        "POST {index}/_ccr/pause_follow, then {index}/_ccr/resume_follow begin its task anew; parameters that are not \
+         named go back to their defaults"
+    );
+    if now.outstanding_reads == Some(0) {
+        let evidence = following.evidence("time_since_last_read_millis", still);
+        let action = format!(
+            "{anew}; where it stands still again, GET _cat/shards/{index} names the nodes that have its primaries, and \
+             their logs say why"
+        );
+        return Some(found("and asks for nothing, though nothing fails", evidence, action));
+    }
+    let alias = now.remote.as_deref().unwrap_or("<alias>");
+    let action = format!(
+        "its connections may be dead, as a firewall that forgets idle ones leaves them: set \
+         cluster.remote.{alias}.transport.ping_schedule, or a shorter net.ipv4.tcp_keepalive_time at both ends; {anew}"
+    );
+    let reads = now.outstanding_reads.map_or_else(String::new, |reads| reads.to_string());
+    let evidence = following.evidence(
+        "outstanding_read_requests, time_since_last_read_millis",
+        format!("{reads}, {still}"),
+    );
+    let doubt = "large reads over a path that hardly carries anything look the same";
+    let why = "and none of its reads is answered";
+    Some(Finding { doubt: Some(doubt.to_owned()), ..found(why, evidence, action) })
 }

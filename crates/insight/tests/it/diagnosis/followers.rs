@@ -208,6 +208,47 @@ fn a_follower_whose_reads_all_fail_is_no_slow_reader() {
     assert_eq!(some_fail.class, Class::FollowerReader);
 }
 
+/// The trap: no error tells of it, and nothing that it counts moves.
+#[test]
+fn a_follower_that_stands_still_without_an_error_is_told() {
+    let at = |reads: u64, since_s: u64| {
+        judge(&looks_at_rest(move |look, s| {
+            let one = |shard: u32| Follower {
+                shard: Some(shard),
+                leader_checkpoint: Some(100_000),
+                follower_checkpoint: Some(50_000),
+                outstanding_reads: Some(reads),
+                since_read_ms: Some((since_s + s) * 1000),
+                ops_read: Some(50_000),
+                ops_written: Some(50_000),
+                ..follower(0)
+            };
+            look.followers = vec![one(0), one(1)];
+        }))
+        .findings
+    };
+    let idle = at(0, 600);
+    let [found] = &idle[..] else { panic!("shards that stand still alike are one: {idle:#?}") };
+    assert_eq!((found.class, found.subjects.len()), (Class::FollowerStopped, 2));
+    assert!(found.sentence.ends_with("and asks for nothing, though nothing fails"), "{found:#?}");
+    assert!(found.lift.as_ref().unwrap().action.contains("f/_ccr/pause_follow"), "{found:#?}");
+    let reader = found.ruled_out.iter().find(|one| one.class == Class::FollowerReader).unwrap();
+    assert!(reader.why.contains("it stands still"), "{reader:?}");
+    let hung = &at(12, 600)[0];
+    assert!(hung.sentence.ends_with("and none of its reads is answered"), "{hung:#?}");
+    let action = &hung.lift.as_ref().unwrap().action;
+    assert!(action.contains("cluster.remote.eu.transport.ping_schedule"), "{action}");
+    // A large read over a slow path takes a while.
+    assert_eq!(at(12, 60)[0].class, Class::Unknown);
+    let plugin = only(&looks_at_one(replicated, |f, _| {
+        (f.follower_checkpoint, f.ops_read, f.ops_written) =
+            (Some(50_000), Some(50_000), Some(50_000));
+    }));
+    assert_eq!(plugin.class, Class::FollowerStopped);
+    assert!(plugin.lift.unwrap().action.contains("_plugins/_replication/f/_pause"));
+    assert!(plugin.doubt.unwrap().contains("look for longer"));
+}
+
 /// Over a long path to a busy index thousands of operations are always on their way.
 #[test]
 fn a_follower_that_is_behind_by_a_moment_of_writes_keeps_up() {
