@@ -8,6 +8,8 @@ pub(super) const RECOVERY: &str = "/_recovery";
 pub(super) const HEALTH: &str = "/_cluster/health";
 /// The question for copies, as gaps name it.
 pub(super) const SHARDS: &str = "/_cat/shards";
+/// The question for statistics of nodes, as gaps name it.
+pub(super) const NODES: &str = "/_nodes/stats";
 /// The questions for followers, as gaps name them.
 pub(super) const FOLLOWERS: [&str; 2] = ["/_ccr/stats", "/_plugins/_replication"];
 

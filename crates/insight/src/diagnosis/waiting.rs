@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use record::names::listed;
 use record::observation::{Decision, Lack, Observation, Scope, Setting, WaitingCopy};
 use record::units::show_seconds;
 
 use super::deciders::{DECIDERS, ENABLE, MAX_RETRY, SAME_SHARD};
 use super::finding::{Evidence, LINES_SHOWN};
 use super::series::{MS_PER_S, Series};
+use super::unanswered::{NODES, lacks as is_untold};
 use crate::words;
 
 const EXPLAIN: &str = "_cluster/allocation/explain";
@@ -16,7 +18,7 @@ const EXPLAIN: &str = "_cluster/allocation/explain";
 const DELAYED: &str = "allocation_delayed";
 /// The same of one that nodes are asked about.
 const AWAITING_INFO: &str = "awaiting_info";
-const ASKED: &str =
+pub(crate) const ASKED: &str =
     "the manager asks nodes what they have of it, and one that hangs keeps it waiting";
 
 /// What copies wait for.
@@ -243,6 +245,37 @@ pub(crate) fn waits_for_answers(last: &Observation) -> Option<String> {
     };
     Some(format!("{who} {wait}: {ASKED}"))
 }
+
+/// What to do about a primary that nodes are asked about. One of them that hangs keeps it waiting for as long as it is
+/// in the cluster, and mostly does not tell its statistics either.
+pub(crate) fn answers_awaited(series: &Series<'_>) -> String {
+    let last = series.last().filter(|last| is_untold(last, NODES));
+    let (Some(last), Some((_, told))) = (last, series.last_nodes()) else {
+        return STILL_ASKED.to_owned();
+    };
+    let seen = series.looks().iter().flat_map(|(_, look)| &look.nodes);
+    let mut silent: BTreeSet<&str> = seen.map(|node| node.name.as_str()).collect();
+    silent.retain(|name| {
+        told.iter().all(|node| node.name != *name) && last.gone.iter().all(|gone| gone != name)
+    });
+    let silent: Vec<&str> = silent.into_iter().take(LINES_SHOWN).collect();
+    match silent.is_empty() {
+        true => ONE_IS_SILENT.to_owned(),
+        false => format!(
+            "look at the disks and the logs of {}, which told nothing of themselves lately, and start again what \
+             hangs: the manager goes on without a node that leaves",
+            listed(&silent)
+        ),
+    }
+}
+
+const STILL_ASKED: &str = "wait a minute or two: after a start nodes read what they have. Where it lasts, GET \
+                           _cluster/health says how many answers are missing (number_of_in_flight_fetch), and the \
+                           manager's log which node fails to list its shards: look at its disk, and start it again \
+                           where it hangs";
+const ONE_IS_SILENT: &str = "a node does not tell its statistics either: GET _cat/nodes names all nodes, and GET \
+                             _nodes/stats/fs?timeout=3s those that answer; look at the disk and the log of the one \
+                             that is missing there, and start it again where it hangs";
 
 /// How a copy came to wait whose node announced that it restarts (the node shutdown API of Elasticsearch).
 const RESTARTING: &str = "NODE_RESTARTING";

@@ -6,7 +6,9 @@ use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::deciders::{DECIDERS, ENABLE};
 use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift, Next};
 use crate::diagnosis::threshold::{Threshold, at};
-use crate::diagnosis::waiting::{Need, Waiting, explained, named, subjects};
+use crate::diagnosis::waiting::{
+    ASKED, Need, Waiting, answers_awaited, explained, named, subjects,
+};
 
 /// Data that cannot be reached comes before data that is slow.
 const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may hold", 1.0);
@@ -117,7 +119,7 @@ fn primaries_wait(waiting: &Waiting<'_, '_>, why: &str) -> Option<Finding> {
     (!primaries.is_empty()).then(|| Finding {
         subjects,
         evidence: explained(&primaries, None),
-        lift: None,
+        lift: (why == ASKED).then(|| Lift::action(&answers_awaited(waiting.series))),
         ..Finding::of(&CAUSE.rule, "", STRENGTH_TIME.value, sentence)
     })
 }

@@ -1,7 +1,7 @@
 //! Copies that wait for a place.
 
 use insight::diagnosis::{By, Class};
-use record::observation::{Observation, Scope, WaitingCopy};
+use record::observation::{Gap, Observation, Scope, WaitingCopy};
 
 use super::{LIMIT, judge, looks_at, looks_at_rest, only};
 use crate::common::{settings, settings_of, waiting};
@@ -497,6 +497,31 @@ fn copies_that_wait_for_their_node_say_how_long() {
         judged(2, 700, None).starts_with("700 copies wait for"),
         "a cluster explains only some"
     );
+}
+
+/// Which node does not answer is not told: one that hangs does not tell its statistics either.
+#[test]
+fn a_primary_that_nodes_are_asked_about_says_what_to_do() {
+    let advised = |is_silent: bool, was_seen: bool| {
+        let finding = only(&looks_at_rest(move |look, s| {
+            let asked = waiting("awaiting_info", &[]);
+            look.waiting = [WaitingCopy { primary: true, ..asked }].into();
+            if is_silent && (s > 4 || !was_seen) {
+                look.nodes.retain(|node| node.name != "b");
+                let found = "nodes without an answer within 3 s: 1".to_owned();
+                look.gaps = vec![Gap { path: "/_nodes/stats".into(), found, ..Gap::default() }];
+            }
+        }));
+        assert_eq!(finding.class, Class::AllocationBlock);
+        finding.lift.unwrap().action
+    };
+    let all_answer = advised(false, true);
+    assert!(all_answer.starts_with("wait a minute or two: "), "{all_answer}");
+    assert!(all_answer.contains("number_of_in_flight_fetch"), "{all_answer}");
+    let named = advised(true, true);
+    assert!(named.starts_with("look at the disks and the logs of b, which told"), "{named}");
+    let unnamed = advised(true, false);
+    assert!(unnamed.contains("GET _cat/nodes names all nodes"), "{unnamed}");
 }
 
 #[test]
