@@ -59,7 +59,7 @@ pub struct Observation {
     /// The last indices of other clusters that auto-follow could not begin to follow; Elasticsearch alone says it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub auto_follow_errors: Vec<AutoFollowError>,
-    /// Other clusters that this one knows.
+    /// Other clusters that this one knows, as the last look that asked found them.
     pub remotes: Vec<Remote>,
     /// A bucket on its data nodes, and their DCP connections: of Couchbase, which has nothing of the above.
     pub buckets: Vec<BucketNode>,

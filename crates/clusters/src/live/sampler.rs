@@ -194,6 +194,7 @@ impl Sampler {
             seen.settings = self.settings(depth, began).await?;
         }
         (seen.snapshots, seen.index_blocks) = (self.snapshots.clone(), self.blocks.clone());
+        seen.remotes = self.remotes.clone();
         // Where no other cluster is known, nobody follows one and nobody is asked who paused.
         seen.followers = self.followers(slow).await?;
         seen.auto_follow_errors = self.auto_follow_errors.clone();
@@ -329,7 +330,6 @@ impl Sampler {
         if let Some(answer) = self.ask_unless_absent(REMOTES, REMOTES).await? {
             self.remotes = parse::remotes(&answer);
         }
-        seen.remotes = self.remotes.clone();
         Ok(())
     }
 

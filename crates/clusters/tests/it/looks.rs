@@ -323,6 +323,29 @@ fn a_look_says_how_old_its_list_of_copies_is() {
     });
 }
 
+/// Other clusters are asked for every ten seconds, and each look between has them.
+#[test]
+fn a_remote_cluster_is_in_every_look_until_it_is_removed() {
+    world::virtual_world::run(1, async |env| {
+        let remotes = Rc::new(Cell::new(r#"{"eu":{"connected":false,"mode":"sniff"}}"#));
+        let told = remotes.clone();
+        let answer = move |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, CALM)),
+            "/_remote/info" => Some((200, told.get())),
+            _ => Some((200, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        let mut known = Vec::new();
+        for _ in 0..3 {
+            known.push(sampler.look(Depth::Light).await.unwrap().remotes.len());
+            env.sleep(Duration::from_secs(6)).await;
+            remotes.set("{}");
+        }
+        assert_eq!(known, [1, 1, 0]);
+    });
+}
+
 /// Of two recoveries that began after the first was seen, one was over before the next look; the other goes on, and one
 /// was over long before. The short one is counted once.
 #[test]

@@ -35,10 +35,6 @@ impl History {
             let last = self.looks.back().map(|(_, look)| look.round_trips.clone());
             look.round_trips = last.unwrap_or_default();
         }
-        if look.remotes.is_empty() {
-            let last = self.looks.back().map(|(_, look)| look.remotes.clone());
-            look.remotes = last.unwrap_or_default();
-        }
         if self.looks.len() == LOOKS_MAX {
             // What the first asked for alone is asked for once, and counters are taken from it on.
             self.looks.remove(usize::from(!self.is_of_now));
@@ -81,7 +77,19 @@ impl History {
 
 #[cfg(test)]
 mod tests {
+    use record::observation::Remote;
+
     use super::*;
+
+    /// Every look has all that are known: a cluster that was removed is not cut off for as long as one watches.
+    #[test]
+    fn a_remote_cluster_that_was_removed_is_forgotten() {
+        let mut history = History::of_now();
+        for remotes in [vec![Remote::default()], Vec::new()] {
+            history.push(0.0, Observation { remotes, ..Observation::default() });
+        }
+        assert!(history.last().is_some_and(|(_, look)| look.remotes.is_empty()));
+    }
 
     #[test]
     fn a_long_look_keeps_its_first_which_alone_asked_for_everything() {
