@@ -25,25 +25,28 @@ pub fn findings(diagnosis: &Diagnosis, title: &str, style: Style) -> String {
         let line = wrap(&plain(&healthy(health)), usize::from(style.width), 2);
         text.push_str(&format!("{}\n", style.paint(Some(Paint::Dim), &line)));
     }
+    let mut well: Vec<&String> = diagnosis.healthy.iter().collect();
     if diagnosis.findings.is_empty() {
         // The health stands above already.
         let health = diagnosis.health.as_ref().map(|one| format!(" (health {})", one.status));
         let headline = health.and_then(|health| diagnosis.headline.strip_suffix(&health));
-        let headline = plain(headline.unwrap_or(&diagnosis.headline));
+        let headline = headline.unwrap_or(&diagnosis.headline);
+        let said = headline.strip_prefix("healthy: ");
+        well.retain(|sentence| said != Some(sentence.as_str()));
         text.push('\n');
-        text.push_str(&style.paint(Some(Paint::Bold), &headline));
+        text.push_str(&style.paint(Some(Paint::Bold), &plain(headline)));
         text.push('\n');
     }
     for alike in Alike::of(&diagnosis.findings) {
         text.push('\n');
         text.push_str(&one(&alike, style));
     }
-    let has_rows = !diagnosis.healthy.is_empty() || !diagnosis.notes.is_empty();
+    let has_rows = !well.is_empty() || !diagnosis.notes.is_empty();
     if !diagnosis.findings.is_empty() && has_rows {
         text.push('\n');
     }
-    text.push_str(&rows("well", diagnosis.healthy.iter().take(WELL_MAX), style));
-    let more = diagnosis.healthy.len().saturating_sub(WELL_MAX);
+    text.push_str(&rows("well", well.iter().take(WELL_MAX), style));
+    let more = well.len().saturating_sub(WELL_MAX);
     if more > 0 {
         text.push_str(&row("well", &format!("and {more} more"), style));
     }

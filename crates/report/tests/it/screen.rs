@@ -9,7 +9,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Modifier;
 use record::observation::{
-    Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting, WaitingCopy,
+    Follower, Health, Identity, Node, Observation, Recovery, RoundTrip, Scope, Setting, WaitingCopy,
 };
 use record::{FORMAT, Line, Manifest, RunDir, Status};
 use report::Style;
@@ -400,6 +400,26 @@ fn the_health_stands_above_what_is_found() {
     assert_eq!(text.lines().nth(1), Some(line), "{text}");
     assert!(text.contains("\nhealthy: "), "{text}");
     assert_eq!(text.matches("health yellow").count(), 1, "{text}");
+}
+
+/// A follower that keeps up is the news where there is no other.
+#[test]
+fn what_the_headline_says_is_said_once() {
+    let looks = [0, 1].map(|s| {
+        let leader = 100_000 + 5000 * s as i64;
+        let one = |index: &str, follower: i64| Follower {
+            index: index.into(),
+            leader_checkpoint: Some(leader),
+            follower_checkpoint: Some(follower),
+            ..Follower::default()
+        };
+        let followers = vec![one("f", leader - 10), one("g", 50_000 + 30_000 * s as i64)];
+        Observation { recoveries: vec![], nodes: vec![], followers, ..look(s) }
+    });
+    let text = findings(&diagnose(&series(&looks)), "logs", Style { color: false, width: 200 });
+    assert_eq!(text.matches("g catches up: ").count(), 1, "{text}");
+    assert!(text.contains("\nhealthy: g catches up: "), "{text}");
+    assert!(text.contains("  well      f keeps up with the leader: "), "{text}");
 }
 
 #[test]
