@@ -212,6 +212,12 @@ pub struct Snapshot {
     pub written_bytes: Option<u64>,
     /// How long it has taken.
     pub time_ms: Option<u64>,
+    /// For how long neither its bytes nor its shards were seen to come further.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub still_ms: Option<u64>,
+    /// The first shards that are written now, with the ids of their nodes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub writing: BTreeMap<String, String>,
     /// `max_snapshot_bytes_per_sec` of its repository, where it is set.
     pub limit: Option<String>,
 }

@@ -85,6 +85,8 @@ pub struct Sampler {
     rows: u64,
     /// Snapshots that were being taken when last asked.
     snapshots: Vec<Snapshot>,
+    /// When these were told.
+    snapshots_at: Option<Time>,
     /// Blocks of indices, as they were last told.
     blocks: Vec<IndexBlock>,
     remotes: Vec<Remote>,
@@ -145,6 +147,7 @@ impl Sampler {
             counted: None,
             rows: 0,
             snapshots: Vec::new(),
+            snapshots_at: None,
             blocks: Vec::new(),
             gaps,
             absent: BTreeSet::new(),
@@ -316,7 +319,7 @@ impl Sampler {
             self.cores = parse::cores(&answer);
             seen.nodes = self.with_cores(std::mem::take(&mut seen.nodes));
         }
-        self.snapshots().await?;
+        self.snapshots(now).await?;
         if depth != Depth::Light
             && let Some(answer) = self.ask_unless_absent(STATE, BLOCKS).await?
         {
@@ -414,8 +417,8 @@ impl Sampler {
         Ok(answer.and_then(|answer| parse::repository_setting(repository, name, answer)))
     }
 
-    /// The snapshots that are being taken, with the limits of their repositories.
-    async fn snapshots(&mut self) -> Result<(), Error> {
+    /// The snapshots that are being taken, with the limits of their repositories, and since when they stand still.
+    async fn snapshots(&mut self, now: Time) -> Result<(), Error> {
         let Some(answer) = self.ask_unless_absent(SNAPSHOT_STATUS, SNAPSHOTS).await? else {
             return Ok(());
         };
@@ -423,8 +426,11 @@ impl Sampler {
         for one in &mut found {
             one.limit =
                 self.repository_setting(&one.repository, "max_snapshot_bytes_per_sec").await?;
+            let before = self.snapshots.iter().find(|other| is_as_before(one, other));
+            let since_ms = self.snapshots_at.map_or(0, |at| (now - at).as_millis() as u64);
+            one.still_ms = before.map(|other| other.still_ms.unwrap_or(0) + since_ms);
         }
-        self.snapshots = found;
+        (self.snapshots, self.snapshots_at) = (found, Some(now));
         Ok(())
     }
 
@@ -441,4 +447,10 @@ impl Sampler {
             }
         }
     }
+}
+
+/// Whether a snapshot is where another look found it.
+fn is_as_before(one: &Snapshot, before: &Snapshot) -> bool {
+    let told = |one: &Snapshot| (one.written_bytes, one.shards_done);
+    (&one.repository, &one.name) == (&before.repository, &before.name) && told(one) == told(before)
 }

@@ -346,6 +346,41 @@ fn a_remote_cluster_is_in_every_look_until_it_is_removed() {
     });
 }
 
+/// Snapshots are asked for every ten seconds: the same question tells since when one stands still.
+#[test]
+fn a_snapshot_says_for_how_long_it_stands_still() {
+    const AT: [&str; 2] = [
+        r#"{"snapshots":[{"snapshot":"s","repository":"r","stats":{"processed":{"size_in_bytes":7}}}]}"#,
+        r#"{"snapshots":[{"snapshot":"s","repository":"r","stats":{"processed":{"size_in_bytes":8}}}]}"#,
+    ];
+    world::virtual_world::run(1, async |env| {
+        let (snapshots, asked) = (Rc::new(Cell::new(AT[0])), Rc::new(Cell::new(0)));
+        let (told, counted) = (snapshots.clone(), asked.clone());
+        let answer = move |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_cluster/health" => Some((200, CALM)),
+            "/_snapshot/_status" => {
+                counted.set(counted.get() + 1);
+                Some((200, told.get()))
+            }
+            _ => Some((200, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        let mut still_s = Vec::new();
+        for second in 0..=40 {
+            if second == 35 {
+                snapshots.set(AT[1]);
+            }
+            let look = sampler.look(Depth::Light).await.unwrap();
+            still_s.push(look.snapshots[0].still_ms.map(|ms| (ms as f64 / 1e3).round()));
+            env.sleep(Duration::from_secs(1)).await;
+        }
+        let at = [0, 10, 25, 30, 40].map(|second| still_s[second]);
+        assert_eq!(at, [None, Some(10.0), Some(20.0), Some(30.0), None]);
+        assert_eq!(asked.get(), 5);
+    });
+}
+
 /// Of two recoveries that began after the first was seen, one was over before the next look; the other goes on, and one
 /// was over long before. The short one is counted once.
 #[test]

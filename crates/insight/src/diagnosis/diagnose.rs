@@ -22,7 +22,7 @@ use super::moving::{kept, moves};
 use super::probe::result::ProbeResult;
 use super::recovery::{self, Judged};
 use super::series::{Series, Transfer};
-use super::snapshots::written;
+use super::snapshots::{Written, standing, written};
 use super::streaming::{Streaming, long_disk_queues, streamings};
 use super::threshold::FAST_BYTES_PER_S;
 use super::unanswered::{HEALTH, RECOVERY, SHARDS, lacks, tells_of_recoveries};
@@ -140,6 +140,7 @@ fn notes(series: &Series<'_>, findings: &[Finding]) -> Vec<String> {
     anew.chain(settings)
         .chain(forbidden(series))
         .chain(long_queue(series))
+        .chain(standing(series))
         .chain(searches)
         .chain(long_disk_queues(series))
         .chain(follower_stopped::held_off(series))
@@ -151,7 +152,7 @@ fn notes(series: &Series<'_>, findings: &[Finding]) -> Vec<String> {
 /// snapshots.
 fn goes_on_beside(series: &Series<'_>) -> Vec<String> {
     let waits = series.last().and_then(waits_for_nodes);
-    let snapshots = written(series).into_iter().map(|one| one.sentence());
+    let snapshots = written(series).into_iter().filter(Written::goes_on).map(|one| one.sentence());
     let asked = series.last().and_then(waits_for_answers);
     waits.into_iter().chain(asked).chain(moves(series)).chain(snapshots).collect()
 }

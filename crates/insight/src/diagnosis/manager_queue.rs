@@ -7,13 +7,12 @@ use record::units::show_seconds;
 use super::series::{MS_PER_S, Series};
 use super::threshold::{Threshold, at};
 
-const WAITED_MS: Threshold = at("ms for which the oldest task has waited for the manager", 1000.0);
-const TASKS: Threshold = at("or tasks that wait for the manager", 30.0);
+pub(super) const WAITED_MS: Threshold =
+    at("ms for which the oldest task has waited for the manager", 1000.0);
+pub(super) const TASKS: Threshold = at("or tasks that wait for the manager", 30.0);
 /// One look may meet what passes.
-const LOOKS: Threshold = at("looks that found the manager's queue so long, at least", 2.0);
-
-/// Every number that [`long_queue`] compares with, for operators.
-pub const THRESHOLDS: &[Threshold] = &[WAITED_MS, TASKS, LOOKS];
+pub(super) const LOOKS: Threshold =
+    at("looks that found the manager's queue so long, at least", 2.0);
 
 /// That many tasks wait for the manager, or long: new indices, new fields and copies that start come later by that.
 pub(crate) fn long_queue(series: &Series<'_>) -> Option<String> {

@@ -86,7 +86,6 @@ pub use finding::{Evidence, Finding, Gain, Lift, Next};
 pub use flow::{Flow, flows};
 pub use green::{TimeToGreen, time_to_green};
 pub(crate) use knobs::{Knobs, to_step};
-pub use manager_queue::THRESHOLDS as NOTE_THRESHOLDS;
 pub use node_pace::{NodePace, node_paces};
 pub use pace::{Pace, paces};
 pub use rivals::{By, Rivals, RuledOut};
@@ -95,3 +94,7 @@ pub use series::Series;
 pub use steering::Onlooker;
 pub use threshold::Threshold;
 pub use unanswered::tells_of_recoveries;
+
+/// Every number that notes compare with, for operators.
+pub const NOTE_THRESHOLDS: &[Threshold] =
+    &[manager_queue::WAITED_MS, manager_queue::TASKS, manager_queue::LOOKS, snapshots::STILL_S];

@@ -1,14 +1,19 @@
 //! Snapshots that are being taken: how far they are, and how fast.
 
+use record::names::listed;
 use record::observation::Snapshot;
 use record::units::{parse_throttle, show_bytes, show_seconds};
 
 use super::series::{MS_PER_S, Series};
-use super::threshold::USED_ALONE;
+use super::threshold::{Threshold, USED_ALONE, at};
 use crate::words;
 
 /// What bounds each node that writes, by default.
 const LIMIT: &str = "40mb";
+
+/// A file counts once it is whole: one of 5 GB, which is what merges make at most, takes two minutes at the default.
+pub(super) const STILL_S: Threshold =
+    at("seconds for which a snapshot has finished neither a file nor a shard", 300.0);
 
 /// How fast a snapshot is written.
 pub(crate) struct Written<'a> {
@@ -45,10 +50,59 @@ pub(crate) fn written<'a>(series: &Series<'a>) -> Vec<Written<'a>> {
     last.iter().filter_map(one).collect()
 }
 
+/// For how long a snapshot has stood still; none where that is not long.
+fn still_s(snapshot: &Snapshot) -> Option<f64> {
+    let still_s = snapshot.still_ms? as f64 / MS_PER_S;
+    (still_s >= STILL_S.value).then_some(still_s)
+}
+
+/// `snapshot nightly-1 to backups`
+fn name(snapshot: &Snapshot) -> String {
+    format!("snapshot {} to {}", snapshot.name, snapshot.repository)
+}
+
+/// Snapshots that have stood still for minutes, a sentence each.
+pub(crate) fn standing(series: &Series<'_>) -> Vec<String> {
+    let (_, nodes) = series.last_nodes().unwrap_or_default();
+    let name_of = |id: &String| {
+        nodes.iter().find(|node| node.id == *id).map_or_else(|| id.clone(), |one| one.name.clone())
+    };
+    let all = series.last().into_iter().flat_map(|look| &look.snapshots);
+    let stands = |one: &Snapshot| {
+        let still = show_seconds(still_s(one)?.floor());
+        let writing: Vec<String> =
+            one.writing.iter().map(|(shard, id)| format!("{shard} on {}", name_of(id))).collect();
+        let who = match writing.is_empty() {
+            true => {
+                "no shard is written: each waits for its primary to be started, or is about to be finished".to_owned()
+            }
+            false => format!(
+                "it writes {}. A large file takes long, too; the log of the node, and GET _nodes/{}/hot_threads \
+                 say what it waits for",
+                listed(&writing),
+                one.writing.values().map(name_of).collect::<Vec<_>>().join(",")
+            ),
+        };
+        Some(format!(
+            "{} has finished neither a file nor a shard for {still} (_snapshot/_status stats.processed): {who}; where \
+             it hangs, DELETE _snapshot/{}/{} ends it",
+            name(one),
+            one.repository,
+            one.name
+        ))
+    };
+    all.filter_map(stands).collect()
+}
+
 impl Written<'_> {
     /// `snapshot nightly-1 to backups`
     pub(crate) fn name(&self) -> String {
-        format!("snapshot {} to {}", self.snapshot.name, self.snapshot.repository)
+        name(self.snapshot)
+    }
+
+    /// Whether it comes further, as far as is seen.
+    pub(crate) fn goes_on(&self) -> bool {
+        still_s(self.snapshot).is_none()
     }
 
     /// How far it is, and how long it takes at least, in a sentence. A file counts once it is whole.

@@ -1,11 +1,14 @@
 //! `_snapshot/_status` and `_snapshot`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::observation::Snapshot;
 use serde_json::Value;
 
 use super::{count_at, elements, entries, text_at};
+
+/// Shards that are written now and kept by name, of each snapshot.
+const WRITING_MAX: usize = 3;
 
 /// The snapshots that are being taken, out of `GET _snapshot/_status`.
 pub(crate) fn snapshots(answer: &Value) -> Vec<Snapshot> {
@@ -13,10 +16,16 @@ pub(crate) fn snapshots(answer: &Value) -> Vec<Snapshot> {
 }
 
 fn snapshot(one: &Value) -> Option<Snapshot> {
-    let shards = entries(one.get("indices")).flat_map(|(_, index)| entries(index.get("shards")));
-    let writing = shards.filter(|(_, shard)| shard.get("stage") == Some(&"STARTED".into()));
-    let nodes: BTreeSet<String> =
-        writing.filter_map(|(_, shard)| text_at(shard, "/node")).collect();
+    let mut writing = BTreeMap::new();
+    for (index, told) in entries(one.get("indices")) {
+        for (shard, told) in entries(told.get("shards")) {
+            if told.get("stage") == Some(&"STARTED".into()) {
+                let node = text_at(told, "/node");
+                writing.extend(node.map(|node| (format!("{index}[{shard}]"), node)));
+            }
+        }
+    }
+    let nodes: BTreeSet<&String> = writing.values().collect();
     let bytes = count_at(one, "/stats/incremental/size_in_bytes");
     Some(Snapshot {
         name: text_at(one, "/snapshot")?,
@@ -24,10 +33,12 @@ fn snapshot(one: &Value) -> Option<Snapshot> {
         shards_done: count_at(one, "/shards_stats/done"),
         shards: count_at(one, "/shards_stats/total"),
         nodes: (!nodes.is_empty()).then_some(nodes.len() as u64),
+        writing: writing.into_iter().take(WRITING_MAX).collect(),
         bytes,
         // `processed` is left out once all bytes are written.
         written_bytes: count_at(one, "/stats/processed/size_in_bytes").or(bytes),
         time_ms: count_at(one, "/stats/time_in_millis"),
+        still_ms: None,
         limit: None,
     })
 }
@@ -65,6 +76,9 @@ mod tests {
         assert_eq!((one.shards_done, one.shards, one.nodes), (Some(1), Some(4), Some(2)));
         assert_eq!((one.bytes, one.written_bytes), (Some(4_000_000_000), Some(800_000_000)));
         assert_eq!(one.time_ms, Some(10_000));
+        let writing = [("logs[0]", "node-a"), ("logs[1]", "node-b")];
+        let writing = writing.map(|(shard, node)| (shard.to_owned(), node.to_owned()));
+        assert_eq!(one.writing, writing.into());
         let all = json!({"snapshots": [{"snapshot": "s", "repository": "r",
                          "stats": {"incremental": {"size_in_bytes": 7}}}]});
         assert_eq!(snapshots(&all)[0].written_bytes, Some(7), "what was written is all");

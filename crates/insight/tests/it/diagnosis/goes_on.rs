@@ -167,6 +167,7 @@ fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
                 written_bytes: Some(written_bytes),
                 time_ms: Some(10_000),
                 limit: limit.map(str::to_owned),
+                ..Snapshot::default()
             }];
         })
     };
@@ -190,6 +191,40 @@ fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
                     done, the rest takes 43.0 s at max_snapshot_bytes_per_sec = 40mb on each of 2 nodes, and 90.0 s at \
                     the 40.0 MB/s of whole files so far";
     assert_eq!(said, expected);
+}
+
+/// A file counts once it is whole, so that a large one stands still for a while.
+#[test]
+fn a_snapshot_that_stands_still_for_minutes_names_its_shards_and_nodes() {
+    let taken = |still_s: u64, writing: &[(&str, &str)]| {
+        judge(&looks_at_rest(|look, s| {
+            let writing = writing.iter().map(|(shard, id)| ((*shard).to_owned(), (*id).to_owned()));
+            look.snapshots = vec![Snapshot {
+                name: "nightly".into(),
+                repository: "backups".into(),
+                nodes: Some(1),
+                written_bytes: Some(100 * MB),
+                time_ms: Some(1_000_000),
+                still_ms: Some((still_s + s) * 1000),
+                writing: writing.collect(),
+                ..Snapshot::default()
+            }];
+        }))
+    };
+    let moves = taken(120, &[("logs[0]", "id-b")]);
+    assert!(moves.notes.is_empty() && moves.healthy.len() == 1, "{moves:#?}");
+    let stands = taken(600, &[("logs[0]", "id-b"), ("logs[1]", "id-x")]);
+    let [note] = &stands.notes[..] else { panic!("{stands:#?}") };
+    for part in [
+        "snapshot nightly to backups has finished neither a file nor a shard for 10:10 (",
+        "logs[0] on b and logs[1] on id-x",
+        "GET _nodes/b,id-x/hot_threads",
+        "DELETE _snapshot/backups/nightly ends it",
+    ] {
+        assert!(note.contains(part), "{part}: {note}");
+    }
+    assert!(stands.healthy.is_empty(), "it does not go on: {:?}", stands.healthy);
+    assert!(taken(600, &[]).notes[0].contains("no shard is written"));
 }
 
 /// The trap: the rate is of all nodes since the beginning, and some of them are done by now.
