@@ -119,6 +119,29 @@ fn what_fails_once_is_not_given_up() {
     });
 }
 
+/// Who paused is asked for where another cluster is known: once none is, the last answer is no longer true.
+#[test]
+fn a_paused_follower_that_is_deleted_with_its_remote_cluster_is_forgotten() {
+    const PAUSED: &str =
+        r#"{"follower_indices":[{"follower_index":"f","remote_cluster":"eu","status":"paused"}]}"#;
+    world::virtual_world::run(1, async |env| {
+        let is_there = Rc::new(Cell::new(true));
+        let there = is_there.clone();
+        let answer = move |path: &str| match path {
+            "/" => Some((200, ELASTICSEARCH)),
+            "/_cluster/health" => Some((200, CALM)),
+            "/_remote/info" if there.get() => Some((200, r#"{"eu":{"connected":true}}"#)),
+            "/_all/_ccr/info" if there.get() => Some((200, PAUSED)),
+            "/_all/_ccr/info" => Some((200, r#"{"follower_indices":[]}"#)),
+            _ => Some((200, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        assert_eq!(sampler.look(Depth::Deep).await.unwrap().followers.len(), 1);
+        is_there.set(false);
+        assert!(sampler.look(Depth::Deep).await.unwrap().followers.is_empty());
+    });
+}
+
 /// Where another cluster is known, a role that may not ask for followers leaves a gap, and a license without them none.
 #[test]
 fn followers_that_a_role_keeps_from_us_are_a_gap() {

@@ -50,7 +50,7 @@ impl Sampler {
             if count == 0 {
                 self.gaps.remove(REPLICATION);
             }
-        } else if slow && !self.remotes.is_empty() {
+        } else if slow && !(self.remotes.is_empty() && self.stopped.1.is_empty()) {
             let info: Option<Value> = self.try_ask(CCR_INFO).await?;
             if let Some(info) = info {
                 self.stopped.1 = parse::ccr_paused(&info);
