@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Repetitions.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     laps: u32,
-    /// Threads of the driver.
+    /// Threads of the driver, each with one of the clients at least.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     threads: u32,
     /// Seed of parameters, gaps and documents.
@@ -113,6 +113,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         refuse!(
             "\"{}\" changes the cluster; say --allow-changes if it may. Without it only GET, HEAD and searches are sent",
             operation.name
+        );
+    }
+    if args.threads > args.clients {
+        let (threads, clients) = (args.threads, args.clients);
+        refuse!(
+            "--threads {threads}: each has one client at least, and there are {clients}; give --clients {threads}"
         );
     }
     let live = options(&args.hosts, &args.connect, args.connect.timeout()).map_err(usage)?;

@@ -227,6 +227,15 @@ fn a_bench_of_no_case_or_of_two_numbers_of_cases_is_refused() {
 }
 
 #[test]
+fn what_a_load_has_no_use_for_is_refused() {
+    let load = |more: &[&str], words: &[&str]| {
+        refused(&[&["load", "http://127.0.0.1:1"][..], more].concat(), words)
+    };
+    load(&["--corpus", "pmc"], &["--corpus would change nothing", "--operation bulk"]);
+    load(&["--threads", "9"], &["--threads 9", "--clients 9"]);
+}
+
+#[test]
 fn what_explain_has_no_use_for_is_refused() {
     for more in ["--json", "--probe", "http://127.0.0.1:1"] {
         refused(&["explain", "--rules", more], &["--rules"]);

@@ -8,6 +8,12 @@ use lab::load::{Check, Content, Draw, Operation};
 
 use crate::exit::{Usage, refuse};
 
+/// Documents of `bulk` where nothing is said of them.
+const CORPUS: &str = "http_logs";
+const DOCUMENTS: u64 = 1_000_000;
+const BULK_DOCUMENTS: u64 = 1000;
+/// Options of `bulk` alone.
+const OF_BULK: [&str; 3] = ["--corpus", "--documents", "--bulk-documents"];
 /// What to write who has no documents.
 const GENERATED: &str = "--corpus geopoint for documents that are generated";
 
@@ -30,16 +36,16 @@ pub(super) struct OperationArgs {
     /// joined by commas. May be given several times.
     #[arg(long = "parameter", value_name = "NAME=VALUES", value_parser = parse_parameter)]
     parameters: Vec<(String, Draw)>,
-    /// Documents for `bulk`: geopoint, http_logs, pmc, nginx, or a .json, .ndjson, .jsonl, .bz2, .gz or .zst file.
-    #[arg(long, value_name = "NAME", default_value = "http_logs")]
-    corpus: String,
-    /// How many of them.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000,
-          value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
-    documents: u64,
-    /// Documents in a bulk request.
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    bulk_documents: u64,
+    /// Documents for `bulk`: geopoint, http_logs, pmc, nginx, or a .json, .ndjson, .jsonl, .bz2, .gz or .zst file;
+    /// http_logs unless said otherwise.
+    #[arg(long, value_name = "NAME")]
+    corpus: Option<String>,
+    /// How many of them; 1000000 unless said otherwise.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    documents: Option<u64>,
+    /// Documents in a bulk request; 1000 unless said otherwise.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    bulk_documents: Option<u64>,
 }
 
 impl OperationArgs {
@@ -65,11 +71,14 @@ impl OperationArgs {
             None => search("search", self.body.iter().cloned().collect()),
             Some("bulk") => {
                 let Some(index) = self.index.as_deref() else { refuse!("bulk needs --index NAME") };
-                let source = Source::named(&self.corpus, None).map_err(Usage)?;
+                let corpus = self.corpus.as_deref().unwrap_or(CORPUS);
+                let source = Source::named(corpus, None).map_err(Usage)?;
                 if let Source::File(path) = &source {
                     check_file(path, "this directory", GENERATED).map_err(Usage)?;
                 }
-                Operation::bulk(index, source, 0..self.documents, self.bulk_documents)
+                let documents = self.documents.unwrap_or(DOCUMENTS);
+                let at_once = self.bulk_documents.unwrap_or(BULK_DOCUMENTS);
+                Operation::bulk(index, source, 0..documents, at_once)
             }
             Some(path) if is_path(path) => {
                 let default = if self.body.is_some() { "POST" } else { "GET" };
@@ -87,19 +96,25 @@ impl OperationArgs {
 
     /// Refuses options that what is sent has no use for.
     fn refuse_unused(&self) -> anyhow::Result<()> {
-        let (body, index, method) =
-            (self.body.is_some(), self.index.is_some(), self.method.is_some());
-        let parameters = !self.parameters.is_empty();
-        let (what, unused) = match self.operation.as_deref() {
-            None => ("searches of --body", [("--method", method), ("", false), ("", false)]),
-            Some("bulk") => {
-                ("bulk", [("--method", method), ("--body", body), ("--parameter", parameters)])
-            }
-            Some(path) if is_path(path) => (path, [("--index", index), ("", false), ("", false)]),
-            Some(file) => (file, [("--method", method), ("--body", body), ("", false)]),
+        let given = [
+            ("--body", self.body.is_some()),
+            ("--index", self.index.is_some()),
+            ("--method", self.method.is_some()),
+            ("--parameter", !self.parameters.is_empty()),
+            ("--corpus", self.corpus.is_some()),
+            ("--documents", self.documents.is_some()),
+            ("--bulk-documents", self.bulk_documents.is_some()),
+        ];
+        let (what, used): (&str, &[&str]) = match self.operation.as_deref() {
+            None => ("searches of --body", &["--body", "--index", "--parameter"]),
+            Some("bulk") => ("bulk", &["--index", "--corpus", "--documents", "--bulk-documents"]),
+            Some(path) if is_path(path) => (path, &["--body", "--method", "--parameter"]),
+            Some(file) => (file, &["--index", "--parameter"]),
         };
-        if let Some((option, _)) = unused.into_iter().find(|(_, is_given)| *is_given) {
-            refuse!("{option} would change nothing of {what}; leave it out");
+        let unused = given.iter().find(|(option, is_given)| *is_given && !used.contains(option));
+        if let Some((option, _)) = unused {
+            let or = if OF_BULK.contains(option) { ", or give --operation bulk" } else { "" };
+            refuse!("{option} would change nothing of {what}; leave it out{or}");
         }
         let mut names = BTreeSet::new();
         if let Some((twice, _)) = self.parameters.iter().find(|(name, _)| !names.insert(name)) {
@@ -198,6 +213,9 @@ mod tests {
             ("--index", &["--operation", "/_refresh", "--index", "a"][..]),
             ("--body", &["--operation", "bulk", "--index", "a", "--body", "{}"][..]),
             ("--parameter", &["--operation", "bulk", "--index", "a", "--parameter", "n=1..2"][..]),
+            ("--corpus would change nothing of searches", &["--corpus", "http_logs"][..]),
+            ("--documents", &["--operation", "/_refresh", "--documents", "5"][..]),
+            ("--bulk-documents", &["--body", "{}", "--bulk-documents", "5"][..]),
             ("--parameter n is given twice", &["--parameter", "n=1", "--parameter", "n=2"][..]),
             ("--parameter n is named nowhere", &["--body", "{}", "--parameter", "n=1..2"][..]),
         ] {
