@@ -156,6 +156,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
     Duration::try_from_secs_f64(seconds).map_err(|_| error())
 }
 
+/// A time in which something can be waited for or measured. Fails if it is no time, or 0.
+pub fn parse_time_above_zero(text: &str) -> Result<Duration, ParseError> {
+    let zero = ParseError { text: text.to_owned(), what: "time above 0", accepted: TIME };
+    Some(parse_duration(text)?).filter(|time| !time.is_zero()).ok_or(zero)
+}
+
 /// A size for people: `4.90 GB`, `633 MB`, `512 B`. Powers of 1000, three digits.
 pub fn show_bytes(bytes: u64) -> String {
     scaled(bytes as f64, &["B", "kB", "MB", "GB", "TB", "PB"])
@@ -330,6 +336,9 @@ mod tests {
         assert!(said.ends_with("for example 1gbit, 100mbit or 12.5MB/s"), "{said}");
         let said = parse_duration("50").unwrap_err().to_string();
         assert!(said.ends_with("m, h or d, for example 50ms or 50s"), "{said}");
+        assert_eq!(parse_time_above_zero("1ms"), Ok(Duration::from_millis(1)));
+        let said = parse_time_above_zero("0s").unwrap_err().to_string();
+        assert!(said.starts_with("\"0s\" is not a time above 0; write a number with"), "{said}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use policy::steering::{Bounds, Marks, WrongBound};
-use record::units::parse_duration;
+use record::units::{parse_duration, parse_time_above_zero};
 use serde_json::Value;
 
 use crate::exit::{Usage, refuse};
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "JSON", requires = "guard")]
     guard_body: Option<String>,
     /// Give way where the slowest in a hundred of these queries take longer; twice what they took before, without it.
-    #[arg(long, value_name = "TIME", requires = "guard", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", requires = "guard", value_parser = parse_time_above_zero)]
     guard_p99: Option<Duration>,
     /// Give way where the cores of a node are busier than this, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u8).range(1..=100))]
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     interval: Duration,
     /// Stop by itself after this time.
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time_above_zero)]
     span: Option<Duration>,
     /// One JSON object a step.
     #[arg(long)]

@@ -9,7 +9,7 @@ use clusters::live::{
     Address, Header, LiveClient, LiveOptions, Sampler, TlsOptions, Transcript, is_transcript,
 };
 use futures_util::future::join_all;
-use record::units::parse_duration;
+use record::units::parse_time_above_zero;
 use world::Env;
 
 use crate::exit::{Usage, refuse};
@@ -42,7 +42,7 @@ pub(crate) struct ConnectArgs {
     #[arg(long)]
     any_version: bool,
     /// How long one answer may take.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time_above_zero)]
     timeout: Duration,
 }
 

@@ -227,6 +227,15 @@ fn a_bench_of_no_case_or_of_two_numbers_of_cases_is_refused() {
 }
 
 #[test]
+fn no_time_at_all_is_refused_where_somebody_waits() {
+    for command in ["watch", "explain", "steer", "load"] {
+        refused(&[command, "http://127.0.0.1:1", "--timeout", "0s"], &["--timeout", "above 0"]);
+    }
+    refused(&["steer", "http://127.0.0.1:1", "--for", "0s"], &["--for", "above 0"]);
+    refused(&["dcp", "drain", "couchbase://a/b", "--for", "0s"], &["--for", "above 0"]);
+}
+
+#[test]
 fn what_a_load_has_no_use_for_is_refused() {
     let load = |more: &[&str], words: &[&str]| {
         refused(&[&["load", "http://127.0.0.1:1"][..], more].concat(), words)

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use dcp::client::BucketAddress;
 use dcp::drain::{Drain, DrainReport, DrainSettings};
-use record::units::{parse_duration, parse_rate, parse_size, show_bytes, show_rate, show_seconds};
+use record::units::{parse_rate, parse_size, parse_time_above_zero};
+use record::units::{show_bytes, show_rate, show_seconds};
 use report::grid;
 use world::Env;
 
@@ -40,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long)]
     follow: bool,
     /// Stop by itself after this time.
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time_above_zero)]
     span: Option<Duration>,
     /// A line for each vbucket, too.
     #[arg(long)]
