@@ -27,6 +27,8 @@ const AT_ONCE: usize = 500;
 const PAUSES_S: [u64; 7] = [1, 2, 5, 10, 20, 40, 42];
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a run waits before it begins for an answer of its store.
+const IS_THERE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Writes the templates and the documents of a run; how many documents that were. Fails if the store refuses them, or
 /// is away for longer than two minutes. Written again, a run has the same documents.
@@ -44,6 +46,21 @@ pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<usize
         }
         Ok(documents.len())
     })
+}
+
+/// Says that a store is away before a run begins, and not only after it. The run goes on: its record is here.
+pub(crate) fn say_if_away(options: &LiveOptions) {
+    let options = LiveOptions { timeout: IS_THERE_WITHIN, ..options.clone() };
+    let asked =
+        world::real_world::run(0, async |env| LiveClient::new(&env, &options)?.get("/").await);
+    match asked {
+        // Whoever may write there need not be allowed to ask who it is.
+        Ok(_) | Err(clusters::Error::Refused { status: 403, .. }) => {}
+        Err(error) => say!(
+            "narrows: the store cannot be written to now ({error}); the run goes on, and the store is asked again at \
+             its end"
+        ),
+    }
 }
 
 /// Reads a race by its id. Fails if the store does not answer, has no such race, or has one that says too little.

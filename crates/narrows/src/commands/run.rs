@@ -68,6 +68,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     args.refuse_unused()?;
     let kept = |url| patient_options(slice::from_ref(url), &args.connect);
     let store = args.store.as_ref().map(kept).transpose()?;
+    store.iter().for_each(crate::store::say_if_away);
     let executed = executed(args)?;
     let Executed { id, dir, run, ended, .. } = executed;
     let page = dir.join("report.html");

@@ -76,11 +76,14 @@ fn a_store_that_is_away_is_asked_again_and_the_record_is_kept() {
     let args = [&SMALL[..], &["--runs", runs, "--store", &url]].concat();
     let mut run = spawned(&mut command(&args));
     let mut told = BufReader::new(run.stderr.take().unwrap());
-    let mut line = String::new();
+    let (mut line, mut before) = (String::new(), String::new());
     while !line.contains("the store does not take the record") {
+        before += &line;
         line.clear();
         assert!(told.read_line(&mut line).unwrap() > 0, "it ended, and did not ask again");
     }
+    let away = "narrows: the store cannot be written to now (http://127.0.0.1";
+    assert!(before.starts_with(away), "it is told before the run begins: {before}");
     let record = only_run(dir.path());
     assert!(record.join("manifest.json").exists(), "the record is there before the store is");
     let cluster = Cluster::start_with(1, |command| command.args(["--port", &port]));
