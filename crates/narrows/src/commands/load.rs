@@ -66,7 +66,7 @@ pub(crate) struct Args {
     allow_changes: bool,
     /// Exit code 1 if more than this part of the requests failed, for example 1%; those that were not sent in time are
     /// among them. Without it, only if nothing was answered well.
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_part)]
     fail_over: Option<f64>,
     /// One JSON object on standard output.
     #[arg(long)]
@@ -89,6 +89,12 @@ fn parse_rate(text: &str) -> Result<f64, String> {
         Ok(rate) if rate > 0.0 && rate <= 10e6 => Ok(rate),
         _ => Err("write a number above 0 and at most 10000000, for example 500".to_owned()),
     }
+}
+
+/// A part of all requests, in percent: not more than all of them can fail.
+fn parse_part(text: &str) -> Result<f64, String> {
+    let wrong = || "write a percentage below 100, for example --fail-over 1%".to_owned();
+    parse_percent(text).ok().filter(|percent| *percent < 100.0).ok_or_else(wrong)
 }
 
 fn parse_extent(text: &str) -> Result<Extent, String> {
@@ -255,6 +261,14 @@ mod tests {
     fn an_extent_is_a_time_or_a_number_of_requests() {
         assert_eq!(parse_extent("10s"), Ok(Extent::Time(Duration::from_secs(10))));
         assert_eq!(parse_extent("500"), Ok(Extent::Requests(500)));
+    }
+
+    #[test]
+    fn a_part_of_the_requests_that_may_fail_is_less_than_all() {
+        assert_eq!((parse_part("1%"), parse_part("99.9")), (Ok(1.0), Ok(99.9)));
+        for wrong in ["100%", "200%", "-1%", "x"] {
+            assert!(parse_part(wrong).unwrap_err().contains("--fail-over 1%"), "{wrong}");
+        }
     }
 
     #[test]
