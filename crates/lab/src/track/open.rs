@@ -330,6 +330,14 @@ fn challenge<'n>(
         }
     }
     check_challenges(reader, &all, &objects);
+    if all.is_empty() {
+        // What is no object, or misspelt, is the reason.
+        let none = || {
+            let said = "the track has no challenges, and no schedule of its own";
+            Mistakes::from(reader.files.mistake(reader.place(top.node), "", said))
+        };
+        return Err(reader.mistakes().unwrap_or_else(none).into());
+    }
     let names: Vec<String> = all.iter().map(|(challenge, _)| challenge.name.clone()).collect();
     let at = match &options.challenge {
         Some(wanted) => names.iter().position(|name| name == wanted).ok_or_else(|| {
@@ -340,15 +348,12 @@ fn challenge<'n>(
             ))
         })?,
         None if all.len() == 1 => 0,
-        None => {
-            all.iter().position(|(_, default)| *default).ok_or_else(|| match names.is_empty() {
-                true => Error::usage("the track has no challenges, and no schedule of its own"),
-                false => Error::usage(format!(
-                    "the track has no default challenge; name one with --challenge: {}",
-                    names.join(", ")
-                )),
-            })?
-        }
+        None => all.iter().position(|(_, default)| *default).ok_or_else(|| {
+            Error::usage(format!(
+                "the track has no default challenge; name one with --challenge: {}",
+                names.join(", ")
+            ))
+        })?,
     };
     Ok(all.swap_remove(at).0)
 }

@@ -74,6 +74,19 @@ fn what_would_change_somebody_elses_cluster_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_track_without_a_challenge_is_refused_with_its_file() {
+    let named = TrackOptions { challenge: Some("mine".to_owned()), ..embedded() };
+    for options in [embedded(), named] {
+        let says = |text: &str, word: &str| {
+            says(opened_beside(&[], text, &options), &["track.json:1:", word])
+        };
+        says("{}", "the track has no challenges");
+        says("[]", "a track is an object, found ");
+        says(r#"{ "challanges": [] }"#, "\"challenges\"");
+    }
+}
+
+#[test]
 fn two_tasks_of_one_name_are_refused_at_the_second_with_the_place_of_the_first() {
     let tasks = r#"{ "operation": "refresh" },
         { "parallel": { "tasks": [
