@@ -78,7 +78,13 @@ fn with_helpful_hints(mut error: clap::Error, cli: &clap::Command) -> clap::Erro
     let tip = match error.kind() {
         ErrorKind::MissingRequiredArgument => whole_line(&error),
         ErrorKind::UnknownArgument => instead_of_unknown(&mut error),
-        ErrorKind::ValueValidation => number_wanted(&error),
+        ErrorKind::ValueValidation => {
+            let tip = number_wanted(&error);
+            if std::error::Error::source(&error).is_some_and(|why| why.is::<ParseIntError>()) {
+                error = without_source(&error, cli);
+            }
+            tip
+        }
         ErrorKind::InvalidSubcommand => instead_of_command(&mut error, cli),
         ErrorKind::InvalidUtf8 => no_utf8(),
         _ => None,
@@ -209,6 +215,17 @@ fn number_wanted(error: &clap::Error) -> Option<String> {
     let is_below = given.parse::<i128>().ok()? < least.parse::<i128>().ok()?;
     let nearest = if is_below { least } else { most };
     Some(format!("numbers from {least} to {most} can be given: {option} {nearest}"))
+}
+
+/// The same error without what Rust says of digits: the tip says what is wanted.
+fn without_source(error: &clap::Error, cli: &clap::Command) -> clap::Error {
+    let mut bare = clap::Error::new(error.kind()).with_cmd(cli);
+    for kind in [ContextKind::InvalidArg, ContextKind::InvalidValue] {
+        if let Some(text) = told_of(error, kind) {
+            bare.insert(kind, ContextValue::String(text));
+        }
+    }
+    bare
 }
 
 /// The command that was meant.

@@ -30,6 +30,8 @@ fn what_is_asked_wrongly_is_exit_code_2_and_offers_the_nearest() {
         refused(&["cluster", "--name", name], &["letters, digits"]);
     }
     refused(&["show", "nothing-like-it", "--runs", "no-such-directory"], &["nothing-like-it"]);
+    let digits = ["run", "remote-recovery", "--seed", "x"];
+    refused(&digits, &["'x' for '--seed <SEED>'\n", "a whole number is wanted: --seed 3"]);
 }
 
 /// What is no text is named, though not what may be a password.
