@@ -26,9 +26,7 @@ pub fn execute_track(
     place: &Place,
     options: &Options,
 ) -> Result<Executed> {
-    if !(options.scale > 0.0 && options.scale <= bounds::SCALE_MAX) {
-        return Err(Error::Scale { scale: options.scale });
-    }
+    bounds::check_scale(options.scale)?;
     if let Some(laps) = options.laps {
         bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string)
             .map_err(Error::usage)?;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use record::units::{ParseError, parse_duration, parse_rate, parse_size, show_size_setting};
 
+use crate::error::{Error, Result};
+
 /// The least and the most that something may be, and how it is written.
 pub struct Bounds<T> {
     what: &'static str,
@@ -14,7 +16,7 @@ pub struct Bounds<T> {
 }
 
 /// The most that the documents of a corpus are multiplied by.
-pub const SCALE_MAX: f64 = 1e6;
+const SCALE_MAX: f64 = 1e6;
 /// Repetitions of every variant.
 pub const LAPS: RangeInclusive<i64> = 1..=1000;
 /// Round-trip time of a link.
@@ -52,6 +54,14 @@ impl<T: PartialOrd> Bounds<T> {
     pub fn check(&self, value: T) -> Result<T, String> {
         within(self.what, &value, &self.range, self.show)?;
         Ok(value)
+    }
+}
+
+/// Refuses a number that no corpus can be multiplied by.
+pub fn check_scale(scale: f64) -> Result<()> {
+    match scale > 0.0 && scale <= SCALE_MAX {
+        true => Ok(()),
+        false => Err(Error::Scale { scale }),
     }
 }
 

@@ -29,6 +29,8 @@ const SEED: u64 = 1;
 /// Cases that the bench draws where their number is not given.
 const CASES_VIRTUAL: u64 = 180;
 const CASES_OF_PROCESSES: u64 = 60;
+/// The most of them that one line may ask for.
+const CASES_MAX: u64 = 1_000_000;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -49,7 +51,7 @@ pub(crate) struct Args {
     bench: bool,
     /// Cases that the bench draws; 180 in virtual time, 60 elsewhere.
     #[arg(long = "cases", value_name = "N", requires = "bench", conflicts_with = "seeds",
-          value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+          value_parser = clap::value_parser!(u64).range(1..=CASES_MAX))]
     count: Option<u64>,
     /// The seeds of the cases, one each, as 0..179, 1..179/2 or 7,9; from 0 on where only their number is given.
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds, value_delimiter = ',', requires = "bench")]
@@ -122,6 +124,9 @@ fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let step = step.parse::<u32>().ok().filter(|step| *step > 0).ok_or_else(wrong)?;
     if from > to {
         return Err(format!("{from} is greater than {to}; write {to}..{from}"));
+    }
+    if (to - from) / u64::from(step) >= CASES_MAX {
+        return Err(format!("these are more than {CASES_MAX} seeds; write {from}..{}", from + 179));
     }
     Ok(Seeds { from, to, step })
 }

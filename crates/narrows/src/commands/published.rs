@@ -10,10 +10,11 @@ use insight::stats::{Interval, median};
 use lab::conclusions::{
     DOCUMENTS, Elsewhere, Figure, Measure, PARTS, Quantity, RowName, conclusions,
 };
-use lab::plan::{Plan, Resolved, Variant, bundled};
+use lab::plan::{Plan, Resolved, Variant, bounds, bundled};
 use lab::{Options, Place};
 use report::published::{Conclusion, Document, Published, SEEDS, Unit, Wall};
 
+use super::run::parse_scale;
 use crate::elsewhere::{self, Tried};
 use crate::exit::refuse;
 use crate::on::On;
@@ -54,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
     /// Size of the indices; 1 is the published one.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, value_parser = parse_scale)]
     scale: f64,
     /// Where the runs are kept.
     #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
@@ -62,6 +63,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    // The smallest plans would be run first, at a size of their own.
+    bounds::check_scale(args.scale)?;
     if args.on != On::OpenSearch {
         args.opensearch.refuse_elsewhere()?;
     }

@@ -20,6 +20,7 @@ use crate::on::On;
 use crate::runs;
 use crate::track_args::TrackArgs;
 use overrides::Overrides;
+pub(super) use overrides::parse_scale;
 use place::{PlaceArgs, patient_options};
 
 #[derive(clap::Args)]

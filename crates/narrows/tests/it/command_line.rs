@@ -226,6 +226,7 @@ fn a_bench_of_no_case_or_of_two_numbers_of_cases_is_refused() {
     };
     bench(&["--cases", "0"], &["1..=1000000"]);
     bench(&["--cases", "3", "--seeds", "1..2"], &["--seeds", "cannot be used with"]);
+    bench(&["--seeds", "7..18446744073709551615"], &["more than 1000000 seeds", "7..186"]);
 }
 
 #[test]
@@ -235,6 +236,13 @@ fn no_time_at_all_is_refused_where_somebody_waits() {
     }
     refused(&["steer", "http://127.0.0.1:1", "--for", "0s"], &["--for", "above 0"]);
     refused(&["dcp", "drain", "couchbase://a/b", "--for", "0s"], &["--for", "above 0"]);
+}
+
+#[test]
+fn no_size_at_all_is_refused_before_any_plan_is_run() {
+    for scale in ["0", "nan", "2000000"] {
+        refused(&["published", "--scale", scale], &["scale", "for example"]);
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::clusters::NODES_MAX;
 use super::together::Together;
-use crate::error::{Error, Result};
-use crate::plan::bounds::{LAPS, SCALE_MAX};
+use crate::error::Result;
+use crate::plan::bounds::{LAPS, check_scale};
 use crate::plan::declared::DeclaredSteps;
 use crate::plan::file::Plan;
 use crate::plan::resolved::Resolved;
@@ -33,9 +33,7 @@ impl Plan {
         declared: &DeclaredSteps,
         check_setting: impl Fn(&str, &str) -> Result<(), String>,
     ) -> Result<Resolved> {
-        if !(scale > 0.0 && scale <= SCALE_MAX) {
-            return Err(Error::Scale { scale });
-        }
+        check_scale(scale)?;
         let resolved = self.resolve_all(scale, declared, &check_setting);
         self.with_mistakes_of_keys(resolved)
     }

@@ -33,7 +33,7 @@ pub(super) struct Overrides {
 }
 
 /// A number; whoever writes it as a percentage is told the number. Its bounds are those of plans.
-fn parse_scale(text: &str) -> Result<f64, String> {
+pub(in crate::commands) fn parse_scale(text: &str) -> Result<f64, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|scale| scale.is_finite());
     match (number(text), text.strip_suffix('%').and_then(number)) {
         (Some(scale), _) => Ok(scale),
