@@ -284,6 +284,7 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.is::<Usage>()
         || cause.downcast_ref().is_some_and(lab::Error::is_usage)
         || cause.downcast_ref().is_some_and(clusters::Error::is_usage)
+        || matches!(cause.downcast_ref(), Some(dcp::Error::Settings(_)))
 }
 
 #[cfg(test)]

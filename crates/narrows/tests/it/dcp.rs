@@ -133,6 +133,20 @@ fn what_is_asked_wrongly_is_one_sentence_and_exit_code_2() {
     }
 }
 
+#[test]
+fn a_bucket_that_cannot_be_is_not_served() {
+    for (option, value, says) in [
+        ("--bucket", "a b", "no name of a bucket"),
+        ("--quota", "0", "at least 1mb"),
+        ("--item-size", "2kb", "--items <N>"),
+    ] {
+        let refused = serving(&[option, value]).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(says), "{said}");
+    }
+}
+
 /// The bundled plan at a hundredth of its full size, with as large a share of the time in which nothing is streamed.
 /// Its fast consumer is hardly slower than the proxy: this one is faster.
 #[test]

@@ -19,6 +19,10 @@ use crate::terminal::{self, say};
 
 /// Pause while a bucket has no memory for another document.
 const MEMORY_PAUSE: Duration = Duration::from_millis(1);
+/// A bucket that has had no memory for so long takes no further document.
+const MEMORY_PATIENCE: Duration = Duration::from_secs(60);
+/// The least memory of a bucket, as in plans.
+const MIN_QUOTA_BYTES: u64 = 1 << 20;
 /// The largest document that can be made.
 const MAX_ITEM_BYTES: u64 = 20 << 20;
 
@@ -33,14 +37,14 @@ pub(crate) struct Args {
     /// How many vbuckets.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u16).range(1..=1024))]
     vbuckets: u16,
-    /// The memory that the bucket may use.
-    #[arg(long, value_name = "SIZE", default_value = "256mb", value_parser = parse_size)]
+    /// The memory that the bucket may use; 1mb at least.
+    #[arg(long, value_name = "SIZE", default_value = "256mb", value_parser = quota)]
     quota: u64,
     /// Documents to begin with.
     #[arg(long, value_name = "N", default_value_t = 0)]
     items: u64,
     /// The size of each.
-    #[arg(long, value_name = "SIZE", default_value = "1kb", value_parser = item_size)]
+    #[arg(long, value_name = "SIZE", default_value = "1kb", value_parser = item_size, requires = "items")]
     item_size: u64,
     /// How it takes streams in, where others stream to it: message by message as servers do, what came together at
     /// once, or `fast`, a measuring device that counts mutations, keeps none, and says that all are persisted.
@@ -60,6 +64,12 @@ enum Kind {
     Mainstream,
     Batching,
     Fast,
+}
+
+fn quota(text: &str) -> Result<u64, String> {
+    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+    let wrong = || "a bucket has at least 1mb; write for example 64mb".to_owned();
+    Some(bytes).filter(|bytes| *bytes >= MIN_QUOTA_BYTES).ok_or_else(wrong)
 }
 
 fn item_size(text: &str) -> Result<u64, String> {
@@ -121,12 +131,21 @@ async fn fill(env: &Env, bucket: &Bucket, args: &Args) -> anyhow::Result<()> {
             part.copy_from_slice(&env.random_u64().to_le_bytes()[..part.len()]);
         }
         let (key, value) = (Bytes::from(key), Bytes::from(value));
+        let began = env.now();
         loop {
             let (key, value) = (key.clone(), value.clone());
             let write = Document { flags: 0, expiry: 0, key, value };
             match bucket.write(vb, write, 0, 0, Condition::Always) {
                 Ok(_) => break,
-                Err(Status::TemporaryFailure | Status::NoMemory) => env.sleep(MEMORY_PAUSE).await,
+                Err(Status::TemporaryFailure | Status::NoMemory)
+                    if env.now() - began < MEMORY_PATIENCE =>
+                {
+                    env.sleep(MEMORY_PAUSE).await;
+                }
+                Err(Status::TemporaryFailure | Status::NoMemory) => anyhow::bail!(
+                    "the bucket has no memory for document {n} of {}: give a larger --quota, or fewer --items",
+                    args.items
+                ),
                 Err(status) => anyhow::bail!("document {n} was refused: {}", status.name()),
             }
         }
