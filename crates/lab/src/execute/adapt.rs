@@ -65,7 +65,7 @@ pub(super) fn adapted(plan: &Plan, place: &Place, options: &Options) -> Result<R
         resolved.bucket.iter_mut().for_each(|bucket| bucket.at_least = Duration::ZERO);
     }
     resolved.seed = options.seed.unwrap_or(resolved.seed);
-    change_link(&mut resolved, options)?;
+    change_link(&mut resolved, place, options)?;
     if place.is_virtual() {
         resolved.changes = in_virtual_time(&written, &resolved, options);
     }
@@ -175,8 +175,13 @@ fn check_mappings(plan: &Resolved) -> Result<()> {
     Ok(())
 }
 
-fn change_link(plan: &mut Resolved, options: &Options) -> Result<()> {
+fn change_link(plan: &mut Resolved, place: &Place, options: &Options) -> Result<()> {
+    let is_asked = options.rtt.is_some() || options.rate_bytes_per_s.is_some();
     match &mut plan.link {
+        _ if is_asked && matches!(place, Place::Live(_)) => Err(Error::usage(
+            "--rtt and --rate are of a link that is made for the run, and clusters that are there have their own; leave \
+             them out",
+        )),
         Some(link) => {
             let asked = |why| Error::usage(format!("--{why}"));
             let (rtt, rate) = (options.rtt, options.rate_bytes_per_s);
@@ -185,7 +190,7 @@ fn change_link(plan: &mut Resolved, options: &Options) -> Result<()> {
             link.rate_bytes_per_s = bounds::RATE.check(rate).map_err(asked)?;
             Ok(())
         }
-        None if options.rtt.is_some() || options.rate_bytes_per_s.is_some() => {
+        None if is_asked => {
             let name = &plan.name;
             Err(Error::usage(format!("plan {name} has no link: --rtt and --rate change nothing")))
         }

@@ -31,14 +31,16 @@ pub fn execute_track(
         bounds::within("--laps", &i64::from(laps), &bounds::LAPS, i64::to_string)
             .map_err(Error::usage)?;
     }
+    let has_leader = matches!(place, Place::Live(live) if live.leader.is_some());
     let refused = [
+        ("--leader", has_leader),
         ("--variant", !options.variants.is_empty()),
         ("--rtt", options.rtt.is_some()),
         ("--rate", options.rate_bytes_per_s.is_some()),
     ];
     if let Some((option, _)) = refused.iter().find(|(_, given)| *given) {
         return Err(Error::usage(format!(
-            "{option} is for plans; a track has one variant, its challenge, and no link"
+            "{option} is for plans; a track has one cluster, one variant, its challenge, and no link"
         )));
     }
     if place.is_virtual() {

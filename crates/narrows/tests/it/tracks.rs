@@ -369,6 +369,8 @@ fn what_is_not_the_runs_own_is_refused_on_a_cluster_that_was_there() {
     let there = ["--on", "http://127.0.0.1:1", "--allow-changes"];
     shop.refused(&there, &["operations/default.json:35:", "/_bulk", "--skip-refused"]);
     shop.refused(&[&there[..], &["--nodes", "3"]].concat(), &["--nodes", "is there already"]);
+    let two = ["--on", "http://127.0.0.1:1", "--leader", "http://127.0.0.1:2"];
+    Shop::new().refused(&two, &["--leader is for plans"]);
 }
 
 /// Its indices are made by their first documents here, past the journal of changes.
