@@ -12,7 +12,7 @@ use record::text::visible_line;
 use record::units::show_bytes;
 use serde_json::{Value, json};
 
-use crate::exit::Usage;
+use crate::exit::{Usage, refuse};
 use crate::live::{Calibrated, Calibrating, ConnectArgs, calibrate_there};
 use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     on: Option<On>,
     /// With a URL: make an index there, give up copies of it, and delete it at the end. Without this it is said what
     /// would be done.
-    #[arg(long, requires = "on")]
+    #[arg(long)]
     allow_changes: bool,
     /// With a URL: the part of the bytes and operations that is copied there, above 0 and at most 1.
     #[arg(long, value_name = "PART", default_value_t = 1.0, value_parser = parse_part)]
@@ -134,8 +134,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.on != Some(On::OpenSearch) {
         args.opensearch.refuse_elsewhere()?;
     }
-    if let (Some(On::Url(hosts)), false) = (&args.on, args.allow_changes) {
-        return Err(would_do(hosts, amount(args)).into());
+    match &args.on {
+        Some(On::Url(hosts)) if !args.allow_changes => {
+            return Err(would_do(hosts, amount(args)).into());
+        }
+        Some(On::Url(_)) => {}
+        _ => refuse_of_clusters(args)?,
     }
     if cfg!(debug_assertions) {
         say!("this is a debug build: its figures say nothing of a release build");
@@ -203,6 +207,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         None => {}
     }
     Ok(())
+}
+
+/// Refuses what says how a cluster is measured that is already there, where none is.
+fn refuse_of_clusters(args: &Args) -> anyhow::Result<()> {
+    let given = [
+        ("--allow-changes", args.allow_changes),
+        ("--scale", args.scale != 1.0),
+        ("--runs", args.runs != Path::new(runs::DEFAULT_DIR)),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
+        refuse!("{option} is for a cluster that is already there; leave it out, or give --on URL");
+    }
+    args.connect.refuse_given("none is measured; leave it out, or give --on URL")
 }
 
 /// What would be done to a cluster of which nobody has said that it may be changed.

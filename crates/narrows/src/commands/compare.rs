@@ -107,6 +107,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 fn opened(args: &Args) -> anyhow::Result<Vec<RunDir>> {
     let open_here = |which: &String| runs::open_whole(&runs::find(&args.runs, which)?);
     let Some(url) = &args.store else {
+        args.connect.refuse_given("these runs are here; leave it out, or give --store URL")?;
         return args.which.iter().map(open_here).collect();
     };
     let options = checked_options(slice::from_ref(url), &args.connect, args.connect.timeout())?;

@@ -58,7 +58,8 @@ pub(crate) struct Args {
     seeds: Vec<Seeds>,
     /// Has the bench score verdicts on recordings instead: folders that `narrows explain --record` made, each with a
     /// case.toml that says what is right (name = "a limit of 8mb", classes = ["rate_limit"]).
-    #[arg(long, value_name = "DIR", requires = "bench", conflicts_with_all = ["on", "count", "seeds", "write"])]
+    #[arg(long, value_name = "DIR", requires = "bench",
+          conflicts_with_all = ["on", "count", "seeds", "write", "no_probe"])]
     recordings: Option<PathBuf>,
     /// Has the bench keep what it sees of each case below there, as `narrows explain --record` does, with a case.toml
     /// that says what was injected: `--recordings DIR` judges them again.
@@ -86,8 +87,8 @@ pub(crate) struct Args {
     /// Writes the table as Markdown, too; with --bench, a page and its pictures into a directory.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Where the records of probes are kept.
-    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
+    /// Where the records of probes are kept; the bench keeps none.
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR, conflicts_with_all = ["bench", "no_probe"])]
     runs: PathBuf,
 }
 
@@ -228,6 +229,12 @@ fn bench_place(args: &Args) -> anyhow::Result<On> {
         if is_asked && on != On::Virtual {
             refuse!("{option} is scored in virtual time: --on virtual");
         }
+    }
+    if args.at_once != 1 && on == On::Virtual {
+        refuse!(
+            "--at-once is for processes, and in virtual time as many cases go on at once as there are cores: leave it \
+             out, or give --on embedded or --on opensearch"
+        );
     }
     Ok(on)
 }

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Print the rules: what is recognised by what, with thresholds, and what lifts it.
-    #[arg(long, conflicts_with_all = ["what", "span", "interval", "json", "probe", "record", "diff"])]
+    #[arg(long, conflicts_with_all = ["what", "span", "interval", "json", "probe", "record", "diff", "runs"])]
     rules: bool,
     /// Change settings for seconds, to tell apart what looks the same, and put them back: a limit a fifth lower, chunks
     /// doubled, one slot more. Each change is written to a journal in a run directory first, for `narrows restore`.
@@ -76,6 +76,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.rules {
+        args.connect.refuse_given("--rules asks none; leave it out")?;
         return print_rules();
     }
     if let [one] = &args.what[..]
@@ -88,6 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let text = "how long and how often somebody looked is over; --for and --interval want the URL of a cluster";
             refuse!("{text}");
         }
+        args.connect.refuse_given("this is over; leave it out, or give the URL of a cluster")?;
         if is_transcript(Path::new(one)) {
             return world::real_world::run(0, async |env| of_transcript(&env, args, one).await);
         }
@@ -147,6 +149,7 @@ fn refuse_for_buckets(args: &Args) -> anyhow::Result<()> {
         (args.probe, "--probe: nothing is changed there"),
         (args.record.is_some(), "--record: what it answers is not kept"),
         (args.diff.is_some(), "--diff: no earlier look at it is kept"),
+        (args.connect.any_version(), "--any-version: its version is not looked at"),
     ];
     if let Some((_, why)) = refused.iter().find(|(is_asked_for, _)| *is_asked_for) {
         refuse!("a bucket of Couchbase has no {why}");

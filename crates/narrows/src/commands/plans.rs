@@ -9,8 +9,8 @@ pub(crate) struct Args {
     /// Print the whole text of a plan, to start one of your own from.
     #[arg(value_name = "PLAN")]
     name: Option<String>,
-    /// One JSON object on standard output.
-    #[arg(long)]
+    /// The list as one JSON object on standard output.
+    #[arg(long, conflicts_with = "name")]
     json: bool,
     /// Every key of a plan's file, with what it holds, its default and an example, as Markdown.
     #[arg(long, conflicts_with_all = ["name", "json"])]

@@ -14,7 +14,6 @@ use record::text::visible_line;
 use record::{LoadFigures, RunDir};
 
 use super::show::{Form, write_table};
-use crate::exit::refuse;
 use crate::live::ConnectArgs;
 use crate::on::On;
 use crate::runs;
@@ -51,15 +50,12 @@ pub(crate) struct Args {
 impl Args {
     /// Refuses what says how a cluster is reached where none is.
     fn refuse_unused(&self) -> anyhow::Result<()> {
-        match self.connect.given() {
-            Some(option) if self.store.is_none() && !matches!(self.place.on, On::Url(_)) => {
-                let on = &self.place.on;
-                refuse!(
-                    "{option} is for a cluster that is already there, and this run is on {on}; leave it out, or give \
-                     --on URL or --store URL"
-                )
-            }
-            _ => Ok(()),
+        match &self.place.on {
+            On::Url(_) => Ok(()),
+            _ if self.store.is_some() => Ok(()),
+            on => self.connect.refuse_given(&format!(
+                "this run is on {on}; leave it out, or give --on URL or --store URL"
+            )),
         }
     }
 }

@@ -243,6 +243,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                     cluster's URL with it";
         refuse!("{text}");
     }
+    let of_answers = [
+        ("--set", !args.settings.is_empty()),
+        ("--draws", args.draws != DRAWS),
+        ("--seed", args.seed.is_some()),
+        ("--json", args.json),
+    ];
+    let unused = of_answers.iter().find(|(_, is_given)| *is_given && !is_asked);
+    if let Some((option, _)) = unused {
+        refuse!(
+            "{option} is for an answer, and nothing is asked: say what happens, as --lose NODE, or leave it out"
+        );
+    }
+    if let Some(file) = file(args) {
+        let why = format!("{} is asked without one; leave it out", file.display());
+        args.connect.refuse_given(&why)?;
+    }
     check_once("--set", &args.settings)?;
     check_once("--replicas", &args.replicas)?;
     args.save.as_deref().map_or(Ok(()), check_save)?;

@@ -80,8 +80,16 @@ impl ConnectArgs {
         self.insecure
     }
 
+    /// Refuses options that say how a cluster is reached where none is; `why` says that, and what to do.
+    pub(crate) fn refuse_given(&self, why: &str) -> anyhow::Result<()> {
+        match self.given() {
+            Some(option) => refuse!("{option} is for a cluster that is already there, and {why}"),
+            None => Ok(()),
+        }
+    }
+
     /// The first option that says how a cluster is reached.
-    pub(crate) fn given(&self) -> Option<&'static str> {
+    fn given(&self) -> Option<&'static str> {
         let options = [
             ("--credentials", self.credentials.is_some()),
             ("--ca", self.ca.is_some()),

@@ -239,6 +239,29 @@ fn no_time_at_all_is_refused_where_somebody_waits() {
 }
 
 #[test]
+fn an_option_that_another_one_leaves_without_effect_is_refused() {
+    for (args, word) in [
+        (&["compare", "a", "b", "--timeout", "3s"][..], "give --store URL"),
+        (&["explain", "--rules", "--timeout", "3s"][..], "--rules asks none"),
+        (&["explain", "--rules", "--runs", "x"][..], "cannot be used with"),
+        (&["explain", "a-run", "--insecure"][..], "this is over"),
+        (&["what-if", "twin.toml", "--lose", "a", "--timeout", "3s"][..], "is asked without one"),
+        (
+            &["what-if", "http://127.0.0.1:1", "--save", "a.toml", "--draws", "3"][..],
+            "--draws is for an answer",
+        ),
+        (&["calibrate", "--scale", "0.5"][..], "--scale is for a cluster"),
+        (&["calibrate", "--timeout", "3s"][..], "none is measured"),
+        (&["plans", "remote-recovery", "--json"][..], "cannot be used with"),
+        (&["dcp", "drain", "couchbase://a/b", "--each", "--json"][..], "cannot be used with"),
+        (&["diagnose", "--bench", "--at-once", "2"][..], "--at-once is for processes"),
+        (&["diagnose", "--bench", "--runs", "x"][..], "cannot be used with"),
+    ] {
+        refused(args, &[word]);
+    }
+}
+
+#[test]
 fn no_size_at_all_is_refused_before_any_plan_is_run() {
     for scale in ["0", "nan", "2000000"] {
         refused(&["published", "--scale", scale], &["scale", "for example"]);

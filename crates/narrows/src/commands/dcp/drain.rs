@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time_above_zero)]
     span: Option<Duration>,
     /// A line for each vbucket, too.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     each: bool,
     /// One JSON object, with connections and vbuckets.
     #[arg(long)]
