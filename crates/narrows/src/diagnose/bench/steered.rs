@@ -2,7 +2,6 @@
 //! same bounds, known in hindsight.
 
 use std::cell::RefCell;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use insight::diagnosis::Series;
 use insight::words;
 use policy::steering::{Bounds, Decision, Marks, Steering};
 use record::units::{parse_throttle, show_size_setting};
+use report::grid;
 use serde_json::{Value, json};
 use world::{Task, Time};
 
@@ -328,33 +328,47 @@ fn suffered(latencies: &[(f64, f64)], mark_ms: f64) -> f64 {
     if seconds.is_empty() { 0.0 } else { bad as f64 / seconds.len() as f64 }
 }
 
+/// Of [`table`], each with whether it is aligned to the right.
+const COLUMNS: [(&str, bool); 11] = [
+    ("seed", true),
+    ("case", false),
+    ("severity", true),
+    ("left alone, MB/s", true),
+    ("steered", true),
+    ("best fixed", true),
+    ("gain", true),
+    ("of best", true),
+    ("users suffered", true),
+    ("changes, given way", false),
+    ("at the end", false),
+];
+
 /// Cases as a table, and what they say together.
 pub(crate) fn table(cases: &[Steered]) -> String {
-    let mut out = String::from(
-        "| seed | case | severity | left alone, MB/s | steered | best fixed | gain | of best | users suffered | changes, \
-         given way | at the end |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-    );
-    for case in cases {
+    let rows = cases.iter().map(|case| {
         let Steered { seed, name, severity, sets, gave_way, settings, .. } = case;
-        let _ = writeln!(
-            out,
-            "| {seed} | {name} | {severity} | {} | {} | {} | {:.2} | {} | {} | {sets}, {gave_way} | {settings} |",
+        vec![
+            seed.to_string(),
+            name.clone(),
+            severity.to_string(),
             words::mb_per_s(case.alone),
             words::mb_per_s(case.steered),
             words::mb_per_s(case.best),
-            case.gain(),
+            format!("{:.2}", case.gain()),
             words::percent(case.of_best()),
             words::percent(case.suffered),
-        );
-    }
+            format!("{sets}, {gave_way}"),
+            settings.clone(),
+        ]
+    });
     let count = |is: fn(&Steered) -> bool| cases.iter().filter(|case| is(case)).count();
     let worst = |of: fn(&Steered) -> f64| cases.iter().map(of).fold(f64::MAX, f64::min);
     let mut shares: Vec<f64> = cases.iter().map(Steered::of_best).collect();
     shares.sort_by(f64::total_cmp);
-    let _ = writeln!(
-        out,
-        "\n{} cases. Worse than left alone by more than 2 %: {} (the worst {:.3} times). At least 90 % of the best fixed \
-         settings: {} (median {}, the worst {}). Users suffered 1 % of the time or more: {}.",
+    format!(
+        "{}\n\n{} cases. Worse than left alone by more than 2 %: {} (the worst {:.3} times). At least 90 % of the best fixed \
+         settings: {} (median {}, the worst {}). Users suffered 1 % of the time or more: {}.\n",
+        grid(COLUMNS, rows).join("\n"),
         cases.len(),
         count(|case| case.gain() < 0.98),
         worst(Steered::gain),
@@ -362,8 +376,7 @@ pub(crate) fn table(cases: &[Steered]) -> String {
         words::percent(shares.get(shares.len() / 2).copied().unwrap_or(0.0)),
         words::percent(worst(Steered::of_best)),
         count(|case| case.suffered >= 0.01),
-    );
-    out
+    )
 }
 
 /// The same for programs.
