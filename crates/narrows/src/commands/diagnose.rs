@@ -26,7 +26,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Time for recoveries to begin.
 const BEGIN: Duration = Duration::from_millis(1500);
 const SEED: u64 = 1;
-/// Cases that the bench draws where their number is not given.
+/// Seeds that the bench draws cases from where their number is not given.
 const CASES_VIRTUAL: u64 = 180;
 const CASES_OF_PROCESSES: u64 = 60;
 /// The most of them that one line may ask for.
@@ -49,11 +49,12 @@ pub(crate) struct Args {
     /// Draws cases from seeds, and scores the verdicts on them, instead of showing one case of each kind.
     #[arg(long, conflicts_with = "cases")]
     bench: bool,
-    /// Cases that the bench draws; 180 in virtual time, 60 elsewhere.
+    /// Seeds that the bench draws cases from, from 0 on; 180 in virtual time, 60 elsewhere. Each draws a recovery, and
+    /// six in ten a bucket, a follower or searches as well, but for OpenSearch.
     #[arg(long = "cases", value_name = "N", requires = "bench", conflicts_with = "seeds",
           value_parser = clap::value_parser!(u64).range(1..=CASES_MAX))]
     count: Option<u64>,
-    /// The seeds of the cases, one each, as 0..179, 1..179/2 or 7,9; from 0 on where only their number is given.
+    /// These seeds, as 0..179, 1..179/2 or 7,9, in place of a number of them.
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds, value_delimiter = ',', requires = "bench")]
     seeds: Vec<Seeds>,
     /// Has the bench score verdicts on recordings instead: folders that `narrows explain --record` made, each with a

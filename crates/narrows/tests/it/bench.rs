@@ -81,6 +81,12 @@ fn a_case_is_the_same_each_time_with_its_probes() {
     assert_eq!(one, bench("222", &[]));
 }
 
+#[test]
+fn it_is_told_why_there_are_more_cases_than_seeds() {
+    let told = said(&narrows(&["diagnose", "--bench", "--no-probe", "--seeds", "0"]));
+    assert!(told.contains("2 cases: a recovery of each seed") && told.contains("2 of 2"), "{told}");
+}
+
 /// A link that takes a third, so that chunks come in bursts and pause far below the limit; and searches beside nothing.
 #[test]
 fn what_is_seen_of_cases_can_be_judged_again() {

@@ -338,6 +338,12 @@ impl<'a> Sitting<'a> {
     ) -> anyhow::Result<Self> {
         let (kept, useless) = Kept::open(asked.kept, target, asked.probes)?;
         let (jobs, case) = (jobs(asked.seeds, beside), Box::new(case));
+        if jobs.len() > asked.seeds.len() {
+            say!(
+                "{} cases: a recovery of each seed, and of some a bucket, a follower or searches as well",
+                jobs.len()
+            );
+        }
         let mut sitting = Sitting { target, beside, jobs, kept, done: 0, case };
         let mut at = 0;
         while let Some(job) = sitting.jobs.get(at).copied() {
