@@ -142,6 +142,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         return run_bench(args);
     }
     let cases = cases(&args.cases)?;
+    if args.on.iter().any(|on| !matches!(on, On::OpenSearch | On::Embedded)) {
+        let text = "causes are injected into nodes that are started for it: --on opensearch, --on embedded";
+        refuse!("{text}");
+    }
     let on = if args.on.is_empty() { vec![On::OpenSearch, On::Embedded] } else { args.on.clone() };
     let mut diagnosed = Diagnosed::default();
     for on in &on {
@@ -153,19 +157,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 let target = EmbeddedClusters::new(&env, std::env::current_exe()?);
                 work(&env, target, &cases, args).await
             }
-            On::Virtual | On::Url(_) => {
-                let text = "causes are injected into nodes that are started for it: --on opensearch, --on embedded";
-                Err(Usage(text.to_owned()).into())
-            }
+            On::Virtual | On::Url(_) => unreachable!("these are refused"),
         });
         diagnosed.rows.extend(rows?);
     }
-    if let Some(path) = &args.write {
+    let written = args.write.as_ref().map_or(Ok(()), |path| {
         let command = format!("narrows diagnose --write {}", path.display());
         std::fs::write(path, diagnosed.markdown(&command))
-            .with_context(|| format!("write {}", path.display()))?;
-    }
+            .with_context(|| format!("write {}", path.display()))
+    });
+    // Minutes of work are shown, even where the file cannot be written.
     terminal::print(args.json, diagnosed.json(), diagnosed.text())?;
+    written?;
     match diagnosed.wrong() {
         0 => Ok(()),
         1 => anyhow::bail!("1 verdict is not what was injected"),
@@ -206,10 +209,12 @@ fn run_bench(args: &Args) -> anyhow::Result<()> {
     };
     let (found, failed) = try_cases(args, &on, asked)?;
     // A page says which seeds it is of: what ended early is printed, and not written.
-    if let (Some(dir), None) = (&args.write, &failed) {
-        write_page(args, &on, &ranges, &found, dir)?;
-    }
+    let written = match (&args.write, &failed) {
+        (Some(dir), None) => write_page(args, &on, &ranges, &found, dir),
+        _ => Ok(()),
+    };
     terminal::print(args.json, found.json(), found.text())?;
+    written?;
     failed.map_or(Ok(()), |error| {
         Err(error
             .context("a case could not be tried; these are the others, and no page was written"))

@@ -112,13 +112,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let Tried { found, failed } =
         elsewhere::run(on, &place, options, |figure| theirs(&known, figure))?;
     let json = serde_json::to_string_pretty(&found)? + "\n";
-    if let Some(folder) = &args.write {
+    let written = args.write.as_ref().map_or(Ok(()), |folder| {
         std::fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
         let path = folder.join(elsewhere::file_name(on));
-        std::fs::write(&path, &json).with_context(|| format!("write {}", path.display()))?;
-    }
+        std::fs::write(&path, &json).with_context(|| format!("write {}", path.display()))
+    });
     let shown = if args.json { json } else { found.text() };
     write!(terminal::out(), "{shown}")?;
+    written?;
     if !failed.is_empty() {
         bail!("{}", failed.join("; "));
     }
@@ -185,9 +186,11 @@ fn in_virtual_time(args: &Args) -> anyhow::Result<()> {
         });
     }
     published.wall_s = began.elapsed().as_secs_f64();
-    write_files(args, &published)?;
+    // Hours of work are shown, even where a file cannot be written.
+    let written = write_files(args, &published);
     let text = published.text(terminal::out().line_width());
     terminal::print(args.json, published.json(), text)?;
+    written?;
     let changed =
         published.conclusions.iter().filter(|c| !c.expected && published.can_tell_changes());
     let changed: Vec<&str> = changed.map(|c| c.claim.as_str()).collect();

@@ -217,6 +217,8 @@ fn what_says_how_other_clusters_are_started_or_changed_is_refused() {
         refused(&[command, "--opensearch-home", "/"], &["--opensearch-home is for nodes"]);
     }
     refused(&["diagnose", "--on", "embedded", "--heap", "300m"], &["--heap is for nodes"]);
+    let two = ["diagnose", "--on", "embedded", "--on", "virtual"];
+    refused(&two, &["nodes that are started for it"]);
 }
 
 #[test]
