@@ -214,21 +214,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     runs::refuse_file(&args.runs)?;
     let asked = asked(args);
     let (is_asked, restarts) = (asked.is_some(), matches!(asked, Some(Asked::Restart { .. })));
-    for (is_said, what) in [
-        (args.down.is_some(), "--down says how long a node is away that restarts"),
-        (args.flush, "--flush is done before a node restarts"),
-        (
-            args.indexing.is_some() && is_asked,
-            "--indexing says what is written while nodes restart",
-        ),
-    ] {
-        if is_said && !restarts {
-            refuse!("{what}: with --rolling-restart or --restart NODE");
-        }
-    }
-    if args.like.is_some() && args.add.is_none() {
-        refuse!("--like says which node those are like that join: with --add N");
-    }
+    refuse_unused(args, is_asked, restarts)?;
     let is_file = |what: &&String| what.ends_with(".toml");
     if let (Some(file), 2..) = (args.what.iter().find(is_file), args.what.len()) {
         refuse!("{file} is the file of a twin, which is asked without a cluster: give one of both");
@@ -242,22 +228,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let text = "--anonymous hashes names as they are read from a cluster, and a file has them already: give the \
                     cluster's URL with it";
         refuse!("{text}");
-    }
-    let of_answers = [
-        ("--set", !args.settings.is_empty()),
-        ("--draws", args.draws != DRAWS),
-        ("--seed", args.seed.is_some()),
-        ("--json", args.json),
-    ];
-    let unused = of_answers.iter().find(|(_, is_given)| *is_given && !is_asked);
-    if let Some((option, _)) = unused {
-        refuse!(
-            "{option} is for an answer, and nothing is asked: say what happens, as --lose NODE, or leave it out"
-        );
-    }
-    if let Some(file) = file(args) {
-        let why = format!("{} is asked without one; leave it out", file.display());
-        args.connect.refuse_given(&why)?;
     }
     check_once("--set", &args.settings)?;
     check_once("--replicas", &args.replicas)?;
@@ -292,6 +262,42 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     if is_asked {
         answer(args, plan, left_out, folder.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Refuses options that another one gives a meaning, without that one.
+fn refuse_unused(args: &Args, is_asked: bool, restarts: bool) -> anyhow::Result<()> {
+    for (is_said, what) in [
+        (args.down.is_some(), "--down says how long a node is away that restarts"),
+        (args.flush, "--flush is done before a node restarts"),
+        (
+            args.indexing.is_some() && is_asked,
+            "--indexing says what is written while nodes restart",
+        ),
+    ] {
+        if is_said && !restarts {
+            refuse!("{what}: with --rolling-restart or --restart NODE");
+        }
+    }
+    if args.like.is_some() && args.add.is_none() {
+        refuse!("--like says which node those are like that join: with --add N");
+    }
+    let of_answers = [
+        ("--set", !args.settings.is_empty()),
+        ("--draws", args.draws != DRAWS),
+        ("--seed", args.seed.is_some()),
+        ("--json", args.json),
+    ];
+    let unused = of_answers.iter().find(|(_, is_given)| *is_given && !is_asked);
+    if let Some((option, _)) = unused {
+        refuse!(
+            "{option} is for an answer, and nothing is asked: say what happens, as --lose NODE, or leave it out"
+        );
+    }
+    if let Some(file) = file(args) {
+        let why = format!("{} is asked without one; leave it out", file.display());
+        args.connect.refuse_given(&why)?;
     }
     Ok(())
 }

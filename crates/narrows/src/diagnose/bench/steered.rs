@@ -345,6 +345,9 @@ const COLUMNS: [(&str, bool); 11] = [
 
 /// Cases as a table, and what they say together.
 pub(crate) fn table(cases: &[Steered]) -> String {
+    if cases.is_empty() {
+        return "no seed drew a case that can be steered\n".to_owned();
+    }
     let rows = cases.iter().map(|case| {
         let Steered { seed, name, severity, sets, gave_way, settings, .. } = case;
         vec![
