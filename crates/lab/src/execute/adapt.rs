@@ -179,8 +179,8 @@ fn change_link(plan: &mut Resolved, place: &Place, options: &Options) -> Result<
     let is_asked = options.rtt.is_some() || options.rate_bytes_per_s.is_some();
     match &mut plan.link {
         _ if is_asked && matches!(place, Place::Live(_)) => Err(Error::usage(
-            "--rtt and --rate are of a link that is made for the run, and clusters that are there have their own; leave \
-             them out",
+            "--rtt and --rate are of a link that is made for the run, and clusters that are there have their own; \
+             leave them out",
         )),
         Some(link) => {
             let asked = |why| Error::usage(format!("--{why}"));

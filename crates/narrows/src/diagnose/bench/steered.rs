@@ -369,8 +369,8 @@ pub(crate) fn table(cases: &[Steered]) -> String {
     let mut shares: Vec<f64> = cases.iter().map(Steered::of_best).collect();
     shares.sort_by(f64::total_cmp);
     format!(
-        "{}\n\n{} cases. Worse than left alone by more than 2 %: {} (the worst {:.3} times). At least 90 % of the best fixed \
-         settings: {} (median {}, the worst {}). Users suffered 1 % of the time or more: {}.\n",
+        "{}\n\n{} cases. Worse than left alone by more than 2 %: {} (the worst {:.3} times). At least 90 % of the \
+         best fixed settings: {} (median {}, the worst {}). Users suffered 1 % of the time or more: {}.\n",
         grid(COLUMNS, rows).join("\n"),
         cases.len(),
         count(|case| case.gain() < 0.98),
