@@ -6,9 +6,11 @@ use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::answer::{Reply, object_of};
-use super::call::{Call, object, texts};
+use super::call::{Call, object, refuse_unknown_keys, texts};
 use super::error::{bad_body, bad_request, not_supported};
-use super::names::{Closed, indices_with, is_pattern, matches_any, read_filter, with_uuids};
+use super::names::{
+    Closed, indices_to_change, indices_with, is_pattern, matches_any, read_filter, with_uuids,
+};
 use super::table::{Cell, Column, Table, words};
 use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event, Index};
 use engine::transport::{Failure, Result};
@@ -91,7 +93,8 @@ fn names(object: &Map<String, Value>, one: &str, many: &str) -> Result<Vec<Strin
 /// `POST /_aliases`: `{"actions": [{"add": {..}}, {"remove": {..}}, {"remove_index": {..}}]}`.
 pub(super) async fn change(call: Call) -> Result<Reply> {
     let state = call.state();
-    let body = call.needed_json()?;
+    let body = object(call.needed_json()?, ": {\"actions\"}")?;
+    refuse_unknown_keys(&body, &["actions"], "of _aliases")?;
     let list = body.get("actions").and_then(Value::as_array);
     let list = list.ok_or_else(|| bad_body("the body is {\"actions\": [{\"add\": {..}}, ..]}"))?;
     let mut actions = Vec::new();
@@ -105,36 +108,44 @@ pub(super) async fn change(call: Call) -> Result<Reply> {
 }
 
 fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<AliasAction>> {
-    const KINDS: [&str; 3] = ["add", "remove", "remove_index"];
-    const KNOWN: [&str; 5] = ["alias", "aliases", "index", "indices", "must_exist"];
+    const KINDS: [(&str, &[&str]); 3] = [
+        ("add", &["alias", "aliases", "index", "indices"]),
+        ("remove", &["alias", "aliases", "index", "indices", "must_exist"]),
+        ("remove_index", &["index", "indices"]),
+    ];
+    let kinds = KINDS.map(|(kind, _)| kind);
     let entry = one.as_object().filter(|one| one.len() == 1).and_then(|one| one.iter().next());
     let Some((kind, Value::Object(object))) = entry else {
-        let kinds = KINDS.join(", ");
+        let kinds = kinds.join(", ");
         return Err(bad_body(format!("an action is an object with one of {kinds} in it: {one}")));
     };
-    let properties = read_alias(object, &KNOWN)?;
+    let Some((_, known)) = KINDS.iter().find(|(known, _)| known == kind) else {
+        let near = did_you_mean(kind, kinds);
+        return Err(bad_body(format!("unknown action [{kind}] of _aliases{near}")));
+    };
+    let properties = read_alias(object, known)?;
     if kind != "add" && properties != Alias::default() {
         return Err(bad_body(format!("[{kind}] takes neither [filter] nor [is_write_index]")));
     }
     let expression = call.with_dates(&names(object, "index", "indices")?.join(","))?;
-    let found = indices_with(state, Some(&expression), &call.query, Closed::Named)?;
+    let found = indices_to_change(state, Some(&expression), &call.query, Closed::Named)?;
+    let aliases = || names(object, "alias", "aliases");
     match kind.as_str() {
-        "add" => {
-            let aliases = names(object, "alias", "aliases")?;
-            Ok(adding(state, &found, &aliases, &properties))
-        }
+        "add" => Ok(adding(state, &found, &aliases()?, &properties)),
         "remove" => {
-            let aliases = names(object, "alias", "aliases")?.join(",");
-            let must_exist = object.get("must_exist") != Some(&Value::Bool(false));
-            removing(state, &found, &aliases, must_exist)
+            let must_exist = match object.get("must_exist") {
+                None => true,
+                Some(Value::Bool(yes)) => *yes,
+                Some(other) => {
+                    let reason = format!("[must_exist] is true or false, not [{other}]");
+                    return Err(bad_body(reason));
+                }
+            };
+            removing(state, &found, &aliases()?.join(","), must_exist)
         }
-        "remove_index" => {
+        _ => {
             let remove = |index| AliasAction::RemoveIndex { index };
             Ok(with_uuids(state, &found).map(remove).collect())
-        }
-        other => {
-            let near = did_you_mean(other, KINDS);
-            Err(bad_body(format!("unknown action [{other}] of _aliases{near}")))
         }
     }
 }
@@ -191,7 +202,7 @@ fn fitting<'a>(
 pub(super) async fn put(call: Call) -> Result<Reply> {
     let properties = read_alias(&object(call.json()?, ": {\"is_write_index\"}")?, &[])?;
     let state = call.state();
-    let found = indices_with(&state, call.indices(), &call.query, Closed::Named)?;
+    let found = indices_to_change(&state, call.indices(), &call.query, Closed::Named)?;
     let alias = call.part("name").unwrap_or_default().to_owned();
     let actions = adding(&state, &found, &[alias], &properties);
     call.acknowledged(vec![Event::ChangeAliases { actions }]).await

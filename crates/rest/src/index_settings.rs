@@ -66,7 +66,7 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
     let update = parse_update(SettingScope::Index, &call.needed_json()?)?;
     let state = call.state();
     let mut events = Vec::new();
-    let names = indices_to_change(&state, call.indices(), &call.query)?;
+    let names = indices_to_change(&state, call.indices(), &call.query, Closed::Expanded)?;
     for index in with_uuids(&state, &names) {
         let meta = &state.indices[&index.name];
         let is_new = |name: &String| !preserve || !meta.settings.contains_key(name);

@@ -195,15 +195,15 @@ pub(super) fn indices_with(
     Ok(found.into_iter().map(str::to_owned).collect())
 }
 
-/// As [`indices_with`] closed ones too, for requests that change what they name: as in the field, a name or a pattern
-/// that stands for no index is 404 unless `allow_no_indices` says otherwise, so that no change of nothing is
-/// acknowledged.
+/// As [`indices_with`], for requests that change what they name: as in the field, a name or a pattern that stands for
+/// no index is 404 unless `allow_no_indices` says otherwise, so that no change of nothing is acknowledged.
 pub(super) fn indices_to_change(
     state: &ClusterState,
     expression: Option<&str>,
     query: &Query,
+    by_default: Closed,
 ) -> Result<Vec<String>> {
-    let names = indices_with(state, expression, query, Closed::Expanded)?;
+    let names = indices_with(state, expression, query, by_default)?;
     let named = expression.filter(|text| !["", "_all"].contains(text));
     match named.filter(|_| names.is_empty() && query.get("allow_no_indices").is_none()) {
         Some(text) => Err(no_such_index(state, text)),

@@ -278,12 +278,21 @@ async fn wrong_aliases_are_refused(env: Env) {
             json!([{"remove": {"index": "a", "alias": "x", "filter": {"match_all": {}}}}]),
             "takes neither",
         ),
+        (json!([{"add": {"index": "z*", "alias": "x"}}]), "no such index [z*]"),
+        (json!([{"remove_index": {"index": "a", "alias": "x"}}]), "unknown key [alias]"),
+        (
+            json!([{"remove": {"index": "a", "alias": "x", "must_exist": "no"}}]),
+            "[must_exist] is true or false",
+        ),
         (json!([]), "no aliases action"),
     ] {
         let (status, answer) = c.ask("POST", "/_aliases", json!({"actions": actions})).await;
         let reason = answer["error"]["reason"].as_str().unwrap_or_default();
         assert!(status >= 400 && reason.contains(said), "{said}: {answer}");
     }
+    assert_eq!(c.ask("PUT", "/z*/_alias/x", Value::Null).await.0, 404);
+    let add = json!([{"add": {"index": "a", "alias": "x"}}]);
+    assert_eq!(c.ask("POST", "/_aliases", json!({"actions": add, "extra": 1})).await.0, 400);
     assert_eq!(c.ask("PUT", "/c", json!({"aliases": {"b": {}}})).await.0, 400);
     assert_eq!(c.ask("HEAD", "/c", Value::Null).await.0, 404, "refused whole");
     let absent = json!({"remove": {"index": "a", "alias": "x", "must_exist": false}});
