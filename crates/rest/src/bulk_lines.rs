@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::io::BufRead;
+use std::num::ParseIntError;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -142,10 +144,9 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
         if id.is_none() && matches!(op, Op::Update | Op::Delete) {
             return Err(validation(actions.len() + 1, "an id must be provided"));
         }
-        let unchanged = Unchanged::of(meta.if_seq_no, meta.if_primary_term)?;
-        let number_of = |id: Id| id.0.parse::<i64>().map_err(|error| malformed(number, error));
-        let given = meta.version.map(number_of).transpose()?;
-        let version = External::of(given, meta.version_type.as_deref())?;
+        let (seq_no, term) = (whole(meta.if_seq_no, number)?, whole(meta.if_primary_term, number)?);
+        let unchanged = Unchanged::of(seq_no, term)?;
+        let version = External::of(whole(meta.version, number)?, meta.version_type.as_deref())?;
         if version.is_some() && op == Op::Update {
             let instead = "Please use `if_seq_no` and `if_primary_term` instead";
             return Err(bad_request(format!(
@@ -153,7 +154,7 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
             )));
         }
         check_conditions(unchanged, version, op == Op::Create || id.is_none())?;
-        let retries = meta.retries.unwrap_or_default();
+        let retries = whole(meta.retry_on_conflict, number)?.unwrap_or_default();
         actions.push(Action {
             op,
             index,
@@ -207,19 +208,26 @@ impl Lines<'_> {
 }
 
 /// What an action line says beside the action.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Meta {
+    #[serde(rename = "_index")]
     index: Option<String>,
+    #[serde(rename = "_id")]
     id: Option<Id>,
+    #[serde(alias = "_routing")]
     routing: Option<Id>,
-    if_seq_no: Option<u64>,
-    if_primary_term: Option<u64>,
+    if_seq_no: Option<Id>,
+    if_primary_term: Option<Id>,
     version: Option<Id>,
     version_type: Option<String>,
-    retries: Option<u32>,
+    retry_on_conflict: Option<Id>,
     op_type: Option<String>,
     pipeline: Option<String>,
     require_alias: Option<Value>,
+    dynamic_templates: Option<IgnoredAny>,
+    /// Every document has this type.
+    _type: Option<IgnoredAny>,
 }
 
 impl Meta {
@@ -229,6 +237,10 @@ impl Meta {
             return Err(format!(
                 "[pipeline] is not supported by this engine, found [{name}]; leave it out, or write _none"
             ));
+        }
+        if self.dynamic_templates.is_some() {
+            let said = "[dynamic_templates] is not supported by this engine; leave it out";
+            return Err(said.to_owned());
         }
         let op = match (op, self.op_type.as_deref()) {
             (Op::Index, Some("create")) => Op::Create,
@@ -251,9 +263,17 @@ impl Meta {
     }
 }
 
-/// An id or a routing is a text, or a number that is taken for one.
-#[derive(Debug, PartialEq)]
+/// An id or a routing is a text, or a number that is taken for one. As in the field a number may be written as a text.
 struct Id(String);
+
+/// The number that a parameter of a line is.
+fn whole<T: FromStr<Err = ParseIntError>>(given: Option<Id>, line: usize) -> Result<Option<T>> {
+    let read = |Id(text): Id| {
+        let failed = |error| malformed(line, format!("[{text}] is no such number: {error}"));
+        text.parse::<T>().map_err(failed)
+    };
+    given.map(read).transpose()
+}
 
 fn read_action(line: &[u8], number: usize) -> Result<(Op, Meta)> {
     // What load generators send; no JSON parser need look at it.
@@ -299,64 +319,6 @@ impl<'de> Deserialize<'de> for Line {
             }
         }
         deserializer.deserialize_map(LineVisitor)
-    }
-}
-
-/// Reads a parameter. What stands twice is refused: one of the two would be passed over.
-fn once<'de, A, T>(map: &mut A, into: &mut Option<T>) -> Result<(), A::Error>
-where
-    A: MapAccess<'de>,
-    T: Deserialize<'de>,
-{
-    match into.is_some() {
-        true => Err(serde::de::Error::custom("a parameter stands twice")),
-        false => map.next_value().map(|value| *into = value),
-    }
-}
-
-impl<'de> Deserialize<'de> for Meta {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MetaVisitor;
-        impl<'de> Visitor<'de> for MetaVisitor {
-            type Value = Meta;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object with _index and _id")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
-                use serde::de::Error;
-                let mut meta = Meta::default();
-                while let Some(key) = map.next_key::<String>()? {
-                    match key.as_str() {
-                        "_index" => once(&mut map, &mut meta.index)?,
-                        "_id" => once(&mut map, &mut meta.id)?,
-                        "routing" | "_routing" => once(&mut map, &mut meta.routing)?,
-                        "if_seq_no" => once(&mut map, &mut meta.if_seq_no)?,
-                        "if_primary_term" => once(&mut map, &mut meta.if_primary_term)?,
-                        "version" => once(&mut map, &mut meta.version)?,
-                        "version_type" => once(&mut map, &mut meta.version_type)?,
-                        "retry_on_conflict" => once(&mut map, &mut meta.retries)?,
-                        "op_type" => once(&mut map, &mut meta.op_type)?,
-                        "pipeline" => once(&mut map, &mut meta.pipeline)?,
-                        "require_alias" => once(&mut map, &mut meta.require_alias)?,
-                        // Every document has this type.
-                        "_type" => drop(map.next_value::<IgnoredAny>()?),
-                        "dynamic_templates" => {
-                            let said =
-                                format!("[{key}] is not supported by this engine; leave it out");
-                            return Err(A::Error::custom(said));
-                        }
-                        _ => {
-                            let said = format!("unknown parameter [{key}]; write _index and _id");
-                            return Err(A::Error::custom(said));
-                        }
-                    }
-                }
-                Ok(meta)
-            }
-        }
-        deserializer.deserialize_map(MetaVisitor)
     }
 }
 
@@ -491,7 +453,7 @@ mod tests {
                     { \"create\" : { \"_index\": \"b\", \"_id\" : 7 } }\r\n{\"a\":2}\r\n\
                     \n\
                     {\"delete\":{\"_index\":\"b\",\"_id\":\"x\\\"y\",\"_type\":\"_doc\"}}\n\
-                    {\"update\":{\"_id\":\"u\",\"retry_on_conflict\":3,\"if_seq_no\":5,\"if_primary_term\":2}}\n{\"doc\":{}}\n";
+                    {\"update\":{\"_id\":\"u\",\"retry_on_conflict\":\"3\",\"if_seq_no\":\"5\",\"if_primary_term\":2}}\n{\"doc\":{}}\n";
         assert_eq!(
             read(text, Some("a")).unwrap(),
             [
@@ -560,13 +522,14 @@ mod tests {
                 "expected one of [create], [delete], [index], [update], found [idnex]",
             ),
             ("{}\n", "expected an action"),
-            ("{\"index\":{\"_idx\":1}}\n", "unknown parameter [_idx]"),
+            ("{\"index\":{\"_idx\":1}}\n", "unknown field `_idx`"),
             ("{\"index\":{\"pipeline\":\"a\"}}\n", "[pipeline] is not supported"),
             ("{\"index\":{\"op_type\":\"delete\"}}\n{}\n", "[op_type] of [index] is [delete]"),
             ("{\"create\":{\"op_type\":\"index\"}}\n{}\n", "[op_type] of [create] is [index]"),
             ("{\"index\":{\"require_alias\":1}}\n{}\n", "[require_alias] is true or false, not 1"),
-            ("{\"index\":{\"_id\":1,\"_id\":2}}\n{}\n", "a parameter stands twice"),
+            ("{\"index\":{\"_id\":1,\"_id\":2}}\n{}\n", "duplicate field `_id`"),
             ("{\"index\":{\"_id\":{}}}\n", "expected a text or a whole number"),
+            ("{\"index\":[]}\n", "line [1]"),
             ("{\"index\":{},\"x\":1}\n", "[x] after the action"),
             (
                 "{\"update\":{\"_id\":1}}\n{\"doc\":{}\n",

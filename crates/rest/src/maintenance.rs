@@ -164,11 +164,11 @@ pub(super) async fn cat_count(call: Call) -> Result<Reply> {
 
 async fn counted(call: &Call) -> Result<Reply> {
     refuse_parameters(call)?;
-    let mut query = parse_count(&call.body)?;
-    // As in the field the body stands above it here.
-    if let Some(asked) = uri_query(&call.query)?.filter(|_| call.body.is_empty()) {
-        query = asked;
-    }
+    let query = match uri_query(&call.query)? {
+        None => parse_count(&call.body)?,
+        Some(asked) if call.body.is_empty() => asked,
+        Some(_) => return Err(bad_request("[q] and a body are two queries; send one of them")),
+    };
     count_by(call, query).await
 }
 

@@ -89,6 +89,9 @@ async fn a_parameter_asks_as_a_body_does(env: Env) {
         let count = c.get(&format!("/a/_count?q={}", percent_encoded(q))).await;
         assert_eq!(count["count"], any.len(), "{q} counted");
     }
+    // Unlike a search, a count takes one of both.
+    let body = json!({"query": {"match_none": {}}});
+    assert_eq!(c.ask("POST", "/a/_count?q=fox", body).await.0, 400);
     assert_eq!(ids(&c.get("/a/_search?q=fox&df=u").await), "2");
     let (status, said) = c.ask("GET", "/a/_search?q=fox&df=n", Value::Null).await;
     assert_eq!(status, 400, "{said}");
