@@ -100,7 +100,7 @@ pub(super) fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, Presen
         Some(other) => Err(bad_body(format!("[{name}] of a dest is a text, not {other}"))),
     };
     let index = text("index")?.ok_or_else(|| invalid("index must be specified"))?;
-    let create = match text("op_type")?.as_deref() {
+    let create = match text("op_type")?.map(|of| of.to_ascii_lowercase()).as_deref() {
         None | Some("index") => false,
         Some("create") => true,
         Some(other) => {

@@ -54,7 +54,8 @@ static INDICES: [Column; 13] = [
 pub(super) async fn indices(call: Call) -> Result<Reply> {
     let state = call.state();
     let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
-    let health = call.query.get("health");
+    let health = call.query.get("health").map(str::to_ascii_lowercase);
+    let health = health.as_deref();
     if let Some(other) = health.filter(|name| !["green", "yellow", "red"].contains(name)) {
         return Err(bad_request(format!("unknown health [{other}]; write green, yellow or red")));
     }

@@ -209,7 +209,8 @@ pub(super) fn result_of(outcome: WriteOutcome) -> (&'static str, u16) {
 
 /// `PUT /{index}/_doc/{id}`, `POST /{index}/_doc`.
 pub(super) async fn index(call: Call) -> Result<Reply> {
-    let create = match call.query.get("op_type") {
+    // In any case, as in the field.
+    let create = match call.query.get("op_type").map(str::to_ascii_lowercase).as_deref() {
         None | Some("index") => false,
         Some("create") => true,
         Some(other) => {
@@ -221,7 +222,8 @@ pub(super) async fn index(call: Call) -> Result<Reply> {
 
 /// `PUT /{index}/_create/{id}`.
 pub(super) async fn create(call: Call) -> Result<Reply> {
-    if let Some(other) = call.query.get("op_type").filter(|of| *of != "create") {
+    let op_type = call.query.get("op_type");
+    if let Some(other) = op_type.filter(|of| !of.eq_ignore_ascii_case("create")) {
         return Err(bad_request(format!("opType must be 'create', found: [{other}]")));
     }
     put(call, true).await

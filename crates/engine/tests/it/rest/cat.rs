@@ -62,7 +62,7 @@ green  a 1 1 10
         text("/_cat/indices/a?v&h=index,docs.count").await,
         "index docs.count\na             10\n"
     );
-    assert_eq!(text("/_cat/indices?health=yellow&h=index").await, "b\n");
+    assert_eq!(text("/_cat/indices?health=YELLOW&h=index").await, "b\n");
     assert_eq!(text("/_cat/indices/a?expand_wildcards=none&h=index").await, "a\n");
     assert_eq!(text("/_cat/indices/*?expand_wildcards=closed&h=index").await, "");
     for (path, status) in [

@@ -138,7 +138,10 @@ async fn reads_and_writes_documents(env: Env) {
     assert_eq!((status, &made["result"], &made["_version"]), (200, &json!("updated"), &json!(2)));
     let answer = c.ask("PUT", "/a/_create/x%2F1", json!({"n": 3})).await;
     refuses(answer, 409, "version_conflict_engine_exception");
-    assert_eq!(c.ask("PUT", "/a/_doc/x%2F1?op_type=create", json!({"n": 3})).await.0, 409);
+    for create in ["create", "CREATE"] {
+        let path = format!("/a/_doc/x%2F1?op_type={create}");
+        assert_eq!(c.ask("PUT", &path, json!({"n": 3})).await.0, 409);
+    }
     for (method, path, why) in [
         ("PUT", "/a/_create/x%2F1?op_type=index", "opType must be 'create'"),
         ("DELETE", "/a/_doc/x%2F1?op_type=create", "unrecognized parameter: [op_type]"),
