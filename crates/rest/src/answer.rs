@@ -59,6 +59,16 @@ pub(super) fn object_of(members: impl IntoIterator<Item = (String, Value)>) -> V
     Value::Object(object)
 }
 
+/// An object with one more member, which is written already.
+pub(super) fn with_member(object: &Value, name: &str, member: &[u8]) -> Vec<u8> {
+    let mut text = object.to_string().into_bytes();
+    text.pop();
+    text.extend_from_slice(format!(",\"{name}\":").as_bytes());
+    text.extend_from_slice(member);
+    text.push(b'}');
+    text
+}
+
 /// How an answer is to look.
 #[derive(Debug, Default)]
 pub(super) struct Look {

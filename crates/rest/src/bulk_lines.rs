@@ -128,7 +128,8 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
         };
         if op == Op::Update {
             // As in the field the whole request is refused, before anything of it is written.
-            PartialUpdate::read(&source).map_err(|failure| {
+            let read = PartialUpdate::read(&source);
+            read.and_then(|update| update.check_shows_nothing()).map_err(|failure| {
                 let reason = format!("update on line [{}]: {}", lines.number, failure.reason);
                 Failure { reason, ..failure }
             })?;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use query::SourceFilter;
+use query::{SourceFilter, parse_search};
 use serde_json::{Value, json};
 use store::{WriteOutcome, WriteRequest};
 use world::Work;
 
 use super::active::Active;
-use super::answer::{Body, Reply};
+use super::answer::{Body, Reply, with_member};
 use super::call::Call;
 use super::error::{bad_body, bad_request, not_supported};
 use super::names::{check_alias, no_such_index, one_index, write_index};
@@ -41,7 +41,7 @@ pub(super) const READ: &[&str] = &[
 /// Parameters of reads that show the version.
 pub(super) const VERSION: &[&str] = &["version version_type"];
 
-const UNSUPPORTED: [&str; 1] = ["stored_fields"];
+const UNSUPPORTED: [&str; 2] = ["lang", "stored_fields"];
 
 /// The name of no pipeline.
 pub(super) const NO_PIPELINE: &str = "_none";
@@ -292,7 +292,9 @@ async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Repl
     let limit = write_limit(&call.query)?;
     let written = write_one(&call.node, (&index, limit), request).await?;
     refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
-    Ok(written_reply(&call.state(), &index, (&id, routing.as_deref()), written, refresh))
+    let document = (&*id, routing.as_deref());
+    let (status, answer) = written_json(&call.state(), &index, document, written, refresh);
+    Ok(Reply::with(status, answer))
 }
 
 pub(super) async fn write_one(
@@ -331,14 +333,14 @@ pub(super) async fn wait_until_active(
     Err(Failure::new(503, "unavailable_shards_exception", reason))
 }
 
-/// The answer to a write.
-pub(super) fn written_reply(
+/// The answer to a write, and its status.
+pub(super) fn written_json(
     state: &ClusterState,
     index: &str,
     (id, routing): (&str, Option<&str>),
     written: Written,
     refresh: Refresh,
-) -> Reply {
+) -> (u16, Value) {
     let (result, status) = result_of(written.outcome);
     let shard = |meta: &Arc<IndexMeta>| meta.shard_of(routing.unwrap_or(id));
     let (total, successful) = match written.outcome {
@@ -357,7 +359,7 @@ pub(super) fn written_reply(
     if refresh == Refresh::Now {
         answer["forced_refresh"] = json!(true);
     }
-    Reply::with(status, answer)
+    (status, answer)
 }
 
 /// A document that was read.
@@ -458,6 +460,26 @@ impl Wanted {
         Wanted(source)
     }
 
+    /// The same of what shows a document only where it is asked to; none where it is not.
+    pub(super) fn asked(query: &Query) -> Option<Wanted> {
+        let mut source = SourceFilter { enabled: false, ..SourceFilter::default() };
+        filter_source(query, &mut source);
+        Some(Wanted(source)).filter(Wanted::is_any)
+    }
+
+    /// The same as a body says it under `_source`.
+    pub(super) fn parse(text: &str) -> Result<Wanted> {
+        let read = parse_search(format!("{{\"_source\":{text}}}").as_bytes());
+        // Places in it would be those of another text.
+        let read = read.map_err(|error| Failure { at: None, ..error.into() })?;
+        Ok(Wanted(read.source))
+    }
+
+    /// Whether anything is.
+    pub(super) fn is_any(&self) -> bool {
+        self.0.enabled
+    }
+
     /// The source as it is sent; none where it is not wanted. In the virtual world old documents are sizes alone.
     fn of(&self, source: Bytes) -> Option<Vec<u8>> {
         let sent = if source.is_empty() { None } else { self.0.apply(&source) };
@@ -504,13 +526,19 @@ pub(super) async fn found_json(
     if let Some(routing) = &found.routing {
         head["_routing"] = json!(**routing);
     }
-    let mut text = head.to_string().into_bytes();
-    let Some(source) = wanted.sent(node, found.source).await else { return text };
-    text.pop();
-    text.extend_from_slice(b",\"_source\":");
-    text.extend_from_slice(&source);
-    text.push(b'}');
-    text
+    with_source(node, &head, (found.source, wanted)).await
+}
+
+/// An object with the parts of a source that are wanted.
+pub(super) async fn with_source(
+    node: &Node,
+    object: &Value,
+    (source, wanted): (Bytes, Wanted),
+) -> Vec<u8> {
+    match wanted.sent(node, source).await {
+        None => object.to_string().into_bytes(),
+        Some(source) => with_member(object, "_source", &source),
+    }
 }
 
 /// `GET /{index}/_source/{id}`.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::answer::Reply;
-use super::call::{Call, texts};
+use super::call::Call;
 use super::document::{
     Found, Refresh, Wanted, check_read, find, found_json, refuse_versions, routing,
 };
@@ -123,7 +123,7 @@ fn read(body: &Value, index: Option<&str>, query: &Query) -> Result<Vec<Asked>> 
 
 fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked> {
     let mut query = query.clone();
-    let (mut name, mut id) = (index.map(str::to_owned), None);
+    let (mut name, mut id, mut wanted) = (index.map(str::to_owned), None, None);
     for (key, value) in document.as_object().ok_or_else(malformed)? {
         let text = || value.as_str().map(str::to_owned);
         let name_or_number = || text().or_else(|| value.as_i64().map(|number| number.to_string()));
@@ -138,7 +138,8 @@ fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked> {
             }
             // Every document has this type.
             "_type" => {}
-            "_source" => source(value, &mut query)?,
+            // It stands above that of the request.
+            "_source" => wanted = Some(Wanted::parse(&value.to_string())?),
             other => {
                 let reason = format!(
                     "[{other}] of a document of _mget is not supported by this engine; leave it out"
@@ -149,32 +150,8 @@ fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked> {
     }
     let name = name.ok_or_else(|| bad_request("index is missing for a document of _mget"))?;
     let id = id.ok_or_else(|| bad_request("id is missing for a document of _mget"))?;
-    Ok(Asked { name, id, routing: routing(&query), wanted: Wanted::read(&query) })
-}
-
-/// `_source` of one document stands above that of the request.
-fn source(value: &Value, query: &mut Query) -> Result<()> {
-    let list = |value: &Value| texts(value).ok().map(|all| all.join(","));
-    for (parameter, all) in
-        [("_source", "true"), ("_source_includes", ""), ("_source_excludes", "")]
-    {
-        query.set(parameter, all);
-    }
-    match value {
-        Value::Bool(wanted) => query.set("_source", if *wanted { "true" } else { "false" }),
-        Value::Object(parts) => {
-            for (name, value) in parts {
-                let parameter = match name.as_str() {
-                    "include" | "includes" => "_source_includes",
-                    "exclude" | "excludes" => "_source_excludes",
-                    _ => return Err(malformed()),
-                };
-                query.set(parameter, &list(value).ok_or_else(malformed)?);
-            }
-        }
-        other => query.set("_source_includes", &list(other).ok_or_else(malformed)?),
-    }
-    Ok(())
+    let wanted = wanted.unwrap_or_else(|| Wanted::read(&query));
+    Ok(Asked { name, id, routing: routing(&query), wanted })
 }
 
 fn malformed() -> Failure {

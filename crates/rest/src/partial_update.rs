@@ -16,6 +16,8 @@ pub(super) struct PartialUpdate<'a> {
     upsert: Option<&'a str>,
     doc_as_upsert: bool,
     detect_noop: bool,
+    /// `_source`: what of the document is answered.
+    pub(super) shown: Option<&'a str>,
     /// The name of a part that is about a script.
     script: Option<String>,
 }
@@ -37,7 +39,7 @@ const NO_OBJECT: &str = "the update is no JSON object, or has a name twice";
 const MAX_DEPTH: usize = 128;
 
 impl<'a> PartialUpdate<'a> {
-    /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop"}`.
+    /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop", "_source"}`.
     pub(super) fn read(body: &'a [u8]) -> Result<PartialUpdate<'a>> {
         let parts = std::str::from_utf8(body).ok().and_then(members);
         let parts = parts.ok_or_else(|| bad_body(NO_OBJECT))?;
@@ -46,6 +48,7 @@ impl<'a> PartialUpdate<'a> {
             upsert: None,
             doc_as_upsert: false,
             detect_noop: true,
+            shown: None,
             script: None,
         };
         for (name, part) in parts {
@@ -59,6 +62,7 @@ impl<'a> PartialUpdate<'a> {
                 "upsert" => update.upsert = Some(object(&name, part)?),
                 "doc_as_upsert" => update.doc_as_upsert = flag()?,
                 "detect_noop" => update.detect_noop = flag()?,
+                "_source" => update.shown = Some(part),
                 "script" | "scripted_upsert" | "lang" | "params" => update.script = Some(name),
                 _ => {
                     return Err(bad_body(format!(
@@ -81,6 +85,14 @@ impl<'a> PartialUpdate<'a> {
                 let instead = "send what changes as [doc]";
                 Err(not_supported(&format!("[{name}] of an update"), instead))
             }
+        }
+    }
+
+    /// Refuses to answer with the document, as a bulk does.
+    pub(super) fn check_shows_nothing(&self) -> Result<()> {
+        match self.shown {
+            None | Some("false") => Ok(()),
+            Some(_) => Err(not_supported("[_source] of a bulk", "read the document after it")),
         }
     }
 

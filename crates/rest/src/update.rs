@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde_json::json;
 use store::{WriteOutcome, WriteRequest};
 
-use super::answer::Reply;
+use super::answer::{Reply, with_member};
 use super::call::Call;
 use super::document::{
-    Found, Refresh, check_id, ensure_index, find, index_to_fill, refuse_follower,
-    refuse_unsupported, refuse_versions, routing, wait_for_active, write_limit, write_one,
-    written_reply,
+    Found, Refresh, Wanted, check_id, ensure_index, find, index_to_fill, refuse_follower,
+    refuse_unsupported, refuse_versions, routing, wait_for_active, with_source, write_limit,
+    write_one, written_json,
 };
 use super::error::{bad_request, invalid, not_supported};
 use super::parameters::Query;
@@ -41,8 +42,14 @@ pub(super) struct Update {
 }
 
 impl Update {
-    /// Reads the document, changes it, and writes it unless it was changed meanwhile.
-    async fn carry_out(&self, node: &Node, index: &str, limit: Duration) -> Result<Written> {
+    /// Reads the document, changes it, and writes it unless it was changed meanwhile. What came of it, and the document
+    /// as it is then.
+    async fn carry_out(
+        &self,
+        node: &Node,
+        index: &str,
+        limit: Duration,
+    ) -> Result<(Written, Bytes)> {
         let update = PartialUpdate::read(&self.body)?.without_script()?;
         if self.unchanged.is_some() && update.may_create() {
             return Err(bad_request("upsert requests don't support `if_seq_no`"));
@@ -64,7 +71,7 @@ impl Update {
         node: &Node,
         (index, limit): (&str, Duration),
         update: &PartialUpdate<'_>,
-    ) -> Result<Written> {
+    ) -> Result<(Written, Bytes)> {
         let id = self.id.clone();
         let by = self.routing.as_deref();
         let found = read_once_started(node, (index, limit), (&id, by)).await?;
@@ -72,26 +79,30 @@ impl Update {
         // As in the field what the request says stands above what is there: it leads to the same shard.
         let there = found.as_ref().and_then(|found| found.routing.clone());
         let routing = self.routing.clone().or(there);
-        let read = found.map(|found| (Unchanged::from(&found), found.version));
-        let request = match (change, read) {
-            (Change::Nothing, Some((now, version))) if self.unchanged.is_none_or(|u| u == now) => {
+        let read = found.map(|found| (Unchanged::from(&found), found));
+        let (source, request) = match (change, read) {
+            (Change::Nothing, Some((now, Found { version, source, .. })))
+                if self.unchanged.is_none_or(|u| u == now) =>
+            {
                 let Unchanged { seq_no, primary_term } = now;
                 let outcome = WriteOutcome::Noop;
-                return Ok(Written { seq_no, version, primary_term, outcome });
+                return Ok((Written { seq_no, version, primary_term, outcome }, source));
             }
             // A write of what is there finds out who is right.
             (Change::Replace(source), Some((now, _))) => {
-                self.unchanged.unwrap_or(now).write(id, Some(source), routing)
+                let unchanged = self.unchanged.unwrap_or(now);
+                (source.clone(), unchanged.write(id, Some(source), routing))
             }
             (Change::Create(source), _) => {
-                WriteRequest::Index { id, source, auto_id: false, create: true, routing }
+                let kept = source.clone();
+                (kept, WriteRequest::Index { id, source, auto_id: false, create: true, routing })
             }
             (Change::Nothing | Change::Replace(_), _) => {
                 let reason = format!("[{id}]: version conflict, the document has changed");
                 return Err(Failure::new(409, "version_conflict_engine_exception", reason));
             }
         };
-        write_one(node, (index, limit), request).await
+        Ok((write_one(node, (index, limit), request).await?, source))
     }
 }
 
@@ -169,22 +180,23 @@ async fn write_together(
         async move {
             match write {
                 BulkWrite::Plain(request) => write_one(&node, (&index, limit), request).await,
-                BulkWrite::Update(update) => update.carry_out(&node, &index, limit).await,
+                BulkWrite::Update(update) => {
+                    update.carry_out(&node, &index, limit).await.map(|(written, _)| written)
+                }
             }
         }
     });
     at_once(node, "writes a document of a bulk", work).await
 }
 
-/// Refuses to answer with parts of the document.
+/// Refuses to answer with the documents of a bulk.
 pub(super) fn refuse_parts(query: &Query) -> Result<()> {
-    let asked = |name: &&&str| **name != "retry_on_conflict" && query.get(name).is_some();
-    match KNOWN.iter().find(asked) {
-        Some(name) if query.get(name) != Some("false") => Err(not_supported(
-            &format!("parameter [{name}] of an update"),
-            "read the document after it",
-        )),
-        _ => Ok(()),
+    match Wanted::asked(query) {
+        None => Ok(()),
+        Some(_) => {
+            let instead = "read the documents after it";
+            Err(not_supported("parameter [_source] of a bulk with updates", instead))
+        }
     }
 }
 
@@ -192,7 +204,6 @@ pub(super) fn refuse_parts(query: &Query) -> Result<()> {
 pub(super) async fn update(call: Call) -> Result<Reply> {
     refuse_unsupported(&call.query)?;
     refuse_versions(&call.query)?;
-    refuse_parts(&call.query)?;
     let refresh = Refresh::read(&call.query)?;
     let id = call.part("id").unwrap_or_default();
     check_id(id)?;
@@ -203,7 +214,13 @@ pub(super) async fn update(call: Call) -> Result<Reply> {
         unchanged: Unchanged::read(&call.query)?,
         retries: call.query.number("retry_on_conflict")?.unwrap_or(0),
     };
-    let creates = PartialUpdate::read(&update.body)?.without_script()?.may_create();
+    let read = PartialUpdate::read(&update.body)?.without_script()?;
+    let creates = read.may_create();
+    let wanted = match read.shown {
+        // As in the field it stands above the parameters.
+        Some(text) => Some(Wanted::parse(text)?).filter(Wanted::is_any),
+        None => Wanted::asked(&call.query),
+    };
     let index = index_to_fill(&call)?;
     match creates {
         true => ensure_index(&call, &index).await?,
@@ -211,8 +228,14 @@ pub(super) async fn update(call: Call) -> Result<Reply> {
     }
     wait_for_active(&call, &index).await?;
     let limit = write_limit(&call.query)?;
-    let written = update.carry_out(&call.node, &index, limit).await?;
+    let (written, source) = update.carry_out(&call.node, &index, limit).await?;
+    let get = json!({
+        "_seq_no": written.seq_no, "_primary_term": written.primary_term, "found": true,
+    });
     refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
     let document = (&*update.id, update.routing.as_deref());
-    Ok(written_reply(&call.state(), &index, document, written, refresh))
+    let (status, answer) = written_json(&call.state(), &index, document, written, refresh);
+    let Some(wanted) = wanted else { return Ok(Reply::with(status, answer)) };
+    let get = with_source(&call.node, &get, (source, wanted)).await;
+    Ok(Reply::written(status, with_member(&answer, "get", &get)))
 }

@@ -68,7 +68,8 @@ async fn updates_documents(env: Env) {
     assert_eq!(c.get("/a/_doc/1").await["_source"], json!({"n": 1, "o": {"x": 1, "y": 2}}));
     for (path, body, status) in [
         ("/a/_update/1", json!({"script": {"source": "x"}}), 400),
-        ("/a/_update/1?_source=true", json!({"doc": {}}), 400),
+        ("/a/_update/1?lang=painless", json!({"doc": {}}), 400),
+        ("/a/_update/1", json!({"doc": {}, "_source": 5}), 400),
         ("/a/_update/1?if_seq_no=0", json!({"doc": {"n": 2}}), 400),
         ("/a/_update/1?if_seq_no=0&if_primary_term=1", json!({"doc": {"n": 2}, "upsert": {}}), 400),
         ("/a/_update/1?if_seq_no=0&if_primary_term=1", json!({"doc": {"n": 2}}), 409),
@@ -83,6 +84,24 @@ async fn updates_documents(env: Env) {
         let (found, said) = c.ask("POST", path, body).await;
         assert_eq!(found, status, "{path}: {said}");
     }
+    // The document as it is then, whether that changed it or not.
+    for (parameters, body, source) in [
+        ("_source", json!({"doc": {}}), json!({"n": 1, "o": {"x": 1, "y": 2}})),
+        (
+            "_source_includes=o&_source_excludes=o.x",
+            json!({"doc": {"o": {"y": 3}}}),
+            json!({"o": {"y": 3}}),
+        ),
+        ("_source=false", json!({"doc": {"n": 2}, "_source": ["n"]}), json!({"n": 2})),
+    ] {
+        let said = c.must("POST", &format!("/a/_update/1?{parameters}"), body).await;
+        let get = json!({
+            "_seq_no": said["_seq_no"], "_primary_term": 1, "found": true, "_source": source,
+        });
+        assert_eq!(said["get"], get, "{parameters}");
+    }
+    let hidden = c.must("POST", "/a/_update/1?_source", json!({"doc": {}, "_source": false})).await;
+    assert_eq!(hidden.get("get"), None, "{hidden}");
     c.has(2, 1).await;
     c.stop().await;
 }
@@ -129,7 +148,8 @@ async fn updates_within_bulks(env: Env) {
     assert_eq!(c.get("/a/_source/x").await, json!({"n": 1, "word": "w"}));
     assert_eq!(c.get("/a/_source/y").await, json!({"n": 5}));
     // What is no update cannot be told apart from what follows: nothing of the request is written.
-    for bad in ["{\"doc\":{\"n\":6}", "[]", "{\"docs\":{}}", "{}"] {
+    for bad in ["{\"doc\":{\"n\":6}", "[]", "{\"docs\":{}}", "{}", "{\"doc\":{},\"_source\":true}"]
+    {
         let body = format!(
             "{{\"index\":{{\"_id\":\"w\"}}}}\n{{}}\n{{\"update\":{{\"_id\":\"x\"}}}}\n{bad}\n"
         );
