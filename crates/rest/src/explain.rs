@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, object, refuse_unknown_keys};
 use super::cluster::state_name;
-use super::error::{bad_body, bad_request};
+use super::error::bad_request;
 use super::names::no_such_index;
 use super::recovery;
 use super::spread::PATIENCE;
@@ -25,8 +25,7 @@ pub(super) async fn explain(call: Call) -> Result<Reply> {
     }
     let state = call.state();
     let now_ms = call.node.core().env.epoch_ms();
-    let body = call.json()?;
-    let Some(asked) = Asked::read(&body)? else {
+    let Some(asked) = Asked::read(call.json()?)? else {
         // A primary first, as in the field: replicas wait for theirs.
         let first = state::explain(&state, now_ms).into_iter().min_by_key(|one| !one.primary);
         let explanation = first.ok_or_else(|| {
@@ -61,18 +60,15 @@ struct Asked {
 }
 
 impl Asked {
-    fn read(body: &Value) -> Result<Option<Asked>> {
-        let Some(object) = body.as_object().filter(|object| !object.is_empty()) else {
+    fn read(body: Value) -> Result<Option<Asked>> {
+        let body = object(body, ": {\"index\", \"shard\", \"primary\"}")?;
+        refuse_unknown_keys(&body, &["index", "shard", "primary"], "of a copy to explain")?;
+        if body.is_empty() {
             return Ok(None);
-        };
-        if let Some(key) =
-            object.keys().find(|k| !["index", "shard", "primary"].contains(&k.as_str()))
-        {
-            return Err(bad_body(format!("unknown key [{key}]; write index, shard and primary")));
         }
-        let index = body["index"].as_str();
-        let shard = body["shard"].as_u64().and_then(|shard| u32::try_from(shard).ok());
-        match (index, shard, body["primary"].as_bool()) {
+        let part = |name: &str| body.get(name).unwrap_or(&Value::Null);
+        let shard = part("shard").as_u64().and_then(|shard| u32::try_from(shard).ok());
+        match (part("index").as_str(), shard, part("primary").as_bool()) {
             (Some(index), Some(shard), Some(primary)) => {
                 Ok(Some(Asked { index: index.to_owned(), shard, primary }))
             }
@@ -211,17 +207,18 @@ mod tests {
 
     #[test]
     fn reads_all_three_or_none() {
-        assert!(Asked::read(&Value::Null).unwrap().is_none());
-        assert!(Asked::read(&json!({})).unwrap().is_none());
+        assert!(Asked::read(Value::Null).unwrap().is_none());
+        assert!(Asked::read(json!({})).unwrap().is_none());
         let asked =
-            Asked::read(&json!({"index": "a", "shard": 1, "primary": false})).unwrap().unwrap();
+            Asked::read(json!({"index": "a", "shard": 1, "primary": false})).unwrap().unwrap();
         assert_eq!((asked.index.as_str(), asked.shard, asked.primary), ("a", 1, false));
         for bad in [
             json!({"index": "a"}),
             json!({"index": "a", "shard": -1, "primary": true}),
             json!({"indx": "a"}),
+            json!(["a"]),
         ] {
-            assert_eq!(Asked::read(&bad).err().unwrap().status, 400, "{bad}");
+            assert_eq!(Asked::read(bad.clone()).err().unwrap().status, 400, "{bad}");
         }
     }
 }

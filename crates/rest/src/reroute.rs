@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, object, refuse_unknown_keys};
 use super::cluster::routing_json;
 use super::error::{bad_body, bad_request, not_supported};
 use engine::state::{self, ClusterState, Event, RerouteAction, RerouteCommand};
@@ -12,8 +12,7 @@ use engine::transport::{Failure, Result};
 /// `POST /_cluster/reroute`: commands, all or none of them, and with `retry_failed` what was given up once more. With
 /// `dry_run` it is tried on this node's view of the cluster, and changes nothing.
 pub(super) async fn reroute(call: Call) -> Result<Reply> {
-    let body = call.json()?;
-    let commands = commands(&body)?;
+    let commands = commands(call.json()?)?;
     if call.query.flag("explain", false)? {
         let instead = "a command that cannot be done says why by itself; \
                        GET _cluster/allocation/explain says it of a copy";
@@ -63,11 +62,9 @@ fn state_json(call: &Call, state: &ClusterState) -> Result<Value> {
     Ok(Value::Object(shown))
 }
 
-fn commands(body: &Value) -> Result<Vec<RerouteCommand>> {
-    let members = body.as_object();
-    if let Some(other) = members.into_iter().flat_map(Map::keys).find(|name| *name != "commands") {
-        return Err(bad_body(format!("unknown field [{other}]; a reroute has [commands]")));
-    }
+fn commands(body: Value) -> Result<Vec<RerouteCommand>> {
+    let body = object(body, ": {\"commands\"}")?;
+    refuse_unknown_keys(&body, &["commands"], "of a reroute")?;
     match body.get("commands") {
         None => Ok(Vec::new()),
         Some(Value::Array(commands)) => commands.iter().map(command).collect(),
@@ -84,28 +81,29 @@ const KNOWN: &str = "move, cancel and allocate_replica";
 
 fn command(command: &Value) -> Result<RerouteCommand> {
     let entry = command.as_object().filter(|command| command.len() == 1);
-    let Some((name, parameters)) = entry.and_then(|entry| entry.iter().next()) else {
+    let Some((name, Value::Object(of))) = entry.and_then(|entry| entry.iter().next()) else {
         let reason = format!("a command of a reroute is an object with one member, of {KNOWN}");
         return Err(bad_body(reason));
     };
     if let Some((name, instead)) = REFUSED.iter().find(|(refused, _)| refused == name) {
         return Err(not_supported(&format!("the command {name} of _cluster/reroute"), instead));
     }
-    let read = Parameters { command: name, of: parameters };
+    let read = Parameters { command: name, of };
+    let check = |known: &[&str]| refuse_unknown_keys(of, known, &format!("of [{name}]"));
     let (action, node) = match name.as_str() {
         "move" => {
-            read.check(&["index", "shard", "from_node", "to_node"])?;
+            check(&["index", "shard", "from_node", "to_node"])?;
             (RerouteAction::Move { to_node: read.text("to_node")? }, read.text("from_node")?)
         }
         "cancel" => {
-            read.check(&["index", "shard", "node", "allow_primary"])?;
+            check(&["index", "shard", "node", "allow_primary"])?;
             (
                 RerouteAction::Cancel { allow_primary: read.flag("allow_primary")? },
                 read.text("node")?,
             )
         }
         "allocate_replica" => {
-            read.check(&["index", "shard", "node"])?;
+            check(&["index", "shard", "node"])?;
             (RerouteAction::AllocateReplica, read.text("node")?)
         }
         other => {
@@ -120,21 +118,10 @@ fn command(command: &Value) -> Result<RerouteCommand> {
 /// The parameters of a command.
 struct Parameters<'a> {
     command: &'a str,
-    of: &'a Value,
+    of: &'a Map<String, Value>,
 }
 
 impl Parameters<'_> {
-    fn check(&self, known: &[&str]) -> Result<()> {
-        let names = self.of.as_object().into_iter().flat_map(Map::keys);
-        match names.into_iter().find(|name| !known.contains(&name.as_str())) {
-            None => Ok(()),
-            Some(other) => {
-                let (command, known) = (self.command, known.join(", "));
-                Err(bad_body(format!("unknown parameter [{other}] of [{command}]; it has {known}")))
-            }
-        }
-    }
-
     fn wrong(&self, name: &str, what: &str) -> Failure {
         bad_body(format!("[{}] needs [{name}], {what}", self.command))
     }
@@ -173,7 +160,7 @@ mod tests {
             { "cancel": { "index": "a", "shard": "2", "node": "n3", "allow_primary": true } },
             { "allocate_replica": { "index": "b", "shard": 0, "node": "n4" } },
         ] });
-        let read = commands(&body).unwrap();
+        let read = commands(body).unwrap();
         let to_node = "n2".to_owned();
         assert_eq!((&read[0].action, &*read[0].node), (&RerouteAction::Move { to_node }, "n1"));
         let cancel = RerouteAction::Cancel { allow_primary: true };
@@ -185,9 +172,10 @@ mod tests {
             (json!({ "commands": [{ "move": { "index": "a", "shard": 0 } }] }), "[to_node]"),
             (json!({ "commands": [{ "cancel": { "node": "n", "force": true } }] }), "[force]"),
             (json!({ "commands": { "move": {} } }), "a list"),
-            (json!({ "command": [] }), "unknown field [command]"),
+            (json!({ "command": [] }), "unknown key [command]"),
+            (json!([]), "a JSON object"),
         ] {
-            let refused = commands(&body).unwrap_err();
+            let refused = commands(body).unwrap_err();
             assert!(refused.reason.contains(said), "{}", refused.reason);
         }
     }

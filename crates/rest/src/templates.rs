@@ -109,17 +109,18 @@ fn name(call: &Call) -> &str {
     call.part("name").unwrap_or_default()
 }
 
-/// `DELETE /_template/{name}` and the like: those of a pattern, of which there may be none.
+/// `DELETE /_template/{name}` and the like: those of a pattern. As in the field only that of all may stand for none.
 pub(super) async fn delete(call: Call, kind: TemplateKind) -> Result<Reply> {
     let wanted = name(&call).to_owned();
-    let names: Vec<String> = match wanted.contains(['*', ',']) {
-        false => vec![wanted],
-        true => {
-            let state = call.state();
-            let fit = state.templates_of(kind).filter(|(name, _)| matches_any(&wanted, name));
-            fit.map(|(name, _)| name.to_owned()).collect()
-        }
-    };
+    let mut names: Vec<String> = Vec::new();
+    if wanted.contains(['*', ',']) {
+        let state = call.state();
+        let fit = state.templates_of(kind).filter(|(name, _)| matches_any(&wanted, name));
+        names.extend(fit.map(|(name, _)| name.to_owned()));
+    }
+    if names.is_empty() && wanted != "*" {
+        names.push(wanted);
+    }
     let delete = |name| Event::ChangeTemplate { kind, name, change: TemplateChange::Delete };
     call.acknowledged(names.into_iter().map(delete).collect()).await
 }

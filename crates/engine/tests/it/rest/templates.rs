@@ -106,6 +106,7 @@ async fn templates_are_read_and_deleted_by_name(env: Env) {
         ("DELETE", "/_template/d"),
         ("DELETE", "/_template/a*"),
         ("DELETE", "/_template/none*"),
+        ("DELETE", "/_component_template/*"),
         ("PUT", "/_template/c?create=true"),
     ] {
         let body = match method {
@@ -114,7 +115,7 @@ async fn templates_are_read_and_deleted_by_name(env: Env) {
         };
         status.push(c.ask(method, path, body).await.0);
     }
-    assert_eq!(status, [404, 200, 200, 404, 404, 404, 404, 200, 404, 200, 200, 400]);
+    assert_eq!(status, [404, 200, 200, 404, 404, 404, 404, 200, 404, 200, 404, 200, 400]);
     let table = c.get("/_cat/templates?h=name,index_patterns,order,composed_of&s=name").await;
     let rows: Vec<String> = table
         .as_str()
