@@ -18,7 +18,7 @@ use super::document::{
 use super::error::not_supported;
 use super::filter::Filter;
 use super::names::{check_alias, no_such_index, write_index};
-use super::unchanged::Unchanged;
+use super::unchanged::{Condition, Unchanged};
 use super::update::{BulkWrite, Update, refuse_parts, write_all};
 use engine::Node;
 use engine::transport::{Result, Written, unexpected};
@@ -150,17 +150,8 @@ fn group_by_index(
     let mut current: Option<(Arc<str>, Group)> = None;
     let mut named: Option<Named> = None;
     for action in actions {
-        let Action {
-            op,
-            index: name,
-            id,
-            routing,
-            source,
-            unchanged,
-            version,
-            retries,
-            require_alias,
-        } = action;
+        let Action { op, index: name, id, routing, source, condition, retries, require_alias } =
+            action;
         let routing = routing.or_else(|| routing_of_all.clone());
         // As in the field a deletion asks for none.
         let requires_alias = op != Op::Delete && require_alias.unwrap_or(requires_alias);
@@ -202,21 +193,22 @@ fn group_by_index(
         let (_, group) = current.as_mut().expect("it was set above");
         group.places.push(place);
         // As in the field: the version of a deletion is to be known.
-        group.makes |= op != Op::Delete || version.is_some();
+        group.makes |= op != Op::Delete || matches!(condition, Some(Condition::External(_)));
         let of_document = |source| if op == Op::Delete { None } else { Some(source) };
-        group.writes.push(match (op, unchanged, version) {
-            (Op::Update, ..) => {
+        group.writes.push(match (op, condition) {
+            (Op::Update, condition) => {
+                let unchanged = match condition {
+                    Some(Condition::Unchanged(unchanged)) => Some(unchanged),
+                    _ => None,
+                };
                 let update = Update { id, routing, body: source, unchanged, retries };
                 BulkWrite::Update(Box::new(update))
             }
-            (_, Some(unchanged), _) => {
-                BulkWrite::Plain(unchanged.write(id, of_document(source), routing))
+            (_, Some(condition)) => {
+                BulkWrite::Plain(condition.write(id, of_document(source), routing))
             }
-            (_, None, Some(version)) => {
-                BulkWrite::Plain(version.write(id, of_document(source), routing))
-            }
-            (Op::Delete, None, None) => BulkWrite::Plain(WriteRequest::Delete { id, routing }),
-            (_, None, None) => {
+            (Op::Delete, None) => BulkWrite::Plain(WriteRequest::Delete { id, routing }),
+            (_, None) => {
                 let create = op == Op::Create;
                 BulkWrite::Plain(WriteRequest::Index { id, source, auto_id, create, routing })
             }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::document::{NO_PIPELINE, check_id};
 use super::error::bad_request;
 use super::partial_update::PartialUpdate;
-use super::unchanged::{External, Unchanged, check_conditions};
+use super::unchanged::{Condition, External, Unchanged};
 use engine::transport::{Failure, Result};
 
 /// What is to be done to a document.
@@ -51,10 +51,8 @@ pub(super) struct Action {
     pub(super) routing: Option<Arc<str>>,
     /// Empty with deletes.
     pub(super) source: Bytes,
-    /// How the document must be (`if_seq_no`, `if_primary_term`).
-    pub(super) unchanged: Option<Unchanged>,
-    /// The version that the client gives it.
-    pub(super) version: Option<External>,
+    /// What it asks of the last write; an update nothing about the versions of its client.
+    pub(super) condition: Option<Condition>,
     /// How often an update is tried again.
     pub(super) retries: u32,
     /// Whether its index has to be an alias; none where that is as the request says.
@@ -154,19 +152,9 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
                 "Update requests do not support versioning. {instead}"
             )));
         }
-        check_conditions(unchanged, version, op == Op::Create || id.is_none())?;
+        let condition = Condition::of(unchanged, version, op == Op::Create || id.is_none())?;
         let retries = whole(meta.retry_on_conflict, number)?.unwrap_or_default();
-        actions.push(Action {
-            op,
-            index,
-            id,
-            routing,
-            source,
-            unchanged,
-            version,
-            retries,
-            require_alias,
-        });
+        actions.push(Action { op, index, id, routing, source, condition, retries, require_alias });
     }
     if actions.is_empty() {
         return Err(validation(1, "no requests added"));
@@ -364,8 +352,7 @@ mod tests {
             id: id.map(Arc::from),
             routing: None,
             source: Bytes::from_static(source.as_bytes()),
-            unchanged: None,
-            version: None,
+            condition: None,
             retries: 0,
             require_alias: None,
         }
@@ -393,8 +380,10 @@ mod tests {
 
     #[test]
     fn an_action_may_have_a_version_of_its_client() {
-        let version = |line: &'static str| read(line, Some("a")).map(|all| all[0].version);
-        let of = |version, kind| External::of(Some(version), Some(kind)).unwrap();
+        let version = |line: &'static str| read(line, Some("a")).map(|all| all[0].condition);
+        let of = |version, kind| {
+            External::of(Some(version), Some(kind)).unwrap().map(Condition::External)
+        };
         for (line, expected) in [
             (
                 "{\"index\":{\"_id\":1,\"version\":7,\"version_type\":\"external\"}}\n{}\n",
@@ -463,7 +452,7 @@ mod tests {
                 action(Op::Delete, "b", Some("x\"y"), ""),
                 Action {
                     retries: 3,
-                    unchanged: Some(Unchanged { seq_no: 5, primary_term: 2 }),
+                    condition: Some(Condition::Unchanged(Unchanged { seq_no: 5, primary_term: 2 })),
                     ..action(Op::Update, "a", Some("u"), "{\"doc\":{}}")
                 },
             ]

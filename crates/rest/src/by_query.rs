@@ -23,7 +23,7 @@ use super::keep_alive::scroll_keep_alive;
 use super::names::{filters, indices, write_index};
 use super::parameters::Query;
 use super::search::{failed, preference};
-use super::unchanged::Unchanged;
+use super::unchanged::{Condition, Unchanged};
 use super::uri_query::uri_query;
 use engine::Node;
 use engine::core::RunningTask;
@@ -65,7 +65,8 @@ impl Work {
     fn write(&self, hit: Hit) -> Option<(String, WriteRequest)> {
         let version = hit.document.version;
         let id: Arc<str> = Arc::from(hit.document.id);
-        let as_read = Unchanged { seq_no: hit.document.seq_no, primary_term: hit.primary_term };
+        let (seq_no, primary_term) = (hit.document.seq_no, hit.primary_term);
+        let as_read = Condition::Unchanged(Unchanged { seq_no, primary_term });
         let (source, routing) = (hit.document.source, hit.document.routing.map(Arc::from));
         Some(match self {
             Work::Delete => (hit.index, as_read.write(id, None, routing)),

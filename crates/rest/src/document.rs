@@ -16,7 +16,7 @@ use super::error::{bad_body, bad_request, not_supported};
 use super::names::{check_alias, no_such_index, one_index, write_index};
 use super::parameters::{Query, filter_source};
 use super::spread::{AskedCopy, ask, coming_up, on_shards, primaries, started};
-use super::unchanged::{External, Unchanged, check_conditions};
+use super::unchanged::{Condition, Unchanged};
 use engine::Node;
 use engine::replication::{WRITE_TIMEOUT, write_documents};
 use engine::search::Preference;
@@ -241,13 +241,11 @@ async fn put(call: Call, create: bool) -> Result<Reply> {
         }
         None => (Arc::from(call.node.core().next_id()), true),
     };
-    let (unchanged, version) = (Unchanged::read(&call.query)?, External::read(&call.query)?);
-    check_conditions(unchanged, version, create || auto_id)?;
+    let condition = Condition::read(&call.query, create || auto_id)?;
     let (source, routing) = (call.body.clone(), routing(&call.query));
-    let request = match (unchanged, version) {
-        (None, None) => WriteRequest::Index { id, source, auto_id, create, routing },
-        (Some(unchanged), _) => unchanged.write(id, Some(source), routing),
-        (None, Some(version)) => version.write(id, Some(source), routing),
+    let request = match condition {
+        None => WriteRequest::Index { id, source, auto_id, create, routing },
+        Some(condition) => condition.write(id, Some(source), routing),
     };
     let index = index_to_fill(&call)?;
     ensure_index(&call, &index).await?;
@@ -268,19 +266,17 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
     refuse_unsupported(&call.query)?;
     let id = call.part("id").unwrap_or_default();
     check_id(id)?;
-    let (unchanged, version) = (Unchanged::read(&call.query)?, External::read(&call.query)?);
-    check_conditions(unchanged, version, false)?;
+    let condition = Condition::read(&call.query, false)?;
     let index = write_index(&call.state(), call.index())?.to_owned();
     let (id, routing) = (Arc::from(id), routing(&call.query));
-    let request = match (unchanged, version) {
-        (None, None) => WriteRequest::Delete { id, routing },
-        (Some(unchanged), _) => unchanged.write(id, None, routing),
-        (None, Some(version)) => version.write(id, None, routing),
+    let request = match condition {
+        None => WriteRequest::Delete { id, routing },
+        Some(condition) => condition.write(id, None, routing),
     };
-    match version {
+    match condition {
         // As in the field: the version of the deletion is to be known.
-        Some(_) => ensure_index(&call, &index).await?,
-        None => refuse_follower(&call.node, &index)?,
+        Some(Condition::External(_)) => ensure_index(&call, &index).await?,
+        _ => refuse_follower(&call.node, &index)?,
     }
     write(&call, index, request).await
 }

@@ -33,17 +33,6 @@ impl Unchanged {
             _ => Err(bad_request("if_seq_no and if_primary_term go together; send both or none")),
         }
     }
-
-    /// The write of a document that is as it was, or its deletion.
-    pub(super) fn write(
-        self,
-        id: Arc<str>,
-        source: Option<Bytes>,
-        routing: Option<Arc<str>>,
-    ) -> WriteRequest {
-        let Unchanged { seq_no, primary_term } = self;
-        WriteRequest::IfUnchanged { id, seq_no, primary_term, source, routing }
-    }
 }
 
 /// The version that a client gives a document (`version` with a `version_type` that is external).
@@ -86,34 +75,58 @@ impl External {
             }
         }
     }
+}
 
-    /// The write of a document with this version, or its deletion.
+/// What a write of a document asks of the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    Unchanged(Unchanged),
+    External(External),
+}
+
+impl Condition {
+    /// Reads it from a request; none where it has none.
+    pub(super) fn read(query: &Query, is_created: bool) -> Result<Option<Condition>> {
+        Condition::of(Unchanged::read(query)?, External::read(query)?, is_created)
+    }
+
+    /// Both of them together are refused, and either of what is created.
+    pub(super) fn of(
+        unchanged: Option<Unchanged>,
+        external: Option<External>,
+        is_created: bool,
+    ) -> Result<Option<Condition>> {
+        match (unchanged, external) {
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => {
+                Err(invalid("compare and write operations can not use versioning"))
+            }
+            (Some(_), None) if is_created => {
+                Err(bad_request("what is created has no if_seq_no; leave it out"))
+            }
+            (None, Some(_)) if is_created => Err(invalid(
+                "create operations only support internal versioning. use index instead",
+            )),
+            (Some(unchanged), None) => Ok(Some(Condition::Unchanged(unchanged))),
+            (None, Some(external)) => Ok(Some(Condition::External(external))),
+        }
+    }
+
+    /// The write of a document, or its deletion.
     pub(super) fn write(
         self,
         id: Arc<str>,
         source: Option<Bytes>,
         routing: Option<Arc<str>>,
     ) -> WriteRequest {
-        let External { version, or_equal } = self;
-        WriteRequest::Versioned { id, version, or_equal, source, routing }
-    }
-}
-
-/// What a write of a document asks of the last one. Both of them together are refused, and either of what is created.
-pub(super) fn check_conditions(
-    unchanged: Option<Unchanged>,
-    external: Option<External>,
-    is_created: bool,
-) -> Result<()> {
-    match (unchanged, external) {
-        (Some(_), Some(_)) => Err(invalid("compare and write operations can not use versioning")),
-        (Some(_), None) if is_created => {
-            Err(bad_request("what is created has no if_seq_no; leave it out"))
+        match self {
+            Condition::Unchanged(Unchanged { seq_no, primary_term }) => {
+                WriteRequest::IfUnchanged { id, seq_no, primary_term, source, routing }
+            }
+            Condition::External(External { version, or_equal }) => {
+                WriteRequest::Versioned { id, version, or_equal, source, routing }
+            }
         }
-        (None, Some(_)) if is_created => {
-            Err(invalid("create operations only support internal versioning. use index instead"))
-        }
-        _ => Ok(()),
     }
 }
 

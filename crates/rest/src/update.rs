@@ -19,7 +19,7 @@ use super::error::{bad_request, invalid, not_supported};
 use super::parameters::Query;
 use super::partial_update::{Change, PartialUpdate};
 use super::spread::at_once;
-use super::unchanged::Unchanged;
+use super::unchanged::{Condition, Unchanged};
 use engine::Node;
 use engine::replication::{RETRY_AFTER, write_documents};
 use engine::transport::{Failure, Result, Written};
@@ -90,7 +90,7 @@ impl Update {
             }
             // A write of what is there finds out who is right.
             (Change::Replace(source), Some((now, _))) => {
-                let unchanged = self.unchanged.unwrap_or(now);
+                let unchanged = Condition::Unchanged(self.unchanged.unwrap_or(now));
                 (source.clone(), unchanged.write(id, Some(source), routing))
             }
             (Change::Create(source), _) => {
