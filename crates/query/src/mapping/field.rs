@@ -283,10 +283,11 @@ impl Field {
             value.as_u64().map(|most| most as usize).ok_or_else(why)
         };
         let ignore_above = object.get("ignore_above").map(most).transpose()?;
-        let dates = match object.get("format").and_then(Value::as_str) {
-            Some(format) if is_new => DateFormat::parse(format)?,
-            Some(format) => DateFormat::stored(format),
-            None => DateFormat::default(),
+        let dates = match object.get("format") {
+            Some(Value::String(format)) if is_new => DateFormat::parse(format)?,
+            Some(Value::String(format)) => DateFormat::stored(format),
+            Some(other) if is_new => return Err(format!("\"format\" is a text, not {other}")),
+            _ => DateFormat::default(),
         };
         let null_value = match object.get("null_value") {
             None | Some(Value::Null) => None,

@@ -405,6 +405,7 @@ mod tests {
             (json!({"type": "text", "coerce": true}), "unknown parameter \"coerce\""),
             (json!({"type": "text", "copy_to": "all"}), "[all] is no field of this mapping"),
             (json!({"type": "keyword", "boost": 2}), "boost in the query"),
+            (json!({"type": "date", "format": 5}), "\"format\" is a text, not 5"),
             (json!({"type": "keyword", "analyzer": "standard"}), "unknown parameter \"analyzer\""),
             (json!({"type": "keyword", "null_value": ["x"]}), "\"null_value\" is a value"),
             (json!({"type": "long", "null_value": "one"}), "null_value"),

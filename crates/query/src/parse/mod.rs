@@ -293,6 +293,7 @@ mod tests {
             {"highlight":{"field":{}}} => did you mean "fields"
             {"track_total_hits":"maybe"} => track_total_hits
             {"sort":[{"a":"up"}]} => [up]
+            {"sort":[{"_score":{"missing":0}}]} => does not support [missing]
             {"sort":[{"_geo_distance":{"p":[1,2],"mode":"avg"}}]} => send min or max
             {"sort":[{"_geo_distance":{"p":[],"order":"asc"}}]} => a point, or some
             {"sort":[{"_geo_distance":{"order":"asc"}}]} => [a field]

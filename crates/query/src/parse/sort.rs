@@ -64,7 +64,8 @@ fn options(name: &str, node: &Node) -> Result<SortKey> {
     if !matches!(node.value, Value::Object(_)) {
         return Ok(SortKey::of(name, Some(is_descending(node)?)));
     }
-    let options = node.options("field_sort", "order missing mode unmapped_type", 0)?;
+    let known = if name == "_score" { "order" } else { "order missing mode unmapped_type" };
+    let options = node.options("field_sort", known, 0)?;
     let mut key = SortKey::of(name, options.read("order", |node, _| is_descending(node))?);
     read_mode(&mut key, &options)?;
     key.missing = match options.read("missing", Node::literal)? {
