@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::answer::{Reply, object_of};
 use super::call::Call;
+use super::error::invalid;
 use super::identity::{Release, release};
 use super::names::{Closed, indices_to_change, indices_with, matches_any, with_uuids};
 use engine::settings::{SettingScope, Update, index_defaults, index_settings, parse_update};
@@ -64,6 +65,9 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
     // The answer has no settings that could be written flat.
     call.query.flag("flat_settings", false)?;
     let update = parse_update(SettingScope::Index, &call.needed_json()?)?;
+    if update.is_empty() {
+        return Err(invalid("no settings to update"));
+    }
     let state = call.state();
     let mut events = Vec::new();
     let names = indices_to_change(&state, call.indices(), &call.query, Closed::Expanded)?;

@@ -115,6 +115,7 @@ async fn makes_shows_and_deletes_indices(env: Env) {
     assert_eq!(settings, json!({"a": {"settings": {"index.refresh_interval": "30s"}}}));
     let fixed = json!({"index.number_of_shards": 3});
     assert_eq!(c.ask("PUT", "/a/_settings", fixed.clone()).await.0, 400);
+    assert_eq!(c.ask("PUT", "/a/_settings", json!({})).await.0, 400);
     c.must("PUT", "/a/_settings?preserve_existing", fixed).await;
     assert_eq!(c.ask("GET", "/a?include_type_name=true", Value::Null).await.0, 400);
     assert_eq!(c.ask("HEAD", "/a?include_type_name=true", Value::Null).await.0, 200);
