@@ -238,6 +238,7 @@ mod tests {
             {"geo_distance":{"distance":"2km","p":[1,2]}} => {"geo_distance":{"distance":2,"unit":"km","p":{"lon":1,"lat":2}}}
             {"geo_bounding_box":{"p":{"top_left":[-1,2],"bottom_right":"0,1"}}} => {"geo_bounding_box":{"p":{"top":2,"left":-1,"bottom":0,"right":1}}}
             {"range":{"a":{"from":1,"to":2,"include_upper":false}}} => {"range":{"a":{"gte":1,"lt":2}}}
+            {"range":{"a":{"gte":5,"gt":1,"lt":2}}} => {"range":{"a":{"gt":1,"lt":2}}}
             {"bool":{"must":{"match_all":{}}}} => {"bool":{"must":[{"match_all":{}}]}}
         "#;
         for (short, long) in pairs(FORMS) {

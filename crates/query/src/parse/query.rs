@@ -459,9 +459,11 @@ fn range(node: &Node) -> Result<Query> {
     let end = |names: [&str; 3], included: &str| -> Result<Option<RangeEnd>> {
         let given = options.read(included, Node::bool)?;
         let mut found = None;
-        for (name, included) in names.into_iter().zip([false, true, true]) {
-            if let Some(value) = options.read(name, Node::literal)? {
-                found = Some(RangeEnd { value, included: given.unwrap_or(included) });
+        // As in the field the last of several counts.
+        for (name, node) in options.iter().filter(|(_, node)| node.value != Value::Null) {
+            if let Some(place) = names.iter().position(|known| *known == name) {
+                let value = node.literal(name)?;
+                found = Some(RangeEnd { value, included: given.unwrap_or(place > 0) });
             }
         }
         Ok(found)
