@@ -131,6 +131,6 @@ mod tests {
         let near = said(json!({"remote_clster": "eu", "leader_index_patterns": ["a"]}));
         assert!(near.contains("did you mean \"remote_cluster\""), "{near}");
         assert!(said(json!({"leader_index_patterns": "a"})).contains("list of texts"));
-        assert!(said(Value::Null).contains("JSON object"));
+        assert!(said(json!([])).contains("JSON object"));
     }
 }

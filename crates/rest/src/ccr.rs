@@ -58,10 +58,7 @@ pub(super) fn read_follower(
     needed: &str,
     known: &[&'static str],
 ) -> Result<(Map<String, Value>, NewFollower)> {
-    let Value::Object(mut object) = json else {
-        let form = format!("{{\"remote_cluster\", \"{needed}\"}}");
-        return Err(bad_body(format!("the body is a JSON object: {form}")));
-    };
+    let mut object = object(json, &format!(": {{\"remote_cluster\", \"{needed}\"}}"))?;
     let parameters = FollowParameters::take(&mut object)?;
     refuse_unknown(&object, what, known)?;
     let settings = settings(&object)?;
@@ -194,9 +191,7 @@ pub(super) async fn change(
 pub(super) async fn forget_follower(call: Call) -> Result<Reply> {
     const KEYS: [&str; 4] =
         ["follower_cluster", "follower_index", "follower_index_uuid", "leader_remote_cluster"];
-    let Value::Object(object) = call.needed_json()? else {
-        return Err(bad_body(format!("the body is a JSON object: {}", KEYS.join(", "))));
-    };
+    let object = object(call.needed_json()?, &format!(": {}", KEYS.join(", ")))?;
     refuse_unknown(&object, "forget_follower", &KEYS)?;
     let [cluster, index, uuid, alias] = KEYS;
     let state = call.state();
@@ -422,6 +417,6 @@ mod tests {
             said(json!({"leader_index": "l"})),
             "Validation Failed: 1: remote_cluster is missing;"
         );
-        assert!(said(Value::Null).contains("JSON object"));
+        assert!(said(json!([])).contains("JSON object"));
     }
 }

@@ -1,9 +1,9 @@
 //! Points in time: `_search/point_in_time` as OpenSearch has it, and `_pit` as Elasticsearch has it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::answer::Reply;
-use super::call::{Call, texts};
+use super::call::{Call, object, texts};
 use super::error::{bad_body, invalid};
 use super::keep_alive::point_in_time_keep_alive;
 use super::names::{filter_texts, indices};
@@ -55,10 +55,7 @@ pub(super) async fn open(call: Call) -> Result<Reply> {
 
 /// The one member of the body of a request that ends points in time.
 fn named(call: &Call, name: &str) -> Result<Value> {
-    let mut body: Map<String, Value> = match call.needed_json()? {
-        Value::Object(body) => body,
-        _ => return Err(bad_body(format!("the body is a JSON object: {{\"{name}\"}}"))),
-    };
+    let mut body = object(call.needed_json()?, &format!(": {{\"{name}\"}}"))?;
     let value = body.remove(name);
     if let Some(key) = body.keys().next() {
         return Err(bad_body(format!(

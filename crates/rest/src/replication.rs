@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, object};
 use super::ccr::{self, Followed, change, followed, patience, refuse_unknown, settings, text};
 use super::error::bad_body;
 use engine::following::{self, FollowRequest};
@@ -15,9 +15,7 @@ use engine::transport::{FollowStats, Result};
 /// `PUT /_plugins/_replication/{index}/_start`.
 pub(super) async fn start(call: Call) -> Result<Reply> {
     const KEYS: [&str; 3] = ["leader_alias", "leader_index", "settings"];
-    let Value::Object(object) = call.needed_json()? else {
-        return Err(bad_body(format!("the body is a JSON object: {}", KEYS.join(", "))));
-    };
+    let object = object(call.needed_json()?, &format!(": {}", KEYS.join(", ")))?;
     if object.contains_key("use_roles") {
         return Err(bad_body("there are no roles here; leave out [use_roles]"));
     }
@@ -58,11 +56,7 @@ pub(super) async fn stop(call: Call) -> Result<Reply> {
 }
 
 fn empty(call: &Call) -> Result<()> {
-    match call.json()? {
-        Value::Null => Ok(()),
-        Value::Object(object) => refuse_unknown(&object, "an empty body", &[]),
-        _ => Err(bad_body("the body is an empty JSON object, or none")),
-    }
+    refuse_unknown(&object(call.json()?, ", an empty one, or none")?, "an empty body", &[])
 }
 
 /// `GET /_plugins/_replication/{index}/_status`. An index that follows nobody is said to, as in the field.
