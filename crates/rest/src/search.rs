@@ -388,7 +388,7 @@ pub(super) async fn count_by(call: &Call, query: query::Query) -> Result<Reply> 
         indices: names,
         request: Arc::new(request),
         preference: preference(&call.query)?,
-        allow_partial: true,
+        allow_partial: call.node.core().settings().search_default_allow_partial_results(),
         point_in_time: None,
     };
     match search(call.node.search(), job).await {

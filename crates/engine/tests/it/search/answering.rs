@@ -201,6 +201,11 @@ async fn shards_without_copies_are_partial_results(env: Env) {
     let answer = c.ask("GET", &strict, Value::Null).await;
     let answer = refuses(answer, 503, "search_phase_execution_exception");
     assert_eq!(answer["error"]["failed_shards"].as_array().unwrap().len(), 2);
+    // What the cluster says holds for counts, too.
+    assert_eq!(c.get("/a/_count").await["_shards"]["failed"], 2);
+    c.set_for_now(json!({"search.default_allow_partial_results": false})).await;
+    let answer = c.ask("GET", "/a/_count", Value::Null).await;
+    refuses(answer, 503, "search_phase_execution_exception");
     settled(&c).await;
     c.stop().await;
 }
