@@ -7,12 +7,11 @@ use serde_json::Value;
 
 use super::answer::Reply;
 use super::call::Call;
-use super::document::{
-    Found, Refresh, Wanted, check_read, find, found_json, refuse_versions, routing,
-};
+use super::document::{Found, Refresh, check_read, find, found_json, refuse_versions, routing};
 use super::error::{bad_body, bad_request, error_json};
 use super::names::one_index;
 use super::parameters::Query;
+use super::wanted::Wanted;
 use engine::Node;
 use engine::search::AnswerBudget;
 use engine::transport::{Failure, Result, unexpected};

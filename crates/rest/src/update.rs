@@ -11,15 +11,16 @@ use store::{WriteOutcome, WriteRequest};
 use super::answer::{Reply, with_member};
 use super::call::Call;
 use super::document::{
-    Found, Refresh, Wanted, check_id, ensure_index, find, index_to_fill, refuse_follower,
-    refuse_unsupported, refuse_versions, routing, wait_for_active, with_source, write_limit,
-    write_one, written_json,
+    Found, Refresh, check_id, ensure_index, find, index_to_fill, refuse_follower,
+    refuse_unsupported, refuse_versions, routing, wait_for_active, write_limit, write_one,
+    written_json,
 };
 use super::error::{bad_request, invalid, not_supported};
 use super::parameters::Query;
 use super::partial_update::{Change, PartialUpdate};
 use super::spread::at_once;
 use super::unchanged::{Condition, Unchanged};
+use super::wanted::{Wanted, with_source};
 use engine::Node;
 use engine::replication::{RETRY_AFTER, write_documents};
 use engine::transport::{Failure, Result, Written};
