@@ -137,6 +137,7 @@ fn read_head(call: &Call, line: &[u8]) -> Result<(Option<String>, Query)> {
             | "routing"
             | "search_type"
             | "allow_partial_search_results"
+            | "ignore_throttled"
             | "ignore_unavailable"
             | "allow_no_indices"
             | "expand_wildcards"

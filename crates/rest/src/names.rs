@@ -13,7 +13,7 @@ use engine::transport::{Failure, Result};
 
 /// Parameters of requests that take such an expression.
 pub(super) const EXPRESSION: &[&str] =
-    &["allow_no_indices", "expand_wildcards", "ignore_unavailable"];
+    &["allow_no_indices", "expand_wildcards", "ignore_throttled", "ignore_unavailable"];
 
 /// Whether a part of an expression may stand for several names, and for none.
 pub(super) fn is_pattern(part: &str) -> bool {
@@ -153,6 +153,8 @@ pub(super) fn indices_with(
 ) -> Result<Vec<String>> {
     let ignore = query.flag("ignore_unavailable", false)?;
     let allow_none = query.flag("allow_no_indices", true)?;
+    // No index is throttled; dashboards say it of every search.
+    query.flag("ignore_throttled", true)?;
     let (open, closed) = expanded(query, by_default)?;
     let is_closed = |name: &str| state.indices.get(name).is_some_and(|meta| meta.closed);
     let expression = expression.filter(|text| !text.is_empty()).unwrap_or("_all");
@@ -327,6 +329,8 @@ mod tests {
         assert_eq!(named("zzz*", "").unwrap(), Vec::<String>::new());
         assert_eq!(named("zzz*", "allow_no_indices=false").unwrap_err(), "no such index [zzz*]");
         assert_eq!(named("geo,gone", "ignore_unavailable").unwrap(), ["geo"]);
+        assert_eq!(named("geo", "ignore_throttled=false").unwrap(), ["geo"]);
+        assert!(named("geo", "ignore_throttled=x").unwrap_err().contains("[ignore_throttled]"));
         for all in ["open", "all", "open,hidden", "none,open", "closed,open", ""] {
             let found = named("g*", &format!("expand_wildcards={all}"));
             assert_eq!(found.unwrap(), ["geo"], "{all}");

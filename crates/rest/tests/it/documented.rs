@@ -25,6 +25,7 @@ pub const IGNORED: &[(&str, &str)] = &[
     ("it changes how much is done at once, not what is done", "slices"),
     ("it is kept nowhere: nobody reads why a template was put", "cause"),
     ("each copy is loaded", "include_unloaded_segments"),
+    ("no index is frozen", "ignore_throttled"),
     ("a flush waits for one that runs, and writes where something is new", "force wait_if_ongoing"),
     ("documents have one type, whatever it is called", "type"),
 ];
