@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::call::Call;
 use super::error::{bad_body, bad_request, invalid, not_supported};
+use super::unchanged::may_be_equal;
 use engine::transport::Result;
 
 /// What `_routing` documents get where they are copied to.
@@ -109,16 +110,14 @@ pub(super) fn read_dest(dest: &mut Map<String, Value>) -> Result<(String, Presen
             )));
         }
     };
-    let present = match text("version_type")?.as_deref() {
-        None | Some("internal") if create => Present::Kept,
-        None | Some("internal") => Present::Replaced,
-        Some("external" | "external_gt" | "external_gte") if create => {
+    let present = match may_be_equal(text("version_type")?.as_deref())? {
+        None if create => Present::Kept,
+        None => Present::Replaced,
+        Some(_) if create => {
             let why = "create operations only support internal versioning. use index instead";
             return Err(invalid(why));
         }
-        Some("external" | "external_gt") => Present::ReplacedIfOlder { or_equal: false },
-        Some("external_gte") => Present::ReplacedIfOlder { or_equal: true },
-        Some(other) => return Err(bad_request(format!("No version type match [{other}]"))),
+        Some(or_equal) => Present::ReplacedIfOlder { or_equal },
     };
     let routing = Routing::read(text("routing")?.as_deref())?;
     if dest.contains_key("pipeline") {

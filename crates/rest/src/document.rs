@@ -14,7 +14,7 @@ use super::error::{bad_body, bad_request, not_supported};
 use super::names::{check_alias, no_such_index, one_index, write_index};
 use super::parameters::Query;
 use super::spread::{AskedCopy, ask, coming_up, on_shards, primaries, started};
-use super::unchanged::{Condition, Unchanged};
+use super::unchanged::{Condition, Unchanged, may_be_equal};
 use super::wanted::{Wanted, with_source};
 use engine::Node;
 use engine::replication::{WRITE_TIMEOUT, write_documents};
@@ -437,12 +437,8 @@ async fn read(call: &Call) -> Result<(String, Option<Found>)> {
 
 /// The version that a document must have to be read, whoever counts it.
 fn expected_version(query: &Query) -> Result<Option<u64>> {
-    match query.get("version_type") {
-        None | Some("internal" | "external" | "external_gt" | "external_gte") => {
-            query.number("version")
-        }
-        Some(other) => Err(bad_request(format!("No version type match [{other}]"))),
-    }
+    may_be_equal(query.get("version_type"))?;
+    query.number("version")
 }
 
 /// `GET /{index}/_doc/{id}`. The source is sent as it came, not written anew.

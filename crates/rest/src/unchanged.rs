@@ -35,6 +35,18 @@ impl Unchanged {
     }
 }
 
+/// `version_type`: whether a document may have the version already that its client gives it; none where nobody does.
+pub(super) fn may_be_equal(version_type: Option<&str>) -> Result<Option<bool>> {
+    match version_type {
+        None | Some("internal") => Ok(None),
+        Some("external" | "external_gt") => Ok(Some(false)),
+        Some("external_gte") => Ok(Some(true)),
+        Some(other) => Err(bad_request(format!(
+            "No version type match [{other}]; known are internal, external, external_gte"
+        ))),
+    }
+}
+
 /// The version that a client gives a document (`version` with a `version_type` that is external).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct External {
@@ -51,22 +63,15 @@ impl External {
 
     /// As in the field the engine's own versions are no condition.
     pub(super) fn of(version: Option<i64>, version_type: Option<&str>) -> Result<Option<External>> {
-        let or_equal = match (version_type, version) {
-            (None | Some("internal"), None) => return Ok(None),
-            (None | Some("internal"), Some(_)) => {
+        let or_equal = match (may_be_equal(version_type)?, version) {
+            (None, None) => return Ok(None),
+            (None, Some(_)) => {
                 return Err(invalid(
                     "internal versioning can not be used for optimistic concurrency control. Please use \
                      `if_seq_no` and `if_primary_term` instead",
                 ));
             }
-            (Some("external" | "external_gt"), _) => false,
-            (Some("external_gte"), _) => true,
-            (Some(other), _) => {
-                let known = "internal, external, external_gte";
-                return Err(bad_request(format!(
-                    "No version type match [{other}]; known are {known}"
-                )));
-            }
+            (Some(or_equal), _) => or_equal,
         };
         match version.and_then(|version| u64::try_from(version).ok()) {
             Some(version) => Ok(Some(External { version, or_equal })),
