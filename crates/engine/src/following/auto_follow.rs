@@ -39,8 +39,15 @@ struct Outcomes {
     failed: u64,
     requests_failed: u64,
     errors: VecDeque<Refused>,
-    /// When each remote cluster last answered, and the version of its state.
-    checked: BTreeMap<String, (Time, u64)>,
+    /// What each remote cluster last answered.
+    checked: BTreeMap<String, Checked>,
+}
+
+#[derive(Default)]
+struct Checked {
+    at: Time,
+    /// UUID of the cluster, and the latest version of its state.
+    listed: (String, u64),
 }
 
 struct Refused {
@@ -75,12 +82,19 @@ impl AutoFollowing {
         outcomes.refuse(alias.to_owned(), at_ms, failure);
     }
 
-    /// Notes that a cluster has answered; says at which version of its state it had answered before.
-    fn answered(&self, alias: &str, now: Time, version: u64) -> Option<u64> {
+    /// Notes that a cluster has answered; whether what it lists is no older than what it listed before.
+    fn answered(&self, alias: &str, now: Time, listing: Option<&Listing>) -> bool {
         let mut outcomes = self.outcomes.borrow_mut();
         outcomes.forgive(alias);
-        let before = outcomes.checked.insert(alias.to_owned(), (now, version));
-        before.map(|(_, version)| version)
+        let checked = outcomes.checked.entry(alias.to_owned()).or_default();
+        checked.at = now;
+        let Some(listing) = listing else { return true };
+        let (cluster, version) = &checked.listed;
+        let is_older = *cluster == listing.cluster && listing.version < *version;
+        if !is_older {
+            checked.listed = (listing.cluster.clone(), listing.version);
+        }
+        !is_older
     }
 
     /// `auto_follow_stats`, by the names of the field.
@@ -94,11 +108,11 @@ impl AutoFollowing {
                 "auto_follow_exception": { "type": error.failure.kind, "reason": error.failure.reason },
             })
         };
-        let cluster = |(alias, (at, version)): (&String, &(Time, u64))| {
+        let cluster = |(alias, checked): (&String, &Checked)| {
             json!({
                 "cluster_name": alias,
-                "time_since_last_check_millis": (now - *at).as_millis() as u64,
-                "last_seen_metadata_version": version,
+                "time_since_last_check_millis": (now - checked.at).as_millis() as u64,
+                "last_seen_metadata_version": checked.listed.1,
             })
         };
         json!({
@@ -167,11 +181,11 @@ async fn watch(auto: Rc<AutoFollowing>, alias: String) {
             Ok(listing) => {
                 let version = listing.as_ref().map(|listing| listing.version).or(known);
                 let now = service.core.env.now();
-                let before = auto.answered(&alias, now, version.unwrap_or_default());
+                let is_current = auto.answered(&alias, now, listing.as_ref());
                 let is_done = match &listing {
                     // A node that has missed a state would say that new indices are gone, and that deleted ones are
-                    // there. It hears of that soon. A cluster that was made anew has lower versions from now on.
-                    Some(listing) if Some(listing.version) < before => false,
+                    // there. It hears of that soon. A cluster that was made anew has another UUID.
+                    Some(_) if !is_current => false,
                     Some(listing) => follow_new(&auto, &alias, listing).await,
                     None => true,
                 };

@@ -48,6 +48,8 @@ pub(crate) async fn take_mappings(core: &Core, index: Index, leader: &RemoteInde
 
 /// The indices of a remote cluster, at a version of its state.
 pub struct Listing {
+    /// UUID of the cluster.
+    pub cluster: String,
     /// Of its state.
     pub version: u64,
     /// Uuids by name, of those whose primaries have been started.
@@ -65,10 +67,10 @@ pub fn list<'a>(
         let request = Request::RemoteIndices { known_version, wait };
         match ask_any(service, alias, request, wait).await? {
             Response::Done => Ok(None),
-            Response::RemoteIndices { version, indices, others, .. } => {
+            Response::RemoteIndices { version, cluster, indices, others, .. } => {
                 let mut uuids = others;
                 uuids.extend(indices.into_iter().map(|(name, index)| (name, index.uuid.clone())));
-                Ok(Some(Listing { version, uuids }))
+                Ok(Some(Listing { cluster, version, uuids }))
             }
             _ => Err(unexpected()),
         }
