@@ -1,30 +1,29 @@
 //! The search thread pool: so many searches of a node run at once, so many wait, and more are refused.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::transport::{Failure, Result};
 
 /// Weight of a new sample in the average of service times, as in the field's
 /// `TaskExecutionTimeTrackingEsThreadPoolExecutor`.
 const ALPHA: f64 = 0.3;
-/// Searches that went away while they waited stay in the line, until they are so many more than those that wait.
-const GONE_MAX: usize = 64;
 
 /// A pool. Clones are the same pool.
 #[derive(Clone)]
 pub(crate) struct ThreadPool(Rc<Inner>);
 
 struct Inner {
+    /// Of these, who was given a place counts as waiting until it goes on.
     counts: Cell<PoolStats>,
-    /// Those whose receiver is gone are passed over, and not counted: how many wait is asked several times in each
-    /// search, and the line may be long.
-    waiting: RefCell<VecDeque<oneshot::Sender<Slot>>>,
+    /// The places that are free. Those who wait get them in the order of their coming.
+    free: Arc<Semaphore>,
+    /// All places: those that are taken, too. More than the size while a smaller pool has still to give some up.
+    places: Cell<usize>,
     service_ns: Cell<Option<f64>>,
 }
 
@@ -46,77 +45,63 @@ impl Inner {
         change(&mut counts);
         self.counts.set(counts);
     }
-
-    /// Puts a search at the end of the line, in which so many others wait.
-    fn line_up(&self, search: oneshot::Sender<Slot>, others: usize) {
-        let mut waiting = self.waiting.borrow_mut();
-        if waiting.len() > 2 * others + GONE_MAX {
-            waiting.retain(|sender| !sender.is_closed());
-        }
-        waiting.push_back(search);
-    }
 }
 
 /// A place among those that run; free again when dropped.
-pub(crate) struct Slot(Rc<Inner>);
+pub(crate) struct Slot {
+    pool: Rc<Inner>,
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl Slot {
+    fn new(pool: &Rc<Inner>, place: OwnedSemaphorePermit) -> Self {
+        pool.count(|counts| {
+            counts.active += 1;
+            counts.largest = counts.largest.max(counts.active);
+        });
+        Slot { pool: pool.clone(), place: Some(place) }
+    }
+}
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let inner = &self.0;
-        inner.count(|counts| {
+        let pool = &self.pool;
+        pool.count(|counts| {
             (counts.completed, counts.active) = (counts.completed + 1, counts.active - 1)
         });
-        loop {
-            let Some(next) = inner.waiting.borrow_mut().pop_front() else { return };
-            if next.is_closed() {
-                continue;
-            }
-            inner.count(|counts| {
-                (counts.active, counts.queue) = (counts.active + 1, counts.queue - 1);
-            });
-            // If the waiting search has just gone away, dropping its slot frees it again.
-            if let Err(slot) = next.send(Slot(inner.clone())) {
-                inner.count(|counts| counts.completed -= 1);
-                drop(slot);
-            }
-            return;
+        if pool.places.get() > pool.counts.get().size
+            && let Some(place) = self.place.take()
+        {
+            place.forget();
+            pool.places.update(|places| places - 1);
         }
     }
 }
 
-/// A search that waits for a place. It is counted until it is given one, or goes away.
-struct Waiting<'a> {
-    pool: &'a Inner,
-    place: oneshot::Receiver<Slot>,
-}
+/// A search that waits for a place is counted until this is dropped.
+struct Waiting<'a>(&'a Inner);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        // Who was given a place has left the line. A place that was not taken up is free again.
-        if let Err(TryRecvError::Empty) = self.place.try_recv() {
-            self.pool.count(|counts| counts.queue -= 1);
-        }
+        self.0.count(|counts| counts.queue -= 1);
     }
 }
 
 impl ThreadPool {
     pub(crate) fn new(size: usize, queue_size: usize) -> Self {
         let counts = PoolStats { size: size.max(1), queue_size, ..PoolStats::default() };
+        let (free, places) = (Arc::new(Semaphore::new(counts.size)), Cell::new(counts.size));
         let (counts, service_ns) = (Cell::new(counts), Cell::new(None));
-        ThreadPool(Rc::new(Inner { counts, waiting: RefCell::default(), service_ns }))
+        ThreadPool(Rc::new(Inner { counts, free, places, service_ns }))
     }
 
     /// Waits for a place. Fails with 429 if too many wait already.
     pub(crate) async fn enter(&self) -> Result<Slot> {
         let inner = &self.0;
-        let PoolStats { size, queue_size, active, queue, .. } = self.stats();
-        if active < size {
-            inner.count(|counts| {
-                counts.active += 1;
-                counts.largest = counts.largest.max(counts.active);
-            });
-            return Ok(Slot(inner.clone()));
+        if let Ok(place) = inner.free.clone().try_acquire_owned() {
+            return Ok(Slot::new(inner, place));
         }
+        let PoolStats { queue_size, active, queue, .. } = self.stats();
         if queue >= queue_size {
             inner.count(|counts| counts.rejected += 1);
             let reason = format!(
@@ -125,12 +110,11 @@ impl ThreadPool {
             );
             return Err(Failure::new(429, "es_rejected_execution_exception", reason));
         }
-        let (sender, place) = oneshot::channel();
-        let mut waiting = Waiting { pool: inner, place };
         inner.count(|counts| counts.queue += 1);
-        inner.line_up(sender, queue);
-        let gone = || Failure::new(500, "illegal_state_exception", "the search pool is gone");
-        (&mut waiting.place).await.map_err(|_| gone())
+        let waiting = Waiting(inner);
+        let place = inner.free.clone().acquire_owned().await;
+        drop(waiting);
+        Ok(Slot::new(inner, place.expect("the semaphore is never closed")))
     }
 
     /// Searches that run or wait.
@@ -139,9 +123,17 @@ impl ThreadPool {
         (active + queue) as u64
     }
 
-    /// So many may run from now on. Who waits already begins when one of those that run has ended.
+    /// So many may run from now on. Those that run beyond that give their places up at their end.
     pub(crate) fn resize(&self, size: usize) {
-        self.0.count(|counts| counts.size = size.max(1));
+        let (inner, size) = (&self.0, size.max(1));
+        inner.count(|counts| counts.size = size);
+        let places = inner.places.get();
+        if size > places {
+            inner.free.add_permits(size - places);
+            inner.places.set(size);
+        } else {
+            inner.places.set(places - inner.free.forget_permits(places - size));
+        }
     }
 
     /// Notes how long a search took once it ran.
@@ -160,7 +152,11 @@ impl ThreadPool {
     }
 
     pub(crate) fn stats(&self) -> PoolStats {
-        self.0.counts.get()
+        let inner = &self.0;
+        let counts = inner.counts.get();
+        // Who was given a place waits no more, also before it goes on.
+        let active = inner.places.get() - inner.free.available_permits();
+        PoolStats { active, queue: counts.queue - (active - counts.active), ..counts }
     }
 }
 
@@ -231,21 +227,33 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_does_not_move_forgets_who_hung_up() {
+    fn another_size_holds_for_those_that_wait_and_for_those_that_run() {
         world::virtual_world::run(1, |env| async move {
             let pool = ThreadPool::new(1, 10);
-            let first = pool.enter().await.unwrap();
-            for _ in 0..1000 {
-                let pool2 = pool.clone();
-                let waits = env.spawn("waits", async move { pool2.enter().await.map(drop) });
+            let run = || {
+                let (pool, env2) = (pool.clone(), env.clone());
+                env.spawn("searches", async move {
+                    let _slot = pool.enter().await.unwrap();
+                    env2.sleep(Duration::from_millis(10)).await;
+                })
+            };
+            let tasks: Vec<_> = (0..8).map(|_| run()).collect();
+            let numbers = async || {
                 env.sleep(Duration::from_millis(1)).await;
-                assert_eq!(pool.stats().queue, 1);
-                drop(waits);
-                assert_eq!(pool.stats().queue, 0);
+                (pool.stats().active, pool.stats().queue)
+            };
+            assert_eq!(numbers().await, (1, 7));
+            pool.resize(4);
+            assert_eq!(numbers().await, (4, 4), "who waits begins at once");
+            pool.resize(2);
+            assert_eq!(numbers().await, (4, 4));
+            env.sleep(Duration::from_millis(10)).await;
+            assert_eq!(numbers().await, (2, 2), "and as many as that run from now on");
+            for task in tasks {
+                task.await.unwrap();
             }
-            assert!(pool.0.waiting.borrow().len() <= GONE_MAX + 1);
-            drop(first);
-            assert_eq!((pool.stats().active, pool.stats().queue), (0, 0));
+            let places = (pool.0.places.get(), pool.0.free.available_permits());
+            assert_eq!((places, pool.stats().completed), ((2, 2), 8));
         });
     }
 }
