@@ -38,6 +38,10 @@ pub(crate) struct VersionMap {
     deleted: HashMap<Arc<str>, Entry>,
 }
 
+fn is_young(entry: &Entry, now: Time) -> bool {
+    now - entry.at < DELETED_KEPT
+}
+
 fn cost(id: &str, entry: &Entry) -> u64 {
     let routing = entry.routing.as_ref().map_or(0, |routing| routing.len());
     ENTRY_BYTES + (id.len() + routing) as u64 + entry.source.as_ref().map_or(0, |s| s.len() as u64)
@@ -65,13 +69,12 @@ impl VersionMap {
     /// same document may still arrive, that is, while they lie above the local checkpoint; others for
     /// [`DELETED_KEPT`].
     pub(crate) fn refreshed(&mut self, local_checkpoint: Option<u64>, now: Time) {
-        let is_young = |entry: &Entry| now - entry.at < DELETED_KEPT;
+        self.forget_deletions(now);
         let deleted = &mut self.deleted;
-        deleted.retain(|_, entry| is_young(entry));
         self.entries.retain(|id, entry| {
             let is_tombstone = entry.source.is_none();
             let is_needed = is_tombstone && Some(entry.seq_no) > local_checkpoint;
-            if is_tombstone && !is_needed && is_young(entry) {
+            if is_tombstone && !is_needed && is_young(entry, now) {
                 deleted.insert(id.clone(), entry.clone());
             }
             is_needed
@@ -86,6 +89,15 @@ impl VersionMap {
             deleted.retain(|_, entry| entry.seq_no >= *middle);
         }
         deleted.shrink_to(1024);
+    }
+
+    /// Drops the deletions that no write finds any more; whether others are left.
+    pub(crate) fn forget_deletions(&mut self, now: Time) -> bool {
+        self.deleted.retain(|_, entry| is_young(entry, now));
+        if self.deleted.is_empty() {
+            self.deleted.shrink_to_fit();
+        }
+        !self.deleted.is_empty()
     }
 }
 
@@ -135,6 +147,17 @@ mod tests {
         assert_eq!((map.get("a"), map.get("b")), (None, Some(&dead(2))), "one is there again");
         map.refreshed(Some(3), Time(0) + DELETED_KEPT);
         assert_eq!(map.get("b"), None);
+    }
+
+    #[test]
+    fn deletions_are_forgotten_where_nothing_is_refreshed() {
+        let mut map = VersionMap::default();
+        map.insert(Arc::from("a"), dead(1));
+        map.refreshed(Some(1), Time(0));
+        assert!(map.forget_deletions(Time(0) + DELETED_KEPT / 2));
+        assert_eq!(map.get("a"), Some(&dead(1)));
+        assert!(!map.forget_deletions(Time(0) + DELETED_KEPT));
+        assert_eq!((map.get("a"), map.deleted.capacity()), (None, 0));
     }
 
     #[test]

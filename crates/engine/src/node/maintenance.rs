@@ -160,7 +160,9 @@ async fn maintain_one(
     }
     let now = core.env.now();
     let is_used = shard.used_at.get().is_some_and(|used_at| now - used_at <= QUIET_AFTER);
-    Maintained { is_in_use: syncs || is_used || lags(), leases_last }
+    // A copy that nobody writes to is not refreshed, which would do so.
+    let remembers = store.forget_deletions();
+    Maintained { is_in_use: syncs || is_used || lags() || remembers, leases_last }
 }
 
 /// Has the copies in sync note what all of them have, once after the last write.

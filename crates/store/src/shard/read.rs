@@ -124,6 +124,13 @@ impl Shard {
         seq_nos.versions.bytes() + self.inner.storage.buffered_bytes(seq_nos.unrefreshed_bytes)
     }
 
+    /// Drops what is remembered of documents that were deleted a while ago, as each refresh does; whether some of it is
+    /// still to be dropped.
+    pub fn forget_deletions(&self) -> bool {
+        let now = self.inner.env.now();
+        self.inner.seq_nos.borrow_mut().versions.forget_deletions(now)
+    }
+
     /// Live documents that have a value in the field with this dotted path. Refreshes first if something is not
     /// searchable yet. None where that cannot be told: the field is not indexed or is `text`, or the world is
     /// virtual, where documents are not parsed.
