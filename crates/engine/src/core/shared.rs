@@ -48,7 +48,8 @@ pub struct Core {
     pub(crate) upward: OnceCell<Upward>,
     /// What it works on for clients.
     pub task_manager: Rc<TaskManager>,
-    tasks: RefCell<Vec<Task<()>>>,
+    /// None once they are ended.
+    tasks: RefCell<Option<Vec<Task<()>>>>,
 }
 
 /// Handles an event on the manager; answers with the version of the new state.
@@ -94,7 +95,7 @@ impl Core {
             ids: RefCell::new(ids),
             started: env.now(),
             upward: OnceCell::new(),
-            tasks: RefCell::default(),
+            tasks: RefCell::new(Some(Vec::new())),
             config,
         })
     }
@@ -106,8 +107,9 @@ impl Core {
 
     /// Starts a task that lives as long as the node.
     pub fn keep(&self, name: &'static str, task: impl Future<Output = ()> + 'static) {
-        let task = self.env.spawn(name, task);
         let mut tasks = self.tasks.borrow_mut();
+        let Some(tasks) = &mut *tasks else { return };
+        let task = self.env.spawn(name, task);
         // Each write keeps one or more: those that have ended are looked for when there is no room.
         if tasks.len() == tasks.capacity() {
             tasks.retain(|task| !task.is_finished());
@@ -133,10 +135,10 @@ impl Core {
         })
     }
 
-    /// Ends every task of [`Core::keep`].
+    /// Ends every task of [`Core::keep`]; from now on none is started.
     pub(crate) async fn end_tasks(&self) {
-        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
-        for task in tasks {
+        let tasks = self.tasks.take();
+        for task in tasks.into_iter().flatten() {
             task.cancel().await;
         }
     }

@@ -77,6 +77,10 @@ pub(super) async fn run(node: Node) {
         let state = core.state();
         let changed = ChangedCopies::between(before.as_ref(), &state);
         take_down(&node, &state, &changed).await;
+        // Nobody would close what a node opens that was stopped meanwhile.
+        if node.parts.stopping.get() {
+            return;
+        }
         bring_up(&node, &state, &changed);
         node.parts.follow_tasks.reconcile(&changed);
         node.parts.stored_indices.note(core.name(), &state, &changed);
