@@ -292,88 +292,81 @@ impl Drop for Alone {
 mod tests {
     use super::*;
 
+    testbed::virtual_world!(
+        a_task_is_listed_while_somebody_holds_it,
+        the_last_results_are_kept_within_bounds,
+        tasks_that_go_on_alone_and_what_they_hold_are_bounded,
+        only_a_task_that_has_a_pace_gets_another,
+    );
+
     fn manager(env: &Env) -> Rc<TaskManager> {
         TaskManager::new(env, "n", 7 << 16)
     }
 
-    #[test]
-    fn a_task_is_listed_while_somebody_holds_it() {
-        world::virtual_world::run(7, |env| async move {
-            let manager = manager(&env);
-            let opaque_id = Some("me".to_owned());
-            let new =
-                NewTask {
-                    action: "a", description: "é".repeat(600), cancellable: true, opaque_id
-                };
-            let task = manager.begin(new);
-            let other = manager.begin(NewTask { action: "b", ..NewTask::default() });
-            assert_eq!((task.id(), other.id()), ("n:8".to_owned(), "n:9".to_owned()));
-            let held = task.clone();
-            drop(task);
-            let list = manager.list();
-            assert_eq!((list.as_array().unwrap().len(), &list[0]["id"]), (2, &json!(8)));
-            assert_eq!(list[0]["headers"], json!({ "X-Opaque-Id": "me" }));
-            assert_eq!(list[0]["description"].as_str().unwrap().len(), TEXT_BYTES_MAX);
-            assert_eq!((list[0].get("status"), &list[1]["headers"]), (None, &json!({})));
-            // What cannot be cancelled is not, and who waits is told.
-            let cancelled = manager.cancel(&[9, 8, 7]);
-            assert_eq!((cancelled.as_array().unwrap().len(), &cancelled[0]["id"]), (1, &json!(8)));
-            held.cancelled().await;
-            assert!(held.is_cancelled() && !other.is_cancelled());
-            assert_eq!(manager.get(8)["completed"], false);
-            drop((held, other));
-            assert_eq!((manager.list(), manager.get(8)), (json!([]), Value::Null));
-        });
+    async fn a_task_is_listed_while_somebody_holds_it(env: Env) {
+        let manager = manager(&env);
+        let opaque_id = Some("me".to_owned());
+        let new =
+            NewTask { action: "a", description: "é".repeat(600), cancellable: true, opaque_id };
+        let task = manager.begin(new);
+        let other = manager.begin(NewTask { action: "b", ..NewTask::default() });
+        assert_eq!((task.id(), other.id()), ("n:8".to_owned(), "n:9".to_owned()));
+        let held = task.clone();
+        drop(task);
+        let list = manager.list();
+        assert_eq!((list.as_array().unwrap().len(), &list[0]["id"]), (2, &json!(8)));
+        assert_eq!(list[0]["headers"], json!({ "X-Opaque-Id": "me" }));
+        assert_eq!(list[0]["description"].as_str().unwrap().len(), TEXT_BYTES_MAX);
+        assert_eq!((list[0].get("status"), &list[1]["headers"]), (None, &json!({})));
+        // What cannot be cancelled is not, and who waits is told.
+        let cancelled = manager.cancel(&[9, 8, 7]);
+        assert_eq!((cancelled.as_array().unwrap().len(), &cancelled[0]["id"]), (1, &json!(8)));
+        held.cancelled().await;
+        assert!(held.is_cancelled() && !other.is_cancelled());
+        assert_eq!(manager.get(8)["completed"], false);
+        drop((held, other));
+        assert_eq!((manager.list(), manager.get(8)), (json!([]), Value::Null));
     }
 
-    #[test]
-    fn the_last_results_are_kept_within_bounds() {
-        world::virtual_world::run(7, |env| async move {
-            let manager = manager(&env);
-            let end = |result: Value| manager.begin(NewTask::default()).finish("response", result);
-            (0..=RESULTS_MAX).for_each(|n| end(json!(n)));
-            assert_eq!(manager.get(8), Value::Null);
-            assert_eq!(
-                (&manager.get(9)["response"], &manager.get(9)["completed"]),
-                (&json!(1), &json!(true))
-            );
-            (0..5).for_each(|_| end(json!("x".repeat(1 << 20))));
-            let last = 8 + RESULTS_MAX as u64 + 5;
-            assert_eq!((manager.get(last - 4), manager.results.borrow().len()), (Value::Null, 3));
-            end(json!("x".repeat(RESULTS_BYTES_MAX)));
-            assert_eq!(manager.get(last + 1)["error"]["type"], "illegal_state_exception");
-        });
+    async fn the_last_results_are_kept_within_bounds(env: Env) {
+        let manager = manager(&env);
+        let end = |result: Value| manager.begin(NewTask::default()).finish("response", result);
+        (0..=RESULTS_MAX).for_each(|n| end(json!(n)));
+        assert_eq!(manager.get(8), Value::Null);
+        assert_eq!(
+            (&manager.get(9)["response"], &manager.get(9)["completed"]),
+            (&json!(1), &json!(true))
+        );
+        (0..5).for_each(|_| end(json!("x".repeat(1 << 20))));
+        let last = 8 + RESULTS_MAX as u64 + 5;
+        assert_eq!((manager.get(last - 4), manager.results.borrow().len()), (Value::Null, 3));
+        end(json!("x".repeat(RESULTS_BYTES_MAX)));
+        assert_eq!(manager.get(last + 1)["error"]["type"], "illegal_state_exception");
     }
-    #[test]
-    fn tasks_that_go_on_alone_and_what_they_hold_are_bounded() {
-        world::virtual_world::run(7, |env| async move {
-            let manager = manager(&env);
-            let task = manager.begin(NewTask::default());
-            let said = |bytes| task.go_on_alone(bytes).err().map(|why| (why.status, why.reason));
-            let mut places: Vec<Alone> =
-                (0..ALONE_MAX).map(|_| task.go_on_alone(7).ok().unwrap()).collect();
-            let (status, reason) = said(0).unwrap();
-            assert!(status == 429 && reason.contains("takes [100] with"), "{reason}");
-            places.pop();
-            assert_eq!(said(0), None);
-            let (status, reason) = said(ALONE_BYTES_MAX).unwrap();
-            assert!(status == 429 && reason.contains("[10485760] bytes"), "{reason}");
-            drop(places);
-            assert_eq!((said(ALONE_BYTES_MAX), manager.alone.get()), (None, (0, 0)));
-        });
+    async fn tasks_that_go_on_alone_and_what_they_hold_are_bounded(env: Env) {
+        let manager = manager(&env);
+        let task = manager.begin(NewTask::default());
+        let said = |bytes| task.go_on_alone(bytes).err().map(|why| (why.status, why.reason));
+        let mut places: Vec<Alone> =
+            (0..ALONE_MAX).map(|_| task.go_on_alone(7).ok().unwrap()).collect();
+        let (status, reason) = said(0).unwrap();
+        assert!(status == 429 && reason.contains("takes [100] with"), "{reason}");
+        places.pop();
+        assert_eq!(said(0), None);
+        let (status, reason) = said(ALONE_BYTES_MAX).unwrap();
+        assert!(status == 429 && reason.contains("[10485760] bytes"), "{reason}");
+        drop(places);
+        assert_eq!((said(ALONE_BYTES_MAX), manager.alone.get()), (None, (0, 0)));
     }
 
-    #[test]
-    fn only_a_task_that_has_a_pace_gets_another() {
-        world::virtual_world::run(7, |env| async move {
-            let manager = manager(&env);
-            let [paced, other] = [0, 1].map(|_| manager.begin(NewTask::default()));
-            paced.set_pace(0.5);
-            paced.set_status(json!({ "requests_per_second": paced.pace_json() }));
-            let found = manager.rethrottle(&[7, 8, 9], f64::INFINITY);
-            assert_eq!((found.as_array().unwrap().len(), &found[0]["id"]), (1, &json!(8)));
-            assert_eq!(found[0]["status"], json!({ "requests_per_second": -1.0 }));
-            assert!(paced.pace().is_infinite() && other.known.pace.get().is_none());
-        });
+    async fn only_a_task_that_has_a_pace_gets_another(env: Env) {
+        let manager = manager(&env);
+        let [paced, other] = [0, 1].map(|_| manager.begin(NewTask::default()));
+        paced.set_pace(0.5);
+        paced.set_status(json!({ "requests_per_second": paced.pace_json() }));
+        let found = manager.rethrottle(&[7, 8, 9], f64::INFINITY);
+        assert_eq!((found.as_array().unwrap().len(), &found[0]["id"]), (1, &json!(8)));
+        assert_eq!(found[0]["status"], json!({ "requests_per_second": -1.0 }));
+        assert!(paced.pace().is_infinite() && other.known.pace.get().is_none());
     }
 }

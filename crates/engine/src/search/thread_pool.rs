@@ -162,98 +162,97 @@ impl ThreadPool {
 
 #[cfg(test)]
 mod tests {
+    use world::Env;
+
     use super::*;
 
-    #[test]
-    fn so_many_run_so_many_wait_and_more_are_refused() {
-        world::virtual_world::run(1, |env| async move {
-            let pool = ThreadPool::new(2, 3);
-            let run = |pool: &ThreadPool, ms: u64| {
-                let (pool, env2) = (pool.clone(), env.clone());
-                env.spawn("searches", async move {
-                    let slot = pool.enter().await?;
-                    env2.sleep(Duration::from_millis(ms)).await;
-                    drop(slot);
-                    Ok::<_, Failure>(env2.now())
-                })
-            };
-            let began = env.now();
-            let tasks: Vec<_> = (0..6).map(|_| run(&pool, 10)).collect();
-            env.sleep(Duration::from_millis(1)).await;
-            let stats = pool.stats();
-            assert_eq!((stats.active, stats.queue, stats.largest, stats.rejected), (2, 3, 2, 1));
-            let mut ends = Vec::new();
-            for task in tasks {
-                match task.await.unwrap() {
-                    Ok(end) => ends.push((end - began).as_millis()),
-                    Err(failure) => {
-                        assert_eq!(
-                            (failure.status, failure.kind.as_str()),
-                            (429, "es_rejected_execution_exception")
-                        );
-                        assert!(failure.reason.contains("thread_pool.search.queue_size"));
-                    }
+    testbed::virtual_world!(
+        so_many_run_so_many_wait_and_more_are_refused,
+        who_hangs_up_leaves_no_slot_behind,
+        another_size_holds_for_those_that_wait_and_for_those_that_run,
+    );
+
+    async fn so_many_run_so_many_wait_and_more_are_refused(env: Env) {
+        let pool = ThreadPool::new(2, 3);
+        let run = |pool: &ThreadPool, ms: u64| {
+            let (pool, env2) = (pool.clone(), env.clone());
+            env.spawn("searches", async move {
+                let slot = pool.enter().await?;
+                env2.sleep(Duration::from_millis(ms)).await;
+                drop(slot);
+                Ok::<_, Failure>(env2.now())
+            })
+        };
+        let began = env.now();
+        let tasks: Vec<_> = (0..6).map(|_| run(&pool, 10)).collect();
+        env.sleep(Duration::from_millis(1)).await;
+        let stats = pool.stats();
+        assert_eq!((stats.active, stats.queue, stats.largest, stats.rejected), (2, 3, 2, 1));
+        let mut ends = Vec::new();
+        for task in tasks {
+            match task.await.unwrap() {
+                Ok(end) => ends.push((end - began).as_millis()),
+                Err(failure) => {
+                    assert_eq!(
+                        (failure.status, failure.kind.as_str()),
+                        (429, "es_rejected_execution_exception")
+                    );
+                    assert!(failure.reason.contains("thread_pool.search.queue_size"));
                 }
             }
-            assert_eq!(ends, [10, 10, 20, 20, 30], "in the order of their coming");
-            let stats = pool.stats();
-            assert_eq!((stats.active, stats.queue, stats.completed), (0, 0, 5));
-        });
+        }
+        assert_eq!(ends, [10, 10, 20, 20, 30], "in the order of their coming");
+        let stats = pool.stats();
+        assert_eq!((stats.active, stats.queue, stats.completed), (0, 0, 5));
     }
 
-    #[test]
-    fn who_hangs_up_leaves_no_slot_behind() {
-        world::virtual_world::run(1, |env| async move {
-            let pool = ThreadPool::new(1, 10);
-            let first = pool.enter().await.unwrap();
-            let mut waiting: Vec<_> = (0..4)
-                .map(|_| {
-                    let pool = pool.clone();
-                    env.spawn("waits", async move { pool.enter().await.map(drop) })
-                })
-                .collect();
+    async fn who_hangs_up_leaves_no_slot_behind(env: Env) {
+        let pool = ThreadPool::new(1, 10);
+        let first = pool.enter().await.unwrap();
+        let mut waiting: Vec<_> = (0..4)
+            .map(|_| {
+                let pool = pool.clone();
+                env.spawn("waits", async move { pool.enter().await.map(drop) })
+            })
+            .collect();
+        env.sleep(Duration::from_millis(1)).await;
+        assert_eq!(pool.stats().queue, 4);
+        drop(waiting.remove(0));
+        drop(waiting.remove(1));
+        assert_eq!(pool.stats().queue, 2);
+        drop(first);
+        for task in waiting {
+            task.await.unwrap().unwrap();
+        }
+        let stats = pool.stats();
+        assert_eq!((stats.active, stats.queue), (0, 0));
+    }
+
+    async fn another_size_holds_for_those_that_wait_and_for_those_that_run(env: Env) {
+        let pool = ThreadPool::new(1, 10);
+        let run = || {
+            let (pool, env2) = (pool.clone(), env.clone());
+            env.spawn("searches", async move {
+                let _slot = pool.enter().await.unwrap();
+                env2.sleep(Duration::from_millis(10)).await;
+            })
+        };
+        let tasks: Vec<_> = (0..8).map(|_| run()).collect();
+        let numbers = async || {
             env.sleep(Duration::from_millis(1)).await;
-            assert_eq!(pool.stats().queue, 4);
-            drop(waiting.remove(0));
-            drop(waiting.remove(1));
-            assert_eq!(pool.stats().queue, 2);
-            drop(first);
-            for task in waiting {
-                task.await.unwrap().unwrap();
-            }
-            let stats = pool.stats();
-            assert_eq!((stats.active, stats.queue), (0, 0));
-        });
-    }
-
-    #[test]
-    fn another_size_holds_for_those_that_wait_and_for_those_that_run() {
-        world::virtual_world::run(1, |env| async move {
-            let pool = ThreadPool::new(1, 10);
-            let run = || {
-                let (pool, env2) = (pool.clone(), env.clone());
-                env.spawn("searches", async move {
-                    let _slot = pool.enter().await.unwrap();
-                    env2.sleep(Duration::from_millis(10)).await;
-                })
-            };
-            let tasks: Vec<_> = (0..8).map(|_| run()).collect();
-            let numbers = async || {
-                env.sleep(Duration::from_millis(1)).await;
-                (pool.stats().active, pool.stats().queue)
-            };
-            assert_eq!(numbers().await, (1, 7));
-            pool.resize(4);
-            assert_eq!(numbers().await, (4, 4), "who waits begins at once");
-            pool.resize(2);
-            assert_eq!(numbers().await, (4, 4));
-            env.sleep(Duration::from_millis(10)).await;
-            assert_eq!(numbers().await, (2, 2), "and as many as that run from now on");
-            for task in tasks {
-                task.await.unwrap();
-            }
-            let places = (pool.0.places.get(), pool.0.free.available_permits());
-            assert_eq!((places, pool.stats().completed), ((2, 2), 8));
-        });
+            (pool.stats().active, pool.stats().queue)
+        };
+        assert_eq!(numbers().await, (1, 7));
+        pool.resize(4);
+        assert_eq!(numbers().await, (4, 4), "who waits begins at once");
+        pool.resize(2);
+        assert_eq!(numbers().await, (4, 4));
+        env.sleep(Duration::from_millis(10)).await;
+        assert_eq!(numbers().await, (2, 2), "and as many as that run from now on");
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let places = (pool.0.places.get(), pool.0.free.available_permits());
+        assert_eq!((places, pool.stats().completed), ((2, 2), 8));
     }
 }

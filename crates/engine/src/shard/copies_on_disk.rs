@@ -179,6 +179,11 @@ mod tests {
     use super::*;
     use crate::state::{IndexMeta, StoredIndex};
 
+    testbed::real_world!(
+        a_copy_is_removed_behind_whoever_still_works_in_it,
+        what_was_written_of_an_index_that_is_gone_takes_no_memory,
+    );
+
     async fn removes_one_copy_alone(env: Env) {
         let temporary = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
         let root = temporary.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
@@ -209,40 +214,34 @@ mod tests {
     }
 
     /// A task that was ended may have work on another thread, which knows nothing of that.
-    #[test]
-    fn a_copy_is_removed_behind_whoever_still_works_in_it() {
-        world::real_world::run(7, |env| async move {
-            let root = tempfile::tempdir().unwrap();
-            let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
-            let dir = disk.copy_dir("uuid", 0);
-            fs::create_dir_all(&dir).unwrap();
-            let lock = store::until_free(&dir).unwrap();
-            let late = std::thread::spawn({
-                let dir = dir.clone();
-                move || {
-                    std::thread::sleep(Duration::from_millis(200));
-                    fs::create_dir_all(&dir).unwrap();
-                    fs::write(dir.join("late"), "").unwrap();
-                    drop(lock);
-                }
-            });
-            disk.remove_copy("uuid", 0).await.unwrap();
-            late.join().unwrap();
-            assert!(!dir.exists());
+    async fn a_copy_is_removed_behind_whoever_still_works_in_it(env: Env) {
+        let root = tempfile::tempdir().unwrap();
+        let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
+        let dir = disk.copy_dir("uuid", 0);
+        fs::create_dir_all(&dir).unwrap();
+        let lock = store::until_free(&dir).unwrap();
+        let late = std::thread::spawn({
+            let dir = dir.clone();
+            move || {
+                std::thread::sleep(Duration::from_millis(200));
+                fs::create_dir_all(&dir).unwrap();
+                fs::write(dir.join("late"), "").unwrap();
+                drop(lock);
+            }
         });
+        disk.remove_copy("uuid", 0).await.unwrap();
+        late.join().unwrap();
+        assert!(!dir.exists());
     }
 
-    #[test]
-    fn what_was_written_of_an_index_that_is_gone_takes_no_memory() {
-        world::real_world::run(7, |env| async move {
-            let root = tempfile::tempdir().unwrap();
-            let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
-            let meta = IndexMeta { uuid: "uuid".to_owned(), ..IndexMeta::default() };
-            let stored = StoredIndex { index: "a".to_owned(), meta };
-            disk.write_index(&Arc::new(stored)).await.unwrap();
-            disk.remove_empty_index("uuid").await;
-            assert!(disk.turns.files.borrow().is_empty());
-        });
+    async fn what_was_written_of_an_index_that_is_gone_takes_no_memory(env: Env) {
+        let root = tempfile::tempdir().unwrap();
+        let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
+        let meta = IndexMeta { uuid: "uuid".to_owned(), ..IndexMeta::default() };
+        let stored = StoredIndex { index: "a".to_owned(), meta };
+        disk.write_index(&Arc::new(stored)).await.unwrap();
+        disk.remove_empty_index("uuid").await;
+        assert!(disk.turns.files.borrow().is_empty());
     }
 
     #[test]

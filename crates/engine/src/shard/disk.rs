@@ -365,51 +365,51 @@ mod tests {
     use super::*;
     use crate::state::IndexMeta;
 
-    #[test]
-    fn leases_of_an_earlier_build_are_read() {
-        world::real_world::run(7, |env| async move {
-            let dir = tempfile::tempdir().unwrap();
-            let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
-            let text = r#"{"f":{"retaining_seq_no":7,"timestamp_ms":1,"source":"ccr"}}"#;
-            disk.write(disk.leases_path("uuid", 0), text.to_owned()).await.unwrap();
-            assert_eq!(disk.read_leases("uuid", 0).await.retained_from("f"), Some(7));
-        });
+    testbed::real_world!(
+        leases_of_an_earlier_build_are_read,
+        a_change_whose_caller_is_gone_undoes_no_later_one,
+        a_state_that_nobody_could_read_again_is_not_stored,
+    );
+
+    async fn leases_of_an_earlier_build_are_read(env: Env) {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
+        let text = r#"{"f":{"retaining_seq_no":7,"timestamp_ms":1,"source":"ccr"}}"#;
+        disk.write(disk.leases_path("uuid", 0), text.to_owned()).await.unwrap();
+        assert_eq!(disk.read_leases("uuid", 0).await.retained_from("f"), Some(7));
     }
 
     /// A handler is dropped when the node goes that asked, and a task with its copy.
-    #[test]
-    fn a_change_whose_caller_is_gone_undoes_no_later_one() {
-        world::real_world::run(7, |env| async move {
-            let dir = tempfile::tempdir().unwrap();
-            let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
-            let writes = || Arc::strong_count(disk.lock.borrow().as_ref().unwrap()) > 1;
-            let lease = |from| {
-                let mut leases = Leases::default();
-                leases.renew("follower", from, 0, "ccr");
-                leases
-            };
-            let metadata = CopyMetadata::default();
-            for round in 0..50 {
-                // Each is dropped while its thread goes on, unless that was faster.
-                for from in 0..16 {
-                    let leases = lease(16 * round + from);
-                    tokio::select! {
-                        biased;
-                        _ = disk.write_leases("uuid", 0, &leases) => {}
-                        _ = disk.write_metadata("uuid", 1, &metadata) => {}
-                        () = std::future::ready(()) => {}
-                    }
+    async fn a_change_whose_caller_is_gone_undoes_no_later_one(env: Env) {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
+        let writes = || Arc::strong_count(disk.lock.borrow().as_ref().unwrap()) > 1;
+        let lease = |from| {
+            let mut leases = Leases::default();
+            leases.renew("follower", from, 0, "ccr");
+            leases
+        };
+        let metadata = CopyMetadata::default();
+        for round in 0..50 {
+            // Each is dropped while its thread goes on, unless that was faster.
+            for from in 0..16 {
+                let leases = lease(16 * round + from);
+                tokio::select! {
+                    biased;
+                    _ = disk.write_leases("uuid", 0, &leases) => {}
+                    _ = disk.write_metadata("uuid", 1, &metadata) => {}
+                    () = std::future::ready(()) => {}
                 }
-                let last = lease(10_000 + round);
-                disk.write_leases("uuid", 0, &last).await.unwrap();
-                disk.remove_copy("uuid", 1).await.unwrap();
-                while writes() {
-                    env.sleep(Duration::from_millis(1)).await;
-                }
-                assert_eq!(disk.read_leases("uuid", 0).await, last, "round {round}");
-                assert_eq!(disk.read_metadata("uuid", 1).await, None, "round {round}");
             }
-        });
+            let last = lease(10_000 + round);
+            disk.write_leases("uuid", 0, &last).await.unwrap();
+            disk.remove_copy("uuid", 1).await.unwrap();
+            while writes() {
+                env.sleep(Duration::from_millis(1)).await;
+            }
+            assert_eq!(disk.read_leases("uuid", 0).await, last, "round {round}");
+            assert_eq!(disk.read_metadata("uuid", 1).await, None, "round {round}");
+        }
     }
 
     #[test]
@@ -432,21 +432,18 @@ mod tests {
         });
     }
 
-    #[test]
-    fn a_state_that_nobody_could_read_again_is_not_stored() {
-        world::real_world::run(7, |env| async move {
-            let dir = tempfile::tempdir().unwrap();
-            let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
-            let mut state = ClusterState::new("c", [], || 7);
-            disk.write_state(&Arc::new(state.clone())).await.unwrap();
-            let deep = (0..130).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
-            let meta = IndexMeta { mappings: deep, ..IndexMeta::default() };
-            state.indices.insert("a".to_owned(), meta.into());
-            state.version += 1;
-            let error = disk.write_state(&Arc::new(state)).await.unwrap_err();
-            assert!(error.to_string().contains("recursion limit"), "{error}");
-            let found = disk.read_state("n1").await.unwrap();
-            assert_eq!(found.state.unwrap().version, 0);
-        });
+    async fn a_state_that_nobody_could_read_again_is_not_stored(env: Env) {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = NodeDisk::open(&env, "n1", dir.path()).await.unwrap();
+        let mut state = ClusterState::new("c", [], || 7);
+        disk.write_state(&Arc::new(state.clone())).await.unwrap();
+        let deep = (0..130).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+        let meta = IndexMeta { mappings: deep, ..IndexMeta::default() };
+        state.indices.insert("a".to_owned(), meta.into());
+        state.version += 1;
+        let error = disk.write_state(&Arc::new(state)).await.unwrap_err();
+        assert!(error.to_string().contains("recursion limit"), "{error}");
+        let found = disk.read_state("n1").await.unwrap();
+        assert_eq!(found.state.unwrap().version, 0);
     }
 }

@@ -14,7 +14,15 @@ testbed::both_worlds!(
     an_index_deleted_while_a_node_was_away_goes_from_its_disk,
     what_has_no_metadata_goes_once_nobody_needs_it,
     health_is_green_when_everything_is_found,
-    an_accepted_loss_begins_a_history_that_every_copy_takes_over,
+    an_accepted_loss_begins_a_history_that_every_copy_takes_over;
+    real:
+    without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to,
+    a_damaged_state_is_read_from_its_twin_and_two_are_refused,
+    a_state_that_was_stored_by_half_is_taken_back,
+    a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it,
+    a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing,
+    a_log_without_its_checkpoint_is_opened_at_ones_word,
+    exchanged_directories_of_two_shards_are_refused,
 );
 
 /// A node gives up after half a minute.
@@ -45,138 +53,124 @@ fn remove_states(dirs: &[PathBuf]) {
 /// What the nodes of this process warned of.
 static WARNED: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
 
-#[test]
-fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to() {
-    real_world::run(7, |env| async move {
-        let mut c = Cluster::start(&env, "c", 2).await;
-        for index in ["kept", "unwanted"] {
-            c.create(index, 2, 1).await;
-            assert_eq!(c.index(index, 0, 50).await, 50);
-        }
-        let uuid = |c: &Cluster, index: &str| c.any().state().indices[index].uuid.clone();
-        let (kept, unwanted) = (uuid(&c, "kept"), uuid(&c, "unwanted"));
-        let digests = c.digests("kept").await;
-        engine::core::print_warnings_with(|words| WARNED.lock().unwrap().push(words.to_owned()));
-        restart(&mut c, remove_states).await;
-        eventually(&env, "it is said that what is here is dangling", async || {
-            let warned = WARNED.lock().unwrap().join("\n");
-            warned.contains("[c-1] index [kept] is dangling")
-        })
-        .await;
-        assert_eq!(count(&c, "kept").await.0, 404);
-        let health = c.get("/_cluster/health").await;
-        assert_eq!((&health["status"], &health["dangling_indices"]), (&json!("green"), &json!(2)));
-        let listed = c.get("/_dangling").await;
-        let listed = listed["dangling_indices"].as_array().unwrap().clone();
-        let of = |uuid: &str| listed.iter().find(|one| one["index_uuid"] == uuid).unwrap();
-        assert_eq!(of(&kept)["index_name"], "kept");
-        assert_eq!(of(&unwanted)["node_ids"], json!(["c-0", "c-1"]));
+async fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told_to(env: Env) {
+    let mut c = Cluster::start(&env, "c", 2).await;
+    for index in ["kept", "unwanted"] {
+        c.create(index, 2, 1).await;
+        assert_eq!(c.index(index, 0, 50).await, 50);
+    }
+    let uuid = |c: &Cluster, index: &str| c.any().state().indices[index].uuid.clone();
+    let (kept, unwanted) = (uuid(&c, "kept"), uuid(&c, "unwanted"));
+    let digests = c.digests("kept").await;
+    engine::core::print_warnings_with(|words| WARNED.lock().unwrap().push(words.to_owned()));
+    restart(&mut c, remove_states).await;
+    eventually(&env, "it is said that what is here is dangling", async || {
+        let warned = WARNED.lock().unwrap().join("\n");
+        warned.contains("[c-1] index [kept] is dangling")
+    })
+    .await;
+    assert_eq!(count(&c, "kept").await.0, 404);
+    let health = c.get("/_cluster/health").await;
+    assert_eq!((&health["status"], &health["dangling_indices"]), (&json!("green"), &json!(2)));
+    let listed = c.get("/_dangling").await;
+    let listed = listed["dangling_indices"].as_array().unwrap().clone();
+    let of = |uuid: &str| listed.iter().find(|one| one["index_uuid"] == uuid).unwrap();
+    assert_eq!(of(&kept)["index_name"], "kept");
+    assert_eq!(of(&unwanted)["node_ids"], json!(["c-0", "c-1"]));
 
-        let import = format!("/_dangling/{kept}");
-        let (status, said) = c.ask("POST", &import, Value::Null).await;
-        assert!(status == 400 && said.to_string().contains("accept_data_loss"), "{said}");
-        let (status, said) =
-            c.ask("POST", "/_dangling/nothing?accept_data_loss=true", Value::Null).await;
-        assert!(status == 400 && said.to_string().contains("[nothing]"), "{said}");
-        let (status, _) =
-            c.ask("POST", &format!("{import}?accept_data_loss=true"), Value::Null).await;
-        assert_eq!(status, 202);
-        c.green("kept").await;
-        assert_eq!(c.digests("kept").await, digests, "every copy, to the document");
-        assert_eq!(c.index("kept", 50, 60).await, 10);
+    let import = format!("/_dangling/{kept}");
+    let (status, said) = c.ask("POST", &import, Value::Null).await;
+    assert!(status == 400 && said.to_string().contains("accept_data_loss"), "{said}");
+    let (status, said) =
+        c.ask("POST", "/_dangling/nothing?accept_data_loss=true", Value::Null).await;
+    assert!(status == 400 && said.to_string().contains("[nothing]"), "{said}");
+    let (status, _) = c.ask("POST", &format!("{import}?accept_data_loss=true"), Value::Null).await;
+    assert_eq!(status, 202);
+    c.green("kept").await;
+    assert_eq!(c.digests("kept").await, digests, "every copy, to the document");
+    assert_eq!(c.index("kept", 50, 60).await, 10);
 
-        let dir = c.data_dir(1).join("indices").join(&unwanted);
-        assert!(dir.exists());
-        let (status, _) = c
-            .ask("DELETE", &format!("/_dangling/{unwanted}?accept_data_loss=true"), Value::Null)
-            .await;
-        assert_eq!(status, 202);
-        eventually(&env, "its files are deleted", async || !dir.exists()).await;
-        assert_eq!(c.get("/_dangling").await["dangling_indices"], json!([]));
-        restart(&mut c, |_| {}).await;
-        c.green("kept").await;
-        c.post("/kept/_refresh").await;
-        assert_eq!(count(&c, "kept").await, (200, json!(60)));
-        c.stop().await;
-    });
+    let dir = c.data_dir(1).join("indices").join(&unwanted);
+    assert!(dir.exists());
+    let (status, _) =
+        c.ask("DELETE", &format!("/_dangling/{unwanted}?accept_data_loss=true"), Value::Null).await;
+    assert_eq!(status, 202);
+    eventually(&env, "its files are deleted", async || !dir.exists()).await;
+    assert_eq!(c.get("/_dangling").await["dangling_indices"], json!([]));
+    restart(&mut c, |_| {}).await;
+    c.green("kept").await;
+    c.post("/kept/_refresh").await;
+    assert_eq!(count(&c, "kept").await, (200, json!(60)));
+    c.stop().await;
 }
 
-#[test]
-fn a_damaged_state_is_read_from_its_twin_and_two_are_refused() {
-    real_world::run(7, |env| async move {
-        let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 20).await;
-        type Damage = fn(&Path);
-        let damages: [Damage; 4] = [
-            |path| fs::remove_file(path).unwrap(),
-            |path| fs::write(path, "").unwrap(),
-            |path| {
-                let mut bytes = fs::read(path).unwrap();
-                let middle = bytes.len() / 2;
-                bytes[middle] ^= 1;
-                fs::write(path, bytes).unwrap();
-            },
-            |path| {
-                let bytes = fs::read(path).unwrap();
-                fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
-            },
-        ];
-        for damage in damages {
-            for name in ["state.json", "state.second.json"] {
-                restart(&mut c, |dirs| damage(&dirs[0].join(name))).await;
-                c.green("a").await;
-                assert_eq!(count(&c, "a").await, (200, json!(20)), "{name}");
-            }
-        }
-        c.stop_node(0).await;
+async fn a_damaged_state_is_read_from_its_twin_and_two_are_refused(env: Env) {
+    let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 20).await;
+    type Damage = fn(&Path);
+    let damages: [Damage; 4] = [
+        |path| fs::remove_file(path).unwrap(),
+        |path| fs::write(path, "").unwrap(),
+        |path| {
+            let mut bytes = fs::read(path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            fs::write(path, bytes).unwrap();
+        },
+        |path| {
+            let bytes = fs::read(path).unwrap();
+            fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        },
+    ];
+    for damage in damages {
         for name in ["state.json", "state.second.json"] {
-            damages[3](&c.data_dir(0).join(name));
+            restart(&mut c, |dirs| damage(&dirs[0].join(name))).await;
+            c.green("a").await;
+            assert_eq!(count(&c, "a").await, (200, json!(20)), "{name}");
         }
-        let error = rest::start(&env, c.config(0)).await.err().unwrap().to_string();
-        assert!(error.contains("state.json") && error.contains("damaged"), "{error}");
-        assert!(c.data_dir(0).join("indices").read_dir().unwrap().next().is_some());
-    });
+    }
+    c.stop_node(0).await;
+    for name in ["state.json", "state.second.json"] {
+        damages[3](&c.data_dir(0).join(name));
+    }
+    let error = rest::start(&env, c.config(0)).await.err().unwrap().to_string();
+    assert!(error.contains("state.json") && error.contains("damaged"), "{error}");
+    assert!(c.data_dir(0).join("indices").read_dir().unwrap().next().is_some());
 }
 
 /// One of its two files had been replaced when the other could not be: a start must not find what was refused.
-#[test]
-fn a_state_that_was_stored_by_half_is_taken_back() {
-    real_world::run(7, |env| async move {
-        let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 20).await;
-        let second = c.data_dir(0).join("state.second.json");
-        fs::remove_file(&second).unwrap();
-        // No file takes the place of a directory.
-        fs::create_dir(&second).unwrap();
-        let (status, said) = c.ask("PUT", "/refused", Value::Null).await;
-        assert!(status >= 500 && said.to_string().contains("nothing was changed"), "{said}");
-        restart(&mut c, |_| fs::remove_dir(&second).unwrap()).await;
-        c.green("a").await;
-        assert_eq!(count(&c, "refused").await.0, 404);
-        assert_eq!(count(&c, "a").await, (200, json!(20)));
-        c.stop().await;
-    });
+async fn a_state_that_was_stored_by_half_is_taken_back(env: Env) {
+    let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 20).await;
+    let second = c.data_dir(0).join("state.second.json");
+    fs::remove_file(&second).unwrap();
+    // No file takes the place of a directory.
+    fs::create_dir(&second).unwrap();
+    let (status, said) = c.ask("PUT", "/refused", Value::Null).await;
+    assert!(status >= 500 && said.to_string().contains("nothing was changed"), "{said}");
+    restart(&mut c, |_| fs::remove_dir(&second).unwrap()).await;
+    c.green("a").await;
+    assert_eq!(count(&c, "refused").await.0, 404);
+    assert_eq!(count(&c, "a").await, (200, json!(20)));
+    c.stop().await;
 }
 
 /// No state follows that of the deletion: the node itself has it tried again.
-#[test]
-fn a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it() {
-    real_world::run(7, |env| async move {
-        let c = Cluster::holding(&env, "c", 1, ("a", 2, 0), 20).await;
-        let index = c.data_dir(0).join("indices").join(&c.any().state().indices["a"].uuid);
-        let metadata = [0, 1].map(|shard| index.join(format!("{shard}.copy.json")));
-        for path in &metadata {
-            fs::remove_file(path).unwrap();
-            // Whoever removes a file removes no directory.
-            fs::create_dir(path).unwrap();
-        }
-        c.delete("/a").await;
-        env.sleep(Duration::from_millis(500)).await;
-        assert!(index.join("0").exists() && index.join("1").exists());
-        fs::remove_dir(&metadata[0]).unwrap();
-        eventually(&env, "its files are deleted", async || !index.join("0").exists()).await;
-        assert!(index.join("1").exists());
-        // What is still to be removed keeps no node from stopping.
-        c.stop().await;
-    });
+async fn a_copy_that_could_not_be_removed_is_removed_once_the_disk_lets_it(env: Env) {
+    let c = Cluster::holding(&env, "c", 1, ("a", 2, 0), 20).await;
+    let index = c.data_dir(0).join("indices").join(&c.any().state().indices["a"].uuid);
+    let metadata = [0, 1].map(|shard| index.join(format!("{shard}.copy.json")));
+    for path in &metadata {
+        fs::remove_file(path).unwrap();
+        // Whoever removes a file removes no directory.
+        fs::create_dir(path).unwrap();
+    }
+    c.delete("/a").await;
+    env.sleep(Duration::from_millis(500)).await;
+    assert!(index.join("0").exists() && index.join("1").exists());
+    fs::remove_dir(&metadata[0]).unwrap();
+    eventually(&env, "its files are deleted", async || !index.join("0").exists()).await;
+    assert!(index.join("1").exists());
+    // What is still to be removed keeps no node from stopping.
+    c.stop().await;
 }
 
 /// The files of the log of a node's copies.
@@ -215,16 +209,13 @@ fn a_log_that_lost_its_end_is_repaired_from_another_copy() {
     }
 }
 
-#[test]
-fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing() {
-    real_world::run(7, |env| async move {
-        let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 200).await;
-        restart(&mut c, |dirs| logs(&dirs[0]).iter().for_each(|log| cut_in_half(log))).await;
-        c.explains(" to 199 are missing").await;
-        assert_eq!(c.get("/_cluster/health").await["status"], "red");
-        assert_eq!(count(&c, "a").await.0, 503);
-        c.stop().await;
-    });
+async fn a_log_that_lost_its_end_and_has_no_other_copy_is_red_and_says_what_is_missing(env: Env) {
+    let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 200).await;
+    restart(&mut c, |dirs| logs(&dirs[0]).iter().for_each(|log| cut_in_half(log))).await;
+    c.explains(" to 199 are missing").await;
+    assert_eq!(c.get("/_cluster/health").await["status"], "red");
+    assert_eq!(count(&c, "a").await.0, 503);
+    c.stop().await;
 }
 
 async fn an_accepted_loss_begins_a_history_that_every_copy_takes_over(env: Env) {
@@ -263,42 +254,36 @@ async fn an_accepted_loss_begins_a_history_that_every_copy_takes_over(env: Env) 
 }
 
 /// Where no other copy exists, only somebody's explicit word opens a log of whose end nobody knows.
-#[test]
-fn a_log_without_its_checkpoint_is_opened_at_ones_word() {
-    real_world::run(7, |env| async move {
-        let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 200).await;
-        let digests = c.digests("a").await;
-        let checkpoint = |dirs: &[PathBuf]| logs(&dirs[0])[0].with_file_name("oplog.ckp");
-        restart(&mut c, |dirs| fs::remove_file(checkpoint(dirs)).unwrap()).await;
-        c.explains("write accept_data_loss into it").await;
-        assert_eq!(count(&c, "a").await.0, 503);
-        restart(&mut c, |dirs| fs::write(checkpoint(dirs), "accept_data_loss\n").unwrap()).await;
-        c.green("a").await;
-        assert_eq!(c.digests("a").await, digests);
-        assert_eq!(c.index("a", 200, 210).await, 10);
-        restart(&mut c, |_| {}).await;
-        c.green("a").await;
-        assert_eq!(count(&c, "a").await, (200, json!(210)));
-        c.stop().await;
-    });
+async fn a_log_without_its_checkpoint_is_opened_at_ones_word(env: Env) {
+    let mut c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 200).await;
+    let digests = c.digests("a").await;
+    let checkpoint = |dirs: &[PathBuf]| logs(&dirs[0])[0].with_file_name("oplog.ckp");
+    restart(&mut c, |dirs| fs::remove_file(checkpoint(dirs)).unwrap()).await;
+    c.explains("write accept_data_loss into it").await;
+    assert_eq!(count(&c, "a").await.0, 503);
+    restart(&mut c, |dirs| fs::write(checkpoint(dirs), "accept_data_loss\n").unwrap()).await;
+    c.green("a").await;
+    assert_eq!(c.digests("a").await, digests);
+    assert_eq!(c.index("a", 200, 210).await, 10);
+    restart(&mut c, |_| {}).await;
+    c.green("a").await;
+    assert_eq!(count(&c, "a").await, (200, json!(210)));
+    c.stop().await;
 }
 
-#[test]
-fn exchanged_directories_of_two_shards_are_refused() {
-    real_world::run(7, |env| async move {
-        let mut c = Cluster::holding(&env, "c", 1, ("a", 2, 0), 50).await;
-        let uuid = c.any().state().indices["a"].uuid.clone();
-        restart(&mut c, |dirs| {
-            let dir = dirs[0].join("indices").join(uuid);
-            fs::rename(dir.join("0"), dir.join("x")).unwrap();
-            fs::rename(dir.join("1"), dir.join("0")).unwrap();
-            fs::rename(dir.join("x"), dir.join("1")).unwrap();
-        })
-        .await;
-        c.explains("another shard").await;
-        assert_eq!(count(&c, "a").await.0, 503);
-        c.stop().await;
-    });
+async fn exchanged_directories_of_two_shards_are_refused(env: Env) {
+    let mut c = Cluster::holding(&env, "c", 1, ("a", 2, 0), 50).await;
+    let uuid = c.any().state().indices["a"].uuid.clone();
+    restart(&mut c, |dirs| {
+        let dir = dirs[0].join("indices").join(uuid);
+        fs::rename(dir.join("0"), dir.join("x")).unwrap();
+        fs::rename(dir.join("1"), dir.join("0")).unwrap();
+        fs::rename(dir.join("x"), dir.join("1")).unwrap();
+    })
+    .await;
+    c.explains("another shard").await;
+    assert_eq!(count(&c, "a").await.0, 503);
+    c.stop().await;
 }
 
 /// A node that is away while an index is deleted hears of it when it comes back.

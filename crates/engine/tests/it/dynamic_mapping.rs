@@ -16,7 +16,9 @@ testbed::both_worlds!(
     without_a_manager_only_what_is_mapped_is_written,
     a_replica_that_comes_back_indexes_what_came_meanwhile,
     a_restart_keeps_what_documents_brought,
-    a_follower_has_the_fields_of_its_leader,
+    a_follower_has_the_fields_of_its_leader;
+    simulated:
+    searches_that_wait_for_a_mapping_are_in_nobodys_way,
 );
 
 async fn made(env: &Env, nodes: usize, body: Value) -> Cluster {
@@ -334,34 +336,31 @@ async fn a_follower_has_the_fields_of_its_leader(env: Env) {
 
 /// A new mapping waits for a flush, which takes long where much is to be hashed, and searches of that index wait for
 /// the mapping. They take no places meanwhile, which searches of other indices need.
-#[test]
-fn searches_that_wait_for_a_mapping_are_in_nobodys_way() {
-    world::virtual_world::run(7, |env| async move {
-        let c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 3000).await;
-        c.create("b", 1, 0).await;
-        let host = env.host("c-0");
-        let mut model = host.virtual_host_model().unwrap();
-        model.costs.hash_bytes_per_s = 50_000;
-        host.set_host_model(model);
-        let ask_of = |method: &'static str, path: &'static str, body: Value| {
-            let node = c.any().clone();
-            env.spawn("asks", async move { ask(&node, method, path, body).await.0 })
-        };
-        let flush = ask_of("POST", "/a/_flush", Value::Null);
-        env.sleep(Duration::from_millis(50)).await;
-        c.must("PUT", "/a/_mapping", json!({"properties": {"new": {"type": "long"}}})).await;
-        let counts = || json!({"size": 0, "query": {"match_all": {}}});
-        let waiting: Vec<_> = (0..100).map(|_| ask_of("POST", "/a/_search", counts())).collect();
-        env.sleep(Duration::from_millis(50)).await;
-        let began = env.now();
-        c.must("POST", "/b/_search", counts()).await;
-        let took = env.now() - began;
-        assert!(took < Duration::from_millis(50), "{took:?}");
-        assert!(!flush.is_finished() && waiting.iter().all(|search| !search.is_finished()));
-        for search in waiting {
-            assert_eq!(search.await.unwrap(), 200);
-        }
-        assert_eq!(flush.await.unwrap(), 200);
-        c.stop().await;
-    });
+async fn searches_that_wait_for_a_mapping_are_in_nobodys_way(env: Env) {
+    let c = Cluster::holding(&env, "c", 1, ("a", 1, 0), 3000).await;
+    c.create("b", 1, 0).await;
+    let host = env.host("c-0");
+    let mut model = host.virtual_host_model().unwrap();
+    model.costs.hash_bytes_per_s = 50_000;
+    host.set_host_model(model);
+    let ask_of = |method: &'static str, path: &'static str, body: Value| {
+        let node = c.any().clone();
+        env.spawn("asks", async move { ask(&node, method, path, body).await.0 })
+    };
+    let flush = ask_of("POST", "/a/_flush", Value::Null);
+    env.sleep(Duration::from_millis(50)).await;
+    c.must("PUT", "/a/_mapping", json!({"properties": {"new": {"type": "long"}}})).await;
+    let counts = || json!({"size": 0, "query": {"match_all": {}}});
+    let waiting: Vec<_> = (0..100).map(|_| ask_of("POST", "/a/_search", counts())).collect();
+    env.sleep(Duration::from_millis(50)).await;
+    let began = env.now();
+    c.must("POST", "/b/_search", counts()).await;
+    let took = env.now() - began;
+    assert!(took < Duration::from_millis(50), "{took:?}");
+    assert!(!flush.is_finished() && waiting.iter().all(|search| !search.is_finished()));
+    for search in waiting {
+        assert_eq!(search.await.unwrap(), 200);
+    }
+    assert_eq!(flush.await.unwrap(), 200);
+    c.stop().await;
 }

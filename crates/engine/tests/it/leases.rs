@@ -31,7 +31,13 @@ testbed::both_worlds!(
     who_asks_again_for_a_lease_that_begins_waits_as_well,
     who_asks_again_for_more_waits_as_well,
     a_copy_joins_with_the_leases_that_began_meanwhile,
-    a_list_of_leases_that_comes_after_a_later_one_is_not_taken,
+    a_list_of_leases_that_comes_after_a_later_one_is_not_taken;
+    simulated:
+    a_session_whose_target_is_lost_keeps_no_operations,
+    a_session_that_reads_is_not_idle,
+    a_promoted_primary_lets_go_of_nothing_that_others_may_need,
+    a_replica_that_has_left_needs_nothing,
+    a_replica_that_has_joined_holds_no_lease_back,
 );
 
 #[test]
@@ -57,26 +63,23 @@ pub async fn open(leader: &Cluster) -> SessionOpened {
 
 /// The connection closes a little later with each session, so that some of them are only being opened then. None keeps
 /// operations in the log for good.
-#[test]
-fn a_session_whose_target_is_lost_keeps_no_operations() {
-    world::virtual_world::run(7, |env| async move {
-        let cluster = Cluster::with(&env, "c", 1, ("a", 1, 0)).await;
-        let address = cluster.any().transport_address().to_owned();
-        for number in 0..100 {
-            cluster.index("a", number, number + 1).await;
-            let request = opening(&cluster, number);
-            let pool = Pool::new(env.clone());
-            let limit = Duration::from_micros(20 * number);
-            let _ = pool.call(&address, Class::Control, request, limit).await;
-            pool.close();
-        }
-        // Longer than a session that was opened may be idle.
-        env.sleep(Duration::from_secs(90)).await;
-        let leases = cluster.any().retention_leases("a").unwrap();
-        let ids: Vec<&str> = leases.iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(ids, ["f"]);
-        cluster.stop().await;
-    });
+async fn a_session_whose_target_is_lost_keeps_no_operations(env: Env) {
+    let cluster = Cluster::with(&env, "c", 1, ("a", 1, 0)).await;
+    let address = cluster.any().transport_address().to_owned();
+    for number in 0..100 {
+        cluster.index("a", number, number + 1).await;
+        let request = opening(&cluster, number);
+        let pool = Pool::new(env.clone());
+        let limit = Duration::from_micros(20 * number);
+        let _ = pool.call(&address, Class::Control, request, limit).await;
+        pool.close();
+    }
+    // Longer than a session that was opened may be idle.
+    env.sleep(Duration::from_secs(90)).await;
+    let leases = cluster.any().retention_leases("a").unwrap();
+    let ids: Vec<&str> = leases.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["f"]);
+    cluster.stop().await;
 }
 
 /// A primary that was replaced, and does not know it yet, sends its replicas what it keeps.
@@ -292,32 +295,29 @@ async fn a_list_of_leases_that_comes_after_a_later_one_is_not_taken(env: Env) {
 }
 
 /// The rate limit holds a chunk back for longer than a session may be idle.
-#[test]
-fn a_session_that_reads_is_not_idle() {
-    world::virtual_world::run(7, |env| async move {
-        let cluster = Cluster::holding(&env, "c", 1, ("a", 1, 0), 1000).await;
-        let address = cluster.any().transport_address().to_owned();
-        let pool = Pool::new(env.clone());
-        let ask = async |request| {
-            pool.call(&address, Class::Control, request, Duration::from_secs(600)).await
-        };
-        let Ok(Response::Session(opened)) = ask(opening(&cluster, 0)).await else {
-            panic!("the primary is here")
-        };
-        let (session, commit) = (opened.session, opened.commit.clone().unwrap());
-        let files = (0..).zip(commit.files.iter().map(|file| file.len));
-        let (file, len) = files.max_by_key(|(_, len)| *len).unwrap();
-        let rate = json!({ "ccr.indices.recovery.max_bytes_per_sec": format!("{}b", len / 180) });
-        cluster.set_for_now(rate).await;
-        let asked = env.now();
-        let read = Request::ReadChunk { session, file, offset: 0, len: len as u32, compress: 0 };
-        assert!(matches!(ask(read).await, Ok(Response::Chunk(_))));
-        assert!(env.now() - asked > Duration::from_secs(90), "the limit does not hold it back");
-        let verified = ask(Request::VerifyFile { session, file }).await;
-        assert!(matches!(verified, Ok(Response::Done)), "{verified:?}");
-        pool.close();
-        cluster.stop().await;
-    });
+async fn a_session_that_reads_is_not_idle(env: Env) {
+    let cluster = Cluster::holding(&env, "c", 1, ("a", 1, 0), 1000).await;
+    let address = cluster.any().transport_address().to_owned();
+    let pool = Pool::new(env.clone());
+    let ask = async |request| {
+        pool.call(&address, Class::Control, request, Duration::from_secs(600)).await
+    };
+    let Ok(Response::Session(opened)) = ask(opening(&cluster, 0)).await else {
+        panic!("the primary is here")
+    };
+    let (session, commit) = (opened.session, opened.commit.clone().unwrap());
+    let files = (0..).zip(commit.files.iter().map(|file| file.len));
+    let (file, len) = files.max_by_key(|(_, len)| *len).unwrap();
+    let rate = json!({ "ccr.indices.recovery.max_bytes_per_sec": format!("{}b", len / 180) });
+    cluster.set_for_now(rate).await;
+    let asked = env.now();
+    let read = Request::ReadChunk { session, file, offset: 0, len: len as u32, compress: 0 };
+    assert!(matches!(ask(read).await, Ok(Response::Chunk(_))));
+    assert!(env.now() - asked > Duration::from_secs(90), "the limit does not hold it back");
+    let verified = ask(Request::VerifyFile { session, file }).await;
+    assert!(matches!(verified, Ok(Response::Done)), "{verified:?}");
+    pool.close();
+    cluster.stop().await;
 }
 
 /// The leader commits what its follower has not read yet; then a session is opened under the lease of that follower, as
@@ -369,104 +369,94 @@ async fn a_lease_keeps_operations_over_a_flush_and_a_restart(env: Env) {
 
 /// The primary of a follower is lost when one of its replicas has heard of a later global checkpoint than the other.
 /// That one becomes the primary and is lost before it has told the other anything, which still finds what it reads.
-#[test]
-fn a_promoted_primary_lets_go_of_nothing_that_others_may_need() {
-    world::virtual_world::run(7, |env| async move {
-        let mut pair = pair_of(&env, (1, 4), (4, 50_000_000), (0, 0)).await;
-        let apart = json!({ "cluster.routing.allocation.exclude._name": "follower-0" });
-        pair.follower.set(apart).await;
-        pair.leader.create("x", 1, 0).await;
-        pair.follower.follow("b", ("leader", "x"), 2, "all").await;
-        pair.follower.green("b").await;
-        for from in [0, 50] {
-            pair.leader.index("x", from, from + 50).await;
-            env.sleep(Duration::from_secs(1)).await;
-        }
-        let state = pair.follower.any().state();
-        let shard = state.shard("b", 0).unwrap();
-        let mut replicas: Vec<_> = shard.replicas().collect();
-        replicas.sort_by_key(|copy| copy.node.clone());
-        let told = Request::Replicate(Replicate {
-            index_uuid: state.indices["b"].uuid.clone(),
-            allocation_id: replicas[0].allocation_id.clone(),
-            primary_term: shard.primary_term,
-            global_checkpoint: Some(99),
-            sync: true,
-            ..Replicate::default()
-        });
-        let in_turn = [shard.primary(), replicas[0], replicas[1]];
-        let [first, second, third] = in_turn.map(|copy| copy.node.clone().unwrap());
-        pair.follower.ask_node(&second, told).await.unwrap();
-        let is_primary = |pair: &Pair, node: &str| {
-            let state = pair.follower.any().state();
-            let primary = state.shard("b", 0).unwrap().primary();
-            primary.is_started() && primary.is_on(node)
-        };
-        let number = |node: &str| node.rsplit('-').next().unwrap().parse().unwrap();
-        pair.follower.kill_node(number(&first)).await;
-        eventually(&env, "the second is the primary", async || is_primary(&pair, &second)).await;
-        // Until it has renewed the lease, and asked for more.
-        env.sleep(Duration::from_secs(5)).await;
-        pair.leader.post("/x/_flush").await;
-        pair.follower.kill_node(number(&second)).await;
-        eventually(&env, "the third is the primary", async || is_primary(&pair, &third)).await;
-        pair.leader.index("x", 100, 150).await;
-        eventually(&env, "it has everything", async || {
-            let (_, count) = pair.follower.ask("GET", "/b/_count", Value::Null).await;
-            count["count"] == 150
-        })
-        .await;
-        let shards = pair.stats("b").await;
-        assert!(shards[0]["narrows"]["recovered_from_remote_again"].is_null(), "{}", shards[0]);
-        pair.stop().await;
+async fn a_promoted_primary_lets_go_of_nothing_that_others_may_need(env: Env) {
+    let mut pair = pair_of(&env, (1, 4), (4, 50_000_000), (0, 0)).await;
+    let apart = json!({ "cluster.routing.allocation.exclude._name": "follower-0" });
+    pair.follower.set(apart).await;
+    pair.leader.create("x", 1, 0).await;
+    pair.follower.follow("b", ("leader", "x"), 2, "all").await;
+    pair.follower.green("b").await;
+    for from in [0, 50] {
+        pair.leader.index("x", from, from + 50).await;
+        env.sleep(Duration::from_secs(1)).await;
+    }
+    let state = pair.follower.any().state();
+    let shard = state.shard("b", 0).unwrap();
+    let mut replicas: Vec<_> = shard.replicas().collect();
+    replicas.sort_by_key(|copy| copy.node.clone());
+    let told = Request::Replicate(Replicate {
+        index_uuid: state.indices["b"].uuid.clone(),
+        allocation_id: replicas[0].allocation_id.clone(),
+        primary_term: shard.primary_term,
+        global_checkpoint: Some(99),
+        sync: true,
+        ..Replicate::default()
     });
+    let in_turn = [shard.primary(), replicas[0], replicas[1]];
+    let [first, second, third] = in_turn.map(|copy| copy.node.clone().unwrap());
+    pair.follower.ask_node(&second, told).await.unwrap();
+    let is_primary = |pair: &Pair, node: &str| {
+        let state = pair.follower.any().state();
+        let primary = state.shard("b", 0).unwrap().primary();
+        primary.is_started() && primary.is_on(node)
+    };
+    let number = |node: &str| node.rsplit('-').next().unwrap().parse().unwrap();
+    pair.follower.kill_node(number(&first)).await;
+    eventually(&env, "the second is the primary", async || is_primary(&pair, &second)).await;
+    // Until it has renewed the lease, and asked for more.
+    env.sleep(Duration::from_secs(5)).await;
+    pair.leader.post("/x/_flush").await;
+    pair.follower.kill_node(number(&second)).await;
+    eventually(&env, "the third is the primary", async || is_primary(&pair, &third)).await;
+    pair.leader.index("x", 100, 150).await;
+    eventually(&env, "it has everything", async || {
+        let (_, count) = pair.follower.ask("GET", "/b/_count", Value::Null).await;
+        count["count"] == 150
+    })
+    .await;
+    let shards = pair.stats("b").await;
+    assert!(shards[0]["narrows"]["recovered_from_remote_again"].is_null(), "{}", shards[0]);
+    pair.stop().await;
 }
 
 /// What a replica would have needed that is no more keeps nothing.
-#[test]
-fn a_replica_that_has_left_needs_nothing() {
-    world::virtual_world::run(7, |env| async move {
-        let pair = pair_of(&env, (1, 3), (4, 50_000_000), (0, 0)).await;
-        pair.leader.create("x", 1, 0).await;
-        pair.follower.follow("b", ("leader", "x"), 1, "all").await;
-        pair.follower.green("b").await;
-        for from in [0, 50] {
-            pair.leader.index("x", from, from + 50).await;
-            env.sleep(Duration::from_secs(1)).await;
-        }
-        pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 0 })).await;
-        for from in [100, 150] {
-            pair.leader.index("x", from, from + 50).await;
-            env.sleep(Duration::from_secs(60)).await;
-        }
-        let leases = pair.leader.any().retention_leases("x").unwrap();
-        assert!(!leases.is_empty() && leases.iter().all(|(_, from)| *from >= 150), "{leases:?}");
-        pair.stop().await;
-    });
+async fn a_replica_that_has_left_needs_nothing(env: Env) {
+    let pair = pair_of(&env, (1, 3), (4, 50_000_000), (0, 0)).await;
+    pair.leader.create("x", 1, 0).await;
+    pair.follower.follow("b", ("leader", "x"), 1, "all").await;
+    pair.follower.green("b").await;
+    for from in [0, 50] {
+        pair.leader.index("x", from, from + 50).await;
+        env.sleep(Duration::from_secs(1)).await;
+    }
+    pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 0 })).await;
+    for from in [100, 150] {
+        pair.leader.index("x", from, from + 50).await;
+        env.sleep(Duration::from_secs(60)).await;
+    }
+    let leases = pair.leader.any().retention_leases("x").unwrap();
+    assert!(!leases.is_empty() && leases.iter().all(|(_, from)| *from >= 150), "{leases:?}");
+    pair.stop().await;
 }
 
 /// A replica hears of the global checkpoint when it joins, and would read from there: the lease moves on although no
 /// write comes that tells it more. While it were unknown what the replica needs, the lease would stay.
-#[test]
-fn a_replica_that_has_joined_holds_no_lease_back() {
-    world::virtual_world::run(7, |env| async move {
-        let pair = pair_of(&env, (1, 2), (4, 50_000_000), (0, 0)).await;
-        pair.leader.create("x", 1, 0).await;
-        follow(&pair.follower, "b", "leader", "x").await;
-        pair.leader.index("x", 0, 50).await;
-        same((&pair.leader, "x"), (&pair.follower, "b")).await;
-        pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 1 })).await;
-        pair.follower.green("b").await;
-        let retained = || {
-            let leases = pair.leader.any().retention_leases("x").unwrap().into_iter();
-            let of_followers = leases.filter(|(id, _)| !id.starts_with("recovery/"));
-            of_followers.map(|(_, from)| from).collect::<Vec<_>>()
-        };
-        assert_eq!(retained(), [0], "the replica has joined before the lease is renewed");
-        eventually(&env, "the lease leaves what both copies have", async || retained() == [50])
-            .await;
-        pair.stop().await;
-    });
+async fn a_replica_that_has_joined_holds_no_lease_back(env: Env) {
+    let pair = pair_of(&env, (1, 2), (4, 50_000_000), (0, 0)).await;
+    pair.leader.create("x", 1, 0).await;
+    follow(&pair.follower, "b", "leader", "x").await;
+    pair.leader.index("x", 0, 50).await;
+    same((&pair.leader, "x"), (&pair.follower, "b")).await;
+    pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 1 })).await;
+    pair.follower.green("b").await;
+    let retained = || {
+        let leases = pair.leader.any().retention_leases("x").unwrap().into_iter();
+        let of_followers = leases.filter(|(id, _)| !id.starts_with("recovery/"));
+        of_followers.map(|(_, from)| from).collect::<Vec<_>>()
+    };
+    assert_eq!(retained(), [0], "the replica has joined before the lease is renewed");
+    eventually(&env, "the lease leaves what both copies have", async || retained() == [50]).await;
+    pair.stop().await;
 }
 
 /// Every shard says that it recovered from remote again, and why, and goes on.

@@ -15,26 +15,25 @@ testbed::both_worlds!(
     a_state_that_was_missed_is_asked_for,
     health_that_was_waited_for_is_so_on_every_node,
     every_node_says_what_the_manager_knows_of_health,
-    nobody_waits_longer_for_the_manager_than_the_request_says,
+    nobody_waits_longer_for_the_manager_than_the_request_says;
+    simulated:
+    a_node_that_has_started_again_stays,
 );
 
 /// A round of checks waits for a node that is silent, and finds one that is down: that one may be back by its end.
-#[test]
-fn a_node_that_has_started_again_stays() {
-    world::virtual_world::run(7, |env| async move {
-        let mut cluster = Cluster::start(&env, "one", 3).await;
-        cluster.node(2).cut_off(true);
-        cluster.kill_node(1).await;
-        // A round has begun.
-        env.sleep(Duration::from_millis(1500)).await;
-        cluster.start_node(1).await;
-        for _ in 0..100 {
-            assert!(cluster.node(0).state().present.contains("one-1"), "it has just come");
-            env.sleep(Duration::from_millis(50)).await;
-        }
-        cluster.node(2).cut_off(false);
-        cluster.stop().await;
-    });
+async fn a_node_that_has_started_again_stays(env: Env) {
+    let mut cluster = Cluster::start(&env, "one", 3).await;
+    cluster.node(2).cut_off(true);
+    cluster.kill_node(1).await;
+    // A round has begun.
+    env.sleep(Duration::from_millis(1500)).await;
+    cluster.start_node(1).await;
+    for _ in 0..100 {
+        assert!(cluster.node(0).state().present.contains("one-1"), "it has just come");
+        env.sleep(Duration::from_millis(50)).await;
+    }
+    cluster.node(2).cut_off(false);
+    cluster.stop().await;
 }
 
 /// The manager's checks come, so that the node does not miss it; what it is asked it does not answer.

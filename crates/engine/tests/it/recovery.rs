@@ -25,7 +25,10 @@ testbed::both_worlds!(
     a_cancelled_recovery_gives_back_its_place_at_the_limiter,
     a_try_that_comes_late_leaves_the_copy_to_the_later_one,
     a_refresh_reaches_a_copy_that_does_not_count_as_started_yet,
-    what_a_recovery_brings_is_searchable_once_it_has_ended,
+    what_a_recovery_brings_is_searchable_once_it_has_ended;
+    simulated:
+    a_copy_waits_once_to_be_listed_however_often_it_tries,
+    a_copy_that_its_last_life_holds_is_waited_for,
 );
 
 #[test]
@@ -109,36 +112,32 @@ fn what_had_come_of_files_goes_once_the_copy_is_complete_without_them() {
 }
 
 /// A source that hears of the copy late has heard of it by the second try.
-#[test]
-fn a_copy_waits_once_to_be_listed_however_often_it_tries() {
-    world::virtual_world::run(7, |env| async move {
-        let (between, c) = cluster_behind(&env, "one", 2, 0).await;
-        create_on(&c, "a", "one-0").await;
-        c.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
-        c.set(json!({ "narrows.recovery.hears_last._name": "one-0" })).await;
-        let host = env.host("one-1");
-        let mut model = host.virtual_host_model().unwrap();
-        model.costs.unlisted_copy = Duration::from_secs(5);
-        host.set_host_model(model);
-        let mut tries = 0;
-        between.change(move |request, answer| {
-            tries += u32::from(matches!(request, Request::OpenSession { .. }));
-            let is_chunk =
-                matches!(request, Request::ReadOpening { .. } | Request::ReadChunk { .. });
-            match is_chunk && tries < 3 {
-                true => Err(Failure::new(503, "unavailable_shards_exception", "not yet")),
-                false => answer,
-            }
-        });
-        let began = env.now();
-        add_replica_on(&c, "a", "one-0,one-1").await;
-        let took_s = (env.now() - began).as_secs();
-        assert!((5..10).contains(&took_s), "{took_s} s");
-        let rows = c.get("/a/_recovery").await["a"]["shards"].clone();
-        let tried_again = |row: &Value| row["narrows"]["retries"].as_u64() >= Some(2);
-        assert!(rows.as_array().unwrap().iter().any(tried_again), "{rows}");
-        c.stop().await;
+async fn a_copy_waits_once_to_be_listed_however_often_it_tries(env: Env) {
+    let (between, c) = cluster_behind(&env, "one", 2, 0).await;
+    create_on(&c, "a", "one-0").await;
+    c.must("PUT", "/a/_doc/1", json!({ "n": 1 })).await;
+    c.set(json!({ "narrows.recovery.hears_last._name": "one-0" })).await;
+    let host = env.host("one-1");
+    let mut model = host.virtual_host_model().unwrap();
+    model.costs.unlisted_copy = Duration::from_secs(5);
+    host.set_host_model(model);
+    let mut tries = 0;
+    between.change(move |request, answer| {
+        tries += u32::from(matches!(request, Request::OpenSession { .. }));
+        let is_chunk = matches!(request, Request::ReadOpening { .. } | Request::ReadChunk { .. });
+        match is_chunk && tries < 3 {
+            true => Err(Failure::new(503, "unavailable_shards_exception", "not yet")),
+            false => answer,
+        }
     });
+    let began = env.now();
+    add_replica_on(&c, "a", "one-0,one-1").await;
+    let took_s = (env.now() - began).as_secs();
+    assert!((5..10).contains(&took_s), "{took_s} s");
+    let rows = c.get("/a/_recovery").await["a"]["shards"].clone();
+    let tried_again = |row: &Value| row["narrows"]["retries"].as_u64() >= Some(2);
+    assert!(rows.as_array().unwrap().iter().any(tried_again), "{rows}");
+    c.stop().await;
 }
 
 /// The copy has asked a second time, and writes go to it. Then its first request comes.
@@ -406,25 +405,22 @@ async fn a_cancelled_recovery_gives_back_its_place_at_the_limiter(env: Env) {
 }
 
 /// Work of its life before, as a long merge, may hold a copy for minutes. It is waited for, and that is said.
-#[test]
-fn a_copy_that_its_last_life_holds_is_waited_for() {
-    world::virtual_world::run(7, |env| async move {
-        let mut cluster = Cluster::holding(&env, "c", 1, ("a", 1, 0), 100).await;
-        let uuid = cluster.any().state().indices["a"].uuid.clone();
-        let dir = cluster.any().copy_dir(&uuid, 0);
-        cluster.kill_node(0).await;
-        let (host, mapping) = (env.host("c-0"), query::Mapping::default());
-        let held = store::Shard::open(&host, &dir, &mapping, store::Options::default()).await;
-        let held = held.unwrap();
-        cluster.start_node(0).await;
-        // Longer than all tries together of a copy that fails.
-        env.sleep(Duration::from_secs(120)).await;
-        let recovery = cluster.get("/a/_recovery").await;
-        let why = &recovery["a"]["shards"][0]["narrows"]["failure"];
-        assert!(why.to_string().contains("is open elsewhere"), "{recovery}");
-        drop(held);
-        cluster.green("a").await;
-        assert_eq!(cluster.digests("a").await[0].1, 100);
-        cluster.stop().await;
-    });
+async fn a_copy_that_its_last_life_holds_is_waited_for(env: Env) {
+    let mut cluster = Cluster::holding(&env, "c", 1, ("a", 1, 0), 100).await;
+    let uuid = cluster.any().state().indices["a"].uuid.clone();
+    let dir = cluster.any().copy_dir(&uuid, 0);
+    cluster.kill_node(0).await;
+    let (host, mapping) = (env.host("c-0"), query::Mapping::default());
+    let held = store::Shard::open(&host, &dir, &mapping, store::Options::default()).await;
+    let held = held.unwrap();
+    cluster.start_node(0).await;
+    // Longer than all tries together of a copy that fails.
+    env.sleep(Duration::from_secs(120)).await;
+    let recovery = cluster.get("/a/_recovery").await;
+    let why = &recovery["a"]["shards"][0]["narrows"]["failure"];
+    assert!(why.to_string().contains("is open elsewhere"), "{recovery}");
+    drop(held);
+    cluster.green("a").await;
+    assert_eq!(cluster.digests("a").await[0].1, 100);
+    cluster.stop().await;
 }

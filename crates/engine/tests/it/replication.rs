@@ -31,43 +31,42 @@ testbed::both_worlds!(
     a_replica_that_stands_still_holds_up_no_other_index,
     of_two_who_ask_for_the_same_one_is_refused,
     a_write_is_durable_on_a_copy_that_has_not_heard_of_the_setting,
-    a_write_that_comes_after_it_was_sent_again_is_no_second_document,
+    a_write_that_comes_after_it_was_sent_again_is_no_second_document;
+    simulated:
+    a_promoted_copy_applies_what_it_has_got_before_others_recover_from_it,
 );
 
 /// The primary is lost while one of its replicas indexes what it sent, for seconds, and the other one has not got that.
 /// The first one becomes the primary.
-#[test]
-fn a_promoted_copy_applies_what_it_has_got_before_others_recover_from_it() {
-    world::virtual_world::run(7, |env| async move {
-        let (between, mut c) = cluster_behind(&env, "one", 4, 3).await;
-        create_on(&c, "a", "one-1").await;
-        let settings = json!({
-            "index.number_of_replicas": 2, "index.routing.allocation.require._name": null,
-            "index.routing.allocation.include._name": "one-1,one-2,one-3",
-        });
-        c.must("PUT", "/a/_settings", settings).await;
-        c.green("a").await;
-        c.index("a", 0, 10).await;
-        // Every copy hears of the global checkpoint, and commits it: it can come back by operations.
-        env.sleep(Duration::from_secs(3)).await;
-        c.post("/a/_flush").await;
-        between.hold(|request| matches!(request, Request::Replicate(sent) if !sent.ops.is_empty()));
-        let (node, run) = (c.node(0).clone(), "documents=400000&source_bytes=400000000");
-        let path = format!("/a/_narrows/run?{run}");
-        let _writing = env.spawn("writes", async move {
-            let _ = raw(&node, "POST", &path, Bytes::new()).await;
-        });
-        eventually(&env, "both are sent it", async || between.held() > 0).await;
-        env.sleep(Duration::from_millis(200)).await;
-        c.kill_node(1).await;
-        between.lose_what_is_held();
-        eventually(&env, "both have it", async || {
-            let found = c.answered_digests("a").await.unwrap_or_default();
-            found.len() == 2 && found[0] == found[1] && found[0].1 == 400_010
-        })
-        .await;
-        c.stop().await;
+async fn a_promoted_copy_applies_what_it_has_got_before_others_recover_from_it(env: Env) {
+    let (between, mut c) = cluster_behind(&env, "one", 4, 3).await;
+    create_on(&c, "a", "one-1").await;
+    let settings = json!({
+        "index.number_of_replicas": 2, "index.routing.allocation.require._name": null,
+        "index.routing.allocation.include._name": "one-1,one-2,one-3",
     });
+    c.must("PUT", "/a/_settings", settings).await;
+    c.green("a").await;
+    c.index("a", 0, 10).await;
+    // Every copy hears of the global checkpoint, and commits it: it can come back by operations.
+    env.sleep(Duration::from_secs(3)).await;
+    c.post("/a/_flush").await;
+    between.hold(|request| matches!(request, Request::Replicate(sent) if !sent.ops.is_empty()));
+    let (node, run) = (c.node(0).clone(), "documents=400000&source_bytes=400000000");
+    let path = format!("/a/_narrows/run?{run}");
+    let _writing = env.spawn("writes", async move {
+        let _ = raw(&node, "POST", &path, Bytes::new()).await;
+    });
+    eventually(&env, "both are sent it", async || between.held() > 0).await;
+    env.sleep(Duration::from_millis(200)).await;
+    c.kill_node(1).await;
+    between.lose_what_is_held();
+    eventually(&env, "both have it", async || {
+        let found = c.answered_digests("a").await.unwrap_or_default();
+        found.len() == 2 && found[0] == found[1] && found[0].1 == 400_010
+    })
+    .await;
+    c.stop().await;
 }
 
 /// Its connection broke, and what was sent over that is read later. Other ids are not looked up for that.

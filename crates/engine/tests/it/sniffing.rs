@@ -18,7 +18,11 @@ testbed::both_worlds!(
     one_seed_leads_to_every_shard_and_its_node_may_go,
     a_shard_that_cannot_begin_says_why_at_once,
     a_silent_cluster_holds_up_no_other,
-    a_node_that_can_say_nothing_is_passed_over,
+    a_node_that_can_say_nothing_is_passed_over;
+    simulated:
+    a_silent_node_does_not_make_each_try_last,
+    a_long_path_makes_no_node_silent,
+    statistics_of_following_wait_for_a_silent_node_once,
 );
 
 fn seed(address: &str) -> Value {
@@ -147,115 +151,106 @@ async fn a_silent_cluster_holds_up_no_other(env: Env) {
 }
 
 /// In virtual time, where tries of a minute each take no time to wait for.
-#[test]
-fn a_silent_node_does_not_make_each_try_last() {
-    world::virtual_world::run(7, async |env| {
-        let (behind, leader) = cluster_behind(&env, "leader", 2, 1).await;
-        leader.create("a", 1, 1).await;
-        let front = Between::before(&env, leader.any().transport_address()).await;
-        let refused = Rc::new(Cell::new(0));
-        let count = refused.clone();
-        front.change(move |request, answer| match request {
-            Request::OpenSession { .. } => {
-                count.set(count.get() + 1);
-                Err(Failure::new(503, "unavailable_shards_exception", "[a][0] is nowhere"))
-            }
-            _ => answer,
-        });
-        // Of what the follower asks; among themselves the leader's nodes go on.
-        behind.hold(|request| {
-            matches!(
-                request,
-                Request::Hello
-                    | Request::Ping
-                    | Request::OpenSession { .. }
-                    | Request::ReadOpening { .. }
-            )
-        });
-        let follower = Cluster::start(&env, "follower", 1).await;
-        follower.set(seed(&front.address)).await;
-        follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
-        eventually(&env, "the silent node is asked", async || behind.held() > 0).await;
-        let so_far = refused.get();
-        eventually(&env, "the other is asked again", async || refused.get() >= so_far + 3).await;
-
-        front.be_honest();
-        behind.be_honest();
-        follower.green("b").await;
-        follower.stop().await;
-        leader.stop().await;
+async fn a_silent_node_does_not_make_each_try_last(env: Env) {
+    let (behind, leader) = cluster_behind(&env, "leader", 2, 1).await;
+    leader.create("a", 1, 1).await;
+    let front = Between::before(&env, leader.any().transport_address()).await;
+    let refused = Rc::new(Cell::new(0));
+    let count = refused.clone();
+    front.change(move |request, answer| match request {
+        Request::OpenSession { .. } => {
+            count.set(count.get() + 1);
+            Err(Failure::new(503, "unavailable_shards_exception", "[a][0] is nowhere"))
+        }
+        _ => answer,
     });
+    // Of what the follower asks; among themselves the leader's nodes go on.
+    behind.hold(|request| {
+        matches!(
+            request,
+            Request::Hello
+                | Request::Ping
+                | Request::OpenSession { .. }
+                | Request::ReadOpening { .. }
+        )
+    });
+    let follower = Cluster::start(&env, "follower", 1).await;
+    follower.set(seed(&front.address)).await;
+    follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
+    eventually(&env, "the silent node is asked", async || behind.held() > 0).await;
+    let so_far = refused.get();
+    eventually(&env, "the other is asked again", async || refused.get() >= so_far + 3).await;
+
+    front.be_honest();
+    behind.be_honest();
+    follower.green("b").await;
+    follower.stop().await;
+    leader.stop().await;
 }
 
 /// An answer takes longer on this path than a silent node and its ping are waited for: whoever has a shard is none.
-#[test]
-fn a_long_path_makes_no_node_silent() {
-    world::virtual_world::run(7, async |env| {
-        let pair = pair_of(&env, (2, 1), (10, 50_000_000), (0, 10)).await;
-        let allocation = async |enable: Value| {
-            pair.follower.set(json!({ "cluster.routing.allocation.enable": enable })).await;
-        };
-        allocation(json!("none")).await;
-        pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
-        let rtt = Duration::from_secs(11);
-        pair.link.configure(LinkConfig { rtt, ..LinkConfig::default() }).unwrap();
-        allocation(Value::Null).await;
-        pair.follower.green_within("b", 600).await;
-        for recovery in pair.recoveries("b").await {
-            assert_eq!(recovery["narrows"]["retries"], 0, "{recovery}");
-        }
-        pair.stop().await;
-    });
+async fn a_long_path_makes_no_node_silent(env: Env) {
+    let pair = pair_of(&env, (2, 1), (10, 50_000_000), (0, 10)).await;
+    let allocation = async |enable: Value| {
+        pair.follower.set(json!({ "cluster.routing.allocation.enable": enable })).await;
+    };
+    allocation(json!("none")).await;
+    pair.follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
+    let rtt = Duration::from_secs(11);
+    pair.link.configure(LinkConfig { rtt, ..LinkConfig::default() }).unwrap();
+    allocation(Value::Null).await;
+    pair.follower.green_within("b", 600).await;
+    for recovery in pair.recoveries("b").await {
+        assert_eq!(recovery["narrows"]["retries"], 0, "{recovery}");
+    }
+    pair.stop().await;
 }
 
 /// In virtual time: a silent node has a shard that follows and one that cannot begin, and is asked of both.
-#[test]
-fn statistics_of_following_wait_for_a_silent_node_once() {
-    world::virtual_world::run(7, async |env| {
-        let leader = Cluster::holding(&env, "leader", 1, ("a", 3, 0), 50).await;
-        let front = Between::before(&env, leader.any().transport_address()).await;
-        let (behind, follower) = cluster_behind(&env, "follower", 3, 1).await;
-        follower.set(seed(&front.address)).await;
-        follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
-        follower.green("b").await;
-        front.change(|request, answer| match request {
-            Request::OpenSession { .. } => {
-                Err(Failure::new(503, "unavailable_shards_exception", "[a][0] is nowhere"))
-            }
-            _ => answer,
-        });
-        follower.must("PUT", "/c/_ccr/follow?wait_for_active_shards=0", whom()).await;
-        for index in ["b", "c"] {
-            eventually(&env, "each node has a shard", async || {
-                let state = follower.any().state();
-                let place = |shard| state.shard(index, shard)?.primary().node.clone();
-                (0..3).filter_map(place).collect::<BTreeSet<_>>().len() == 3
-            })
-            .await;
+async fn statistics_of_following_wait_for_a_silent_node_once(env: Env) {
+    let leader = Cluster::holding(&env, "leader", 1, ("a", 3, 0), 50).await;
+    let front = Between::before(&env, leader.any().transport_address()).await;
+    let (behind, follower) = cluster_behind(&env, "follower", 3, 1).await;
+    follower.set(seed(&front.address)).await;
+    follower.must("PUT", "/b/_ccr/follow?wait_for_active_shards=0", whom()).await;
+    follower.green("b").await;
+    front.change(|request, answer| match request {
+        Request::OpenSession { .. } => {
+            Err(Failure::new(503, "unavailable_shards_exception", "[a][0] is nowhere"))
         }
-        let reasons = async |path: &str| {
-            let stats = follower.get(path).await;
-            let indices = &stats["follow_stats"]["indices"];
-            let shards = indices[1]["shards"].as_array().into_iter().flatten();
-            let are_said = shards.filter(|shard| shard["read_exceptions"] != json!([])).count();
-            (indices.as_array().map_or(0, Vec::len), are_said)
-        };
-        eventually(&env, "each shard says why it waits", async || {
-            reasons("/_ccr/stats").await == (2, 3)
+        _ => answer,
+    });
+    follower.must("PUT", "/c/_ccr/follow?wait_for_active_shards=0", whom()).await;
+    for index in ["b", "c"] {
+        eventually(&env, "each node has a shard", async || {
+            let state = follower.any().state();
+            let place = |shard| state.shard(index, shard)?.primary().node.clone();
+            (0..3).filter_map(place).collect::<BTreeSet<_>>().len() == 3
         })
         .await;
-        behind.hold(|request| {
-            let is_following = matches!(request, Request::Shard(_, _, ShardAction::Following));
-            is_following || matches!(request, Request::Recoveries { .. })
-        });
-        let began = env.now();
-        // The other nodes' shards say it all the same.
-        assert_eq!(reasons("/_ccr/stats?timeout=10s").await, (2, 2));
-        assert!(behind.held() > 0 && env.now() - began < Duration::from_secs(15));
-        behind.be_honest();
-        follower.stop().await;
-        leader.stop().await;
+    }
+    let reasons = async |path: &str| {
+        let stats = follower.get(path).await;
+        let indices = &stats["follow_stats"]["indices"];
+        let shards = indices[1]["shards"].as_array().into_iter().flatten();
+        let are_said = shards.filter(|shard| shard["read_exceptions"] != json!([])).count();
+        (indices.as_array().map_or(0, Vec::len), are_said)
+    };
+    eventually(&env, "each shard says why it waits", async || {
+        reasons("/_ccr/stats").await == (2, 3)
+    })
+    .await;
+    behind.hold(|request| {
+        let is_following = matches!(request, Request::Shard(_, _, ShardAction::Following));
+        is_following || matches!(request, Request::Recoveries { .. })
     });
+    let began = env.now();
+    // The other nodes' shards say it all the same.
+    assert_eq!(reasons("/_ccr/stats?timeout=10s").await, (2, 2));
+    assert!(behind.held() > 0 && env.now() - began < Duration::from_secs(15));
+    behind.be_honest();
+    follower.stop().await;
+    leader.stop().await;
 }
 
 /// In the virtual world nobody mistakes a port.

@@ -8,6 +8,12 @@ use crate::common::pair::{Pair, pair_of};
 use serde_json::{Value, json};
 use world::{Env, virtual_world};
 
+testbed::virtual_world!(
+    are_followed_beside_documents,
+    are_refused_in_numbers_that_make_no_sense,
+    a_follower_that_rests_costs_little_and_loses_nothing,
+);
+
 impl Pair {
     /// Writes a run; how many documents were acknowledged.
     async fn run(&self, index: &str, documents: u64) -> u64 {
@@ -51,32 +57,29 @@ async fn started(env: &Env) -> Pair {
     pair
 }
 
-#[test]
-fn are_followed_beside_documents() {
-    virtual_world::run(7, async |env: Env| {
-        let pair = started(&env).await;
-        let mut written = 0;
-        for round in 0..20 {
-            written += pair.run("a", 10_000 + round).await;
-            assert_eq!(pair.leader.index("a", round * 10, round * 10 + 10).await, 10);
-        }
-        assert_eq!(written, 200_190);
-        pair.both_hold(&env, "a", "b", written + 200).await;
-        assert_eq!(pair.follower.counted("b").await["count"], written + 200);
-        let stats = pair.follower.get("/b/_ccr/stats").await;
-        for shard in stats["indices"][0]["shards"].as_array().unwrap() {
-            assert_eq!(shard["leader_global_checkpoint"], shard["follower_global_checkpoint"]);
-            assert!(shard["operations_written"].as_u64().unwrap() >= 100_000, "{shard}");
-        }
-        // A copy that comes up later has its files and the operations after them.
-        pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 0 })).await;
-        written += pair.run("a", 5_000).await;
-        pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 1 })).await;
-        written += pair.run("a", 5_000).await;
-        pair.follower.green("b").await;
-        pair.both_hold(&env, "a", "b", written + 200).await;
-        pair.stop().await;
-    });
+async fn are_followed_beside_documents(env: Env) {
+    let pair = started(&env).await;
+    let mut written = 0;
+    for round in 0..20 {
+        written += pair.run("a", 10_000 + round).await;
+        assert_eq!(pair.leader.index("a", round * 10, round * 10 + 10).await, 10);
+    }
+    assert_eq!(written, 200_190);
+    pair.both_hold(&env, "a", "b", written + 200).await;
+    assert_eq!(pair.follower.counted("b").await["count"], written + 200);
+    let stats = pair.follower.get("/b/_ccr/stats").await;
+    for shard in stats["indices"][0]["shards"].as_array().unwrap() {
+        assert_eq!(shard["leader_global_checkpoint"], shard["follower_global_checkpoint"]);
+        assert!(shard["operations_written"].as_u64().unwrap() >= 100_000, "{shard}");
+    }
+    // A copy that comes up later has its files and the operations after them.
+    pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 0 })).await;
+    written += pair.run("a", 5_000).await;
+    pair.follower.must("PUT", "/b/_settings", json!({ "index.number_of_replicas": 1 })).await;
+    written += pair.run("a", 5_000).await;
+    pair.follower.green("b").await;
+    pair.both_hold(&env, "a", "b", written + 200).await;
+    pair.stop().await;
 }
 
 #[test]
@@ -112,16 +115,13 @@ fn survive_kills_on_either_side() {
     }
 }
 
-#[test]
-fn are_refused_in_numbers_that_make_no_sense() {
-    virtual_world::run(7, async |env: Env| {
-        let cluster = crate::common::Cluster::start(&env, "c", 1).await;
-        for query in ["documents=0&source_bytes=1", "documents=1", "documents=x&source_bytes=1"] {
-            let path = format!("/a/_narrows/run?{query}");
-            assert_eq!(cluster.ask("POST", &path, Value::Null).await.0, 400, "{query}");
-        }
-        cluster.stop().await;
-    });
+async fn are_refused_in_numbers_that_make_no_sense(env: Env) {
+    let cluster = crate::common::Cluster::start(&env, "c", 1).await;
+    for query in ["documents=0&source_bytes=1", "documents=1", "documents=x&source_bytes=1"] {
+        let path = format!("/a/_narrows/run?{query}");
+        assert_eq!(cluster.ask("POST", &path, Value::Null).await.0, 400, "{query}");
+    }
+    cluster.stop().await;
 }
 
 /// Logs of a busy site for two hours: the leader rolls over, and the follower picks each index up, though its nodes are
@@ -184,43 +184,37 @@ fn a_leader_rolls_over_for_hours_while_the_follower_restarts() {
 }
 
 /// A follower that nobody writes to asks seldom, holds its lease all the same, and hears at once of what comes.
-#[test]
-fn a_follower_that_rests_costs_little_and_loses_nothing() {
-    virtual_world::run(7, async |env: Env| {
-        let pair = started(&env).await;
-        let period = json!({ "index.soft_deletes.retention_lease.period": "1h" });
-        pair.leader.must("PUT", "/a/_settings", period).await;
-        let mut written = pair.run("a", 1000).await;
-        pair.both_hold(&env, "a", "b", written).await;
-        let reads = async || {
-            let stats = pair.follower.get("/b/_ccr/stats").await;
-            let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap();
-            shards.iter().map(|s| s["successful_read_requests"].as_u64().unwrap()).sum::<u64>()
-        };
-        let before = reads().await;
-        env.sleep(Duration::from_secs(10 * 3600)).await;
-        let asked = reads().await - before;
-        assert!(
-            asked < 2 * 10 * 7,
-            "two shards, at most every ten minutes after the first: {asked}"
-        );
-        written += pair.run("a", 1000).await;
-        env.sleep(Duration::from_secs(1)).await;
-        let count = pair.follower.counted("b").await;
-        assert_eq!(count["count"], written, "it waited at the leader for what came");
-        // The leader lets go of what nobody needs, and has not let go of what the follower did.
-        pair.leader.post("/a/_flush").await;
-        pair.both_hold(&env, "a", "b", written).await;
+async fn a_follower_that_rests_costs_little_and_loses_nothing(env: Env) {
+    let pair = started(&env).await;
+    let period = json!({ "index.soft_deletes.retention_lease.period": "1h" });
+    pair.leader.must("PUT", "/a/_settings", period).await;
+    let mut written = pair.run("a", 1000).await;
+    pair.both_hold(&env, "a", "b", written).await;
+    let reads = async || {
         let stats = pair.follower.get("/b/_ccr/stats").await;
-        for shard in stats["indices"][0]["shards"].as_array().unwrap() {
-            assert!(shard["narrows"].get("recovered_from_remote_again").is_none(), "{shard}");
-            assert_eq!(shard["failed_read_requests"], 0, "{shard}");
-        }
-        // What an index is changes without an operation, and is heard of, too.
-        pair.leader.must("PUT", "/a/_alias/x", Value::Null).await;
-        env.sleep(Duration::from_secs(1)).await;
-        let shown = pair.follower.get("/_alias/x").await;
-        assert_eq!(shown, json!({"b": {"aliases": {"x": {"is_write_index": false}}}}));
-        pair.stop().await;
-    });
+        let shards = stats["indices"][0]["shards"].as_array().cloned().unwrap();
+        shards.iter().map(|s| s["successful_read_requests"].as_u64().unwrap()).sum::<u64>()
+    };
+    let before = reads().await;
+    env.sleep(Duration::from_secs(10 * 3600)).await;
+    let asked = reads().await - before;
+    assert!(asked < 2 * 10 * 7, "two shards, at most every ten minutes after the first: {asked}");
+    written += pair.run("a", 1000).await;
+    env.sleep(Duration::from_secs(1)).await;
+    let count = pair.follower.counted("b").await;
+    assert_eq!(count["count"], written, "it waited at the leader for what came");
+    // The leader lets go of what nobody needs, and has not let go of what the follower did.
+    pair.leader.post("/a/_flush").await;
+    pair.both_hold(&env, "a", "b", written).await;
+    let stats = pair.follower.get("/b/_ccr/stats").await;
+    for shard in stats["indices"][0]["shards"].as_array().unwrap() {
+        assert!(shard["narrows"].get("recovered_from_remote_again").is_none(), "{shard}");
+        assert_eq!(shard["failed_read_requests"], 0, "{shard}");
+    }
+    // What an index is changes without an operation, and is heard of, too.
+    pair.leader.must("PUT", "/a/_alias/x", Value::Null).await;
+    env.sleep(Duration::from_secs(1)).await;
+    let shown = pair.follower.get("/_alias/x").await;
+    assert_eq!(shown, json!({"b": {"aliases": {"x": {"is_write_index": false}}}}));
+    pair.stop().await;
 }

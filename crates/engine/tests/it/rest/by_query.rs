@@ -19,24 +19,22 @@ testbed::real_world!(
     pages_are_held_back_and_end_with_their_client,
     what_is_not_offered_is_refused_by_name,
 );
+testbed::virtual_world!(the_virtual_world_has_no_documents_to_find);
 
-#[test]
-fn the_virtual_world_has_no_documents_to_find() {
-    world::virtual_world::run(7, |env| async move {
-        let c = Cluster::holding(&env, "c", 2, ("a", 2, 0), 50).await;
-        for (path, body) in [
-            ("/a/_delete_by_query", json!({"query": {"match_all": {}}})),
-            ("/a/_update_by_query", json!({})),
-            ("/_reindex", json!({"source": {"index": "a"}, "dest": {"index": "b"}})),
-        ] {
-            let (status, said) = c.ask("POST", path, body).await;
-            assert_eq!(status, 400, "{said}");
-            assert!(said.to_string().contains("holds sizes and no documents"), "{said}");
-        }
-        assert_eq!(count(&c, "a").await, 50);
-        settled(&c).await;
-        c.stop().await;
-    });
+async fn the_virtual_world_has_no_documents_to_find(env: Env) {
+    let c = Cluster::holding(&env, "c", 2, ("a", 2, 0), 50).await;
+    for (path, body) in [
+        ("/a/_delete_by_query", json!({"query": {"match_all": {}}})),
+        ("/a/_update_by_query", json!({})),
+        ("/_reindex", json!({"source": {"index": "a"}, "dest": {"index": "b"}})),
+    ] {
+        let (status, said) = c.ask("POST", path, body).await;
+        assert_eq!(status, 400, "{said}");
+        assert!(said.to_string().contains("holds sizes and no documents"), "{said}");
+    }
+    assert_eq!(count(&c, "a").await, 50);
+    settled(&c).await;
+    c.stop().await;
 }
 
 async fn count(c: &Cluster, index: &str) -> u64 {

@@ -17,21 +17,19 @@ testbed::real_world!(
     a_scroll_goes_on_behind_hits_without_the_number,
     hits_are_of_the_term_in_which_their_view_was_made,
 );
+testbed::virtual_world!(the_virtual_world_has_no_hits_to_scroll_through);
 
-#[test]
-fn the_virtual_world_has_no_hits_to_scroll_through() {
-    world::virtual_world::run(7, |env| async move {
-        let c = Cluster::holding(&env, "c", 2, ("a", 2, 0), 50).await;
-        let (status, said) = c.ask("POST", "/a/_search?scroll=1m", json!({})).await;
-        assert_eq!(status, 400, "{said}");
-        assert!(said.to_string().contains("holds sizes and no documents"), "{said}");
-        let (status, said) = c.ask("POST", "/a/_search?scroll=1m&size=0", json!({})).await;
-        assert_eq!(status, 400, "{said}");
-        assert_eq!(open_views(&c).await, 0);
-        let (status, _) = c.ask("DELETE", "/_search/scroll/_all", Value::Null).await;
-        assert_eq!(status, 404, "nothing was open");
-        c.stop().await;
-    });
+async fn the_virtual_world_has_no_hits_to_scroll_through(env: Env) {
+    let c = Cluster::holding(&env, "c", 2, ("a", 2, 0), 50).await;
+    let (status, said) = c.ask("POST", "/a/_search?scroll=1m", json!({})).await;
+    assert_eq!(status, 400, "{said}");
+    assert!(said.to_string().contains("holds sizes and no documents"), "{said}");
+    let (status, said) = c.ask("POST", "/a/_search?scroll=1m&size=0", json!({})).await;
+    assert_eq!(status, 400, "{said}");
+    assert_eq!(open_views(&c).await, 0);
+    let (status, _) = c.ask("DELETE", "/_search/scroll/_all", Value::Null).await;
+    assert_eq!(status, 404, "nothing was open");
+    c.stop().await;
 }
 
 async fn open_views(c: &Cluster) -> u64 {
