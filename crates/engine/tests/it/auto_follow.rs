@@ -124,8 +124,7 @@ async fn a_rolled_over_leader_is_picked_up(env: Env) {
             && shown.values().all(|index| index["aliases"]["logs"]["is_write_index"] == false)
     })
     .await;
-    let (status, refused) = pair.follower.ask("PUT", "/logs/_doc/1", json!({"n": 1})).await;
-    assert_eq!(status, 400, "{refused}");
+    pair.follower.answers(400, "PUT", "/logs/_doc/1", json!({"n": 1})).await;
     // And goes, where it goes.
     pair.leader.delete("/logs-000001/_alias/logs").await;
     assert_eq!(pair.leader.index("logs", documents, documents + 1).await, 1);
@@ -140,8 +139,7 @@ async fn a_rolled_over_leader_is_picked_up(env: Env) {
 async fn what_cannot_be_followed_is_listed(env: Env) {
     let pair = pair(&env, 10, 50_000_000, 0).await;
     let body = json!({"remote_cluster": "ledaer", "leader_index_patterns": ["*"]});
-    let (status, refused) = pair.follower.ask("PUT", "/_ccr/auto_follow/p", body).await;
-    assert_eq!(status, 404, "{refused}");
+    let refused = pair.follower.answers(404, "PUT", "/_ccr/auto_follow/p", body).await;
     assert!(refused["error"]["reason"].as_str().unwrap().contains("\"leader\""), "{refused}");
     pair.pattern("p", Value::Null).await;
     pair.pattern("q", json!({"leader_index_patterns": ["*-both"]})).await;
@@ -214,10 +212,8 @@ async fn paused_resumed_and_forgotten(env: Env) {
     pair.follower.post("/_ccr/auto_follow/p/resume").await;
     pair.has(&env, "logs-1", 5).await;
     pair.follower.delete("/_ccr/auto_follow/p").await;
-    let (status, _) = pair.follower.ask("GET", "/_ccr/auto_follow/p", Value::Null).await;
-    assert_eq!(status, 404);
-    let (status, _) = pair.follower.ask("POST", "/_ccr/auto_follow/p/pause", Value::Null).await;
-    assert_eq!(status, 404);
+    pair.follower.answers(404, "GET", "/_ccr/auto_follow/p", Value::Null).await;
+    pair.follower.answers(404, "POST", "/_ccr/auto_follow/p/pause", Value::Null).await;
     pair.stop().await;
 }
 

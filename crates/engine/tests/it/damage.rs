@@ -84,17 +84,15 @@ async fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told
     let (status, said) =
         c.ask("POST", "/_dangling/nothing?accept_data_loss=true", Value::Null).await;
     assert!(status == 400 && said.to_string().contains("[nothing]"), "{said}");
-    let (status, _) = c.ask("POST", &format!("{import}?accept_data_loss=true"), Value::Null).await;
-    assert_eq!(status, 202);
+    c.answers(202, "POST", &format!("{import}?accept_data_loss=true"), Value::Null).await;
     c.green("kept").await;
     assert_eq!(c.digests("kept").await, digests, "every copy, to the document");
     assert_eq!(c.index("kept", 50, 60).await, 10);
 
     let dir = c.data_dir(1).join("indices").join(&unwanted);
     assert!(dir.exists());
-    let (status, _) =
-        c.ask("DELETE", &format!("/_dangling/{unwanted}?accept_data_loss=true"), Value::Null).await;
-    assert_eq!(status, 202);
+    c.answers(202, "DELETE", &format!("/_dangling/{unwanted}?accept_data_loss=true"), Value::Null)
+        .await;
     eventually(&env, "its files are deleted", async || !dir.exists()).await;
     assert_eq!(c.get("/_dangling").await["dangling_indices"], json!([]));
     restart(&mut c, |_| {}).await;

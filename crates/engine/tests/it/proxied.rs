@@ -134,8 +134,7 @@ async fn settings_of_both_modes_at_once_are_refused(env: Env) {
     let follower = Cluster::start(&env, "follower", 1).await;
     let mut both = json!({ "persistent": proxy("127.0.0.1:1", 4) });
     both["persistent"]["cluster.remote.leader.seeds"] = json!(["127.0.0.1:2"]);
-    let (status, refused) = follower.ask("PUT", "/_cluster/settings", both).await;
-    assert_eq!(status, 400, "{refused}");
+    let refused = follower.answers(400, "PUT", "/_cluster/settings", both).await;
     let reason = refused["error"]["reason"].as_str().unwrap();
     assert!(reason.contains("required=SNIFF, configured=PROXY"), "{reason}");
     assert_eq!(follower.get("/_remote/info").await, json!({}));

@@ -338,8 +338,7 @@ async fn a_move_is_cancelled(env: Env) {
     slow_down(&cluster, slow(&cluster)).await;
     let (from, to) = (node_of(&cluster, true), free_node(&cluster));
     start_move(&cluster, &from, &to).await;
-    let (status, said) = cluster.ask("POST", "/_cluster/reroute", move_of(&from, &to)).await;
-    assert_eq!(status, 400, "{said}");
+    let said = cluster.answers(400, "POST", "/_cluster/reroute", move_of(&from, &to)).await;
     assert!(said.to_string().contains("cancel that first"), "{said}");
     env.sleep(Duration::from_millis(300)).await;
     let cancel = json!({ "commands": [{ "cancel": { "index": "a", "shard": 0, "node": to } }] });
@@ -476,8 +475,7 @@ async fn what_is_shown_of_a_move_is_true(env: Env) {
     })
     .await;
     let path = "/_cluster/health?level=shards&wait_for_no_relocating_shards=true&timeout=1ms";
-    let (status, health) = cluster.ask("GET", path, Value::Null).await;
-    assert_eq!(status, 408);
+    let health = cluster.answers(408, "GET", path, Value::Null).await;
     let shown = ["active_shards", "relocating_shards", "initializing_shards", "unassigned_shards"];
     for shown in
         [shown.map(|name| &health[name]), shown.map(|n| &health["indices"]["a"]["shards"]["0"][n])]

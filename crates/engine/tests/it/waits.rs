@@ -9,7 +9,7 @@ use world::Env;
 
 use crate::common::between::{cluster_behind, cluster_behind_each};
 use crate::common::pair::pair_of;
-use crate::common::{Cluster, ask, eventually, raw};
+use crate::common::{Cluster, ask, eventually, raw, refuses};
 
 testbed::both_worlds!(
     a_write_waits_for_copies_no_longer_than_it_says,
@@ -96,8 +96,7 @@ async fn a_write_waits_for_copies_no_longer_than_it_says(env: Env) {
         c.post("/a/_refresh").await;
         let path = format!("/a/_update_by_query?{WAITS}");
         let asking = c.ask("POST", &path, json!({}));
-        let (status, answer) = env.timeout(PATIENCE, asking).await.expect("an update by query");
-        assert_eq!((status, &answer["error"]["type"]), (503, &json!(UNAVAILABLE)), "{answer}");
+        refuses(env.timeout(PATIENCE, asking).await.expect("an update by query"), 503, UNAVAILABLE);
     }
     assert_eq!(count(&c, "a").await, 1, "nothing of it was written");
 
@@ -180,8 +179,7 @@ async fn a_write_waits_for_a_copy_that_is_being_promoted(env: Env) {
         let (node, path) = (c.node(0).clone(), format!("/a/_doc/1?timeout={limit}"));
         async move { ask(&node, "PUT", &path, json!({ "n": 1 })).await }
     };
-    let (status, answer) = env.timeout(PATIENCE, write("500ms")).await.expect("an answer");
-    assert_eq!((status, &answer["error"]["type"]), (503, &json!(UNAVAILABLE)), "{answer}");
+    refuses(env.timeout(PATIENCE, write("500ms")).await.expect("an answer"), 503, UNAVAILABLE);
     let patient = env.spawn("writes, and waits", write("10m"));
     env.sleep(Duration::from_millis(200)).await;
     between.be_honest();

@@ -215,6 +215,13 @@ impl Cluster {
         answer
     }
 
+    /// Asks, and expects an answer of this status.
+    pub async fn answers(&self, status: u16, method: &str, path: &str, body: Value) -> Value {
+        let (found, answer) = self.ask(method, path, body).await;
+        assert_eq!(found, status, "{method} {path}: {answer}");
+        answer
+    }
+
     pub async fn get(&self, path: &str) -> Value {
         self.must("GET", path, Value::Null).await
     }

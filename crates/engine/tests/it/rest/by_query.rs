@@ -28,8 +28,7 @@ async fn the_virtual_world_has_no_documents_to_find(env: Env) {
         ("/a/_update_by_query", json!({})),
         ("/_reindex", json!({"source": {"index": "a"}, "dest": {"index": "b"}})),
     ] {
-        let (status, said) = c.ask("POST", path, body).await;
-        assert_eq!(status, 400, "{said}");
+        let said = c.answers(400, "POST", path, body).await;
         assert!(said.to_string().contains("holds sizes and no documents"), "{said}");
     }
     assert_eq!(count(&c, "a").await, 50);
@@ -295,8 +294,7 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
         let (status, said) = c.ask("POST", path, body).await;
         assert!(status == 400 && said.to_string().contains(why), "{path}: {status} {said}");
     }
-    let (status, _) = c.ask("POST", "/none/_delete_by_query", all()).await;
-    assert_eq!(status, 404);
+    c.answers(404, "POST", "/none/_delete_by_query", all()).await;
     assert_eq!(count(&c, "a").await, 200);
     assert_eq!(c.ask("HEAD", "/b", Value::Null).await.0, 404, "nothing was made");
     c.stop().await;

@@ -169,8 +169,7 @@ async fn keeps_cluster_settings(env: Env) {
     let reset = json!({"persistent": {"transport.compress": null}});
     assert_eq!(c.must("PUT", "/_cluster/settings?timeout=30s", reset).await["acknowledged"], true);
     let wrong = json!({"persistent": {"ccr.indices.recovery.chunk_sise": "1mb"}});
-    let (status, answer) = c.ask("PUT", "/_cluster/settings", wrong).await;
-    assert_eq!(status, 400);
+    let answer = c.answers(400, "PUT", "/_cluster/settings", wrong).await;
     let reason = answer["error"]["reason"].as_str().unwrap();
     assert!(reason.contains("did you mean \"ccr.indices.recovery.chunk_size\""), "{reason}");
     c.stop().await;
@@ -226,8 +225,7 @@ async fn tells_about_nodes(env: Env) {
 
 async fn explains_what_is_unassigned(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
-    let (status, answer) = c.ask("GET", "/_cluster/allocation/explain", Value::Null).await;
-    assert_eq!(status, 400);
+    let answer = c.answers(400, "GET", "/_cluster/allocation/explain", Value::Null).await;
     let reason = answer["error"]["reason"].as_str().unwrap();
     assert!(reason.starts_with("unable to find any unassigned shards to explain"), "{reason}");
     c.must("PUT", "/a", Value::Null).await;

@@ -31,8 +31,7 @@ fn the_virtual_world_refuses_what_needs_content() {
             json!({"size": 0, "query": {"term": {"word": "w1"}}}),
             json!({"size": 0, "aggs": {"m": {"max": {"field": "n"}}}}),
         ] {
-            let (status, answer) = c.ask("POST", "/a/_search", body).await;
-            assert_eq!(status, 400, "{answer}");
+            let answer = c.answers(400, "POST", "/a/_search", body).await;
             let reason = answer["error"]["root_cause"][0]["reason"].as_str().unwrap();
             assert!(reason.contains("holds sizes and no documents"), "{reason}");
         }
@@ -116,8 +115,7 @@ async fn counts_over_shards(env: Env) {
     assert_eq!(bare["hits"]["total"], 300);
     let uncounted = c.get(&format!("{as_int}=false")).await;
     assert_eq!(uncounted["hits"]["total"], -1);
-    let (status, refused) = c.ask("GET", &format!("{as_int}=100"), Value::Null).await;
-    assert_eq!(status, 400);
+    let refused = c.answers(400, "GET", &format!("{as_int}=100"), Value::Null).await;
     assert_eq!(refused["error"]["type"], "illegal_argument_exception");
     let empty = c.get("/nothing*/_search").await;
     assert_eq!(empty["_shards"]["total"], 0);
@@ -223,8 +221,7 @@ async fn selection_shows_its_numbers(env: Env) {
     }
     if !env.is_virtual() {
         c.set_for_now(json!({"narrows.search.selection": "oracle"})).await;
-        let (status, answer) = c.ask("GET", ALL, Value::Null).await;
-        assert_eq!(status, 400, "{answer}");
+        let answer = c.answers(400, "GET", ALL, Value::Null).await;
         assert!(answer.to_string().contains("exists in virtual time alone"), "{answer}");
     }
     settled(&c).await;
@@ -298,9 +295,7 @@ async fn preferences_choose_copies(env: Env) {
         }
         assert_eq!(queries(node).await, before + 5, "{preference}");
     }
-    let (status, answer) =
-        c.ask("GET", "/a/_search?preference=_only_nodes:gone", Value::Null).await;
-    assert_eq!(status, 503);
+    let answer = c.answers(503, "GET", "/a/_search?preference=_only_nodes:gone", Value::Null).await;
     assert_eq!(answer["error"]["root_cause"][0]["type"], "no_shard_available_action_exception");
     assert_eq!(c.get("/a/_search?preference=_shards:7").await["_shards"]["total"], 0);
     c.stop().await;

@@ -67,9 +67,8 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
     for (most, count, early) in
         [(3, 15, json!(true)), (1000, 200, json!(false)), (0, 200, Value::Null)]
     {
-        let (status, in_path) =
-            c.ask("GET", &format!("/a/_search?terminate_after={most}"), Value::Null).await;
-        assert_eq!(status, 200, "{in_path}");
+        let in_path =
+            c.answers(200, "GET", &format!("/a/_search?terminate_after={most}"), Value::Null).await;
         for found in [in_path, search(json!({"terminate_after": most})).await] {
             assert_eq!(found["hits"]["total"], json!({"value": count, "relation": "eq"}), "{most}");
             assert_eq!(found["terminated_early"], early, "{most}");

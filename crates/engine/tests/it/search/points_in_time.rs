@@ -166,8 +166,7 @@ async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
     // What bears the name of an index now is not what was seen then.
     c.delete("/a").await;
     filled(&c, 3, 1, 10).await;
-    let (status, said) = c.ask("POST", "/_search", json!({"pit": {"id": id}})).await;
-    assert_eq!(status, 404, "{said}");
+    c.answers(404, "POST", "/_search", json!({"pit": {"id": id}})).await;
     c.delete("/_search/point_in_time/_all").await;
     eventually(&env, "every view is let go", async || open_views(&c).await == 0).await;
     c.stop().await;
@@ -203,8 +202,7 @@ async fn what_a_search_of_one_may_not_have(env: Env) {
     refused("DELETE", "/_search/point_in_time", json!({"pit_id": []}), "no pit ids").await;
     refused("DELETE", "/_search/point_in_time", json!({"id": "x"}), "unknown parameter [id]").await;
     refused("DELETE", "/_pit", json!({"id": 7}), "is a text").await;
-    let (status, _) = c.ask("POST", "/gone/_pit?keep_alive=1m", Value::Null).await;
-    assert_eq!(status, 404);
+    c.answers(404, "POST", "/gone/_pit?keep_alive=1m", Value::Null).await;
     c.stop().await;
 }
 
@@ -230,8 +228,7 @@ async fn views_are_bounded(env: Env) {
     filled(&c, 2, 0, 30).await;
     c.set_for_now(json!({"search.max_open_pit_context": 4})).await;
     let ids = [opened(&c, "1m").await, opened(&c, "1m").await];
-    let (status, said) = c.ask("POST", "/a/_search/point_in_time?keep_alive=1m", Value::Null).await;
-    assert_eq!(status, 429, "{said}");
+    let said = c.answers(429, "POST", "/a/_search/point_in_time?keep_alive=1m", Value::Null).await;
     assert!(said.to_string().contains("search.max_open_pit_context"), "{said}");
     assert_eq!(open_views(&c).await, 4, "who is refused holds nothing");
     // Scrolls have a bound of their own.

@@ -21,11 +21,9 @@ testbed::virtual_world!(the_virtual_world_has_no_hits_to_scroll_through);
 
 async fn the_virtual_world_has_no_hits_to_scroll_through(env: Env) {
     let c = Cluster::holding(&env, "c", 2, ("a", 2, 0), 50).await;
-    let (status, said) = c.ask("POST", "/a/_search?scroll=1m", json!({})).await;
-    assert_eq!(status, 400, "{said}");
+    let said = c.answers(400, "POST", "/a/_search?scroll=1m", json!({})).await;
     assert!(said.to_string().contains("holds sizes and no documents"), "{said}");
-    let (status, said) = c.ask("POST", "/a/_search?scroll=1m&size=0", json!({})).await;
-    assert_eq!(status, 400, "{said}");
+    c.answers(400, "POST", "/a/_search?scroll=1m&size=0", json!({})).await;
     assert_eq!(open_views(&c).await, 0);
     let (status, _) = c.ask("DELETE", "/_search/scroll/_all", Value::Null).await;
     assert_eq!(status, 404, "nothing was open");
@@ -139,13 +137,11 @@ async fn a_scroll_is_kept_for_as_long_as_was_asked(env: Env) {
         let (status, said) = c.ask("POST", "/_search/scroll", json!({"scroll_id": wrong})).await;
         assert!(status == 400 && said.to_string().contains("Cannot parse scroll id"), "{said}");
     }
-    let (status, said) = c.ask("POST", "/_search/scroll", json!({"scroll": "1m"})).await;
-    assert_eq!(status, 400, "{said}");
+    c.answers(400, "POST", "/_search/scroll", json!({"scroll": "1m"})).await;
     let first = c.must("POST", "/a/_search?scroll=1ms&size=5", json!({})).await;
     env.sleep(Duration::from_millis(20)).await;
     let body = json!({ "scroll": "1m", "scroll_id": first["_scroll_id"] });
-    let (status, said) = c.ask("POST", "/_search/scroll", body).await;
-    assert_eq!(status, 404, "{said}");
+    c.answers(404, "POST", "/_search/scroll", body).await;
     // The whole id may stand in the path, and the bare number of hits be asked for.
     let first =
         c.must("GET", "/a/_search?scroll=1m&size=20&rest_total_hits_as_int=true", json!({})).await;
@@ -192,8 +188,7 @@ async fn views_of_scrolls_are_bounded(env: Env) {
         let first = c.must("POST", "/a/_search?scroll=1m&size=5", json!({})).await;
         ids.push(first["_scroll_id"].clone());
     }
-    let (status, said) = c.ask("POST", "/a/_search?scroll=1m&size=5", json!({})).await;
-    assert_eq!(status, 429, "{said}");
+    let said = c.answers(429, "POST", "/a/_search?scroll=1m&size=5", json!({})).await;
     let reason = said["error"]["root_cause"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("[4]") && reason.contains("search.max_open_scroll_context"), "{said}");
     assert_eq!(open_views(&c).await, 4, "who is refused holds nothing");
