@@ -179,7 +179,9 @@ mod tests {
     use super::*;
     use crate::state::{IndexMeta, StoredIndex};
 
-    testbed::real_world!(
+    testbed::both_worlds!(
+        removes_one_copy_alone;
+        real:
         a_copy_is_removed_behind_whoever_still_works_in_it,
         what_was_written_of_an_index_that_is_gone_takes_no_memory,
     );
@@ -242,11 +244,5 @@ mod tests {
         disk.write_index(&Arc::new(stored)).await.unwrap();
         disk.remove_empty_index("uuid").await;
         assert!(disk.turns.files.borrow().is_empty());
-    }
-
-    #[test]
-    fn removes_one_copy_alone_in_both_worlds() {
-        world::real_world::run(7, removes_one_copy_alone);
-        world::virtual_world::run(7, removes_one_copy_alone);
     }
 }

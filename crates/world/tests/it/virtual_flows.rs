@@ -9,6 +9,20 @@ use world::model::{CongestionControl, DiskScheduler, Host, Tcp};
 use world::virtual_world::{run, run_traced};
 use world::{Connection, Direction, Env, Frame, Link, LinkConfig, Message, Task, Work};
 
+testbed::virtual_world!(
+    a_cold_connection_takes_seven_round_trips_for_a_megabyte_a_warm_one_takes_one,
+    a_plain_link_has_no_slow_start,
+    the_receivers_window_bounds_the_rate_with_and_without_tcp,
+    a_short_queue_loses_bytes_and_everything_still_comes_in_order,
+    a_window_that_is_lost_whole_is_sent_again_after_a_timeout,
+    what_is_lost_long_after_it_was_sent_is_sent_again,
+    a_message_does_not_come_before_all_of_it_has_passed_the_card,
+    two_connections_share_a_card,
+    encryption_costs_a_core_for_each_connection,
+    what_others_take_of_the_cores_keeps_work_and_messages_waiting_and_is_not_charged_to_the_host,
+    a_disk_scheduler_is_changed_while_it_runs,
+);
+
 /// A message of a size; a request says how large the answer is to be.
 #[derive(Debug, PartialEq)]
 struct Sized {
@@ -103,56 +117,47 @@ fn round_trips(took: Duration) -> f64 {
     took.as_secs_f64() / 0.1
 }
 
-#[test]
-fn a_cold_connection_takes_seven_round_trips_for_a_megabyte_a_warm_one_takes_one() {
-    run(1, async |env| {
-        let (address, _server) = server(&env, "server").await;
-        let (_link, mut connection) =
-            through(&env, &address, line(100, None, Some(Tcp::default()))).await;
-        let mut took = Vec::new();
-        for _ in 0..6 {
-            took.push(round_trips(round(&env, &mut connection, 1 << 20).await));
-        }
-        assert!((7.0..7.05).contains(&took[0]), "{took:?}");
-        assert!((1.0..1.05).contains(&took[5]), "{took:?}");
-        // A minute later it is cold again, unless the kernel is told otherwise.
-        env.sleep(Duration::from_secs(60)).await;
-        let cold = round_trips(round(&env, &mut connection, 1 << 20).await);
-        assert!((7.0..7.05).contains(&cold), "{cold}");
-        let warm = Tcp { slow_start_after_idle: false, ..Tcp::default() };
-        let (_link, mut connection) = through(&env, &address, line(100, None, Some(warm))).await;
-        for _ in 0..5 {
-            round(&env, &mut connection, 1 << 20).await;
-        }
-        env.sleep(Duration::from_secs(60)).await;
-        let still = round_trips(round(&env, &mut connection, 1 << 20).await);
-        assert!((1.0..1.05).contains(&still), "{still}");
-    });
+async fn a_cold_connection_takes_seven_round_trips_for_a_megabyte_a_warm_one_takes_one(env: Env) {
+    let (address, _server) = server(&env, "server").await;
+    let (_link, mut connection) =
+        through(&env, &address, line(100, None, Some(Tcp::default()))).await;
+    let mut took = Vec::new();
+    for _ in 0..6 {
+        took.push(round_trips(round(&env, &mut connection, 1 << 20).await));
+    }
+    assert!((7.0..7.05).contains(&took[0]), "{took:?}");
+    assert!((1.0..1.05).contains(&took[5]), "{took:?}");
+    // A minute later it is cold again, unless the kernel is told otherwise.
+    env.sleep(Duration::from_secs(60)).await;
+    let cold = round_trips(round(&env, &mut connection, 1 << 20).await);
+    assert!((7.0..7.05).contains(&cold), "{cold}");
+    let warm = Tcp { slow_start_after_idle: false, ..Tcp::default() };
+    let (_link, mut connection) = through(&env, &address, line(100, None, Some(warm))).await;
+    for _ in 0..5 {
+        round(&env, &mut connection, 1 << 20).await;
+    }
+    env.sleep(Duration::from_secs(60)).await;
+    let still = round_trips(round(&env, &mut connection, 1 << 20).await);
+    assert!((1.0..1.05).contains(&still), "{still}");
 }
 
-#[test]
-fn a_plain_link_has_no_slow_start() {
-    run(1, async |env| {
-        let (address, _server) = server(&env, "server").await;
-        let (_link, mut connection) = through(&env, &address, line(100, None, None)).await;
-        let took = round_trips(round(&env, &mut connection, 1 << 20).await);
-        assert!((1.0..1.05).contains(&took), "{took}");
-    });
+async fn a_plain_link_has_no_slow_start(env: Env) {
+    let (address, _server) = server(&env, "server").await;
+    let (_link, mut connection) = through(&env, &address, line(100, None, None)).await;
+    let took = round_trips(round(&env, &mut connection, 1 << 20).await);
+    assert!((1.0..1.05).contains(&took), "{took}");
 }
 
-#[test]
-fn the_receivers_window_bounds_the_rate_with_and_without_tcp() {
-    run(1, async |env| {
-        let (address, _server) = server(&env, "server").await;
-        for tcp in [None, Some(Tcp::default())] {
-            let config =
-                LinkConfig { window_bytes: Some(100_000), ..line(100, Some(125_000_000), tcp) };
-            let (_link, mut connection) = through(&env, &address, config).await;
-            let rate = rate(&env, &mut connection, 40, 1 << 20).await;
-            // 100 kB a round trip of 100 ms, and what a window needs to pass the line.
-            assert!((0.95e6..1.01e6).contains(&rate), "{rate}");
-        }
-    });
+async fn the_receivers_window_bounds_the_rate_with_and_without_tcp(env: Env) {
+    let (address, _server) = server(&env, "server").await;
+    for tcp in [None, Some(Tcp::default())] {
+        let config =
+            LinkConfig { window_bytes: Some(100_000), ..line(100, Some(125_000_000), tcp) };
+        let (_link, mut connection) = through(&env, &address, config).await;
+        let rate = rate(&env, &mut connection, 40, 1 << 20).await;
+        // 100 kB a round trip of 100 ms, and what a window needs to pass the line.
+        assert!((0.95e6..1.01e6).contains(&rate), "{rate}");
+    }
 }
 
 /// Mathis, Semke, Mahdavi, Ott (1997) for Reno; RFC 9438, 5.1, for CUBIC where that is above it. Segments are lost at
@@ -190,53 +195,44 @@ fn under_random_loss_the_rate_is_that_of_the_formulas() {
     }
 }
 
-#[test]
-fn a_short_queue_loses_bytes_and_everything_still_comes_in_order() {
-    run(1, async |env| {
-        let (address, _server) = server(&env, "server").await;
-        for (control, least) in [(CongestionControl::Cubic, 0.75), (CongestionControl::Reno, 0.6)] {
-            let tcp = Tcp { congestion_control: control, ..Tcp::default() };
-            let plain = line(100, Some(10_000_000), Some(tcp));
-            let config = LinkConfig { queue_bytes: Some(250_000), ..plain };
-            let (link, mut connection) = through(&env, &address, config).await;
-            let rate = rate(&env, &mut connection, 400, 1 << 20).await;
-            assert!((least * 1e7..1e7).contains(&rate), "{control:?}: {rate}");
-            // What was lost in the queue did not pass the line: it carried each byte once.
-            let carried = link.stats(Direction::Back).bytes;
-            assert!(carried.abs_diff(400 << 20) < 1 << 20, "{carried}");
-        }
-    });
+async fn a_short_queue_loses_bytes_and_everything_still_comes_in_order(env: Env) {
+    let (address, _server) = server(&env, "server").await;
+    for (control, least) in [(CongestionControl::Cubic, 0.75), (CongestionControl::Reno, 0.6)] {
+        let tcp = Tcp { congestion_control: control, ..Tcp::default() };
+        let plain = line(100, Some(10_000_000), Some(tcp));
+        let config = LinkConfig { queue_bytes: Some(250_000), ..plain };
+        let (link, mut connection) = through(&env, &address, config).await;
+        let rate = rate(&env, &mut connection, 400, 1 << 20).await;
+        assert!((least * 1e7..1e7).contains(&rate), "{control:?}: {rate}");
+        // What was lost in the queue did not pass the line: it carried each byte once.
+        let carried = link.stats(Direction::Back).bytes;
+        assert!(carried.abs_diff(400 << 20) < 1 << 20, "{carried}");
+    }
 }
 
-#[test]
-fn a_window_that_is_lost_whole_is_sent_again_after_a_timeout() {
-    run(1, async |env| {
-        let (address, _server) = server(&env, "server").await;
-        let tcp = Some(Tcp::default());
-        let config = LinkConfig { queue_bytes: Some(1448), ..line(100, Some(1_000_000), tcp) };
-        let (_link, mut connection) = through(&env, &address, config).await;
-        let took = round(&env, &mut connection, 1 << 20).await;
-        assert!(took < Duration::from_secs(60), "{took:?}");
-    });
+async fn a_window_that_is_lost_whole_is_sent_again_after_a_timeout(env: Env) {
+    let (address, _server) = server(&env, "server").await;
+    let tcp = Some(Tcp::default());
+    let config = LinkConfig { queue_bytes: Some(1448), ..line(100, Some(1_000_000), tcp) };
+    let (_link, mut connection) = through(&env, &address, config).await;
+    let took = round(&env, &mut connection, 1 << 20).await;
+    assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
 /// It waited at the cut for longer than its timeout, and is lost once the link is healed.
-#[test]
-fn what_is_lost_long_after_it_was_sent_is_sent_again() {
-    run(1, async |env| {
-        let (address, _server) = server(&env, "server").await;
-        let half = Tcp { loss: 0.5, ..Tcp::default() };
-        for _ in 0..20 {
-            let config = line(100, None, Some(half.clone()));
-            let (link, mut connection) = through(&env, &address, config).await;
-            link.cut();
-            connection.sender.send(ask(0, 100)).await.unwrap();
-            env.sleep(Duration::from_secs(10)).await;
-            link.heal();
-            let answer = env.timeout(Duration::from_secs(3600), connection.receiver.recv()).await;
-            assert!(answer.expect("it comes in the end").unwrap().is_some());
-        }
-    });
+async fn what_is_lost_long_after_it_was_sent_is_sent_again(env: Env) {
+    let (address, _server) = server(&env, "server").await;
+    let half = Tcp { loss: 0.5, ..Tcp::default() };
+    for _ in 0..20 {
+        let config = line(100, None, Some(half.clone()));
+        let (link, mut connection) = through(&env, &address, config).await;
+        link.cut();
+        connection.sender.send(ask(0, 100)).await.unwrap();
+        env.sleep(Duration::from_secs(10)).await;
+        link.heal();
+        let answer = env.timeout(Duration::from_secs(3600), connection.receiver.recv()).await;
+        assert!(answer.expect("it comes in the end").unwrap().is_some());
+    }
 }
 
 #[test]
@@ -276,113 +272,103 @@ fn a_large_message_within_a_site_costs_few_events_and_a_small_one_does_not_wait_
     assert!(ping < Duration::from_millis(1), "{ping:?}");
 }
 
-#[test]
-fn a_message_does_not_come_before_all_of_it_has_passed_the_card() {
-    run(1, async |env| {
-        let (address, _server) = server(&env, "server").await;
-        let slow = Host { card_bytes_per_s: 10_000_000, ..Host::default() };
-        env.host("server").set_host_model(slow);
-        let mut connection = env.connect::<Sized>(&address).await.unwrap();
-        // Three pieces of a mebibyte, and a small one with its end.
-        let bytes = (3 << 20) + 1000;
-        let took = round(&env, &mut connection, bytes).await;
-        assert!(took.as_secs_f64() > bytes as f64 / 1e7, "{took:?}");
-    });
+async fn a_message_does_not_come_before_all_of_it_has_passed_the_card(env: Env) {
+    let (address, _server) = server(&env, "server").await;
+    let slow = Host { card_bytes_per_s: 10_000_000, ..Host::default() };
+    env.host("server").set_host_model(slow);
+    let mut connection = env.connect::<Sized>(&address).await.unwrap();
+    // Three pieces of a mebibyte, and a small one with its end.
+    let bytes = (3 << 20) + 1000;
+    let took = round(&env, &mut connection, bytes).await;
+    assert!(took.as_secs_f64() > bytes as f64 / 1e7, "{took:?}");
 }
 
-#[test]
-fn two_connections_share_a_card() {
-    run(1, async |env| {
-        let (address, _server) = server(&env, "server").await;
-        let began = env.now();
-        let pull = |bytes| pull(env.clone(), address.clone(), 20, bytes);
-        let pulls = [1 << 20, 16 << 20].map(|bytes| env.spawn("pulls", pull(bytes)));
-        let mut rates = Vec::new();
-        for pulls in pulls {
-            rates.push(pulls.await.unwrap());
-        }
-        let whole = 20.0 * (17 << 20) as f64 / (env.now() - began).as_secs_f64();
-        assert!((1.1e9..1.26e9).contains(&whole), "{whole}");
-        assert!(rates[0] > 0.4e9, "{rates:?}");
-        assert!(pull(1 << 20).await > 1.0e9);
-    });
+async fn two_connections_share_a_card(env: Env) {
+    let (address, _server) = server(&env, "server").await;
+    let began = env.now();
+    let pull = |bytes| pull(env.clone(), address.clone(), 20, bytes);
+    let pulls = [1 << 20, 16 << 20].map(|bytes| env.spawn("pulls", pull(bytes)));
+    let mut rates = Vec::new();
+    for pulls in pulls {
+        rates.push(pulls.await.unwrap());
+    }
+    let whole = 20.0 * (17 << 20) as f64 / (env.now() - began).as_secs_f64();
+    assert!((1.1e9..1.26e9).contains(&whole), "{whole}");
+    assert!(rates[0] > 0.4e9, "{rates:?}");
+    assert!(pull(1 << 20).await > 1.0e9);
 }
 
 /// One connection's bytes are handled by one core at a time; several connections use several cores.
-#[test]
-fn encryption_costs_a_core_for_each_connection() {
-    run(1, async |env| {
-        let mut host = Host { cores: 4, card_bytes_per_s: 12_500_000_000, ..Host::default() };
-        host.costs.send_bytes_per_s = Some(100_000_000);
-        host.costs.receive_bytes_per_s = None;
-        env.host("server").set_host_model(host);
-        env.set_host_model(Host { card_bytes_per_s: 12_500_000_000, ..Host::default() });
-        let (address, _server) = server(&env, "server").await;
-        for (connections, expected) in [(1, 1.0e8), (3, 3.0e8), (8, 4.0e8)] {
-            let began = env.now();
-            let cpu = env.host("server").cpu_time();
-            let pull = || pull(env.clone(), address.clone(), 30, 5 << 20);
-            let pulls: Vec<_> = (0..connections).map(|_| env.spawn("pulls", pull())).collect();
-            for pulls in pulls {
-                pulls.await.unwrap();
-            }
-            let bytes = f64::from(connections) * 30.0 * (5 << 20) as f64;
-            let rate = bytes / (env.now() - began).as_secs_f64();
-            assert!((rate / expected - 1.0).abs() < 0.05, "{connections}: {rate} for {expected}");
-            let used = (env.host("server").cpu_time() - cpu).as_secs_f64();
-            assert!((used / (bytes / 1e8) - 1.0).abs() < 0.01, "{used}");
+async fn encryption_costs_a_core_for_each_connection(env: Env) {
+    let mut host = Host { cores: 4, card_bytes_per_s: 12_500_000_000, ..Host::default() };
+    host.costs.send_bytes_per_s = Some(100_000_000);
+    host.costs.receive_bytes_per_s = None;
+    env.host("server").set_host_model(host);
+    env.set_host_model(Host { card_bytes_per_s: 12_500_000_000, ..Host::default() });
+    let (address, _server) = server(&env, "server").await;
+    for (connections, expected) in [(1, 1.0e8), (3, 3.0e8), (8, 4.0e8)] {
+        let began = env.now();
+        let cpu = env.host("server").cpu_time();
+        let pull = || pull(env.clone(), address.clone(), 30, 5 << 20);
+        let pulls: Vec<_> = (0..connections).map(|_| env.spawn("pulls", pull())).collect();
+        for pulls in pulls {
+            pulls.await.unwrap();
         }
-        // A ping goes ahead of work that fills all cores.
-        let mut control = env.connect::<Sized>(&address).await.unwrap();
-        let busy = env.host("server");
-        let work: Vec<Task<()>> = (0..8)
-            .map(|_| {
-                let host = busy.clone();
-                busy.spawn("hashes", async move {
-                    host.work(Work::Hash { bytes: 100_000_000_000 }, || ()).await;
-                })
+        let bytes = f64::from(connections) * 30.0 * (5 << 20) as f64;
+        let rate = bytes / (env.now() - began).as_secs_f64();
+        assert!((rate / expected - 1.0).abs() < 0.05, "{connections}: {rate} for {expected}");
+        let used = (env.host("server").cpu_time() - cpu).as_secs_f64();
+        assert!((used / (bytes / 1e8) - 1.0).abs() < 0.01, "{used}");
+    }
+    // A ping goes ahead of work that fills all cores.
+    let mut control = env.connect::<Sized>(&address).await.unwrap();
+    let busy = env.host("server");
+    let work: Vec<Task<()>> = (0..8)
+        .map(|_| {
+            let host = busy.clone();
+            busy.spawn("hashes", async move {
+                host.work(Work::Hash { bytes: 100_000_000_000 }, || ()).await;
             })
-            .collect();
-        let ping = round(&env, &mut control, 100).await;
-        assert!(ping < Duration::from_millis(1), "{ping:?}");
-        drop(work);
-    });
+        })
+        .collect();
+    let ping = round(&env, &mut control, 100).await;
+    assert!(ping < Duration::from_millis(1), "{ping:?}");
+    drop(work);
 }
 
 /// Eight processes that take two cores for 2 ms each, one after another: whatever is done there waits for 6 ms or more.
-#[test]
-fn what_others_take_of_the_cores_keeps_work_and_messages_waiting_and_is_not_charged_to_the_host() {
-    run(1, async |env| {
-        let (address, _server) = server(&env, "crowded").await;
-        let mut connection = env.connect::<Sized>(&address).await.unwrap();
-        let host = env.host("crowded");
-        host.set_host_model(Host { cores: 2, ..Host::default() });
-        assert_eq!(host.machine_cpu_percent(), None, "nobody else is there");
-        let mut others: Vec<Task<()>> = Vec::new();
-        for _ in 0..8 {
-            let host = host.clone();
-            others.push(env.spawn("others", async move {
-                loop {
-                    host.crowd(Duration::from_millis(2)).await;
-                }
-            }));
-        }
-        env.sleep(Duration::from_millis(100)).await;
-        assert_eq!(host.machine_cpu_percent(), None, "what is used is told after a second");
-        let (began, charged) = (env.now(), host.cpu_time());
-        for _ in 0..50 {
-            host.work(Work::Hash { bytes: 10_000_000 }, || ()).await;
-        }
-        let took = env.now() - began;
-        assert!(took > Duration::from_millis(50 * 5), "{took:?}");
-        let charged = (host.cpu_time() - charged).as_secs_f64();
-        assert!((charged - 0.05).abs() < 0.005, "{charged}");
-        let ping = round(&env, &mut connection, 100).await;
-        assert!(ping > Duration::from_millis(7), "{ping:?}");
-        env.sleep(Duration::from_secs(1)).await;
-        assert_eq!(host.machine_cpu_percent(), Some(100));
-        drop(others);
-    });
+async fn what_others_take_of_the_cores_keeps_work_and_messages_waiting_and_is_not_charged_to_the_host(
+    env: Env,
+) {
+    let (address, _server) = server(&env, "crowded").await;
+    let mut connection = env.connect::<Sized>(&address).await.unwrap();
+    let host = env.host("crowded");
+    host.set_host_model(Host { cores: 2, ..Host::default() });
+    assert_eq!(host.machine_cpu_percent(), None, "nobody else is there");
+    let mut others: Vec<Task<()>> = Vec::new();
+    for _ in 0..8 {
+        let host = host.clone();
+        others.push(env.spawn("others", async move {
+            loop {
+                host.crowd(Duration::from_millis(2)).await;
+            }
+        }));
+    }
+    env.sleep(Duration::from_millis(100)).await;
+    assert_eq!(host.machine_cpu_percent(), None, "what is used is told after a second");
+    let (began, charged) = (env.now(), host.cpu_time());
+    for _ in 0..50 {
+        host.work(Work::Hash { bytes: 10_000_000 }, || ()).await;
+    }
+    let took = env.now() - began;
+    assert!(took > Duration::from_millis(50 * 5), "{took:?}");
+    let charged = (host.cpu_time() - charged).as_secs_f64();
+    assert!((charged - 0.05).abs() < 0.005, "{charged}");
+    let ping = round(&env, &mut connection, 100).await;
+    assert!(ping > Duration::from_millis(7), "{ping:?}");
+    env.sleep(Duration::from_secs(1)).await;
+    assert_eq!(host.machine_cpu_percent(), Some(100));
+    drop(others);
 }
 
 #[test]
@@ -480,25 +466,22 @@ fn bystanders_change_nothing() {
 }
 
 /// An operator changes the scheduler while a copy runs: the slides' 66 MB/s, then the device's own rate.
-#[test]
-fn a_disk_scheduler_is_changed_while_it_runs() {
-    run(1, async |env| {
-        let mut host = Host::default();
-        host.disk.request_bytes = 512 << 10;
-        host.disk.scheduler = DiskScheduler::Cfq;
-        env.set_host_model(host.clone());
-        let reads = async |env: &Env| {
-            let began = env.now();
-            for _ in 0..4 {
-                env.work(Work::DiskRead { bytes: 32 << 20 }, || ()).await;
-            }
-            f64::from(128 << 20) / (env.now() - began).as_secs_f64()
-        };
-        let cfq = reads(&env).await;
-        assert!((cfq / 66e6 - 1.0).abs() < 0.05, "{cfq}");
-        host.disk.scheduler = DiskScheduler::Noop;
-        env.set_host_model(host);
-        let noop = reads(&env).await;
-        assert!(noop > 1.8e9, "{noop}");
-    });
+async fn a_disk_scheduler_is_changed_while_it_runs(env: Env) {
+    let mut host = Host::default();
+    host.disk.request_bytes = 512 << 10;
+    host.disk.scheduler = DiskScheduler::Cfq;
+    env.set_host_model(host.clone());
+    let reads = async |env: &Env| {
+        let began = env.now();
+        for _ in 0..4 {
+            env.work(Work::DiskRead { bytes: 32 << 20 }, || ()).await;
+        }
+        f64::from(128 << 20) / (env.now() - began).as_secs_f64()
+    };
+    let cfq = reads(&env).await;
+    assert!((cfq / 66e6 - 1.0).abs() < 0.05, "{cfq}");
+    host.disk.scheduler = DiskScheduler::Noop;
+    env.set_host_model(host);
+    let noop = reads(&env).await;
+    assert!(noop > 1.8e9, "{noop}");
 }
