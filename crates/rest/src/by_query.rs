@@ -390,8 +390,9 @@ async fn carry_out(node: &Node, asked: Asked, wanted: &Wanted) -> Result<Reply> 
     };
     let total = first.total.min(asked.max_docs);
     let mut done = Done { total, status: 200, ..Done::default() };
+    let id = id.unwrap_or_default();
     let ended = done.go_through(node, &asked, (first, &id, pace), wanted).await;
-    // A view that is not let go here ends with its keep-alive.
+    // A view that is not let go here ends with its keep-alive. Where nothing was searched, there is none.
     let _ = clear_scroll(service, Some(&id)).await;
     if let Some(reply) = ended? {
         return Ok(reply);

@@ -43,7 +43,7 @@ pub(super) async fn search(call: Call) -> Result<Reply> {
         return Err(bad_request(why));
     }
     match scroll(call.node.search(), job, keep_alive).await {
-        Ok((outcome, id)) => found(&call, (&request, Some(&id)), outcome, shape),
+        Ok((outcome, id)) => found(&call, (&request, id.as_deref()), outcome, shape),
         Err(failures) => Ok(failed(&failures)),
     }
 }

@@ -43,12 +43,13 @@ fn show(asked: &SearchRequest, outcome: &mut SearchOutcome) {
     }
 }
 
-/// The first page of a scroll, and the id by which the next is asked for. Fails as [`super::search`].
+/// The first page of a scroll, and the id by which the next is asked for; none where no shard was searched, as in the
+/// field. Fails as [`super::search`].
 pub fn scroll(
     service: &Rc<SearchService>,
     job: SearchJob,
     keep_alive: Duration,
-) -> LocalFuture<'_, Result<(SearchOutcome, String), Vec<ShardFailure>>> {
+) -> LocalFuture<'_, Result<(SearchOutcome, Option<String>), Vec<ShardFailure>>> {
     Box::pin(async move {
         let asked = job.request.clone();
         let mut request = searched(&asked);
@@ -66,9 +67,12 @@ pub fn scroll(
             shards,
             failed: outcome.failures.clone(),
         };
-        let number = service.scrolls.enter(service.core.env.now() + keep_alive, scroll);
+        let id = (!scroll.shards.is_empty()).then(|| {
+            let number = service.scrolls.enter(service.core.env.now() + keep_alive, scroll);
+            id(service.core.name(), number)
+        });
         show(&asked, &mut outcome);
-        Ok((outcome, id(service.core.name(), number)))
+        Ok((outcome, id))
     })
 }
 

@@ -14,6 +14,7 @@ testbed::real_world!(
     a_scroll_is_kept_for_as_long_as_was_asked,
     a_shard_that_is_lost_is_told_on_every_page,
     views_of_scrolls_are_bounded,
+    a_search_of_no_shard_begins_no_scroll,
     a_scroll_goes_on_behind_hits_without_the_number,
     hits_are_of_the_term_in_which_their_view_was_made,
 );
@@ -197,6 +198,14 @@ async fn views_of_scrolls_are_bounded(env: Env) {
     c.must("DELETE", "/_search/scroll", json!({ "scroll_id": ids })).await;
     eventually(&env, "they are let go", async || open_views(&c).await == 0).await;
     c.must("POST", "/a/_search?scroll=1m&size=5", json!({})).await;
+    c.stop().await;
+}
+
+/// Its node would keep it, and none that holds views would say that there are too many.
+async fn a_search_of_no_shard_begins_no_scroll(env: Env) {
+    let c = Cluster::start(&env, "c", 1).await;
+    let found = c.must("POST", "/none-*/_search?scroll=1m", json!({})).await;
+    assert_eq!((&found["_shards"]["total"], found.get("_scroll_id")), (&json!(0), None));
     c.stop().await;
 }
 
