@@ -123,17 +123,15 @@ async fn followed(cluster: &Cluster) -> LeaderShard {
     LeaderShard { index: "a".to_owned(), index_uuid, shard: 0, history_uuid }
 }
 
-/// No answer comes before this is so.
+/// No answer comes before the replica is sent so many lists, which it does not get.
 async fn is_not_answered_before<T: Debug>(
-    env: &Env,
+    (env, replica, lists): (&Env, &Between, usize),
     asking: impl Future<Output = T>,
-    what: &str,
-    done: impl AsyncFnMut() -> bool,
 ) {
     tokio::select! {
         biased;
-        answer = asking => panic!("not yet, {what}: {answer:?}"),
-        () = eventually(env, what, done) => {}
+        answer = asking => panic!("{} lists were sent: {answer:?}", replica.held()),
+        () = eventually(env, "lists are sent", async || replica.held() >= lists) => {}
     }
 }
 
@@ -197,8 +195,7 @@ async fn a_lease_that_begins_is_on_every_copy_before_it_is_acknowledged(env: Env
     {
         let asking = cluster.ask_primary("a", opening(&cluster, 1));
         tokio::pin!(asking);
-        let is_held = async || replica.held() > 0;
-        is_not_answered_before(&env, &mut asking, "the replica is sent it", is_held).await;
+        is_not_answered_before((&env, &replica, 1), &mut asking).await;
         replica.be_honest();
         asking.await.unwrap();
     }
@@ -214,12 +211,11 @@ async fn who_asks_again_for_a_lease_that_begins_waits_as_well(env: Env) {
         let first = cluster.ask_primary("a", opening(&cluster, 1));
         let again = cluster.ask_primary("a", opening(&cluster, 2));
         tokio::pin!(first, again);
-        let (is_held, are_held) = (async || replica.held() == 1, async || replica.held() == 2);
-        is_not_answered_before(&env, &mut first, "the replica is sent it", is_held).await;
+        is_not_answered_before((&env, &replica, 1), &mut first).await;
         let either = async {
             tokio::select! { biased; answer = &mut first => answer, answer = &mut again => answer }
         };
-        is_not_answered_before(&env, either, "the replica is sent it again", are_held).await;
+        is_not_answered_before((&env, &replica, 2), either).await;
         replica.be_honest();
         first.await.unwrap();
         again.await.unwrap();
@@ -241,15 +237,13 @@ async fn who_asks_again_for_more_waits_as_well(env: Env) {
     {
         let (first, second, third) = (ask(5), ask(3), ask(3));
         tokio::pin!(first, second, third);
-        let (is_held, are_held) = (async || replica.held() == 1, async || replica.held() == 2);
-        is_not_answered_before(&env, &mut first, "the replica is sent it", is_held).await;
-        is_not_answered_before(&env, &mut second, "the replica is sent more", are_held).await;
+        is_not_answered_before((&env, &replica, 1), &mut first).await;
+        is_not_answered_before((&env, &replica, 2), &mut second).await;
         replica.hold(|request| {
             matches!(request, Request::Leases { leases, .. } if leases.retained_from("g") == Some(3))
         });
         first.await.unwrap();
-        let are_held = async || replica.held() == 2;
-        is_not_answered_before(&env, &mut third, "the replica is sent more again", are_held).await;
+        is_not_answered_before((&env, &replica, 2), &mut third).await;
         replica.be_honest();
         second.await.unwrap();
         third.await.unwrap();
@@ -282,8 +276,7 @@ async fn a_list_of_leases_that_comes_after_a_later_one_is_not_taken(env: Env) {
     {
         let first = cluster.ask_primary("a", opening(&cluster, 1));
         tokio::pin!(first);
-        let is_held = async || replica.held() > 0;
-        is_not_answered_before(&env, &mut first, "the replica is sent it", is_held).await;
+        is_not_answered_before((&env, &replica, 1), &mut first).await;
         cluster.ask_primary("a", second).await.unwrap();
         replica.be_honest();
         first.await.unwrap();
