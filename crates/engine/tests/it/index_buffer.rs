@@ -13,15 +13,6 @@ testbed::both_worlds!(
     what_copies_hold_that_rest_counts_too,
 );
 
-/// An index of three copies, none of which holds so much that it would refresh by itself.
-async fn create(cluster: &Cluster, index: &str) {
-    let body = json!({
-        "settings": { "number_of_shards": 3, "number_of_replicas": 0 },
-        "mappings": { "dynamic": false },
-    });
-    cluster.make(index, body).await;
-}
-
 /// Writes documents of 1 MB each.
 async fn write(cluster: &Cluster, index: &str, ids: std::ops::Range<u32>) {
     let text = "x".repeat(1 << 20);
@@ -37,7 +28,8 @@ async fn refreshes(cluster: &Cluster, index: &str) -> u64 {
 
 async fn copies_that_nobody_searches_are_refreshed_once_they_hold_much(env: Env) {
     let cluster = Cluster::start(&env, "one", 1).await;
-    create(&cluster, "a").await;
+    // None of three copies holds so much that it would refresh by itself.
+    cluster.map("a", (3, 0), json!({ "dynamic": false })).await;
     write(&cluster, "a", 0..10).await;
     env.sleep(Duration::from_secs(3)).await;
     assert_eq!(refreshes(&cluster, "a").await, 0, "it is little");
@@ -51,8 +43,8 @@ async fn copies_that_nobody_searches_are_refreshed_once_they_hold_much(env: Env)
 /// Copies rest after a minute, and all are looked at every five: one of the two is refreshed before that.
 async fn what_copies_hold_that_rest_counts_too(env: Env) {
     let cluster = Cluster::start(&env, "one", 1).await;
-    create(&cluster, "a").await;
-    create(&cluster, "b").await;
+    cluster.map("a", (3, 0), json!({ "dynamic": false })).await;
+    cluster.map("b", (3, 0), json!({ "dynamic": false })).await;
     write(&cluster, "a", 0..110).await;
     env.sleep(Duration::from_secs(90)).await;
     assert_eq!(refreshes(&cluster, "a").await, 0, "two copies alone may hold more");

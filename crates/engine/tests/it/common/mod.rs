@@ -261,14 +261,17 @@ impl Cluster {
     }
 
     pub async fn create(&self, index: &str, shards: u32, replicas: u32) {
-        let body = json!({
-            "settings": { "number_of_shards": shards, "number_of_replicas": replicas },
-            "mappings": { "properties": {
-                "n": { "type": "long" }, "word": { "type": "keyword" },
-                "place": { "type": "geo_point" },
-            } },
+        let properties = json!({
+            "n": { "type": "long" }, "word": { "type": "keyword" },
+            "place": { "type": "geo_point" },
         });
-        self.make(index, body).await;
+        self.map(index, (shards, replicas), json!({ "properties": properties })).await;
+    }
+
+    /// Makes an index of so many shards and replicas with these mappings, and waits for its copies.
+    pub async fn map(&self, index: &str, (shards, replicas): (u32, u32), mappings: Value) {
+        let settings = json!({ "number_of_shards": shards, "number_of_replicas": replicas });
+        self.make(index, json!({ "settings": settings, "mappings": mappings })).await;
     }
 
     /// Waits until this is said of what is not where it should be.

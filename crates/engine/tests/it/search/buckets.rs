@@ -16,11 +16,7 @@ testbed::real_world!(
 
 async fn shards_send_the_first_keys_that_are_shown(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
-    let body = json!({
-        "settings": {"number_of_shards": 2, "number_of_replicas": 0},
-        "mappings": {"properties": {"word": {"type": "keyword"}}},
-    });
-    c.must("PUT", "/a", body).await;
+    c.map("a", (2, 0), json!({"properties": {"word": {"type": "keyword"}}})).await;
     let routing = |shard: u32| {
         (0..).map(|n| format!("r{n}")).find(|text| shard_of(text, 2) == shard).unwrap()
     };

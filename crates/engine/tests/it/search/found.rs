@@ -383,11 +383,7 @@ async fn a_field_is_found_in_all_its_ways_or_it_is_said(env: Env) {
         "absent": {"type": "keyword", "index": false, "doc_values": false},
         "bare": {"type": "long", "doc_values": false, "ignore_malformed": true},
     });
-    let body = json!({
-        "settings": {"number_of_shards": 2, "number_of_replicas": 1},
-        "mappings": {"properties": properties},
-    });
-    c.must("PUT", "/a", body).await;
+    c.map("a", (2, 1), json!({"properties": properties})).await;
     for n in 0..20 {
         let bare = if n % 2 == 0 { json!(n) } else { json!("no number") };
         let title = format!("Title Number{}", n % 4);

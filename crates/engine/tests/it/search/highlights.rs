@@ -20,11 +20,7 @@ async fn filled(c: &Cluster, shards: u32) {
         "body": {"type": "text"}, "tag": {"type": "keyword"}, "group": {"type": "keyword"}, "n": {"type": "long"},
         "o": {"properties": {"note": {"type": "text"}}},
     });
-    let body = json!({
-        "settings": {"number_of_shards": shards, "number_of_replicas": 0},
-        "mappings": {"properties": properties},
-    });
-    c.make("a", body).await;
+    c.map("a", (shards, 0), json!({"properties": properties})).await;
     let documents = [
         json!({"title": "Quick brown foxes", "body": "The quick fox ran. It was late.", "tag": "red", "n": 1,
             "group": "x", "o": {"note": "a fox"}}),
@@ -205,8 +201,7 @@ async fn what_has_no_fragments_is_said(env: Env) {
         let (status, said) = c.ask("POST", "/a/_search", body.clone()).await;
         assert!(status == 400 && said.to_string().contains(part), "{body}: {said}");
     }
-    let one_shard = json!({"settings": {"number_of_shards": 1, "number_of_replicas": 0}});
-    c.make("b", one_shard).await;
+    c.map("b", (1, 0), json!({})).await;
     c.must("PUT", "/b/_doc/1?refresh", json!({"long": "x ".repeat(500_001), "short": "x"})).await;
     for (field, status) in [("long", 400), ("short", 200)] {
         let query = json!({"multi_match": {"query": "x", "fields": ["long", "short"]}});

@@ -20,14 +20,11 @@ const WORDS: [&str; 4] = ["red", "green", "blue", "red"];
 
 /// An index with `count` documents, searchable.
 async fn filled(c: &Cluster, shards: u32, replicas: u32, count: u64) {
-    let body = json!({
-        "settings": {"number_of_shards": shards, "number_of_replicas": replicas},
-        "mappings": {"properties": {
-            "n": {"type": "long"}, "word": {"type": "keyword"}, "text": {"type": "text"}, "at": {"type": "date"},
-            "place": {"type": "geo_point"}, "o": {"properties": {"x": {"type": "double"}, "y": {"type": "double"}}},
-        }},
+    let properties = json!({
+        "n": {"type": "long"}, "word": {"type": "keyword"}, "text": {"type": "text"}, "at": {"type": "date"},
+        "place": {"type": "geo_point"}, "o": {"properties": {"x": {"type": "double"}, "y": {"type": "double"}}},
     });
-    c.make("a", body).await;
+    c.map("a", (shards, replicas), json!({"properties": properties})).await;
     let mut lines = String::new();
     for n in 0..count {
         let document = json!({

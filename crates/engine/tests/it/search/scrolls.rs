@@ -211,9 +211,8 @@ async fn a_search_of_no_shard_begins_no_scroll(env: Env) {
 
 async fn a_scroll_goes_on_behind_hits_without_the_number(env: Env) {
     let c = Cluster::start(&env, "c", 1).await;
-    let settings = json!({"number_of_shards": 1, "number_of_replicas": 0});
-    let mappings = json!({"properties": {"x": {"type": "double"}, "n": {"type": "long"}}});
-    c.must("PUT", "/f", json!({"settings": settings, "mappings": mappings})).await;
+    let properties = json!({"x": {"type": "double"}, "n": {"type": "long"}});
+    c.map("f", (1, 0), json!({"properties": properties})).await;
     let documents =
         [json!({"n": 0, "x": 3}), json!({"n": 1}), json!({"n": 2, "x": 1}), json!({"n": 3})];
     for (id, document) in documents.into_iter().enumerate() {
