@@ -79,11 +79,9 @@ async fn without_its_state_a_cluster_deletes_nothing_and_imports_what_it_is_told
     assert_eq!(of(&unwanted)["node_ids"], json!(["c-0", "c-1"]));
 
     let import = format!("/_dangling/{kept}");
-    let (status, said) = c.ask("POST", &import, Value::Null).await;
-    assert!(status == 400 && said.to_string().contains("accept_data_loss"), "{said}");
-    let (status, said) =
-        c.ask("POST", "/_dangling/nothing?accept_data_loss=true", Value::Null).await;
-    assert!(status == 400 && said.to_string().contains("[nothing]"), "{said}");
+    c.refuses(400, "accept_data_loss", "POST", &import, Value::Null).await;
+    c.refuses(400, "[nothing]", "POST", "/_dangling/nothing?accept_data_loss=true", Value::Null)
+        .await;
     c.answers(202, "POST", &format!("{import}?accept_data_loss=true"), Value::Null).await;
     c.green("kept").await;
     assert_eq!(c.digests("kept").await, digests, "every copy, to the document");

@@ -222,6 +222,12 @@ impl Cluster {
         answer
     }
 
+    /// The same, and that it says this.
+    pub async fn refuses(&self, status: u16, words: &str, method: &str, path: &str, body: Value) {
+        let answer = self.answers(status, method, path, body).await;
+        assert!(answer.to_string().contains(words), "{method} {path}: {words}: {answer}");
+    }
+
     pub async fn get(&self, path: &str) -> Value {
         self.must("GET", path, Value::Null).await
     }

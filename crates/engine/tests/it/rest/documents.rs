@@ -151,8 +151,7 @@ async fn reads_and_writes_documents(env: Env) {
         ("GET", "/a/_doc/x%2F1?preference=_only_local", "[preference] _only_local"),
     ] {
         let body = if path.contains("_doc/") { Value::Null } else { json!({"ids": ["x/1"]}) };
-        let (status, said) = c.ask(method, path, body).await;
-        assert!(status == 400 && said.to_string().contains(why), "{path}: {said}");
+        c.refuses(400, why, method, path, body).await;
     }
     let refreshes = async || {
         let stats = c.get("/a/_stats/refresh").await;
