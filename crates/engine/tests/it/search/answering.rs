@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use world::Env;
 
-use super::{ALL, filled};
+use super::{ALL, started};
 use crate::common::{Cluster, ask, eventually, refuses, settled};
 
 testbed::both_worlds!(
@@ -241,8 +241,7 @@ async fn selection_shows_its_numbers(env: Env) {
 }
 
 async fn answers_without_hits_are_kept(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c, 1, 0, 20).await;
+    let c = started(&env, 1, (1, 0), 20).await;
     let counts = async || {
         let stats = c.get("/_nodes/stats/indices").await;
         let kept = stats["nodes"]["c-0"]["indices"]["request_cache"].clone();
@@ -279,8 +278,7 @@ async fn answers_without_hits_are_kept(env: Env) {
 }
 
 async fn preferences_choose_copies(env: Env) {
-    let c = Cluster::start(&env, "c", 3).await;
-    filled(&c, 1, 2, 20).await;
+    let c = started(&env, 3, (1, 2), 20).await;
     let queries = async |node: usize| {
         let stats = c.get("/_nodes/stats/indices").await;
         stats["nodes"][format!("c-{node}")]["indices"]["search"]["query_total"].as_u64().unwrap()
@@ -301,8 +299,7 @@ async fn preferences_choose_copies(env: Env) {
 }
 
 async fn who_hangs_up_leaves_nothing_behind(env: Env) {
-    let c = Cluster::start(&env, "c", 3).await;
-    filled(&c, 6, 1, 600).await;
+    let c = started(&env, 3, (6, 1), 600).await;
     for pause_us in [0, 50, 200, 400, 800, 1600, 3200] {
         let node = c.any().clone();
         let asking = env.spawn("asks and hangs up", async move {

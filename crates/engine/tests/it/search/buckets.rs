@@ -4,7 +4,7 @@ use policy::routing::shard_of;
 use serde_json::{Value, json};
 use world::Env;
 
-use super::{filled, ids};
+use super::{ids, started};
 use crate::common::{Cluster, refuses};
 
 testbed::real_world!(
@@ -47,8 +47,7 @@ async fn shards_send_the_first_keys_that_are_shown(env: Env) {
 }
 
 async fn pipelines_read_what_all_shards_found(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    filled(&c, 3, 0, 100).await;
+    let c = started(&env, 2, (3, 0), 100).await;
     let over = |path: &str| json!({"buckets_path": path});
     let sum = json!({"sum": {"field": "n"}});
     let body = json!({"size": 0, "aggs": {
@@ -104,8 +103,7 @@ async fn pipelines_read_what_all_shards_found(env: Env) {
 }
 
 async fn the_best_documents_of_each_bucket(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    filled(&c, 3, 0, 100).await;
+    let c = started(&env, 2, (3, 0), 100).await;
     let search = async |body: Value| c.must("POST", "/a/_search", body).await;
     let body = json!({"size": 0, "query": {"range": {"n": {"gte": 10}}}, "aggs": {"words": {
         "terms": {"field": "word"},
@@ -177,8 +175,7 @@ async fn the_best_documents_of_each_bucket(env: Env) {
 }
 
 async fn values_are_chosen_and_may_be_missing(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    filled(&c, 3, 0, 20).await;
+    let c = started(&env, 2, (3, 0), 20).await;
     c.must("PUT", "/a/_doc/none?refresh", json!({"n": 20})).await;
     let aggregated = async |agg: Value| {
         let body = json!({"size": 0, "aggs": {"x": agg}});

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use world::Env;
 
-use super::{ALL, WORDS, filled, ids};
+use super::{ALL, WORDS, ids, started};
 use crate::common::{Cluster, eventually, raw, settled};
 
 testbed::real_world!(
@@ -20,8 +20,7 @@ testbed::real_world!(
 
 /// Java's clients ask for names with types, elasticdump for stored fields, of which there are none.
 async fn answers_have_the_shape_that_typed_clients_ask_for(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    filled(&c, 2, 0, 8).await;
+    let c = started(&env, 2, (2, 0), 8).await;
     let body = json!({"size": 0, "aggs": {
         "words": {"terms": {"field": "word"}, "aggs": {"mean": {"avg": {"field": "n"}}}},
         "days": {"date_histogram": {"field": "at", "calendar_interval": "day"}},
@@ -59,8 +58,7 @@ async fn answers_have_the_shape_that_typed_clients_ask_for(env: Env) {
 }
 
 async fn finds_sorts_and_aggregates_over_shards(env: Env) {
-    let c = Cluster::start(&env, "c", 3).await;
-    filled(&c, 5, 1, 200).await;
+    let c = started(&env, 3, (5, 1), 200).await;
     let search = async |body: Value| c.must("POST", "/a/_search", body).await;
     // So many of each shard, which nodes are told.
     for (most, count, early) in
@@ -161,8 +159,7 @@ async fn finds_sorts_and_aggregates_over_shards(env: Env) {
 }
 
 async fn a_field_may_be_another_or_none_in_another_index(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c, 2, 0, 3).await;
+    let c = started(&env, 1, (2, 0), 3).await;
     let keyword = json!({"type": "keyword"});
     let body = json!({"mappings": {"properties": {"at": keyword, "word": keyword}}});
     c.must("PUT", "/b", body).await;
@@ -203,8 +200,7 @@ async fn a_field_may_be_another_or_none_in_another_index(env: Env) {
 }
 
 async fn values_of_a_keyword_are_listed(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    filled(&c, 3, 0, 20).await;
+    let c = started(&env, 2, (3, 0), 20).await;
     for (body, terms) in [
         (json!({"field": "word"}), json!(["blue", "green", "red"])),
         (json!({"field": "word", "string": "gr"}), json!(["green"])),
@@ -227,8 +223,7 @@ async fn values_of_a_keyword_are_listed(env: Env) {
 }
 
 async fn what_is_wrong_is_said(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c, 2, 0, 20).await;
+    let c = started(&env, 1, (2, 0), 20).await;
     for (body, status, kind, part) in [
         (
             json!({"query": {"knn": {"a": "b"}}}),
@@ -297,8 +292,7 @@ async fn what_is_wrong_is_said(env: Env) {
 }
 
 async fn many_searches_in_one_request(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    filled(&c, 2, 0, 20).await;
+    let c = started(&env, 2, (2, 0), 20).await;
     let body = "{}\n{\"size\":1,\"sort\":\"n\"}\n{\"index\":\"gone\"}\n{}\n{\"index\":[\"a\"],\"preference\":\"x\"}\n{\"sort\":\"none_such\"}\n";
     let (status, answer) = raw(c.any(), "POST", "/a/_msearch", Bytes::from(body)).await;
     assert_eq!(status, 200, "{answer}");
@@ -357,8 +351,7 @@ async fn many_searches_in_one_request(env: Env) {
 }
 
 async fn writes_become_visible_by_time(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c, 1, 0, 5).await;
+    let c = started(&env, 1, (1, 0), 5).await;
     let count = async || c.get(ALL).await["hits"]["total"]["value"].as_u64().unwrap();
     assert_eq!(count().await, 5);
     c.must("PUT", "/a/_doc/new", json!({"n": 1})).await;

@@ -11,12 +11,20 @@ mod scrolls;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+use world::Env;
 
 use crate::common::{Cluster, raw};
 
 const ALL: &str = "/a/_search?size=0&track_total_hits=true";
 
 const WORDS: [&str; 4] = ["red", "green", "blue", "red"];
+
+/// A cluster of so many nodes, with such an index.
+async fn started(env: &Env, nodes: usize, (shards, replicas): (u32, u32), count: u64) -> Cluster {
+    let c = Cluster::start(env, "c", nodes).await;
+    filled(&c, shards, replicas, count).await;
+    c
+}
 
 /// An index with `count` documents, searchable.
 async fn filled(c: &Cluster, shards: u32, replicas: u32, count: u64) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use world::Env;
 
-use super::{filled, ids};
+use super::{filled, ids, started};
 use crate::common::{Cluster, ask, eventually};
 
 testbed::both_worlds!(
@@ -127,8 +127,7 @@ async fn paged(c: &Cluster, id: &Value, body: &Value, mut between: impl AsyncFnM
 }
 
 async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    filled(&c, 3, 1, 300).await;
+    let c = started(&env, 2, (3, 1), 300).await;
     let id = opened(&c, "5m").await;
     let mut round = 0;
     for body in [
@@ -173,8 +172,7 @@ async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
 }
 
 async fn what_a_search_of_one_may_not_have(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c, 1, 0, 10).await;
+    let c = started(&env, 1, (1, 0), 10).await;
     let id = opened(&c, "5m").await;
     let refused = async |method: &str, path: &str, body: Value, why: &str| {
         c.refuses(400, why, method, path, body).await;
@@ -206,8 +204,7 @@ async fn what_a_search_of_one_may_not_have(env: Env) {
 }
 
 async fn a_shard_that_is_lost_is_told(env: Env) {
-    let mut c = Cluster::start(&env, "c", 3).await;
-    filled(&c, 3, 0, 90).await;
+    let mut c = started(&env, 3, (3, 0), 90).await;
     let id = opened(&c, "5m").await;
     c.stop_node(2).await;
     let body = json!({"size": 100, "sort": ["n"], "pit": {"id": id}});
@@ -223,8 +220,7 @@ async fn a_shard_that_is_lost_is_told(env: Env) {
 }
 
 async fn views_are_bounded(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c, 2, 0, 30).await;
+    let c = started(&env, 1, (2, 0), 30).await;
     c.set_for_now(json!({"search.max_open_pit_context": 4})).await;
     let ids = [opened(&c, "1m").await, opened(&c, "1m").await];
     let path = "/a/_search/point_in_time?keep_alive=1m";

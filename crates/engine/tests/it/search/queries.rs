@@ -17,7 +17,8 @@ fn percent_encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-async fn filled(c: &Cluster) {
+async fn filled(env: &Env) -> Cluster {
+    let c = Cluster::start(env, "c", 1).await;
     let text = json!({"type": "text"});
     let properties = json!({
         "t": text, "u": text, "k": {"type": "keyword"}, "n": {"type": "integer"}, "d": {"type": "date"},
@@ -40,6 +41,7 @@ async fn filled(c: &Cluster) {
     for (id, document) in documents.into_iter().enumerate() {
         c.must("PUT", &format!("/a/_doc/{id}?refresh"), document).await;
     }
+    c
 }
 
 fn ids(found: &Value) -> String {
@@ -50,8 +52,7 @@ fn ids(found: &Value) -> String {
 }
 
 async fn a_parameter_asks_as_a_body_does(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c).await;
+    let c = filled(&env).await;
     for (q, any, all) in [
         ("fox", "024", "024"),
         ("quick dog", "0123", "1"),
@@ -103,8 +104,7 @@ async fn a_parameter_asks_as_a_body_does(env: Env) {
 }
 
 async fn bodies_ask_several_fields(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c).await;
+    let c = filled(&env).await;
     let asked = |more: Value| {
         let mut body = json!({"query": "quick dog", "fields": ["t", "u"]});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -222,8 +222,7 @@ async fn bodies_ask_several_fields(env: Env) {
 }
 
 async fn words_that_score_alike_are_found_with_their_phrases(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c).await;
+    let c = filled(&env).await;
     for (query, found, score) in [
         (json!({"match": {"m": "GET"}}), "013", 1.0),
         (json!({"match": {"m": "GET logo"}}), "013", 2.0),
@@ -257,8 +256,7 @@ async fn words_that_score_alike_are_found_with_their_phrases(env: Env) {
 }
 
 async fn what_cannot_be_asked_is_said(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c).await;
+    let c = filled(&env).await;
     c.set(json!({"search.default_search_timeout": "0s"})).await;
     for (path, body, ends) in [
         ("/a/_search", json!({}), true),

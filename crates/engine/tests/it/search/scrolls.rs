@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use world::Env;
 
-use super::{filled, ids};
+use super::{filled, ids, started};
 use crate::common::{Cluster, ask, eventually, refuses};
 
 testbed::real_world!(
@@ -58,8 +58,7 @@ async fn all_pages(c: &Cluster, first: &Value, mut between: impl AsyncFnMut()) -
 }
 
 async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    filled(&c, 3, 1, 400).await;
+    let c = started(&env, 2, (3, 1), 400).await;
     // Some have no value, and some the value that stands for none.
     for (id, document) in [(400, json!({"word": "red"})), (401, json!({"n": i64::MAX}))] {
         c.must("PUT", &format!("/a/_doc/{id}?refresh"), document).await;
@@ -119,8 +118,7 @@ async fn every_hit_comes_once_whatever_is_written_meanwhile(env: Env) {
 }
 
 async fn a_scroll_is_kept_for_as_long_as_was_asked(env: Env) {
-    let c = Cluster::start(&env, "c", 2).await;
-    filled(&c, 2, 0, 30).await;
+    let c = started(&env, 2, (2, 0), 30).await;
     let refused = async |query: &str, body: Value, why: &str| {
         c.refuses(400, why, "POST", &format!("/a/_search?{query}"), body).await;
     };
@@ -153,8 +151,7 @@ async fn a_scroll_is_kept_for_as_long_as_was_asked(env: Env) {
 }
 
 async fn a_shard_that_is_lost_is_told_on_every_page(env: Env) {
-    let mut c = Cluster::start(&env, "c", 3).await;
-    filled(&c, 3, 0, 90).await;
+    let mut c = started(&env, 3, (3, 0), 90).await;
     let (status, first) =
         ask(c.node(0), "POST", "/a/_search?scroll=1m&size=20&sort=n", json!({})).await;
     assert_eq!((status, ids(&first)), (200, (0..20).collect()));
@@ -179,8 +176,7 @@ async fn a_shard_that_is_lost_is_told_on_every_page(env: Env) {
 }
 
 async fn views_of_scrolls_are_bounded(env: Env) {
-    let c = Cluster::start(&env, "c", 1).await;
-    filled(&c, 2, 0, 30).await;
+    let c = started(&env, 1, (2, 0), 30).await;
     c.set_for_now(json!({"search.max_open_scroll_context": 4})).await;
     let mut ids = Vec::new();
     for _ in 0..2 {
