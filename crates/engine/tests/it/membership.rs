@@ -15,10 +15,20 @@ testbed::both_worlds!(
     a_state_that_was_missed_is_asked_for,
     health_that_was_waited_for_is_so_on_every_node,
     every_node_says_what_the_manager_knows_of_health,
-    nobody_waits_longer_for_the_manager_than_the_request_says;
+    nobody_waits_longer_for_the_manager_than_the_request_says,
+    a_node_that_was_stopped_starts_no_task;
     simulated:
     a_node_that_has_started_again_stays,
 );
+
+/// Nobody would end it, and it would keep the whole node.
+async fn a_node_that_was_stopped_starts_no_task(env: Env) {
+    let cluster = Cluster::start(&env, "one", 1).await;
+    let node = cluster.any().clone();
+    cluster.stop().await;
+    let late = node.core().run_to_end("comes late", async { Ok(()) }).await.unwrap_err();
+    assert!(late.reason.contains("is going down"), "{late}");
+}
 
 /// A round of checks waits for a node that is silent, and finds one that is down: that one may be back by its end.
 async fn a_node_that_has_started_again_stays(env: Env) {
