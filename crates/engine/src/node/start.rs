@@ -156,9 +156,10 @@ impl Node {
                 shard.close().await;
             }
             recovery.sessions.clear();
+            core.end_tasks().await;
+            // Until then a state may come that has other remote clusters.
             remotes.stop().await;
             core.pool.close();
-            core.end_tasks().await;
             core.disk.release();
         })
     }
