@@ -81,7 +81,11 @@ impl Node {
             core.keep("watches nodes", managing::watch_nodes(node.clone()));
             core.keep("follows by patterns", auto_follow(node.parts.auto_following.clone()));
         }
-        membership::join(&node).await?;
+        if let Err(error) = membership::join(&node).await {
+            // Its tasks hold it: nobody else would give up its addresses and its directory.
+            node.stop().await;
+            return Err(error);
+        }
         node.remotes().begin();
         dangling::say(&core).await;
         dangling::sweep(&node).await;

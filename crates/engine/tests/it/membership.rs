@@ -1,9 +1,10 @@
 //! What members know of the cluster.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::Node;
 use engine::transport::{Request, Response};
+use engine::{Node, NodeConfig};
 use serde_json::{Value, json};
 use world::Env;
 
@@ -16,7 +17,8 @@ testbed::both_worlds!(
     health_that_was_waited_for_is_so_on_every_node,
     every_node_says_what_the_manager_knows_of_health,
     nobody_waits_longer_for_the_manager_than_the_request_says,
-    a_node_that_was_stopped_starts_no_task;
+    a_node_that_was_stopped_starts_no_task,
+    a_node_that_may_not_join_leaves_nothing_behind;
     simulated:
     a_node_that_has_started_again_stays,
 );
@@ -28,6 +30,25 @@ async fn a_node_that_was_stopped_starts_no_task(env: Env) {
     cluster.stop().await;
     let late = node.core().run_to_end("comes late", async { Ok(()) }).await.unwrap_err();
     assert!(late.reason.contains("is going down"), "{late}");
+}
+
+/// As often as it is started it says why, and not that its directory or its address is in use.
+async fn a_node_that_may_not_join_leaves_nothing_behind(env: Env) {
+    let cluster = Cluster::start(&env, "one", 1).await;
+    let host = env.host("stranger");
+    let dir = (!env.is_virtual()).then(|| tempfile::tempdir().unwrap());
+    let data = dir.as_ref().map_or(PathBuf::from("/data"), |dir| dir.path().to_owned());
+    let mut config = NodeConfig {
+        manager: Some(cluster.any().transport_address().to_owned()),
+        ..cluster.config(0)
+    };
+    (config.name, config.data) = ("stranger".to_owned(), data);
+    (config.transport, config.http) = (host.any_address(), host.any_address());
+    for _ in 0..2 {
+        let error = rest::start(&host, config.clone()).await.err().unwrap();
+        assert!(matches!(error, engine::Error::Join { .. }), "{error}");
+    }
+    cluster.stop().await;
 }
 
 /// A round of checks waits for a node that is silent, and finds one that is down: that one may be back by its end.
