@@ -25,6 +25,15 @@ pub fn has_hidden(name: &str) -> bool {
     name.contains(is_hidden)
 }
 
+/// An address without the user and password before its last `@`. They may hold anything, `://` too.
+pub fn without_user(address: &str) -> String {
+    let Some((before, after)) = address.rsplit_once('@') else { return address.to_owned() };
+    match before.split_once("://") {
+        Some((scheme, _)) if !scheme.contains([':', '@']) => format!("{scheme}://{after}"),
+        _ => after.to_owned(),
+    }
+}
+
 fn escaped(text: &str, mut escapes: impl FnMut(char) -> bool) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut from = 0;

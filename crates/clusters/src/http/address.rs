@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use record::text::without_user;
+
 use crate::{Error, Result};
 
 /// The port that Elasticsearch and OpenSearch listen on, with and without TLS.
@@ -135,13 +137,6 @@ fn split_port(authority: &str) -> Option<(&str, u16)> {
     }
 }
 
-/// The text without user and password.
-fn without_user(text: &str) -> String {
-    let Some((before, after)) = text.rsplit_once('@') else { return text.to_owned() };
-    let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);
-    if scheme.is_empty() { after.to_owned() } else { format!("{scheme}://{after}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,6 +186,7 @@ mod tests {
         assert!(Address::parse_all([" , "]).is_err());
         for (text, line) in [
             ("ftp://me:s3/cret@es:21", "write http://es:9200"),
+            ("me:s3://cret@es:21", "write http://es:9200"),
             ("ftp://", "write http://HOST:9200"),
             ("http://es/_cat/health", "write http://es:9200"),
             ("https://es:443/behind/_search", "write https://es:443/behind"),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use record::text::without_user;
+
 use crate::{Error, Result};
 
 /// Ports of data nodes, without and with TLS.
@@ -24,11 +26,7 @@ impl BucketAddress {
     /// Reads one. Without a port it is 11210, and 11207 with TLS. Fails with what is wrong with it, and how to write
     /// it. A password in it is never repeated.
     pub fn parse(text: &str) -> Result<BucketAddress> {
-        let shown = match (text.split_once("://"), text.rsplit_once('@')) {
-            (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
-            (None, Some((_, rest))) => rest.to_owned(),
-            _ => text.to_owned(),
-        };
+        let shown = without_user(text);
         let refuse = |why: &str| {
             Err(Error::Settings(format!(
                 "\"{shown}\": {why}; write couchbase://HOST[:PORT]/BUCKET, or couchbases:// for TLS"
@@ -115,7 +113,7 @@ mod tests {
         for text in [
             "http://a/b", "a/b", "couchbase://a", "couchbase://a/", "couchbase:///b",
             "couchbase://a:0/b", "couchbase://a:x/b", "couchbase://a,b/c", "couchbase://a/b?c",
-            "couchbase://u:s3cret@a/b", "u:s3cret@a/b",
+            "couchbase://u:s3cret@a/b", "u:s3cret@a/b", "u:s3cret://x@a/b",
         ] {
             let said = BucketAddress::parse(text).unwrap_err().to_string();
             assert!(said.contains("couchbase://HOST") && !said.contains("s3cret"), "{said}");
