@@ -299,7 +299,7 @@ impl Bucket {
                 ("num_items", v.table.documents().to_string()),
                 ("num_resident", v.table.resident().to_string()),
                 ("persisted_seqno", v.persisted_seqno.to_string()),
-                ("purge_seqno", v.purge_seqno.to_string()),
+                ("purge_seqno", "0".to_owned()),
                 ("uuid", v.failover.uuid().to_string()),
                 ("num_checkpoints", v.checkpoints.len().to_string()),
                 ("num_checkpoint_items", v.checkpoints.items().to_string()),

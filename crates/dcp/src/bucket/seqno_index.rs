@@ -50,15 +50,12 @@ impl SeqnoIndex {
         }
     }
 
-    /// A version is on disk, or has moved; returns where it was before.
-    pub fn put(&mut self, seqno: u64, location: Location) -> Option<Location> {
+    /// A version is on disk, or has moved.
+    pub fn put(&mut self, seqno: u64, location: Location) {
         let entry = Entry { seqno, superseded_by: 0, completes_snapshot: false, location };
         match self.position(seqno) {
-            Ok(at) => Some(std::mem::replace(&mut self.entries[at].location, location)),
-            Err(at) => {
-                self.entries.insert(at, entry);
-                None
-            }
+            Ok(at) => self.entries[at].location = location,
+            Err(at) => self.entries.insert(at, entry),
         }
     }
 

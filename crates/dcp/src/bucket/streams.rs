@@ -54,7 +54,7 @@ impl Drop for BackfillGuard {
 impl Bucket {
     /// Whether a stream can begin; none if the vbucket is not here.
     pub fn decide_start(&self, vb: u16, at: StreamStart) -> Option<StartDecision> {
-        self.with(vb, |v| v.failover.decide(at, v.high_seqno, v.purge_seqno))
+        self.with(vb, |v| v.failover.decide(at, v.high_seqno))
     }
 
     /// The highest sequence number; none if the vbucket is not here.

@@ -29,7 +29,6 @@ pub(super) struct Vbucket {
     pub complete_seqno: u64,
     pub high_seqno: u64,
     pub persisted_seqno: u64,
-    pub purge_seqno: u64,
     pub max_cas: u64,
     /// Bounds of the snapshot of the version that was persisted last; equal if that snapshot is whole.
     pub written_snapshot: (u64, u64),
@@ -57,7 +56,6 @@ impl Vbucket {
             complete_seqno: 0,
             high_seqno: 0,
             persisted_seqno: 0,
-            purge_seqno: 0,
             max_cas: 0,
             written_snapshot: (0, 0),
             state_dirty: true,

@@ -78,14 +78,11 @@ impl FailoverTable {
         }
     }
 
-    /// Whether a consumer can continue; `high` is the vbucket's highest sequence number, `purge` the highest of a
-    /// deletion that was purged.
-    pub fn decide(&self, at: StreamStart, high: u64, purge: u64) -> StartDecision {
+    /// Whether a consumer can continue; `high` is the vbucket's highest sequence number. The rule about deletions that
+    /// were purged has no place here: none ever is.
+    pub fn decide(&self, at: StreamStart, high: u64) -> StartDecision {
         if at.start == 0 {
             return StartDecision::Go;
-        }
-        if at.start < purge {
-            return StartDecision::Rollback(0);
         }
         let Some(known) = self.entries.iter().position(|entry| entry.uuid == at.uuid) else {
             return StartDecision::Rollback(0);
@@ -124,11 +121,9 @@ mod tests {
     fn the_first_rule_that_applies_decides() {
         use StartDecision::{Go, Rollback};
         let table = table();
-        let decide = |at| table.decide(at, 300, 50);
+        let decide = |at| table.decide(at, 300);
         // From nothing all is well, even with a history that nobody knows.
         assert_eq!(decide(at(0, 99, 0, 0)), Go);
-        // Deletions that the consumer needs are forgotten.
-        assert_eq!(decide(at(49, 30, 49, 49)), Rollback(0));
         assert_eq!(decide(at(50, 10, 50, 50)), Go);
         // A history that is not known, or was forgotten.
         assert_eq!(decide(at(250, 99, 250, 250)), Rollback(0));
@@ -148,9 +143,9 @@ mod tests {
         use StartDecision::{Go, Rollback};
         let table = table();
         // Nothing of the snapshot has come: where it would end does not matter.
-        assert_eq!(table.decide(at(150, 20, 150, 900), 300, 0), Go);
+        assert_eq!(table.decide(at(150, 20, 150, 900), 300), Go);
         // All of it has come: where it began does not matter.
-        assert_eq!(table.decide(at(250, 20, 120, 250), 300, 0), Rollback(200));
+        assert_eq!(table.decide(at(250, 20, 120, 250), 300), Rollback(200));
     }
 
     #[test]
@@ -163,11 +158,11 @@ mod tests {
         assert_eq!(entries, [(40, 150), (30, 150), (20, 100), (10, 0)]);
         assert_eq!(FailoverTable::adopt(table.entries()), Some(table.clone()));
         for uuid in [20, 30] {
-            assert_eq!(table.decide(at(220, uuid, 220, 220), 160, 0), Rollback(150));
-            assert_eq!(table.decide(at(160, uuid, 120, 170), 160, 0), Rollback(120));
-            assert_eq!(table.decide(at(140, uuid, 140, 140), 160, 0), Go);
+            assert_eq!(table.decide(at(220, uuid, 220, 220), 160), Rollback(150));
+            assert_eq!(table.decide(at(160, uuid, 120, 170), 160), Rollback(120));
+            assert_eq!(table.decide(at(140, uuid, 140, 140), 160), Go);
         }
-        assert_eq!(table.decide(at(160, 40, 160, 160), 160, 0), Go);
+        assert_eq!(table.decide(at(160, 40, 160, 160), 160), Go);
     }
 
     #[test]
@@ -213,12 +208,12 @@ mod tests {
                     for ahead in (0..100).step_by(30) {
                         let (snap_start, snap_end) = (start - back, start + ahead);
                         let from = at(start, uuid, snap_start, snap_end);
-                        match table.decide(from, 300, 0) {
+                        match table.decide(from, 300) {
                             StartDecision::Go => assert!(start <= shared(uuid), "{from:?}"),
                             StartDecision::Rollback(to) => {
                                 assert!(to <= shared(uuid) && to <= start, "{from:?} to {to}");
                                 let next = at(to, uuid, to, to);
-                                let next = table.decide(next, 300, 0);
+                                let next = table.decide(next, 300);
                                 assert_eq!(next, StartDecision::Go, "{from:?} to {to}");
                             }
                         }

@@ -4,6 +4,7 @@ mod backfill;
 mod stream;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -321,12 +322,9 @@ impl Producer {
 
     /// Gathers one round of messages; answers whether more may be ready at once.
     pub fn pump(&mut self, out: &mut Outgoing) -> Result<bool> {
-        let after = self.streams.range(self.hand.wrapping_add(1)..).map(|(vb, _)| *vb);
-        let before = self.streams.range(..=self.hand).map(|(vb, _)| *vb);
-        let in_turn: Vec<u16> = match self.hand {
-            u16::MAX => self.streams.keys().copied().collect(),
-            _ => after.chain(before).collect(),
-        };
+        let after = self.streams.range((Bound::Excluded(self.hand), Bound::Unbounded));
+        let in_turn = after.chain(self.streams.range(..=self.hand));
+        let in_turn: Vec<u16> = in_turn.map(|(vb, _)| *vb).collect();
         let mut more = false;
         for vb in in_turn {
             if out.gathered_bytes() >= ROUND_BYTES {
