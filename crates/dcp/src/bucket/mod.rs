@@ -68,6 +68,11 @@ pub fn vbucket_of(key: &[u8], vbuckets: u16) -> u16 {
     ((crc.sum() >> 16) as u16 & 0x7fff) % vbuckets.max(1)
 }
 
+fn fresh_uuid(env: &Env) -> u64 {
+    // Servers use 48 bits, and some clients read the number from JSON.
+    (fresh_u64(env) & 0xffff_ffff_ffff).max(1)
+}
+
 /// What a bucket did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BucketStats {
@@ -217,7 +222,7 @@ impl Bucket {
     /// Changes the state of a vbucket; one that is not here is made. Fails with [`Status::Range`] if the bucket has no
     /// such vbucket, and with [`Status::TemporaryFailure`] if it is to become active while a rollback of it is written.
     pub fn set_state(&self, vb: u16, state: VbucketState) -> std::result::Result<(), Status> {
-        let (uuid, limits) = (self.fresh_uuid(), self.0.settings.checkpoints);
+        let (uuid, limits) = (fresh_uuid(self.env()), self.0.settings.checkpoints);
         let mut vbuckets = self.0.vbuckets.borrow_mut();
         let slot = vbuckets.get_mut(usize::from(vb)).ok_or(Status::Range)?;
         match slot {
@@ -230,11 +235,6 @@ impl Bucket {
         drop(vbuckets);
         self.mark_dirty(vb);
         Ok(())
-    }
-
-    fn fresh_uuid(&self) -> u64 {
-        // Servers use 48 bits, and some clients read the number from JSON.
-        (fresh_u64(&self.0.env) & 0xffff_ffff_ffff).max(1)
     }
 
     /// The failover log, newest first; none if the vbucket is not here.

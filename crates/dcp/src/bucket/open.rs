@@ -11,7 +11,7 @@ use world::{Env, LocalFuture};
 use super::record::DiskRecord;
 use super::replay::Replay;
 use super::settings::BucketSettings;
-use super::{Bucket, Inner, flusher};
+use super::{Bucket, Inner, flusher, fresh_uuid};
 use crate::Result;
 use crate::auth::fresh_u64;
 
@@ -31,8 +31,7 @@ impl Bucket {
                 RecordLog::open(env, dir, |location, record| replay.record(location, record)).await;
             let (log, _) = opened?;
             let used = Rc::<Cell<u64>>::default();
-            let fresh = || fresh_u64(env);
-            let (vbuckets, files) = replay.finish(&settings, &used, fresh)?;
+            let (vbuckets, files) = replay.finish(&settings, &used, || fresh_uuid(env))?;
             let dirty = vbuckets.iter().enumerate().filter(|(_, v)| v.is_some());
             let dirty = dirty.map(|(vb, _)| vb as u16).collect();
             let inner = Inner {

@@ -88,7 +88,6 @@ impl Replay {
         used: &Rc<Cell<u64>>,
         fresh: impl Fn() -> u64,
     ) -> Result<(Vec<Option<Vbucket>>, LogFiles)> {
-        let fresh = || (fresh() & 0xffff_ffff_ffff).max(1);
         let highest = self.histories.keys().next_back().copied().unwrap_or(0);
         if highest >= settings.vbuckets.min(MAX_VBUCKETS) {
             return Err(Error::Settings(format!(

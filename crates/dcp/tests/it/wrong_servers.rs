@@ -42,6 +42,16 @@ pub fn well(request: &Request) -> Option<Vec<u8>> {
     answer(request, Status::Success, said)
 }
 
+/// As [`well`], but for one kind of request.
+pub fn but(opcode: Opcode, says: Says) -> impl Fn(&Request) -> Option<Vec<u8>> {
+    move |request| if request.body.opcode() == opcode { says(request) } else { well(request) }
+}
+
+/// As a server that does not know the request.
+fn unknown(request: &Request) -> Option<Vec<u8>> {
+    answer(request, Status::UnknownCommand, Answer::Empty)
+}
+
 async fn serve(mut stream: TcpStream, says: &impl Fn(&Request) -> Option<Vec<u8>>) {
     let mut buffer = BytesMut::new();
     loop {
@@ -104,22 +114,16 @@ fn failure(says: impl Fn(&Request) -> Option<Vec<u8>> + 'static) -> Error {
 
 #[test]
 fn with_fewer_features_it_goes_on() {
-    for says in [
-        // None of those that are asked for; a server that does not know HELLO.
-        (|request| match &request.body {
-            Body::Hello { features, .. } => {
-                assert_eq!(features[..], [0x06, 0x08, 0x0b]);
-                answer(request, Status::Success, Answer::Features(Vec::new()))
-            }
-            _ => well(request),
-        }) as Says,
-        |request| match &request.body {
-            Body::Hello { .. } => answer(request, Status::UnknownCommand, Answer::Empty),
-            _ => well(request),
-        },
-    ] {
+    // None of those that are asked for; a server that does not know HELLO.
+    let none: Says = |request| {
+        let Body::Hello { features, .. } = &request.body else { unreachable!("{request:?}") };
+        assert_eq!(features[..], [0x06, 0x08, 0x0b]);
+        answer(request, Status::Success, Answer::Features(Vec::new()))
+    };
+    for says in [none, unknown] {
         world::real_world::run(7, async move |env| {
-            let mut client = Client::connect(&env, &server(&env, says).await).await.unwrap();
+            let options = server(&env, but(Opcode::Hello, says)).await;
+            let mut client = Client::connect(&env, &options).await.unwrap();
             assert_eq!(client.active_seqnos().await.unwrap(), [(0, 10)].into());
         });
     }
@@ -127,61 +131,44 @@ fn with_fewer_features_it_goes_on() {
 
 #[test]
 fn without_what_is_needed_it_says_so() {
-    let no_buckets = failure(|request| match &request.body {
-        Body::SelectBucket { .. } => answer(request, Status::UnknownCommand, Answer::Empty),
-        _ => well(request),
-    });
+    let no_buckets = failure(but(Opcode::SelectBucket, unknown));
     assert!(no_buckets.to_string().contains("bucket \"example\""), "{no_buckets}");
     world::real_world::run(7, async |env| {
-        let says: Says = |request| match &request.body {
-            Body::AllVbSeqnos { .. } => answer(request, Status::UnknownCommand, Answer::Empty),
-            _ => well(request),
-        };
-        let mut client = Client::connect(&env, &server(&env, says).await).await.unwrap();
+        let options = server(&env, but(Opcode::AllVbSeqnos, unknown)).await;
+        let mut client = Client::connect(&env, &options).await.unwrap();
         let error = client.active_seqnos().await.unwrap_err();
         assert!(error.to_string().contains("has no DCP"), "{error}");
     });
-    let no_flow_control = failure(|request| match &request.body {
-        Body::Control { .. } => answer(request, Status::Invalid, Answer::Empty),
-        _ => well(request),
-    });
+    let no_flow_control =
+        failure(but(Opcode::Control, |request| answer(request, Status::Invalid, Answer::Empty)));
     let said = no_flow_control.to_string();
     assert!(said.contains("a window of 4000 bytes") && said.contains("without end"), "{said}");
-    let no_mechanism = failure(|request| match &request.body {
-        Body::SaslList => answer(request, Status::Success, Answer::Value("GSSAPI".into())),
-        _ => well(request),
-    });
+    let no_mechanism = failure(but(Opcode::SaslList, |request| {
+        answer(request, Status::Success, Answer::Value("GSSAPI".into()))
+    }));
     assert!(no_mechanism.to_string().contains("GSSAPI"), "{no_mechanism}");
 }
 
 #[test]
 fn packets_that_are_none_end_the_connection_with_a_name() {
     // Four gigabytes are claimed: they are refused before there is room for them.
-    let huge = failure(|request| match &request.body {
-        Body::StreamRequest(_) => {
-            let mut bytes = well(request)?;
-            bytes[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
-            Some(bytes)
-        }
-        _ => well(request),
-    });
+    let huge = failure(but(Opcode::StreamRequest, |request| {
+        let mut bytes = well(request)?;
+        bytes[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
+        Some(bytes)
+    }));
     assert!(
         matches!(&huge, Error::Protocol { source: DecodeError::TooLarge { .. }, .. }),
         "{huge}"
     );
-    let no_packet = failure(|request| match &request.body {
-        Body::SaslList => Some(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
-        _ => well(request),
-    });
+    let no_packet =
+        failure(but(Opcode::SaslList, |_| Some(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())));
     assert!(
         matches!(&no_packet, Error::Protocol { source: DecodeError::Magic { found: b'H' }, .. }),
         "{no_packet}"
     );
     // It closes between a request and its answer.
-    let closed = failure(|request| match &request.body {
-        Body::SelectBucket { .. } => None,
-        _ => well(request),
-    });
+    let closed = failure(but(Opcode::SelectBucket, |_| None));
     assert!(matches!(&closed, Error::Closed { .. }), "{closed}");
 }
 
@@ -250,10 +237,9 @@ fn a_stream_that_is_out_of_order_ends_with_its_vbucket() {
 
 #[test]
 fn a_rollback_that_leads_forward_is_refused() {
-    let error = failure(|request| match &request.body {
-        Body::StreamRequest(_) => answer(request, Status::Rollback, Answer::Rollback(7)),
-        _ => well(request),
-    });
+    let error = failure(but(Opcode::StreamRequest, |request| {
+        answer(request, Status::Rollback, Answer::Rollback(7))
+    }));
     assert!(error.to_string().contains("a rollback of vbucket 0 to 7"), "{error}");
 }
 
@@ -261,16 +247,13 @@ fn a_rollback_that_leads_forward_is_refused() {
 #[test]
 fn a_stream_that_ends_for_an_unknown_reason_is_no_violation() {
     let ended = world::real_world::run(7, async |env| {
-        let says: Says = |request| match request.body {
-            Body::StreamRequest(_) => {
-                let mut bytes = well(request)?;
-                let end = Body::StreamEnd { reason: EndReason::Other(9) };
-                bytes.extend(encoded(Request::new(request.opaque, request.vbucket, end).packet()));
-                Some(bytes)
-            }
-            _ => well(request),
+        let says: Says = |request| {
+            let mut bytes = well(request)?;
+            let end = Body::StreamEnd { reason: EndReason::Other(9) };
+            bytes.extend(encoded(Request::new(request.opaque, request.vbucket, end).packet()));
+            Some(bytes)
         };
-        follow(&env, says).await.unwrap()
+        follow(&env, but(Opcode::StreamRequest, says)).await.unwrap()
     });
     assert_eq!(ended, Event::Ended { vb: 0, reason: EndReason::Other(9) });
 }
@@ -278,16 +261,8 @@ fn a_stream_that_ends_for_an_unknown_reason_is_no_violation() {
 #[test]
 fn a_server_that_sends_back_for_ever_is_left() {
     let ended = world::real_world::run(7, async |env| {
-        let says: Says = |request| match &request.body {
-            Body::StreamRequest(_) => {
-                let opcode = Opcode::StreamRequest;
-                let back = Answer::Rollback(0);
-                let said = Response::new(opcode, request.opaque, Status::Rollback, back);
-                Some(encoded(said.packet()))
-            }
-            _ => well(request),
-        };
-        follow(&env, says).await.unwrap()
+        let says: Says = |request| answer(request, Status::Rollback, Answer::Rollback(0));
+        follow(&env, but(Opcode::StreamRequest, says)).await.unwrap()
     });
     assert!(
         matches!(&ended, Event::Refused { vb: 0, status } if status == Status::Rollback.name())
