@@ -69,16 +69,20 @@ impl Bucket {
         all
     }
 
-    fn expel_read(&self, want: u64) -> u64 {
+    /// Has `free` free bytes in one vbucket after another, until `want` are freed; answers how many were.
+    fn free_in_each(&self, want: u64, mut free: impl FnMut(&mut Vbucket, u64) -> u64) -> u64 {
         let mut freed = 0;
         for vb in self.vbuckets_in_rotation() {
             if freed >= want {
                 break;
             }
-            freed +=
-                self.with(vb, |vbucket| self.expel_read_in(vbucket, want - freed)).unwrap_or(0);
+            freed += self.with(vb, |vbucket| free(vbucket, want - freed)).unwrap_or(0);
         }
         freed
+    }
+
+    fn expel_read(&self, want: u64) -> u64 {
+        self.free_in_each(want, |vbucket, want| self.expel_read_in(vbucket, want))
     }
 
     fn expel_read_in(&self, vbucket: &mut Vbucket, want: u64) -> u64 {
@@ -94,34 +98,19 @@ impl Bucket {
     }
 
     fn drop_cursors(&self, want: u64) {
-        let mut freed = 0;
-        for vb in self.vbuckets_in_rotation() {
-            if freed >= want {
-                break;
+        self.free_in_each(want, |vbucket, want| {
+            if vbucket.checkpoints.drop_slowest().is_none() {
+                return 0;
             }
-            let dropped = self.with(vb, |vbucket| {
-                let dropped = vbucket.checkpoints.drop_slowest().is_some();
-                if dropped {
-                    freed += self.expel_read_in(vbucket, want - freed);
-                    vbucket.wake();
-                }
-                dropped
-            });
-            if dropped == Some(true) {
-                self.count(|stats| stats.cursors_dropped += 1);
-            }
-        }
+            self.count(|stats| stats.cursors_dropped += 1);
+            vbucket.wake();
+            self.expel_read_in(vbucket, want)
+        });
     }
 
     fn eject(&self, want: u64) {
-        let mut freed = 0;
-        for vb in self.vbuckets_in_rotation() {
-            if freed >= want {
-                break;
-            }
-            let bare = |item: &Item| Item::new(item.without_value(), &self.0.used);
-            freed += self.with(vb, |v| v.table.eject(want - freed, bare)).unwrap_or(0);
-        }
+        let bare = |item: &Item| Item::new(item.without_value(), &self.0.used);
+        let freed = self.free_in_each(want, |vbucket, want| vbucket.table.eject(want, bare));
         self.count(|stats| stats.ejected_bytes += freed);
     }
 }
