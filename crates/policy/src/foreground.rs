@@ -177,6 +177,14 @@ mod tests {
         changes
     }
 
+    /// Of users that were fast for five seconds, in which recoveries were light.
+    fn beside_recoveries() -> ForegroundDetector {
+        let mut detector = ForegroundDetector::default();
+        users(&mut detector, (0, 5_000), |_| 10.0);
+        detector.set_recoveries_light(Time(5_000_000_000), false);
+        detector
+    }
+
     /// Between 0.8 and 1.2, the same for the same moment.
     fn noise(ms: u64) -> f64 {
         0.8 + 0.4 * ((ms.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) % 1000) as f64 / 1000.0
@@ -206,9 +214,7 @@ mod tests {
 
     #[test]
     fn between_the_bounds_nothing_changes() {
-        let mut detector = ForegroundDetector::default();
-        users(&mut detector, (0, 5_000), |_| 10.0);
-        detector.set_recoveries_light(Time(5_000_000_000), false);
+        let mut detector = beside_recoveries();
         assert_eq!(users(&mut detector, (5_000, 15_000), |_| 18.0), []);
         assert_eq!(users(&mut detector, (15_000, 18_000), |_| 30.0).len(), 1);
         assert_eq!(users(&mut detector, (18_000, 30_000), |_| 18.0), []);
@@ -217,9 +223,7 @@ mod tests {
 
     #[test]
     fn users_that_left_do_not_suffer() {
-        let mut detector = ForegroundDetector::default();
-        users(&mut detector, (0, 5_000), |_| 10.0);
-        detector.set_recoveries_light(Time(5_000_000_000), false);
+        let mut detector = beside_recoveries();
         users(&mut detector, (5_000, 8_000), |_| 100.0);
         assert!(detector.pressure(Time(8_100_000_000)));
         let mut ms = 8_100;
@@ -261,9 +265,7 @@ mod tests {
 
     #[test]
     fn a_slower_workload_becomes_the_baseline_once_recoveries_are_light() {
-        let mut detector = ForegroundDetector::default();
-        users(&mut detector, (0, 5_000), |_| 10.0);
-        detector.set_recoveries_light(Time(5_000_000_000), false);
+        let mut detector = beside_recoveries();
         users(&mut detector, (5_000, 8_000), |_| 40.0);
         assert!(detector.pressure);
         detector.set_recoveries_light(Time(8_000_000_000), true);

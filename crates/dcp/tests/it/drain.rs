@@ -7,7 +7,7 @@ use crate::common::{Bench, credentials, set, settings};
 use dcp::Error;
 use dcp::client::{ClientOptions, Tls};
 use dcp::codec::VbucketState;
-use dcp::drain::{Drain, DrainSettings};
+use dcp::drain::{Drain, DrainReport, DrainSettings};
 use world::Env;
 
 testbed::both_worlds!(
@@ -29,15 +29,19 @@ fn drain_settings() -> DrainSettings {
     }
 }
 
+async fn drained(env: &Env, options: &ClientOptions, settings: &DrainSettings) -> DrainReport {
+    let mut drain = Drain::start(env, options, settings).await.unwrap();
+    drain.finish().await.unwrap();
+    drain.report()
+}
+
 async fn everything_comes_over_each_connection(env: Env) {
     let bench = Bench::start(&env, settings(10, 2 << 20)).await;
     bench.fill(0..5000, 300).await;
     let before = bench.bucket.seqnos(None);
     for connections in [1, 3, 64] {
         let settings = DrainSettings { connections, ..drain_settings() };
-        let mut drain = Drain::start(&env, &bench.options(), &settings).await.unwrap();
-        drain.finish().await.unwrap();
-        let report = drain.report();
+        let report = drained(&env, &bench.options(), &settings).await;
         assert_eq!(report.connections.len(), usize::from(connections.min(10)));
         assert_eq!(report.items(), 5000);
         assert!(report.bytes() > 5000 * 300);
@@ -54,9 +58,8 @@ async fn everything_comes_over_each_connection(env: Env) {
     // A drain only reads.
     assert_eq!(bench.bucket.seqnos(None), before);
     let some = DrainSettings { vbuckets: Some(vec![1, 7, 99]), ..drain_settings() };
-    let mut drain = Drain::start(&env, &bench.options(), &some).await.unwrap();
-    drain.finish().await.unwrap();
-    assert_eq!((drain.report().items(), drain.report().not_active), (1000, vec![99]));
+    let report = drained(&env, &bench.options(), &some).await;
+    assert_eq!((report.items(), report.not_active), (1000, vec![99]));
 }
 
 async fn a_rate_is_not_passed(env: Env) {
@@ -64,9 +67,7 @@ async fn a_rate_is_not_passed(env: Env) {
     bench.fill(0..1000, 400).await;
     let settings =
         DrainSettings { rate_bytes_per_s: Some(1e6), connections: 2, ..drain_settings() };
-    let mut drain = Drain::start(&env, &bench.options(), &settings).await.unwrap();
-    drain.finish().await.unwrap();
-    let report = drain.report();
+    let report = drained(&env, &bench.options(), &settings).await;
     let (mb_per_s, _) = report.rates();
     assert_eq!(report.items(), 1000);
     assert!(mb_per_s <= 1.0, "{mb_per_s} MB/s");
@@ -84,9 +85,7 @@ fn a_slow_drain_is_not_taken_for_gone() {
             window_bytes: 1 << 20,
             ..drain_settings()
         };
-        let mut drain = Drain::start(&env, &bench.options(), &settings).await.unwrap();
-        drain.finish().await.unwrap();
-        let report = drain.report();
+        let report = drained(&env, &bench.options(), &settings).await;
         assert_eq!((report.items(), report.broken().count()), (500, 0));
         let least_s = report.bytes() as f64 / rate;
         assert!((least_s..1.2 * least_s).contains(&report.seconds), "{} s", report.seconds);
@@ -197,10 +196,8 @@ fn tls_is_spoken_with_whom_we_trust() {
                 ..bench.options()
             }
         };
-        let mut drain =
-            Drain::start(&env, &trusting(vec![certificate]), &drain_settings()).await.unwrap();
-        drain.finish().await.unwrap();
-        assert_eq!(drain.report().items(), 200);
+        let report = drained(&env, &trusting(vec![certificate]), &drain_settings()).await;
+        assert_eq!(report.items(), 200);
         let stranger = Drain::start(&env, &trusting(Vec::new()), &drain_settings()).await;
         let said = stranger.err().unwrap().to_string();
         assert!(said.starts_with("speak TLS with localhost"), "{said}");

@@ -52,18 +52,23 @@ testbed::both_worlds!(
     work_gives_its_value,
 );
 
-async fn echo(env: &Env) -> (String, world::Task<()>) {
-    let server = env.host("server");
-    let mut listener = server.listen::<Blob>(&server.any_address()).await.unwrap();
+/// A host that answers each message on each connection; its address.
+pub async fn answering<M: Message>(
+    env: &Env,
+    name: &str,
+    answer: fn(M) -> M,
+) -> (String, world::Task<()>) {
+    let server = env.host(name);
+    let mut listener = server.listen::<M>(&server.any_address()).await.unwrap();
     let address = listener.address().to_owned();
     let inner = server.clone();
-    let task = server.spawn("echo", async move {
+    let task = server.spawn("server", async move {
         loop {
             let Connection { sender, mut receiver } = listener.accept().await.unwrap();
             inner
-                .spawn("echo connection", async move {
-                    while let Ok(Some(blob)) = receiver.recv().await {
-                        if sender.send(blob).await.is_err() {
+                .spawn("answers", async move {
+                    while let Ok(Some(message)) = receiver.recv().await {
+                        if sender.send(answer(message)).await.is_err() {
                             return;
                         }
                     }
@@ -72,6 +77,10 @@ async fn echo(env: &Env) -> (String, world::Task<()>) {
         }
     });
     (address, task)
+}
+
+async fn echo(env: &Env) -> (String, world::Task<()>) {
+    answering(env, "server", |blob: Blob| blob).await
 }
 
 async fn echoes_in_order(env: Env) {

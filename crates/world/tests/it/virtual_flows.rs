@@ -9,6 +9,8 @@ use world::model::{CongestionControl, DiskScheduler, Host, Tcp};
 use world::virtual_world::{run, run_traced};
 use world::{Connection, Direction, Env, Frame, Link, LinkConfig, Message, Task, Work};
 
+use crate::both_worlds::answering;
+
 testbed::virtual_world!(
     a_cold_connection_takes_seven_round_trips_for_a_megabyte_a_warm_one_takes_one,
     a_plain_link_has_no_slow_start,
@@ -49,27 +51,12 @@ fn ask(number: u64, answer_bytes: u64) -> Sized {
 
 /// Answers each request with a message of the size that it asks for.
 async fn server(env: &Env, name: &str) -> (String, Task<()>) {
-    let host = env.host(name);
-    let mut listener = host.listen::<Sized>(&host.any_address()).await.unwrap();
-    let address = listener.address().to_owned();
-    let inner = host.clone();
-    let task = host.spawn("server", async move {
-        loop {
-            let Connection { sender, mut receiver } = listener.accept().await.unwrap();
-            inner
-                .spawn("answers", async move {
-                    while let Ok(Some(request)) = receiver.recv().await {
-                        let wire_bytes = request.answer_bytes;
-                        let answer = Sized { wire_bytes, answer_bytes: 0, ..request };
-                        if sender.send(answer).await.is_err() {
-                            return;
-                        }
-                    }
-                })
-                .detach();
-        }
-    });
-    (address, task)
+    let answer = |request: Sized| Sized {
+        number: request.number,
+        wire_bytes: request.answer_bytes,
+        answer_bytes: 0,
+    };
+    answering(env, name, answer).await
 }
 
 async fn round(env: &Env, connection: &mut Connection<Sized>, bytes: u64) -> Duration {
