@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use clusters::{BorrowedSettings, Error, Lease, Leased};
+use clusters::{BorrowedSettings, Error};
 use record::observation::{Scope, Setting};
 use serde_json::Value;
 
-use crate::manager::{Cluster, QUICK};
+use crate::late::taken;
+use crate::manager::{Cluster, QUICK, on_cluster};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 
@@ -45,8 +46,7 @@ fn a_change_that_is_made_after_it_was_given_up_is_put_back() {
 
 #[test]
 fn an_answer_without_settings_puts_nothing_back_and_the_journal_stays() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut settings = borrow(&cluster);
         settings.set(LIMIT, &not_set(), "160mb").await.unwrap();
         cluster.manager.borrow_mut().is_odd = true;
@@ -62,8 +62,7 @@ fn a_renewal_that_was_not_answered_is_nobody_elses() {
         for is_made in [false, true] {
             let cluster = Cluster::start(&env).await;
             let mut settings = borrow(&cluster);
-            let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
-            let Leased::Ours(lease, None) = leased else { panic!("it is ours") };
+            let lease = taken(&env, &mut settings).await;
             cluster.manager.borrow_mut().is_late = Some(is_made);
             let given_up = lease.renew(&mut settings).await;
             assert!(matches!(given_up, Err(Error::Timeout { .. })), "{given_up:?}");
@@ -110,11 +109,9 @@ fn a_raise_that_was_not_answered_is_taken_back() {
 
 #[test]
 fn a_lease_that_somebody_removed_is_taken_again() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |env, cluster| {
         let mut settings = borrow(&cluster);
-        let leased = Lease::take(&env, &mut settings, "we", |_| ()).await.unwrap();
-        let Leased::Ours(lease, None) = leased else { panic!("it is ours") };
+        let lease = taken(&env, &mut settings).await;
         cluster.manager.borrow_mut().set.clear();
         lease.renew(&mut settings).await.unwrap();
         let held: Vec<Value> = cluster.settings().into_values().collect();
@@ -127,8 +124,7 @@ fn a_lease_that_somebody_removed_is_taken_again() {
 /// A name, or a balancer, that was turned to another cluster meanwhile.
 #[test]
 fn another_cluster_at_the_same_address_is_left_alone_and_the_journal_stays() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut settings = borrow(&cluster);
         settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
         cluster.manager.borrow_mut().set.clear();

@@ -167,7 +167,7 @@ fn not_set() -> Setting {
 }
 
 /// The lease, which nobody else has.
-async fn taken(env: &Env, settings: &mut BorrowedSettings) -> Lease {
+pub async fn taken(env: &Env, settings: &mut BorrowedSettings) -> Lease {
     let leased = Lease::take(env, settings, "we", |_| ()).await.unwrap();
     let Leased::Ours(lease, None) = leased else { panic!("there is no other one") };
     lease

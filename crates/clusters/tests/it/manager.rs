@@ -150,6 +150,16 @@ async fn answer(manager: &Shared, request: RestRequest) -> (u16, Value) {
     (200, json!({ "acknowledged": true }))
 }
 
+/// In virtual time on a cluster that nobody has changed yet.
+pub fn on_cluster<F: Future<Output = ()> + 'static>(
+    main: impl FnOnce(Env, Cluster) -> F + 'static,
+) {
+    world::virtual_world::run(1, |env| async move {
+        let cluster = Cluster::start(&env).await;
+        main(env, cluster).await;
+    });
+}
+
 pub struct Cluster {
     env: Env,
     pub manager: Shared,

@@ -13,7 +13,7 @@ use futures_util::future::join;
 use record::observation::Scope;
 use serde_json::{Value, json};
 
-use crate::manager::{Asked, Cluster, QUICK, UNKNOWN, WATERMARKS};
+use crate::manager::{Asked, Cluster, QUICK, UNKNOWN, WATERMARKS, on_cluster};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 const INDEX: &str = "narrows-1";
@@ -37,6 +37,12 @@ async fn begin_on(clusters: &[&Cluster], patience: Duration) -> LiveClusters {
     let sites = ["leader", "follower"][..clusters.len()].iter().map(site).collect();
     run.start(&TopologySpec { clusters: sites, link: None, joined: false }).await.unwrap();
     run
+}
+
+/// Stops a run, which puts everything back.
+async fn stop_well(run: &mut LiveClusters) {
+    run.stop().await;
+    assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
 }
 
 async fn put(run: &LiveClusters, path: &str, body: &Value) -> Result<(), Error> {
@@ -77,8 +83,7 @@ fn what_a_run_asked_for_last_is_put_back_though_it_is_made_later() {
                 let given_up = put(&run, path, &body).await;
                 assert!(matches!(given_up, Err(Error::Timeout { .. })), "{given_up:?}");
                 assert_eq!(cluster.manager.borrow().queued.len(), 1, "it is not made yet");
-                run.stop().await;
-                assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+                stop_well(&mut run).await;
                 everything_is_as_it_was(&cluster, &before);
             }
         }
@@ -88,8 +93,7 @@ fn what_a_run_asked_for_last_is_put_back_though_it_is_made_later() {
 /// Whoever runs the cluster lowers a limit while a run goes on.
 #[test]
 fn what_somebody_else_changes_meanwhile_is_not_set_again_and_stays() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut run = begin(&cluster, QUICK).await;
         for value in ["1mb", "2mb"] {
             put(&run, "/_cluster/settings", &settings(value)).await.unwrap();
@@ -112,14 +116,12 @@ fn what_somebody_else_changes_meanwhile_is_not_set_again_and_stays() {
 /// A cluster takes back all settings that begin so, and nobody would know what they were.
 #[test]
 fn a_setting_that_stands_for_many_is_not_sent() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut run = begin(&cluster, QUICK).await;
         let body = json!({ "persistent": { "indices.recovery.*": null } });
         let refused = put(&run, "/_cluster/settings", &body).await.unwrap_err();
         assert!(matches!(refused, Error::NotOurs { .. }), "{refused}");
-        run.stop().await;
-        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        stop_well(&mut run).await;
         everything_is_as_it_was(&cluster, &BTreeMap::new());
     });
 }
@@ -127,8 +129,7 @@ fn a_setting_that_stands_for_many_is_not_sent() {
 /// A cluster would change all of the indices that a path names.
 #[test]
 fn what_names_another_index_beside_its_own_is_not_sent() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut run = begin(&cluster, QUICK).await;
         let is_refused = async |method: &str, path: &str| {
             let answer = run.request("leader", method, path, Bytes::new()).await;
@@ -150,16 +151,14 @@ fn what_names_another_index_beside_its_own_is_not_sent() {
         for path in ["/narrows-1-*,-narrows-1-b/_flush", "/narrows-1/_doc/a%20b"] {
             assert!(!is_refused("POST", path).await, "{path}");
         }
-        run.stop().await;
-        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        stop_well(&mut run).await;
     });
 }
 
 /// Of `_cluster/reroute` nothing is sent but that replicas of indices are given up which are in the journal.
 #[test]
 fn only_copies_of_its_own_indices_are_given_up() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut run = begin(&cluster, QUICK).await;
         let cancel = |index: &str| json!({ "cancel": { "index": index, "shard": 0, "node": "b" } });
         let primary = json!({ "cancel": { "index": INDEX, "allow_primary": true } });
@@ -190,13 +189,11 @@ fn only_copies_of_its_own_indices_are_given_up() {
 /// A load gives its last request up, and the manager comes to it later.
 #[test]
 fn an_index_that_a_load_makes_late_is_put_back() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut run = begin(&cluster, QUICK).await;
         run.will_make("leader", INDEX).unwrap();
         cluster.manager.borrow_mut().queued.push(Asked::Index(INDEX.to_owned()));
-        run.stop().await;
-        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        stop_well(&mut run).await;
         everything_is_as_it_was(&cluster, &BTreeMap::new());
     });
 }
@@ -204,13 +201,11 @@ fn an_index_that_a_load_makes_late_is_put_back() {
 /// Until its leader has answered, a follower is in no queue of the manager.
 #[test]
 fn a_follower_that_is_still_being_begun_is_put_back() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut run = begin(&cluster, QUICK).await;
         put(&run, "/narrows-1/_ccr/follow", &json!({})).await.unwrap_err();
         assert!(cluster.manager.borrow().follows.is_some(), "it is not made yet");
-        run.stop().await;
-        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        stop_well(&mut run).await;
         assert_eq!(cluster.manager.borrow().follows, None);
         everything_is_as_it_was(&cluster, &BTreeMap::new());
     });
@@ -304,8 +299,7 @@ fn restore_puts_back_what_is_made_later() {
 /// What the cluster does not take back, as of a plugin that is gone, keeps nothing else from being put back.
 #[test]
 fn a_setting_that_cannot_be_put_back_keeps_the_journal_and_nothing_else() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut journal = cluster.begin_journal();
         let of = |value: &str| {
             let of = |name: &str| (name.to_owned(), Some(value.to_owned()));
@@ -331,8 +325,7 @@ fn a_setting_that_cannot_be_put_back_keeps_the_journal_and_nothing_else() {
 /// Beside one that is refused each is sent alone, and the high watermark cannot go below the low one of now.
 #[test]
 fn values_that_depend_on_each_other_go_back_one_by_one() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut journal = cluster.begin_journal();
         let [high, low] = WATERMARKS;
         let of = |values: [&'static str; 3]| {
@@ -358,8 +351,7 @@ fn values_that_depend_on_each_other_go_back_one_by_one() {
 /// Where nobody can tell whether an index will be made, the journal stays.
 #[test]
 fn a_manager_that_stays_busy_keeps_the_journal() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut run = begin(&cluster, QUICK).await;
         cluster.manager.borrow_mut().is_late = Some(false);
         put(&run, "/narrows-1", &json!({})).await.unwrap_err();
@@ -377,8 +369,7 @@ fn a_manager_that_stays_busy_keeps_the_journal() {
 /// A run waits for minutes for one answer. Whoever ends it does not.
 #[test]
 fn the_end_of_a_run_does_not_wait_as_long_as_the_run() {
-    world::virtual_world::run(1, async |env| {
-        let cluster = Cluster::start(&env).await;
+    on_cluster(async |_, cluster| {
         let mut run = begin(&cluster, Duration::from_secs(3600)).await;
         cluster.manager.borrow_mut().is_silent = true;
         run.stop().await;
