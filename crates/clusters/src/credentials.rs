@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use base64::Engine;
@@ -177,29 +178,17 @@ fn line_of(text: &str, span: Option<std::ops::Range<usize>>) -> String {
     format!(" at line {}", before.matches('\n').count() + 1)
 }
 
-#[cfg(unix)]
 fn refuse_if_readable_by_others(path: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
     let io = |source| Error::Io { what: "read", path: path.to_owned(), source };
+    let refuse = |why| Err(Error::Credentials { source_name: path.display().to_string(), why });
     if !path.exists() {
-        return Err(Error::Credentials {
-            source_name: path.display().to_string(),
-            why: format!("is not there; {HOLDS}, and only you may read it (chmod 600)"),
-        });
+        return refuse(format!("is not there; {HOLDS}, and only you may read it (chmod 600)"));
     }
     let mode = std::fs::metadata(path).map_err(io)?.permissions().mode();
-    if mode & 0o077 == 0 {
-        return Ok(());
+    match mode & 0o077 {
+        0 => Ok(()),
+        _ => refuse(format!("can be read by others (mode {:o}); chmod 600 it", mode & 0o777)),
     }
-    Err(Error::Credentials {
-        source_name: path.display().to_string(),
-        why: format!("can be read by others (mode {:o}); chmod 600 it", mode & 0o777),
-    })
-}
-
-#[cfg(not(unix))]
-fn refuse_if_readable_by_others(_path: &Path) -> Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]
@@ -239,7 +228,6 @@ mod tests {
     }
 
     /// What cannot be read is not passed over: nobody asks without credentials who has set some.
-    #[cfg(unix)]
     #[test]
     fn a_variable_that_is_no_text_is_named() {
         use std::os::unix::ffi::OsStringExt;
@@ -252,10 +240,8 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_file_that_others_may_read_is_refused() {
-        use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("credentials.toml");
         let write = |text: &str, mode| {
