@@ -65,7 +65,6 @@ pub(super) async fn turn_away(shared: Rc<Shared>, wire: Wire) {
     let Wire { mut incoming, outgoing: mut out } = wire;
     incoming.limit_body(Session::default().max_body_bytes());
     let said = format!("{} was turned away: too many connections are open", out.address());
-    shared.count(|stats| stats.failed += 1);
     *shared.last_error.borrow_mut() = Some(said);
     let answering = async {
         let asked = incoming.expect("before it was turned away").await?;
@@ -95,7 +94,6 @@ pub(super) async fn serve(shared: Rc<Shared>, id: u64, wire: Wire) {
         id,
     };
     if let Err(error) = connection.run(incoming).await {
-        shared.count(|stats| stats.failed += 1);
         *shared.last_error.borrow_mut() = Some(error.to_string());
     }
 }

@@ -31,8 +31,6 @@ pub struct ServerSettings {
 pub struct ServerStats {
     /// Connections accepted.
     pub connections: u64,
-    /// Connections that ended with an error.
-    pub failed: u64,
     /// Authentications that failed.
     pub auth_failures: u64,
 }
