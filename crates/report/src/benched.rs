@@ -64,16 +64,10 @@ impl Bench {
 
     /// One object for scripts. Scores are those of the held-out half of the seeds, where cases were drawn.
     pub fn json(&self) -> Value {
+        let name = |class: &Class| json!(class).as_str().unwrap_or_default().to_owned();
         let class = |case: &Scored| match &case.classes[..] {
-            [] => json!("healthy"),
-            [one] => json!(one),
-            several => {
-                let names: Vec<String> = several
-                    .iter()
-                    .map(|class| json!(class).as_str().unwrap_or_default().to_owned())
-                    .collect();
-                json!(names.join("+"))
-            }
+            [] => "healthy".to_owned(),
+            several => several.iter().map(name).collect::<Vec<_>>().join("+"),
         };
         let cases: Vec<Value> = self
             .cases

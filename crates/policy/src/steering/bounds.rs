@@ -137,7 +137,7 @@ pub(super) fn raised(role: Role, from: u64, times: f64, most: u64) -> Option<u64
         // Whole kilobytes, or megabytes where there are some: a limit is written as a size.
         Role::Rate | Role::ChunkSize if to >= 8 << 20 => to >> 20 << 20,
         Role::Rate | Role::ChunkSize if to >= 8 << 10 => to >> 10 << 10,
-        _ => to.max(from + 1),
+        _ => to.max(from.saturating_add(1)),
     };
     let to = if to as f64 * STEP_MIN >= most as f64 { most } else { to };
     Some(to).filter(|to| *to as f64 >= from as f64 * STEP_MIN)
@@ -157,6 +157,7 @@ mod tests {
         assert_eq!(raised(Role::Rate, 40 << 20, 2.0, 60 << 20), Some(60 << 20));
         assert_eq!(raised(Role::Rate, 40 << 20, 2.0, 40 << 20), None);
         assert_eq!(raised(Role::Chunks, 1, 1.4, 8), Some(2));
+        assert_eq!(raised(Role::Chunks, u64::MAX, 2.0, u64::MAX), None);
     }
 
     #[test]

@@ -393,14 +393,13 @@ impl Steering {
     }
 
     fn keep(&mut self, trial: Trial, after: Measured) -> Decision {
-        let name = trial.made.proposal.setting.clone();
         self.memory.kept(&after);
         // What was measured after this change is the rate before the next.
         self.phase = Phase::Watching(trial.settled.unwrap_or(trial.changed));
         let proposal = trial.made.proposal.clone();
         self.kept.push(trial.made);
         Decision::Keep(Outcome {
-            says: format!("{name} stays at {}", proposal.to),
+            says: format!("{} stays at {}", proposal.setting, proposal.to),
             proposal,
             after_per_s: Some(after.per_s),
         })

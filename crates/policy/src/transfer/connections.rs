@@ -80,7 +80,9 @@ pub struct Connections {
     opened_at: Option<Time>,
     newest_requested_at: Time,
     overtaken: VecDeque<Time>,
-    phase: Phase,
+    /// Rate and pings are measured, to decide whether connections are opened or closed; none while the configured
+    /// connections are in use, and nothing says that more would help.
+    look: Option<Look>,
     /// Bytes per second of the last look.
     rate: f64,
     /// Looks without a queue, one after another.
@@ -96,14 +98,6 @@ struct InFlight {
     bytes: u64,
     /// Whether it was used since it was last closed.
     used: bool,
-}
-
-#[derive(Debug)]
-enum Phase {
-    /// The configured connections are in use, and nothing says that more would help.
-    Configured,
-    /// Rate and pings are measured, to decide whether connections are opened or closed.
-    Looks(Look),
 }
 
 #[derive(Debug)]
@@ -142,7 +136,7 @@ impl Connections {
             opened_at: None,
             newest_requested_at: Time(0),
             overtaken: VecDeque::new(),
-            phase: Phase::Configured,
+            look: None,
             rate: 0.0,
             calm: CALM_LOOKS,
             proven: None,
@@ -167,10 +161,8 @@ impl Connections {
 
     /// How often the path is to be pinged; none while nothing depends on it.
     pub fn ping_every(&self) -> Option<Duration> {
-        match self.phase {
-            Phase::Configured => None,
-            _ => Some(self.shortest.unwrap_or(ROUND_TRIP_MIN).max(ROUND_TRIP_MIN) / 4),
-        }
+        let every = self.shortest.unwrap_or(ROUND_TRIP_MIN).max(ROUND_TRIP_MIN) / 4;
+        self.look.is_some().then_some(every)
     }
 
     /// What the scheduler is to know; none while chunks take turns over the configured connections.
@@ -183,7 +175,7 @@ impl Connections {
         let holds =
             (STUCK_ROUND_TRIPS * self.rate * round_trip_s / open).max(STUCK_MIN_BYTES) as u64;
         let stuck_bytes = self.in_flight.iter().map(|it| it.bytes.saturating_sub(holds)).sum();
-        let grows = matches!(&self.phase, Phase::Looks(look) if look.grows);
+        let grows = self.look.as_ref().is_some_and(|look| look.grows);
         Some(Spread { connections: self.open, grows, stuck_bytes })
     }
 
@@ -236,11 +228,8 @@ impl Connections {
         }
         self.newest_requested_at = self.newest_requested_at.max(requested_at);
         self.opened_at.get_or_insert(now);
-        match &mut self.phase {
-            Phase::Looks(look) if now >= look.from => {
-                look.bytes += bytes;
-            }
-            _ => {}
+        if let Some(look) = self.look.as_mut().filter(|look| now >= look.from) {
+            look.bytes += bytes;
         }
         self.decide(now);
     }
@@ -251,11 +240,8 @@ impl Connections {
             return;
         }
         self.shortest = Some(self.shortest.map_or(took, |shortest| shortest.min(took)));
-        match &mut self.phase {
-            Phase::Looks(look) if now >= look.from => {
-                look.pings.push(took);
-            }
-            _ => {}
+        if let Some(look) = self.look.as_mut().filter(|look| now >= look.from) {
+            look.pings.push(took);
         }
     }
 
@@ -280,10 +266,10 @@ impl Connections {
 
     fn decide(&mut self, now: Time) {
         let Some(shortest) = self.shortest.filter(|it| *it >= ROUND_TRIP_MIN) else { return };
-        let Phase::Looks(look) = &self.phase else {
+        let Some(look) = &self.look else {
             if self.open < self.most && now >= self.next_try && self.loses(now) {
                 (self.calm, self.proven) = (CALM_LOOKS, None);
-                self.phase = Phase::Looks(Look::new(now, false));
+                self.look = Some(Look::new(now, false));
             }
             return;
         };
@@ -350,10 +336,8 @@ impl Connections {
     /// The next look begins once new connections have opened their windows, or closed ones have drained.
     fn begin_look(&mut self, now: Time, grows: bool) {
         let settled = now + self.shortest.unwrap_or_default() * SETTLE_ROUND_TRIPS;
-        self.phase = match self.open == self.configured && !grows {
-            true => Phase::Configured,
-            false => Phase::Looks(Look::new(settled, grows)),
-        };
+        let goes_on = self.open != self.configured || grows;
+        self.look = goes_on.then(|| Look::new(settled, grows));
     }
 }
 
