@@ -190,7 +190,6 @@ impl TcpWindow {
             plateau_s: ((window_max - window) / CUBIC_C).cbrt(),
             reno: window,
         });
-        let began = epoch.began;
         let alpha = if epoch.reno < epoch.window_max {
             3.0 * (1.0 - CUBIC_BETA) / (1.0 + CUBIC_BETA)
         } else {
@@ -201,10 +200,10 @@ impl TcpWindow {
         let at = |time: Duration| {
             CUBIC_C * (time.as_secs_f64() - epoch.plateau_s).powi(3) + epoch.window_max
         };
-        if at(now - began) < epoch.reno {
+        if at(now - epoch.began) < epoch.reno {
             return (epoch.reno - window).max(0.0);
         }
-        let target = at(now - began + self.smoothed()).clamp(window, 1.5 * window);
+        let target = at(now - epoch.began + self.smoothed()).clamp(window, 1.5 * window);
         (target - window) / window * acked.min(window)
     }
 

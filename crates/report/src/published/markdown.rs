@@ -8,6 +8,7 @@ use super::place::WHERE_TIME_IS_REAL;
 use super::{
     COLUMNS, Conclusion, Document, MEDIANS, Published, beside, markdown_table, new_table, requests,
 };
+use crate::style::wrap;
 
 /// What makes the files.
 const WRITE: &str = "--write docs/published";
@@ -164,19 +165,7 @@ fn verdicts(rows: &[&Comparison]) -> String {
 
 /// Lines of at most 120 characters; all but the first begin with `indent`.
 pub(super) fn wrapped(text: &str, indent: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("never empty");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 120 {
-            lines.push(format!("{indent}{word}"));
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
+    wrap(text, 120, indent.len())
 }
 
 #[cfg(test)]

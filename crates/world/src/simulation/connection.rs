@@ -219,15 +219,11 @@ fn paths(
     if near.name == far.name && link.is_none() {
         return (vec![near.loopback.clone()], vec![near.loopback.clone()]);
     }
-    let mut out = vec![near.card_out.clone()];
-    let mut back = vec![far.card_out.clone()];
-    if let Some(link) = link {
-        out.push(link.out.clone());
-        back.push(link.back.clone());
-    }
-    out.push(far.card_in.clone());
-    back.push(near.card_in.clone());
-    (out, back)
+    let way = |first: &Rc<Pipe>, between: Option<&Rc<Pipe>>, last: &Rc<Pipe>| {
+        [Some(first), between, Some(last)].into_iter().flatten().cloned().collect()
+    };
+    let (out, back) = link.map(|link| (&link.out, &link.back)).unzip();
+    (way(&near.card_out, out, &far.card_in), way(&far.card_out, back, &near.card_in))
 }
 
 fn split(address: &str) -> io::Result<(&str, u32)> {

@@ -79,10 +79,7 @@ impl World {
     pub(super) fn keep(&self, flow: &Rc<Flow>) {
         let mut all = self.flows.borrow_mut();
         for host in [&flow.from, &flow.to] {
-            if !all.contains_key(&*host.name) {
-                all.insert(host.name.to_string(), Vec::new());
-            }
-            let flows = all.get_mut(&*host.name).expect("it was put in");
+            let flows = all.entry(host.name.to_string()).or_default();
             if flows.len() == flows.capacity() {
                 flows.retain(|flow| flow.strong_count() > 0);
             }
