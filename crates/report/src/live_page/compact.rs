@@ -37,22 +37,13 @@ pub(super) struct Points<'a> {
     figures: BTreeMap<&'a str, [Vec<Option<i64>>; 2]>,
 }
 
-/// What became of the points when figures were taken in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// They are part of the last point.
-    Widened,
-    /// They are a new point.
-    Begun,
-}
-
 impl Compact {
-    /// Takes in the figures of one moment.
+    /// Takes in the figures of one moment; answers whether they begin a point.
     pub(super) fn push<'n>(
         &mut self,
         at_ms: u64,
         figures: impl IntoIterator<Item = (&'n str, f64)>,
-    ) -> Taken {
+    ) -> bool {
         let last = self.from_ms.back();
         let begins = last.is_none_or(|from| at_ms.saturating_sub(*from) >= self.width_ms);
         if begins {
@@ -69,7 +60,7 @@ impl Compact {
             let last = ranges.back_mut().expect("there is a point");
             *last = Some(last.map_or((figure, figure), |(a, b)| (a.min(figure), b.max(figure))));
         }
-        if begins { Taken::Begun } else { Taken::Widened }
+        begins
     }
 
     fn begin(&mut self, at_ms: u64) {

@@ -7,7 +7,7 @@ use insight::diagnosis::Event;
 use serde::Serialize;
 use serde_json::json;
 
-use super::compact::{Compact, Taken};
+use super::compact::Compact;
 use super::frame::{Frame, nodes_json};
 use crate::screen::Nodes;
 
@@ -55,13 +55,13 @@ impl History {
         let text = serde_json::to_string(frame).expect("texts and numbers");
         let figures = frame.figures();
         let figures = figures.iter().map(|(name, figure)| (name.as_str(), *figure));
-        let taken = self.figures.push(frame.at_ms, figures);
+        let begins = self.figures.push(frame.at_ms, figures);
         let is_new = |(_, nodes): &(String, Arc<Nodes>)| !Arc::ptr_eq(nodes, &frame.nodes);
         let has_new_nodes = self.last.as_ref().is_none_or(is_new);
         if has_new_nodes {
             self.nodes = packed(nodes_json(&frame.nodes)).into();
         }
-        self.keep(frame, taken, &text);
+        self.keep(frame, begins, &text);
         let events: Vec<At> =
             events.into_iter().map(|event| At { at_ms: frame.at_ms, event }).collect();
         let said = serde_json::to_string(&events).expect("texts and numbers");
@@ -76,14 +76,14 @@ impl History {
     }
 
     /// Keeps one frame for each point: that with the highest rate, as the chart shows peaks.
-    fn keep(&mut self, frame: &Frame, taken: Taken, text: &str) {
+    fn keep(&mut self, frame: &Frame, begins: bool, text: &str) {
         let rate_bytes_per_s = frame.rate_bytes_per_s();
         let is_higher =
             self.frames.back().is_none_or(|kept| rate_bytes_per_s > kept.rate_bytes_per_s);
-        if taken == Taken::Widened && !is_higher {
-            return;
-        }
-        if taken == Taken::Widened {
+        if !begins {
+            if !is_higher {
+                return;
+            }
             self.frames.pop_back();
         }
         let nodes = self.nodes.clone();

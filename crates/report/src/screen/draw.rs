@@ -41,10 +41,10 @@ pub fn draw(frame: &mut Frame<'_>, view: &View, trails: &Trails, scroll: &mut Sc
     let keys = if scroll.shows_all() { "  q quits" } else { "  Esc back" };
     self::head(frame, head, view, &trouble, keys, paint);
     let rows = usize::from(body.height.saturating_sub(TABLE_ROWS));
-    match scroll.part() {
+    match scroll.part {
         Part::All => all(frame, body, view, trails, scroll, paint),
         Part::Recoveries => {
-            let fit = fit(view, scroll.first(), body);
+            let fit = fit(view, scroll.first, body);
             let window = scroll.window(view.recoveries.len(), rows, fit.lines());
             recoveries(frame, body, view, &fit, window, paint);
         }
@@ -79,7 +79,7 @@ fn all(
     let (height, width) = (frame.area().height, area.width);
     let said = Said::of(view, width, paint);
     let [found, notes] = said.rows();
-    let fit = fit(view, scroll.first(), area);
+    let fit = fit(view, scroll.first, area);
     let in_sight = view.recoveries.len().min(area.height.into());
     let needed = (in_sight * fit.lines()) as u16 + TABLE_ROWS;
     let least = match in_sight {

@@ -30,7 +30,7 @@ pub(super) fn nodes(
         all if all.is_empty() || area.width < TRAIL_FROM => "Nodes".to_owned(),
         all => format!("Nodes, rx + tx of all {all}"),
     };
-    if window.shown() == 0 {
+    if window.shown == 0 {
         let title = window.hidden().map_or(title, |hidden| format!("Nodes: {hidden}"));
         return frame.render_widget(block(title, paint), area);
     }
@@ -68,7 +68,7 @@ pub(super) fn nodes(
     let header = Row::new(header.collect::<Vec<_>>());
     frame.render_widget(table(rows, &widths, header, title, paint), area);
     if let Some(hidden) = window.hidden() {
-        let last = Rect { y: area.y + 2 + window.shown() as u16, height: 1, ..area };
+        let last = Rect { y: area.y + 2 + window.shown as u16, height: 1, ..area };
         frame.render_widget(Line::styled(hidden, paint.dim()), last.intersection(area));
     }
 }

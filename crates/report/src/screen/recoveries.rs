@@ -76,7 +76,7 @@ pub(super) fn recoveries(
         }
     }
     if let Some(hidden) = window.hidden() {
-        let place = at_line(window.shown() * fit.lines()).intersection(area);
+        let place = at_line(window.shown * fit.lines()).intersection(area);
         frame.render_widget(Line::styled(hidden, paint.dim()), place);
     }
 }

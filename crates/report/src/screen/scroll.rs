@@ -38,9 +38,9 @@ pub enum Key {
 /// What keys have moved so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scroll {
-    part: Part,
+    pub(super) part: Part,
     /// The first row that is shown of what scrolls.
-    first: usize,
+    pub(super) first: usize,
     /// How many rows of it were shown last.
     page: usize,
 }
@@ -70,14 +70,6 @@ impl Scroll {
         self.part == Part::All
     }
 
-    pub(super) fn part(&self) -> Part {
-        self.part
-    }
-
-    pub(super) fn first(&self) -> usize {
-        self.first
-    }
-
     /// Which of `all` things of so many lines each are shown in so many rows. Where not all have room, the last row
     /// says how many have none.
     pub(super) fn window(&mut self, all: usize, rows: usize, lines: usize) -> Window {
@@ -97,7 +89,7 @@ fn shown(all: usize, rows: usize, lines: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     first: usize,
-    shown: usize,
+    pub(super) shown: usize,
     all: usize,
     /// The keys that show the others.
     hint: &'static str,
@@ -111,11 +103,6 @@ impl Window {
 
     pub(super) fn range(&self) -> Range<usize> {
         self.first..self.first + self.shown
-    }
-
-    /// How many are shown.
-    pub(super) fn shown(&self) -> usize {
-        self.shown
     }
 
     /// How many are not, and how to see them; none where all are shown.
@@ -163,7 +150,7 @@ mod tests {
         let mut scroll = Scroll::default();
         for part in [Part::Recoveries, Part::Nodes, Part::Sentences, Part::All, Part::Recoveries] {
             scroll.take(Key::Next);
-            assert_eq!((scroll.part(), scroll.shows_all()), (part, part == Part::All));
+            assert_eq!((scroll.part, scroll.shows_all()), (part, part == Part::All));
         }
         scroll.take(Key::Back);
         assert!(scroll.shows_all());

@@ -41,12 +41,13 @@ pub(super) struct AnswerReader {
     state: State,
     /// The part of the head that has arrived, while it is incomplete.
     head: Vec<u8>,
-    body: Vec<u8>,
-    /// How much of it is kept.
+    /// As much of it as is kept.
+    pub(super) body: Vec<u8>,
     kept_bytes: usize,
-    status: u16,
-    body_bytes: u64,
-    keeps: bool,
+    pub(super) status: u16,
+    pub(super) body_bytes: u64,
+    /// Whether another request may follow on the same connection.
+    pub(super) keeps: bool,
     /// Whether the response has no body whatever its head says: that to `HEAD`.
     bodyless: bool,
 }
@@ -77,23 +78,6 @@ impl AnswerReader {
             _ => KEPT_BYTES,
         };
         self.bodyless = method == "HEAD";
-    }
-
-    pub(super) fn status(&self) -> u16 {
-        self.status
-    }
-
-    pub(super) fn body(&self) -> &[u8] {
-        &self.body
-    }
-
-    pub(super) fn body_bytes(&self) -> u64 {
-        self.body_bytes
-    }
-
-    /// Whether another request may follow on the same connection.
-    pub(super) fn keeps(&self) -> bool {
-        self.keeps
     }
 
     /// Whether no byte of the response has arrived.
@@ -271,8 +255,8 @@ mod tests {
             done = reader.feed(piece)?;
         }
         assert!(done || reader.end(), "it is not whole");
-        assert_eq!(reader.body_bytes(), reader.body().len() as u64);
-        Ok((reader.status(), reader.body().to_vec(), reader.keeps()))
+        assert_eq!(reader.body_bytes, reader.body.len() as u64);
+        Ok((reader.status, reader.body, reader.keeps))
     }
 
     fn every_way(answer: &[u8], method: &str) -> (u16, Vec<u8>, bool) {
@@ -299,7 +283,7 @@ mod tests {
             let mut reader = AnswerReader::new();
             reader.begin("POST", path);
             assert_eq!(reader.feed(&[head.as_bytes(), &body[..]].concat()), Ok(true));
-            assert_eq!((reader.body().len(), reader.body_bytes()), (kept, body.len() as u64));
+            assert_eq!((reader.body.len(), reader.body_bytes), (kept, body.len() as u64));
         }
     }
 
@@ -368,7 +352,7 @@ mod tests {
             for n in 0..400 {
                 assert_eq!(reader.feed(&[b'x'; 1000]), Ok(n == 399));
             }
-            assert_eq!((reader.body_bytes(), reader.body().len()), (400_000, kept_bytes));
+            assert_eq!((reader.body_bytes, reader.body.len()), (400_000, kept_bytes));
         }
     }
 }

@@ -162,8 +162,8 @@ impl WireConnection {
             };
             if whole {
                 return Ok(WireAnswer {
-                    status: self.reader.status(),
-                    body_bytes: self.reader.body_bytes(),
+                    status: self.reader.status,
+                    body_bytes: self.reader.body_bytes,
                 });
             }
         }
@@ -171,13 +171,13 @@ impl WireConnection {
 
     /// Whether the connection may be used again: the last response did not close it.
     pub fn keeps(&self) -> bool {
-        self.reader.keeps()
+        self.reader.keeps
     }
 
     /// The beginning of the last answer's body, some kilobytes of it; of a scroll's as much as its id needs, of
     /// many searches' some megabytes.
     pub fn body(&self) -> &[u8] {
-        self.reader.body()
+        &self.reader.body
     }
 
     async fn send(

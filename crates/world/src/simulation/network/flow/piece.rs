@@ -58,13 +58,13 @@ impl Flow {
         let alone = self.outgoing.borrow().in_flight_bytes == lost_bytes;
         let rto = self.tcp.as_ref().filter(|_| alone).map(|tcp| tcp.borrow().rto());
         let rest: Duration = self.path[piece.hop..].iter().map(|pipe| pipe.delay()).sum();
-        let known = match rto {
+        let at = match rto {
             // A piece may have waited for longer, at a link that was cut: nobody knows of a loss before it happens.
             Some(rto) => (piece.sent_at + rto).max(events.now()),
             None => at + rest + self.delay(),
         };
         let fate = Fate::Lost { range, timeout: rto.is_some() };
-        let (at, sent_at) = (known, piece.sent_at);
+        let sent_at = piece.sent_at;
         let ack = Ack { at, spread: Duration::ZERO, bytes: lost_bytes, sent_at, fate };
         self.acknowledge(events, ack);
         piece.range.bytes > 0

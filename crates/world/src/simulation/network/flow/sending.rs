@@ -188,22 +188,16 @@ impl Flow {
         (left, message_bytes): (u64, u64),
     ) -> Option<u64> {
         let receiver = self.window_bytes().map(|window| window.max(1));
-        let (window, free) = match (&self.tcp, receiver) {
-            (None, None) => return Some(PIECE_BYTES.max(message_bytes.div_ceil(PIECES_MAX))),
-            (tcp, receiver) => {
-                let receiver = receiver.unwrap_or(u64::MAX);
-                let free = receiver.saturating_sub(out.used_bytes);
-                match tcp {
-                    None => (receiver, free),
-                    Some(tcp) => {
-                        let mut tcp = tcp.borrow_mut();
-                        let room = tcp.room(now);
-                        (receiver.min(tcp.window()), free.min(room))
-                    }
-                }
-            }
-        };
-        let segment = self.tcp.as_ref().map_or(1448, |tcp| tcp.borrow().segment_bytes());
+        if self.tcp.is_none() && receiver.is_none() {
+            return Some(PIECE_BYTES.max(message_bytes.div_ceil(PIECES_MAX)));
+        }
+        let mut window = receiver.unwrap_or(u64::MAX);
+        let (mut free, mut segment) = (window.saturating_sub(out.used_bytes), 1448);
+        if let Some(tcp) = &self.tcp {
+            let mut tcp = tcp.borrow_mut();
+            free = free.min(tcp.room(now));
+            (window, segment) = (window.min(tcp.window()), tcp.segment_bytes());
+        }
         let part = if self.link.is_none() { PIECE_OF_SITE_WINDOW } else { PIECE_OF_WINDOW };
         let bytes = left.min(PIECE_BYTES.max(window / part)).min(free);
         // No tiny pieces (silly window syndrome): their acknowledgements would open the window for tiny pieces only.
