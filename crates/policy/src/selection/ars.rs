@@ -128,16 +128,14 @@ mod tests {
     fn ranks_are_those_of_the_formulas() {
         // q = 1 + 2 x 3 + floor(4.7) = 11, q^3 = 1331, q^4 = 14641.
         let node = stats(4.7, 30.0, 5.0);
-        assert!(
-            (ArsForm::FourthPower.rank_ms(&node, 2, 3) - (30.0 - 0.2 + 14641.0 / 5.0)).abs() < 1e-9
-        );
-        assert!(
-            (ArsForm::Inverted.rank_ms(&node, 2, 3) - (30.0 - 0.2 + 1331.0 / 5.0)).abs() < 1e-9
-        );
-        assert!(
-            (ArsForm::Corrected.rank_ms(&node, 2, 3) - (30.0 - 5.0 + 1331.0 * 5.0)).abs() < 1e-9
-        );
-        assert!((ArsForm::QueueOnly.rank_ms(&node, 2, 3) - 1331.0 * 5.0).abs() < 1e-9);
+        for (form, rank_ms) in [
+            (ArsForm::FourthPower, 30.0 - 0.2 + 14641.0 / 5.0),
+            (ArsForm::Inverted, 30.0 - 0.2 + 1331.0 / 5.0),
+            (ArsForm::Corrected, 30.0 - 5.0 + 1331.0 * 5.0),
+            (ArsForm::QueueOnly, 1331.0 * 5.0),
+        ] {
+            assert!((form.rank_ms(&node, 2, 3) - rank_ms).abs() < 1e-9, "{form:?}");
+        }
     }
 
     #[test]

@@ -78,9 +78,10 @@ impl NodeSpec {
     ) -> Result<NodeProcess> {
         for name in ["config", "tmp"] {
             let path = self.dir.join(name);
-            std::fs::create_dir_all(&path).map_err(|source| {
-                let path = path.clone();
-                Error::Io { what: "make the directory", path, source }
+            std::fs::create_dir_all(&path).map_err(|source| Error::Io {
+                what: "make the directory",
+                path,
+                source,
             })?;
         }
         let mut input = String::new();
