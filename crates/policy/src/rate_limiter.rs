@@ -100,10 +100,7 @@ mod tests {
         let mut limiter = RateLimiter::new(Some(100 * MB));
         let now = Time(1_000_000_000);
         limiter.pause(now, 600_000); // after idling, the first pause's worth is free
-        let mut pauses = Vec::new();
-        for _ in 0..6 {
-            pauses.push(limiter.pause(now, 200_000).as_micros());
-        }
+        let pauses = [(); 6].map(|()| limiter.pause(now, 200_000).as_micros());
         assert_eq!(pauses, [0, 0, 6_000, 0, 0, 12_000]);
     }
 

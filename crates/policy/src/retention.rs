@@ -132,12 +132,7 @@ impl Leases {
     pub fn expire(&mut self, now_ms: u64, period: Duration) -> Vec<String> {
         let period_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
         let is_old = |lease: &Lease| now_ms.saturating_sub(lease.timestamp_ms) > period_ms;
-        let old = self.by_id.iter().filter(|(_, lease)| is_old(lease));
-        let ids: Vec<String> = old.map(|(id, _)| id.clone()).collect();
-        ids.iter().for_each(|id| {
-            self.by_id.remove(id);
-        });
-        ids
+        self.by_id.extract_if(.., |_, lease| is_old(lease)).map(|(id, _)| id).collect()
     }
 
     /// When the next lease expires unless it is renewed before, in milliseconds since 1970.

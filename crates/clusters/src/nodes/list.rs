@@ -55,8 +55,9 @@ pub(crate) struct StartedNode<P, C> {
 /// The nodes of a target, in the order in which they were started.
 pub(crate) struct Nodes<P, C> {
     /// The target's name, for messages.
-    target: &'static str,
-    client: RestClient,
+    pub(crate) target: &'static str,
+    /// Asks them.
+    pub(crate) client: RestClient,
     list: Vec<StartedNode<P, C>>,
     next: Cell<usize>,
     /// Notified when a node has ended by itself.
@@ -68,16 +69,6 @@ impl<P, C> Nodes<P, C> {
     pub(crate) fn new(target: &'static str, client: RestClient) -> Self {
         let (list, next, ends) = (Vec::new(), Cell::default(), Rc::default());
         Nodes { target, client, list, next, ends }
-    }
-
-    /// Asks through another client from now on.
-    pub(crate) fn set_client(&mut self, client: RestClient) {
-        self.client = client;
-    }
-
-    /// The target's name.
-    pub(crate) fn target(&self) -> &'static str {
-        self.target
     }
 
     pub(crate) fn add(&mut self, node: StartedNode<P, C>) {

@@ -12,7 +12,7 @@ impl<C> Nodes<NodeProcess, C> {
         match fault {
             FaultKind::Kill => {
                 let Some(process) = self.find(node)?.running.take() else { return Ok(()) };
-                let (target, what) = (self.target(), format!("kill {node}"));
+                let (target, what) = (self.target, format!("kill {node}"));
                 process.kill().await.map_err(|why| Error::NoFault { target, what, why })
             }
             FaultKind::Stop => self.stop(node).await,
@@ -38,12 +38,12 @@ impl<C> Nodes<NodeProcess, C> {
         let down = || Error::Unknown { what: "running node", name: node.to_owned() };
         let process = running.and_then(|one| one.running.as_ref()).ok_or_else(down)?;
         let sent = process.order(order).await;
-        let target = self.target();
+        let target = self.target;
         sent.map_err(|why| Error::NoFault { target, what: format!("{order} {node}"), why })
     }
 
     fn pause(&mut self, node: &str, pauses: bool) -> Result<()> {
-        let (target, what) = (self.target(), format!("pause {node}"));
+        let (target, what) = (self.target, format!("pause {node}"));
         let paused = self.find_running(node)?.pause(pauses);
         paused.map_err(|why| Error::NoFault { target, what, why })
     }
@@ -70,7 +70,7 @@ impl<C> Nodes<NodeProcess, C> {
     }
 
     fn limit_cores(&mut self, node: &str, share: Option<(f64, u32)>) -> Result<()> {
-        let target = self.target();
+        let target = self.target;
         let what = format!("slow {node} by a control group of the system");
         let limited = self.find_running(node)?.limit_cores(share);
         limited.map_err(|why| Error::NoFault { target, what, why })

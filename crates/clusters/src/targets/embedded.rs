@@ -86,7 +86,7 @@ impl EmbeddedClusters {
     /// Has the nodes ask for a user and a password. Fails if the credentials are of a kind that nodes do not ask for.
     pub fn with_credentials(mut self, credentials: &Credentials) -> Result<Self> {
         self.credentials = credentials.basic()?;
-        self.nodes.set_client(RestClient::new(&self.env).with_credentials(credentials));
+        self.nodes.client = RestClient::new(&self.env).with_credentials(credentials);
         Ok(self)
     }
 

@@ -75,7 +75,7 @@ pub(crate) trait StartedHere: Faults {
 #[async_trait(?Send)]
 impl<T: StartedHere> Clusters for T {
     fn name(&self) -> &'static str {
-        StartedHere::nodes(self).target()
+        StartedHere::nodes(self).target
     }
 
     async fn start(&mut self, topology: &TopologySpec) -> Result<()> {
