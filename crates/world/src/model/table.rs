@@ -34,6 +34,7 @@ const RATES: (f64, f64) = (1e3, 1e12);
 const NAMES: (f64, f64) = (0.0, 0.0);
 const MEASURED: &str = "measured on the machine of docs/benchmarks";
 const ASSUMED: &str = "assumed";
+const BUCKETS: &str = "this engine's bucket server on the machine of docs/benchmarks, rounded";
 
 macro_rules! row {
     ($name:literal, $unit:literal, $range:expr, $kind:ident($($place:tt)+), $source:expr, $meaning:literal) => {
@@ -170,20 +171,15 @@ static TABLE: [Parameter; 51] = [
     row!("cores.receive_bytes_per_s", "bytes/s", RATES, MaybeRate(host.costs.receive_bytes_per_s),
         "a bare socket over loopback in docs/benchmarks",
         "Receiving a message's bytes; one connection's messages are on one core at a time."),
-    row!("packets.read", "time", (0.0, 1.0), Time(host.costs.packets.read),
-        "this engine's bucket server on the machine of docs/benchmarks, rounded",
+    row!("packets.read", "time", (0.0, 1.0), Time(host.costs.packets.read), BUCKETS,
         "A thread that takes a stream of packets in: reading the connection once, however much has come."),
-    row!("packets.receive", "time", (0.0, 1.0), Time(host.costs.packets.receive),
-        "this engine's bucket server on the machine of docs/benchmarks, rounded",
+    row!("packets.receive", "time", (0.0, 1.0), Time(host.costs.packets.receive), BUCKETS,
         "A thread that takes a stream of packets in, for each packet."),
-    row!("packets.apply", "time", (0.0, 1.0), Time(host.costs.packets.apply),
-        "this engine's bucket server on the machine of docs/benchmarks, rounded",
+    row!("packets.apply", "time", (0.0, 1.0), Time(host.costs.packets.apply), BUCKETS,
         "Taking a version of a document into its bucket, on the thread that received it."),
-    row!("packets.send", "time", (0.0, 1.0), Time(host.costs.packets.send),
-        "this engine's bucket server on the machine of docs/benchmarks, rounded",
+    row!("packets.send", "time", (0.0, 1.0), Time(host.costs.packets.send), BUCKETS,
         "A thread that sends a stream of packets, for each packet."),
-    row!("packets.relay", "time", (0.0, 1.0), Time(host.costs.packets.relay),
-        "this engine's bucket server on the machine of docs/benchmarks, rounded",
+    row!("packets.relay", "time", (0.0, 1.0), Time(host.costs.packets.relay), BUCKETS,
         "A thread that decodes packets of a stream and passes each on by itself, for each packet."),
     row!("card.bytes_per_s", "bytes/s", RATES, Rate(host.card_bytes_per_s), "10 gigabit Ethernet",
         "Rate of a host's network card, each way."),
@@ -215,24 +211,19 @@ mod tests {
     fn every_parameter_has_a_place_of_its_own() {
         for parameter in parameters() {
             let bounds = parameter.bounds();
-            let other = match parameter.text(&Models::default()).as_str() {
-                "on" => "off".to_owned(),
-                "off" => "on".to_owned(),
-                _ => bounds
-                    .split(" or ")
-                    .next()
-                    .unwrap()
-                    .split(" to ")
-                    .nth(usize::from(bounds.contains(" to ")))
-                    .unwrap_or("")
-                    .trim_end_matches(',')
-                    .to_owned(),
+            let other = match (parameter.name, parameter.text(&Models::default()).as_str()) {
+                ("disk.scheduler", _) => "cfq",
+                ("link.congestion_control", _) => "reno",
+                (_, "on") => "off",
+                (_, "off") => "on",
+                _ => {
+                    let first = bounds.split(" or ").next().unwrap();
+                    let last = first.split(" to ").nth(usize::from(bounds.contains(" to ")));
+                    last.unwrap_or("").trim_end_matches(',')
+                }
             };
-            let other = if parameter.name == "disk.scheduler" { "cfq".to_owned() } else { other };
-            let other =
-                if parameter.name == "link.congestion_control" { "reno".to_owned() } else { other };
             let mut models = Models::default();
-            models.set(parameter.name, &other).unwrap_or_else(|error| panic!("{error}"));
+            models.set(parameter.name, other).unwrap_or_else(|error| panic!("{error}"));
             let changed = |p: &&Parameter| p.text(&models) != p.text(&Models::default());
             let names: Vec<&str> = parameters().iter().filter(changed).map(|p| p.name).collect();
             // TCP's parameters turn it on besides.
