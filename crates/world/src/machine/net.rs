@@ -108,6 +108,8 @@ async fn write_frames(mut output: Output, mut frames: mpsc::Receiver<Frame>) -> 
         }
         output.write_all(&gathered).await?;
         gathered.clear();
+        // The room of a large message is not kept for as long as the connection lasts.
+        gathered.shrink_to(TRUST_BYTES);
     }
     output.stream.shutdown().await
 }

@@ -268,6 +268,8 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
+    use record::random::split_mix;
+
     use super::*;
 
     #[test]
@@ -281,12 +283,7 @@ mod tests {
     fn hosts_of_one_kind_differ_as_much_as_they_should() {
         let kind = Host { spread: 0.1, ..Host::default() };
         let mut state = 5u64;
-        let mut random = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            state ^ (state >> 29)
-        };
+        let mut random = || split_mix(&mut state);
         let per_document = |host: &Host| host.costs.index_document.as_nanos() as f64;
         let times: Vec<f64> = (0..4000)
             .map(|_| per_document(&kind.drawn(&mut random)) / per_document(&kind))

@@ -25,10 +25,7 @@ pub struct LinkConfig {
 impl LinkConfig {
     /// How long the link takes to send `bytes`.
     pub fn service(&self, bytes: u64) -> Duration {
-        match self.rate_bytes_per_s {
-            Some(rate) => at_rate(bytes, rate),
-            None => Duration::ZERO,
-        }
+        self.rate_bytes_per_s.map_or(Duration::ZERO, |rate| at_rate(bytes, rate))
     }
 
     /// Refuses parts that only the virtual world has.

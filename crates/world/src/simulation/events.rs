@@ -300,10 +300,7 @@ mod tests {
     #[test]
     fn entries_come_out_in_order_however_they_come_in() {
         let mut state = 7_u64;
-        let mut below = |bound: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) % bound
-        };
+        let mut below = |bound: u64| record::random::split_mix(&mut state) % bound;
         let (mut sorted, mut expected, mut now) = (Sorted::default(), BTreeSet::new(), 0);
         for number in 0..20_000 {
             if below(20) < 11 {
