@@ -105,12 +105,8 @@ impl Address {
 
     /// `host:port`, with brackets where the host is an IPv6 address.
     pub fn authority(&self) -> String {
-        let port = self.port;
-        if self.host.contains(':') {
-            format!("[{}]:{port}", self.host)
-        } else {
-            format!("{}:{port}", self.host)
-        }
+        let (host, port) = (&self.host, self.port);
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 }
 

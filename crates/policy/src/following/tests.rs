@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use record::random::split_mix;
 use world::Time;
 
 use super::*;
@@ -53,13 +54,9 @@ fn answer(ops: Vec<Op>, leader_has: u64) -> Answer<Op> {
 }
 
 fn reads(follower: &mut ShardFollower<Op>, now: Time) -> Vec<ReadAsk> {
-    let mut found = Vec::new();
-    while let Some(order) = follower.next(now) {
-        if let Order::Read(ask) = order {
-            found.push(ask);
-        }
-    }
-    found
+    let orders = std::iter::from_fn(|| follower.next(now));
+    let read = |order| if let Order::Read(ask) = order { Some(ask) } else { None };
+    orders.filter_map(read).collect()
 }
 
 #[test]
@@ -135,8 +132,7 @@ fn a_full_buffer_stops_reads_and_room_starts_them() {
     };
     let mut follower = field(limits);
     let first = reads(&mut follower, Time(0));
-    let mut all = ops(0..20);
-    follower.read_done(Time(1), first[0], answer(std::mem::take(&mut all), 100));
+    follower.read_done(Time(1), first[0], answer(ops(0..20), 100));
     let Some(Order::Write(number, written)) = follower.next(Time(1)) else { panic!("no write") };
     assert_eq!(written.len(), 5);
     assert_eq!(follower.next(Time(1)), None, "15 wait, 10 may");
@@ -168,29 +164,20 @@ fn what_failed_is_tried_again_after_a_wait() {
     assert_eq!(follower.counts().failed_write_requests, 1);
 }
 
-/// A small generator, so that a seed says everything.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % n.max(1)
-    }
-}
-
 /// Whatever the order, the parts and the failures: every operation is written, once, and the buffer keeps its bound.
 #[test]
 fn every_operation_is_written_once() {
     for seed in 0..300 {
-        let mut chance = Chance(seed);
-        let total = 200 + chance.below(400);
+        let mut state = seed;
+        let mut below = |n: u64| split_mix(&mut state) % n.max(1);
+        let total = 200 + below(400);
         let budget = if seed % 2 == 0 {
             ReadWriteBudget::Field(Limits {
-                max_read_request_operation_count: 1 + chance.below(40),
-                max_outstanding_read_requests: 1 + chance.below(6),
-                max_write_buffer_count: 1 + chance.below(80),
-                max_outstanding_write_requests: 1 + chance.below(4),
-                max_write_request_operation_count: 1 + chance.below(40),
+                max_read_request_operation_count: 1 + below(40),
+                max_outstanding_read_requests: 1 + below(6),
+                max_write_buffer_count: 1 + below(80),
+                max_outstanding_write_requests: 1 + below(4),
+                max_write_request_operation_count: 1 + below(40),
                 ..Limits::default()
             })
         } else {
@@ -201,8 +188,8 @@ fn every_operation_is_written_once() {
         let (mut written, mut leader, mut now) = (BTreeSet::new(), 0, 0);
         for step in 0.. {
             assert!(step < 200_000, "seed {seed}: it does not end, {} written", written.len());
-            now += 1_000_000 * (1 + chance.below(20));
-            leader = total.min(leader + chance.below(30));
+            now += 1_000_000 * (1 + below(20));
+            leader = total.min(leader + below(30));
             while let Some(order) = follower.next(Time(now)) {
                 match order {
                     Order::Read(ask) => asked.push(ask),
@@ -212,20 +199,20 @@ fn every_operation_is_written_once() {
             if written.len() as u64 == total {
                 break;
             }
-            if !asked.is_empty() && chance.below(3) > 0 {
-                let ask = asked.swap_remove(chance.below(asked.len() as u64) as usize);
-                if chance.below(5) == 0 {
-                    follower.read_failed(Time(now), ask, "no".to_owned(), chance.below(99));
+            if !asked.is_empty() && below(3) > 0 {
+                let ask = asked.swap_remove(below(asked.len() as u64) as usize);
+                if below(5) == 0 {
+                    follower.read_failed(Time(now), ask, "no".to_owned(), below(99));
                     continue;
                 }
                 let to = leader.min(ask.from + ask.max_ops).max(ask.from);
-                let some = ask.from + chance.below(to - ask.from + 1);
+                let some = ask.from + below(to - ask.from + 1);
                 let to = if some == ask.from { to.min(ask.from + 1) } else { some };
                 follower.read_done(Time(now), ask, answer(ops(ask.from..to), leader));
             } else if let Some(number) = writing.keys().next().copied() {
                 let batch: Arc<Vec<Op>> = writing.remove(&number).unwrap();
-                if chance.below(5) == 0 {
-                    follower.write_failed(Time(now), number, chance.below(99));
+                if below(5) == 0 {
+                    follower.write_failed(Time(now), number, below(99));
                     continue;
                 }
                 for op in batch.iter() {

@@ -1,6 +1,6 @@
 //! The policies beside each other, and the oracle, on the cases that matter.
 
-use super::simulator::{Arrival, Case, Chooser, Figures, NodeModel, run};
+use super::simulator::{Arrival, Case, Chooser, NodeModel, run};
 use super::{ArsForm, Policy};
 
 const SEED: u64 = 42;
@@ -90,12 +90,6 @@ const POLICIES: [(&str, Chooser); 11] = [
     ("oracle", Chooser::Oracle),
 ];
 
-/// All that a policy left is zero, and what was asked was answered.
-fn settled(case: &Case, figures: &Figures) {
-    assert_eq!(figures.left, 0);
-    assert_eq!(figures.latencies_ms.len(), case.requests - case.warm_up);
-}
-
 #[test]
 fn nothing_is_left_in_flight_whatever_fails() {
     println!("seed {SEED}");
@@ -107,7 +101,8 @@ fn nothing_is_left_in_flight_whatever_fails() {
         case.nodes[2].failing = 1.0;
         // Shards whose two copies both fail end without an answer, and count as done.
         let figures = run(&case, chooser);
-        settled(&case, &figures);
+        assert_eq!(figures.left, 0);
+        assert_eq!(figures.latencies_ms.len(), case.requests - case.warm_up);
         assert!(figures.failures > 0);
     }
 }

@@ -74,7 +74,6 @@ fn a_dry_run_proposes_the_same_again_and_changes_nothing() {
 #[test]
 fn a_setting_that_the_cluster_refuses_is_left() {
     let (mut sim, mut steering) = (Sim::new("10mb", "2"), steering());
-    sim.moved = 0.0;
     let mut proposed = 0;
     for _ in 0..60 {
         sim.moved += sim.rate();

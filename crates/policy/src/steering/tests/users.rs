@@ -22,8 +22,6 @@ fn users_that_suffer_are_given_way_within_two_looks() {
     let gave_way = sim.did.iter().filter(|one| matches!(one, Decision::GiveWay(..))).count();
     assert!((1..=6).contains(&gave_way), "{:#?}", sim.did);
     assert!(sim.rate() >= 20.0 * MB, "what did not hurt is kept: {}", sim.value(LIMIT));
-    let all: usize = gave_way * 2;
-    assert!(all * 100 <= 1200, "users suffered for {all} of 1200 looks");
 }
 
 /// As of hundreds of nodes, of which one refuses something at any time.
