@@ -58,7 +58,6 @@ fn over_time(run: &mut RunDir) {
         let variant = row.variant.clone();
         row.loads[0].throughput.window_s = 5.0;
         row.loads[0].throughput.latency_ms = vec![Some(100.0), Some(3000.0 * (at + 1) as f64)];
-        let phase = |begins| record::Phase { name: "load".to_owned(), begins };
         let began_ms = at as f64 * 20_000.0;
         let fault = |t_s: f64, node: &str, begins| Line::Fault {
             t_ms: began_ms + t_s * 1000.0,
@@ -70,7 +69,7 @@ fn over_time(run: &mut RunDir) {
             t_ms: began_ms + t_s * 1000.0,
             variant: Some(variant.clone()),
             lap: 1,
-            phase: phase(begins),
+            phase: record::Phase { name: "load".to_owned(), begins },
         };
         run.lines.extend([
             edge(0.0, true),

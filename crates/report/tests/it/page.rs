@@ -408,32 +408,28 @@ fn a_machine_that_is_not_known_has_no_figures() {
     );
 }
 
-#[test]
-fn threads_of_a_stream_have_a_bar_each() {
+/// A run whose first variant streamed for 10 s over these threads.
+fn streamed(threads: Vec<ThreadUse>) -> RunDir {
     let mut run = whole();
     run.rows[0].seconds = 10.0;
-    run.rows[0].stream = Some(StreamFigures {
-        threads: [("producer", 2.5), ("consumer", 10.0)]
-            .map(|(name, busy_s)| ThreadUse {
-                name: name.to_owned(),
-                busy_s,
-                ..ThreadUse::default()
-            })
-            .to_vec(),
-        ..StreamFigures::default()
-    });
-    let page = checked(&run);
+    run.rows[0].stream = Some(StreamFigures { threads, ..StreamFigures::default() });
+    run
+}
+
+fn thread(name: &str, busy_s: f64) -> ThreadUse {
+    ThreadUse { name: name.to_owned(), busy_s, ..ThreadUse::default() }
+}
+
+#[test]
+fn threads_of_a_stream_have_a_bar_each() {
+    let page = checked(&streamed(vec![thread("producer", 2.5), thread("consumer", 10.0)]));
     assert!(page.contains("--share:0.250") && page.contains("--share:1.000"), "{page}");
     assert!(!report::html(&whole()).contains("How busy each thread was"));
 }
 
 #[test]
 fn a_line_that_nothing_is_known_to_hold_is_in_the_legend() {
-    let mut run = whole();
-    let idle = ThreadUse { name: "producer".to_owned(), busy_s: 0.1, ..ThreadUse::default() };
-    run.rows[0].seconds = 10.0;
-    run.rows[0].stream = Some(StreamFigures { threads: vec![idle], ..StreamFigures::default() });
-    let page = checked(&run);
+    let page = checked(&streamed(vec![thread("producer", 0.1)]));
     let named = "<span class=\"chip neutral\" aria-hidden=\"true\"></span>unknown";
     assert!(page.contains(&format!("<li>{named}</li>")), "the grey of its line\n{page}");
     assert!(page.contains(&format!("<td>{named}</td>")), "{page}");
@@ -455,17 +451,12 @@ fn a_single_variant_has_no_gain_to_explain() {
 
 #[test]
 fn a_thread_that_tells_its_waits_has_a_bar_of_them() {
-    let mut run = whole();
-    run.rows[0].seconds = 10.0;
-    let thread = |name: &str, flow_control_s: f64, disk_s: f64| ThreadUse {
-        name: name.to_owned(),
-        busy_s: 2.5,
+    let waits = |name: &str, flow_control_s: f64, disk_s: f64| ThreadUse {
         flow_control_s: Some(flow_control_s),
         disk_s: Some(disk_s),
+        ..thread(name, 2.5)
     };
-    let threads = vec![thread("producer", 5.0, 0.5), thread("consumer", 0.0, 4.0)];
-    run.rows[0].stream = Some(StreamFigures { threads, ..StreamFigures::default() });
-    let page = checked(&run);
+    let page = checked(&streamed(vec![waits("producer", 5.0, 0.5), waits("consumer", 0.0, 4.0)]));
     let told = "producer: busy 25 %, flow control 50 %, disk 5.0 %, waiting 20 %; \
                 consumer: busy 25 %, flow control 0 %, disk 40 %, waiting 35 %";
     assert!(page.contains(told), "{page}");
