@@ -220,8 +220,7 @@ async fn a_backfill_is_the_view_at_its_end(env: Env) {
         assert!(ends.len() > 1, "both from disk and from memory: {ends:?}");
         for end in ends {
             let mut expected = BTreeMap::new();
-            for (seqno, key, value) in history.iter().filter(|(seqno, ..)| *seqno <= end) {
-                assert!(*seqno <= end);
+            for (_, key, value) in history.iter().filter(|(seqno, ..)| *seqno <= end) {
                 match value {
                     Some(value) => {
                         expected.insert(Bytes::from(key.clone()), Bytes::from(value.clone()))
@@ -238,8 +237,8 @@ async fn memory_stays_under_its_quota(env: Env) {
     let quota = 4 << 20;
     let (_place, bucket) = opened(&env, settings(2, quota)).await;
     let (mut refused, mut written) = (0, 0);
-    // Four times what fits.
-    while written < 16_000 {
+    // Twice what fits.
+    while written < 9000 {
         match set(&bucket, written % 2, &format!("key{written}"), &[1_u8; 900]) {
             Ok(_) => written += 1,
             Err(Status::TemporaryFailure | Status::NoMemory) => {
@@ -249,9 +248,6 @@ async fn memory_stays_under_its_quota(env: Env) {
             Err(other) => panic!("{other:?}"),
         }
         assert!(bucket.used_bytes() <= quota, "{} of {quota}", bucket.used_bytes());
-        if written == 9000 {
-            break;
-        }
     }
     let stats = bucket.stats();
     assert!(refused > 0, "clients were not slowed down: {stats:?}");

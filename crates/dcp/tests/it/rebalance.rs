@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use crate::common::{Bench, PATIENCE, options_to, set, settings};
+use crate::common::{Bench, PATIENCE, options_to, set, settings, write_until_it_moves};
 use crate::wrong_servers::well;
 use bytes::{Bytes, BytesMut};
 use dcp::Error;
@@ -49,19 +49,7 @@ async fn vbuckets_move_while_clients_write(env: Env) {
         assert!(source.bucket.stats().expelled_bytes > 0, "nothing has to come from disk");
         let to = destination(&env, kind).await;
         let rebalance = rebalance(&source, &to, path);
-        let (mut writer, clock) = (source.client().await, env.clone());
-        let writing = env.spawn("writes", async move {
-            let mut written = 0;
-            loop {
-                match writer.set(3, &format!("late{written}"), "x".into()).await.unwrap() {
-                    Ok(Status::Success) => written += 1,
-                    Ok(Status::TemporaryFailure) => {}
-                    Ok(Status::NotMyVbucket) => return written,
-                    other => panic!("{other:?}"),
-                }
-                clock.sleep(Duration::from_micros(300)).await;
-            }
-        });
+        let writing = write_until_it_moves(&env, &source, 3, Duration::from_micros(300)).await;
         for vb in 0..4 {
             let stats = rebalance.move_vbucket(&env, vb).await.unwrap();
             assert!(stats.bytes > 1500 * 500, "{stats:?}");

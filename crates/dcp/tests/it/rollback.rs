@@ -200,14 +200,8 @@ async fn a_replica_rolls_back(env: Env) {
     let uuid = bucket.failover_log(0).unwrap()[0].uuid;
     assert!(bucket.apply(0, item(1, "a")).is_err(), "no snapshot yet");
     let flags = SNAPSHOT_MEMORY | SNAPSHOT_CHECKPOINT;
-    bucket.begin_snapshot(0, Marker { start: 0, end: 4, flags }).unwrap();
-    for (seqno, key) in [(1, "a"), (2, "b"), (4, "c")] {
-        bucket.apply(0, item(seqno, key)).unwrap();
-    }
-    bucket.begin_snapshot(0, Marker { start: 5, end: 9, flags }).unwrap();
-    for (seqno, key) in [(5, "a"), (7, "d")] {
-        bucket.apply(0, item(seqno, key)).unwrap();
-    }
+    stream_in(&bucket, 0, (0, 4, flags), &[(1, "a"), (2, "b"), (4, "c")]);
+    stream_in(&bucket, 0, (5, 9, flags), &[(5, "a"), (7, "d")]);
     assert!(bucket.apply(0, item(10, "e")).is_err(), "outside its snapshot");
     let resume = StreamStart { start: 7, uuid, snap_start: 5, snap_end: 9 };
     assert_eq!(bucket.resume(0), Some(resume));

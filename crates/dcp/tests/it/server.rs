@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::common::{
     Bench, PASSWORD, PATIENCE, USER, catch_up, credentials, follow, reach, set, settings,
+    write_until_it_moves,
 };
 use bytes::Bytes;
 use dcp::Error;
@@ -352,11 +353,8 @@ async fn noops_find_the_dead(env: Env) {
     // On a machine that stands still for a moment nobody is to be taken for gone who answers.
     let interval_s = if env.is_virtual() { "0.2" } else { "4" };
     for (name, value) in [("set_noop_interval", interval_s), ("enable_noop", "true")] {
-        ask(
-            &mut wire,
-            Request::new(1, 0, Body::Control { name: name.into(), value: value.into() }),
-        )
-        .await;
+        let control = Body::Control { name: name.into(), value: value.into() };
+        ask(&mut wire, Request::new(1, 0, control)).await;
         let answered = Response::parse(wire.incoming.next().await.unwrap().unwrap()).unwrap();
         assert!(answered.is(Status::Success), "{name}");
     }
@@ -435,20 +433,7 @@ async fn a_vbucket_moves(env: Env) {
     let sink = Sink::Bucket(bucket.clone());
     let mut follower = follow(&env, &bench, "moves", sink, ConsumerKind::Batching, 1 << 20).await;
     follower.add_stream(2, STREAM_TAKEOVER).unwrap();
-    // Clients write until their vbucket is not here any more.
-    let mut writer = bench.client().await;
-    let clock = env.clone();
-    let writing = env.spawn("writes", async move {
-        let mut written = 0;
-        loop {
-            match writer.set(2, &format!("late{written}"), "x".into()).await.unwrap() {
-                Ok(Status::Success) => written += 1,
-                Ok(Status::TemporaryFailure) => clock.sleep(Duration::from_millis(1)).await,
-                Ok(Status::NotMyVbucket) => return written,
-                other => panic!("{other:?}"),
-            }
-        }
-    });
+    let writing = write_until_it_moves(&env, &bench, 2, Duration::ZERO).await;
     let active = |bucket: &Bucket| bucket.state(2) == Some(VbucketState::Active);
     loop {
         assert!(!(active(&bucket) && active(&bench.bucket)), "two are active");

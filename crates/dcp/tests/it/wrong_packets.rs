@@ -40,17 +40,16 @@ fn the_server_outlives_them() {
         let status = |packets: &[Packet]| packets.last().map(|p| p.vbucket_or_status);
         let http = say(&env, &bench, b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n").await;
         assert_eq!(status(&http), Some(Status::Invalid.number()));
-        let mut huge = encoded(Body::Version);
-        huge[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
-        assert_eq!(status(&say(&env, &bench, &huge).await), Some(Status::TooBig.number()));
         // Strangers may send little: more is refused before it has come.
         let body_bytes = |bytes: u32| {
             let mut packet = encoded(Body::Version);
             packet[8..12].copy_from_slice(&bytes.to_be_bytes());
             packet
         };
-        let large = say(&env, &bench, &body_bytes((64 << 10) + 1)).await;
-        assert_eq!(status(&large), Some(Status::TooBig.number()));
+        for bytes in [u32::MAX, (64 << 10) + 1] {
+            let large = say(&env, &bench, &body_bytes(bytes)).await;
+            assert_eq!(status(&large), Some(Status::TooBig.number()));
+        }
         assert_eq!(status(&say(&env, &bench, &body_bytes(64 << 10)).await), None);
         let known = bench.client().await.set(0, "large", vec![b'x'; 1 << 20].into()).await;
         assert_eq!(known.unwrap(), Ok(Status::Success));

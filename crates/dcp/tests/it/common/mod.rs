@@ -14,7 +14,7 @@ use dcp::consumer::{Consumer, ConsumerKind, Event, Follower, Sink};
 use dcp::drain::{Drain, DrainSettings};
 use dcp::server::{Server, ServerSettings};
 use dcp::wire::{PacketListener, Wire};
-use world::Env;
+use world::{Env, Task};
 
 pub const USER: &str = "someone";
 pub const PASSWORD: &str = "pass, word=1";
@@ -148,6 +148,23 @@ impl Bench {
         };
         Drain::start(&self.env, &self.options(), &slow).await.unwrap()
     }
+}
+
+/// Has a client write `late<n>` to a vbucket, with a pause after each, until that has moved; answers how many it wrote.
+pub async fn write_until_it_moves(env: &Env, bench: &Bench, vb: u16, pause: Duration) -> Task<u64> {
+    let (mut writer, clock) = (bench.client().await, env.clone());
+    env.spawn("writes", async move {
+        let mut written = 0;
+        loop {
+            match writer.set(vb, &format!("late{written}"), "x".into()).await.unwrap() {
+                Ok(Status::Success) => written += 1,
+                Ok(Status::TemporaryFailure) => clock.sleep(Duration::from_millis(1)).await,
+                Ok(Status::NotMyVbucket) => return written,
+                other => panic!("{other:?}"),
+            }
+            clock.sleep(pause).await;
+        }
+    })
 }
 
 /// A connection that takes streams into `sink`.
