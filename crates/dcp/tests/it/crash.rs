@@ -3,19 +3,18 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use bytes::Bytes;
-use dcp::bucket::{Bucket, BucketSettings, Condition};
-use dcp::codec::Write;
+use dcp::bucket::Bucket;
 use world::Env;
+
+use crate::common::{PATIENCE, set, settings};
 
 /// The test below runs itself again with this variable: that process writes, and is killed.
 const DIR: &str = "NARROWS_TEST_BUCKET";
 const VBUCKETS: u16 = 8;
 
 async fn open(env: &Env, dir: &Path) -> Bucket {
-    Bucket::open(env, BucketSettings::new("example", VBUCKETS, 256 << 20), dir).await.unwrap()
+    Bucket::open(env, settings(VBUCKETS, 256 << 20), dir).await.unwrap()
 }
 
 /// Writes until it is killed; says on its output what is persisted.
@@ -24,13 +23,10 @@ fn write_until_killed(dir: &Path) {
         let bucket = open(&env, dir).await;
         for n in 0u64.. {
             let vb = (n % u64::from(VBUCKETS)) as u16;
-            let (key, value) = (format!("key{}", n % 1000), format!("{n}"));
-            let write =
-                Write { flags: 0, expiry: 0, key: Bytes::from(key), value: Bytes::from(value) };
-            let written = bucket.write(vb, write, 0, 0, Condition::Always).unwrap();
+            let seqno = set(&bucket, vb, &format!("key{}", n % 1000), &n.to_string()).unwrap();
             if n % 16 == 0 {
-                bucket.wait_persisted(vb, written.seqno, Duration::from_secs(30)).await.unwrap();
-                println!("\npersisted {vb} {}", written.seqno);
+                bucket.wait_persisted(vb, seqno, PATIENCE).await.unwrap();
+                println!("\npersisted {vb} {seqno}");
             }
         }
     });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Bench, credentials, set, settings};
+use crate::common::{Bench, set, settings};
 use dcp::Error;
 use dcp::client::{ClientOptions, Tls};
 use dcp::codec::VbucketState;
@@ -192,7 +192,6 @@ fn tls_is_spoken_with_whom_we_trust() {
             ClientOptions {
                 address: format!("localhost:{port}"),
                 tls: Some(Tls { config: Arc::new(config), verified: true }),
-                credentials: credentials(),
                 ..bench.options()
             }
         };

@@ -5,7 +5,6 @@ use std::path::Path as Dir;
 use std::rc::Rc;
 use std::time::Duration;
 
-use dcp::auth::Credentials;
 use dcp::bucket::{Bucket, BucketSettings, CheckpointLimits};
 use dcp::client::ClientOptions;
 use dcp::codec::{Status, VbucketState};
@@ -18,6 +17,7 @@ use world::{Env, Link, LinkConfig, Task};
 
 use super::clients::{replicate, write};
 use super::ledger::{Content, Ledger};
+use crate::common::{credentials, options_to, settings};
 
 pub const VBUCKETS: u16 = 3;
 pub const KEYS: u64 = 12;
@@ -88,10 +88,6 @@ pub struct Shared {
     pub ends: Cell<bool>,
     pub ledgers: RefCell<Vec<Ledger>>,
     pub summary: RefCell<Summary>,
-}
-
-fn credentials() -> Credentials {
-    Credentials { user: "someone".to_owned(), password: "secret".to_owned() }
 }
 
 pub fn run(seed: u64, planted: Option<&'static str>) -> Result<Summary, String> {
@@ -177,8 +173,7 @@ impl Shared {
         let Site { name, kind, up, .. } = &self.sites[site];
         let host = self.env.host(name);
         let checkpoints = CheckpointLimits { max_items: 8, max_bytes: 1 << 20 };
-        let settings =
-            BucketSettings { checkpoints, ..BucketSettings::new("example", VBUCKETS, 8 << 20) };
+        let settings = BucketSettings { checkpoints, ..settings(VBUCKETS, 8 << 20) };
         let bucket = Bucket::open(&host, settings, Dir::new("/data")).await;
         let bucket = bucket.map_err(|error| format!("{name} does not open: {error}"))?;
         let listener = PacketListener::bind(&host, &format!("{name}:11210")).await;
@@ -210,14 +205,8 @@ impl Shared {
     }
 
     pub fn options(&self, site: usize) -> ClientOptions {
-        ClientOptions {
-            address: self.sites[site].address.clone(),
-            bucket: "example".to_owned(),
-            credentials: credentials(),
-            tls: None,
-            timeout: PATIENCE,
-            agent: "faults".to_owned(),
-        }
+        let usual = options_to(self.sites[site].address.as_str());
+        ClientOptions { timeout: PATIENCE, agent: "faults".to_owned(), ..usual }
     }
 
     pub fn rebalance(&self, from: usize, path: Path, name: &str) -> Rebalance {
