@@ -40,7 +40,7 @@ async fn begin_on(clusters: &[&Cluster], patience: Duration) -> LiveClusters {
 }
 
 /// Stops a run, which puts everything back.
-async fn stop_well(run: &mut LiveClusters) {
+pub async fn stop_well(run: &mut LiveClusters) {
     run.stop().await;
     assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
 }

@@ -1,6 +1,7 @@
 //! The lease of a holder whose requests are refused, or not answered.
 
 use super::*;
+use crate::put_back::stop_well;
 
 /// As of a plugin that is gone.
 #[test]
@@ -135,8 +136,7 @@ fn a_run_holds_the_lease_from_its_beginning_to_its_end() {
         assert!(matches!(&refused, Err(Error::Leased { holder }) if holder == "a-run"));
         put(&run, "/_cluster/settings", json!({ "persistent": { LIMIT: "160mb" } })).await.unwrap();
         assert_eq!(cluster.limit(), (Some("160mb".to_owned()), 2));
-        run.stop().await;
-        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        stop_well(&mut run).await;
         assert_eq!((cluster.limit(), cluster.path().exists()), ((None, 0), false), "and no lease");
         env.sleep(2 * LEASE_RENEWED).await;
         assert_eq!(cluster.lease(), None, "nobody renews it any more");
@@ -154,8 +154,7 @@ fn a_run_does_not_begin_where_another_one_lives() {
         };
         let (begun, ()) = join(begin(&mut run), renews).await;
         assert!(matches!(&begun, Err(Error::Leased { holder }) if holder == "they"), "{begun:?}");
-        run.stop().await;
-        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        stop_well(&mut run).await;
         assert_eq!((cluster.limit(), cluster.lease()), ((None, 1), Some(json!("they 2"))));
     });
 }
@@ -173,8 +172,7 @@ fn who_waits_for_another_one_goes_on_once_that_has_ended() {
         let began = env.now();
         let (begun, ()) = join(begin(&mut run), ends()).await;
         assert!(begun.is_ok() && env.now() - began < soon, "{begun:?}");
-        run.stop().await;
-        assert_eq!(run.ended().unwrap().unwrap(), Vec::<String>::new());
+        stop_well(&mut run).await;
         let mut settings = cluster.borrow();
         settings.set(LIMIT, &not_set(), "80mb").await.unwrap();
         drop(settings);
