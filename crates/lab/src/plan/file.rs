@@ -7,9 +7,9 @@ use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 
 use super::bundled::{Bundled, bundled};
-use super::document::Document;
+use super::document::{Document, PLAN};
 use super::expand;
-use super::keys::{self, Checked, Holds, PLAN};
+use super::keys::{self, Checked, Holds};
 use super::unclosed::unclosed;
 use crate::diagnostic::{Diagnostic, Mistakes};
 use crate::error::{Error, READ_PLAN, Result};

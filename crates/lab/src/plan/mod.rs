@@ -6,9 +6,9 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `document` | the file's tables as plain data |
+//! | `document` | the file's tables: the types that they are read into, and what each key holds |
 //! | `file`, `bundled` | a plan as it was read, and those that come with narrows |
-//! | `keys/` | every key with what it holds: what files are checked against, and `docs/plans.md` |
+//! | `keys/` | how a file is checked against them; the steps with their options; `docs/plans.md` |
 //! | `resolve/` | from plain data to values: one file for each section of a plan |
 //! | `resolved` and the files beside it | the values: one file for each noun |
 //! | `bounds` | what a plan's laps and link may be, and the command line's |

@@ -8,8 +8,9 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::{Holds, Key, PLAN, STEPS, Section};
+use super::{Holds, Key, STEPS, Section};
 use crate::choices::unknown;
+use crate::plan::document::PLAN;
 
 /// As many nodes as a cluster can have: where their number is wrong, nothing is wrong because of it.
 const NODES: &str = "64";

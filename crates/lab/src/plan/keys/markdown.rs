@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Holds, Key, PLAN, STEPS, Section};
+use super::{Holds, Key, STEPS, Section};
+use crate::plan::document::PLAN;
 
 const HEAD: &str = "\
 # The keys of a plan

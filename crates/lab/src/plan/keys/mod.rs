@@ -1,10 +1,8 @@
 //! Every key of a plan's file: what it holds, its default, an example. Plans are checked against this table, and
-//! `docs/plans.md` and `narrows plans --keys` are written from it. A test holds that it has the keys of the types in
-//! `document.rs`, and no others.
+//! `docs/plans.md` and `narrows plans --keys` are written from it. The tables of a plan are in `document.rs`.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `sections` | the tables of a plan |
 //! | `steps` | the steps, and the options of each |
 //! | `check` | a file against the table: every mistake, and what to write instead |
 //! | `markdown` | the table as a document |
@@ -12,16 +10,16 @@
 mod check;
 mod markdown;
 #[rustfmt::skip]
-mod sections;
-#[rustfmt::skip]
 mod steps;
 #[cfg(test)]
 mod tests;
 
 pub(super) use check::{Checked, check};
 pub use markdown::markdown;
-pub(super) use sections::PLAN;
 pub(super) use steps::{STEPS, options_of};
+
+/// The default of a key without which nothing is done.
+pub(super) const NONE: &str = "none";
 
 /// A table of a plan's file.
 #[derive(Debug)]
@@ -128,7 +126,7 @@ impl Holds {
 }
 
 /// A key that has to be there.
-const fn needed(
+pub(super) const fn needed(
     name: &'static str,
     holds: Holds,
     example: &'static str,
@@ -138,7 +136,7 @@ const fn needed(
 }
 
 /// A key that may be left out.
-const fn optional(
+pub(super) const fn optional(
     name: &'static str,
     holds: Holds,
     default: &'static str,

@@ -1,9 +1,8 @@
 //! The steps of a plan, and the options of each. Experiments declare their own; a test holds that none is missing here.
 
 use super::Holds::{Number, Size, Table, Text, Texts, Time, Whole};
-use super::{Key, Section, needed, optional};
+use super::{Key, NONE, Section, needed, optional};
 
-const NONE: &str = "none";
 const FULL_TIME: Key = optional("full", Time, "the same", "\"10m\"", "What is so in virtual time.");
 
 /// Every step, in the order in which plans have them. The title is the name.
