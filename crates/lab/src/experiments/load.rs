@@ -26,6 +26,7 @@ pub(crate) struct SendLoad;
 impl SendLoad {
     pub(crate) const STEP: DeclaredStep = DeclaredStep {
         copies: false,
+        sends_load: true,
         check: has_load,
         ..DeclaredStep::new("load", Needs::OneCluster)
     };

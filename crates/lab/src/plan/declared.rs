@@ -24,6 +24,8 @@ pub struct DeclaredStep {
     pub copies: bool,
     /// Whether settings can be changed while it goes on.
     pub changes_settings: bool,
+    /// Whether a load is sent in it, with faults meanwhile.
+    pub sends_load: bool,
     /// Whether what happens in it is a list of [`Action`](super::Action)s in the plan.
     pub has_actions: bool,
     /// Whether a variant leaves the indices other than it found them.
@@ -43,6 +45,7 @@ impl DeclaredStep {
             writers: Writers::Throughout,
             copies: true,
             changes_settings: false,
+            sends_load: false,
             has_actions: false,
             spoils_indices: |_| false,
             check: |_| Ok(()),

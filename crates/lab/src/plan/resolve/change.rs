@@ -8,11 +8,9 @@ use engine::settings::{SettingScope, find};
 use super::together::{Together, every};
 use crate::error::Result;
 use crate::plan::by_world::ByWorld;
-use crate::plan::declared::DeclaredSteps;
 use crate::plan::document::ChangeTable;
 use crate::plan::file::Plan;
 use crate::plan::parameter::ParameterScope;
-use crate::plan::resolved::Resolved;
 use crate::plan::setting_change::{HostChange, SettingChange};
 use crate::plan::variant::OF_FOLLOWER;
 
@@ -75,26 +73,6 @@ impl Plan {
         let parameters = self.parameters(ParameterScope::Leader, parameters);
         let (node, parameters) = (node, parameters).together()?;
         Ok(Some(HostChange { node, parameters }))
-    }
-
-    /// Refuses changes in a step that goes on without looking at them.
-    pub(super) fn check_has_changes(
-        &self,
-        declared: &DeclaredSteps,
-        resolved: &Resolved,
-    ) -> Result<()> {
-        let tables = self.document.variant.get_ref().iter().flat_map(|variant| &variant.change);
-        let Some(first) = self.document.change.iter().chain(tables).next() else { return Ok(()) };
-        let name = resolved.measured_step().map_or("", |measured| measured.name);
-        if declared.iter().any(|step| step.changes_settings && step.name == name) {
-            return Ok(());
-        }
-        let steps = declared.iter().filter(|step| step.changes_settings).map(|step| step.name);
-        let message = format!(
-            "settings are changed while a recovery goes on, in one of the steps {}; this plan has none of them",
-            steps.collect::<Vec<_>>().join(", ")
-        );
-        Err(self.error(first.at.span(), message))
     }
 }
 

@@ -108,7 +108,7 @@ impl Plan {
             changes: Vec::new(),
         };
         let resolved = self.with_kinds(resolved);
-        self.check_has_changes(declared, &resolved)?;
+        self.check_tables_are_used(declared, &resolved)?;
         self.check_measured(declared, &resolved)?;
         Ok(resolved)
     }

@@ -172,6 +172,50 @@ impl Plan {
         follower.into_iter().chain(link).collect::<Vec<_>>().join(", and ")
     }
 
+    /// Refuses tables that the step in which variants are measured passes over.
+    pub(super) fn check_tables_are_used(
+        &self,
+        declared: &DeclaredSteps,
+        resolved: &Resolved,
+    ) -> Result<()> {
+        let (plan, variants) = (&self.document, self.document.variant.get_ref());
+        let changes = plan.change.iter().chain(variants.iter().flat_map(|own| &own.change));
+        let loads = plan.load.iter().chain(variants.iter().filter_map(|own| own.load.as_ref()));
+        let faults = plan.fault.iter().chain(variants.iter().flat_map(|own| &own.fault));
+        let (changes, loads, faults) = (
+            changes.map(|change| change.at.span()).next(),
+            loads.map(Spanned::span).next(),
+            faults.map(|fault| fault.kind.span()).next(),
+        );
+        let sends_load: fn(&DeclaredStep) -> bool = |step| step.sends_load;
+        let changes_settings: fn(&DeclaredStep) -> bool = |step| step.changes_settings;
+        let measured = resolved.measured_step().map_or("", |measured| measured.name);
+        for (first, uses, what) in [
+            (changes, changes_settings, "settings are changed while a recovery goes on"),
+            (loads, sends_load, "[load] says what is sent"),
+            (
+                faults,
+                sends_load,
+                "a [[fault]] is brought about while a load is sent (a plan that follows has the step fault)",
+            ),
+        ] {
+            let Some(first) = first else { continue };
+            let steps = declared.iter().filter(|step| uses(step)).map(|step| step.name);
+            let steps: Vec<&str> = steps.collect();
+            if !steps.contains(&measured) {
+                let message = match steps.as_slice() {
+                    [one] => format!("{what}, in the step {one}; this plan does not have it"),
+                    all => format!(
+                        "{what}, in one of the steps {}; this plan has none of them",
+                        all.join(", ")
+                    ),
+                };
+                return Err(self.error(first, message));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether all that the plan has goes with the step that variants are measured in, as its experiment says.
     pub(super) fn check_measured(
         &self,

@@ -204,6 +204,20 @@ fn what_is_wrong_is_shown_in_its_place() {
     assert!(said.contains("needs a [load]"), "{said}");
 }
 
+/// A plan that recovers would measure its variants as if neither stood there.
+#[test]
+fn a_load_or_a_fault_is_refused_where_nothing_is_sent() {
+    let said = |table: &str| {
+        let text = super::TEXT.replacen("[settings]\n", &format!("{table}\n\n[settings]\n"), 1);
+        resolve(&text).unwrap_err().to_string()
+    };
+    let fault = said("[[fault]]\nnode = \"leader-1\"\nkind = \"pause\"");
+    assert!(fault.contains("in the step load; this plan does not have it"), "{fault}");
+    let count = "[[operation]]\nname = \"count\"\npath = \"/{index}/_count\"\n";
+    let load = format!("{count}[load]\noperations = [\"count\"]\nclients = 1\nmeasured = 5");
+    assert!(said(&load).contains("[load] says what is sent, in the step load"), "{}", said(&load));
+}
+
 #[test]
 fn settings_are_not_changed_where_nothing_recovers() {
     let closed = "name = \"closed\"\n";
