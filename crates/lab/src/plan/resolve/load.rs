@@ -8,12 +8,12 @@ use toml::{Spanned, Value};
 use super::together::{Together, every};
 use crate::error::Result;
 use crate::load::{Arrival, Extent, Load};
+use crate::plan::bounds::LAPS;
 use crate::plan::document::LoadTable;
 use crate::plan::file::Plan;
 use crate::plan::load::{FullLoad, LoadUse};
 
 const CLIENTS: RangeInclusive<i64> = 1..=10_000;
-const LAPS: RangeInclusive<i64> = 1..=1000;
 const REQUESTS: RangeInclusive<i64> = 1..=1_000_000_000_000;
 const RATES: RangeInclusive<f64> = 1e-3..=1e7;
 const THREADS: RangeInclusive<i64> = 1..=64;

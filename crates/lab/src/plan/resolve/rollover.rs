@@ -3,11 +3,10 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use record::units::parse_size;
 use toml::Spanned;
 
 use super::together::Together;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::plan::by_world::ByWorld;
 use crate::plan::document::RolloverTable;
 use crate::plan::file::Plan;
@@ -37,11 +36,7 @@ impl Plan {
     fn rollover_rule(&self, table: &Spanned<RolloverTable>) -> Result<RolloverRule> {
         let RolloverTable { max_docs, max_size, max_age, poll_interval, .. } = table.get_ref();
         let time = |what: &str, text: &Spanned<String>| self.time(what, text, &AGES);
-        let size = |text: &Spanned<String>| {
-            let bytes = self.unit(text, parse_size)?;
-            self.within("max_size", text, &bytes, &BYTES, |b| format!("{b}b"))?;
-            Ok::<u64, Error>(bytes)
-        };
+        let size = |text: &Spanned<String>| self.size("max_size", text, &BYTES);
         let docs = |docs: &Spanned<i64>| self.number("max_docs", docs, DOCUMENTS);
         let found = (
             max_docs.as_ref().map(docs).transpose(),
