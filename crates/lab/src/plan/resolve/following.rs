@@ -101,7 +101,7 @@ impl StepText<'_> {
 
     fn wait_for_lag(&self) -> Result<Action> {
         let example = "{ wait_for_lag = { under = 1000, within = \"5m\" } }";
-        let under = self.whole("under")?.ok_or_else(|| self.lacks(example))?;
+        let under = self.whole("under").ok_or_else(|| self.lacks(example))?;
         let within = self.lasts("within")?.unwrap_or(ByWorld::both(WITHIN));
         let under = self.plan.number("under", &under, OPERATIONS)?;
         Ok(Action::WaitForLag { under, within })
@@ -110,12 +110,12 @@ impl StepText<'_> {
     fn fault(&self, nodes: &[String]) -> Result<Action> {
         let example = "{ fault = { kind = \"kill\", node = \"follower\", lasts = \"30s\" } }";
         let table = FaultTable {
-            node: self.text("node")?,
-            kind: self.text("kind")?.ok_or_else(|| self.lacks(example))?,
-            factor: self.number("factor")?,
-            processes: self.whole("processes")?,
-            free: self.text("free")?,
-            by: self.text("by")?,
+            node: self.text("node"),
+            kind: self.text("kind").ok_or_else(|| self.lacks(example))?,
+            factor: self.number("factor"),
+            processes: self.whole("processes"),
+            free: self.text("free"),
+            by: self.text("by"),
             at: None,
             lasts: None,
         };
@@ -131,7 +131,7 @@ impl StepText<'_> {
         let example =
             "say which indices are followed, as { auto_follow = { patterns = [\"logs-*\"] } }";
         Ok(Pattern {
-            name: self.text("name")?.map_or_else(|| PATTERN.to_owned(), Spanned::into_inner),
+            name: self.text("name").map_or_else(|| PATTERN.to_owned(), Spanned::into_inner),
             patterns: self.texts("patterns")?.ok_or_else(|| self.wrong(example))?,
             exclude: self.texts("exclude")?.unwrap_or_default(),
         })
@@ -139,14 +139,14 @@ impl StepText<'_> {
 
     fn restarts(&self) -> Result<RandomRestarts> {
         let example = "write it out, as { restart_at_random = { cluster = \"follower\", every = \"2h\", pause = \"5m\" } }";
-        let cluster = self.text("cluster")?.ok_or_else(|| self.wrong(example))?;
+        let cluster = self.text("cluster").ok_or_else(|| self.wrong(example))?;
         let clusters = [LEADER, FOLLOWER];
         if !clusters.contains(&cluster.get_ref().as_str()) {
             let said = unknown("no cluster is called", cluster.get_ref(), "Clusters", &clusters);
             return Err(self.wrong(said));
         }
         let kinds = ["all", "any"];
-        let nodes = self.text("nodes")?;
+        let nodes = self.text("nodes");
         let nodes = nodes.as_ref().map_or("any", |nodes| nodes.get_ref().as_str());
         if !kinds.contains(&nodes) {
             return Err(
@@ -154,7 +154,7 @@ impl StepText<'_> {
             );
         }
         let kinds = ["kill", "stop", "any"];
-        let kind = self.text("kind")?;
+        let kind = self.text("kind");
         let kind = match kind.as_ref().map_or("any", |kind| kind.get_ref().as_str()) {
             "kill" => Some(FaultKind::Kill),
             "stop" => Some(FaultKind::Stop),
@@ -179,7 +179,7 @@ impl StepText<'_> {
     }
 
     fn searching(&self) -> Result<Searching> {
-        let clients = self.whole("clients")?.unwrap_or(Spanned::new(0..0, 1));
+        let clients = self.whole("clients").unwrap_or(Spanned::new(0..0, 1));
         let clients = self.plan.number("clients", &clients, SEARCH_CLIENTS)?;
         let pause = self.time("pause")?.unwrap_or(SEARCH_PAUSE);
         Ok(Searching { clients, pause })
@@ -187,8 +187,8 @@ impl StepText<'_> {
 
     fn documents(&self, scale: f64) -> Result<ByWorld<u64>> {
         let example = "say how many, as { wait_for_documents = { written = 100_000 } }";
-        let written = self.whole("written")?.ok_or_else(|| self.wrong(example))?;
-        let full = self.whole("full")?;
+        let written = self.whole("written").ok_or_else(|| self.wrong(example))?;
+        let full = self.whole("full");
         let full = full.as_ref().unwrap_or(&written);
         Ok(ByWorld {
             real: self.plan.scaled("written", &written, OPERATIONS, scale)?,

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
-use record::units::parse_size;
 use toml::Spanned;
 
 use super::together::{Together, every};
@@ -151,17 +150,13 @@ impl Plan {
     }
 
     fn full(&self, full: &FullTable, scale: f64) -> Result<Full> {
-        let bytes = self.unit(&full.bytes, parse_size).and_then(|bytes| {
-            self.within("bytes", &full.bytes, &bytes, &BYTES, |bytes| format!("{bytes}b"))?;
-            Ok(bytes)
-        });
         let ratio = full
             .segment_ratio
             .as_ref()
             .map_or(Ok(SEGMENT_RATIO), |ratio| self.real("segment_ratio", ratio, &SEGMENT_RATIOS));
         let found = (
             self.scaled("documents", &full.documents, DOCUMENTS, scale),
-            bytes,
+            self.size("bytes", &full.bytes, &BYTES),
             self.number("segments", &full.segments, SEGMENTS),
             ratio,
         );

@@ -143,21 +143,11 @@ impl Plan {
 
     /// A time as text, or a number of requests.
     fn extent(&self, what: &str, value: &Spanned<Value>) -> Result<Extent> {
-        match value.get_ref() {
-            Value::Integer(requests) => {
-                let spanned = Spanned::new(value.span(), *requests);
-                Ok(Extent::Requests(self.number(what, &spanned, REQUESTS)?))
-            }
-            Value::String(text) => {
-                let spanned = Spanned::new(value.span(), text.clone());
-                Ok(Extent::Time(self.time(what, &spanned, &TIMES)?))
-            }
-            other => {
-                let found = other.type_str();
-                let message =
-                    format!("{what} is a time (\"30s\") or a number of requests, found {found}");
-                Err(self.error(value.span(), message))
-            }
+        if let Some(requests) = value.get_ref().as_integer() {
+            let spanned = Spanned::new(value.span(), requests);
+            return Ok(Extent::Requests(self.number(what, &spanned, REQUESTS)?));
         }
+        let text = value.get_ref().as_str().unwrap_or_default().to_owned();
+        Ok(Extent::Time(self.time(what, &Spanned::new(value.span(), text), &TIMES)?))
     }
 }

@@ -24,9 +24,6 @@ impl Plan {
     pub(super) fn rollover(&self, table: &Spanned<RolloverTable>) -> Result<ByWorld<RolloverRule>> {
         let real = self.rollover_rule(table)?;
         let full = match &table.get_ref().full {
-            Some(full) if full.get_ref().full.is_some() => {
-                return Err(self.error(full.span(), "full has no full of its own"));
-            }
             Some(full) => self.rollover_rule(full)?,
             None => real.clone(),
         };

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use record::names::listed;
 use toml::{Spanned, Value};
 
 use super::together::every;
@@ -65,10 +64,9 @@ impl<'a> StepText<'a> {
 
     /// The table `full`, which has the options for virtual time, of which these are `known`.
     pub(super) fn full(&self, known: &[&str]) -> Result<Option<StepText<'a>>> {
-        let Some(full) = self.options.get("full") else { return Ok(None) };
-        let table = full.as_table().ok_or_else(|| {
-            self.wrong(format!("full is a table, with {} for --on virtual", listed(known)))
-        })?;
+        let Some(table) = self.options.get("full").and_then(|full| full.as_table()) else {
+            return Ok(None);
+        };
         let options: BTreeMap<&str, &Value> =
             table.iter().map(|(key, value)| (key.as_str(), value)).collect();
         if let Some(key) = options.keys().find(|key| !known.contains(key)) {
@@ -83,46 +81,42 @@ impl<'a> StepText<'a> {
         self.plan.error(self.entry.span(), message)
     }
 
-    pub(super) fn whole(&self, key: &str) -> Result<Option<Spanned<i64>>> {
-        let Some(value) = self.options.get(key) else { return Ok(None) };
-        let whole = value.as_integer();
-        let whole = whole.ok_or_else(|| self.wrong(format!("{key} is a whole number")))?;
-        Ok(Some(Spanned::new(self.entry.span(), whole)))
+    /// The value of an option. Where it is none of its kind, `keys/check.rs` has put an example in its place.
+    fn option<T>(&self, key: &str, read: impl Fn(&Value) -> Option<T>) -> Option<Spanned<T>> {
+        Some(Spanned::new(self.entry.span(), read(self.options.get(key)?)?))
     }
 
-    pub(super) fn number(&self, key: &str) -> Result<Option<Spanned<f64>>> {
-        let Some(value) = self.options.get(key) else { return Ok(None) };
-        let number = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
-        let number = number.ok_or_else(|| self.wrong(format!("{key} is a number")))?;
-        Ok(Some(Spanned::new(self.entry.span(), number)))
+    pub(super) fn whole(&self, key: &str) -> Option<Spanned<i64>> {
+        self.option(key, Value::as_integer)
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<Spanned<String>>> {
-        let Some(value) = self.options.get(key) else { return Ok(None) };
-        let text = value.as_str().ok_or_else(|| self.wrong(format!("{key} is a text")))?;
-        Ok(Some(Spanned::new(self.entry.span(), text.to_owned())))
+    pub(super) fn number(&self, key: &str) -> Option<Spanned<f64>> {
+        self.option(key, |value| value.as_float().or_else(|| Some(value.as_integer()? as f64)))
+    }
+
+    pub(super) fn text(&self, key: &str) -> Option<Spanned<String>> {
+        self.option(key, |value| value.as_str().map(str::to_owned))
     }
 
     /// Names, one at least where it is given.
     pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<String>>> {
-        let Some(value) = self.options.get(key) else { return Ok(None) };
-        let list = value.as_array().filter(|list| !list.is_empty());
-        let texts = list.and_then(|list| {
-            list.iter().map(|text| text.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
-        });
-        let wrong = || self.wrong(format!("{key} is a list of names, as [\"logs-*\"]"));
-        texts.map(Some).ok_or_else(wrong)
+        let Some(list) = self.options.get(key).and_then(|list| list.as_array()) else {
+            return Ok(None);
+        };
+        if list.is_empty() {
+            return Err(self.wrong(format!("{key} is a list of names, as [\"logs-*\"]")));
+        }
+        Ok(Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
     }
 
     /// A share, in thousandths.
     pub(super) fn in_1000(&self, key: &str) -> Result<u32> {
-        let Some(share) = self.number(key)? else { return Ok(0) };
+        let Some(share) = self.number(key) else { return Ok(0) };
         Ok((self.plan.real(key, &share, &SHARES)? * 1000.0).round() as u32)
     }
 
     pub(super) fn time(&self, key: &str) -> Result<Option<Duration>> {
-        let Some(text) = self.text(key)? else { return Ok(None) };
-        self.plan.time(key, &text, &TIMES).map(Some)
+        self.text(key).map(|text| self.plan.time(key, &text, &TIMES)).transpose()
     }
 
     /// The time of `key`, and in virtual time that of `full` where it is given.

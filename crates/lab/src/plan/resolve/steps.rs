@@ -279,7 +279,7 @@ impl StepText<'_> {
 
     fn measured(&self, step: &DeclaredStep, leader: Cluster) -> Result<Step> {
         let options = step.options.iter().map(|option| {
-            let Some(value) = self.whole(option.name)? else { return Ok(None) };
+            let Some(value) = self.whole(option.name) else { return Ok(None) };
             let (what, bounds) = (option.bounds)(leader);
             Ok(Some((option.name, self.plan.number(&what, &value, bounds)?)))
         });
@@ -288,7 +288,7 @@ impl StepText<'_> {
     }
 
     fn background(&self) -> Result<Background> {
-        let rate = self.whole("documents_per_s")?.ok_or_else(|| {
+        let rate = self.whole("documents_per_s").ok_or_else(|| {
             let example = "{ index_in_background = { documents_per_s = 80_000 } }";
             self.wrong(format!("say how many documents a second, as {example}"))
         })?;
@@ -310,9 +310,9 @@ impl StepText<'_> {
     }
 
     fn runs(&self) -> Result<Runs> {
-        let rate = self.whole("documents_per_s")?;
+        let rate = self.whole("documents_per_s");
         let rate = rate.ok_or_else(|| self.wrong("say in full how many documents_per_s"))?;
-        let size = self.text("document_size")?;
+        let size = self.text("document_size");
         let size =
             size.map(|text| self.plan.size("document_size", &text, &DOCUMENT_SIZES)).transpose()?;
         Ok(Runs {
