@@ -440,6 +440,7 @@ fn a_twin_runs_as_any_plan_and_a_mistake_in_it_is_shown() {
         ("lose = [\"c\"]", "", "asked one thing"),
         ("lose = [\"c\"]", "lose = [\"east\"]", "no copy would be left of 1 shard (logs[0])"),
         ("least = \"200MB/s\"", "least = \"2GB/s\"", "least is at most"),
+        ("lose = [\"c\"]", "lose = [\"c\"]\ndown = \"1m\"", "down is for nodes that restart"),
         ("lose = [\"c\"]", "restart = [\"c\"]\nbefore_restart = \"sleep\"", "is \"flush\""),
         ("replicas = 1", "replicas = 1\ndocuments_per_s = -1.0", "documents_per_s"),
     ] {

@@ -175,6 +175,14 @@ impl Plan {
                            [nodes or zones], add = [nodes], or replicas = { index = number }";
             return Err(self.error(table.span(), message));
         }
+        let of_restart = [("down", &twin.down), ("before_restart", &twin.before_restart)];
+        let given = of_restart.into_iter().find_map(|(key, given)| Some((key, given.as_ref()?)));
+        if let Some((key, given)) = given.filter(|_| twin.restart.is_none()) {
+            let message = format!(
+                "{key} is for nodes that restart; leave it out, or ask with restart = [nodes or zones]"
+            );
+            return Err(self.error(given.span(), message));
+        }
         let called = |names: &Spanned<Vec<Spanned<String>>>| -> Result<Vec<usize>> {
             let all: Vec<Vec<usize>> =
                 every(names.get_ref().iter().map(|name| self.nodes_called(name, nodes)))?;
