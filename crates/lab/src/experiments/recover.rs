@@ -25,8 +25,7 @@ impl Experiment for RecoverFollower {
     /// before, and can be compared.
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
-        run.begin_recovery(turn).await?;
-        let began_epoch_ms = run.env.epoch_ms();
+        let began_epoch_ms = run.begin_recovery(turn).await?;
         follow_all(run, turn).await?;
         let wanted = Wanted::Primaries { shards: run.plan.shards() };
         let watched = WatchedRecovery::of(turn, FOLLOWER, wanted);

@@ -26,8 +26,7 @@ impl AddReplica {
 impl Experiment for AddReplica {
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         run.set_up(turn.variant).await?;
-        run.begin_recovery(turn).await?;
-        let began_epoch_ms = run.env.epoch_ms();
+        let began_epoch_ms = run.begin_recovery(turn).await?;
         let more = run.plan.follower.map_or(0, |follower| follower.nodes);
         run.set_replicas(more).await?;
         // The index had no replicas before, so every recovery counts. A live cluster's clock is its own.

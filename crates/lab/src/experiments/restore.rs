@@ -44,8 +44,7 @@ impl Experiment for RestoreSnapshot {
 
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row> {
         connect_repository(run, turn.variant).await?;
-        run.begin_recovery(turn).await?;
-        let began_epoch_ms = run.env.epoch_ms();
+        let began_epoch_ms = run.begin_recovery(turn).await?;
         let body = json!({ "indices": run.plan.index_names(), "include_global_state": false });
         let path = format!("/_snapshot/{REMOTE}/{SNAPSHOT}/_restore");
         run.ask(FOLLOWER, "POST", &path, Some(&body)).await?;

@@ -42,15 +42,15 @@ impl<'a> WatchedRecovery<'a> {
 }
 
 impl Runner<'_> {
-    /// Begins the phase of a recovery, with a first sample of every node.
-    pub(crate) async fn begin_recovery(&self, turn: &Turn<'_>) -> Result<()> {
+    /// Begins the phase of a recovery, with a first sample of every node; answers with the moment, by our own clock.
+    pub(crate) async fn begin_recovery(&self, turn: &Turn<'_>) -> Result<u64> {
         let name = turn.variant.name.as_str();
         self.journal.phase("recover", true, Some(name), turn.lap)?;
         self.watch.begin("recover", Some(name), None, "bytes");
         self.sample_nodes(name, turn.lap, &turn.telemetry).await?;
         turn.changes.begin(self.env.now());
         turn.link_busy.set(self.link_busy());
-        Ok(())
+        Ok(self.env.epoch_ms())
     }
 
     /// From when on recoveries of the leader's copies count, by the clock that tells when they began: that of a cluster

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::TrackOptions;
-use super::context::{COMMON, Context, NOT_RENAMED, Why};
+use super::context::{Context, NOT_RENAMED, Why};
 use super::corpora::{Corpus, DocumentSet};
 use super::reader::Object;
 use super::templates::Template;
@@ -37,8 +37,8 @@ const BULK_DOCUMENTS_MAX: u64 = 1_000_000;
 pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Content, u64), Why> {
     let reader = context.reader;
     let refused = REFUSED.map(|(name, _)| name);
-    let known = [&COMMON[..], &OWN, &HARMLESS, &OF_TASKS, &refused].concat();
-    reader.only(object, "a bulk operation", &known);
+    let own = [&OWN[..], &HARMLESS, &OF_TASKS, &refused].concat();
+    context.only(object, "a bulk operation", &own);
     for name in OF_TASKS.iter().filter(|name| object.get(name).is_some()) {
         context.change(format!(
             "\"{name}\" within a bulk operation changes nothing, as in Rally: it belongs into the task."

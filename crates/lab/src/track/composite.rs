@@ -3,7 +3,7 @@
 use query::json::Node;
 use serde_json::Value;
 
-use super::context::{COMMON, Context, Why, request};
+use super::context::{Context, Why, request};
 use super::reader::{Object, Refusal};
 use super::{Action, Request, Step};
 use crate::load::{Content, Operation};
@@ -18,7 +18,7 @@ pub(super) fn steps(
     read: Read<'_>,
 ) -> Result<Vec<Step>, Refusal> {
     let reader = context.reader;
-    reader.only(object, "a composite", &[&COMMON[..], &["requests", "max-connections"]].concat());
+    context.only(object, "a composite", &["requests", "max-connections"]);
     let Some(requests) = object.get("requests") else {
         reader.wrong(
             object.node,

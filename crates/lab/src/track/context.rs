@@ -27,7 +27,7 @@ pub(super) const NOT_RENAMED: &str = "the cluster was there already, and what it
 pub(super) const ON_SERVERLESS: &str = "run-on-serverless";
 
 /// Members of every operation.
-pub(super) const COMMON: [&str; 12] = [
+const COMMON: [&str; 12] = [
     "name", "operation-type", "tags", "meta", "include-in-reporting", "request-timeout",
     "request-params", "detailed-results", "assertions", "opaque-id", "retry-until-success",
     ON_SERVERLESS,
@@ -105,6 +105,11 @@ impl Context<'_> {
         } else {
             names.join(",")
         }
+    }
+
+    /// Tells the members of an operation that are neither its own nor those of every operation.
+    pub(super) fn only(&self, object: &Object<'_>, what: &str, own: &[&str]) {
+        self.reader.only(object, what, &[&COMMON[..], own].concat());
     }
 
     /// The index that an operation names; `otherwise` where it names none.

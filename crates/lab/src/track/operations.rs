@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::bulk;
 use super::composite;
-use super::context::{COMMON, Context, Index, NOT_RENAMED, Why, request};
+use super::context::{Context, Index, NOT_RENAMED, Why, request};
 use super::embedded;
 use super::live;
 use super::reader::{Object, Refusal};
@@ -224,7 +224,7 @@ fn search(
         "index", "body", "cache", "pages", "results-per-page", "response-compression-enabled",
         "type",
     ];
-    reader.only(object, "a search", &[&COMMON[..], &own].concat());
+    context.only(object, "a search", &own);
     let index = context.index(object, || match context.indices.as_slice() {
         [only] => only.name.clone(),
         _ => "_all".to_owned(),
@@ -272,8 +272,7 @@ fn search(
 /// Asks what can be done with fields; all of all indices where the operation says nothing, as in Rally.
 fn field_caps(context: &Context<'_>, name: &str, object: &Object<'_>) -> Result<Action, Why> {
     let reader = context.reader;
-    let own = ["index", "fields", "body", "index_filter"];
-    reader.only(object, "field-caps", &[&COMMON[..], &own].concat());
+    context.only(object, "field-caps", &["index", "fields", "body", "index_filter"]);
     let index = context.index(object, || "_all".to_owned());
     let named = reader.texts(object, "fields").join(",");
     let fields = if named.is_empty() { "*".to_owned() } else { named };
@@ -299,11 +298,7 @@ fn field_caps(context: &Context<'_>, name: &str, object: &Object<'_>) -> Result<
 
 fn raw_request(context: &Context<'_>, name: &str, object: &Object<'_>) -> Action {
     let reader = context.reader;
-    reader.only(
-        object,
-        "a raw-request",
-        &[&COMMON[..], &["method", "path", "body", "ignore"]].concat(),
-    );
+    context.only(object, "a raw-request", &["method", "path", "body", "ignore"]);
     let method = reader.text(object, "method").unwrap_or_else(|| "GET".to_owned()).to_uppercase();
     let path = reader.text(object, "path").unwrap_or_default();
     if !path.starts_with('/') {
@@ -353,7 +348,7 @@ fn body_text(node: &Node<'_>) -> String {
 /// The steps of everything that is no load.
 fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<Step>, Refusal> {
     let reader = context.reader;
-    let only = |own: &[&str]| reader.only(object, kind, &[&COMMON[..], own].concat());
+    let only = |own: &[&str]| context.only(object, kind, own);
     let needed = |member: &str, what: &str| {
         if object.get(member).is_none() {
             reader.wrong(object.node, kind, format!("{kind} needs \"{member}\": {what}"));

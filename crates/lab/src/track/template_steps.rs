@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use engine::state::TemplateKind;
 
-use super::context::{COMMON, Context, request};
+use super::context::{Context, request};
 use super::reader::{Object, Refusal};
 use super::templates::{Kind, Template};
 use super::{Request, Step};
@@ -39,15 +39,11 @@ pub(super) fn of(
         return Ok(Vec::new());
     }
     if operation_type == kind.create {
-        reader.only(
-            object,
-            operation_type,
-            &[&COMMON[..], &["template", "body", "settings"]].concat(),
-        );
+        context.only(object, operation_type, &["template", "body", "settings"]);
         return create(context, kind, object, &wanted, named.filter(|_| declared.is_empty()));
     }
     let own = ["template", "only-if-exists", "delete-matching-indices", "index-pattern"];
-    reader.only(object, operation_type, &[&COMMON[..], &own].concat());
+    context.only(object, operation_type, &own);
     let may_be_missing = reader.bool(object, "only-if-exists").unwrap_or(true);
     let query = context.query(object, &[]);
     let delete = |name: &str, indices: Option<&str>| {
