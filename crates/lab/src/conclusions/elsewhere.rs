@@ -1,6 +1,7 @@
 //! The conclusions on processes of the embedded engine and on OpenSearch: which plans are run there, and which of their
 //! rows stand for the documents'.
 
+use self::Elsewhere::{Embedded, OpenSearch};
 use super::conclusion::{Measure, Quantity, RowName};
 
 /// Where the conclusions are tried beside virtual time: on this machine, at the plans' small size.
@@ -19,23 +20,23 @@ const SMALL_CHUNKS: &str = "1 MB x 5";
 
 impl Elsewhere {
     /// Every place.
-    pub const ALL: [Elsewhere; 2] = [Elsewhere::Embedded, Elsewhere::OpenSearch];
+    pub const ALL: [Elsewhere; 2] = [Embedded, OpenSearch];
 
     /// Its name in file names.
     pub fn id(self) -> &'static str {
         match self {
-            Elsewhere::Embedded => "embedded",
-            Elsewhere::OpenSearch => "opensearch",
+            Embedded => "embedded",
+            OpenSearch => "opensearch",
         }
     }
 
     /// The plans that are run there, in the order of the documents.
     pub fn plans(self) -> &'static [&'static str] {
         match self {
-            Elsewhere::Embedded => &[
+            Embedded => &[
                 "remote-recovery", "small-nodes-compression", "replica-selection", "dcp-rebalance",
             ],
-            Elsewhere::OpenSearch => &[CHUNKS, CHUNKS_COMPRESSED, "replica-selection"],
+            OpenSearch => &[CHUNKS, CHUNKS_COMPRESSED, "replica-selection"],
         }
     }
 
@@ -43,16 +44,14 @@ impl Elsewhere {
     /// across the link stands for it, with the same chunks. Its rank of copies has the exponent 3, whatever the row's.
     pub fn row(self, row: RowName) -> Option<RowName> {
         let found = match (self, row.plan, row.variant) {
-            (Elsewhere::OpenSearch, "remote-recovery", variant) => {
-                RowName { plan: CHUNKS, variant }
-            }
-            (Elsewhere::OpenSearch, "small-nodes-compression", "plain") => {
+            (OpenSearch, "remote-recovery", variant) => RowName { plan: CHUNKS, variant },
+            (OpenSearch, "small-nodes-compression", "plain") => {
                 RowName { plan: CHUNKS, variant: SMALL_CHUNKS }
             }
-            (Elsewhere::OpenSearch, "small-nodes-compression", "compressed") => {
+            (OpenSearch, "small-nodes-compression", "compressed") => {
                 RowName { plan: CHUNKS_COMPRESSED, variant: SMALL_CHUNKS }
             }
-            (Elsewhere::OpenSearch, "replica-selection", variant) => {
+            (OpenSearch, "replica-selection", variant) => {
                 RowName { variant: variant.strip_suffix(", b = 4").unwrap_or(variant), ..row }
             }
             _ => row,
@@ -83,33 +82,19 @@ impl Elsewhere {
         if holds == Some(true) {
             return "";
         }
-        let of_it = |known: &&Known| {
-            known.on == self && known.document == document && claim.starts_with(known.claim)
+        let is_it = |(on, of, begins, _): &&Known| {
+            *on == self && *of == document && claim.starts_with(begins)
         };
-        KNOWN.iter().find(of_it).map_or(UNKNOWN, |known| known.why)
+        KNOWN.iter().find(is_it).map_or(UNKNOWN, |(.., why)| *why)
     }
 }
 
 /// What is said of a conclusion that does not hold and of which nothing is known.
 const UNKNOWN: &str = "Not looked into.";
 
-/// Why a conclusion does not hold at a place, as the figures of its last run have it.
-struct Known {
-    on: Elsewhere,
-    document: &'static str,
-    /// How the claim begins.
-    claim: &'static str,
-    why: &'static str,
-}
-
-const fn known(
-    on: Elsewhere,
-    document: &'static str,
-    claim: &'static str,
-    why: &'static str,
-) -> Known {
-    Known { on, document, claim, why }
-}
+/// Why a conclusion does not hold at a place, as the figures of its last run have it: the place, the document, how the
+/// claim begins, and why.
+type Known = (Elsewhere, &'static str, &'static str, &'static str);
 
 const PLAN: &str = "benchmark-plan";
 const ARTICLE: &str = "article";
@@ -156,46 +141,46 @@ const FEWER_ASKED: &str = "Not looked into. An earlier run had the same: 2500 se
 
 #[rustfmt::skip]
 const KNOWN: &[Known] = &[
-    known(Elsewhere::Embedded, PLAN, "Parallel recovery is essential", SMALL),
-    known(Elsewhere::Embedded, PLAN, "More chunks in flight", SMALL),
-    known(Elsewhere::Embedded, PLAN, "Compression ends up slower", ZSTD),
-    known(Elsewhere::Embedded, PLAN, "CPU has a peak with all three indices", SAMPLES),
-    known(Elsewhere::Embedded, PLAN, "... and 66.18 to 19 %", SAMPLES),
-    known(Elsewhere::Embedded, ARTICLE, "Fetching chunks of different files", SMALL),
-    known(Elsewhere::Embedded, ARTICLE, "Without settings that saturate", ZSTD),
-    known(Elsewhere::Embedded, SELECTION, "With more copies it improves throughput", SHARED),
-    known(Elsewhere::Embedded, SELECTION, "... and latency: 50th percentile", SHARED),
-    known(Elsewhere::Embedded, SELECTION, "... 90th percentile", SHARED),
-    known(Elsewhere::Embedded, SELECTION, "... 99th percentile", SHARED),
-    known(Elsewhere::Embedded, SELECTION, "Increases the median throughput", HEAVIER),
-    known(Elsewhere::Embedded, SELECTION, "An improvement where all nodes are asked: throughput", SHARED),
-    known(Elsewhere::Embedded, SELECTION, "An improvement for almost all tests", FIVE),
-    known(Elsewhere::Embedded, DCP, "Rebalance: the consumer's thread", WAITING),
-    known(Elsewhere::Embedded, DCP, "DataCopy: the consumer's thread", WAITING),
-    known(Elsewhere::Embedded, DCP, "Rebalance: the fast consumer's thread", WAITING),
-    known(Elsewhere::Embedded, DCP, "DataCopy: the fast consumer's thread", WAITING),
-    known(Elsewhere::Embedded, DCP, "The consumer is the first bottleneck", CHEAPER),
-    known(Elsewhere::Embedded, DCP, "... and DataCopy by much more", TWO_CORES),
-    known(Elsewhere::Embedded, DCP, "Rebalance improves marginally", ONCE),
-    known(Elsewhere::Embedded, DCP, "With DataCopy it uses much more", USED_UP),
-    known(Elsewhere::OpenSearch, PLAN, "Parallel recovery is essential", SMALL),
-    known(Elsewhere::OpenSearch, PLAN, "Chunks of 5 MB in place of 1 MB", SMALL),
-    known(Elsewhere::OpenSearch, PLAN, "More chunks in flight", NEARLY),
-    known(Elsewhere::OpenSearch, PLAN, "Compression ends up slower", BARELY),
-    known(Elsewhere::OpenSearch, ARTICLE, "Fetching chunks of different files", SMALL),
-    known(Elsewhere::OpenSearch, ARTICLE, "Without settings that saturate", BARELY),
-    known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: throughput", COLD),
-    known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: 50th", COLD),
-    known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: 90th", COLD),
-    known(Elsewhere::OpenSearch, SELECTION, "Not a huge difference: 99th", COLD),
-    known(Elsewhere::OpenSearch, SELECTION, "Trades the 50th percentile", NO_TRADE),
-    known(Elsewhere::OpenSearch, SELECTION, "... and the 99th", TAIL_ROSE),
-    known(Elsewhere::OpenSearch, SELECTION, "... and latency: 50th percentile", THE_TAIL),
-    known(Elsewhere::OpenSearch, SELECTION, "Increases the median throughput", HEAVIER),
-    known(Elsewhere::OpenSearch, SELECTION, "An improvement in all latencies: 50th", LESS_MEDIAN),
-    known(Elsewhere::OpenSearch, SELECTION, "Without selection requests are distributed evenly", FEWER_ASKED),
-    known(Elsewhere::OpenSearch, SELECTION, "With more replicas selection should be better", COLD_BASE),
-    known(Elsewhere::OpenSearch, SELECTION, "It should help to route around", COLD_CASE),
+    (Embedded, PLAN, "Parallel recovery is essential", SMALL),
+    (Embedded, PLAN, "More chunks in flight", SMALL),
+    (Embedded, PLAN, "Compression ends up slower", ZSTD),
+    (Embedded, PLAN, "CPU has a peak with all three indices", SAMPLES),
+    (Embedded, PLAN, "... and 66.18 to 19 %", SAMPLES),
+    (Embedded, ARTICLE, "Fetching chunks of different files", SMALL),
+    (Embedded, ARTICLE, "Without settings that saturate", ZSTD),
+    (Embedded, SELECTION, "With more copies it improves throughput", SHARED),
+    (Embedded, SELECTION, "... and latency: 50th percentile", SHARED),
+    (Embedded, SELECTION, "... 90th percentile", SHARED),
+    (Embedded, SELECTION, "... 99th percentile", SHARED),
+    (Embedded, SELECTION, "Increases the median throughput", HEAVIER),
+    (Embedded, SELECTION, "An improvement where all nodes are asked: throughput", SHARED),
+    (Embedded, SELECTION, "An improvement for almost all tests", FIVE),
+    (Embedded, DCP, "Rebalance: the consumer's thread", WAITING),
+    (Embedded, DCP, "DataCopy: the consumer's thread", WAITING),
+    (Embedded, DCP, "Rebalance: the fast consumer's thread", WAITING),
+    (Embedded, DCP, "DataCopy: the fast consumer's thread", WAITING),
+    (Embedded, DCP, "The consumer is the first bottleneck", CHEAPER),
+    (Embedded, DCP, "... and DataCopy by much more", TWO_CORES),
+    (Embedded, DCP, "Rebalance improves marginally", ONCE),
+    (Embedded, DCP, "With DataCopy it uses much more", USED_UP),
+    (OpenSearch, PLAN, "Parallel recovery is essential", SMALL),
+    (OpenSearch, PLAN, "Chunks of 5 MB in place of 1 MB", SMALL),
+    (OpenSearch, PLAN, "More chunks in flight", NEARLY),
+    (OpenSearch, PLAN, "Compression ends up slower", BARELY),
+    (OpenSearch, ARTICLE, "Fetching chunks of different files", SMALL),
+    (OpenSearch, ARTICLE, "Without settings that saturate", BARELY),
+    (OpenSearch, SELECTION, "Not a huge difference: throughput", COLD),
+    (OpenSearch, SELECTION, "Not a huge difference: 50th", COLD),
+    (OpenSearch, SELECTION, "Not a huge difference: 90th", COLD),
+    (OpenSearch, SELECTION, "Not a huge difference: 99th", COLD),
+    (OpenSearch, SELECTION, "Trades the 50th percentile", NO_TRADE),
+    (OpenSearch, SELECTION, "... and the 99th", TAIL_ROSE),
+    (OpenSearch, SELECTION, "... and latency: 50th percentile", THE_TAIL),
+    (OpenSearch, SELECTION, "Increases the median throughput", HEAVIER),
+    (OpenSearch, SELECTION, "An improvement in all latencies: 50th", LESS_MEDIAN),
+    (OpenSearch, SELECTION, "Without selection requests are distributed evenly", FEWER_ASKED),
+    (OpenSearch, SELECTION, "With more replicas selection should be better", COLD_BASE),
+    (OpenSearch, SELECTION, "It should help to route around", COLD_CASE),
 ];
 
 #[cfg(test)]
@@ -225,10 +210,10 @@ mod tests {
 
     #[test]
     fn what_is_known_is_known_of_a_conclusion() {
-        for known in KNOWN {
-            let of_it = |c: &&crate::conclusions::Conclusion| c.claim.starts_with(known.claim);
-            let document = DOCUMENTS.iter().find(|d| d.id == known.document).unwrap();
-            assert_eq!(document.conclusions.iter().filter(of_it).count(), 1, "{}", known.claim);
+        for (_, of, begins, _) in KNOWN {
+            let document = DOCUMENTS.iter().find(|document| document.id == *of).unwrap();
+            let claims = document.conclusions.iter().map(|one| one.claim);
+            assert_eq!(claims.filter(|claim| claim.starts_with(begins)).count(), 1, "{begins}");
         }
     }
 
@@ -238,8 +223,8 @@ mod tests {
     fn what_does_not_hold_where_time_is_real_has_its_explanation_and_nothing_else_has() {
         for on in Elsewhere::ALL {
             let text = match on {
-                Elsewhere::Embedded => include_str!("../../../../docs/published/embedded.json"),
-                Elsewhere::OpenSearch => include_str!("../../../../docs/published/opensearch.json"),
+                Embedded => include_str!("../../../../docs/published/embedded.json"),
+                OpenSearch => include_str!("../../../../docs/published/opensearch.json"),
             };
             let kept: serde_json::Value = serde_json::from_str(text).unwrap();
             for found in kept["conclusions"].as_array().unwrap() {
