@@ -228,7 +228,6 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
     let far_ms = draw.between(2.0, 300.0);
     let is_near = draw.share() < 0.4;
     let mut conditions = Conditions {
-        settings: Default::default(),
         link: LinkConfig {
             rtt: Duration::from_secs_f64(if is_near { near_ms } else { far_ms } / 1e3),
             rate_bytes_per_s: draw.one_of(&[None, Some(125_000_000), Some(1_250_000_000)]),
@@ -239,19 +238,13 @@ fn surroundings(kind: Kind, draw: &mut Draw) -> Conditions {
         },
         near: Host { cores: draw.one_of(&[2, 4, 8, 16]), ..Host::default() },
         far: Host { cores: draw.one_of(&[2, 4, 8, 16]), ..Host::default() },
-        engine: Engine::OURS,
         shards: draw.one_of(&[1, 1, 2]),
         shard_bytes: draw.between(10e9, 80e9) as u64,
         segments: draw.one_of(&[1, 5, 20]),
         recovers: true,
         load: draw.one_of(&[None, None, None, Some(Load::Search), Some(Load::Indexing)]),
-        neighbour_bytes: 0,
-        crowd: 0,
-        sockets: None,
-        pauses: None,
-        quota: None,
-        collections: None,
         is_flushed: true,
+        ..Conditions::default()
     };
     for host in [&mut conditions.near, &mut conditions.far] {
         host.disk.read_bytes_per_s = draw.between(400e6, 3e9) as u64;
@@ -280,23 +273,15 @@ fn of_processes(kind: Kind, engine: Engine, draw: &mut Draw) -> Conditions {
     let rtt_ms = draw.one_of(&[0.0, 0.0, 5.0, 15.0]);
     let shards = draw.one_of(&[1, 1, 2]);
     let mut conditions = Conditions {
-        settings: Default::default(),
         link: LinkConfig { rtt: Duration::from_secs_f64(rtt_ms / 1e3), ..LinkConfig::default() },
-        near: Host::default(),
-        far: Host::default(),
         engine,
         shards,
         shard_bytes: draw.between(64e6, 96e6) as u64 / u64::from(shards),
         segments: 1,
         recovers: true,
         load: draw.one_of(&[None, None, None, Some(Load::Search), Some(Load::Indexing)]),
-        neighbour_bytes: 0,
-        crowd: 0,
-        sockets: None,
-        pauses: None,
-        quota: None,
-        collections: None,
         is_flushed: true,
+        ..Conditions::default()
     };
     conditions.set(LIMIT, draw.one_of(&["10mb", "16mb"]));
     let rtt = |low_ms: f64, high_ms: f64, draw: &mut Draw| {

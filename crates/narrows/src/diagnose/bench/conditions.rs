@@ -99,8 +99,14 @@ impl Engine {
     }
 }
 
+impl Default for Engine {
+    fn default() -> Engine {
+        Engine::OURS
+    }
+}
+
 /// Everything that a run is made of.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Conditions {
     pub(crate) settings: BTreeMap<String, String>,
     /// The path between the nodes.
