@@ -37,6 +37,20 @@ pub struct DrainSettings {
     pub name: String,
 }
 
+impl DrainSettings {
+    /// One connection to each node, which reads all that is there now as fast as it comes.
+    pub fn new(window_bytes: u32, name: &str) -> DrainSettings {
+        DrainSettings {
+            window_bytes,
+            connections: 1,
+            rate_bytes_per_s: None,
+            vbuckets: None,
+            follow: false,
+            name: name.to_owned(),
+        }
+    }
+}
+
 /// A running drain.
 pub struct Drain {
     env: Env,

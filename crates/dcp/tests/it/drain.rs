@@ -19,14 +19,7 @@ testbed::both_worlds!(
 );
 
 fn drain_settings() -> DrainSettings {
-    DrainSettings {
-        window_bytes: 64 << 10,
-        connections: 1,
-        rate_bytes_per_s: None,
-        vbuckets: None,
-        follow: false,
-        name: "drain".to_owned(),
-    }
+    DrainSettings::new(64 << 10, "drain")
 }
 
 async fn drained(env: &Env, options: &ClientOptions, settings: &DrainSettings) -> DrainReport {

@@ -349,14 +349,7 @@ impl<'a> Bench<'a> {
 
     /// Reads everything, and answers how many documents that were.
     async fn drain(&self) -> Result<u64> {
-        let settings = DrainSettings {
-            window_bytes: DRAIN_WINDOW_BYTES,
-            connections: 1,
-            rate_bytes_per_s: None,
-            vbuckets: None,
-            follow: false,
-            name: "narrows".to_owned(),
-        };
+        let settings = DrainSettings::new(DRAIN_WINDOW_BYTES, "narrows");
         let mut drain = Drain::start(&self.env, &self.options(&self.source), &settings).await?;
         drain.finish().await?;
         Ok(drain.report().items())

@@ -72,14 +72,8 @@ impl Node {
 }
 
 async fn drain(env: &Env, from: &Node, rate: Option<f64>, follow: bool) -> Drain {
-    let settings = DrainSettings {
-        window_bytes: 100_000,
-        connections: 1,
-        rate_bytes_per_s: rate,
-        vbuckets: None,
-        follow,
-        name: "test".to_owned(),
-    };
+    let settings = DrainSettings::new(100_000, "test");
+    let settings = DrainSettings { rate_bytes_per_s: rate, follow, ..settings };
     Drain::start(env, &from.options(), &settings).await.unwrap()
 }
 

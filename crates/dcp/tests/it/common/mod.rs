@@ -138,14 +138,8 @@ impl Bench {
 
     /// Begins a drain named `slow` whose window is full nearly always.
     pub async fn drain_slowly(&self) -> Drain {
-        let slow = DrainSettings {
-            window_bytes: 50_000,
-            connections: 1,
-            rate_bytes_per_s: Some(200_000.0),
-            vbuckets: None,
-            follow: false,
-            name: "slow".to_owned(),
-        };
+        let slow = DrainSettings::new(50_000, "slow");
+        let slow = DrainSettings { rate_bytes_per_s: Some(200_000.0), ..slow };
         Drain::start(&self.env, &self.options(), &slow).await.unwrap()
     }
 }

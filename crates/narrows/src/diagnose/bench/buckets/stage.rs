@@ -156,12 +156,9 @@ async fn read(
     match conditions.to {
         Consumer::Client { window_bytes, takes_bytes_per_s, follows } => {
             let settings = DrainSettings {
-                window_bytes,
-                connections: 1,
                 rate_bytes_per_s: takes_bytes_per_s,
-                vbuckets: None,
                 follow: follows,
-                name: "reader".to_owned(),
+                ..DrainSettings::new(window_bytes, "reader")
             };
             Ok(Reader::Client(Drain::start(env, &source.options(), &settings).await?))
         }
