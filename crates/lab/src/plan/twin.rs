@@ -50,7 +50,7 @@ impl TwinNode {
 }
 
 /// An index.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TwinIndex {
     /// Name.
     pub name: String,
@@ -418,10 +418,8 @@ mod tests {
         let index = TwinIndex {
             name: "logs".to_owned(),
             replicas: 1,
-            settings: BTreeMap::new(),
-            documents_per_s: 0.0,
-            lost: BTreeSet::new(),
             shards: vec![shard(&[0, 1]), shard(&[1, 2]), shard(&[2])],
+            ..TwinIndex::default()
         };
         let nodes = ["a", "b", "c"].map(node).to_vec();
         Twin { nodes, indices: vec![index], question, uncertain: Vec::new() }

@@ -60,7 +60,6 @@ impl Grain {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
     use std::time::Duration;
 
     use engine::ShardContents;
@@ -78,10 +77,8 @@ mod tests {
         let index = TwinIndex {
             name: "a".to_owned(),
             replicas: 1,
-            settings: BTreeMap::new(),
-            documents_per_s: 0.0,
-            lost: BTreeSet::new(),
             shards: vec![TwinShard { contents, nodes: vec![0, 1] }; shards],
+            ..TwinIndex::default()
         };
         let nodes = ["a", "b", "c"].map(node).to_vec();
         let twin = Twin { nodes, indices: vec![index], question, uncertain: Vec::new() };

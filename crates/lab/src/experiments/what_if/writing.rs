@@ -142,8 +142,6 @@ fn every(twin: &Twin) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
-
     use engine::ShardContents;
 
     use super::*;
@@ -153,10 +151,9 @@ mod tests {
         let index = |documents_per_s: f64| TwinIndex {
             name: "logs".to_owned(),
             replicas: 1,
-            settings: BTreeMap::new(),
             documents_per_s,
-            lost: BTreeSet::new(),
             shards: vec![TwinShard { contents, nodes: vec![0, 1] }; shards],
+            ..TwinIndex::default()
         };
         let (nodes, down) = ((0..nodes).collect(), Duration::from_secs(down_s));
         let question = Question::Restart { nodes, down, flush: false };
