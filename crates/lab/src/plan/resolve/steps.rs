@@ -172,7 +172,7 @@ impl Plan {
         follower.into_iter().chain(link).collect::<Vec<_>>().join(", and ")
     }
 
-    /// Refuses tables that the step in which variants are measured passes over.
+    /// Refuses tables and keys that the step in which variants are measured passes over.
     pub(super) fn check_tables_are_used(
         &self,
         declared: &DeclaredSteps,
@@ -213,7 +213,17 @@ impl Plan {
                 return Err(self.error(first, message));
             }
         }
-        Ok(())
+        // A load makes indices anew for a variant with other replicas; what is loaded by its size is made for each.
+        let sends = declared.iter().any(|step| step.name == measured && step.sends_load);
+        let made_for_each = resolved.spoils_indices() || resolved.full_bytes().is_some() || sends;
+        let replicas = variants.iter().find_map(|own| own.replicas.as_ref());
+        match replicas.filter(|_| resolved.indices.is_empty() || !made_for_each) {
+            Some(number) => Err(self.error(
+                number.span(),
+                "the indices of this plan are made once for all variants; write replicas into [[index]]",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Whether all that the plan has goes with the step that variants are measured in, as its experiment says.

@@ -537,6 +537,17 @@ fn published_rows_are_checked() {
 
 const FIRST: &str = "name = \"64 KB x 1\"\n";
 
+/// They would be compared as if they had them.
+#[test]
+fn variants_have_no_replicas_of_their_own_where_indices_are_made_once_for_all() {
+    let own = format!("{FIRST}replicas = 1\n");
+    let refused = said(FIRST, &own);
+    assert!(refused.contains("once for all variants; write replicas into [[index]]"), "{refused}");
+    let beside = "{ index_in_background = { documents_per_s = 5 } }, \"recover\"";
+    let text = TEXT.replacen(FIRST, &own, 1).replacen("\"recover\"", beside, 1);
+    assert_eq!(resolve(&text, 1.0, check).unwrap().variants[0].replicas, Some(1));
+}
+
 #[test]
 fn changes_of_the_plan_stand_before_those_of_a_variant_each_with_the_time_of_its_world() {
     let limit = "{ \"ccr.indices.recovery.max_bytes_per_sec\" = \"40mb\" }";
