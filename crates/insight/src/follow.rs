@@ -90,10 +90,11 @@ pub fn lived_through(figures: &FollowFigures) -> Option<String> {
         figures;
     let mut said = Vec::new();
     if *rollovers > 0 {
-        said.push(format!("{indices} indices after {rollovers} rollovers"));
+        let rollovers = words::counted(rollovers, "rollover", "rollovers");
+        said.push(format!("{indices} indices after {rollovers}"));
     }
     if *restarts_ended > 0 {
-        let mut text = format!("{restarts_ended} restarts at random");
+        let mut text = words::counted(restarts_ended, "restart at random", "restarts at random");
         let worst = restarts.iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds));
         if let Some(worst) = worst {
             let took = units::show_seconds(worst.seconds);

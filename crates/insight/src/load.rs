@@ -8,7 +8,7 @@ use crate::difference::{Better, Difference};
 use crate::headline::Headline;
 use crate::stats::{mean, median};
 use crate::variant::VariantLoad;
-use crate::words::{three_digits, times};
+use crate::words::{counted, three_digits, times};
 
 /// A driver that uses so much of a core has no more to give.
 const SATURATED: f64 = 0.9;
@@ -426,7 +426,8 @@ pub(crate) fn headline_of_track(challenge: &str, loads: &[VariantLoad]) -> Headl
         Some((documents, median(&rates).filter(|rate| *rate > 0.0)?, load.operation.clone()))
     };
     let most = loads.iter().filter_map(rate).max_by_key(|(documents, _, _)| *documents);
-    let said = Headline::from(format!("{challenge}: {} tasks, {errors}", loads.len()));
+    let said =
+        Headline::from(format!("{challenge}: {}, {errors}", counted(loads.len(), "task", "tasks")));
     let Some((_, per_s, task)) = most else { return said };
     let indexed = format!("{task} indexed {} documents a second", three_digits(per_s));
     said.with(&format!("; {indexed}"), format!("{indexed}."))

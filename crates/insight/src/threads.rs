@@ -1,6 +1,6 @@
 //! Which thread of a stream's path holds it up, and which would be next.
 
-use record::{Limit, StreamFigures, ThreadUse};
+use record::{ConsumerMemory, Limit, StreamFigures, ThreadUse};
 
 use crate::bounds::Ceiling;
 use crate::headline::Headline;
@@ -100,10 +100,9 @@ fn of_threads(figures: &StreamFigures, bytes: u64, seconds: f64) -> Verdict {
     if let Some(memory) = memory {
         let share = memory.stopped_s / seconds;
         let text = format!(
-            "{} memory: the consumer was over its replication threshold {} times, the longest for {}; threads: {all}",
+            "{} memory: the consumer was over its replication threshold {}; threads: {all}",
             percent(share),
-            memory.stops,
-            record::units::show_seconds(memory.longest_stop_s),
+            how_often(&memory),
         );
         return Verdict { limit: Some(Limit::Memory), share, ceiling: None, next: None, text };
     }
@@ -195,13 +194,20 @@ fn stops(variant: &Variant) -> Option<String> {
     let figures = variant.finished()?;
     let memory = figures.stream.as_ref()?.memory?;
     let rate = words::rate(figures.bytes_per_s);
-    let longest = record::units::show_seconds(memory.longest_stop_s);
     let how = match memory.stops {
         0 => "never stopped".to_owned(),
-        1 => format!("stopped once, for {longest}"),
-        stops => format!("stopped {stops} times, the longest for {longest}"),
+        _ => format!("stopped {}", how_often(&memory)),
     };
     Some(format!("{}: {rate}; its consumer {how}.", variant.name))
+}
+
+/// `once, for 4.00 s`, or `12 times, the longest for 4.00 s`.
+fn how_often(memory: &ConsumerMemory) -> String {
+    let longest = record::units::show_seconds(memory.longest_stop_s);
+    match memory.stops {
+        1 => format!("once, for {longest}"),
+        stops => format!("{stops} times, the longest for {longest}"),
+    }
 }
 
 /// The finding of a run of streams: which thread holds the first variant's path, and which one does on the same path
@@ -228,8 +234,6 @@ pub(crate) fn headline(variants: &[Variant]) -> Option<Headline> {
 
 #[cfg(test)]
 mod tests {
-    use record::ConsumerMemory;
-
     use super::*;
 
     fn figures(threads: &[(&str, f64)], memory: Option<ConsumerMemory>) -> StreamFigures {

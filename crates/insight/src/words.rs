@@ -1,5 +1,7 @@
 //! Numbers and limits as people read them; one wording for terminal and page.
 
+use std::fmt::Display;
+
 use record::{Limit, units};
 
 pub use record::units::show_count as count;
@@ -99,6 +101,13 @@ pub fn rtt_tenths(rtt_ms: f64) -> String {
     }
 }
 
+/// A number and what it counts, or does: `1 copy waits`, `3 copies wait`.
+pub fn counted(count: impl Display, one: &str, many: &str) -> String {
+    let count = count.to_string();
+    let what = if count == "1" { one } else { many };
+    format!("{count} {what}")
+}
+
 /// Names in the order in which they come, each once.
 pub fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut once: Vec<&str> = Vec::new();
@@ -183,6 +192,12 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn what_is_counted_is_one_or_many() {
+        let copies = |count: f64| counted(count, "copy waits", "copies wait");
+        assert_eq!([0.0, 1.0, 3.0].map(copies), ["0 copies wait", "1 copy waits", "3 copies wait"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use record::observation::{Recovery, WaitingCopy};
 use super::finding::LINES_SHOWN;
 use super::series::Series;
 use super::waiting::names;
+use crate::words::counted;
 
 /// Those that did so while one looked, and those that go on after a try that failed, a sentence each.
 pub(crate) fn begun_anew(series: &Series<'_>) -> Vec<String> {
@@ -47,8 +48,7 @@ fn tried_again(series: &Series<'_>) -> Option<String> {
     let shown = names(&copies[..copies.len().min(LINES_SHOWN)]).join(", ");
     let come = match copies.len() {
         0 => return None,
-        1 => "1 copy comes".to_owned(),
-        count => format!("{count} copies come"),
+        count => counted(count, "copy comes", "copies come"),
     };
     let more = match copies.len().saturating_sub(LINES_SHOWN) {
         0 => String::new(),

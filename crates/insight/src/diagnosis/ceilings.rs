@@ -199,8 +199,10 @@ fn sender(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
 fn in_flight(recovery: &Copying<'_, '_>) -> Option<Ceiling> {
     let chunks = recovery.chunk_times().filter(|chunks| chunks.unpaused_ms() > 0.0)?;
     let factor = chunks.each_ms / chunks.unpaused_ms();
+    let is_one = recovery.chunk_count == Some(1.0);
+    let (carry, each) = if is_one { ("carries", "which") } else { ("carry", "each of which") };
     let text = format!(
-        "what {} carry, each of which takes {} without its pauses",
+        "what {} {carry}, {each} takes {} without its pauses",
         recovery.in_flight()?,
         words::rtt(chunks.unpaused_ms().round())
     );

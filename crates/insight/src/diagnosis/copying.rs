@@ -502,7 +502,7 @@ impl<'s, 'a> Copying<'s, 'a> {
 
     pub(crate) fn in_flight(&self) -> Option<String> {
         let (chunk, count) = (self.chunk_bytes? as u64, self.chunk_count?);
-        Some(format!("{count:.0} chunks of {}", words::chunk(chunk)))
+        Some(format!("{} of {}", words::counted(count, "chunk", "chunks"), words::chunk(chunk)))
     }
 
     /// A finding on the node at one end.

@@ -28,6 +28,7 @@ use super::threshold::FAST_BYTES_PER_S;
 use super::unanswered::{HEALTH, RECOVERY, SHARDS, lacks, tells_of_recoveries};
 use super::waiting::{Waiting, allocation_off, waiting, waits_for_answers, waits_for_nodes};
 use super::watermarks::forbidden;
+use crate::words::counted;
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -418,10 +419,7 @@ fn not_known(look: &Observation) -> Option<String> {
         Some(health) => match health.unassigned {
             None | Some(0) => SHARDS,
             Some(count) => {
-                let wait = match count {
-                    1 => "1 copy waits".to_owned(),
-                    n => format!("{n} copies wait"),
-                };
+                let wait = counted(count, "copy waits", "copies wait");
                 return Some(format!("{wait}, and which is not known: {SHARDS} was not answered"));
             }
         },

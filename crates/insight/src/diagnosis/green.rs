@@ -12,6 +12,7 @@ use super::finding::Finding;
 use super::pace::{Pace, SPREAD_MAX, SPREAD_MIN, between};
 use super::series::{MS_PER_S, Series};
 use super::waiting::{delay_left_ms, names};
+use crate::words::counted;
 
 /// What verifying, finalizing and starting a copy may take after its last byte.
 const ENDS_S: f64 = 0.5;
@@ -190,7 +191,8 @@ fn by_count(series: &Series<'_>, blocked: &Blocked) -> Option<TimeToGreen> {
     let spread = |batches: f64| (batches * batch / came).clamp(SPREAD_MIN, SPREAD_MAX);
     let (soon_s, _) = between(left, per_s, spread(2.0));
     let (_, late_s) = between(left, per_s, spread(1.0));
-    let rests_on = format!("{left:.0} copies are missing, and {came:.0} came meanwhile");
+    let missing = counted(left, "copy is missing", "copies are missing");
+    let rests_on = format!("{missing}, and {came:.0} came meanwhile");
     Some(TimeToGreen::Within { soon_s, late_s: late_s + ENDS_S, rests_on })
 }
 
@@ -264,10 +266,8 @@ impl Left {
 }
 
 fn rests_on(active: usize, queued: &Queued) -> String {
-    let recoveries = match active {
-        1 => "1 recovery at its current rate".to_owned(),
-        n => format!("{n} recoveries at their current rates"),
-    };
+    let recoveries =
+        counted(active, "recovery at its current rate", "recoveries at their current rates");
     if queued.copies == 0 {
         return format!("{recoveries}; replaying operations afterwards comes on top");
     }
@@ -275,11 +275,8 @@ fn rests_on(active: usize, queued: &Queued) -> String {
         (least, most) if least == most => show_bytes(most),
         (least, most) => format!("{} to {}", show_bytes(least), show_bytes(most)),
     };
-    let (copies, are) = match queued.copies {
-        1 => ("1 copy that waits".to_owned(), "is"),
-        n => (format!("{n} copies that wait"), "are"),
-    };
-    format!("{recoveries}; {copies} {are} taken to be as large as those that were seen ({each})")
+    let copies = counted(queued.copies, "copy that waits is", "copies that wait are");
+    format!("{recoveries}; {copies} taken to be as large as those that were seen ({each})")
 }
 
 /// Copies that are on no node yet.

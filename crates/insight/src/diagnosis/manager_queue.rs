@@ -6,6 +6,7 @@ use record::units::show_seconds;
 
 use super::series::{MS_PER_S, Series};
 use super::threshold::{Threshold, at};
+use crate::words::counted;
 
 pub(super) const WAITED_MS: Threshold =
     at("ms for which the oldest task has waited for the manager", 1000.0);
@@ -29,7 +30,7 @@ pub(crate) fn long_queue(series: &Series<'_>) -> Option<String> {
     }
     let tasks = long.iter().map(|(tasks, _)| *tasks).max()?;
     let waited_ms = long.iter().map(|(_, waited_ms)| *waited_ms).max()?;
-    let tasks = if tasks == 1 { "1 task".to_owned() } else { format!("{tasks} tasks") };
+    let tasks = counted(tasks, "task", "tasks");
     let oldest = match waited_ms {
         0 => String::new(),
         ms => format!(", the oldest for {}", show_seconds(ms as f64 / MS_PER_S)),

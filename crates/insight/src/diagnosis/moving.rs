@@ -83,15 +83,12 @@ fn excluded(series: &Series<'_>) -> Option<String> {
 fn sentence(from: &str, why: &str, moves: &[&Move]) -> String {
     let name = |one: &&Move| format!("{}[{}] to {}", one.index, one.shard, one.to);
     let shown: Vec<String> = moves.iter().take(LINES_SHOWN).map(name).collect();
-    let (count, verb) = match moves.len() {
-        1 => ("1 copy".to_owned(), "moves"),
-        count => (format!("{count} copies"), "move"),
-    };
+    let copies = words::counted(moves.len(), "copy moves", "copies move");
     let more = match moves.len() - shown.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{count} {verb} from {from} ({}{more}): {why}", shown.join(", "))
+    format!("{copies} from {from} ({}{more}): {why}", shown.join(", "))
 }
 
 /// Why a copy moves, as far as settings and disks tell, and what bounds how many do.

@@ -226,7 +226,10 @@ fn without_files(transfer: &Transfer<'_>) -> Option<String> {
     let took = show_seconds(last.total_ms? as f64 / MS_PER_S);
     let by = match came {
         0 => match last.recovered_ops {
-            Some(ops) => format!("it came by {} operations and no files", words::count(ops)),
+            Some(ops) => {
+                let ops = words::counted(words::count(ops), "operation", "operations");
+                format!("it came by {ops} and no files")
+            }
             None => "it came without files".to_owned(),
         },
         _ => "its files were there when it was first seen".to_owned(),

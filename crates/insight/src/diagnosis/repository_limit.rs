@@ -10,7 +10,7 @@ use super::knobs::to_step;
 use super::rivals::Against;
 use super::rule::Rule;
 use super::series::Series;
-use super::snapshots::written;
+use super::snapshots::{each_of, written};
 use super::threshold::{RAISE_MIN, Threshold, USED_ALONE, at};
 use crate::words;
 
@@ -71,9 +71,9 @@ pub(crate) fn snapshot(rule: &Rule, series: &Series<'_>) -> Option<Finding> {
     let (one, used) = held.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (repository, (text, limit)) = (&one.snapshot.repository, one.limit);
     let sentence = format!(
-        "the repository {repository} is the bottleneck: its max_snapshot_bytes_per_sec = {text} lets each of {} nodes \
-         write {}; {}",
-        one.nodes_max,
+        "the repository {repository} is the bottleneck: its max_snapshot_bytes_per_sec = {text} lets {} write {}; \
+         {}",
+        each_of(one.nodes_max),
         words::rate(limit),
         one.sentence()
     );

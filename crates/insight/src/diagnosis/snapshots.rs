@@ -61,6 +61,11 @@ fn name(snapshot: &Snapshot) -> String {
     format!("snapshot {} to {}", snapshot.name, snapshot.repository)
 }
 
+/// `each of 3 nodes`
+pub(super) fn each_of(nodes: f64) -> String {
+    if nodes == 1.0 { "one node".to_owned() } else { format!("each of {nodes} nodes") }
+}
+
 /// Snapshots that have stood still for minutes, a sentence each.
 pub(crate) fn standing(series: &Series<'_>) -> Vec<String> {
     let (_, nodes) = series.last_nodes().unwrap_or_default();
@@ -132,7 +137,8 @@ impl Written<'_> {
                 false => String::new(),
             };
             format!(
-                "the rest takes {left} at max_snapshot_bytes_per_sec = {text} on each of {nodes} nodes{so_far}"
+                "the rest takes {left} at max_snapshot_bytes_per_sec = {text} on {}{so_far}",
+                each_of(nodes)
             )
         }));
         parts.join(", ")

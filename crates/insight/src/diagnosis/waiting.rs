@@ -216,19 +216,18 @@ pub(crate) fn waits_for_nodes(last: &Observation) -> Option<String> {
         |copy: &&WaitingCopy| matches!(copy.reason.as_deref(), Some("NODE_LEFT" | RESTARTING));
     let primaries = last.waiting.iter().filter(|copy| copy.primary && copy.state == "UNASSIGNED");
     let count = copies.len().max(delayed.saturating_sub(primaries.filter(has_left).count()));
-    let (who, wait) = match count {
+    let waits = match count {
         0 => return None,
-        1 if copies.len() == 1 => (names(&copies).remove(0), "waits"),
-        n if n == copies.len() && n <= LINES_SHOWN => (names(&copies).join(", "), "wait"),
-        1 => ("1 copy".to_owned(), "waits"),
-        n => (format!("{n} copies"), "wait"),
+        1 if copies.len() == 1 => names(&copies).remove(0) + " waits",
+        n if n == copies.len() && n <= LINES_SHOWN => names(&copies).join(", ") + " wait",
+        n => words::counted(n, "copy waits", "copies wait"),
     };
     let left = delay_left_ms(last).map_or_else(String::new, |ms| {
         let left = show_seconds((ms as f64 / MS_PER_S).ceil());
         format!(": {left} left, then another node takes over")
     });
     let lacks = lacks(&copies).map_or_else(String::new, |lacks| format!("; {lacks}"));
-    Some(format!("{who} {wait} for a node to come back ({}){left}{lacks}", timeout(&copies)))
+    Some(format!("{waits} for a node to come back ({}){left}{lacks}", timeout(&copies)))
 }
 
 /// Replicas that nodes are asked about, in a sentence; none where there is none. A primary of which that is so is a
@@ -237,13 +236,12 @@ pub(crate) fn waits_for_answers(last: &Observation) -> Option<String> {
     let is_asked =
         |copy: &&WaitingCopy| !copy.primary && copy.can_allocate.as_deref() == Some(AWAITING_INFO);
     let replicas: Vec<&WaitingCopy> = last.waiting.iter().filter(is_asked).collect();
-    let (who, wait) = match replicas.len() {
+    let wait = match replicas.len() {
         0 => return None,
-        1 => (names(&replicas).remove(0), "waits"),
-        n if n <= LINES_SHOWN => (named(&replicas), "wait"),
-        n => (format!("{n} replicas"), "wait"),
+        n if n <= LINES_SHOWN => named(&replicas) + if n == 1 { " waits" } else { " wait" },
+        n => format!("{n} replicas wait"),
     };
-    Some(format!("{who} {wait}: {ASKED}"))
+    Some(format!("{wait}: {ASKED}"))
 }
 
 /// What to do about a primary that nodes are asked about. One of them that hangs keeps it waiting for as long as it is
@@ -303,15 +301,16 @@ fn lacks(copies: &[&WaitingCopy]) -> Option<String> {
             Lack::Files => by_files += 1,
         }
     }
-    let (told, ops) = (by_ops + by_files, words::count(ops));
+    let ops = words::counted(words::count(ops), "operation brings", "operations bring");
+    let told = by_ops + by_files;
     let back = match (by_ops, by_files) {
         (0, 0) => return None,
-        (_, 0) => format!("{ops} operations bring it up to date"),
+        (_, 0) => format!("{ops} it up to date"),
         (0, _) => {
             "what differs of its files is copied, as no primary keeps operations for it".into()
         }
         _ => format!(
-            "{ops} operations bring {by_ops} of {told} copies up to date, and files the others, for which no primary \
+            "{ops} {by_ops} of {told} copies up to date, and files the others, for which no primary \
              keeps operations"
         ),
     };

@@ -115,7 +115,8 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
 fn primaries_wait(waiting: &Waiting<'_, '_>, why: &str) -> Option<Finding> {
     let primaries: Vec<_> = waiting.copies.iter().copied().filter(|copy| copy.primary).collect();
     let subjects = subjects(&primaries);
-    let sentence = format!("{} waits: {why}", subjects.join(", "));
+    let wait = if subjects.len() == 1 { "waits" } else { "wait" };
+    let sentence = format!("{} {wait}: {why}", subjects.join(", "));
     (!primaries.is_empty()).then(|| Finding {
         subjects,
         evidence: explained(&primaries, None),

@@ -9,6 +9,7 @@ use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next, RECOVERY};
 use crate::diagnosis::manager_queue::long_queue;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
 use crate::diagnosis::waiting::{Need, Waiting, explained, subjects};
+use crate::words::counted;
 
 const STRENGTH: Threshold = at("strength where recoveries leave room", 0.9);
 /// More slots would only share what holds the recoveries that have one.
@@ -75,14 +76,10 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     let mut evidence = explained(copies, Some("throttling"));
     evidence.push(Evidence::setting(name, &setting, Some(default)));
     evidence.push(Evidence::new(RECOVERY, "active recoveries", active.to_string()));
-    let waits = match waiting.unassigned - waiting.elsewhere {
-        1 => "1 copy waits".to_owned(),
-        // Those that the cluster did not explain may wait for something else as well.
-        count if waiting.elsewhere > 0 && count > copies.len() => {
-            format!("up to {count} copies wait")
-        }
-        count => format!("{count} copies wait"),
-    };
+    let count = waiting.unassigned - waiting.elsewhere;
+    // Those that the cluster did not explain may wait for something else as well.
+    let up_to = if waiting.elsewhere > 0 && count > copies.len() { "up to " } else { "" };
+    let waits = up_to.to_owned() + &counted(count, "copy waits", "copies wait");
     let (strength, sentence) = match waiting.held_by {
         None => (
             STRENGTH,

@@ -152,10 +152,11 @@ fn window(recovery: &Copying<'_, '_>, rtt_ms: f64, connections: &Setting) -> Opt
     let rate = recovery.path_bytes_per_s();
     let bytes = rate * rtt_ms / MS_PER_S / count;
     Some(format!(
-        "a window of {} a connection would give it, too: {} x {} / {count:.0} connections",
+        "a window of {} a connection would give it, too: {} x {} / {}",
         show_bytes(bytes as u64),
         words::rate(rate),
-        words::rtt_tenths(rtt_ms)
+        words::rtt_tenths(rtt_ms),
+        words::counted(count, "connection", "connections")
     ))
 }
 

@@ -55,8 +55,10 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let (strength, doubt) = strength(recovery, implied_ms)?;
     let (lift, factor, formula) = more_in_flight(recovery).ok_or_else(chosen)?;
     let between = between(recovery);
+    let is_one = recovery.chunk_count == Some(1.0);
+    let (of_each, give) = if is_one { ("which", "gives") } else { ("of which each", "give") };
     let sentence = format!(
-        "the round trip between {between} is the bottleneck: {} in flight, of which each takes {}, give {} (Little's \
+        "the round trip between {between} is the bottleneck: {} in flight, {of_each} takes {}, {give} {} (Little's \
          law); {}",
         recovery.in_flight().unwrap_or_default(),
         words::rtt(implied_ms.round()),

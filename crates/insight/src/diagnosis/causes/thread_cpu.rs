@@ -68,7 +68,8 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
         Evidence::new(NODES_STATS, "process.cpu.total_in_millis", value),
     ];
     if threads > 0 {
-        let value = format!("{name}: {threads} threads in TLS or compression");
+        let threads = words::counted(threads, "thread", "threads");
+        let value = format!("{name}: {threads} in TLS or compression");
         evidence.push(Evidence::new("_nodes/hot_threads", "stacks", value));
     }
     let action = "spread the work over more threads; look at transport.compress";

@@ -108,8 +108,10 @@ fn brake(
     let limits = limits.filter(|finding| is_lifted_by(finding, result));
     if !holds {
         for finding in limits {
+            let is_one = finding.subjects.len() == 1;
+            let pauses = if is_one { "pauses for its" } else { "pause for their" };
             let sentence = format!(
-                "{} pauses for its limiter, but a lower limit changes nothing, so the bottleneck is unknown",
+                "{} {pauses} limiter, but a lower limit changes nothing, so the bottleneck is unknown",
                 finding.subjects.join(", ")
             );
             reclassify(finding, Class::Unknown, sentence, result);

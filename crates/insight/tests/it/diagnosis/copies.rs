@@ -518,6 +518,10 @@ fn a_primary_that_nodes_are_asked_about_says_what_to_do() {
     let all_answer = advised(false, true);
     assert!(all_answer.starts_with("wait a minute or two: "), "{all_answer}");
     assert!(all_answer.contains("number_of_in_flight_fetch"), "{all_answer}");
+    let both =
+        [0, 1].map(|shard| WaitingCopy { shard, primary: true, ..waiting("awaiting_info", &[]) });
+    let both = only(&while_waiting(&both)).sentence;
+    assert!(both.starts_with("primary of w[0], primary of w[1] wait: the manager"), "{both}");
     let named = advised(true, true);
     assert!(named.starts_with("look at the disks and the logs of b, which told"), "{named}");
     let unnamed = advised(true, false);

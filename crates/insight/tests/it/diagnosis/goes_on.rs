@@ -191,6 +191,10 @@ fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
                     done, the rest takes 43.0 s at max_snapshot_bytes_per_sec = 40mb on each of 2 nodes, and 90.0 s at \
                     the 40.0 MB/s of whole files so far";
     assert_eq!(said, expected);
+    let mut alone = taken(400_000_000, None);
+    alone.iter_mut().for_each(|(_, look)| look.snapshots[0].nodes = Some(1));
+    let held = only(&alone).sentence;
+    assert!(held.contains("= 40mb lets one node write 41.9 MB/s; "), "{held}");
 }
 
 /// A file counts once it is whole, so that a large one stands still for a while.
@@ -282,6 +286,7 @@ fn copies_that_wait_for_their_node_say_what_they_lack() {
     assert!(by_ops.contains("once it is back, 750 operations bring"), "{by_ops}");
     assert!(by_ops.contains("where it needs longer, PUT _all/_settings"), "{by_ops}");
     let by_files = said(&[Lack::Files]);
+    assert!(said(&[Lack::Operations(1)]).contains("back, 1 operation brings it up to date"));
     assert!(by_files.contains("no primary keeps operations for it"), "{by_files}");
     assert!(by_files.contains("let indexing pause and POST _flush"), "{by_files}");
     assert!(!by_ops.contains("_flush"), "{by_ops}");

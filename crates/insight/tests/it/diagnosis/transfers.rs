@@ -31,6 +31,8 @@ fn latency_from_remote_names_the_settings_of_that_kind() {
         look.round_trips = vec![RoundTrip { from: "b".into(), to: "eu".into(), rtt_ms: 160.0 }];
     }));
     assert_eq!(finding.class, Class::Latency);
+    let one = "1 chunk of 1 MiB in flight, which takes 175 ms, gives 6.00 MB/s";
+    assert!(finding.sentence.contains(one), "{}", finding.sentence);
     let lift = finding.lift.unwrap();
     assert_eq!(lift.setting.as_deref(), Some("ccr.indices.recovery.max_concurrent_file_chunks"));
     assert_eq!(lift.to.as_deref(), Some("10"));
