@@ -228,27 +228,25 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
         let why = format!("{is} operations were read and wait to be written");
         return Err(Against::figure(why));
     }
-    let now = following.now;
-    let rise =
-        |now: Option<u64>, then: Option<u64>| now.zip(then).map(|(n, t)| n.saturating_sub(t));
-    let read = rise(now.ops_read, lagging.then.ops_read).unwrap_or(0);
-    let refused = rise(now.throttled_reads, lagging.then.throttled_reads).unwrap_or(0);
-    let failed = rise(now.failed_reads, lagging.then.failed_reads).unwrap_or(0);
+    let read = following.rise(|one| one.ops_read).ok_or_else(untold)?;
+    let refused = following.rise(|one| one.throttled_reads);
+    let failed = following.rise(|one| one.failed_reads);
+    let refuses = refused > Some(0);
     let seconds = following.series.span_ms() / MS_PER_S;
     let sentence = format!(
         "{} reads slowly: {:.0} operations a second, which are written as they come{}",
-        now.shard_name(),
+        following.now.shard_name(),
         read as f64 / seconds,
-        if refused > 0 { "; the leader refused reads" } else { "" }
+        if refuses { "; the leader refused reads" } else { "" }
     );
     let waiting = format!("{was} then, {is} now");
-    let evidence = vec![
+    let mut evidence = vec![
         lagging.evidence,
         following.rose("operations_read", read),
         following.evidence("operations_read - operations_written", waiting),
-        following.rose("throttled_read_requests", refused),
-        following.rose("failed_read_requests", failed),
     ];
+    evidence.extend(refused.map(|count| following.rose("throttled_read_requests", count)));
+    evidence.extend(failed.map(|count| following.rose("failed_read_requests", count)));
     let doubt = "whether the leader or the network takes the time is not told: see \
                  _plugins/_replication/leader_stats on the leader";
     let found = Finding {
@@ -256,7 +254,7 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
         doubt: Some(doubt.to_owned()),
         ..following.finding(&CAUSE.rule, ALONE.value, sentence)
     };
-    if refused > 0 {
+    if refuses {
         let action = "look at the leader: its disks, its cores, and what else it serves";
         return Ok(Finding { lift: Some(Lift::action(action)), ..found });
     }

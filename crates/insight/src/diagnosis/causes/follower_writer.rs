@@ -112,8 +112,7 @@ fn fails_to_write(following: &Following<'_, '_>, lagging: &Lagging<'_>) -> Optio
 fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer {
     let untold = || Against::untold("what waits to be written is not told");
     let (was, is) = following.unwritten(lagging.then).ok_or_else(untold)?;
-    let refused = following.now.throttled_writes.zip(lagging.then.throttled_writes);
-    let refused = refused.map_or(0, |(now, then)| now.saturating_sub(then));
+    let refused = following.rise(|one| one.throttled_writes).unwrap_or(0);
     let grows = is > was && (is - was) as f64 >= LAG_OPS.value;
     let refuses = refused > 0;
     let [was, is, refused] = [was, is, refused].map(words::count);

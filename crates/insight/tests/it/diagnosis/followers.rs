@@ -495,6 +495,8 @@ fn followers_of_the_plugin_are_judged_by_their_operations() {
     let refused = only(&with(|f, s| f.throttled_reads = Some(s * 3)));
     assert!(refused.sentence.contains("the leader refused reads"), "{}", refused.sentence);
     assert!(refused.lift.unwrap().setting.is_none());
+    let silent = only(&with(|f, _| f.throttled_reads = None)).evidence;
+    assert!(silent.iter().all(|line| line.field != "throttled_read_requests"), "{silent:#?}");
     let writer = only(&with(|f, s| f.ops_read = Some(50_010 + s * 5000)));
     assert_eq!(writer.class, Class::FollowerWriter);
     let overloaded = only(&with(|f, s| f.throttled_writes = Some(s * 2)));
