@@ -84,7 +84,7 @@ fn rate(series: &Series<'_>) -> Option<f64> {
 }
 
 fn settings(then: &Series<'_>, now: &Series<'_>) -> BTreeMap<String, Pair<Option<String>>> {
-    let (Some(was), Some(is)) = (asked(then), asked(now)) else { return BTreeMap::new() };
+    let Some((was, is)) = then.settings().zip(now.settings()) else { return BTreeMap::new() };
     let value = |all: &BTreeMap<String, Setting>, name: &str| {
         all.get(name).map(|setting| setting.value.clone())
     };
@@ -96,9 +96,4 @@ fn settings(then: &Series<'_>, now: &Series<'_>) -> BTreeMap<String, Pair<Option
         .map(|name| (name.clone(), Pair { was: value(was, name), is: value(is, name) }));
     both.filter(|(_, Pair { was, is })| was != is && (alike || (was.is_some() && is.is_some())))
         .collect()
-}
-
-/// Settings as the last look that asked found them.
-fn asked<'a>(series: &Series<'a>) -> Option<&'a BTreeMap<String, Setting>> {
-    series.looks().iter().rev().find_map(|(_, look)| look.settings.as_ref())
 }

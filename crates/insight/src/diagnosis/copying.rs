@@ -12,10 +12,10 @@ use super::finding::{ANSWERS_BESIDE_OTHERS, ANSWERS_LATE, Evidence, Finding, NOD
 use super::knobs::Knobs;
 use super::node_span::NodeSpan;
 use super::rule::Rule;
-use super::series::{MS_PER_S, Series, Step, Transfer};
+use super::series::{MS_PER_S, Series, Step, Transfer, is_long};
 use super::threshold::{
     CORES_ANSWER, CPU_OWN, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS, LIMIT_FULL,
-    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, ROUNDS, SAME_RATE, SHORT_S, STAGE,
+    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, ROUNDS, SAME_RATE, STAGE,
 };
 use crate::words;
 
@@ -53,9 +53,8 @@ impl<'s, 'a> Recovering<'s, 'a> {
 /// meanwhile. Nodes that start open thousands in a moment.
 fn opens_for_long(transfer: &Transfer<'_>) -> bool {
     let last = transfer.last();
-    let is_long = last.total_ms.is_some_and(|ms| ms as f64 >= SHORT_S.value * MS_PER_S);
     let is_told = ["TRANSLOG", CHECKS].iter().any(|stage| transfer.share_in(stage) >= STAGE.value);
-    is_long && is_told && !last.ended
+    is_long(last) && is_told && !last.ended
 }
 
 /// The stage in which `index.shard.check_on_startup` has every file of a copy read before it opens.

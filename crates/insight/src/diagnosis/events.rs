@@ -68,9 +68,9 @@ pub struct EventFinder {
 }
 
 /// What tells a recovery from all others.
-type Key = (String, u32, Option<String>, Option<u64>);
+pub(super) type Key = (String, u32, Option<String>, Option<u64>);
 
-fn key(recovery: &Recovery) -> Key {
+pub(super) fn key(recovery: &Recovery) -> Key {
     let (index, shard, target, start_ms) = recovery.key();
     (index.to_owned(), shard, target.map(str::to_owned), start_ms)
 }

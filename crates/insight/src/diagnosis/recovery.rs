@@ -12,7 +12,7 @@ use super::copying::{CHECKS, Copying, Recovering, alias_of};
 use super::finding::{Finding, Next};
 use super::replaying::Replaying;
 use super::rivals::Against;
-use super::series::{MS_PER_S, Series, Transfer};
+use super::series::{MS_PER_S, Series, Transfer, is_long};
 use super::threshold::{FAST_BYTES_PER_S, JUDGED_MS, SHORT_S, STAGE, VERDICT};
 use crate::words;
 
@@ -206,8 +206,7 @@ fn is_short(transfer: &Transfer<'_>) -> Option<String> {
 /// Whether its files have long been read and compared: every copy passes the stage, mostly in a moment.
 fn is_checked(transfer: &Transfer<'_>) -> bool {
     let last = transfer.last();
-    let is_long = last.total_ms.is_some_and(|ms| ms as f64 >= SHORT_S.value * MS_PER_S);
-    is_long && last.stage == CHECKS && !last.ended && transfer.share_in(CHECKS) >= STAGE.value
+    is_long(last) && last.stage == CHECKS && !last.ended && transfer.share_in(CHECKS) >= STAGE.value
 }
 
 /// A sentence, if no file was left to copy when it was first seen, and it is over or was seen for a moment: a copy that

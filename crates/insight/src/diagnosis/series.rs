@@ -62,10 +62,14 @@ impl<'a> Series<'a> {
         }
     }
 
+    /// Settings as the last look that asked found them.
+    pub(crate) fn settings(&self) -> Option<&'a BTreeMap<String, Setting>> {
+        self.looks.iter().rev().find_map(|(_, look)| look.settings.as_ref())
+    }
+
     /// A setting as the last look that asked found it.
     pub fn setting(&self, name: &str) -> Option<&'a Setting> {
-        let asked = self.looks.iter().rev().find_map(|(_, look)| look.settings.as_ref())?;
-        asked.get(name)
+        self.settings()?.get(name)
     }
 
     /// How a setting changed while it was watched; none where it did not.
@@ -101,8 +105,7 @@ impl<'a> Series<'a> {
 
     /// Whether the cluster also reports settings that nobody set: then one that it does not report does not exist.
     pub(crate) fn tells_defaults(&self) -> bool {
-        let mut asked = self.looks.iter().rev().filter_map(|(_, look)| look.settings.as_ref());
-        asked.next().is_some_and(|all| all.values().any(|one| one.scope == Scope::Default))
+        self.settings().is_some_and(|all| all.values().any(|one| one.scope == Scope::Default))
     }
 
     /// What the cluster calls itself.
@@ -126,11 +129,8 @@ impl<'a> Series<'a> {
 
     fn find_transfers(&self) -> Vec<Transfer<'a>> {
         let seen = self.in_order(|look| &look.recoveries[..], Recovery::key);
-        let is_old = |recovery: &Recovery| {
-            recovery.total_ms.is_some_and(|ms| ms as f64 >= SHORT_S.value * 1e3)
-        };
         let transfer = |steps: &[(f64, &'a Recovery)]| {
-            let is_told = steps.len() >= 2 || (self.looks.len() >= 2 && is_old(steps[0].1));
+            let is_told = steps.len() >= 2 || (self.looks.len() >= 2 && is_long(steps[0].1));
             is_told.then(|| Transfer { steps: steps.to_vec() })
         };
         seen.chunk_by(|a, b| a.1.key() == b.1.key()).filter_map(transfer).collect()
@@ -272,6 +272,11 @@ pub(crate) struct Copied {
     pub wall_ms: f64,
     /// Summed over chunks in flight, at the source and at the target.
     pub paused_ms: u64,
+}
+
+/// Whether a recovery goes on, or went, for long enough to be worth a finding.
+pub(crate) fn is_long(recovery: &Recovery) -> bool {
+    recovery.total_ms.is_some_and(|ms| ms as f64 >= SHORT_S.value * MS_PER_S)
 }
 
 /// One recovery over several looks; where there is but one, from its beginning to that look.

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use policy::steering::{Foreground, Holds, Lever, Look, Role, STEERED, Verdict};
-use record::observation::{Observation, Recovery, Scope};
+use record::observation::{Node, Observation, Recovery, Scope};
 use record::units::parse_size;
 use world::Time;
 
 use super::busiest::busiest;
 use super::class::Class;
 use super::diagnose::Diagnosis;
+use super::events::{Key, key};
 use super::finding::Finding;
 use super::knobs::Knobs;
+use super::node_span::NodeSpan;
 use super::repository_limit::is_of_repository;
 use super::series::{Series, Transfer};
 
@@ -30,7 +32,7 @@ struct Seen {
 /// Makes looks; it sums over recoveries that come and go, so that it is told of every observation.
 #[derive(Clone, Debug, Default)]
 pub struct Onlooker {
-    seen: BTreeMap<(String, u32, Option<String>, Option<u64>), Seen>,
+    seen: BTreeMap<Key, Seen>,
     levers: BTreeMap<String, Lever>,
     moved_bytes: u64,
     replayed_ops: u64,
@@ -94,8 +96,7 @@ impl Onlooker {
         // What a recovery did before anybody looked is nobody's rate.
         let is_first_look = self.seen.is_empty() && self.moved_bytes == 0;
         for recovery in last.recoveries.iter().filter(|one| one.copies_files()) {
-            let (index, shard, target, start_ms) = recovery.key();
-            let key = (index.to_owned(), shard, target.map(str::to_owned), start_ms);
+            let key = key(recovery);
             let bytes = recovery.recovered_bytes.unwrap_or(0);
             let ops = recovery.recovered_ops.unwrap_or(0);
             let before = self.seen.get(&key);
@@ -122,20 +123,17 @@ impl Onlooker {
     fn nodes(&self, series: &Series<'_>, users: Foreground) -> Foreground {
         let pair = series.tail(2);
         let spans: Vec<_> = pair.nodes().collect();
-        let most = |shares: Vec<f64>| shares.into_iter().reduce(f64::max);
-        let sum = |counts: Vec<u64>| counts.into_iter().sum::<u64>();
-        let trips = spans.iter().filter_map(|span| {
-            let rise = span.lately(|node| Some(node.breakers_tripped.values().sum()))?;
-            Some(rise.count)
-        });
-        let refused = spans
-            .iter()
-            .filter_map(|span| Some(span.lately(|node| node.pressure_rejections)?.count));
+        let most = |share: fn(&NodeSpan<'_>) -> Option<f64>| {
+            spans.iter().filter_map(|span| share(span)).reduce(f64::max)
+        };
+        let rise = |counter: fn(&Node) -> Option<u64>| {
+            spans.iter().filter_map(|span| span.rise(counter)).sum::<u64>()
+        };
         Foreground {
-            cpu: most(spans.iter().filter_map(|span| Some(span.cpu()?.0)).collect()),
-            gc: most(spans.iter().filter_map(|span| span.share(|node| node.gc_ms)).collect()),
-            tripped: users.tripped + sum(trips.collect()),
-            rejected: users.rejected + sum(refused.collect()),
+            cpu: most(|span| Some(span.cpu()?.0)),
+            gc: most(|span| span.share(|node| node.gc_ms)),
+            tripped: users.tripped + rise(|node| Some(node.breakers_tripped.values().sum())),
+            rejected: users.rejected + rise(|node| node.pressure_rejections),
             ..users
         }
     }
@@ -260,7 +258,7 @@ fn levers(series: &Series<'_>, last: &Observation) -> Vec<Lever> {
 
 #[cfg(test)]
 mod tests {
-    use record::observation::{Decision, Identity, Node, Setting, WaitingCopy};
+    use record::observation::{Decision, Identity, Setting, WaitingCopy};
 
     use super::*;
 

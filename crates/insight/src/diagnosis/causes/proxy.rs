@@ -1,13 +1,13 @@
 //! A remote cluster is reached through a proxy, by fewer sockets than there should be.
 
-use record::observation::{Follower, Remote};
+use record::observation::Remote;
 use record::units::show_bytes;
 
 use super::{Against, Cause, Class, Judge, Rule};
 use crate::diagnosis::answers::Answers;
 use crate::diagnosis::copying::{Copying, alias_of};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift};
-use crate::diagnosis::following::Following;
+use crate::diagnosis::following::{Following, followings};
 use crate::diagnosis::series::{MS_PER_S, Series};
 use crate::diagnosis::threshold::{NEAR_MS, Threshold, at};
 use crate::words;
@@ -147,21 +147,16 @@ pub(super) fn of_reads(
     if trips < TRIPS.value {
         return None;
     }
-    let bytes = bytes_read(series, sockets.alias)?;
+    let bytes = bytes_read(series, sockets.alias);
     let why = format!("a read is on its way for {} round trips", words::three_digits(trips));
     Some(sockets.hold(series, bytes as f64 / (series.span_ms() / MS_PER_S), found, &why))
 }
 
 /// What all followers of a remote cluster read meanwhile: they share the sockets.
-fn bytes_read(series: &Series<'_>, alias: &str) -> Option<u64> {
-    let (_, first) = series.looks().first()?;
-    let rise = |now: &Follower| {
-        let is_same = |then: &&Follower| (&then.index, then.shard) == (&now.index, now.shard);
-        let then = first.followers.iter().find(is_same)?;
-        now.bytes_read?.checked_sub(then.bytes_read?)
-    };
-    let all = series.last()?.followers.iter();
-    Some(all.filter(|one| one.remote.as_deref() == Some(alias)).filter_map(rise).sum())
+fn bytes_read(series: &Series<'_>, alias: &str) -> u64 {
+    let all = followings(series).into_iter();
+    let own = all.filter(|one| one.now.remote.as_deref() == Some(alias));
+    own.filter_map(|one| one.rise(|one| one.bytes_read)).sum()
 }
 
 /// A path from a remote cluster that is full, as what few sockets hold; none where these do not.
