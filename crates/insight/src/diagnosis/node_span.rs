@@ -145,8 +145,9 @@ impl NodeSpan<'_> {
         &self,
         rise: impl Fn(&dyn Fn(&Node) -> Option<u64>) -> Option<Rise>,
     ) -> Option<f64> {
-        let disks = 0..self.last().io_times_ms.len();
-        let shares = disks.filter_map(|disk| rise(&|node| node.io_times_ms.get(disk).copied()));
+        let count = self.latest(|node| Some(node.io_times_ms.len()).filter(|count| *count > 0));
+        let shares = (0..count.unwrap_or(0))
+            .filter_map(|disk| rise(&|node| node.io_times_ms.get(disk).copied()));
         let busiest = shares.map(|rise| rise.share()).reduce(f64::max);
         busiest.or_else(|| Some(rise(&|node| node.io_time_ms)?.share()))
     }
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
     use crate::diagnosis::series::Series;
 
-    /// Looks every second of a node whose disks are asked for every fifth time.
+    /// Looks every second of a node whose two disks are asked for every fifth time.
     #[test]
     fn a_counter_that_is_asked_for_rarely_is_taken_over_the_looks_that_told_it() {
         let look = |s: u64| Observation {
@@ -194,6 +195,10 @@ mod tests {
                 name: "a".into(),
                 transport_rx_bytes: Some(s * 1000),
                 io_time_ms: (s.is_multiple_of(5)).then_some(s * 500),
+                io_times_ms: [s * 200, s * 300]
+                    .into_iter()
+                    .filter(|_| s.is_multiple_of(5))
+                    .collect(),
                 ..Node::default()
             }],
             ..Observation::default()
@@ -203,6 +208,7 @@ mod tests {
         let node = series.node("a").unwrap();
         let disk = node.over(|node| node.io_time_ms).unwrap();
         assert_eq!((disk.wall_ms, disk.share()), (10_000.0, 0.5));
+        assert_eq!(node.disk_busy(), Some(0.3), "that of the busiest, and no sum");
         assert_eq!(node.lately(|node| node.io_time_ms).unwrap().wall_ms, 5000.0);
         assert_eq!(node.lately(|node| node.transport_rx_bytes).unwrap().per_s(), 1000.0);
         assert_eq!(node.latest(|node| node.io_time_ms), Some(5000));

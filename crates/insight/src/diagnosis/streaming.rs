@@ -182,21 +182,22 @@ impl<'a> Streaming<'a> {
 
     /// What is left, and how long that takes: an interval, by what became less from look to look.
     fn left(&self) -> String {
-        let items = |step: &Step<'a>| step.1.items_remaining.unwrap_or(0) as f64;
-        let fall = |(then, now): (&Step<'a>, &Step<'a>)| {
-            let wall_ms = now.0.answered_ms - then.0.answered_ms;
-            (items(then) - items(now)) / (wall_ms / MS_PER_S)
+        let items =
+            |(bucket, one): &Step<'a>| Some((bucket.answered_ms, one.items_remaining? as f64));
+        let told: Vec<(f64, f64)> = self.producer.steps.iter().filter_map(items).collect();
+        let fall = |(then, now): (&(f64, f64), &(f64, f64))| {
+            (then.1 - now.1) / ((now.0 - then.0) / MS_PER_S)
         };
-        let steps = &self.producer.steps;
-        let falls: Vec<f64> = steps.iter().zip(steps.iter().skip(1)).map(fall).collect();
-        let (then, left) = (items(&steps[0]), items(&self.producer.last()));
+        let falls: Vec<f64> = told.iter().zip(told.iter().skip(1)).map(fall).collect();
+        let [then, left] = [told.first(), told.last()].map(|told| told.map_or(0.0, |told| told.1));
         // What is read from disk comes in lumps: of those only the mean over all looks tells.
         let present = interval(left, since_change(&falls));
         let takes = match present.or_else(|| interval(left, &[mean(&falls)?])) {
             Some((soon, late)) => format!("sent in {}", show_interval(soon, late)),
             None => "they do not become fewer".to_owned(),
         };
-        format!("{then} items were left at first and {left} at last: {takes}")
+        let then = words::counted(then, "item was", "items were");
+        format!("{then} left at first and {left} at last: {takes}")
     }
 
     /// Whether the consumer's window is full in a step.

@@ -117,8 +117,8 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
     let refuses = refused > 0;
     let [was, is, refused] = [was, is, refused].map(words::count);
     if !grows && !refuses {
-        let why =
-            format!("{is} operations wait to be written, {was} before, and no write was refused");
+        let wait = words::counted(&is, "operation waits", "operations wait");
+        let why = format!("{wait} to be written, {was} before, and no write was refused");
         return Err(Against::figure(why));
     }
     let waiting = format!("{was} then, {is} now");
@@ -128,9 +128,10 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
         following.rose("throttled_write_requests", &refused),
     ];
     let sentence = format!(
-        "{} writes more slowly than it reads: {is} operations wait to be written, and {refused} writes were refused \
-         meanwhile",
-        following.now.shard_name()
+        "{} writes more slowly than it reads: {} to be written, and {} refused meanwhile",
+        following.now.shard_name(),
+        words::counted(&is, "operation waits", "operations wait"),
+        words::counted(&refused, "write was", "writes were")
     );
     let action = "look at the follower's disks, cores and indexing pressure; then \
                   plugins.replication.follower.concurrent_writers_per_shard";

@@ -60,7 +60,7 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
         });
     }
     let setting = recovery.series.setting_or_default(SETTING, CAUSE.rule.default);
-    let now: f64 = setting.value.parse().unwrap_or(1.0);
+    let now = f64::max(setting.value.parse().unwrap_or(1.0), 1.0);
     let sentence = format!(
         "{} replays operations{rate}, {} batch{} at a time; the files are there",
         transfer.name(),

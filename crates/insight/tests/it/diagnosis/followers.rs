@@ -6,7 +6,7 @@ use record::observation::{
 };
 
 use super::{LIMIT, judge, looks_at, looks_at_rest, only};
-use crate::common::{MB, restore_from};
+use crate::common::{MB, restore_from, settings};
 
 #[test]
 fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
@@ -495,12 +495,18 @@ fn followers_of_the_plugin_are_judged_by_their_operations() {
     let refused = only(&with(|f, s| f.throttled_reads = Some(s * 3)));
     assert!(refused.sentence.contains("the leader refused reads"), "{}", refused.sentence);
     assert!(refused.lift.unwrap().setting.is_none());
+    let none = only(&looks_at_rest(|look, s| {
+        look.followers = vec![replicated(s)];
+        look.settings = settings(&[(lift.setting.as_deref().unwrap(), "0")]);
+    }));
+    assert_eq!(none.gain.unwrap().factor, 2.0, "of none there is no twice");
     let silent = only(&with(|f, _| f.throttled_reads = None)).evidence;
     assert!(silent.iter().all(|line| line.field != "throttled_read_requests"), "{silent:#?}");
     let writer = only(&with(|f, s| f.ops_read = Some(50_010 + s * 5000)));
     assert_eq!(writer.class, Class::FollowerWriter);
-    let overloaded = only(&with(|f, s| f.throttled_writes = Some(s * 2)));
+    let overloaded = only(&with(|f, s| f.throttled_writes = Some(s / 10)));
     assert_eq!(overloaded.class, Class::FollowerWriter);
+    assert!(overloaded.sentence.ends_with("and 1 write was refused meanwhile"), "{overloaded:?}");
     assert!(overloaded.evidence.iter().all(|line| line.api.starts_with("_plugins/_replication")));
     let paused = only(&with(|f, _| {
         f.status = Some("PAUSED".into());

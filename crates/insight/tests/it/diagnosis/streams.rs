@@ -195,6 +195,13 @@ fn what_is_not_told_is_unknown() {
     assert_eq!(finding.class, Class::Unknown);
     assert!(finding.sentence.contains("not told"), "{}", finding.sentence);
     assert_eq!(against(&finding, Class::DcpProducer).0, By::Untold);
+    // What is left is that of the looks that tell it.
+    let late = |s| DcpConnection {
+        items_remaining: producer(s, 800, 100).items_remaining.filter(|_| s > 0),
+        ..producer(s, 800, 100)
+    };
+    let left = only(&of_producer(late)).evidence.remove(1).value;
+    assert!(left.starts_with("199000 items were left at first and 190000 at last: sent"), "{left}");
     // Servers that tell no pauses tell the window all the same.
     let full = |s| DcpConnection { unacked_bytes: Some(WINDOW), ..silent(s) };
     assert_eq!(only(&of_producer(full)).class, Class::DcpConsumer);

@@ -134,6 +134,7 @@ fn operations_are_replayed() {
             recovery.total_ops = Some(1_000_000);
         }));
         assert_eq!(finding.class, Class::OperationReplay);
+        assert!(finding.gain.as_ref().is_none_or(|gain| gain.factor == 2.0), "{finding:?}");
         let lift = finding.lift.unwrap();
         assert_eq!(lift.to.is_some(), finding.gain.is_some());
         // Ignored since Elasticsearch 7.4, and refused by later releases.
@@ -145,6 +146,7 @@ fn operations_are_replayed() {
         assert_eq!(lift(flavour, "1"), set_to(Some("2")));
         assert_eq!(lift(flavour, "4"), set_to(None), "it is at its maximum");
     }
+    assert_eq!(lift("opensearch", "0"), set_to(Some("2")), "and no gain without end");
     assert_eq!(lift("narrows", "1"), (None, None), "the embedded engine takes no other value");
 }
 
