@@ -4,6 +4,9 @@
 /// longer than most, the rest is as short as it can be.
 const WORDS_MAX: usize = 14;
 
+/// Figures that differ by less, as a factor, are called equal.
+pub(crate) const WORTH_TELLING: f64 = 1.05;
+
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headline {

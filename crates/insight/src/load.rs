@@ -5,7 +5,7 @@ use record::names::listed;
 use record::{DriverUse, LoadFigures, Percentiles};
 
 use crate::difference::{Better, Difference};
-use crate::headline::Headline;
+use crate::headline::{Headline, WORTH_TELLING};
 use crate::stats::{mean, median};
 use crate::variant::VariantLoad;
 use crate::words::{counted, three_digits, times};
@@ -364,9 +364,6 @@ impl<'a> Case<'a> {
         }
     }
 }
-
-/// Throughputs that differ by less are called equal in a headline.
-const WORTH_TELLING: f64 = 1.05;
 
 /// The finding of a run with several variants: where the throughput differs most from what it is compared with.
 pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> Headline {

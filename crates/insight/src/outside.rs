@@ -6,13 +6,11 @@ use record::{Limit, LimitShare, Manifest, Row, units};
 use crate::accounted::{next, shares, why};
 use crate::bounds::Bounds;
 use crate::elapsed::{Elapsed, Stage};
-use crate::inferred::inferred;
+use crate::inferred::{NEAR_CEILING, inferred};
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 use crate::words::{self, percent};
 
-/// From this share of the limiter's rate on, the limiter explains time in which nothing else was busy.
-const NEAR_LIMITER: f64 = 0.65;
 /// A throttle that is named needs at least this share of its rate: pauses of many chunks sum to more than they cost.
 const USES_LIMITER: f64 = 0.5;
 /// A stage with less of the time than this is not worth a word.
@@ -94,7 +92,7 @@ fn name_limiter(account: &mut Elapsed, bounds: &Bounds, bytes: u64) {
     let files_s = account.stage_s(Stage::Files);
     let Some(ceiling) = bounds.ceiling(Limit::Throttle).filter(|_| files_s > 0.0) else { return };
     let used = bytes as f64 / files_s / ceiling.rate_bytes_per_s;
-    if used >= NEAR_LIMITER {
+    if used >= NEAR_CEILING {
         account.explain(Limit::Throttle);
     } else if used < USES_LIMITER {
         account.excuse(Limit::Throttle);

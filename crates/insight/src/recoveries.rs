@@ -2,12 +2,9 @@
 
 use record::{Manifest, RunDir, Status, TwinQuestion, units};
 
-use crate::headline::Headline;
+use crate::headline::{Headline, WORTH_TELLING};
 use crate::variant::{Finished, Progress, Variant};
 use crate::words;
-
-/// Differences below this are not worth a headline.
-const WORTH_TELLING: f64 = 1.05;
 
 pub(crate) fn slowest_and_fastest(variants: &[Variant]) -> Option<(&Variant, &Variant)> {
     let by_time = |variant: &&Variant| variant.finished().map(|finished| finished.seconds);

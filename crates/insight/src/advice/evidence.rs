@@ -3,9 +3,9 @@
 use record::{Limit, units};
 use serde::Serialize;
 
-use super::lift::{Held, REPOSITORY, SCHEDULER, SLOTS};
+use super::lift::{Held, REPOSITORY, SCHEDULER};
 use crate::bounds::TOLERANCE;
-use crate::diagnosis::{By, Evidence};
+use crate::diagnosis::{By, Evidence, SLOTS};
 use crate::inferred::NEAR_CEILING;
 use crate::summary::Summary;
 use crate::trace::Trace;
@@ -73,7 +73,7 @@ impl Held<'_> {
         let knobs = self.knobs();
         let chunks = knobs.chunks.map(|(name, ..)| name);
         let rules = [knobs.rate.map(|(name, _)| name), chunks, knobs.chunk.0];
-        for name in rules.into_iter().flatten().chain([SCHEDULER, SLOTS, REPOSITORY]) {
+        for name in rules.into_iter().flatten().chain([SCHEDULER, SLOTS.0, REPOSITORY]) {
             if let Some(value) = self.settings.get(name) {
                 evidence.push(Evidence::new("plan", name, value));
             }

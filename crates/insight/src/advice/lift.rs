@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use record::{Limit, units};
 
 use crate::bounds::Bounds;
-use crate::diagnosis::{Class, Gain, Knobs, Lift, to_step};
+use crate::diagnosis::{Class, Gain, Knobs, Lift, SLOTS, to_step};
 use crate::elapsed::Elapsed;
 use crate::variant::Finished;
 use crate::words::{self, percent};
@@ -17,8 +17,6 @@ const RAISE_LIMITER: f64 = 2.0;
 const RAISE_CHUNK: f64 = 4.0;
 const RAISE_SLOTS: u64 = 2;
 
-pub(super) const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
-const SLOTS_DEFAULT: &str = "2";
 pub(super) const REPOSITORY: &str = "repository.max_restore_bytes_per_sec";
 pub(super) const SCHEDULER: &str = "narrows.recovery.scheduler";
 
@@ -186,11 +184,12 @@ impl Held<'_> {
     }
 
     fn more_slots(&self) -> (Lift, f64, String) {
-        let now = self.settings.get(SLOTS).map_or(SLOTS_DEFAULT, String::as_str);
+        let (name, default) = SLOTS;
+        let now = self.settings.get(name).map_or(default, String::as_str);
         let count: u64 = now.parse().unwrap_or(RAISE_SLOTS);
         let to = count.saturating_mul(RAISE_SLOTS).max(1);
         let action = "recover more copies of a node side by side";
-        let lift = self.setting(SLOTS, SLOTS_DEFAULT, to.to_string(), action);
+        let lift = self.setting(name, default, to.to_string(), action);
         (lift, RAISE_SLOTS as f64, format!("{to} slots / {count}"))
     }
 }

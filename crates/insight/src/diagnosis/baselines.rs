@@ -2,6 +2,8 @@
 
 use super::class::Class;
 use super::copying::{Copying, Recovering};
+use super::deciders::ENABLE;
+use super::knobs::SLOTS;
 use super::series::Series;
 use super::threshold::{CPU_BUSY, DISK_BUSY};
 use record::units::{parse_size, parse_throttle};
@@ -10,7 +12,7 @@ use record::units::{parse_size, parse_throttle};
 const LIMIT_BYTES_PER_S: u64 = 40 << 20;
 const CHUNK_BYTES: u64 = 512 << 10;
 const CHUNKS: u64 = 2;
-const SLOTS: u64 = 2;
+const RECOVERIES: u64 = 2;
 
 /// A lint that reads settings and nothing else: the first that is below its default is to blame. None where none is.
 pub fn settings_lint(series: &Series<'_>) -> Option<Class> {
@@ -19,16 +21,14 @@ pub fn settings_lint(series: &Series<'_>) -> Option<Class> {
         text(name).and_then(|text| text.parse::<u64>().ok()).is_some_and(|value| value < least)
     };
     let is_on = |name: &str, default: &str| text(name).is_some_and(|text| text != default);
-    if is_on("cluster.routing.allocation.enable", "all")
-        || is_on("cluster.routing.allocation.exclude._name", "")
-    {
+    if is_on(ENABLE.0, ENABLE.1) || is_on("cluster.routing.allocation.exclude._name", "") {
         return Some(Class::AllocationBlock);
     }
     let limit = text("indices.recovery.max_bytes_per_sec").and_then(|t| parse_throttle(t).ok()?);
     if limit.is_some_and(|limit| limit < LIMIT_BYTES_PER_S) {
         return Some(Class::RateLimit);
     }
-    if is_below("cluster.routing.allocation.node_concurrent_recoveries", SLOTS) {
+    if is_below(SLOTS.0, RECOVERIES) {
         return Some(Class::AllocationSlots);
     }
     let chunk = text("indices.recovery.chunk_size").and_then(|text| parse_size(text).ok());

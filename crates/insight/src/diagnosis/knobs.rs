@@ -16,6 +16,10 @@ const COLD_RATE_MAX: &str = "250mb";
 /// The first release of Elasticsearch that is known to let a replay pass however much merges hold indexing back.
 pub(crate) const REPLAY_PASSES_FROM: (u32, u32) = (7, 10);
 
+/// How many recoveries a node takes part in at once, and the default.
+pub(crate) const SLOTS: (&str, &str) =
+    ("cluster.routing.allocation.node_concurrent_recoveries", "2");
+
 /// Settings of one kind of recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Knobs {

@@ -85,7 +85,7 @@ pub use events::{Event, EventFinder, Topic};
 pub use finding::{Evidence, Finding, Gain, Lift, Next};
 pub use flow::{Flow, flows};
 pub use green::{TimeToGreen, time_to_green};
-pub(crate) use knobs::{Knobs, to_step};
+pub(crate) use knobs::{Knobs, SLOTS, to_step};
 pub use node_pace::{NodePace, node_paces};
 pub use pace::{Pace, paces};
 pub use rivals::{By, Rivals, RuledOut};

@@ -6,6 +6,7 @@ use record::names::{listed, matches};
 use record::observation::{Move, Node, Scope};
 
 use super::finding::LINES_SHOWN;
+use super::knobs::SLOTS;
 use super::series::Series;
 use super::unanswered::{SHARDS, lacks};
 use super::waiting::taken_back;
@@ -17,7 +18,6 @@ const EXCLUDED: (&str, &str) = ("cluster.routing.allocation.exclude._name", "");
 const REBALANCE: (&str, &str) = ("cluster.routing.rebalance.enable", "all");
 const AT_ONCE_REBALANCE: (&str, &str) =
     ("cluster.routing.allocation.cluster_concurrent_rebalance", "2");
-const AT_ONCE_NODE: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
 
 /// Copies that move, a sentence for each node that some leave for the same reason.
 pub(crate) fn moves(series: &Series<'_>) -> Vec<String> {
@@ -94,7 +94,7 @@ fn sentence(from: &str, why: &str, moves: &[&Move]) -> String {
 /// Why a copy moves, as far as settings and disks tell, and what bounds how many do.
 fn why(series: &Series<'_>, one: &Move) -> String {
     let value = |(name, default): (&str, &str)| series.setting_or_default(name, default).value;
-    let slots = format!("as many at once as {} = {} allows", AT_ONCE_NODE.0, value(AT_ONCE_NODE));
+    let slots = format!("as many at once as {} = {} allows", SLOTS.0, value(SLOTS));
     if let Some((name, wanted)) = filter(series, one) {
         return format!("{name} = {wanted} wants it away, {slots}");
     }

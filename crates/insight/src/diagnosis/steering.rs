@@ -13,12 +13,11 @@ use super::class::Class;
 use super::diagnose::Diagnosis;
 use super::events::{Key, key};
 use super::finding::Finding;
-use super::knobs::Knobs;
+use super::knobs::{Knobs, SLOTS};
 use super::node_span::NodeSpan;
 use super::repository_limit::is_of_repository;
 use super::series::{Series, Transfer};
 
-const SLOTS: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
 const OPERATIONS: (&str, &str) = ("indices.recovery.max_concurrent_operations", "1");
 
 /// A recovery that was seen.

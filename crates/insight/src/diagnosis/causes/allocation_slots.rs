@@ -6,6 +6,7 @@ use record::observation::Scope;
 
 use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next, RECOVERY};
+use crate::diagnosis::knobs::SLOTS;
 use crate::diagnosis::manager_queue::long_queue;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
 use crate::diagnosis::waiting::{Need, Waiting, explained, subjects};
@@ -17,14 +18,13 @@ const STRENGTH_HELD: Threshold = at("strength where something else holds them", 
 /// Twice the slots are worth trying.
 const RAISE: Threshold = at("times the slots to try", 2.0);
 
-/// The setting for copies that recover from their primary, and those for primaries and for the first replicas of a new
-/// index, of which OpenSearch alone has the last; with their defaults.
-const SLOTS: (&str, &str) = ("cluster.routing.allocation.node_concurrent_recoveries", "2");
+/// The settings for primaries and for the first replicas of a new index, of which OpenSearch alone has the last; with
+/// their defaults. Copies that recover from their primary have the usual one.
 const INITIAL_SLOTS: &[(&str, &str)] = &[
     ("cluster.routing.allocation.node_initial_primaries_recoveries", "4"),
     ("cluster.routing.allocation.node_initial_replicas_recoveries", "4"),
 ];
-/// Where one of these is set, it counts in place of the first: for recoveries onto a node, and from one.
+/// Where one of these is set, it counts in place of the usual one: for recoveries onto a node, and from one.
 const SLOTS_OF_ONE_SIDE: &[&str] = &[
     "cluster.routing.allocation.node_concurrent_incoming_recoveries",
     "cluster.routing.allocation.node_concurrent_outgoing_recoveries",
