@@ -11,9 +11,9 @@ use record::{Limit, RunDir, units};
 use serde::Serialize;
 
 pub use self::evidence::OtherLimit;
-use self::lift::{GIVEN_BACK, Held};
+use self::lift::Held;
 use crate::bounds::Bounds;
-use crate::diagnosis::{Evidence, Gain, Lift};
+use crate::diagnosis::{Evidence, GIVEN_BACK, Gain, Lift};
 use crate::elapsed::Elapsed;
 use crate::outside;
 use crate::summary::Summary;
@@ -101,7 +101,7 @@ impl<'a> Judged<'a> {
         tried.retain(|other| match setting {
             Some(name) => self.differs_in(name, other),
             // If all that a limit took came back, how far that goes is a guess, and any measurement says more.
-            None => held.share() > GIVEN_BACK,
+            None => held.share() > GIVEN_BACK.value,
         });
         Advice {
             variant: self.variant.name.clone(),

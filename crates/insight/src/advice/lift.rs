@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use record::{Limit, units};
 
 use crate::bounds::Bounds;
-use crate::diagnosis::{Class, Gain, Knobs, Lift, SLOTS, to_step};
+use crate::diagnosis::{Class, GIVEN_BACK, Gain, Knobs, Lift, SLOTS, to_step};
 use crate::elapsed::Elapsed;
 use crate::variant::Finished;
 use crate::words::{self, percent};
 
-/// If a limit took nothing any more, at most this share of the time is promised back, so that a gain is finite.
-pub(super) const GIVEN_BACK: f64 = 0.9;
 /// Where nothing says how far a limiter may be raised, or chunks are at their most, these many times are worth trying.
 const RAISE_LIMITER: f64 = 2.0;
 const RAISE_CHUNK: f64 = 4.0;
@@ -76,7 +74,7 @@ impl Held<'_> {
     /// What would be if the limit took nothing.
     fn at_most(&self) -> Option<Gain> {
         let share = self.share();
-        let back = share.min(GIVEN_BACK);
+        let back = share.min(GIVEN_BACK.value);
         let took = percent(share);
         (share > 0.0).then(|| Gain {
             factor: 1.0 / (1.0 - back),
@@ -107,7 +105,7 @@ impl Held<'_> {
     pub(super) fn share(&self) -> f64 {
         match self.figures.verdict.share {
             share if share > 0.0 => share,
-            _ => GIVEN_BACK,
+            _ => GIVEN_BACK.value,
         }
     }
 

@@ -10,6 +10,8 @@ use serde::Serialize;
 use super::class::Class;
 use super::rivals::Rivals;
 use super::rule::Rule;
+use super::threshold::GIVEN_BACK;
+use crate::words::percent;
 
 /// Something that holds transfers, copies or followers back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -266,4 +268,13 @@ pub struct Gain {
     pub factor: f64,
     /// How that is reckoned.
     pub formula: String,
+}
+
+impl Gain {
+    /// What comes back of a share of the time that was lost, of which no more counts than [`GIVEN_BACK`].
+    pub(crate) fn of_lost_time(share: f64) -> Gain {
+        let counted = share.min(GIVEN_BACK.value);
+        let formula = format!("1 / (1 - {})", percent(counted));
+        Gain { factor: 1.0 / (1.0 - counted), formula }
+    }
 }

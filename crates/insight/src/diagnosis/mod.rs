@@ -92,6 +92,7 @@ pub use rivals::{By, Rivals, RuledOut};
 pub use rule::Rule;
 pub use series::Series;
 pub use steering::Onlooker;
+pub(crate) use threshold::GIVEN_BACK;
 pub use threshold::Threshold;
 pub use unanswered::tells_of_recoveries;
 

@@ -42,10 +42,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
             recovery.rate_evidence(),
             Evidence::new(NODES_STATS, "os.cgroup.cpu.stat.time_throttled_nanos", value),
         ],
-        gain: Some(Gain {
-            factor: 1.0 / (1.0 - share.min(GIVEN_BACK.value)),
-            formula: format!("1 / (1 - {percent})"),
-        }),
+        gain: Some(Gain::of_lost_time(share)),
         ..recovery.finding_at(end, &CAUSE.rule, STRENGTH.up_to_one(share), sentence)
     })
 }

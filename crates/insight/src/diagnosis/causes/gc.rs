@@ -65,10 +65,7 @@ pub(super) fn of_node(span: &NodeSpan<'_>) -> Answer {
     }
     Ok(Finding {
         evidence,
-        gain: Some(Gain {
-            factor: 1.0 / (1.0 - share.min(GIVEN_BACK.value)),
-            formula: format!("1 / (1 - {percent})"),
-        }),
+        gain: Some(Gain::of_lost_time(share)),
         ..Finding::of(&CAUSE.rule, name, VERDICT.up_to_one(share), sentence)
     })
 }

@@ -83,6 +83,8 @@ fn a_recovery_that_is_seen_once_is_judged_by_its_own_counters() {
     let finding = only(&starved(false, 1_400_000_000));
     assert_eq!((finding.class, finding.place.as_str()), (Class::CpuQuota, "b"));
     assert!(finding.sentence.contains("93 % of the time"), "{finding:?}");
+    let formula = finding.gain.unwrap().formula;
+    assert!(formula.starts_with("1 / (1 - 90 %)"), "no more counts: {formula}");
     // What is slow and cannot be explained is never called healthy.
     assert_eq!(only(&starved(false, 0)).class, Class::Latency);
     let young = judge(&starved(true, 0));
