@@ -175,12 +175,13 @@ pub(crate) fn next(
     let charged = |share: &LimitShare| {
         format!("{}, {} of the time already", words::holder(share.limit), percent(share.share))
     };
+    let known = |ceiling: Ceiling| {
+        let text = ceiling.text.clone();
+        (Some(ceiling), text)
+    };
     if let Some(strong) = second.filter(|share| share.share >= STRONG) {
         return match bounds.ceiling(strong.limit) {
-            Some(ceiling) if ceiling.rate_bytes_per_s > bytes_per_s => {
-                let text = ceiling.text.clone();
-                (Some(ceiling), text)
-            }
+            Some(ceiling) if ceiling.rate_bytes_per_s > bytes_per_s => known(ceiling),
             _ => (None, charged(strong)),
         };
     }
@@ -189,10 +190,7 @@ pub(crate) fn next(
         .into_iter()
         .find(|ceiling| ceiling.limit != held && ceiling.rate_bytes_per_s > bytes_per_s);
     match (above, second) {
-        (Some(ceiling), _) => {
-            let text = ceiling.text.clone();
-            (Some(ceiling), text)
-        }
+        (Some(ceiling), _) => known(ceiling),
         (None, Some(second)) if second.share >= NEAR => (None, charged(second)),
         (None, Some(second)) if second.share >= 0.01 => {
             let takes = format!("{} takes {}", words::holder(second.limit), percent(second.share));

@@ -45,7 +45,7 @@ fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {
     let count = format!("{done} of {} variants finished", variants.len());
     match run.manifest.status {
         Status::Complete if done == variants.len() => None,
-        Status::Complete if variants.iter().any(began) => {
+        Status::Complete if variants.iter().any(Variant::began) => {
             Some(format!("The run went to its end, but the record has lost rows: {count}."))
         }
         Status::Complete => Some(format!("The run went to its end, but {count}.")),
@@ -69,11 +69,6 @@ fn stopped(run: &RunDir, variant: &Variant) -> Option<String> {
     let (lap, at) = rows.find_map(|row| Some((row.lap, row.stopped_at.as_ref()?)))?;
     let of_lap = if lap > 1 { format!("in lap {lap} ") } else { String::new() };
     Some(format!("{}: {of_lap}stopped at {at}, before its end.", variant.name))
-}
-
-/// Whether it left traces, and no figures.
-fn began(variant: &Variant) -> bool {
-    matches!(variant.progress, Progress::Partial { .. })
 }
 
 /// How far a variant came that did not end. What copies nothing (`copies` is false) is not counted in bytes.
@@ -122,17 +117,13 @@ fn measured_only(variants: &[Variant]) -> Option<String> {
 
 /// One sentence for all variants that finished without leaving samples for the charts.
 fn unsampled(traces: &Traces<'_>, variants: &[Variant]) -> Option<String> {
-    let names: Vec<&str> = variants
-        .iter()
-        .filter(|variant| {
-            variant.finished().is_some_and(|figures| {
-                traces
-                    .get(&(variant.name.as_str(), figures.shown_lap))
-                    .is_none_or(|trace| trace.recovery.is_empty())
-            })
-        })
-        .map(|variant| variant.name.as_str())
-        .collect();
+    let is_unsampled = |variant: &&Variant| {
+        let Some(figures) = variant.finished() else { return false };
+        let trace = traces.get(&(variant.name.as_str(), figures.shown_lap));
+        trace.is_none_or(|trace| trace.recovery.is_empty())
+    };
+    let names = variants.iter().filter(is_unsampled).map(|variant| variant.name.as_str());
+    let names: Vec<&str> = names.collect();
     let all = names.len() == variants.len();
     match names.as_slice() {
         [] => None,

@@ -207,12 +207,8 @@ pub fn change_of(
 
 /// What stands between the figures and the cluster, a sentence each; empty where nothing does.
 pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut add = |sentence: Option<String>| {
-        if let Some(sentence) = sentence.filter(|sentence| !found.contains(sentence)) {
-            found.push(sentence);
-        }
-    };
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |sentence: Option<String>| found.extend(sentence);
     // The worst lap speaks for all.
     let drivers = || laps.iter().filter_map(|lap| lap.driver);
     let used = drivers().map(|driver| driver.cpu_share).reduce(f64::max).unwrap_or(0.0);

@@ -40,7 +40,7 @@ fn of_trace(trace: &Trace<'_>, node: &str, used: Used, when: When) -> Option<f64
     // What it had used by the time of each sample.
     let mut cores_ms = 0.0;
     let mut before_ms = None;
-    let mut so_far = |(t_ms, sample): &(f64, &NodeSample)| {
+    let so_far = |(t_ms, sample): &(f64, &NodeSample)| {
         let since = before_ms.replace(*t_ms).map_or(0.0, |before| t_ms - before);
         cores_ms += sample.cpu_cores.max(0.0) * since;
         let amount = match used {
@@ -50,9 +50,9 @@ fn of_trace(trace: &Trace<'_>, node: &str, used: Used, when: When) -> Option<f64
         };
         (*t_ms, amount)
     };
-    let totals: Vec<(f64, f64)> = samples.iter().map(&mut so_far).collect();
+    let totals = samples.iter().map(so_far);
     let totals: Vec<(f64, f64)> =
-        totals.into_iter().filter(|(t_ms, _)| (begins_ms..=ends_ms).contains(t_ms)).collect();
+        totals.filter(|(t_ms, _)| (begins_ms..=ends_ms).contains(t_ms)).collect();
     match when {
         When::LastShard => {
             let from_ms = last_shard_ms(trace)?;

@@ -3,7 +3,7 @@
 use record::{Manifest, RunDir, Status, TwinQuestion, units};
 
 use crate::headline::{Headline, WORTH_TELLING};
-use crate::variant::{Finished, Progress, Variant};
+use crate::variant::{Finished, Variant};
 use crate::words;
 
 pub(crate) fn slowest_and_fastest(variants: &[Variant]) -> Option<(&Variant, &Variant)> {
@@ -16,10 +16,9 @@ pub(crate) fn slowest_and_fastest(variants: &[Variant]) -> Option<(&Variant, &Va
 }
 
 pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> Headline {
-    let Some((slow, fast)) = slowest_and_fastest(variants) else {
-        return nothing_finished(manifest, variants);
-    };
-    let (Some(slow_figures), Some(fast_figures)) = (slow.finished(), fast.finished()) else {
+    let ends = slowest_and_fastest(variants);
+    let ends = ends.and_then(|(slow, fast)| Some((slow, slow.finished()?, fast, fast.finished()?)));
+    let Some((slow, slow_figures, fast, fast_figures)) = ends else {
         return nothing_finished(manifest, variants);
     };
     let (slow_held, fast_held) = (held(slow_figures), held(fast_figures));
@@ -30,10 +29,7 @@ pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> Headline {
             units::show_seconds(fast_figures.seconds),
             words::rate(fast_figures.bytes_per_s)
         ));
-        return match fast_held {
-            Some(by) => said.with(&format!("; {by} held it"), format!("It was held by {by}.")),
-            None => said,
-        };
+        return held_by(said, fast_held);
     }
     let factor = slow_figures.seconds / fast_figures.seconds;
     if factor < WORTH_TELLING || overlap(slow_figures, fast_figures) {
@@ -90,10 +86,14 @@ pub(crate) fn of_twin(run: &RunDir, variants: &[Variant]) -> Option<Headline> {
         TwinQuestion::AS_IT_IS => Headline::from(short),
         _ => Headline::of(format!("{short} {}", with(first)), [short]),
     };
-    Some(match first.finished().and_then(held) {
+    Some(held_by(said, first.finished().and_then(held)))
+}
+
+fn held_by(said: Headline, limit: Option<&str>) -> Headline {
+    match limit {
         Some(by) => said.with(&format!("; {by} held it"), format!("It was held by {by}.")),
         None => said,
-    })
+    }
 }
 
 fn held(figures: &Finished) -> Option<&'static str> {
@@ -108,10 +108,7 @@ fn overlap(slow: &Finished, fast: &Finished) -> bool {
 }
 
 fn nothing_finished(manifest: &Manifest, variants: &[Variant]) -> Headline {
-    let began = variants
-        .iter()
-        .filter(|variant| matches!(variant.progress, Progress::Partial { .. }))
-        .count();
+    let began = variants.iter().filter(|variant| variant.began()).count();
     let why = match manifest.status {
         Status::Running => "the run is still going on",
         Status::Complete if began == 0 => "the plan measures none, or the record has lost it",

@@ -108,6 +108,11 @@ impl Variant {
             _ => None,
         }
     }
+
+    /// Whether it left traces, and no figures.
+    pub(crate) fn began(&self) -> bool {
+        matches!(self.progress, Progress::Partial { .. })
+    }
 }
 
 /// A variant of a plan that follows.

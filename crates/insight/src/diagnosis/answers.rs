@@ -13,7 +13,8 @@ pub(crate) type Answer = Result<Finding, Against>;
 pub(crate) struct Answers(Vec<(Class, Result<Box<Finding>, Against>)>);
 
 impl Answers {
-    pub(crate) fn new(answers: impl Iterator<Item = (Class, Answer)>) -> Answers {
+    pub(crate) fn new(answers: impl IntoIterator<Item = (Class, Answer)>) -> Answers {
+        let answers = answers.into_iter();
         Answers(answers.map(|(class, answer)| (class, answer.map(Box::new))).collect())
     }
 
@@ -146,18 +147,15 @@ mod tests {
 
     #[test]
     fn a_cause_is_ruled_out_once_whichever_places_it_was_looked_for_in() {
-        let answers = Answers::new(
-            [
-                (Class::Cpu, Err(Against::figure("a: 10 %"))),
-                (Class::Disk, Err(Against::figure("none"))),
-                (Class::Gc, Err(Against::figure("a: 1 %"))),
-                found(Class::Latency, "the round trip"),
-                (Class::Cpu, Err(Against::untold("b does not tell"))),
-                (Class::Disk, Err(Against::figure("none"))),
-                found(Class::Gc, "b: 20 %"),
-            ]
-            .into_iter(),
-        );
+        let answers = Answers::new([
+            (Class::Cpu, Err(Against::figure("a: 10 %"))),
+            (Class::Disk, Err(Against::figure("none"))),
+            (Class::Gc, Err(Against::figure("a: 1 %"))),
+            found(Class::Latency, "the round trip"),
+            (Class::Cpu, Err(Against::untold("b does not tell"))),
+            (Class::Disk, Err(Against::figure("none"))),
+            found(Class::Gc, "b: 20 %"),
+        ]);
         let told = answers.in_words(Class::Latency);
         let told: Vec<_> = told.into_iter().map(|o| (o.class, o.by, o.why)).collect();
         let expected = [

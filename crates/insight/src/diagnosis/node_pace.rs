@@ -44,10 +44,8 @@ pub struct NodePace {
 pub fn node_paces(series: &Series<'_>) -> Vec<NodePace> {
     let Some(last) = series.last() else { return Vec::new() };
     let present = series.last_nodes().map_or(&[][..], |(_, nodes)| nodes);
-    let mut rows: Vec<NodePace> = Vec::new();
-    for node in present.iter().filter(|node| !last.gone.contains(&node.name)) {
-        rows.push(one(node, series.node(&node.name)));
-    }
+    let there = present.iter().filter(|node| !last.gone.contains(&node.name));
+    let mut rows: Vec<NodePace> = there.map(|node| one(node, series.node(&node.name))).collect();
     rows.extend(last.gone.iter().map(|name| NodePace {
         name: name.clone(),
         gone: true,

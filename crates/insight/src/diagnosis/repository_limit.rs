@@ -95,7 +95,7 @@ pub(crate) fn snapshot(rule: &Rule, series: &Series<'_>) -> Option<Finding> {
         gain: Some(raised(limit)),
         next: Next::words("the path to the repository, disks or cores"),
         doubt: one.snapshot.shards_done.filter(|done| *done > 0).map(|_| DONE_BEFORE.to_owned()),
-        ruled_out: Answers::new(slower(used).into_iter()).ruled_out(Class::RateLimit),
+        ruled_out: Answers::new(slower(used)).ruled_out(Class::RateLimit),
         ..Finding::of(rule, repository, REPOSITORY_STRENGTH.at_most(used), sentence)
     })
 }

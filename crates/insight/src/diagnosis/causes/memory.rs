@@ -48,7 +48,7 @@ fn at_end(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
 /// On a node where nothing recovers, or holds: a heap that is full makes it refuse work and collect, too.
 fn at_node(span: &NodeSpan<'_>) -> Option<Finding> {
     let found = judge(span)?;
-    let rivals = Answers::new([(Class::Gc, gc::of_node(span))].into_iter());
+    let rivals = Answers::new([(Class::Gc, gc::of_node(span))]);
     Some(Finding { ruled_out: rivals.ruled_out(Class::Memory), ..found })
 }
 

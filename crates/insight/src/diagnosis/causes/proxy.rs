@@ -54,7 +54,7 @@ fn judge(series: &Series<'_>, remote: &Remote) -> Option<Finding> {
             ..Lift::action("find out why the proxy refuses the others")
         }),
         doubt: Some("compare a direct connection with the proxied one".to_owned()),
-        ruled_out: Answers::new([(Class::Latency, Err(not_far(series, alias)))].into_iter())
+        ruled_out: Answers::new([(Class::Latency, Err(not_far(series, alias)))])
             .ruled_out(Class::Proxy),
         ..Finding::of(&CAUSE.rule, alias, STRENGTH.value, sentence)
     })

@@ -60,6 +60,9 @@ fn judge(series: &Series<'_>) -> Option<Finding> {
         words::three_digits(worst.rank),
         words::three_digits(worst.median)
     );
+    let mut evidence = vec![Evidence::new(NODES_STATS, "adaptive_selection.*.rank", value)];
+    let times = worst.times(name);
+    evidence.extend(times.map(|times| Evidence::new(NODES_STATS, "adaptive_selection.*", times)));
     let action = match worst.works_long {
         Some(true) | None => {
             "let searches go where they are answered soonest, and look at the slow node".to_owned()
@@ -74,17 +77,9 @@ fn judge(series: &Series<'_>) -> Option<Finding> {
     let lift = Lift::setting(SETTING, setting.clone(), Some(default.to_owned()), &action);
     Some(Finding {
         subjects: vec!["searches".to_owned()],
-        evidence: [Evidence::new(NODES_STATS, "adaptive_selection.*.rank", value)]
-            .into_iter()
-            .chain(
-                worst
-                    .times(name)
-                    .map(|times| Evidence::new(NODES_STATS, "adaptive_selection.*", times)),
-            )
-            .collect(),
+        evidence,
         lift: Some(lift.with_default(Some(default))),
-        ruled_out: Answers::new(slow_itself(series, name).into_iter())
-            .ruled_out(Class::ReplicaRouting),
+        ruled_out: Answers::new(slow_itself(series, name)).ruled_out(Class::ReplicaRouting),
         ..Finding::of(&CAUSE.rule, name, worst.strength(), sentence)
     })
 }
