@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::observation::{Health, Observation, Recovery};
+use record::observation::{Gap, Health, Observation, Recovery};
 use record::{Line, RunDir};
 use serde::Serialize;
 
@@ -119,17 +119,17 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
         findings,
         healthy,
         notes,
-        gaps: gaps
-            .map(|gap| {
-                format!("{}: {}; without it one cannot tell {}", gap.path, gap.found, gap.lost)
-            })
-            .collect(),
+        gaps: gaps.map(in_words).collect(),
         health: series.last().and_then(|look| look.health.clone()),
         headline: String::new(),
         probes: Vec::new(),
     };
     diagnosis.headline = headline(&diagnosis, series);
     diagnosis
+}
+
+fn in_words(gap: &Gap) -> String {
+    format!("{}: {}; without it one cannot tell {}", gap.path, gap.found, gap.lost)
 }
 
 /// What holds nothing today and should be known all the same.
@@ -470,9 +470,8 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     if let Some(sentence) = last.and_then(not_known).filter(|_| recovering == 0) {
         return sentence;
     }
-    let status = last
-        .and_then(|look| look.health.as_ref())
-        .map_or("unknown", |health| health.status.as_str());
+    let health = last.and_then(|look| look.health.as_ref());
+    let status = health.map_or("unknown", |health| health.status.as_str());
     // Followers that keep up are the news where there is no other.
     let (beside, followers) = (goes_on_beside(series), follow_on(series));
     let to_come = last.map_or(0, still_to_come);

@@ -109,12 +109,8 @@ impl EventFinder {
                 uptime.zip(earlier).is_some_and(|(now, then)| now < then)
             });
             say(found, Topic::Node, left.map(|name| format!("node {name} left")), "nodes left");
-            say(
-                found,
-                Topic::Node,
-                joined.map(|name| format!("node {name} joined")),
-                "nodes joined",
-            );
+            let joined = joined.map(|name| format!("node {name} joined"));
+            say(found, Topic::Node, joined, "nodes joined");
             let again = again.map(|(name, _)| format!("node {name} started again"));
             say(found, Topic::Node, again, "nodes started again");
         }
@@ -222,11 +218,8 @@ fn to(recovery: &Recovery) -> String {
 fn end_of(recovery: &Recovery) -> String {
     let name = format!("the recovery of {}{}", recovery.shard_name(), to(recovery));
     if recovery.stage == "DONE" {
-        let took = recovery.total_ms.map(|ms| show_seconds(ms as f64 / 1e3));
-        return format!(
-            "{name} ended{}",
-            took.map_or_else(String::new, |took| format!(" after {took}"))
-        );
+        let took = recovery.total_ms.map(|ms| format!(" after {}", show_seconds(ms as f64 / 1e3)));
+        return format!("{name} ended{}", took.unwrap_or_default());
     }
     let of = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), show_bytes);
     let (came, total) = (of(recovery.recovered_bytes), of(recovery.total_bytes));

@@ -112,17 +112,14 @@ fn copying_held(copying: &Copying<'_, '_>) -> Judged {
     evidence.extend(copying.own_accounting());
     let standstill = copying.standstill();
     let last = copying.transfer.last();
+    let is_still = copying.rate_bytes_per_s == 0.0;
     let why = match &standstill {
         Some(standstill) => standstill.why(),
-        None if copying.rate_bytes_per_s == 0.0 && !last.ended && last.stage != "INDEX" => {
+        None if is_still && !last.ended && last.stage != "INDEX" => {
             format!("in {} no files are copied, but opened and compared by its nodes", last.stage)
         }
-        None if copying.rate_bytes_per_s == 0.0 && !last.ended && has_all_bytes(last) => {
-            ALL_CAME.to_owned()
-        }
-        None if copying.rate_bytes_per_s == 0.0 && copying.limit_bytes_per_s.is_some() => {
-            NOTHING_CAME.to_owned()
-        }
+        None if is_still && !last.ended && has_all_bytes(last) => ALL_CAME.to_owned(),
+        None if is_still && copying.limit_bytes_per_s.is_some() => NOTHING_CAME.to_owned(),
         None if copying.may_be_limited() => {
             let node = &copying.node;
             format!("too few chunks came yet to tell whether the limiter of {node} binds")
@@ -158,10 +155,8 @@ fn answers(copying: &Copying<'_, '_>) -> Answers {
             && last.repository.as_deref().is_some_and(|name| alias_of(name).is_none());
     let sides: &[&'static str] = if is_restore { &["target"] } else { &["source", "target"] };
     // What an end that nobody saw does is open.
-    let unseen = sides.iter().copied().filter(|side| {
-        let is_seen = copying.ends.iter().any(|end| end.side() == *side);
-        !is_seen
-    });
+    let is_unseen = |side: &&'static str| copying.ends.iter().all(|end| end.side() != *side);
+    let unseen = sides.iter().copied().filter(is_unseen);
     let of_unseen = unseen.flat_map(|side| {
         let is_of_another = side == "source" && last.is_from_remote();
         judges().filter_map(move |(class, judge)| match judge {

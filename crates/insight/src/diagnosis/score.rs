@@ -126,6 +126,7 @@ pub fn scores(cases: &[&Scored], verdicts: Verdicts<'_>) -> Scores {
     let share = |all: Vec<f64>| mean(&all);
     let yes = |is: bool| if is { 1.0 } else { 0.0 };
     let is_known = |case: &&&Scored| case.classes.first().is_some_and(|c| *c != Class::Unknown);
+    let says_unknown = |case: &&Scored| yes(verdicts(case).first() == Some(&Class::Unknown));
     let healthy = cases.iter().filter(|case| case.classes.is_empty());
     let first_of_two =
         cases.iter().filter(|case| case.classes.len() > 1 && is_right(case, &verdicts(case)));
@@ -138,13 +139,7 @@ pub fn scores(cases: &[&Scored], verdicts: Verdicts<'_>) -> Scores {
         ac3: share(cases.iter().map(|case| among_first(case, &verdicts(case))).collect()),
         macro_f1: macro_f1(&confusion(cases, verdicts)),
         false_alarms: share(healthy.map(|case| yes(!verdicts(case).is_empty())).collect()),
-        unknown: share(
-            cases
-                .iter()
-                .filter(is_known)
-                .map(|case| yes(verdicts(case).first() == Some(&Class::Unknown)))
-                .collect(),
-        ),
+        unknown: share(cases.iter().filter(is_known).map(says_unknown).collect()),
         gain_error_median: median(&errors),
         next: share(
             first_of_two.map(|case| yes(case.next == case.classes.get(1).copied())).collect(),

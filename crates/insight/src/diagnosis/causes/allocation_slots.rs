@@ -80,21 +80,15 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
     // Those that the cluster did not explain may wait for something else as well.
     let up_to = if waiting.elsewhere > 0 && count > copies.len() { "up to " } else { "" };
     let waits = up_to.to_owned() + &counted(count, "copy waits", "copies wait");
-    let (strength, sentence) = match waiting.held_by {
-        None => (
-            STRENGTH,
-            format!(
-                "{waits} for a recovery slot{of_sender}, and the recoveries that have one leave room"
-            ),
-        ),
-        Some(other) => (
-            STRENGTH_HELD,
-            format!(
-                "{waits} for a recovery slot{of_sender}; more slots would share what {other} lets through, so lift \
-                 that first"
-            ),
-        ),
+    let (strength, holds) = match waiting.held_by {
+        None => (STRENGTH, ", and the recoveries that have one leave room".to_owned()),
+        Some(other) => {
+            let first =
+                format!("; more slots would share what {other} lets through, so lift that first");
+            (STRENGTH_HELD, first)
+        }
     };
+    let sentence = format!("{waits} for a recovery slot{of_sender}{holds}");
     let action = "give nodes more recoveries at once; look whether the total rises, and go back if it does not";
     let lift = Lift::setting(name, setting, Some(to.to_string()), action);
     Ok(Finding {

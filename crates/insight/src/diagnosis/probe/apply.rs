@@ -22,9 +22,8 @@ pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Seri
     let standstills = standstills(series);
     let unknown = of_class(diagnosis, &[Class::Unknown]);
     for finding in unknown.filter(|one| !one.is_of_a_standstill()) {
-        finding
-            .evidence
-            .extend(finding.subjects.iter().find_map(|subject| standstills.get(subject)).cloned());
+        let still = finding.subjects.iter().find_map(|subject| standstills.get(subject));
+        finding.evidence.extend(still.cloned());
     }
     for result in &results {
         let follows = match result.reading {
@@ -229,9 +228,7 @@ fn slots(diagnosis: &mut Diagnosis, result: &ProbeResult, rises: bool) {
             finding.strength = SHARED.value;
             finding.gain = None;
             finding.evidence.push(evidence(result));
-            finding
-                .sentence
-                .push_str("; but with one more the sum stays: they share what holds them");
+            finding.sentence += "; but with one more the sum stays: they share what holds them";
         }
     }
 }

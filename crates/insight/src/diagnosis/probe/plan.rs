@@ -20,10 +20,9 @@ pub fn plan(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Probe> {
     let Some(busiest) = busiest(series) else { return Vec::new() };
     let mut probes = Vec::new();
     probes.extend(brake(series, &busiest));
-    let busy = diagnosis
-        .findings
-        .iter()
-        .find(|f| matches!(f.class, Class::Cpu | Class::Disk | Class::NoisyNeighbour));
+    let mut findings = diagnosis.findings.iter();
+    let busy =
+        findings.find(|f| matches!(f.class, Class::Cpu | Class::Disk | Class::NoisyNeighbour));
     if let Some(finding) = busy {
         let disk = finding.evidence.iter().any(|line| line.field.starts_with("fs.io_stats"));
         probes.extend(lull(series, &busiest, &finding.place, disk));

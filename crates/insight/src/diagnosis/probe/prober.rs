@@ -160,11 +160,8 @@ impl Prober {
     }
 
     fn begin(&mut self, since_ms: f64, now_ms: f64) {
-        let holds = self
-            .results
-            .iter()
-            .any(|o| o.probe.kind == Kind::Brake && o.reading == Reading::Follows);
-        if holds {
+        let holds = |o: &ProbeResult| o.probe.kind == Kind::Brake && o.reading == Reading::Follows;
+        if self.results.iter().any(holds) {
             // Where the limiter is the bottleneck, the rate follows nothing else: other probes would tell nothing.
             self.waiting.clear();
         }
