@@ -5,8 +5,6 @@
 mod evidence;
 mod lift;
 
-use std::collections::BTreeMap;
-
 use record::{Limit, RunDir, units};
 use serde::Serialize;
 
@@ -121,13 +119,10 @@ impl<'a> Judged<'a> {
 
     /// Whether another variant differs from this one in a setting alone.
     fn differs_in(&self, setting: &str, other: &Judged<'_>) -> bool {
-        let rest = |settings: &BTreeMap<String, String>| {
-            let mut rest = settings.clone();
-            rest.remove(setting);
-            rest
-        };
         let (own, theirs) = (&self.variant.settings, &other.variant.settings);
-        rest(own) == rest(theirs) && own.get(setting) != theirs.get(setting)
+        let is_another = |(name, _): &(&String, &String)| *name != setting;
+        own.iter().filter(is_another).eq(theirs.iter().filter(is_another))
+            && own.get(setting) != theirs.get(setting)
     }
 
     fn value(&self, setting: &str) -> &str {

@@ -83,6 +83,10 @@ impl Bounds {
         let link = manifest.link.as_ref();
         let models = manifest.variants.iter().find(|variant| variant.name == row.variant);
         let models = models.map_or(&[][..], |variant| &variant.models);
+        let windows = [
+            link.and_then(|link| link.window_bytes),
+            model(models, "link.max_window_bytes").and_then(|w| units::parse_size(w).ok()),
+        ];
         let receiving = receiving(row);
         // Nodes that received one after another are told apart no more in what each sent and received in all.
         let is_within = receiving.is_none_or(|nodes| nodes > 1) && is_one_cluster(manifest);
@@ -99,13 +103,7 @@ impl Bounds {
             rtt_ms: link.map(|link| link.rtt_ms).filter(|rtt| *rtt > 0.0),
             link_bytes_per_s: link.map(|l| l.rate_bytes_per_s as f64).filter(|rate| *rate > 0.0),
             link_busy: row.link_busy,
-            window_bytes: [
-                link.and_then(|link| link.window_bytes),
-                model(models, "link.max_window_bytes").and_then(|w| units::parse_size(w).ok()),
-            ]
-            .into_iter()
-            .flatten()
-            .min(),
+            window_bytes: windows.into_iter().flatten().min(),
             slow_start_after_idle: model(models, "link.slow_start_after_idle") == Some("on"),
             busiest: trace.and_then(Trace::busiest).map(|(node, cores)| (node.to_owned(), cores)),
         }

@@ -107,13 +107,10 @@ pub struct NodeCurve {
 pub fn curves(run: &RunDir, summary: &Summary<'_>) -> Vec<Curves> {
     let traces = traces(run);
     let one = |variant: &Variant| {
+        let own = traces.keys().filter(|(name, _)| *name == variant.name);
         let lap = match &variant.progress {
             Progress::Finished(figures) => figures.shown_lap,
-            _ => traces
-                .keys()
-                .filter(|(name, _)| *name == variant.name)
-                .map(|(_, lap)| *lap)
-                .max()?,
+            _ => own.map(|(_, lap)| *lap).max()?,
         };
         let trace = traces.get(&(variant.name.as_str(), lap))?;
         let of_lap = |row: &&Row| row.variant == variant.name && row.lap == lap && row.took_time();

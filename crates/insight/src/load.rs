@@ -234,10 +234,8 @@ pub fn warnings(laps: &[LoadFigures]) -> Vec<String> {
         "It ended within its warm-up: the figures are those of the warm-up. Fewer documents need a shorter one.".to_owned()
     }));
     let share = |count: fn(&LoadFigures) -> u64| {
-        laps.iter()
-            .map(|lap| count(lap) as f64 / lap.requests.max(1) as f64)
-            .reduce(f64::max)
-            .unwrap_or(0.0)
+        let shares = laps.iter().map(|lap| count(lap) as f64 / lap.requests.max(1) as f64);
+        shares.reduce(f64::max).unwrap_or(0.0)
     };
     let slipped = share(|lap| lap.slipped_starts);
     add((slipped > LATE).then(|| {

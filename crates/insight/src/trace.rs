@@ -179,13 +179,8 @@ impl Trace<'_> {
 
     /// Mean bytes in flight over the samples that had any.
     pub fn in_flight_bytes(&self) -> Option<f64> {
-        let seen: Vec<u64> = self
-            .recovery
-            .iter()
-            .filter_map(|(_, sample)| sample.in_flight_bytes)
-            .filter(|bytes| *bytes > 0)
-            .collect();
-        mean(seen.iter().map(|bytes| *bytes as f64))
+        let seen = self.recovery.iter().filter_map(|(_, sample)| sample.in_flight_bytes);
+        mean(seen.filter(|bytes| *bytes > 0).map(|bytes| bytes as f64))
     }
 
     /// How long the most throttled node was throttled, in milliseconds: source and target each count their own
@@ -210,13 +205,10 @@ impl Trace<'_> {
 
     /// The node with the highest mean use of cores, and that mean.
     pub fn busiest(&self) -> Option<(&str, f64)> {
-        self.nodes
-            .iter()
-            .filter_map(|((_, node), samples)| {
-                let cores = mean(samples.iter().map(|(_, sample)| sample.cpu_cores))?;
-                Some((*node, cores))
-            })
-            .max_by(|a, b| a.1.total_cmp(&b.1))
+        let all = self.nodes.iter().filter_map(|((_, node), samples)| {
+            Some((*node, mean(samples.iter().map(|(_, sample)| sample.cpu_cores))?))
+        });
+        all.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
 

@@ -80,28 +80,20 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
         let samples = samples(run, &variant.name, shown);
         let seconds_away = |lap: u32| -> f64 {
             // A sum of nothing is -0.
-            away(run, &variant.name, lap)
-                .iter()
-                .fold(0.0, |sum, (from_s, to_s)| sum + to_s - from_s)
+            let spans = away(run, &variant.name, lap);
+            spans.iter().fold(0.0, |sum, (from_s, to_s)| sum + to_s - from_s)
         };
         let away_s = laps.keys().map(|lap| seconds_away(*lap)).fold(f64::INFINITY, f64::min);
         // Where nodes restart, copies wait for them while they are away.
-        let certain_s = match away_s > 0.0 {
-            true => away_s,
-            false => delayed_until(&samples),
-        };
+        let certain_s = if away_s > 0.0 { away_s } else { delayed_until(&samples) };
         let away = away(run, &variant.name, shown);
         let chunks = samples.iter().filter_map(|(_, sample)| sample.chunk_bytes);
         let chunk_bytes = chunks.max().unwrap_or(0);
         let differs = |(name, value): &(&String, &String)| first.settings.get(*name) != Some(value);
+        let changed = variant.settings.iter().filter(differs);
         Some(Answer {
             variant: variant.name.clone(),
-            changed: variant
-                .settings
-                .iter()
-                .filter(differs)
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
+            changed: changed.map(|(name, value)| (name.clone(), value.clone())).collect(),
             green_s,
             between_s: between(min, max, certain_s),
             away_s,

@@ -53,11 +53,8 @@ impl Held<'_> {
             .map(|share| format!("{} {}", share.limit.label(), percent(share.share)))
             .collect();
         if !charged.is_empty() {
-            let field = if summary.manifest.target == "opensearch" {
-                "seen from outside"
-            } else {
-                "charged"
-            };
+            let is_seen = summary.manifest.target == "opensearch";
+            let field = if is_seen { "seen from outside" } else { "charged" };
             evidence.push(Evidence::new("time", field, charged.join(", ")));
         }
         evidence.extend(self.link_evidence());

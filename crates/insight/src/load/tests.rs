@@ -67,11 +67,9 @@ fn the_documents_change_is_found_again() {
 
 #[test]
 fn loads_are_compared_with_what_the_plan_says_or_with_the_first() {
-    let load = |variant: &str, operation: &str, baseline: Option<&str>| VariantLoad {
-        variant: variant.to_owned(),
+    let load = |name: &str, operation: &str, baseline: Option<&str>| VariantLoad {
         operation: operation.to_owned(),
-        baseline: baseline.map(str::to_owned),
-        laps: vec![lap(10.0, 1.0)],
+        ..variant(name, baseline, 10.0)
     };
     let names = |loads: &[VariantLoad]| -> Vec<(String, String)> {
         pairs(loads).iter().map(|(a, b)| (a.variant.clone(), b.variant.clone())).collect()
