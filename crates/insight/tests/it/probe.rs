@@ -95,15 +95,17 @@ fn a_probe_takes_half_a_minute_at_most() {
 
 /// What stands still has no rate to measure, and what is in flight never passes.
 #[test]
-fn a_recovery_that_stands_still_is_not_probed() {
-    let probes = |rate: f64| {
+fn a_recovery_that_stands_still_is_not_probed_nor_is_none() {
+    let probes = |rate: f64, recovers: bool| {
         let mut model = Model::new("opensearch", move |_| rate);
         (0..=12).for_each(|_| model.look());
+        model.looks.iter_mut().for_each(|(_, look)| look.recoveries.retain(|_| recovers));
         plan(&model.series(), &diagnose(&model.series()))
     };
-    let moving = probes(1e6);
+    let moving = probes(1e6, true);
     assert!(!moving.is_empty() && moving.iter().all(|probe| probe.passes_in_ms.is_finite()));
-    assert_eq!(probes(0.0), []);
+    assert_eq!(probes(0.0, true), []);
+    assert_eq!(probes(1e6, false), []);
 }
 
 #[test]
@@ -376,17 +378,6 @@ fn noise_is_never_taken_for_a_cause() {
     }
     // The interval is one of 95 %, and each seed has up to four of them.
     assert!(wrong.len() <= 5, "of 100 seeds, these found a cause in noise: {wrong:?}");
-}
-
-#[test]
-fn nothing_is_tried_where_nothing_recovers() {
-    let mut model = Model::new("opensearch", |now| now.limit);
-    (0..=12).for_each(|_| model.look());
-    for (_, look) in &mut model.looks {
-        look.recoveries.clear();
-    }
-    let diagnosis = diagnose(&model.series());
-    assert!(plan(&model.series(), &diagnosis).is_empty());
 }
 
 #[test]

@@ -92,17 +92,6 @@ fn a_recovery_that_is_seen_once_is_judged_by_its_own_counters() {
     assert!(young.headline.contains("look longer"), "{young:#?}");
 }
 
-/// The kernel adds up what each of its cores stood still for.
-#[test]
-fn a_node_of_many_cores_that_stands_still_for_a_little_of_each_is_not_starved() {
-    let looks = looks_at(10_400_000, |look, s| {
-        look.nodes[1].cgroup_throttled_ns = Some(s * 300_000_000);
-        look.nodes[1].process_cpu_ms = Some(s * 3500);
-        look.round_trips = rtt(100.0);
-    });
-    assert_eq!(only(&looks).class, Class::Latency);
-}
-
 /// Recoveries that went one after another took nothing from each other.
 #[test]
 fn what_went_before_is_not_added_to_a_nodes_rate() {
@@ -132,28 +121,26 @@ fn a_round_trip_is_that_of_the_source() {
     assert_eq!(only(&looks).class, Class::Latency);
 }
 
-/// Asking a node that hardly runs takes long, and that is no round trip.
+/// Asking a node that hardly runs, or that collects garbage, takes long, and that is no round trip.
 #[test]
-fn a_starved_node_is_not_far_away() {
-    let finding = only(&looks_at(10_400_000, |look, s| {
-        look.nodes[1].cgroup_throttled_ns = Some(s * 600_000_000);
-        look.round_trips = rtt(100.0);
-    }));
-    assert_eq!(finding.class, Class::CpuQuota);
-}
-
-/// Nor does one that collects garbage: it answers late as well.
-#[test]
-fn a_node_that_collects_garbage_is_not_far_away() {
-    let first = |ms: u64| {
-        let looks = looks_at(10_400_000, |look, s| {
-            look.nodes[1].gc_ms = Some(s * ms);
+fn a_node_that_is_kept_from_running_is_not_far_away() {
+    let cases: [(Class, fn(&mut Node, u64)); 4] = [
+        (Class::CpuQuota, |node, s| node.cgroup_throttled_ns = Some(s * 600_000_000)),
+        (Class::Gc, |node, s| node.gc_ms = Some(s * 450)),
+        (Class::Latency, |node, s| node.gc_ms = Some(s * 160)),
+        // The kernel adds up what each of many cores stood still for.
+        (Class::Latency, |node, s| {
+            node.cgroup_throttled_ns = Some(s * 300_000_000);
+            node.process_cpu_ms = Some(s * 3500);
+        }),
+    ];
+    for (class, change) in cases {
+        let finding = only(&looks_at(10_400_000, |look, s| {
+            change(&mut look.nodes[1], s);
             look.round_trips = rtt(100.0);
-        });
-        judge(&looks).findings[0].class
-    };
-    assert_eq!(first(450), Class::Gc);
-    assert_eq!(first(160), Class::Latency);
+        }));
+        assert_eq!(finding.class, class, "{finding:#?}");
+    }
 }
 
 /// Collections run on all cores. A node that works hard collects now and then.

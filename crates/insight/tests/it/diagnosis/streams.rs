@@ -135,31 +135,27 @@ fn a_producer_that_waits_for_memory_says_so() {
 
 #[test]
 fn a_producer_that_reads_from_disk_and_has_nothing_ready() {
-    let reading = |s, full| DcpConnection {
-        backfilling: 2,
-        backfill_full: Some(full),
-        ..producer(s, 0, 900)
+    let with = |full, window_ms, data_ms| {
+        only(&of_producer(|s| DcpConnection {
+            backfilling: 2,
+            backfill_full: Some(full),
+            ..producer(s, window_ms, data_ms)
+        }))
     };
-    let finding = only(&of_producer(|s| reading(s, false)));
+    let finding = with(false, 0, 900);
     assert_eq!((finding.class, finding.place.as_str()), (Class::DcpProducer, "a:11210"));
     assert!(finding.evidence.iter().any(|line| line.value == "+10"), "cursors: {finding:#?}");
     assert_eq!(against(&finding, Class::DcpConsumer).0, By::Figure);
     // Parts come from disk, and each fills the window until the consumer has it: the disk holds all the same.
-    let parts = |s, full| DcpConnection {
-        backfilling: 2,
-        backfill_full: Some(full),
-        ..producer(s, 610, 370)
-    };
-    let finding = only(&of_producer(|s| parts(s, false)));
+    let finding = with(false, 610, 370);
     assert_eq!(finding.class, Class::DcpProducer);
     assert!(against(&finding, Class::DcpConsumer).1.contains("open for 37 %"), "{finding:#?}");
-    assert_eq!(only(&of_producer(|s| parts(s, true))).class, Class::DcpConsumer);
+    assert_eq!(with(true, 610, 370).class, Class::DcpConsumer);
     assert_eq!(only(&of_producer(|s| producer(s, 610, 370))).class, Class::DcpConsumer);
     // Neither for most of the time: nobody holds for sure.
-    let neither = |s| DcpConnection { backfilling: 2, ..producer(s, 300, 300) };
-    assert_eq!(only(&of_producer(neither)).class, Class::Unknown);
+    assert_eq!(with(false, 300, 300).class, Class::Unknown);
     // What was read waits to be sent, or nothing reads at all: that is not the disk.
-    assert_eq!(only(&of_producer(|s| reading(s, true))).class, Class::Unknown);
+    assert_eq!(with(true, 0, 900).class, Class::Unknown);
     assert_eq!(only(&of_producer(|s| producer(s, 0, 900))).class, Class::Unknown);
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use insight::diagnosis::{Class, Onlooker, RuledOut, Series};
+use insight::diagnosis::{Class, Onlooker, RuledOut};
 use policy::steering::Foreground;
 use record::observation::{AnswerTime, HotThreads, Observation, RoundTrip, UNKNOWN_FLAVOUR};
 use world::Time;
 
 use super::{LIMIT, judge, looks_at, only};
 use crate::common::{
-    CHUNK_SIZE, CHUNKS, MAX_BYTES, MB, cluster, node, recovery, restore_from, rtt, settings,
+    CHUNK_SIZE, CHUNKS, MAX_BYTES, MB, cluster, node, recovery, restore_from, rtt, series, settings,
 };
 
 /// The trap: a busy machine beside a long way. What the round trip explains wholly is latency all the same.
@@ -173,7 +173,7 @@ fn a_primary_that_replays_its_own_log_is_no_copy_that_is_well() {
     assert!(lift.action.contains("begins anew"), "{}", lift.action);
     // Nor is there anything that a hand may raise.
     let looks = opens("TRANSLOG", 600);
-    let series = Series::new(looks.iter().map(|(t_ms, look)| (*t_ms, look)));
+    let series = series(&looks);
     let users = Foreground::default();
     let seen = Onlooker::default().look(Time(0), &series, true, &judge(&looks), users);
     assert!(seen.verdicts.is_empty(), "{:?}", seen.verdicts);
