@@ -64,7 +64,8 @@ impl Held<'_> {
             evidence.push(Evidence::new("samples", "throttle_ms", value));
         }
         if let Some((node, cores)) = &self.bounds.busiest {
-            let value = format!("{node}, the busiest node: {} on average", words::cores(*cores));
+            let value =
+                format!("{node}, the busiest node: {} cores on average", words::cores(*cores));
             evidence.push(Evidence::new("samples", "cpu_cores", value));
         }
         let knobs = self.knobs();

@@ -59,7 +59,7 @@ fn judge(following: &Following<'_, '_>) -> Answer {
         let why = format!("{} wait to be written: neither much nor more and more", show_bytes(is));
         return Err(Against::figure(why));
     }
-    let buffer = format!("{was} then, {is} now");
+    let buffer = format!("{} then, {} now", show_bytes(was), show_bytes(is));
     let mut evidence =
         vec![lagging.evidence, following.evidence("write_buffer_size_in_bytes", buffer)];
     if let Some((was, is)) = unwritten {

@@ -104,6 +104,7 @@ fn followers_read_or_write_too_slowly_or_stop() {
         f.outstanding_writes = Some(9);
     }));
     assert_eq!(writer.class, Class::FollowerWriter);
+    assert!(writer.evidence.iter().any(|line| line.value == "0 B then, 400 MB now"), "{writer:#?}");
     let stopped = only(&with(|f, _| f.fatal = Some("history UUID changed".into())));
     assert_eq!(stopped.class, Class::FollowerStopped);
     // It lags, and its reads and writes are not why.
