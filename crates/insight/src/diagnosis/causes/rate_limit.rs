@@ -470,14 +470,3 @@ fn next_limit(recovery: &Copying<'_, '_>, ceiling: Option<f64>, today_bytes_per_
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_ceiling_of_several_recoveries_says_so() {
-        assert_eq!(for_all(838e6, Some(388e6), "b"), ", 2.2 times for all that b moves");
-        assert_eq!(for_all(388e6, Some(388e6), "b"), "");
-    }
-}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use insight::diagnosis::{By, Class, diagnose, paces, untold};
 use record::observation::{AnswerTime, Gap, HotThreads, Node, RoundTrip, Scope};
 
-use super::{LIMIT, judge, looks_at, looks_at_rest, only};
+use super::{LIMIT, against, judge, looks_at, looks_at_rest, only};
 use crate::common::{
     CHUNK_SIZE, CHUNKS, MAX_BYTES, MB, case, cluster, looks, recovery, rtt, series, settings,
     settings_of,
@@ -223,10 +223,9 @@ fn a_finding_says_what_speaks_against_every_other_cause() {
     let others = OF_COPYING.iter().filter(|class| **class != Class::RateLimit);
     let named: Vec<Class> = throttled.ruled_out.iter().map(|one| one.class).collect();
     assert_eq!(named, others.copied().collect::<Vec<_>>());
-    let against = |class| throttled.ruled_out.iter().find(|one| one.class == class).unwrap();
     let has = |class, by, words: &str| {
-        let one = against(class);
-        assert!(one.by == by && one.why.contains(words), "{one:?}");
+        let (found, why) = against(&throttled, class);
+        assert!(found == by && why.contains(words), "{found:?}: {why}");
     };
     // The cores of the source are busy as well, but less surely what holds.
     has(Class::Cpu, By::Weaker, "the cores of a (source) are busy: 95 %");
@@ -248,10 +247,10 @@ fn an_end_that_was_not_seen_rules_nothing_out() {
         look.nodes.remove(0);
     }));
     for class in [Class::Cpu, Class::Disk, Class::Gc, Class::Memory] {
-        let one = seen_at_the_target.ruled_out.iter().find(|one| one.class == class).unwrap();
+        let (by, why) = against(&seen_at_the_target, class);
         let is_open =
-            one.by == By::Untold && one.why.ends_with("the node at the source was not seen twice");
-        assert!(is_open && one.why.contains("b"), "{one:?}");
+            by == By::Untold && why.ends_with("the node at the source was not seen twice");
+        assert!(is_open && why.contains("b"), "{why}");
     }
 }
 

@@ -5,7 +5,7 @@ use record::observation::{
     AutoFollowError, FollowLimits, Follower, Gap, Observation, Remote, RoundTrip,
 };
 
-use super::{LIMIT, judge, looks_at, looks_at_rest, only};
+use super::{LIMIT, against, judge, looks_at, looks_at_rest, only};
 use crate::common::{MB, restore_from, settings};
 
 #[test]
@@ -201,9 +201,8 @@ fn a_follower_whose_reads_all_fail_is_no_slow_reader() {
     });
     assert_eq!((failing.class, failing.place.as_str()), (Class::FollowerStopped, "eu"));
     assert!(failing.sentence.ends_with("unable to connect to remote cluster [eu]"), "{failing:?}");
-    let reader = failing.ruled_out.iter().find(|one| one.class == Class::FollowerReader);
-    let reader = reader.map(|one| (one.by, one.why.as_str()));
-    assert_eq!(reader, Some((By::Figure, "none of its reads succeeds")), "it is not slow besides");
+    let reader = against(&failing, Class::FollowerReader);
+    assert_eq!(reader, (By::Figure, "none of its reads succeeds"), "it is not slow besides");
     assert!(failing.gain.is_none() && failing.lift.unwrap().action.contains("_remote/info"));
     let some_fail = with(|f, s| (f.failed_reads, f.ops_read) = (Some(s), Some(50_000 + s * 2000)));
     assert_eq!(some_fail.class, Class::FollowerReader);
@@ -233,8 +232,8 @@ fn a_follower_that_stands_still_without_an_error_is_told() {
     assert_eq!((found.class, found.subjects.len()), (Class::FollowerStopped, 2));
     assert!(found.sentence.ends_with("and asks for nothing, though nothing fails"), "{found:#?}");
     assert!(found.lift.as_ref().unwrap().action.contains("f/_ccr/pause_follow"), "{found:#?}");
-    let reader = found.ruled_out.iter().find(|one| one.class == Class::FollowerReader).unwrap();
-    assert!(reader.why.contains("it stands still"), "{reader:?}");
+    let (_, why) = against(found, Class::FollowerReader);
+    assert!(why.contains("it stands still"), "{why}");
     let hung = &at(12, 600)[0];
     assert!(hung.sentence.ends_with("and none of its reads is answered"), "{hung:#?}");
     let action = &hung.lift.as_ref().unwrap().action;

@@ -52,6 +52,7 @@ fn names(finding: &Finding, class: Class, factor: f64) {
 fn where_nothing_else_is_near_a_limit_is_worth_its_whole_raise() {
     let finding = throttled(395, 5.0, |_, _| ());
     promises(&finding, 8.0, Some(Class::Latency), "latency at");
+    assert!(!finding.next.sentence.unwrap().contains("for all that"), "there is no other");
     assert!(!finding.gain.unwrap().formula.contains("first"));
 }
 

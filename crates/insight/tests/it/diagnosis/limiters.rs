@@ -5,7 +5,7 @@ use policy::steering::{Foreground, Holds};
 use record::observation::{Identity, Node, RoundTrip, Scope};
 use world::Time;
 
-use super::{LIMIT, judge, looks_at, only};
+use super::{LIMIT, against, judge, looks_at, only};
 use crate::common::{
     CHUNK_SIZE, CHUNKS, MAX_BYTES, MB, cluster, node, recovery, restore_from, rtt, series,
     settings, settings_of,
@@ -28,7 +28,11 @@ fn a_throttle_is_a_nodes_and_its_gain_is_reckoned() {
     assert_eq!((lift.now.as_deref(), lift.set_by), (Some("40mb"), Some(Scope::Persistent)));
     // Latency of two recoveries of 2 x 512 KiB over 5 ms is far above the limit; what is nearer is not told.
     assert_eq!(lift.to.as_deref(), Some("80mb"));
-    assert!(finding.next.sentence.unwrap().contains("latency"));
+    let next = finding.next.sentence.unwrap();
+    assert!(
+        next.contains("latency") && next.ends_with(", 2.0 times for all that b moves)"),
+        "{next}"
+    );
 }
 
 /// The trap: a limiter that pauses for bursts is not what holds, and pauses of several threads add up to more than
@@ -308,8 +312,8 @@ fn a_path_that_is_full_below_a_limit_is_not_excused_by_the_pauses_of_bursts() {
     // Each of eight chunks pauses for a twentieth of the time.
     let path = at(135 * MB, 460);
     assert_eq!(path.class, Class::Bandwidth);
-    let limiter = path.ruled_out.iter().find(|one| one.class == Class::RateLimit).unwrap();
-    assert!(limiter.why.contains("chunks pause 5."), "{limiter:?}");
+    let (_, why) = against(&path, Class::RateLimit);
+    assert!(why.contains("chunks pause 5."), "{why}");
     assert_eq!(at(200 * MB, 4600).class, Class::RateLimit);
     assert_eq!(at(135 * MB, 4600).class, Class::RateLimit, "others use the rest of the limit");
 }

@@ -12,7 +12,7 @@ mod searches;
 mod streams;
 mod transfers;
 
-use insight::diagnosis::{Class, Diagnosis, Finding, diagnose};
+use insight::diagnosis::{By, Class, Diagnosis, Finding, diagnose};
 use record::observation::Observation;
 
 use crate::common::{looks_at, series};
@@ -36,6 +36,13 @@ fn only(looks: &[(f64, Observation)]) -> Finding {
     let diagnosis = judge(looks);
     let [finding] = &diagnosis.findings[..] else { panic!("{diagnosis:#?}") };
     finding.clone()
+}
+
+/// What speaks against a cause that was not named.
+#[track_caller]
+fn against(finding: &Finding, class: Class) -> (By, &str) {
+    let found = finding.ruled_out.iter().find(|one| one.class == class);
+    found.map(|one| (one.by, one.why.as_str())).expect("it was looked for")
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use insight::diagnosis::{Class, Finding};
 use record::observation::{AnswerTime, Observation, Recovery, RoundTrip, WaitingCopy};
 
-use super::{judge, looks_at, only};
+use super::{against, judge, looks_at, only};
 use crate::common::{CHUNKS, MAX_BYTES, MB, node, recovery, rtt, settings, waiting};
 
 const CONNECTIONS: &str = "transport.connections_per_node.recovery";
@@ -225,8 +225,8 @@ fn a_path_from_remote_is_told_by_what_the_target_receives() {
     // The setting of connections within a cluster opens none to another one.
     assert!(finding.sentence.starts_with("the path eu to b carries"), "{}", finding.sentence);
     assert!(finding.evidence.iter().all(|line| line.field != CONNECTIONS), "{finding:#?}");
-    let cores = finding.ruled_out.iter().find(|one| one.class == Class::Cpu).unwrap();
-    assert!(cores.why.ends_with("do is not seen here"), "{cores:?}");
+    let (_, why) = against(&finding, Class::Cpu);
+    assert!(why.ends_with("do is not seen here"), "{why}");
     let lift = finding.lift.unwrap();
     assert_eq!(lift.setting, None);
     assert!(lift.action.contains("cluster.remote.eu.proxy_socket_connections"), "{}", lift.action);

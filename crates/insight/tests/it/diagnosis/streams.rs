@@ -1,10 +1,10 @@
 //! DCP connections, from constructed statistics.
 
-use insight::diagnosis::{By, Class, Diagnosis, Finding};
+use insight::diagnosis::{By, Class, Diagnosis};
 use record::bucket::{BucketNode, DcpConnection};
 use record::observation::Observation;
 
-use super::{judge, only};
+use super::{against, judge, only};
 use crate::common::looks;
 
 const WINDOW: u64 = 10 << 20;
@@ -68,11 +68,6 @@ fn with_consumer(used: u64, backoffs: impl Fn(u64) -> u64) -> Vec<(f64, Observat
         let there = node(s, "b:11210", used, consumer);
         look(vec![node(s, "a:11210", 50, producer(s, 800, 100)), there])
     })
-}
-
-fn against(finding: &Finding, class: Class) -> (By, &str) {
-    let found = finding.ruled_out.iter().find(|one| one.class == class);
-    found.map(|one| (one.by, one.why.as_str())).expect("it was looked for")
 }
 
 fn well(diagnosis: &Diagnosis) -> &str {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use insight::diagnosis::{Class, Onlooker, RuledOut};
+use insight::diagnosis::{Class, Onlooker};
 use policy::steering::Foreground;
 use record::observation::{AnswerTime, HotThreads, Observation, RoundTrip, UNKNOWN_FLAVOUR};
 use world::Time;
 
-use super::{LIMIT, judge, looks_at, only};
+use super::{LIMIT, against, judge, looks_at, only};
 use crate::common::{
     CHUNK_SIZE, CHUNKS, MAX_BYTES, MB, cluster, node, recovery, restore_from, rtt, series, settings,
 };
@@ -202,8 +202,8 @@ fn no_replay_is_blamed_where_nothing_is_replayed_and_nothing_left() {
     let idle = at(|_| 40, 40);
     assert_eq!(idle.class, Class::Unknown, "{idle:?}");
     assert!(idle.sentence.contains("no operation is left to replay"), "{}", idle.sentence);
-    let replay = idle.ruled_out.iter().find(|one| one.class == Class::OperationReplay).unwrap();
-    assert!(replay.why.contains("no operation was replayed meanwhile"), "{replay:?}");
+    let (_, why) = against(&idle, Class::OperationReplay);
+    assert!(why.contains("no operation was replayed meanwhile"), "{why}");
     assert_eq!(at(|_| 0, 40).class, Class::OperationReplay, "it is stuck with some left");
     assert_eq!(at(|s| s * 4, 40).class, Class::OperationReplay, "it replayed while one looked");
 }
@@ -226,8 +226,8 @@ fn merges_hold_a_replay_back_in_old_releases_alone() {
     {
         let replay = found(flavour, version);
         assert_eq!(replay.class, Class::OperationReplay, "{flavour} {version}");
-        let merges = replay.ruled_out.iter().find(|one| one.class == Class::MergeThrottle);
-        assert!(merges.is_some_and(|one| one.why.contains("passes the throttle")), "{replay:?}");
+        let (_, why) = against(&replay, Class::MergeThrottle);
+        assert!(why.contains("passes the throttle"), "{why}");
     }
 }
 
@@ -378,9 +378,8 @@ fn busy_cores_hold_no_recovery_whose_chunks_hardly_wait_for_them() {
     let explained = at(10.0, "2", 110.0);
     assert_eq!(explained.class, Class::Latency);
     assert!(explained.sentence.contains("chunks hardly wait for cores"), "{}", explained.sentence);
-    let neighbour = |one: &&RuledOut| one.class == Class::NoisyNeighbour;
-    let ruled_out = explained.ruled_out.iter().find(neighbour).unwrap();
-    assert!(ruled_out.why.contains("it answers within 10 ms"), "{}", ruled_out.why);
+    let (_, why) = against(&explained, Class::NoisyNeighbour);
+    assert!(why.contains("it answers within 10 ms"), "{why}");
 }
 
 /// The trap: a shard that hardly moves shares a path with one whose rate jumps. Measured by the bytes of the small one
