@@ -91,6 +91,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
         let chunk_bytes = chunks.max().unwrap_or(0);
         let differs = |(name, value): &(&String, &String)| first.settings.get(*name) != Some(value);
         let changed = variant.settings.iter().filter(differs);
+        let gain = base.get(&shown).map(|base| base / green_s).filter(|gain| gain.is_finite());
         Some(Answer {
             variant: variant.name.clone(),
             changed: changed.map(|(name, value)| (name.clone(), value.clone())).collect(),
@@ -98,7 +99,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
             between_s: between(min, max, certain_s),
             away_s,
             draws: laps.len(),
-            gain: base.get(&shown).map_or(1.0, |base| base / green_s),
+            gain: gain.unwrap_or(1.0),
             bytes: row.bytes,
             phases: phases(&samples, &away, green_s),
             curve: curve(&samples, green_s, !away.is_empty()),

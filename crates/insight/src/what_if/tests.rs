@@ -126,6 +126,15 @@ fn what_nothing_but_a_restart_holds_is_held_by_the_node_that_is_away() {
 }
 
 #[test]
+fn what_takes_no_time_is_no_times_as_fast() {
+    let mut manifest = record::Manifest::unknown("twin", record::FORMAT);
+    manifest.variants = vec![record::VariantInfo { name: "a".into(), ..Default::default() }];
+    let rows = vec![record::Row::measured("a", 1, 0.0, 0)];
+    let run = RunDir { manifest, lines: Vec::new(), rows, damage: Vec::new() };
+    assert_eq!(answers(&run)[0].gain, 1.0);
+}
+
+#[test]
 fn an_interval_does_not_go_below_the_time_for_which_nodes_are_away() {
     assert_eq!(between(90.5, 100.0, 90.0), (90.0, 120.0));
     assert_eq!(between(200.0, 200.0, 90.0), (160.0, 240.0));

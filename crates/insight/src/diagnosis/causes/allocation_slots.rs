@@ -9,6 +9,7 @@ use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next, RECOVERY};
 use crate::diagnosis::knobs::SLOTS;
 use crate::diagnosis::manager_queue::long_queue;
 use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
+use crate::diagnosis::unanswered::tells_of_recoveries;
 use crate::diagnosis::waiting::{Need, Waiting, explained, subjects};
 use crate::words::counted;
 
@@ -71,11 +72,11 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
         Some(node) => format!(" of {node}, which holds the primaries"),
         None => String::new(),
     };
-    let last = waiting.series.last();
-    let active = last.map_or(0, |look| look.recoveries.iter().filter(|one| !one.ended).count());
+    let told = waiting.series.last().filter(|look| tells_of_recoveries(look));
+    let active = told.map(|look| look.recoveries.iter().filter(|one| !one.ended).count());
     let mut evidence = explained(copies, Some("throttling"));
     evidence.push(Evidence::setting(name, &setting, Some(default)));
-    evidence.push(Evidence::new(RECOVERY, "active recoveries", active.to_string()));
+    evidence.extend(active.map(|n| Evidence::new(RECOVERY, "active recoveries", n.to_string())));
     let count = waiting.unassigned - waiting.elsewhere;
     // Those that the cluster did not explain may wait for something else as well.
     let up_to = if waiting.elsewhere > 0 && count > copies.len() { "up to " } else { "" };

@@ -61,11 +61,17 @@ fn judge(streaming: &Streaming<'_>) -> Answer {
             "{node} uses {used} of its quota ({least} would tell)"
         )));
     }
-    let backoffs = end.rise(|(_, one)| one.backoffs).unwrap_or(0);
+    let backoffs = end.rise(|(_, one)| one.backoffs);
     let waiting = end.share_of_looks(|(_, one)| one.has_more_to_process == Some(true));
-    if backoffs == 0 && waiting < STAGE.value {
-        let why = format!("the consumer on {node} left nothing for later: total_backoffs +0");
-        return Err(Against::figure(why));
+    if backoffs.is_none_or(|count| count == 0) && waiting < STAGE.value {
+        return Err(match backoffs {
+            Some(_) => Against::figure(format!(
+                "the consumer on {node} left nothing for later: total_backoffs +0"
+            )),
+            None => {
+                Against::untold(format!("what the consumer on {node} left for later is not told"))
+            }
+        });
     }
     let sentence = format!(
         "memory of {node} holds {}: its bucket uses {} of its quota, and the consumer there leaves what comes for \
@@ -76,8 +82,8 @@ fn judge(streaming: &Streaming<'_>) -> Answer {
     let strength = PAUSED_FOR.up_to_one(full);
     let mut finding = streaming.finding(&CAUSE.rule, node, strength, sentence);
     finding.evidence.extend(memory(end));
-    let value = format!("+{backoffs}");
-    finding.evidence.push(Evidence::new(STATS_DCP, "total_backoffs", value));
+    let left = backoffs.map(|count| format!("+{count}"));
+    finding.evidence.extend(left.map(|value| Evidence::new(STATS_DCP, "total_backoffs", value)));
     let value = format!("MORE_TO_PROCESS in {} of the looks", words::percent(waiting));
     finding.evidence.push(Evidence::new(STATS_DCP, "processor_task_state", value));
     Ok(finding)

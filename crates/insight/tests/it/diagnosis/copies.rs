@@ -1,6 +1,6 @@
 //! Copies that wait for a place.
 
-use insight::diagnosis::{By, Class};
+use insight::diagnosis::{By, Class, Finding};
 use record::observation::{Gap, Observation, Scope, WaitingCopy};
 
 use super::{LIMIT, judge, looks_at, looks_at_rest, only};
@@ -28,6 +28,12 @@ fn slots_are_a_finding_of_their_own_only_where_there_is_room() {
     let finding = only(&while_waiting(&[queue()]));
     assert_eq!((finding.class, finding.place.as_str()), (Class::AllocationSlots, "b"));
     assert!(finding.strength > 0.8 && finding.gain.is_some());
+    let counts =
+        |finding: &Finding| finding.evidence.iter().any(|one| one.field.starts_with("active"));
+    let mut untold = while_waiting(&[queue()]);
+    let gap = Gap { path: "/_recovery".into(), ..Gap::default() };
+    untold.iter_mut().for_each(|(_, look)| look.gaps = vec![gap.clone()]);
+    assert!(counts(&finding) && !counts(&only(&untold)), "what is not told is not none");
     let throttled = looks_at(LIMIT, |look, s| {
         look.recoveries[0].target_throttle_ms = Some(s * 900);
         look.waiting = [queue()].into();

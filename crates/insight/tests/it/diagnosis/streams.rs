@@ -114,6 +114,9 @@ fn a_consumer_that_is_short_of_memory_is_told_from_a_slow_one() {
     assert_eq!(slow.class, Class::DcpConsumer);
     let (by, why) = against(&slow, Class::DcpMemory);
     assert!(by == By::Figure && why.contains("50 %"), "{why}");
+    let mut silent = with_consumer(94, |_| 0);
+    silent.iter_mut().for_each(|(_, look)| look.buckets[1].connections[0].backoffs = None);
+    assert_eq!(against(&only(&silent), Class::DcpMemory).0, By::Untold);
     // Full as buckets are, and nothing was left for later.
     assert_eq!(only(&with_consumer(94, |_| 9)).class, Class::DcpConsumer);
 }
