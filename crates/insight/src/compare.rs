@@ -180,22 +180,17 @@ fn label(at: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use record::{LoadFigures, Machine, Manifest, Percentiles, Row, Status, Throughput};
+    use record::{LoadFigures, Manifest, Percentiles, Row, Status, Throughput};
 
     use super::figures::VIRTUAL;
     use super::*;
 
     fn run(seconds: &[f64], laps: impl Fn(f64, u32) -> Row) -> RunDir {
-        // Made without reading: the readers of all that a manifest holds would be compiled for this alone.
-        let machine = Machine { os: String::new(), cpu: String::new(), cores: 2, memory_bytes: 0 };
         let manifest = Manifest {
             plan: "p".to_owned(),
             target: "embedded".to_owned(),
-            started: "2026-01-01T00:00:00Z".to_owned(),
-            version: "1".to_owned(),
             seed: 7,
             status: Status::Complete,
-            machine,
             ..Manifest::unknown("r", record::FORMAT)
         };
         let rows = seconds.iter().zip(1..).map(|(seconds, lap)| laps(*seconds, lap)).collect();

@@ -361,10 +361,15 @@ impl<'s, 'a> Copying<'s, 'a> {
         Some((1.0 - self.paused()?).max(0.0))
     }
 
+    /// What each chunk in flight has of pauses that are summed over them.
+    pub(crate) fn of_each(&self, paused: f64) -> f64 {
+        paused / self.chunk_count.unwrap_or(1.0)
+    }
+
     /// Whether the limiter of the node holds the recovery, where the node moves the share `used` of what the limiter
     /// lets through, and chunks pause for the share `paused` of the time, summed over those in flight.
     pub(crate) fn is_limited(&self, used: f64, paused: f64) -> bool {
-        let each_paused = paused / self.chunk_count.unwrap_or(1.0);
+        let each_paused = self.of_each(paused);
         let is_full = used >= LIMIT_FULL.value && paused >= LIMIT_PAUSED.value;
         is_full || (used >= LIMIT_USED.value && each_paused >= LIMIT_COSTS.value)
     }

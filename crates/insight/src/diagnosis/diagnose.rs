@@ -292,12 +292,9 @@ fn of_followers(series: &Series<'_>) -> Vec<Finding> {
 fn of_streams(series: &Series<'_>) -> (Vec<Finding>, Vec<String>) {
     let (mut findings, mut healthy) = (Vec::new(), Vec::new());
     for streaming in streamings(series) {
-        match streaming.behind() {
+        match streaming.behind().and_then(|()| stream_held(&streaming)) {
+            Ok(finding) => findings.push(finding),
             Err(well) => healthy.push(well),
-            Ok(()) => match stream_held(&streaming) {
-                Ok(finding) => findings.push(finding),
-                Err(well) => healthy.push(well),
-            },
         }
     }
     (findings, healthy)

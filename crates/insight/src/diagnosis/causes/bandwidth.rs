@@ -176,9 +176,8 @@ fn held_otherwise(recovery: &Copying<'_, '_>) -> Option<String> {
 /// too: there only pauses say so that are long. And a rate that happens to be near the limit is none of the limiter's
 /// where nothing pauses.
 fn is_limited(recovery: &Copying<'_, '_>) -> bool {
-    let chunks = recovery.chunk_count.unwrap_or(1.0);
     let paused = recovery.paused();
-    let each_paused = paused.unwrap_or(0.0) / chunks;
+    let each_paused = recovery.of_each(paused.unwrap_or(0.0));
     match recovery.limit_bytes_per_s {
         Some(limit) => {
             let used = recovery.node_bytes_per_s / limit;

@@ -167,7 +167,7 @@ fn between(recovery: &Copying<'_, '_>) -> String {
 /// What to raise so that more is in flight, by what factor, and how that is reckoned.
 fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
     let (series, knobs) = (recovery.series, recovery.knobs);
-    let count = knobs.chunk_count(series)?;
+    let (count, chunk_bytes) = (recovery.chunk_count?, recovery.chunk_bytes?);
     let chunks = knobs.chunks_setting(series);
     if let Some((name, default, most)) = chunks.filter(|(.., most)| count < f64::from(*most)) {
         let found = series.setting_or_default(name, default);
@@ -175,7 +175,6 @@ fn more_in_flight(recovery: &Copying<'_, '_>) -> Option<(Lift, f64, String)> {
         let lift = lift.with_default(Some(default));
         return Some((lift, f64::from(most) / count, format!("{most} chunks / {count:.0}")));
     }
-    let chunk_bytes = knobs.chunk_bytes(series)?;
     let larger = knobs.larger_chunk(chunk_bytes, RAISE_CHUNK.value);
     let Some((name, larger)) = knobs.chunk_setting(series).zip(larger) else {
         let action = "chunks are at their most and no larger ones are to be had: recover more shards side by side \

@@ -106,8 +106,7 @@ struct Seen {
 impl Seen {
     /// None where the limiter does not hold. `paused` is summed over the chunks in flight; none where it is not told.
     fn of(recovery: &Copying<'_, '_>, used: f64, paused: Option<f64>) -> Option<Seen> {
-        let sleepers = recovery.chunk_count.unwrap_or(1.0);
-        let each_paused = paused.map_or(0.0, |paused| paused / sleepers);
+        let each_paused = paused.map_or(0.0, |paused| recovery.of_each(paused));
         let strength = match paused {
             Some(paused) if recovery.is_limited(used, paused) => used.min(1.0),
             None if used >= USED_ALONE.value => VERDICT.value,
@@ -349,8 +348,7 @@ fn evidence(recovery: &Copying<'_, '_>, name: &str, setting: &Setting) -> Vec<Ev
 fn below(recovery: &Copying<'_, '_>, name: &str, limit: f64) -> Against {
     let (rate, of) = (words::rate(recovery.node_bytes_per_s), words::rate(limit));
     let used = words::percent(recovery.node_bytes_per_s / limit);
-    let chunks = recovery.chunk_count.unwrap_or(1.0);
-    let pauses = match recovery.paused().map(|summed| (summed / chunks).min(1.0)) {
+    let pauses = match recovery.paused().map(|summed| recovery.of_each(summed).min(1.0)) {
         Some(paused) => format!("chunks pause {} of their time", words::percent(paused)),
         None => "pauses are not told".to_owned(),
     };
