@@ -292,6 +292,7 @@ fn machine_cpu(trace: &Trace<'_>, to_ms: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::timed;
 
     /// A recovery of 8 MB over a link, sampled every second: a second until the first byte, two of files, one of
     /// operations, one to finish.
@@ -322,12 +323,10 @@ mod tests {
     }
 
     fn account(samples: &[RecoverySample], links: &[LinkSample], nodes: &[NodeSample]) -> Elapsed {
-        let at = |index: usize| (index + 1) as f64 * 1000.0;
         let mut trace = Trace::default();
-        trace.recovery = samples.iter().enumerate().map(|(i, s)| (at(i), s)).collect();
-        trace.link = links.iter().enumerate().map(|(i, s)| (at(i), s)).collect();
-        let nodes = nodes.iter().enumerate().map(|(i, s)| (at(i), s)).collect();
-        trace.nodes.insert(("leader", "leader-0"), nodes);
+        trace.recovery = timed(samples, 1e3);
+        trace.link = timed(links, 1e3);
+        trace.nodes.insert(("leader", "leader-0"), timed(nodes, 1e3));
         Elapsed::of(&trace, 100.0).unwrap()
     }
 

@@ -85,9 +85,10 @@ fn last_shard_ms(trace: &Trace<'_>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use record::RecoverySample;
+
+    use super::*;
+    use crate::trace::timed;
 
     #[test]
     fn a_peak_is_over_ten_seconds_and_the_last_shard_begins_when_the_others_are_done() {
@@ -107,11 +108,9 @@ mod tests {
         let recoveries: Vec<RecoverySample> =
             (0..=40).map(|second| recovery(if second < 20 { 1 } else { 2 })).collect();
         let nodes: Vec<NodeSample> = (0..=40).map(node).collect();
-        let at = |second: usize| second as f64 * 1000.0;
         let mut trace = Trace::default();
-        trace.recovery = recoveries.iter().enumerate().map(|(s, sample)| (at(s), sample)).collect();
-        let samples = nodes.iter().enumerate().map(|(s, sample)| (at(s), sample)).collect();
-        trace.nodes = [(("leader", "leader-0"), samples)].into();
+        trace.recovery = timed(&recoveries, 1e3);
+        trace.nodes = [(("leader", "leader-0"), timed(&nodes, 1e3))].into();
         let used = |used, when| of_trace(&trace, "leader-0", used, when);
         assert_eq!(used(Used::Sent, When::Peak), Some(300.0));
         assert_eq!(used(Used::Sent, When::LastShard), Some(100.0));

@@ -222,6 +222,12 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
+/// Samples so many milliseconds apart.
+#[cfg(test)]
+pub(crate) fn timed<T>(samples: &[T], every_ms: f64) -> Vec<(f64, &T)> {
+    samples.iter().enumerate().map(|(n, sample)| (n as f64 * every_ms, sample)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,11 +242,10 @@ mod tests {
             ..Default::default()
         };
         let met = |samples: &[FollowSample]| {
-            let following = samples.iter().enumerate().map(|(n, sample)| (n as f64 * 1e3, sample));
             let trace = Trace {
                 begins_ms: Some(-500.0),
                 ends_ms: Some(9000.0),
-                following: following.collect(),
+                following: timed(samples, 1e3),
                 ..Trace::default()
             };
             trace.met()
@@ -308,9 +313,7 @@ mod tests {
         let samples =
             [(0, 30), (10, 30), (20, 30), (30, 30), (30, 60), (45, 60), (60, 60), (60, 60)]
                 .map(sample);
-        let timed =
-            samples.iter().enumerate().map(|(second, sample)| (second as f64 * 1e3, sample));
-        let trace = Trace { recovery: timed.collect(), ..Trace::default() };
+        let trace = Trace { recovery: timed(&samples, 1e3), ..Trace::default() };
         let files = Files { seconds: 5.0, bytes: 50, carried_bytes_per_s: None };
         assert_eq!(trace.files(), Some(files));
     }
@@ -319,9 +322,7 @@ mod tests {
     fn a_node_that_restarts_was_throttled_before_and_after() {
         let samples = [5000, 6000, 0, 3000]
             .map(|throttle_ms| NodeSample { throttle_ms, ..NodeSample::default() });
-        let timed =
-            samples.iter().enumerate().map(|(second, sample)| (second as f64 * 1e3, sample));
-        let nodes = BTreeMap::from([(("c", "a"), timed.collect())]);
+        let nodes = BTreeMap::from([(("c", "a"), timed(&samples, 1e3))]);
         let trace = Trace { nodes, ..Trace::default() };
         assert_eq!(trace.throttled_ms(), Some(4000.0));
         assert_eq!(Trace::default().throttled_ms(), None);

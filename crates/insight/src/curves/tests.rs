@@ -1,6 +1,7 @@
 //! Rates, thinning, and what is read of samples.
 
 use super::*;
+use crate::trace::timed;
 
 #[test]
 fn thinning_keeps_peaks_and_the_bound() {
@@ -32,11 +33,10 @@ fn a_node_is_weighed_by_time_not_by_samples() {
 
 /// The curves of a node that left these samples, so many milliseconds apart.
 fn of_node(samples: &[NodeSample], every_ms: f64) -> NodeCurve {
-    let timed = samples.iter().enumerate().map(|(n, sample)| (n as f64 * every_ms, sample));
     let edge = RecoverySample::default();
     let mut trace = Trace::default();
     trace.recovery = vec![(0.0, &edge), ((samples.len() - 1) as f64 * every_ms, &edge)];
-    trace.nodes = [(("leader", "leader-0"), timed.collect())].into();
+    trace.nodes = [(("leader", "leader-0"), timed(samples, every_ms))].into();
     of_trace("a", 1, &trace, None).unwrap().nodes.remove(0)
 }
 
@@ -142,9 +142,8 @@ fn a_thinned_lag_keeps_its_peak() {
         ..Default::default()
     };
     let samples: Vec<FollowSample> = (0..5000).map(of).collect();
-    let samples: Vec<(f64, &FollowSample)> =
-        samples.iter().enumerate().map(|(n, sample)| (n as f64, sample)).collect();
-    let points = followed(&samples, |t_ms| Some(t_ms / 1e3), |s| Some(s.lag_operations));
+    let points =
+        followed(&timed(&samples, 1.0), |t_ms| Some(t_ms / 1e3), |s| Some(s.lag_operations));
     assert!(points.len() <= POINTS && points.iter().any(|point| point.value == 99.0));
 }
 
@@ -198,8 +197,7 @@ fn files_that_a_follower_copied_are_drawn_where_there_were_any() {
         ..Default::default()
     };
     let samples = [0, 0, 700, 700, 1100, 1200].map(of);
-    let timed: Vec<(f64, &FollowSample)> =
-        samples.iter().enumerate().map(|(n, sample)| (n as f64 * 1e3, sample)).collect();
+    let timed = timed(&samples, 1e3);
     let within = |t_ms: f64| Some(t_ms / 1e3);
     let copied = recovered_to_follow(&timed, within);
     assert_eq!(copied.last(), Some(&Point { t_s: 5.0, value: 12_000.0 }));
