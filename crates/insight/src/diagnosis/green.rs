@@ -11,7 +11,7 @@ use super::diagnose::Diagnosis;
 use super::finding::Finding;
 use super::pace::{Pace, SPREAD_MAX, SPREAD_MIN, between};
 use super::series::{MS_PER_S, Series};
-use super::waiting::{delay_left_ms, names};
+use super::waiting::{delay_left_ms, names, unassigned};
 use crate::words::counted;
 
 /// What verifying, finalizing and starting a copy may take after its last byte.
@@ -151,10 +151,6 @@ impl Blocked {
     fn holds(&self, copy: &WaitingCopy) -> bool {
         !self.names.is_empty() && names(&[copy]).iter().all(|name| self.names.contains(name))
     }
-}
-
-fn unassigned(last: &Observation) -> impl Iterator<Item = &WaitingCopy> {
-    last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED")
 }
 
 /// By the bytes that are left and the rates at which they come.

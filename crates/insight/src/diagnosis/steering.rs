@@ -17,6 +17,7 @@ use super::knobs::{Knobs, SLOTS};
 use super::node_span::NodeSpan;
 use super::repository_limit::is_of_repository;
 use super::series::{Series, Transfer};
+use super::waiting::unassigned;
 
 const OPERATIONS: (&str, &str) = ("indices.recovery.max_concurrent_operations", "1");
 
@@ -54,14 +55,13 @@ impl Onlooker {
         let active = self.count(at, last);
         let of_nodes = self.nodes(series, users);
         let passes_in_ms = busiest(series).and_then(|busiest| busiest.passes_in_ms).unwrap_or(0.0);
-        let waiting = last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED").count();
         let levers = levers(series, last);
         Look {
             at,
             moved_bytes: self.moved_bytes,
             replayed_ops: self.replayed_ops,
             active,
-            waiting: waiting as u32,
+            waiting: unassigned(last).count() as u32,
             targets: targets(last).len() as u32,
             passes_in: Duration::try_from_secs_f64(passes_in_ms / 1e3).unwrap_or_default(),
             verdicts: verdicts(series, diagnosis),

@@ -71,14 +71,17 @@ impl<'a> Waiting<'_, 'a> {
     }
 }
 
+/// Copies that have no node yet.
+pub(crate) fn unassigned(look: &Observation) -> impl Iterator<Item = &WaitingCopy> {
+    look.waiting.iter().filter(|copy| copy.state == "UNASSIGNED")
+}
+
 /// Everything that waits, by what it waits for. What holds other recoveries is not known yet.
 pub(crate) fn waiting<'s, 'a>(series: &'s Series<'a>) -> Vec<Waiting<'s, 'a>> {
     let Some(((_, last), earlier)) = series.looks().split_last() else { return Vec::new() };
-    // A copy that waits only in the last look has hardly begun to: it counts once it was seen twice.
-    let unassigned = || last.waiting.iter().filter(|copy| copy.state == "UNASSIGNED");
-    // The same list was seen before.
+    // A copy that waits only in the last look has hardly begun to: it counts once it, or the same list, was seen twice.
     let is_known = earlier.iter().any(|(_, look)| Arc::ptr_eq(&look.waiting, &last.waiting));
-    let mut new: HashSet<_> = unassigned().filter(|_| !is_known).map(identity).collect();
+    let mut new: HashSet<_> = unassigned(last).filter(|_| !is_known).map(identity).collect();
     for copy in earlier.iter().rev().flat_map(|(_, look)| look.waiting.iter()) {
         if new.is_empty() {
             break;
@@ -86,7 +89,7 @@ pub(crate) fn waiting<'s, 'a>(series: &'s Series<'a>) -> Vec<Waiting<'s, 'a>> {
         new.remove(&identity(copy));
     }
     let unassigned: Vec<&WaitingCopy> =
-        unassigned().filter(|copy| !new.contains(&identity(copy))).collect();
+        unassigned(last).filter(|copy| !new.contains(&identity(copy))).collect();
     let mut groups: BTreeMap<Need, Vec<&WaitingCopy>> = BTreeMap::new();
     for copy in unassigned.iter().filter(|copy| copy.can_allocate.is_some()) {
         groups.entry(need(copy)).or_default().push(copy);
@@ -173,7 +176,7 @@ pub(crate) fn allocation_off(series: &Series<'_>) -> Option<String> {
     // The field takes these values in capitals as well.
     let is_off = |found: &&Setting| !found.value.eq_ignore_ascii_case(default);
     let Setting { value, scope } = series.setting(name).filter(is_off)?;
-    if series.last()?.waiting.iter().any(|copy| copy.state == "UNASSIGNED") {
+    if unassigned(series.last()?).next().is_some() {
         return None;
     }
     let copies = if value.eq_ignore_ascii_case("primaries") { "replicas" } else { "copies" };
@@ -214,7 +217,7 @@ pub(crate) fn waits_for_nodes(last: &Observation) -> Option<String> {
     let delayed = last.health.as_ref().and_then(|health| health.delayed).unwrap_or(0) as usize;
     let has_left =
         |copy: &&WaitingCopy| matches!(copy.reason.as_deref(), Some("NODE_LEFT" | RESTARTING));
-    let primaries = last.waiting.iter().filter(|copy| copy.primary && copy.state == "UNASSIGNED");
+    let primaries = unassigned(last).filter(|copy| copy.primary);
     let count = copies.len().max(delayed.saturating_sub(primaries.filter(has_left).count()));
     let waits = match count {
         0 => return None,

@@ -260,7 +260,7 @@ fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer 
     }
     let default = format!("{:.0}", PLUGIN_READERS.value);
     let setting = following.series.setting_or_default(READERS, &default);
-    let readers = setting.value.parse().ok().filter(|readers| *readers > 0.0);
+    let readers = setting.value.parse().ok().filter(|readers: &f64| *readers > 0.0);
     let readers = readers.unwrap_or(PLUGIN_READERS.value);
     let raised = readers * RAISE.value;
     let to = Some(format!("{raised:.0}"));
