@@ -46,6 +46,7 @@ fn nothing_is_written_unless_that_is_allowed() {
     // Nobody is asked to allow what cannot be done.
     let output = run_plan("remote-recovery", &cluster, runs.path(), &[]).output().unwrap();
     failed(&output, 2, &["give the one that has the data with --leader URL"]);
+    assert!(!said(&output).contains("--allow-changes"), "{}", said(&output));
     let output = run(&cluster, runs.path(), &["--rtt", "5ms"]).output().unwrap();
     failed(&output, 2, &["--rtt and --rate are of a link that is made for the run"]);
     assert!(!said(&output).contains("--allow-changes"), "{}", said(&output));
