@@ -217,13 +217,14 @@ impl Plan {
         let sends = declared.iter().any(|step| step.name == measured && step.sends_load);
         let made_for_each = resolved.spoils_indices() || resolved.full_bytes().is_some() || sends;
         let replicas = variants.iter().find_map(|own| own.replicas.as_ref());
-        match replicas.filter(|_| resolved.indices.is_empty() || !made_for_each) {
-            Some(number) => Err(self.error(
-                number.span(),
-                "the indices of this plan are made once for all variants; write replicas into [[index]]",
-            )),
-            None => Ok(()),
-        }
+        let why = match resolved.indices.is_empty() {
+            true => "this plan has no [[index]] that could have replicas; leave them out",
+            false if made_for_each => return Ok(()),
+            false => {
+                "the indices of this plan are made once for all variants; write replicas into [[index]]"
+            }
+        };
+        replicas.map_or(Ok(()), |number| Err(self.error(number.span(), why)))
     }
 
     /// Whether all that the plan has goes with the step that variants are measured in, as its experiment says.

@@ -546,6 +546,10 @@ fn variants_have_no_replicas_of_their_own_where_indices_are_made_once_for_all() 
     let beside = "{ index_in_background = { documents_per_s = 5 } }, \"recover\"";
     let text = TEXT.replacen(FIRST, &own, 1).replacen("\"recover\"", beside, 1);
     assert_eq!(resolve(&text, 1.0, check).unwrap().variants[0].replicas, Some(1));
+    let bucket = include_str!("../../../../../../plans/dcp-memory.toml");
+    let own = bucket.replacen("[[variant]]\n", "[[variant]]\nreplicas = 0\n", 1);
+    let refused = resolve(&own, 1.0, |_, _| Ok(())).unwrap_err().to_string();
+    assert!(refused.contains("no [[index]] that could have replicas"), "{refused}");
 }
 
 #[test]
