@@ -66,7 +66,7 @@ impl<'a> PartialUpdate<'a> {
                 "script" | "scripted_upsert" | "lang" | "params" => update.script = Some(name),
                 _ => {
                     return Err(bad_body(format!(
-                        "unknown field [{name}] of an update; write doc, upsert, doc_as_upsert or detect_noop"
+                        "unknown field [{name}] of an update; write doc, upsert, doc_as_upsert, detect_noop or _source"
                     )));
                 }
             }
