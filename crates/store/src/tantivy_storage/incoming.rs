@@ -71,8 +71,8 @@ pub(crate) struct FileIncoming {
     dir: PathBuf,
     metas: Arc<[FileMeta]>,
     files: Vec<RefCell<Receiving>>,
-    /// Held while a chunk is written into a file. The kernel lets one writer in at a time, and the others would spin on
-    /// a core that the transfer needs.
+    /// Held while a chunk is written into a file, and while that is dropped. The kernel lets one writer in at a time,
+    /// and the others would spin on a core that the transfer needs.
     turns: Vec<Mutex<()>>,
     /// A file's hash or its sync went on.
     hashed: Notify,
@@ -153,20 +153,19 @@ impl FileIncoming {
             let file = self.metas[file].name.to_string();
             return Err(Error::Incomplete { file, have: 0, len: chunk.len() });
         };
+        let turn = self.turns[file].lock().await;
         // Bytes that are in the hash must not be written again: they could differ.
-        let known = {
+        let (open, known) = {
             let state = self.files[file].borrow();
             let end = if state.finished { u64::MAX } else { state.hashed };
-            end.saturating_sub(offset).min(bytes.len() as u64)
+            (state.handle.clone(), end.saturating_sub(offset).min(bytes.len() as u64))
         };
         let (bytes, offset) = (bytes.slice(known as usize..), offset + known);
         if bytes.is_empty() {
             return Ok(());
         }
-        let open = self.files[file].borrow().handle.clone();
         let path = self.dir.join(&*self.metas[file].name);
         let written = bytes.clone();
-        let turn = self.turns[file].lock().await;
         let write = move || {
             let handle = match open {
                 Some(handle) => handle,
@@ -176,7 +175,6 @@ impl FileIncoming {
             Ok(handle)
         };
         let handle = self.work(Work::DiskWrite { bytes: bytes.len() as u64 }, write).await?;
-        drop(turn);
         {
             let mut state = self.files[file].borrow_mut();
             state.handle.get_or_insert(handle);
@@ -185,6 +183,7 @@ impl FileIncoming {
                 *pending = bytes;
             }
         }
+        drop(turn);
         self.hash_on(file).await
     }
 
@@ -257,8 +256,10 @@ impl FileIncoming {
         self.note(note).await
     }
 
-    /// Drops what was received of a file.
+    /// Drops what was received of a file, and what is being written into it: bytes of a file that is gone must not
+    /// count for the next one.
     async fn forget(&self, file: usize) -> Result<()> {
+        let _turn = self.turns[file].lock().await;
         let path = self.dir.join(&*self.metas[file].name);
         self.files[file].replace(Receiving::nothing());
         self.work(Work::DiskWrite { bytes: 0 }, move || files::remove_file(&path)).await
@@ -526,43 +527,71 @@ mod tests {
 
     use super::*;
 
+    fn commit() -> Commit {
+        let file = FileMeta { name: "f".into(), len: 4, xxh3: xxh3_64(b"fine") };
+        Commit { files: vec![file].into(), ..Commit::default() }
+    }
+
+    async fn begin(env: &Env, copy: &Path) -> FileIncoming {
+        FileIncoming::begin(env, copy, &commit()).await.unwrap()
+    }
+
+    async fn write(incoming: &FileIncoming) {
+        incoming.write(0, 0, Chunk::Bytes(Bytes::from_static(b"fine"))).await.unwrap();
+    }
+
     /// A device takes no sync: whatever is read back of a file that failed at it may be in memory alone.
     #[test]
     fn nothing_is_kept_of_a_file_that_could_not_be_synced() {
         let dir = tempfile::tempdir().unwrap();
         world::real_world::run(7, |env| async move {
             let copy = dir.path().join("copy");
-            let file = FileMeta { name: "f".into(), len: 4, xxh3: xxh3_64(b"fine") };
-            let commit = Commit { files: vec![file].into(), ..Commit::default() };
-            let begin = async || FileIncoming::begin(&env, &copy, &commit).await.unwrap();
-            let write = async |incoming: &FileIncoming| {
-                incoming.write(0, 0, Chunk::Bytes(Bytes::from_static(b"fine"))).await.unwrap();
-            };
             let break_disk = |incoming: &FileIncoming| {
                 let device = File::open("/dev/null").unwrap();
                 incoming.files[0].borrow_mut().handle = Some(Arc::new(device));
             };
 
-            let ends_early = begin().await;
+            let ends_early = begin(&env, &copy).await;
             write(&ends_early).await;
-            let note = ends_early.files[0].borrow().note(&commit.files[0]);
+            let note = ends_early.files[0].borrow().note(&commit().files[0]);
             ends_early.note(note).await.unwrap();
             break_disk(&ends_early);
             ends_early.sync_part(0).await;
             drop(ends_early);
 
-            let whole = begin().await;
+            let whole = begin(&env, &copy).await;
             assert_eq!(whole.have(0), 0, "a part of it failed");
             write(&whole).await;
             whole.finish(0).await.unwrap();
             drop(whole);
 
-            let installs = begin().await;
+            let installs = begin(&env, &copy).await;
             assert!(installs.is_finished(0));
             break_disk(&installs);
-            installs.install(&commit).await.unwrap_err();
+            installs.install(&commit()).await.unwrap_err();
             drop(installs);
-            assert_eq!(begin().await.have(0), 0, "all of it failed");
+            assert_eq!(begin(&env, &copy).await.have(0), 0, "all of it failed");
+        });
+    }
+
+    /// A chunk that came twice may still be on its way into the file that goes.
+    #[test]
+    fn a_file_is_dropped_once_nobody_writes_into_it() {
+        let dir = tempfile::tempdir().unwrap();
+        world::real_world::run(7, |env| async move {
+            let incoming = begin(&env, &dir.path().join("copy")).await;
+            write(&incoming).await;
+            let writes = incoming.turns[0].lock().await;
+            let mut forgets = std::pin::pin!(incoming.forget(0));
+            tokio::select! {
+                biased;
+                _ = &mut forgets => panic!("it waited for nobody"),
+                () = std::future::ready(()) => {}
+            }
+            assert_eq!(incoming.have(0), 4);
+            drop(writes);
+            forgets.await.unwrap();
+            assert_eq!((incoming.have(0), incoming.dir.join("f").exists()), (0, false));
         });
     }
 }
