@@ -216,6 +216,10 @@ pub(super) fn open(dir: &Path, mut expected: Expected) -> Result<OpenedLog> {
     };
     let (kept, empty): (Vec<LogFile>, Vec<LogFile>) =
         reading.files.into_iter().partition(|file| file.ops > 0);
+    // Those without a header, before the checkpoint goes beyond them: from then on they would be damaged.
+    for file in empty.iter().filter(|file| file.len == 0) {
+        files::remove_file(&file.path)?;
+    }
     if let Some(newest) = kept.last() {
         let noted = before.map_or((0, 0), |synced| (synced.generation, synced.len));
         let synced = match noted.0.cmp(&newest.generation) {

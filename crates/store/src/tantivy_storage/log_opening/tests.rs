@@ -195,6 +195,25 @@ fn files_that_never_began_are_no_damage() {
     assert!(error.contains("oplog-5.log"), "{error}");
 }
 
+/// A kill may come at any moment of an opening: once the checkpoint is beyond them, such files are damage.
+#[test]
+fn files_that_never_began_go_before_the_checkpoint_is_beyond_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = open(dir.path()).unwrap().log;
+    put(&mut log, &[op(0, 10)]);
+    sync(&mut log);
+    drop(log);
+    fs::write(dir.path().join("oplog-2.log"), "").unwrap();
+    // The checkpoint cannot be written anew.
+    let blocks = dir.path().join("oplog.tmp");
+    fs::create_dir(&blocks).unwrap();
+    let error = said(open(dir.path()));
+    assert!(error.contains("oplog.tmp"), "{error}");
+    assert!(!dir.path().join("oplog-2.log").exists());
+    fs::remove_dir(&blocks).unwrap();
+    assert_eq!(open(dir.path()).unwrap().log.size().0, 1);
+}
+
 #[test]
 fn trims_whole_files_only() {
     let dir = tempfile::tempdir().unwrap();
