@@ -255,7 +255,7 @@ impl Inner {
     /// The caller holds the lock on flushes.
     async fn flush_locked(&self) -> Result<Commit> {
         let began = self.env.now();
-        let (stored, before) = {
+        let (stored, before, (ops, bytes)) = {
             let _writes = self.writes.lock().await;
             if !self.seq_nos.borrow().uncommitted {
                 return Ok(self.seq_nos.borrow().commit.clone());
@@ -266,10 +266,10 @@ impl Inner {
             self.storage.begin_commit(stored.commit.generation).await?;
             let mut seq_nos = self.seq_nos.borrow_mut();
             seq_nos.uncommitted = false;
-            seq_nos.uncommitted_ops = 0;
-            seq_nos.uncommitted_bytes = 0;
             seq_nos.track_appends = false;
-            (stored, seq_nos.commit.clone())
+            let ops = std::mem::take(&mut seq_nos.uncommitted_ops);
+            let bytes = std::mem::take(&mut seq_nos.uncommitted_bytes);
+            (stored, seq_nos.commit.clone(), (ops, bytes))
         };
         let floor = stored.complete_from;
         match self.storage.finish_commit(stored, &before).await {
@@ -290,7 +290,10 @@ impl Inner {
                 Ok(commit)
             }
             Err(error) => {
-                self.seq_nos.borrow_mut().uncommitted = true;
+                let mut seq_nos = self.seq_nos.borrow_mut();
+                seq_nos.uncommitted = true;
+                seq_nos.uncommitted_ops += ops;
+                seq_nos.uncommitted_bytes += bytes;
                 Err(error)
             }
         }

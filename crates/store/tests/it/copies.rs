@@ -429,13 +429,20 @@ fn a_flush_that_failed_has_used_its_number() {
         let shard = create(&env, &dir).await;
         let before = shard.commit().generation;
         shard.index(vec![put("a", 1)]).await.unwrap();
-        // Its file cannot be written.
-        let blocks = dir.join(format!("commit-{}.tmp", before + 1));
-        std::fs::create_dir(&blocks).unwrap();
-        shard.flush().await.unwrap_err();
-        std::fs::remove_dir(&blocks).unwrap();
-        assert_eq!(shard.flush().await.unwrap().generation, before + 2);
-        let begun = dir.join(format!("commit-{}", before + 1));
+        let uncommitted = shard.stats();
+        assert_eq!(uncommitted.uncommitted_ops, 1);
+        // It cannot be prepared, then not be published.
+        for (failed, suffix) in [(1, "tmp"), (2, "json")] {
+            let blocks = dir.join(format!("commit-{}.{suffix}", before + failed));
+            std::fs::create_dir(&blocks).unwrap();
+            shard.flush().await.unwrap_err();
+            std::fs::remove_dir(&blocks).unwrap();
+            let stats = shard.stats();
+            assert_eq!(stats.uncommitted_ops, 1);
+            assert_eq!(stats.uncommitted_bytes, uncommitted.uncommitted_bytes);
+        }
+        assert_eq!(shard.flush().await.unwrap().generation, before + 3);
+        let begun = dir.join(format!("commit-{}", before + 2));
         assert!(!begun.exists(), "what was begun of it is gone");
         drop(shard);
         let shard = open(&env, &dir).await.unwrap();
