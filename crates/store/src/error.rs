@@ -185,14 +185,19 @@ pub(crate) fn index<'a>(
                 Error::DiskFull { what, path }
             }
             // Some errors of its threads are handed on as text alone.
-            error if error.to_string().contains(NO_SPACE) => Error::DiskFull { what, path },
-            error => Error::Index { what, path, reason: error.to_string() },
+            error => match error.to_string() {
+                reason if reason.contains(NO_SPACE) || reason.contains(NO_QUOTA) => {
+                    Error::DiskFull { what, path }
+                }
+                reason => Error::Index { what, path, reason },
+            },
         }
     }
 }
 
 /// As the system says it.
 const NO_SPACE: &str = "No space left on device";
+const NO_QUOTA: &str = "Disk quota exceeded";
 
 /// No room on the disk, or none that this user may take.
 pub fn means_full_disk(error: &std::io::Error) -> bool {
@@ -209,9 +214,10 @@ mod tests {
     #[test]
     fn a_full_disk_is_a_kind_of_its_own_wherever_it_shows() {
         const ENOSPC: i32 = 28;
+        const EDQUOT: i32 = 122;
         const EIO: i32 = 5;
         let path = Path::new("copy");
-        for (number, full) in [(ENOSPC, true), (EIO, false)] {
+        for (number, full) in [(ENOSPC, true), (EDQUOT, true), (EIO, false)] {
             let source = || io::Error::from_raw_os_error(number);
             let all = [
                 super::io("append to", path)(source()),
