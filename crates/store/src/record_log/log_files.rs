@@ -76,7 +76,9 @@ impl Opening {
         } else {
             if newest {
                 // What a process that was killed had written may be in memory alone, and counts as durable from now on.
-                file.sync_all().map_err(io("sync", &path))?;
+                // It is written again: the system takes for written what a sync left that failed.
+                let written = file.write_all_at(&bytes[..at], 0).and_then(|()| file.sync_all());
+                written.map_err(io("sync", &path))?;
             }
             guard(&self.files).insert(generation, Arc::new(file));
         }

@@ -110,6 +110,22 @@ fn a_torn_end_is_cut_and_other_damage_is_named() {
     });
 }
 
+/// A sync that failed leaves it in memory, where the next one takes it for written.
+#[test]
+fn what_may_not_be_durable_is_written_again() {
+    on_real_files(async |env, dir| {
+        let (log, _, _) = open(&env, &dir).await;
+        log.append(lines(0, 3)).await.unwrap();
+        drop(log);
+        let long_ago = std::time::SystemTime::UNIX_EPOCH;
+        let path = dir.join("records-1.log");
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        file.set_modified(long_ago).unwrap();
+        assert_eq!(open(&env, &dir).await.1.len(), 3);
+        assert!(file.metadata().unwrap().modified().unwrap() > long_ago);
+    });
+}
+
 /// The log begins another file every 64 MiB.
 #[test]
 fn a_file_that_could_not_be_begun_is_begun_again() {
