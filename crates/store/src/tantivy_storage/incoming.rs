@@ -515,9 +515,14 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
     let newest_log = files::numbered(copy, "oplog-", ".log")?.last().copied();
     let log_generation = newest_log.map_or(1, |newest| newest + 1);
     let stored = StoredCommit::received(Commit { generation, ..commit }, log_generation);
-    commits::publish(copy, &stored)?;
-    // Not before the commit is published: until then the directory holds the former copy, with its log.
-    log_opening::begin(copy, &stored)?;
+    let publish = || commits::publish(copy, &stored);
+    let begin_log = || log_opening::begin(copy, &stored);
+    match older {
+        // Until the commit is published, the directory holds the former copy, with its log.
+        Some(_) => publish().and_then(|()| begin_log())?,
+        // A commit whose log has not begun would be one whose log is gone.
+        None => begin_log().and_then(|()| publish())?,
+    }
     files::remove_dir(dir)
 }
 

@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::files;
+use crate::commit::StoredCommit;
 use crate::error::{Error, Result, io};
 
 const NAME: &str = "oplog.ckp";
@@ -44,6 +45,13 @@ pub(super) struct Synced {
     /// Every copy in sync had everything up to here, as far as this one was told. It says of another copy that ends
     /// before it that it is not what it was.
     pub(super) global_checkpoint: Option<u64>,
+}
+
+impl Synced {
+    /// Whether it is of the log that belongs to a commit: one that was received begins a log of its own.
+    pub(super) fn is_of(&self, stored: &StoredCommit) -> bool {
+        self.history == stored.log_history() && self.generation >= stored.log_generation
+    }
 }
 
 /// What stands in the file.

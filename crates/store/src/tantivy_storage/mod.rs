@@ -117,9 +117,8 @@ pub(crate) async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
         let stored = commits::newest(&dir)?;
         let logged = log_checkpoint::read(&dir)?;
         let mut extent = stored.as_ref().map(Extent::of_commit).unwrap_or_default();
-        let history = stored.as_ref().map(StoredCommit::log_history);
         if let log_checkpoint::Found::Synced(synced) = logged
-            && history.is_none_or(|history| synced.history == history)
+            && stored.as_ref().is_none_or(|stored| synced.is_of(stored))
         {
             extent.next_seq_no = extent.next_seq_no.max(synced.next_seq_no);
             extent.global_checkpoint = extent.global_checkpoint.max(synced.global_checkpoint);

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::common::*;
-use store::{Error, OpKind, Segments, Shard};
+use store::{Error, Incoming, OpKind, Segments, Shard};
 use world::{Env, real_world, virtual_world};
 
 /// A test runs itself again with these variables: that process writes, and is killed.
@@ -254,6 +254,47 @@ fn damage_in_the_middle_of_the_log_is_an_error_with_its_place() {
         }
         fs::write(&log, &sound).unwrap();
         assert_eq!(open(&env, &dir).await.unwrap().count().await.unwrap(), 40);
+    });
+}
+
+/// A kill comes between the commit of the files that were received and the log that begins with them.
+#[test]
+fn a_received_commit_is_not_taken_for_one_with_the_log_of_before() {
+    on_real_files(async |env, dir| {
+        let (from, to) = (dir.join("from"), dir.join("to"));
+        let source = sample(&env, &from).await;
+        let (copy, _) = recover(&env, &source, &to, 1 << 20).await;
+        write(&copy, (0..9).map(|n| put("only here", n)).collect()).await;
+        copy.close().await.unwrap();
+        let checkpoint = fs::read(to.join("oplog.ckp")).unwrap();
+        let (copy, commit) = recover(&env, &source, &to, 1 << 20).await;
+        drop(copy);
+        fs::remove_file(newest_log(&to)).unwrap();
+        fs::write(to.join("oplog.ckp"), checkpoint).unwrap();
+        let extent = store::extent(&env, &to).await.unwrap();
+        assert_eq!(extent.next_seq_no, commit.max_seq_no.unwrap() + 1);
+        let copy = open(&env, &to).await.unwrap();
+        assert_eq!(copy.digest().await.unwrap(), source.digest().await.unwrap());
+    });
+}
+
+/// Nobody could tell it from one whose log is gone.
+#[test]
+fn where_no_copy_was_a_received_commit_is_not_there_before_its_log() {
+    on_real_files(async |env, dir| {
+        let to = dir.join("to");
+        let source = sample(&env, &dir.join("from")).await;
+        let snapshot = source.snapshot("s").await.unwrap();
+        let blocks = to.join("oplog.tmp");
+        fs::create_dir_all(&blocks).unwrap();
+        let incoming = Incoming::begin(&env, &to, snapshot.commit().clone()).await.unwrap();
+        copy_files(&snapshot, &incoming, 1 << 20, 3).await.unwrap();
+        let refused = incoming.install(&mapping(), store::Options::default()).await.err().unwrap();
+        assert!(refused.to_string().contains("oplog.tmp"), "{refused}");
+        assert_eq!(store::committed(&env, &to).await.unwrap(), None);
+        fs::remove_dir(&blocks).unwrap();
+        let (copy, _) = recover(&env, &source, &to, 1 << 20).await;
+        assert_eq!(copy.digest().await.unwrap(), source.digest().await.unwrap());
     });
 }
 
