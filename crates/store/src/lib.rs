@@ -46,8 +46,7 @@ pub use requests::{
 };
 pub use segments::Segments;
 pub use shard::{
-    ReadRequests, Shard, committed, damage_largest_file, destroy, extent, holds_anything,
-    holds_operations,
+    ReadRequests, Shard, committed, damage_largest_file, extent, holds_anything, holds_operations,
 };
 pub use snapshot::Snapshot;
 pub use synthetic::{

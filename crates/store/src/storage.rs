@@ -83,16 +83,6 @@ pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
     }
 }
 
-pub(crate) async fn destroy(env: &Env, dir: &Path) -> Result<()> {
-    match env.virtual_disk() {
-        Some(disk) => {
-            disk.remove_under(&synthetic::disk_path(dir));
-            Ok(())
-        }
-        None => tantivy_storage::destroy(env, dir).await,
-    }
-}
-
 pub(crate) async fn damage(env: &Env, dir: &Path, commit: &Commit, file: &FileMeta) -> Result<()> {
     match env.virtual_disk() {
         Some(disk) => {

@@ -134,11 +134,6 @@ impl Shard {
         self.inner.opened.get()
     }
 
-    /// The mapping that documents are indexed by.
-    pub fn mapping(&self) -> Mapping {
-        self.inner.mapping.borrow().clone()
-    }
-
     /// Identity of the history that the operations belong to.
     pub fn history_uuid(&self) -> &str {
         &self.inner.history_uuid
@@ -189,11 +184,6 @@ pub fn holds_operations<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Resu
 /// Whether `dir` holds anything of a copy: a commit, or files that were being received.
 pub fn holds_anything<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<bool>> {
     Box::pin(async move { storage::holds_anything(env, dir).await })
-}
-
-/// Removes the copy in `dir` and all that belongs to it. Succeeds if there is none.
-pub fn destroy<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<()>> {
-    Box::pin(async move { patiently(env, || storage::destroy(env, dir)).await })
 }
 
 /// Flips a bit in the middle of the largest committed file of a copy, as a failing disk would; says which

@@ -143,19 +143,6 @@ pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
     env.work(Work::DiskRead { bytes: 4096 }, move || Ok(!files::names(&dir)?.is_empty())).await
 }
 
-/// Removes a copy.
-pub(crate) async fn destroy(env: &Env, dir: &Path) -> Result<()> {
-    let dir = dir.to_owned();
-    env.work(Work::DiskWrite { bytes: 4096 }, move || {
-        if files::names(&dir)?.is_empty() {
-            return files::remove_dir(&dir);
-        }
-        let _lock = files::lock_dir(&dir)?;
-        files::remove_dir(&dir)
-    })
-    .await
-}
-
 /// Flips a bit in the middle of a committed file.
 pub(crate) async fn damage(env: &Env, dir: &Path, generation: u64, file: &FileMeta) -> Result<()> {
     use std::os::unix::fs::FileExt;
