@@ -76,10 +76,9 @@ impl Shard {
             if *inner.mapping.borrow() == *mapping {
                 return Ok(());
             }
-            let this = self.clone();
             let mapping = mapping.clone();
-            let change = async move {
-                let inner = &this.inner;
+            let change = |shard: Shard| async move {
+                let inner = &shard.inner;
                 let _flushes = inner.flushes.lock().await;
                 let _writes = inner.writes.lock().await;
                 // Another caller may have done it meanwhile.
@@ -98,65 +97,55 @@ impl Shard {
     /// Commits: what was applied is durable in segment files, and the log is cut to what retention needs.
     /// Returns the newest commit; the one before where nothing is new.
     pub fn flush(&self) -> LocalFuture<'_, Result<Commit>> {
-        Box::pin(async move {
-            let this = self.clone();
-            let flush = async move {
-                let _flushes = this.inner.flushes.lock().await;
-                this.inner.flush_locked().await
-            };
-            self.to_its_end("flush", flush).await
-        })
+        Box::pin(self.to_its_end("flush", |shard| async move {
+            let _flushes = shard.inner.flushes.lock().await;
+            shard.inner.flush_locked().await
+        }))
     }
 
     /// Merges segments until there are at most `max_num_segments` (at least one). The next flush commits it. A mapping
     /// that comes meanwhile has it begin anew.
     pub fn force_merge(&self, max_num_segments: usize) -> LocalFuture<'_, Result<()>> {
-        Box::pin(async move {
-            let this = self.clone();
-            let merge = async move {
-                let inner = &this.inner;
-                let _merges = inner.merges.lock().await;
-                this.refresh().await?;
-                inner.storage.force_merge(max_num_segments.max(1)).await?;
-                // In the virtual world it is searchable at once.
-                if let ShardStorage::Tantivy(storage) = &inner.storage {
-                    // A mapping that comes takes the writer away, and must not do so in the midst of this.
-                    let _writes = inner.writes.lock().await;
-                    storage.refresh().await?;
-                }
-                inner.seq_nos.borrow_mut().uncommitted = true;
-                Ok(())
-            };
-            self.to_its_end("merge segments", merge).await
-        })
+        Box::pin(self.to_its_end("merge segments", move |shard| async move {
+            let inner = &shard.inner;
+            let _merges = inner.merges.lock().await;
+            shard.refresh().await?;
+            inner.storage.force_merge(max_num_segments.max(1)).await?;
+            // In the virtual world it is searchable at once.
+            if let ShardStorage::Tantivy(storage) = &inner.storage {
+                // A mapping that comes takes the writer away, and must not do so in the midst of this.
+                let _writes = inner.writes.lock().await;
+                storage.refresh().await?;
+            }
+            inner.seq_nos.borrow_mut().uncommitted = true;
+            Ok(())
+        }))
     }
 
     /// Flushes, then holds the commit's files for a recovery that reads them. Merges and flushes go on
     /// meanwhile. Dropping the last clone of the snapshot lets the files go.
     pub fn snapshot<'a>(&'a self, session: &'a str) -> LocalFuture<'a, Result<Snapshot>> {
-        Box::pin(async move {
-            let (this, session) = (self.clone(), session.to_owned());
-            let hold = async move {
-                let inner = &this.inner;
-                let _flushes = inner.flushes.lock().await;
-                let commit = inner.flush_locked().await?;
-                let number = inner.snapshots.get();
-                inner.snapshots.set(number + 1);
-                let pin = inner.storage.pin(&commit, &session_dir(&session, number)).await?;
-                Ok(Snapshot::new(inner.env.clone(), inner.storage.dir().to_owned(), commit, pin))
-            };
-            self.to_its_end("hold a commit", hold).await
-        })
+        let session = session.to_owned();
+        Box::pin(self.to_its_end("hold a commit", |shard| async move {
+            let inner = &shard.inner;
+            let _flushes = inner.flushes.lock().await;
+            let commit = inner.flush_locked().await?;
+            let number = inner.snapshots.get();
+            inner.snapshots.set(number + 1);
+            let pin = inner.storage.pin(&commit, &session_dir(&session, number)).await?;
+            Ok(Snapshot::new(inner.env.clone(), inner.storage.dir().to_owned(), commit, pin))
+        }))
     }
 
-    /// Runs `work` to its end also where the caller is dropped: half a commit leaves files, counters and the index
-    /// library at odds.
-    async fn to_its_end<T: 'static>(
+    /// Runs work on the copy to its end also where the caller is dropped: half a commit leaves files, counters and the
+    /// index library at odds.
+    pub(super) async fn to_its_end<T: 'static, F: Future<Output = Result<T>> + 'static>(
         &self,
         name: &'static str,
-        work: impl Future<Output = Result<T>> + 'static,
+        work: impl FnOnce(Shard) -> F + 'static,
     ) -> Result<T> {
-        to_its_end(&self.inner.env, self.inner.storage.dir(), name, move || work).await
+        let shard = self.clone();
+        to_its_end(&self.inner.env, self.inner.storage.dir(), name, move || work(shard)).await
     }
 
     /// Adds documents that exist only as a number: a corpus too large to index document by document. They are

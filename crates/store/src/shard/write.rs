@@ -11,7 +11,6 @@ use crate::checkpoint::LocalCheckpointTracker;
 use crate::contents::{Parsed, Refusals};
 use crate::operation::RUNS_ARE_VIRTUAL;
 use crate::plan::{self, Current, Plan, Planner};
-use crate::to_its_end::to_its_end;
 use crate::{Error, OpKind, Operation, Result, planted};
 
 use super::copy_state::CopyState;
@@ -38,11 +37,8 @@ impl Shard {
     ///
     /// Once begun it runs to its end, even where the caller goes away.
     pub fn apply(&self, ops: Vec<Operation>) -> LocalFuture<'_, Result<()>> {
-        Box::pin(async move {
-            let (inner, dir) = (self.inner.clone(), self.inner.storage.dir());
-            let work = move || inner.apply_locked(ops, Log::Lacks);
-            to_its_end(&self.inner.env, dir, "apply operations", work).await
-        })
+        let apply = |shard: Shard| shard.inner.apply_locked(ops, Log::Lacks);
+        Box::pin(self.to_its_end("apply operations", apply))
     }
 
     /// Keeps operations that the copy's files hold already, for whoever has still to read them: they go into the log
@@ -54,11 +50,8 @@ impl Shard {
         ops: Vec<Operation>,
         complete_from: Option<u64>,
     ) -> LocalFuture<'_, Result<()>> {
-        Box::pin(async move {
-            let (inner, dir) = (self.inner.clone(), self.inner.storage.dir());
-            let work = move || inner.keep_history_locked(ops, complete_from);
-            to_its_end(&self.inner.env, dir, "keep operations", work).await
-        })
+        let keep = move |shard: Shard| shard.inner.keep_history_locked(ops, complete_from);
+        Box::pin(self.to_its_end("keep operations", keep))
     }
 
     /// Writes on the primary: gives each request its sequence number and version, applies it, and returns the
@@ -81,11 +74,8 @@ impl Shard {
 
     /// [`Shard::index`] of what was read.
     pub fn index_read(&self, read: ReadRequests) -> LocalFuture<'_, Result<Vec<WriteResult>>> {
-        Box::pin(async move {
-            let (inner, dir) = (self.inner.clone(), self.inner.storage.dir());
-            let work = move || inner.index_locked(read.requests, read.parsed);
-            to_its_end(&self.inner.env, dir, "index documents", work).await
-        })
+        let index = |shard: Shard| shard.inner.index_locked(read.requests, read.parsed);
+        Box::pin(self.to_its_end("index documents", index))
     }
 }
 
