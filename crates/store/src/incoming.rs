@@ -144,8 +144,8 @@ impl Incoming {
                 return Err(Error::Incomplete { file: meta.name.to_string(), have, len: meta.len });
             }
             either!(self, storage => storage.install(&self.inner.commit).await)?;
-            let inner = &self.inner;
-            Shard::open_with(&inner.env, &inner.dir, mapping, options, false).await
+            let options = Options { check_on_startup: false, ..options };
+            Shard::open(&self.inner.env, &self.inner.dir, mapping, options).await
         })
     }
 }

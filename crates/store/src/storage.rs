@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use world::Env;
+use world::{Env, LocalFuture};
 
 use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
@@ -55,32 +55,45 @@ pub(crate) async fn open(
     }
 }
 
-pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
-    match env.virtual_disk() {
-        Some(disk) => Ok(synthetic::committed(&disk, dir)),
-        None => tantivy_storage::committed(env, dir).await,
-    }
+/// The newest commit in `dir`, without opening the copy; none if there is no copy.
+pub fn committed<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<Option<Commit>>> {
+    Box::pin(async move {
+        match env.virtual_disk() {
+            Some(disk) => Ok(synthetic::committed(&disk, dir)),
+            None => tantivy_storage::committed(env, dir).await,
+        }
+    })
 }
 
-pub(crate) async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
-    match env.virtual_disk() {
-        Some(disk) => Ok(synthetic::extent(&disk, dir)),
-        None => tantivy_storage::extent(env, dir).await,
-    }
+/// How far the copy in `dir` goes, without opening it.
+pub fn extent<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<Extent>> {
+    Box::pin(async move {
+        match env.virtual_disk() {
+            Some(disk) => Ok(synthetic::extent(&disk, dir)),
+            None => tantivy_storage::extent(env, dir).await,
+        }
+    })
 }
 
-pub(crate) async fn holds_operations(env: &Env, dir: &Path) -> Result<bool> {
-    match env.virtual_disk() {
-        Some(disk) => Ok(synthetic::holds_operations(&disk, dir)),
-        None => tantivy_storage::holds_operations(env, dir).await,
-    }
+/// Whether `dir` may hold what was acknowledged: a part of a commit or of an operation log. Files that were being
+/// received are neither.
+pub fn holds_operations<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<bool>> {
+    Box::pin(async move {
+        match env.virtual_disk() {
+            Some(disk) => Ok(synthetic::holds_operations(&disk, dir)),
+            None => tantivy_storage::holds_operations(env, dir).await,
+        }
+    })
 }
 
-pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
-    match env.virtual_disk() {
-        Some(disk) => Ok(disk.contains(&synthetic::disk_path(dir))),
-        None => tantivy_storage::holds_anything(env, dir).await,
-    }
+/// Whether `dir` holds anything of a copy: a commit, or files that were being received.
+pub fn holds_anything<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<bool>> {
+    Box::pin(async move {
+        match env.virtual_disk() {
+            Some(disk) => Ok(disk.contains(&synthetic::disk_path(dir))),
+            None => tantivy_storage::holds_anything(env, dir).await,
+        }
+    })
 }
 
 pub(crate) async fn damage(env: &Env, dir: &Path, commit: &Commit, file: &FileMeta) -> Result<()> {

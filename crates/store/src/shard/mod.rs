@@ -23,7 +23,7 @@ use world::{Env, LocalFuture};
 
 use query::Mapping;
 
-use crate::commit::{Commit, Extent};
+use crate::commit::Commit;
 use crate::group_commit::GroupCommit;
 use crate::patience::patiently;
 use crate::requests::{Durability, Opened, Options};
@@ -72,7 +72,8 @@ impl Shard {
         Box::pin(async move {
             let history_uuid = options.history_uuid.clone().unwrap_or_else(|| uuid(env));
             patiently(env, || storage::create(env, dir, mapping, &history_uuid)).await?;
-            Shard::open_with(env, dir, mapping, options, false).await
+            let options = Options { check_on_startup: false, ..options };
+            Shard::open(env, dir, mapping, options).await
         })
     }
 
@@ -88,45 +89,34 @@ impl Shard {
         options: Options,
     ) -> LocalFuture<'a, Result<Shard>> {
         Box::pin(async move {
-            let verify = options.check_on_startup;
-            Shard::open_with(env, dir, mapping, options, verify).await
-        })
-    }
-
-    pub(crate) async fn open_with(
-        env: &Env,
-        dir: &Path,
-        mapping: &Mapping,
-        options: Options,
-        verify: bool,
-    ) -> Result<Shard> {
-        let history = options.history_uuid.as_deref();
-        let opened = patiently(env, || storage::open(env, dir, mapping, verify, history));
-        let (storage, found) = opened.await?;
-        let stored = found.stored;
-        let shard = Shard {
-            inner: Rc::new(Inner {
-                env: env.clone(),
-                storage,
-                mapping: RefCell::new(mapping.clone()),
-                history_uuid: stored.commit.history_uuid.clone(),
-                durability: Cell::new(options.durability),
-                opened: Cell::new(Opened {
-                    verified_bytes: if verify { stored.commit.bytes() } else { 0 },
-                    torn_bytes: found.torn_bytes,
-                    replayed_ops: 0,
+            let (verify, history) = (options.check_on_startup, options.history_uuid.as_deref());
+            let opened = patiently(env, || storage::open(env, dir, mapping, verify, history));
+            let (storage, found) = opened.await?;
+            let stored = found.stored;
+            let shard = Shard {
+                inner: Rc::new(Inner {
+                    env: env.clone(),
+                    storage,
+                    mapping: RefCell::new(mapping.clone()),
+                    history_uuid: stored.commit.history_uuid.clone(),
+                    durability: Cell::new(options.durability),
+                    opened: Cell::new(Opened {
+                        verified_bytes: if verify { stored.commit.bytes() } else { 0 },
+                        torn_bytes: found.torn_bytes,
+                        replayed_ops: 0,
+                    }),
+                    seq_nos: RefCell::new(CopyState::new(stored)),
+                    writes: tokio::sync::Mutex::default(),
+                    flushes: tokio::sync::Mutex::default(),
+                    merges: tokio::sync::Mutex::default(),
+                    log: GroupCommit::default(),
+                    work: WorkDone::default(),
+                    snapshots: Cell::new(0),
                 }),
-                seq_nos: RefCell::new(CopyState::new(stored)),
-                writes: tokio::sync::Mutex::default(),
-                flushes: tokio::sync::Mutex::default(),
-                merges: tokio::sync::Mutex::default(),
-                log: GroupCommit::default(),
-                work: WorkDone::default(),
-                snapshots: Cell::new(0),
-            }),
-        };
-        shard.inner.replay().await?;
-        Ok(shard)
+            };
+            shard.inner.replay().await?;
+            Ok(shard)
+        })
     }
 
     /// What opening found.
@@ -165,32 +155,11 @@ impl Shard {
     }
 }
 
-/// The newest commit in `dir`, without opening the copy; none if there is no copy.
-pub fn committed<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<Option<Commit>>> {
-    Box::pin(async move { storage::committed(env, dir).await })
-}
-
-/// How far the copy in `dir` goes, without opening it.
-pub fn extent<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<Extent>> {
-    Box::pin(async move { storage::extent(env, dir).await })
-}
-
-/// Whether `dir` may hold what was acknowledged: a part of a commit or of an operation log. Files that were being
-/// received are neither.
-pub fn holds_operations<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<bool>> {
-    Box::pin(async move { storage::holds_operations(env, dir).await })
-}
-
-/// Whether `dir` holds anything of a copy: a commit, or files that were being received.
-pub fn holds_anything<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<bool>> {
-    Box::pin(async move { storage::holds_anything(env, dir).await })
-}
-
 /// Flips a bit in the middle of the largest committed file of a copy, as a failing disk would; says which
 /// file. For faults in experiments.
 pub fn damage_largest_file<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<String>> {
     Box::pin(async move {
-        let commit = committed(env, dir).await?;
+        let commit = storage::committed(env, dir).await?;
         let commit = commit.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
         let largest = commit.files.iter().max_by_key(|file| (file.len, file.name.clone()));
         let file = largest.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
