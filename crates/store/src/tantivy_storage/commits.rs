@@ -97,25 +97,17 @@ pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Resu
     publish(copy, &stored)
 }
 
-/// First step of an open: takes the lock, reads the newest commit, removes files that belong to no commit.
-pub(super) fn prepare(copy: &Path) -> Result<(File, StoredCommit)> {
-    if newest(copy)?.is_none() {
-        return Err(Error::NoCommit { dir: copy.to_owned() });
-    }
+/// First step of an open: takes the lock, reads the newest commit, removes files that belong to no commit. The copy
+/// begins this history, if it has another one: durably, before its log is opened, so that the word which accepts a loss
+/// stays in the log's checkpoint until then.
+pub(super) fn prepare(copy: &Path, history_uuid: Option<&str>) -> Result<(File, StoredCommit)> {
+    let no_commit = || Error::NoCommit { dir: copy.to_owned() };
+    // The lock is a file: none is left where there is no copy.
+    newest(copy)?.ok_or_else(no_commit)?;
     let lock = files::lock_dir(copy)?;
-    let stored = newest(copy)?.ok_or_else(|| Error::NoCommit { dir: copy.to_owned() })?;
+    let mut stored = newest(copy)?.ok_or_else(no_commit)?;
     sweep(copy, stored.commit.generation)?;
     files::remove_dir(&copy.join(SNAPSHOTS))?;
-    Ok((lock, stored))
-}
-
-/// The same. The copy begins this history, if it has another one: durably, before its log is opened, so that the word
-/// which accepts a loss stays in the log's checkpoint until then.
-pub(super) fn prepare_with_history(
-    copy: &Path,
-    history_uuid: Option<&str>,
-) -> Result<(File, StoredCommit)> {
-    let (lock, mut stored) = prepare(copy)?;
     if history_uuid.is_some_and(|history| stored.begin_history(history)) {
         publish(copy, &stored)?;
     }
@@ -152,7 +144,7 @@ fn sweep_begun(copy: &Path) -> Result<()> {
 }
 
 /// Fills `index/` from a commit. The library gets its own copies of what it overwrites.
-pub(super) fn rebuild(copy: &Path, stored: &StoredCommit) -> Result<PathBuf> {
+pub(super) fn rebuild(copy: &Path, stored: &StoredCommit) -> Result<()> {
     let work_dir = work_dir(copy);
     files::fresh_dir(&work_dir)?;
     let commit_dir = dir(copy, stored.commit.generation);
@@ -165,8 +157,7 @@ pub(super) fn rebuild(copy: &Path, stored: &StoredCommit) -> Result<PathBuf> {
     let managed = serde_json::to_vec(&names).expect("names are plain data");
     // The directory is scratch: it is rebuilt at the next open.
     let path = work_dir.join(MANAGED);
-    fs::write(&path, &managed).map_err(io("write", &path))?;
-    Ok(work_dir)
+    fs::write(&path, &managed).map_err(io("write", &path))
 }
 
 /// Where the library works. Scratch: rebuilt from a commit at each open.
@@ -174,10 +165,10 @@ pub(super) fn work_dir(copy: &Path) -> PathBuf {
     copy.join(INDEX)
 }
 
-/// Adds to the schema in `work_dir` what only the mapping has, and `_routing` where an earlier build made it. Nobody
+/// Adds to the schema in `index/` what only the mapping has, and `_routing` where an earlier build made it. Nobody
 /// may have the index there open.
-pub(super) fn extend_schema(copy: &Path, work_dir: &Path, mapping: &Mapping) -> Result<()> {
-    let path = work_dir.join(META);
+pub(super) fn extend_schema(copy: &Path, mapping: &Mapping) -> Result<()> {
+    let path = work_dir(copy).join(META);
     let damaged = |error: serde_json::Error| index_error("read the schema", copy, error);
     let bytes = fs::read(&path).map_err(io("read", &path))?;
     let mut meta: Value = serde_json::from_slice(&bytes).map_err(damaged)?;

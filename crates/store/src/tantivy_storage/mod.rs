@@ -103,19 +103,26 @@ pub(crate) async fn create(
     env.work(Work::DiskSync, move || commits::create(&dir, &mapping, &history)).await
 }
 
+/// Looks at a copy's directory where the disk may be waited for.
+async fn look<T: Send + 'static>(
+    env: &Env,
+    dir: &Path,
+    look: impl FnOnce(&Path) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let dir = dir.to_owned();
+    env.work(Work::DiskRead { bytes: 4096 }, move || look(&dir)).await
+}
+
 /// The newest commit in a directory.
 pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
-    let dir = dir.to_owned();
-    let stored = env.work(Work::DiskRead { bytes: 4096 }, move || commits::newest(&dir)).await?;
-    Ok(stored.map(|stored| stored.commit))
+    Ok(look(env, dir, commits::newest).await?.map(|stored| stored.commit))
 }
 
 /// How far the copy in a directory goes.
 pub(crate) async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
-    let dir = dir.to_owned();
-    env.work(Work::DiskRead { bytes: 4096 }, move || {
-        let stored = commits::newest(&dir)?;
-        let logged = log_checkpoint::read(&dir)?;
+    look(env, dir, |dir| {
+        let stored = commits::newest(dir)?;
+        let logged = log_checkpoint::read(dir)?;
         let mut extent = stored.as_ref().map(Extent::of_commit).unwrap_or_default();
         if let log_checkpoint::Found::Synced(synced) = logged
             && stored.as_ref().is_none_or(|stored| synced.is_of(stored))
@@ -131,16 +138,13 @@ pub(crate) async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
 
 /// Whether a directory has a part of a commit or of an operation log.
 pub(crate) async fn holds_operations(env: &Env, dir: &Path) -> Result<bool> {
-    let dir = dir.to_owned();
     let is_part = |name: &String| name.starts_with("commit-") || name.starts_with("oplog");
-    env.work(Work::DiskRead { bytes: 4096 }, move || Ok(files::names(&dir)?.iter().any(is_part)))
-        .await
+    look(env, dir, move |dir| Ok(files::names(dir)?.iter().any(is_part))).await
 }
 
 /// Whether a directory has anything in it.
 pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
-    let dir = dir.to_owned();
-    env.work(Work::DiskRead { bytes: 4096 }, move || Ok(!files::names(&dir)?.is_empty())).await
+    look(env, dir, |dir| Ok(!files::names(dir)?.is_empty())).await
 }
 
 /// Flips a bit in the middle of a committed file.
@@ -170,18 +174,14 @@ impl TantivyStorage {
         verify: bool,
         history_uuid: Option<&str>,
     ) -> Result<(Self, Found)> {
-        let (dir, begins) = (dir.to_owned(), history_uuid.map(str::to_owned));
-        let (lock, stored) = env
-            .work(Work::DiskRead { bytes: 4096 }, {
-                let dir = dir.clone();
-                move || commits::prepare_with_history(&dir, begins.as_deref())
-            })
-            .await?;
-        let commit_dir = commits::dir(&dir, stored.commit.generation);
+        let begins = history_uuid.map(str::to_owned);
+        let prepare = move |dir: &Path| commits::prepare(dir, begins.as_deref());
+        let (lock, stored) = look(env, dir, prepare).await?;
+        let commit_dir = commits::dir(dir, stored.commit.generation);
         for file in stored.commit.files.iter() {
             check_file(env, &commit_dir, file, verify).await?;
         }
-        let mapping = mapping.clone();
+        let (dir, mapping) = (dir.to_owned(), mapping.clone());
         let (shared, found) =
             env.work(Work::DiskSync, move || Shared::open(dir, lock, stored, &mapping)).await?;
         let (env, shared) = (env.clone(), Arc::new(shared));
@@ -549,7 +549,7 @@ mod tests {
         world::real_world::run(7, |env| async move {
             let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
             commits::create(&copy, &mapping, "history").unwrap();
-            let (lock, stored) = commits::prepare(&copy).unwrap();
+            let (lock, stored) = commits::prepare(&copy, None).unwrap();
             let (shared, _) = Shared::open(copy, lock, stored, &mapping).unwrap();
             let (cache, documents) = (RequestCache::default(), DocumentCache::default());
             let storage = TantivyStorage { env, shared: Arc::new(shared), cache, documents };

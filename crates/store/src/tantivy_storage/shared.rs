@@ -106,11 +106,12 @@ fn open_bare_writer(index: &Index) -> tantivy::Result<IndexWriter<Queued>> {
 }
 
 impl Handles {
-    /// Opens the index in `work_dir`, after fields that only the mapping has were added to its schema.
-    fn open(dir: &Path, work_dir: &Path, mapping: &Mapping) -> Result<Self> {
+    /// Opens the index of a copy, after fields that only the mapping has were added to its schema.
+    fn open(dir: &Path, mapping: &Mapping) -> Result<Self> {
         let refused = |what: &'static str| crate::error::index(what, dir);
-        commits::extend_schema(dir, work_dir, mapping)?;
-        let directory = WorkDirectory::open(work_dir).map_err(refused("open the index"))?;
+        commits::extend_schema(dir, mapping)?;
+        let directory = WorkDirectory::open(&commits::work_dir(dir));
+        let directory = directory.map_err(refused("open the index"))?;
         let index = Index::open(directory.clone()).map_err(refused("open the index"))?;
         analyzer::register(&index);
         let fields = Fields::of(&index.schema(), mapping).ok_or_else(|| Error::Index {
@@ -159,8 +160,8 @@ impl Shared {
         mut stored: StoredCommit,
         mapping: &Mapping,
     ) -> Result<(Self, Found)> {
-        let work_dir = commits::rebuild(&dir, &stored)?;
-        let handles = Handles::open(&dir, &work_dir, mapping)?;
+        commits::rebuild(&dir, &stored)?;
+        let handles = Handles::open(&dir, mapping)?;
         let OpenedLog { log, torn_bytes, begins_at } =
             log_opening::open(&dir, Expected::by(&stored))?;
         stored.complete_from = stored.complete_from.max(begins_at.unwrap_or(0));
@@ -225,8 +226,7 @@ impl Shared {
             let ended = writer.wait_merging_threads();
             ended.map_err(|e| self.index_error("close the writer", e))?;
         }
-        let opened = Handles::open(&self.dir, &commits::work_dir(&self.dir), mapping);
-        let opened = opened.map_err(|error| self.fail(error))?;
+        let opened = Handles::open(&self.dir, mapping).map_err(|error| self.fail(error))?;
         debug_assert!(opened.covers(mapping));
         *self.handles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(opened);
         // Segments that were being merged are considered for a merge again by a commit, and by nothing else.
@@ -392,14 +392,17 @@ mod tests {
     use crate::contents::Parsed;
     use crate::plan::Change;
 
+    fn open(copy: PathBuf) -> Shared {
+        let (in_use, stored) = commits::prepare(&copy, None).unwrap();
+        Shared::open(copy, in_use, stored, &Mapping::default()).unwrap().0
+    }
+
     /// A copy without documents, and the directory that it is in.
     fn opened() -> (tempfile::TempDir, Shared) {
         let dir = tempfile::tempdir().unwrap();
-        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
-        commits::create(&copy, &mapping, "history").unwrap();
-        let (in_use, stored) = commits::prepare(&copy).unwrap();
-        let (shared, _) = Shared::open(copy, in_use, stored, &mapping).unwrap();
-        (dir, shared)
+        let copy = dir.path().join("copy");
+        commits::create(&copy, &Mapping::default(), "history").unwrap();
+        (dir, open(copy))
     }
 
     /// Indexes documents of these ids as the next segment; those that are there are replaced.
@@ -422,14 +425,8 @@ mod tests {
     /// A kill leaves segments that wait to be merged. What replaces a document of them first must replace it.
     #[test]
     fn the_first_update_after_a_start_survives_the_merges_that_begin_with_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let (copy, mapping) = (dir.path().join("copy"), Mapping::default());
-        commits::create(&copy, &mapping, "history").unwrap();
-        let open = || {
-            let (lock, stored) = commits::prepare(&copy).unwrap();
-            Shared::open(copy.clone(), lock, stored, &mapping).unwrap()
-        };
-        let (shared, found) = open();
+        let (_dir, shared) = opened();
+        let copy = shared.dir.clone();
         let no_merges = |writer: &mut IndexWriter<Queued>| {
             writer.set_merge_policy(Box::new(NoMergePolicy));
             Ok(())
@@ -444,13 +441,13 @@ mod tests {
         // The segment of `x` has deletes as new as the commit.
         index(&shared, &mut seq_no, &[("y", true)]);
         shared.begin_commit(2).unwrap();
-        let mut stored = found.stored;
+        let mut stored = commits::newest(&copy).unwrap().unwrap();
         stored.commit.generation = 2;
         stored.commit.files = commits::list(&copy, 2, &Commit::default()).unwrap().into();
         shared.finish_commit(stored).unwrap();
         drop(shared);
 
-        let (shared, _) = open();
+        let shared = open(copy);
         index(&shared, &mut seq_no, &[("x", true)]);
         while !matches!(shared.merge_towards(1).unwrap(), Merge::Done) {}
         shared.refresh().unwrap();
