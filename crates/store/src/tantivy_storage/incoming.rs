@@ -21,7 +21,6 @@ use super::{commits, files, log_opening};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::error::io;
 use crate::frame::{self, Frame};
-use crate::patience::patiently;
 use crate::{Chunk, Error, Result};
 
 /// The directory of what is being received.
@@ -86,13 +85,11 @@ pub(crate) struct FileIncoming {
 impl FileIncoming {
     pub(crate) async fn begin(env: &Env, copy: &Path, commit: &Commit) -> Result<Self> {
         let dir = copy.join(INCOMING);
-        // An earlier reception that was given up may still be syncing; it releases the lock when that is done.
-        let (lock, older, notes) = patiently(env, async || {
+        let (lock, older, notes) = {
             let (copy, dir, commit) = (copy.to_owned(), dir.clone(), commit.clone());
             let prepare = move || prepare(&copy, &dir, &commit);
-            env.work(Work::DiskRead { bytes: 4096 }, prepare).await
-        })
-        .await?;
+            env.work(Work::DiskRead { bytes: 4096 }, prepare).await?
+        };
         let mut received = Vec::new();
         for meta in commit.files.iter() {
             let prefix = notes.get(&meta.name).map_or(0, |note| note.prefix);
@@ -470,17 +467,18 @@ fn keep(
         return Ok(kept);
     }
     files::remove_file(path)?;
-    let Some(reuse) = reuse else { return Ok(Receiving::nothing()) };
-    if files::len_of(reuse)? != Some(meta.len) || files::hash_file(reuse)? != meta.xxh3 {
-        return Ok(Receiving::nothing());
+    if let Some(reuse) = reuse
+        && files::len_of(reuse)? == Some(meta.len)
+    {
+        // Finished files are never written, so the older copy's file stays as it is.
+        files::link(reuse, path)?;
+        let whole = Note { meta: meta.clone(), prefix: meta.len, prefix_xxh3: meta.xxh3 };
+        if let Some(kept) = keep_prefix(path, meta, &whole)? {
+            return Ok(kept);
+        }
+        files::remove_file(path)?;
     }
-    // Finished files are never written, so the older copy's file stays as it is.
-    files::link(reuse, path)?;
-    let mut hasher = Xxh3::new();
-    let mut file = File::open(path).map_err(io("open", path))?;
-    files::hash_prefix(&mut file, meta.len, &mut hasher).map_err(io("read", path))?;
-    let (hashed, hasher) = (meta.len, Some(hasher));
-    Ok(Receiving { hasher, hashed, noted: hashed, finished: true, ..Receiving::nothing() })
+    Ok(Receiving::nothing())
 }
 
 fn keep_prefix(path: &Path, meta: &FileMeta, note: &Note) -> Result<Option<Receiving>> {
