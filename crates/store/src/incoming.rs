@@ -30,7 +30,7 @@ struct Inner {
 }
 
 enum Reception {
-    Files(FileIncoming),
+    Files(Rc<FileIncoming>),
     Synthetic(SyntheticIncoming),
 }
 
@@ -63,7 +63,10 @@ impl Incoming {
                     let begun = SyntheticIncoming::begin(env, &disk, dir, &commit).await;
                     begun.map(Reception::Synthetic)
                 }
-                None => FileIncoming::begin(env, dir, &commit).await.map(Reception::Files),
+                None => {
+                    let begun = FileIncoming::begin(env, dir, &commit).await;
+                    begun.map(|begun| Reception::Files(Rc::new(begun)))
+                }
             };
             let storage = patiently(env, begin).await?;
             let (env, dir) = (env.clone(), dir.to_owned());
@@ -105,11 +108,13 @@ impl Incoming {
             let this = self.clone();
             let write = move || async move {
                 either!(this, storage => storage.write(file, offset, chunk).await)?;
-                if either!(this, storage => storage.is_sync_due(file)) {
-                    let sync = this.clone();
-                    let sync =
-                        async move { either!(sync, storage => storage.sync_part(file).await) };
-                    this.inner.env.spawn("syncs what came", sync).detach();
+                // A sync of the virtual disk costs the same whatever it writes: there one at the end suffices.
+                if let Reception::Files(storage) = &this.inner.storage
+                    && storage.is_sync_due(file)
+                {
+                    let (env, storage) = (&this.inner.env, storage.clone());
+                    let sync = async move { storage.sync_part(file).await };
+                    env.spawn("syncs what came", sync).detach();
                 }
                 Ok(())
             };

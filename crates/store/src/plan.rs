@@ -116,8 +116,6 @@ pub(crate) struct Plan {
     pub(crate) entries: BTreeMap<Arc<str>, Entry>,
     /// Live documents more, or fewer.
     pub(crate) documents: i64,
-    /// Documents that were replaced or deleted.
-    pub(crate) removed: u64,
     /// Whether documents went into the index that the version map does not know.
     pub(crate) untracked: bool,
     pub(crate) updates: Option<u64>,
@@ -192,7 +190,6 @@ impl<'a> Planner<'a> {
             self.plan.changes.push(Change { at, replaces });
         }
         self.plan.documents += i64::from(source.is_some()) - i64::from(replaces);
-        self.plan.removed += u64::from(replaces);
         self.remember(op, source);
     }
 
@@ -288,7 +285,7 @@ mod tests {
         let ops = [op(0, "x", 'a'), op(1, "x", 'i'), op(2, "x", 'd'), op(3, "x", 'i')];
         let whole = plan(&ops, &map, &[], Bounds::default());
         assert_eq!(changes(&whole), [(0, false), (1, true), (2, true), (3, false)]);
-        assert_eq!((whole.documents, whole.removed), (1, 2));
+        assert_eq!(whole.documents, 1);
         // In reverse only the newest is applied.
         let ops = [op(3, "x", 'i'), op(2, "x", 'd'), op(1, "x", 'i'), op(0, "x", 'a')];
         let whole = plan(&ops, &map, &[], Bounds::default());

@@ -38,11 +38,8 @@ pub(super) fn bytes_of<R: Record>(record: &R) -> u32 {
 
 /// A record was asked for of a file that is not there.
 pub(super) fn gone(dir: &Path, generation: u32) -> Error {
-    Error::LogDamaged {
-        path: path(dir, generation),
-        offset: 0,
-        reason: "a record was asked for of a file that is not there".to_owned(),
-    }
+    let reason = "a record was asked for of a file that is not there";
+    Error::log_damaged(&path(dir, generation), 0, reason)
 }
 
 pub(super) fn path(dir: &Path, generation: u32) -> PathBuf {

@@ -117,14 +117,6 @@ impl SyntheticIncoming {
         self.disk.borrow_mut().incoming.insert(meta.name.clone(), noted);
     }
 
-    /// False: a sync of the virtual disk costs the same whatever it writes, so that one at the end suffices.
-    pub(crate) fn is_sync_due(&self, _file: usize) -> bool {
-        false
-    }
-
-    /// Does nothing, as no sync is due before the end.
-    pub(crate) async fn sync_part(&self, _file: usize) {}
-
     pub(crate) async fn finish(&self, file: usize) -> Result<()> {
         let meta = &self.metas[file];
         if self.is_finished(file) {

@@ -18,13 +18,12 @@ use super::{files, log_opening, schema};
 use crate::commit::{Commit, FORMAT, FileMeta, StoredCommit};
 use crate::error::io;
 use crate::sealed::{seal, unseal};
+use crate::virtual_files::META;
 use crate::{Error, Result};
 
 /// Stands where a file's hash is not known yet. A file that really has this hash is hashed once more.
 pub(super) const NOT_HASHED: u64 = 0;
 
-/// The library's own list of segments; every commit has one.
-pub(super) const META: &str = "meta.json";
 /// The files that the library may delete, as it wants them listed.
 const MANAGED: &str = ".managed.json";
 const INDEX: &str = "index";

@@ -18,8 +18,8 @@ use tantivy::directory::{
 };
 use tantivy::index::SegmentId;
 
-use super::commits::META;
 use super::schema::SEQ_NO;
+use crate::virtual_files::META;
 
 /// A directory. Clones are the same one.
 #[derive(Clone, Debug)]
