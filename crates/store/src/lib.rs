@@ -10,6 +10,7 @@ mod files;
 mod frame;
 mod group_commit;
 mod incoming;
+mod lock;
 mod operation;
 mod patience;
 mod plan;

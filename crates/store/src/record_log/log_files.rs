@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::record::{GENERATION_BYTES, Location, Record, gone, path};
 use crate::error::{Error, FirstFailure, Result, io};
 use crate::files;
 use crate::frame::{self, Frame};
+use crate::lock::lock;
 
 /// How a file begins: what it is, and its format.
 const HEADER: [u8; 8] = *b"nrwsrec\x01";
@@ -80,7 +81,7 @@ impl Opening {
                 let written = file.write_all_at(&bytes[..at], 0).and_then(|()| file.sync_all());
                 written.map_err(io("sync", &path))?;
             }
-            guard(&self.files).insert(generation, Arc::new(file));
+            lock(&self.files).insert(generation, Arc::new(file));
         }
         Ok((records, torn))
     }
@@ -101,10 +102,6 @@ fn has_header(path: &Path, file: &[u8], newest: bool) -> Result<bool> {
 
 fn locate(generation: u32, at: usize, next: usize) -> Location {
     Location { generation, offset: at as u32, bytes: (next - at) as u32 }
-}
-
-fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct State {
@@ -136,15 +133,15 @@ impl LogFiles {
     /// Begins a new file after those that were read.
     pub(super) fn new(opening: Arc<Opening>) -> Result<LogFiles> {
         let newest = opening.newest + 1;
-        let mut files = std::mem::take(&mut *guard(&opening.files));
+        let mut files = std::mem::take(&mut *lock(&opening.files));
         files.insert(newest, create(&opening.dir, newest)?);
-        let lock = guard(&opening.lock).take();
+        let _lock = lock(&opening.lock).take();
         let state = State { files, newest, len: HEADER.len() as u32, failed: None };
-        Ok(LogFiles { dir: opening.dir.clone(), _lock: lock, state: Mutex::new(state) })
+        Ok(LogFiles { dir: opening.dir.clone(), _lock, state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        guard(&self.state)
+        lock(&self.state)
     }
 
     fn check(&self, state: &State) -> Result<()> {

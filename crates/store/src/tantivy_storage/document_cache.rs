@@ -1,13 +1,15 @@
 //! Documents that hits showed lately, unpacked: many searches of a moment show the same ones, and unpacking ten long
 //! documents costs more than finding them. Segments never change, so that a cached document stays valid.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use lru::LruCache;
 use tantivy::index::SegmentId;
 use tantivy::{DocId, Searcher};
 
 use query::FetchedHit;
+
+use crate::lock::lock;
 
 /// Bytes of documents that a copy keeps; beyond, the least recently shown are dropped.
 const MAX_BYTES: usize = 2 << 20;
@@ -49,7 +51,7 @@ impl DocumentCache {
         hits: &[(u32, u32)],
         wants_source: bool,
     ) -> Vec<Option<FetchedHit>> {
-        let mut cached = self.lock();
+        let mut cached = lock(&self.0);
         let found = hits.iter().map(|hit| {
             let mut document = cached.documents.get(&key(searcher, *hit)?)?.clone();
             document.source = document.source.filter(|_| wants_source);
@@ -60,7 +62,7 @@ impl DocumentCache {
 
     /// Keeps documents of hits, which were read with their sources.
     pub(super) fn keep(&self, searcher: &Searcher, hits: &[(u32, u32)], documents: &[FetchedHit]) {
-        let mut cached = self.lock();
+        let mut cached = lock(&self.0);
         for (hit, document) in hits.iter().zip(documents) {
             let Some(key) = key(searcher, *hit) else { continue };
             let bytes = bytes_of(document);
@@ -80,13 +82,9 @@ impl DocumentCache {
 
     /// Drops every document.
     pub(super) fn clear(&self) {
-        let mut cached = self.lock();
+        let mut cached = lock(&self.0);
         cached.documents.clear();
         cached.bytes = 0;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CachedDocuments> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -131,9 +129,9 @@ mod tests {
         assert!(bare[1].is_none(), "of a segment that the view does not have");
         cache.keep(&searcher, &[(0, 200)], &[document(200, MAX_DOCUMENT_BYTES)]);
         assert!(cache.get(&searcher, &[(0, 200)], true)[0].is_none(), "too long");
-        assert_eq!(cache.lock().bytes, count * bytes_of(&document(10, large)) - 1);
+        assert_eq!(lock(&cache.0).bytes, count * bytes_of(&document(10, large)) - 1);
         cache.clear();
         assert!(cache.get(&searcher, &[(0, 99)], true)[0].is_none(), "cleared");
-        assert_eq!(cache.lock().bytes, 0);
+        assert_eq!(lock(&cache.0).bytes, 0);
     }
 }

@@ -1,12 +1,13 @@
 //! Merges that go on. The index library does not tell, so they are counted from what its policy proposed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tantivy::index::SegmentId;
 use tantivy::indexer::{LogMergePolicy, MergeCandidate, MergePolicy};
 use tantivy::{Index, SegmentMeta};
 
 use super::work_directory::WorkDirectory;
+use crate::lock::lock;
 
 /// The library's policy, and the segments of each merge that may go on.
 #[derive(Clone, Debug)]
@@ -23,10 +24,6 @@ impl Merges {
         Merges { policy, directory, begun: Arc::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Vec<SegmentId>>> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// In the order in which their documents were indexed: a merge keeps that in which it is given them.
     pub(super) fn sort(&self, segments: &mut [SegmentId]) {
         segments.sort_by_cached_key(|segment| self.directory.first_seq_no(*segment));
@@ -34,18 +31,18 @@ impl Merges {
 
     /// A merge that was asked for begins.
     pub(super) fn begin(&self, segments: &[SegmentId]) {
-        self.lock().push(segments.to_vec());
+        lock(&self.begun).push(segments.to_vec());
     }
 
     /// It has ended, or was refused.
     pub(super) fn end(&self, segments: &[SegmentId]) {
-        self.lock().retain(|begun| begun != segments);
+        lock(&self.begun).retain(|begun| begun != segments);
     }
 
     /// How many go on: when one ends, the segments that it took are no longer searched. Merges of segments that cannot
     /// be searched yet are not among them.
     pub(super) fn going_on(&self, index: &Index) -> u64 {
-        let begun = self.lock();
+        let begun = lock(&self.begun);
         if begun.is_empty() {
             return 0;
         }
@@ -59,7 +56,7 @@ impl Merges {
 
     /// After a commit, a merge has ended where the segments that it took are not searched.
     pub(super) fn forget_ended(&self, index: &Index) {
-        let mut begun = self.lock();
+        let mut begun = lock(&self.begun);
         if !begun.is_empty()
             && let Ok(searched) = index.searchable_segment_ids()
         {
@@ -74,7 +71,7 @@ fn are_in(segments: &[SegmentId], there: &[SegmentId]) -> bool {
 
 impl MergePolicy for Merges {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        let mut begun = self.lock();
+        let mut begun = lock(&self.begun);
         // The library offers only segments that no merge holds: an earlier merge of them was given up.
         begun.retain(|merge| !segments.iter().any(|segment| merge.contains(&segment.id())));
         let mut candidates = self.policy.compute_merge_candidates(segments);

@@ -4,11 +4,13 @@
 //! gigabytes. So a group takes room here before it is queued, and gives it back when the library reads its first
 //! document.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use tantivy::TantivyDocument;
 use tantivy::schema::Document;
+
+use crate::lock::lock;
 
 /// As much as documents may take that are indexed and not written out yet, or thereabouts.
 const MAX_BYTES: usize = 64 << 20;
@@ -23,19 +25,15 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    fn taken(&self) -> MutexGuard<'_, usize> {
-        self.taken_bytes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether a few more may have to wait.
     pub(super) fn is_filling(&self) -> bool {
-        *self.taken() > MAX_BYTES / 2
+        *lock(&self.taken_bytes) > MAX_BYTES / 2
     }
 
     /// Waits until there is room for so many bytes, which any number of them has where nothing waits.
     pub(super) fn take(self: &Arc<Self>, bytes: usize) -> Room {
         let is_full = |taken: &mut usize| *taken > 0 && *taken + bytes > MAX_BYTES;
-        let waited = self.freed.wait_timeout_while(self.taken(), PATIENCE, is_full);
+        let waited = self.freed.wait_timeout_while(lock(&self.taken_bytes), PATIENCE, is_full);
         let (mut taken, _) = waited.unwrap_or_else(PoisonError::into_inner);
         *taken += bytes;
         Room { queue: self.clone(), bytes }
@@ -51,7 +49,7 @@ pub(super) struct Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        *self.queue.taken() -= self.bytes;
+        *lock(&self.queue.taken_bytes) -= self.bytes;
         self.queue.freed.notify_one();
     }
 }
@@ -97,9 +95,9 @@ mod tests {
         drop(whole);
         is_there.recv().unwrap();
         let (one, half) = (waiting.join().unwrap(), queue.take(MAX_BYTES / 2));
-        assert_eq!(*queue.taken(), 1 + MAX_BYTES / 2);
+        assert_eq!(*lock(&queue.taken_bytes), 1 + MAX_BYTES / 2);
         drop((one, half));
-        assert_eq!(*queue.taken(), 0);
+        assert_eq!(*lock(&queue.taken_bytes), 0);
     }
 
     #[test]
@@ -119,6 +117,6 @@ mod tests {
         let room = Some(queue.take(100));
         let queued = Queued { document: TantivyDocument::new(), room };
         let _document = queued.into_tantivy_document();
-        assert_eq!(*queue.taken(), 0);
+        assert_eq!(*lock(&queue.taken_bytes), 0);
     }
 }

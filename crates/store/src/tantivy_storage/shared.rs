@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use tantivy::indexer::IndexWriterOptions;
@@ -22,6 +22,7 @@ use super::work_directory::WorkDirectory;
 use crate::commit::{Commit, StoredCommit};
 use crate::contents::{Counts, Found};
 use crate::error::FirstFailure;
+use crate::lock::lock;
 use crate::tantivy_storage::analyzer;
 use crate::tantivy_storage::search::Findings;
 use crate::{Error, Operation, Result, SegmentStats};
@@ -66,11 +67,6 @@ pub(super) enum Merge {
     Again,
     /// The segments are being merged already, or a mapping is being taken over: it is tried again.
     Busy,
-}
-
-/// A poisoned lock is taken all the same: the mark of a failed copy protects what the lock does.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How often a writer's lock is asked for, and the pause between.

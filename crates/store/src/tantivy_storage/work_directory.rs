@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tantivy::Directory;
@@ -19,6 +19,7 @@ use tantivy::directory::{
 use tantivy::index::SegmentId;
 
 use super::schema::SEQ_NO;
+use crate::lock::lock;
 use crate::virtual_files::META;
 
 /// A directory. Clones are the same one.
@@ -52,16 +53,12 @@ impl WorkDirectory {
     /// The least sequence number of a segment. One that cannot be read is the last; whoever opens it tells why.
     pub(super) fn first_seq_no(&self, segment: SegmentId) -> u64 {
         let path = PathBuf::from(format!("{}.fast", segment.uuid_string()));
-        if let Some(known) = self.known().get(&path).copied() {
+        if let Some(known) = lock(&self.first_seq_nos).get(&path).copied() {
             return known;
         }
         let Some(found) = self.read_first_seq_no(&path) else { return u64::MAX };
-        self.known().insert(path, found);
+        lock(&self.first_seq_nos).insert(path, found);
         found
-    }
-
-    fn known(&self) -> MutexGuard<'_, BTreeMap<PathBuf, u64>> {
-        self.first_seq_nos.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read_first_seq_no(&self, path: &Path) -> Option<u64> {
@@ -99,7 +96,7 @@ impl Directory for WorkDirectory {
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
-        self.known().remove(path);
+        lock(&self.first_seq_nos).remove(path);
         self.files.delete(path)
     }
 
