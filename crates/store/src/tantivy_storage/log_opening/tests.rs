@@ -1,6 +1,7 @@
 //! Logs that are whole, torn, damaged, exchanged or older, opened.
 
 use std::fs::{self, OpenOptions};
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -46,9 +47,15 @@ fn sync(log: &mut Log) {
     log.note_synced(position, None).unwrap();
 }
 
-fn put(log: &mut Log, ops: &[Operation]) {
-    let bytes = ops.iter().map(Operation::encoded_bytes).sum();
-    log.append(ops, bytes).unwrap();
+fn put(log: &mut Log, seq_nos: Range<u64>) {
+    log.append(&seq_nos.map(|n| op(n, 10)).collect::<Vec<_>>(), 0).unwrap();
+}
+
+/// The sequence numbers of all operations that a log gives back.
+fn held(log: &Log) -> Vec<u64> {
+    let all = 0..=u64::MAX;
+    let ops = read(&log.pieces(&all), &all, usize::MAX, usize::MAX).unwrap();
+    ops.iter().map(|op| op.seq_no).collect()
 }
 
 #[test]
@@ -58,10 +65,10 @@ fn gives_back_in_order_what_came_out_of_order_and_twice() {
     assert_eq!(torn_bytes, 0);
     let ops: Vec<Operation> = (0..3000).map(|n| op((n * 7) % 3000, 200)).collect();
     for batch in ops.chunks(50) {
-        put(&mut log, batch);
+        log.append(batch, 0).unwrap();
     }
     log.roll().unwrap();
-    put(&mut log, &ops[..100]);
+    log.append(&ops[..100], 0).unwrap();
     for from in [0, 1, 1500, 2999, 3000] {
         let some =
             read(&log.pieces(&(from..=u64::MAX)), &(from..=u64::MAX), 100, usize::MAX).unwrap();
@@ -75,10 +82,7 @@ fn gives_back_in_order_what_came_out_of_order_and_twice() {
     drop(log);
     let OpenedLog { log, torn_bytes, .. } = open(dir.path()).unwrap();
     assert_eq!((torn_bytes, log.size().0), (0, 3100));
-    let all = 0..=u64::MAX;
-    let all = read(&log.pieces(&all), &all, usize::MAX, usize::MAX).unwrap();
-    let seq_nos: Vec<u64> = all.iter().map(|op| op.seq_no).collect();
-    assert_eq!(seq_nos, (0..3000).collect::<Vec<_>>());
+    assert_eq!(held(&log), (0..3000).collect::<Vec<_>>());
 }
 
 /// A sync that failed leaves it in memory, where the next one takes it for written.
@@ -93,13 +97,13 @@ fn what_was_not_synced_is_written_again() {
         file.metadata().unwrap().modified().unwrap() > long_ago
     };
     let mut log = open(dir.path()).unwrap().log;
-    put(&mut log, &[op(0, 10)]);
+    put(&mut log, 0..1);
     sync(&mut log);
     let path = log.current().1;
     drop(log);
     assert!(!is_written(&path), "all of it was synced");
     let mut log = open(dir.path()).unwrap().log;
-    put(&mut log, &[op(1, 10)]);
+    put(&mut log, 1..2);
     let path = log.current().1;
     drop(log);
     assert!(is_written(&path));
@@ -123,12 +127,10 @@ fn only_the_newest_file_is_held_open() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = open(dir.path()).unwrap().log;
     for seq_no in 0..20 {
-        put(&mut log, &[op(seq_no, 10)]);
+        put(&mut log, seq_no..seq_no + 1);
         log.roll().unwrap();
     }
-    let all = 0..=u64::MAX;
-    let pieces = log.pieces(&all);
-    assert_eq!(read(&pieces, &all, usize::MAX, usize::MAX).unwrap().len(), 20);
+    assert_eq!(held(&log).len(), 20);
     assert_eq!(handles(dir.path()), ["oplog-21.log", "oplog.ckp"]);
     drop(log);
     let log = open(dir.path()).unwrap().log;
@@ -141,20 +143,18 @@ fn only_the_newest_file_is_held_open() {
 fn a_file_that_cannot_be_begun_costs_no_operation_and_not_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = open(dir.path()).unwrap().log;
-    put(&mut log, &[op(0, 10)]);
+    put(&mut log, 0..1);
     let next = dir.path().join("oplog-2.log");
     std::fs::create_dir(&next).unwrap();
     assert!(matches!(log.roll(), Err(LogError::Refused(_))));
-    put(&mut log, &[op(1, 10)]);
+    put(&mut log, 1..2);
     std::fs::remove_dir(&next).unwrap();
     log.roll().unwrap();
-    put(&mut log, &[op(2, 10)]);
+    put(&mut log, 2..3);
     sync(&mut log);
     drop(log);
     let log = open(dir.path()).unwrap().log;
-    let all = 0..=u64::MAX;
-    let found = read(&log.pieces(&all), &all, usize::MAX, usize::MAX).unwrap();
-    assert_eq!(found.iter().map(|op| op.seq_no).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(held(&log), [0, 1, 2]);
 }
 
 /// Whoever reads without a lease may be late.
@@ -162,9 +162,9 @@ fn a_file_that_cannot_be_begun_costs_no_operation_and_not_the_log() {
 fn operations_that_were_trimmed_before_they_were_read_are_said_to_be_gone() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = open(dir.path()).unwrap().log;
-    put(&mut log, &[op(0, 10), op(1, 10)]);
+    put(&mut log, 0..2);
     log.roll().unwrap();
-    put(&mut log, &[op(2, 10)]);
+    put(&mut log, 2..3);
     let all = 0..=u64::MAX;
     let pieces = log.pieces(&all);
     log.trim(2).unwrap();
@@ -177,7 +177,7 @@ fn operations_that_were_trimmed_before_they_were_read_are_said_to_be_gone() {
 fn files_that_never_began_are_no_damage() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = open(dir.path()).unwrap().log;
-    put(&mut log, &[op(0, 10), op(1, 10)]);
+    put(&mut log, 0..2);
     sync(&mut log);
     drop(log);
     fs::write(dir.path().join("oplog-2.log"), "").unwrap();
@@ -200,7 +200,7 @@ fn files_that_never_began_are_no_damage() {
 fn files_that_never_began_go_before_the_checkpoint_is_beyond_them() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = open(dir.path()).unwrap().log;
-    put(&mut log, &[op(0, 10)]);
+    put(&mut log, 0..1);
     sync(&mut log);
     drop(log);
     fs::write(dir.path().join("oplog-2.log"), "").unwrap();
@@ -218,16 +218,14 @@ fn files_that_never_began_go_before_the_checkpoint_is_beyond_them() {
 fn trims_whole_files_only() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = open(dir.path()).unwrap().log;
-    put(&mut log, &[op(0, 10), op(1, 10)]);
+    put(&mut log, 0..2);
     log.roll().unwrap();
-    put(&mut log, &[op(2, 10), op(3, 10)]);
+    put(&mut log, 2..4);
     log.roll().unwrap();
-    log.trim(2).unwrap();
-    assert_eq!(log.size().0, 2);
-    log.trim(3).unwrap();
-    assert_eq!(log.size().0, 2);
-    log.trim(4).unwrap();
-    assert_eq!(log.size().0, 0);
+    for (floor, left) in [(2, 2), (3, 2), (4, 0)] {
+        log.trim(floor).unwrap();
+        assert_eq!(log.size().0, left);
+    }
     assert_eq!(files::names(dir.path()).unwrap(), ["oplog-3.log", "oplog.ckp"]);
 }
 
@@ -235,7 +233,7 @@ fn trims_whole_files_only() {
 fn cuts_a_torn_end_and_names_other_damage() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = open(dir.path()).unwrap().log;
-    put(&mut log, &[op(0, 10), op(1, 10), op(2, 10)]);
+    put(&mut log, 0..3);
     drop(log);
     let path = dir.path().join("oplog-1.log");
     let whole = fs::read(&path).unwrap();
@@ -259,9 +257,9 @@ fn cuts_a_torn_end_and_names_other_damage() {
 fn three_files(dir: &Path) {
     let mut log = open(dir).unwrap().log;
     for from in [0, 10, 20] {
-        put(&mut log, &(from..from + 5).map(|n| op(n, 10)).collect::<Vec<_>>());
+        put(&mut log, from..from + 5);
         sync(&mut log);
-        put(&mut log, &(from + 5..from + 10).map(|n| op(n, 10)).collect::<Vec<_>>());
+        put(&mut log, from + 5..from + 10);
         if from < 20 {
             log.roll().unwrap();
         }
@@ -336,7 +334,7 @@ fn damage_that_one_open_got_over_is_none_to_the_next() {
     turn_a_byte(&dir.path().join("oplog-1.log"));
     let OpenedLog { mut log, begins_at, .. } = open_by(dir.path(), HISTORY, Some(29)).unwrap();
     assert_eq!(begins_at, Some(30));
-    put(&mut log, &[op(30, 10)]);
+    put(&mut log, 30..31);
     sync(&mut log);
     drop(log);
     let opened = open_by(dir.path(), HISTORY, Some(29)).unwrap();
@@ -369,15 +367,15 @@ fn an_older_checkpoint_is_refused_and_costs_no_operation() {
     let dir = tempfile::tempdir().unwrap();
     let checkpoint = dir.path().join("oplog.ckp");
     let mut log = open(dir.path()).unwrap().log;
-    put(&mut log, &(0..5).map(|n| op(n, 10)).collect::<Vec<_>>());
+    put(&mut log, 0..5);
     sync(&mut log);
     let oldest = fs::read(&checkpoint).unwrap();
-    put(&mut log, &(5..10).map(|n| op(n, 10)).collect::<Vec<_>>());
+    put(&mut log, 5..10);
     sync(&mut log);
     let older = fs::read(&checkpoint).unwrap();
     log.roll().unwrap();
     log.trim(10).unwrap();
-    put(&mut log, &(10..15).map(|n| op(n, 10)).collect::<Vec<_>>());
+    put(&mut log, 10..15);
     sync(&mut log);
     drop(log);
     for (bytes, words) in
@@ -400,7 +398,7 @@ fn an_exchanged_log_and_an_older_commit_are_refused() {
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     three_files(dir.path());
     let mut log = open_by(other.path(), "another", None).unwrap().log;
-    put(&mut log, &(0..100).map(|n| op(n, 10)).collect::<Vec<_>>());
+    put(&mut log, 0..100);
     sync(&mut log);
     drop(log);
     let exchanged = |name: &str| {
