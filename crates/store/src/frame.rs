@@ -30,12 +30,7 @@ fn checksum(len: u32, payload: &[u8]) -> u32 {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
     /// A whole record; the next one begins at `next`.
-    Whole {
-        /// The payload.
-        payload: &'a [u8],
-        /// Where the next record begins.
-        next: usize,
-    },
+    Whole { payload: &'a [u8], next: usize },
     /// The file ends here, after a whole record.
     End,
     /// A record that was not written to its end; nothing whole follows it.

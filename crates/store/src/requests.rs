@@ -50,61 +50,48 @@ pub struct Opened {
     pub replayed_ops: u64,
 }
 
-/// A write, before the primary gave it a place in the history.
+/// A write, before the primary gave it a place in the history: `_id`, `_source` and `_routing` of a document, which
+/// is deleted where there is no source, and goes by its id where there is no routing.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WriteRequest {
     /// Creates or replaces a document.
     Index {
-        /// `_id`.
         id: Arc<str>,
-        /// `_source`.
         source: Bytes,
         /// Whether the id was generated for this request.
         auto_id: bool,
         /// Whether an existing document is a conflict (`op_type=create`).
         create: bool,
-        /// `_routing`; none where the document goes by its id.
         routing: Option<Arc<str>>,
     },
     /// Deletes a document.
-    Delete {
-        /// `_id`.
-        id: Arc<str>,
-        /// `_routing`, by which its shard is found.
-        routing: Option<Arc<str>>,
-    },
+    Delete { id: Arc<str>, routing: Option<Arc<str>> },
     /// Replaces or deletes a document that no other write has touched since it was read.
     IfUnchanged {
-        /// `_id`.
         id: Arc<str>,
         /// Place in the history of the operation that wrote what was read (`if_seq_no`).
         seq_no: u64,
         /// Term in which it was read (`if_primary_term`); the primary compares it with its own.
         primary_term: u64,
-        /// `_source`; none deletes the document.
         source: Option<Bytes>,
-        /// `_routing`; none where the document goes by its id.
         routing: Option<Arc<str>>,
     },
     /// Replaces or deletes a document whose versions its client counts (`version_type=external`): refused unless the
     /// version is higher than that of the last write, also of a deletion that is not long ago.
     Versioned {
-        /// `_id`.
         id: Arc<str>,
         /// Version that the document is to have.
         version: u64,
         /// Whether it may have that version already (`external_gte`).
         or_equal: bool,
-        /// `_source`; none deletes the document.
         source: Option<Bytes>,
-        /// `_routing`; none where the document goes by its id.
         routing: Option<Arc<str>>,
     },
     /// Creates documents that exist only as a number. Refused but in the virtual world.
     SyntheticBatch {
         /// Names the batch; no other has the same.
         id: Arc<str>,
-        /// The documents.
         batch: SyntheticBatch,
     },
 }
@@ -176,49 +163,24 @@ pub enum WriteOutcome {
 }
 
 /// Why one write of a batch was refused; the others of the batch go on.
+#[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum Rejection {
     /// `op_type=create` for a document that exists.
     #[error("[{id}]: version conflict, document already exists (current version [{version}])")]
-    VersionConflict {
-        /// `_id`.
-        id: Arc<str>,
-        /// Version of the document that exists.
-        version: u64,
-    },
+    VersionConflict { id: Arc<str>, version: u64 },
     /// The document is not as it was when it was read.
     #[error("[{id}]: version conflict, required seqNo [{required}], but {}", now(.found))]
-    Changed {
-        /// `_id`.
-        id: Arc<str>,
-        /// Where it was read.
-        required: u64,
-        /// Where it was written last; none where it is gone.
-        found: Option<u64>,
-    },
+    Changed { id: Arc<str>, required: u64, found: Option<u64> },
     /// The version that the client gives is not high enough.
     #[error(
         "[{id}]: version conflict, current version [{version}] is {} the one provided [{given}]",
         higher(.or_equal)
     )]
-    Version {
-        /// `_id`.
-        id: Arc<str>,
-        /// Version of the last write.
-        version: u64,
-        /// Version that the client gives.
-        given: u64,
-        /// Whether an equal one would do.
-        or_equal: bool,
-    },
+    Version { id: Arc<str>, version: u64, given: u64, or_equal: bool },
     /// The document does not fit the mapping, is no JSON object, or brings fields that are refused.
     #[error("[{id}]: {refusal}")]
-    Document {
-        /// `_id`.
-        id: Arc<str>,
-        /// What is wrong with it.
-        refusal: query::Refusal,
-    },
+    Document { id: Arc<str>, refusal: query::Refusal },
 }
 
 fn higher(or_equal: &bool) -> &'static str {
