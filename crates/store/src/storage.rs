@@ -146,6 +146,8 @@ impl ShardStorage {
         async fn get(id: &str) -> Result<Option<GetResult>>;
         /// Searches the refreshed index.
         async fn search(request: &Arc<SearchRequest>, limits: &SearchLimits) -> Result<(ShardHits, SearchView)>;
+        /// Searches a view that a search saw before.
+        async fn search_view(view: &SearchView, request: &Arc<SearchRequest>, limits: &SearchLimits) -> Result<ShardHits>;
         /// Reads the documents of hits: segment and document of each.
         async fn fetch(view: &SearchView, hits: Vec<(u32, u32)>, wants_source: bool) -> Result<Vec<FetchedHit>>;
         /// Makes what was indexed searchable.
@@ -179,19 +181,6 @@ impl ShardStorage {
             // What is more was written out.
             ShardStorage::Tantivy(_) => unrefreshed_bytes.min(tantivy_storage::WRITER_BYTES as u64),
             ShardStorage::Synthetic(_) => 0,
-        }
-    }
-
-    /// Searches a view that a search saw before.
-    pub(crate) async fn search_view(
-        &self,
-        view: &SearchView,
-        request: &Arc<SearchRequest>,
-        limits: &SearchLimits,
-    ) -> Result<ShardHits> {
-        match self {
-            ShardStorage::Tantivy(storage) => storage.search_view(view, request, limits).await,
-            ShardStorage::Synthetic(storage) => storage.count(view, request).await,
         }
     }
 

@@ -258,10 +258,11 @@ impl SyntheticStorage {
     }
 
     /// Counts what a view saw.
-    pub(crate) async fn count(
+    pub(crate) async fn search_view(
         &self,
         view: &SearchView,
         request: &SearchRequest,
+        _limits: &SearchLimits,
     ) -> Result<ShardHits> {
         self.pay(request).await?;
         Ok(counted(request, view))
@@ -316,7 +317,7 @@ impl SyntheticStorage {
 
     /// Documents are read here only for the fields that they bring.
     pub(crate) async fn set_mapping(&self, mapping: &Mapping) -> Result<()> {
-        self.env.work(Work::DiskSync, || ()).await;
+        self.pass(Work::DiskSync).await;
         self.mapping.replace(mapping.clone());
         Ok(())
     }

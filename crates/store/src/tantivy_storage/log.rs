@@ -33,7 +33,6 @@ pub(super) enum LogError {
 /// All files of one copy's log.
 pub(super) struct Log {
     dir: PathBuf,
-    history: u64,
     /// Oldest first; the last one is written.
     files: Vec<LogFile>,
     /// The last one's.
@@ -60,9 +59,8 @@ impl Log {
         synced: Synced,
         checkpoint: CheckpointFile,
     ) -> Self {
-        let Synced { history, next_seq_no, .. } = synced;
         let (dir, writer) = (dir.to_owned(), Arc::new(writer));
-        Log { dir, history, files, writer, next_seq_no, synced, checkpoint }
+        Log { dir, files, writer, next_seq_no: synced.next_seq_no, synced, checkpoint }
     }
 
     fn newest(&mut self) -> &mut LogFile {
@@ -104,7 +102,7 @@ impl Log {
 
     /// What its files call their history.
     pub(super) fn history(&self) -> u64 {
-        self.history
+        self.synced.history
     }
 
     /// The oldest generation that is kept.
@@ -152,7 +150,7 @@ impl Log {
         let synced = writer.sync_data().map_err(io("sync", &newest.path));
         synced.map_err(LogError::Broken)?;
         let (before, generation) = ((newest.generation, newest.len), newest.generation + 1);
-        let header = Header { history: self.history, before };
+        let header = Header { history: self.synced.history, before };
         let created = LogFile::create(&self.dir, generation, header);
         let (next, writer) = created.map_err(LogError::Refused)?;
         self.files.push(next);
