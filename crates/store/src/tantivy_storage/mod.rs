@@ -554,9 +554,12 @@ mod tests {
             let (cache, documents) = (RequestCache::default(), DocumentCache::default());
             let storage = TantivyStorage { env, shared: Arc::new(shared), cache, documents };
             assert_eq!(storage.index_work(1, 10), Work::Index { documents: 1, bytes: 10 });
-            let room = storage.shared.handles().queue.take(40 << 20);
+            let queue = storage.shared.handles().queue.clone();
+            let half = queue.take(32 << 20);
+            assert_eq!(storage.index_work(1, 10), Work::Index { documents: 1, bytes: 10 });
+            let one = queue.take(1);
             assert_eq!(storage.index_work(1, 10), Work::DiskWrite { bytes: 10 });
-            drop(room);
+            drop((half, one));
             assert_eq!(storage.index_work(1, 10), Work::Index { documents: 1, bytes: 10 });
         });
     }

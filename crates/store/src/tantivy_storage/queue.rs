@@ -101,17 +101,6 @@ mod tests {
     }
 
     #[test]
-    fn it_is_filling_from_its_half_on() {
-        let queue = Arc::new(Queue::default());
-        let half = queue.take(MAX_BYTES / 2);
-        assert!(!queue.is_filling());
-        let one = queue.take(1);
-        assert!(queue.is_filling());
-        drop((half, one));
-        assert!(!queue.is_filling());
-    }
-
-    #[test]
     fn a_document_that_the_library_takes_gives_its_room_back() {
         let queue = Arc::new(Queue::default());
         let room = Some(queue.take(100));

@@ -78,26 +78,6 @@ async fn check(shard: &Shard, known: &mut Known, what: &str) {
     assert_eq!(shard.digest().await.unwrap().documents, alive, "{what}");
 }
 
-#[test]
-fn what_is_left_of_commits_that_failed_goes_with_the_next_one() {
-    on_real_files(async |env, dir| {
-        create(&env, &dir).await.close().await.unwrap();
-        fs::create_dir(dir.join("commit-8")).unwrap();
-        for number in [7, 8] {
-            fs::write(dir.join(format!("commit-{number}.tmp")), "{").unwrap();
-        }
-        let shard = open(&env, &dir).await.unwrap();
-        shard.index(vec![put("a", 1)]).await.unwrap();
-        shard.flush().await.unwrap();
-        let names = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
-        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
-        names.retain(|name| name.starts_with("commit-"));
-        names.sort();
-        assert_eq!(names, ["commit-2", "commit-2.json"]);
-        shard.close().await.unwrap();
-    });
-}
-
 /// What the process does that is killed.
 fn write_until_killed(dir: PathBuf) {
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();

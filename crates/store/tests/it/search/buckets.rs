@@ -28,14 +28,14 @@ pub fn with_subs(mut bucket: Value, subs: &Value, documents: &[&Value]) -> Value
 }
 
 /// Documents by keys; each counts once for a key.
-pub fn by_key<K: Ord>(
-    documents: &[&Value],
+fn by_key<'d, K: Ord>(
+    documents: &[&'d Value],
     keys: impl Fn(&Value) -> Vec<K>,
-) -> BTreeMap<K, Vec<usize>> {
-    let mut buckets: BTreeMap<K, Vec<usize>> = BTreeMap::new();
-    for (at, document) in documents.iter().enumerate() {
+) -> BTreeMap<K, Vec<&'d Value>> {
+    let mut buckets: BTreeMap<K, Vec<&Value>> = BTreeMap::new();
+    for &document in documents {
         for key in keys(document).into_iter().collect::<BTreeSet<_>>() {
-            buckets.entry(key).or_default().push(at);
+            buckets.entry(key).or_default().push(document);
         }
     }
     buckets
@@ -50,7 +50,6 @@ pub fn aggregate_one(kind: &str, body: &Value, subs: &Value, documents: &[&Value
         "terms" | "cardinality" | "value_count" => Vec::new(),
         _ => documents.iter().flat_map(|d| values(d, path)).map(|v| number(path, v)).collect(),
     };
-    let of = |places: &[usize]| places.iter().map(|at| documents[*at]).collect::<Vec<_>>();
     let sum: f64 = all.iter().sum();
     let opt = |value: f64| if all.is_empty() { Value::Null } else { json!(value) };
     let fold = |f: fn(f64, f64) -> f64, from: f64| all.iter().copied().fold(from, f);
@@ -96,12 +95,12 @@ pub fn aggregate_one(kind: &str, body: &Value, subs: &Value, documents: &[&Value
             let buckets = by_key(documents, |d| {
                 values(d, path).into_iter().map(|v| Sortable(path.to_owned(), v.clone())).collect()
             });
-            let mut rows: Vec<(Sortable, Vec<usize>)> = buckets.into_iter().collect();
-            rows.sort_by_key(|(_, places)| std::cmp::Reverse(places.len()));
+            let mut rows: Vec<(Sortable, Vec<&Value>)> = buckets.into_iter().collect();
+            rows.sort_by_key(|(_, there)| std::cmp::Reverse(there.len()));
             let size = body["size"].as_u64().unwrap() as usize;
-            let other: usize = rows.iter().skip(size).map(|(_, places)| places.len()).sum();
+            let other: usize = rows.iter().skip(size).map(|(_, there)| there.len()).sum();
             let bucket =
-                |(key, places): &(Sortable, Vec<usize>)| with_subs(key.json(), subs, &of(places));
+                |(key, there): &(Sortable, Vec<&Value>)| with_subs(key.json(), subs, there);
             let buckets: Vec<Value> = rows.iter().take(size).map(bucket).collect();
             json!({"doc_count_error_upper_bound": 0, "sum_other_doc_count": other, "buckets": buckets})
         }
@@ -117,8 +116,8 @@ pub fn aggregate_one(kind: &str, body: &Value, subs: &Value, documents: &[&Value
             let (first, last) = (rows.keys().next().copied(), rows.keys().last().copied());
             let keys = first.zip(last).map(|(a, b)| a..=b).into_iter().flatten();
             let bucket = |key: i64| {
-                let places = rows.get(&key).map(|places| of(places)).unwrap_or_default();
-                with_subs(json!({"key": key as f64 * interval}), subs, &places)
+                let there = rows.get(&key).cloned().unwrap_or_default();
+                with_subs(json!({"key": key as f64 * interval}), subs, &there)
             };
             json!({"buckets": keys.map(bucket).collect::<Vec<_>>()})
         }
@@ -137,8 +136,8 @@ pub fn aggregate_one(kind: &str, body: &Value, subs: &Value, documents: &[&Value
             let rows = by_key(documents, |d| values(d, path).into_iter().map(start).collect());
             let (first, last) = (rows.keys().next().copied(), rows.keys().last().copied());
             let bucket = |key: &i64| {
-                let places = rows.get(key).map(|places| of(places)).unwrap_or_default();
-                with_subs(json!({"key": key}), subs, &places)
+                let there = rows.get(key).cloned().unwrap_or_default();
+                with_subs(json!({"key": key}), subs, &there)
             };
             let between = |s: &&i64| {
                 first.is_some_and(|first| **s >= first) && last.is_some_and(|last| **s <= last)
@@ -214,18 +213,17 @@ fn of_documents(kind: &str, body: &Value, subs: &Value, documents: &[&Value]) ->
             };
             let mut rows: Vec<_> = by_key(documents, tuples).into_iter().collect();
             if kind == "multi_terms" {
-                rows.sort_by_key(|(_, places)| std::cmp::Reverse(places.len()));
+                rows.sort_by_key(|(_, there)| std::cmp::Reverse(there.len()));
             } else if sources[0].1 {
                 rows.sort_by(|((a, b), _), ((c, d), _)| c.cmp(a).then(b.cmp(d)));
             }
             let plain = |of: &Sortable| of.1.clone();
-            let bucket = |((a, b), places): &((Sortable, Sortable), Vec<usize>)| {
+            let bucket = |((a, b), there): &((Sortable, Sortable), Vec<&Value>)| {
                 let key = match kind {
                     "composite" => json!({"a": plain(a), "b": plain(b)}),
                     _ => json!([plain(a), plain(b)]),
                 };
-                let there: Vec<&Value> = places.iter().map(|at| documents[*at]).collect();
-                with_subs(json!({ "key": key }), subs, &there)
+                with_subs(json!({ "key": key }), subs, there)
             };
             json!({"buckets": rows.iter().take(size).map(bucket).collect::<Vec<_>>()})
         }
