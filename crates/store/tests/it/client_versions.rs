@@ -15,13 +15,8 @@ crate::in_both_worlds!(
 );
 
 fn versioned(id: &str, version: u64, or_equal: bool, n: Option<u64>) -> WriteRequest {
-    WriteRequest::Versioned {
-        id: id.into(),
-        version,
-        or_equal,
-        source: n.map(source),
-        routing: None,
-    }
+    let (id, source) = (id.into(), n.map(source));
+    WriteRequest::Versioned { id, version, or_equal, source, routing: None }
 }
 
 /// The version of a write, or that of the last one where it is refused.
@@ -63,10 +58,8 @@ async fn a_version_must_be_higher_than_the_last(env: Env, dir: PathBuf) {
     assert!(said.ends_with("current version [12] is higher than the one provided [3]"), "{said}");
     // Other writes count on.
     assert_eq!(decide(&shard, put("of searchable", 2)).await, Ok((13, WriteOutcome::Updated)));
-    assert_eq!(
-        decide(&shard, versioned("zero", 0, false, Some(1))).await,
-        Ok((0, WriteOutcome::Created))
-    );
+    let zero = decide(&shard, versioned("zero", 0, false, Some(1))).await;
+    assert_eq!(zero, Ok((0, WriteOutcome::Created)));
     if env.is_virtual() {
         decide(&shard, versioned("zero", 7, false, None)).await.unwrap();
         env.sleep(Duration::from_secs(61)).await;
@@ -100,11 +93,8 @@ async fn versions_are_there_after_an_open(env: Env, dir: PathBuf) {
     drop(shard);
     let shard = open(&env, &dir).await.unwrap();
     for (id, version) in [("a", 5), ("b", 6), ("c", 7)] {
-        assert_eq!(
-            decide(&shard, versioned(id, version, false, Some(3))).await,
-            Err(version),
-            "{id}"
-        );
+        let again = decide(&shard, versioned(id, version, false, Some(3))).await;
+        assert_eq!(again, Err(version), "{id}");
     }
 }
 

@@ -451,12 +451,9 @@ fn a_flush_that_failed_has_used_its_number() {
 
 async fn gaps_are_known_and_can_be_filled(env: Env, dir: PathBuf) {
     let shard = create(&env, &dir).await;
-    let kind = || OpKind::Index { source: source(1), auto_id: true, routing: None };
-    let op = |seq_no: u64| Operation {
-        seq_no,
-        version: 1,
-        id: Arc::from(format!("{seq_no}")),
-        kind: kind(),
+    let op = |seq_no: u64| {
+        let kind = OpKind::Index { source: source(1), auto_id: true, routing: None };
+        Operation { seq_no, version: 1, id: seq_no.to_string().into(), kind }
     };
     shard.apply(vec![op(1), op(4)]).await.unwrap();
     assert_eq!((shard.local_checkpoint(), shard.max_seq_no()), (None, Some(4)));

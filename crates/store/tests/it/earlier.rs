@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::{on_real_files, write};
+use crate::common::{document, on_real_files, write};
 use bytes::Bytes;
 use query::{Literal, Mapping, SearchLimits, parse_search};
 use serde_json::{Value, json};
@@ -84,20 +84,17 @@ fn a_copy_of_an_earlier_build_goes_on_with_its_dates() {
             *field = json!(FieldEntry::new_date("d".to_owned(), date.set_fast()));
         };
         let shard = opened(&env, &dir, &mapped, with_nanoseconds).await;
-        let put = |id: &str, document: &Value| {
-            vec![WriteRequest::index(id.into(), Bytes::from(document.to_string()))]
-        };
         for (id, date) in [("0", json!("2000-03-01")), ("1", json!(-1))] {
-            write(&shard, put(id, &json!({ "d": date }))).await;
+            write(&shard, vec![document(id, &json!({ "d": date }))]).await;
             shard.refresh().await.unwrap();
         }
-        let refused = shard.index(put("x", &json!({"d": "3000-01-01"}))).await.unwrap().remove(0);
-        let said = refused.unwrap_err().to_string();
+        let late = document("x", &json!({"d": "3000-01-01"}));
+        let said = shard.index(vec![late]).await.unwrap()[0].as_ref().unwrap_err().to_string();
         assert!(said.contains("[3000-01-01T00:00:00.000Z] is out of the range"), "{said}");
 
         let wider = mapping(&json!({"d": {"type": "date"}, "e": {"type": "date"}}));
         shard.set_mapping(&wider).await.unwrap();
-        write(&shard, put("2", &json!({"d": "1970", "e": "3000-01-01"}))).await;
+        write(&shard, vec![document("2", &json!({"d": "1970", "e": "3000-01-01"}))]).await;
         shard.refresh().await.unwrap();
         let march = 951_868_800_000;
         for when in ["in segments", "merged"] {

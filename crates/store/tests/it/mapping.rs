@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{self, copy_files, create, mapping, on_real_files};
-use bytes::Bytes;
+use crate::common::{self, copy_files, create, document, mapping, on_real_files};
 use query::Mapping;
 use serde_json::json;
 use store::{Incoming, Options, Shard, WriteRequest};
@@ -23,7 +22,7 @@ fn wider() -> Mapping {
 
 const ADDED: [&str; 5] = ["added.day", "added.from", "added.ip", "added.size", "added.tag"];
 
-fn document(n: u64) -> WriteRequest {
+fn numbered(n: u64) -> WriteRequest {
     let source = json!({
         "n": n, "text": "one two", "location": [1.5, 2.5],
         "added": {
@@ -31,11 +30,11 @@ fn document(n: u64) -> WriteRequest {
             "words": "three four",
         },
     });
-    WriteRequest::index(format!("id{n}").into(), Bytes::from(source.to_string()))
+    document(&format!("id{n}"), &source)
 }
 
 async fn write(shard: &Shard, numbers: std::ops::Range<u64>) {
-    common::write(shard, numbers.map(document).collect()).await;
+    common::write(shard, numbers.map(numbered).collect()).await;
 }
 
 /// Documents in all, and with each of the fields that were added.
@@ -151,18 +150,13 @@ fn the_same_mapping_again_changes_nothing() {
 fn documents_bring_fields_and_are_kept_without_them() {
     on_real_files(async |env, dir| {
         let shard = create(&env, &dir).await;
-        let put = |id: &str, source: serde_json::Value| {
-            WriteRequest::index(id.into(), Bytes::from(source.to_string()))
-        };
-        let requests = || {
-            vec![
-                put("a", json!({"n": 1})),
-                put("b", json!({"n": 2, "fresh": 3})),
-                put("c", json!({"n": 3, "fresh": "word"})),
-                put("d", json!({"n": 4, "fresh": 5, "other": true})),
-            ]
-        };
-        let mut read = shard.read(requests()).await;
+        let requests = vec![
+            document("a", &json!({"n": 1})),
+            document("b", &json!({"n": 2, "fresh": 3})),
+            document("c", &json!({"n": 3, "fresh": "word"})),
+            document("d", &json!({"n": 4, "fresh": 5, "other": true})),
+        ];
+        let mut read = shard.read(requests).await;
         let places: Vec<usize> = read.new_fields().iter().map(|(at, _)| *at).collect();
         assert_eq!(places, [1, 3], "the third does not fit the second");
         assert_eq!(read.new_fields()[1].1, json!({"properties": {"other": {"type": "boolean"}}}));

@@ -1,12 +1,11 @@
 //! What the tests of copies share: both worlds, small documents, a generator of numbers.
-#![allow(dead_code, reason = "each binary uses a part of it")]
 
 use query::Mapping;
 
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
 use store::{
     Chunk, Commit, Incoming, Options, Result, Shard, Snapshot, WriteOutcome, WriteRequest,
 };
@@ -73,6 +72,10 @@ pub async fn open(env: &Env, dir: &Path) -> Result<Shard> {
 
 pub fn source(n: u64) -> Bytes {
     Bytes::from(format!("{{\"location\":[{}.5,{}.25],\"n\":{n}}}", n % 180, n % 90))
+}
+
+pub fn document(id: &str, source: &Value) -> WriteRequest {
+    WriteRequest::index(id.into(), Bytes::from(source.to_string()))
 }
 
 pub fn put(id: &str, n: u64) -> WriteRequest {
