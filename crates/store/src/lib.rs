@@ -46,9 +46,9 @@ pub use requests::{
     WriteOutcome, WriteRequest, WriteResult,
 };
 pub use segments::Segments;
-pub use shard::{ReadRequests, Shard, damage_largest_file};
+pub use shard::{ReadRequests, Shard};
 pub use snapshot::Snapshot;
-pub use storage::{committed, extent, holds_anything, holds_operations};
+pub use storage::{committed, damage_largest_file, extent, holds_anything, holds_operations};
 pub use synthetic::{
     accept_data_loss, damage_log, put_log_back, put_segments_back, set_disk_free_bytes,
 };

@@ -8,13 +8,15 @@ use world::{Env, LocalFuture};
 
 use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
-use crate::commit::{Commit, Extent, FileMeta, StoredCommit};
+use crate::commit::{Commit, Extent, StoredCommit};
 use crate::contents::{Counts, Found, Parsed, Refusals, SearchView};
 use crate::plan::{Change, Located};
 use crate::snapshot::Pin;
 use crate::synthetic::{self, SyntheticStorage};
 use crate::tantivy_storage::{self, TantivyStorage};
-use crate::{Digest, GetResult, ListedDocument, Operation, Result, SegmentStats, WriteRequest};
+use crate::{
+    Digest, Error, GetResult, ListedDocument, Operation, Result, SegmentStats, WriteRequest,
+};
 
 /// A copy's storage.
 pub(crate) enum ShardStorage {
@@ -96,14 +98,20 @@ pub fn holds_anything<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result
     })
 }
 
-pub(crate) async fn damage(env: &Env, dir: &Path, commit: &Commit, file: &FileMeta) -> Result<()> {
-    match env.virtual_disk() {
-        Some(disk) => {
-            synthetic::damage(&disk, dir, &file.name);
-            Ok(())
+/// Flips a bit in the middle of the largest committed file of a copy, as a failing disk would; says which
+/// file. For faults in experiments.
+pub fn damage_largest_file<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<String>> {
+    Box::pin(async move {
+        let no_commit = || Error::NoCommit { dir: dir.to_owned() };
+        let commit = committed(env, dir).await?.ok_or_else(no_commit)?;
+        let largest = commit.files.iter().max_by_key(|file| (file.len, file.name.clone()));
+        let file = largest.ok_or_else(no_commit)?;
+        match env.virtual_disk() {
+            Some(disk) => synthetic::damage(&disk, dir, &file.name),
+            None => tantivy_storage::damage(env, dir, commit.generation, file).await?,
         }
-        None => tantivy_storage::damage(env, dir, commit.generation, file).await,
-    }
+        Ok(file.name.to_string())
+    })
 }
 
 /// Calls the same method of whichever storage there is.

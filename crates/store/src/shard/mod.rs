@@ -23,12 +23,12 @@ use world::{Env, LocalFuture};
 
 use query::Mapping;
 
+use crate::Result;
 use crate::commit::Commit;
 use crate::group_commit::GroupCommit;
 use crate::patience::patiently;
 use crate::requests::{Durability, Opened, Options};
 use crate::storage::{self, ShardStorage};
-use crate::{Error, Result};
 
 use copy_state::CopyState;
 use work::WorkDone;
@@ -153,19 +153,6 @@ impl Shard {
             Ok(())
         })
     }
-}
-
-/// Flips a bit in the middle of the largest committed file of a copy, as a failing disk would; says which
-/// file. For faults in experiments.
-pub fn damage_largest_file<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<String>> {
-    Box::pin(async move {
-        let commit = storage::committed(env, dir).await?;
-        let commit = commit.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
-        let largest = commit.files.iter().max_by_key(|file| (file.len, file.name.clone()));
-        let file = largest.ok_or_else(|| Error::NoCommit { dir: dir.to_owned() })?;
-        storage::damage(env, dir, &commit, file).await?;
-        Ok(file.name.to_string())
-    })
 }
 
 fn uuid(env: &Env) -> String {
