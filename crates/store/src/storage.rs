@@ -162,8 +162,6 @@ impl ShardStorage {
         async fn refresh() -> Result<()>;
         /// Indexes by another mapping from now on, while nothing is written or committed. Merges begin anew.
         async fn set_mapping(mapping: &Mapping) -> Result<()>;
-        /// Documents of the refreshed index with a value in a field; none where the field has no column.
-        async fn count_with(path: &str) -> Result<Option<u64>>;
         /// Texts of a keyword field of the refreshed index that begin so, in their order, at most so many.
         async fn terms(path: &str, begin: &str, most: usize) -> Result<Vec<String>>;
         async fn digest() -> Result<Digest>;

@@ -131,16 +131,6 @@ impl Shard {
         self.inner.seq_nos.borrow_mut().versions.forget_deletions(now)
     }
 
-    /// Live documents that have a value in the field with this dotted path. Refreshes first if something is not
-    /// searchable yet. None where that cannot be told: the field is not indexed or is `text`, or the world is
-    /// virtual, where documents are not parsed.
-    pub fn count_with<'a>(&'a self, field: &'a str) -> LocalFuture<'a, Result<Option<u64>>> {
-        Box::pin(async move {
-            self.refresh().await?;
-            self.inner.storage.count_with(field).await
-        })
-    }
-
     /// Texts of a keyword field that begin so, in their order, at most so many, as of the last refresh; those of
     /// documents that were deleted since, too. None in the virtual world.
     pub fn terms<'a>(

@@ -322,10 +322,6 @@ impl SyntheticStorage {
         Ok(())
     }
 
-    pub(crate) async fn count_with(&self, _path: &str) -> Result<Option<u64>> {
-        Ok(None)
-    }
-
     pub(crate) async fn terms(&self, _: &str, _: &str, _: usize) -> Result<Vec<String>> {
         Ok(Vec::new())
     }

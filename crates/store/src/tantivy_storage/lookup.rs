@@ -158,26 +158,6 @@ impl Shared {
         found.map_err(crate::error::index("fetch documents", &self.dir))
     }
 
-    /// Live documents with a value in the column of a field; none if the field has no column.
-    pub(super) fn count_with(&self, path: &str) -> Result<Option<u64>> {
-        let Some(column) = self.handles().fields.column(path) else { return Ok(None) };
-        let count = || -> tantivy::Result<u64> {
-            let mut count = 0;
-            for segment in self.searcher().segment_readers() {
-                let column = segment.fast_fields().dynamic_column_handles(&column)?;
-                for column in column {
-                    let column = column.open()?;
-                    let index = column.column_index();
-                    let live =
-                        segment.doc_ids_alive().filter(|document| index.has_value(*document));
-                    count += live.count() as u64;
-                }
-            }
-            Ok(count)
-        };
-        count().map(Some).map_err(|e| self.index_error("count documents", e))
-    }
-
     /// Texts of a keyword field that begin so, in their order, at most so many; those of deleted documents, too, until
     /// they are merged away.
     pub(super) fn terms(&self, path: &str, begin: &str, most: usize) -> Result<Vec<String>> {

@@ -414,12 +414,6 @@ impl TantivyStorage {
         self.work(Work::DiskSync, move |shared| shared.set_mapping(&mapping)).await
     }
 
-    pub(crate) async fn count_with(&self, path: &str) -> Result<Option<u64>> {
-        let path = path.to_owned();
-        let bytes = self.counts().documents;
-        self.work(Work::DiskRead { bytes }, move |shared| shared.count_with(&path)).await
-    }
-
     pub(crate) async fn terms(&self, path: &str, begin: &str, most: usize) -> Result<Vec<String>> {
         let (path, begin) = (path.to_owned(), begin.to_owned());
         let read = Work::DiskRead { bytes: most as u64 };

@@ -9,8 +9,6 @@
 //! then. One JSON field for all that documents bring would need no new schema, but a second way of searching, sorting,
 //! aggregating and scoring each of them, would cost every document, and has no types of its own to refuse a value by.
 
-use std::collections::BTreeMap;
-
 use tantivy::schema::{
     BytesOptions, Field, FieldType as Kept, IndexRecordOption, IpAddrOptions, NumericOptions,
     STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions, Type,
@@ -44,8 +42,6 @@ pub(super) struct Fields {
     pub(super) routing: Field,
     wordless: Option<Field>,
     mapped: Vec<Mapped>,
-    /// The column that says whether a document has a field, by the field's path.
-    columns: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -230,11 +226,7 @@ impl Fields {
                 (Some(found), _) => Mapped::One(found),
             },
         });
-        let columns = mapping.fields().iter();
-        let columns = columns.filter(|(_, field)| field.is_kept() && !field.kind.has_words());
-        let columns = columns.map(|(path, field)| (path.clone(), first_column(path, field.kind)));
         Some(Fields {
-            columns: columns.collect(),
             id: find(ID)?,
             source: find(SOURCE)?,
             seq_no: find(SEQ_NO)?,
@@ -243,12 +235,6 @@ impl Fields {
             wordless: find(WORDLESS),
             mapped: mapped.collect(),
         })
-    }
-
-    /// The column in which a document with this field has a value. None if the field is not indexed, or as text,
-    /// which has no column.
-    pub(super) fn column(&self, path: &str) -> Option<String> {
-        self.columns.get(path).cloned()
     }
 }
 
