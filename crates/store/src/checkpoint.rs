@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Processed sequence numbers: a prefix of the history and islands above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LocalCheckpointTracker {
+pub(crate) struct LocalCheckpointTracker {
     /// Everything below is processed.
     next: u64,
     /// Processed ranges above, start to end (exclusive); they neither touch nor overlap.
@@ -17,7 +17,7 @@ pub struct LocalCheckpointTracker {
 
 impl LocalCheckpointTracker {
     /// The state of a commit: all up to `local_checkpoint` is processed, `max_seq_no` was seen.
-    pub fn new(local_checkpoint: Option<u64>, max_seq_no: Option<u64>) -> Self {
+    pub(crate) fn new(local_checkpoint: Option<u64>, max_seq_no: Option<u64>) -> Self {
         LocalCheckpointTracker {
             next: local_checkpoint.map_or(0, |c| c + 1),
             islands: BTreeMap::new(),
@@ -26,13 +26,13 @@ impl LocalCheckpointTracker {
     }
 
     /// Whether the operation was processed.
-    pub fn contains(&self, seq_no: u64) -> bool {
+    pub(crate) fn contains(&self, seq_no: u64) -> bool {
         seq_no < self.next
             || self.islands.range(..=seq_no).next_back().is_some_and(|(_, end)| seq_no < *end)
     }
 
     /// What of a range was not processed, in order.
-    pub fn missing(&self, range: Range<u64>) -> Vec<Range<u64>> {
+    pub(crate) fn missing(&self, range: Range<u64>) -> Vec<Range<u64>> {
         let mut missing = Vec::new();
         let mut at = range.start.max(self.next);
         let before = self.islands.range(..=at).next_back().map(|(_, end)| *end);
@@ -48,17 +48,12 @@ impl LocalCheckpointTracker {
     }
 
     /// What was processed above the checkpoint, in order.
-    pub fn above(&self) -> Vec<Range<u64>> {
+    pub(crate) fn above(&self) -> Vec<Range<u64>> {
         self.islands.iter().map(|(&start, &end)| start..end).collect()
     }
 
-    /// Marks an operation as processed. Marking one twice changes nothing.
-    pub fn mark(&mut self, seq_no: u64) {
-        self.mark_range(seq_no..seq_no + 1);
-    }
-
-    /// Marks many adjacent ones.
-    pub fn mark_range(&mut self, range: Range<u64>) {
+    /// Marks adjacent operations as processed. Marking one twice changes nothing.
+    pub(crate) fn mark_range(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
         }
@@ -87,17 +82,17 @@ impl LocalCheckpointTracker {
     }
 
     /// The local checkpoint; none while operation 0 is missing.
-    pub fn checkpoint(&self) -> Option<u64> {
+    pub(crate) fn checkpoint(&self) -> Option<u64> {
         self.next.checked_sub(1)
     }
 
     /// The highest sequence number seen; none before the first.
-    pub fn max_seq_no(&self) -> Option<u64> {
+    pub(crate) fn max_seq_no(&self) -> Option<u64> {
         self.max
     }
 
     /// What is missing below the highest sequence number, in order.
-    pub fn gaps(&self) -> Vec<Range<u64>> {
+    pub(crate) fn gaps(&self) -> Vec<Range<u64>> {
         self.missing(0..self.max.map_or(0, |max| max + 1))
     }
 }

@@ -31,7 +31,6 @@ mod to_its_end;
 mod versions;
 mod virtual_files;
 
-pub use checkpoint::LocalCheckpointTracker;
 pub use chunk::{Chunk, SyntheticChunk};
 pub use commit::{Commit, Extent, FileMeta};
 pub use contents::SearchView;

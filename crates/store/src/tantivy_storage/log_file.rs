@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use super::files;
 use super::log_header::{HEADER_BYTES, Header};
+use crate::Operation;
+use crate::checkpoint::LocalCheckpointTracker;
 use crate::error::{Error, Result, io};
 use crate::frame::{self, Frame};
-use crate::{LocalCheckpointTracker, Operation};
 
 /// Operations are found again by blocks of about this size.
 const BLOCK_BYTES: u64 = 64 << 10;

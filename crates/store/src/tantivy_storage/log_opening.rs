@@ -8,7 +8,7 @@ use super::log::Log;
 use super::log_checkpoint::{self, CheckpointFile, Found, Synced};
 use super::log_file::{LogFile, path};
 use super::log_header::{HEADER_BYTES, Header};
-use crate::LocalCheckpointTracker;
+use crate::checkpoint::LocalCheckpointTracker;
 use crate::commit::{FORMAT_WITHOUT_LOG_CHECKPOINT, StoredCommit};
 use crate::error::{Error, Result};
 
