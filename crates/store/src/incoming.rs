@@ -74,11 +74,6 @@ impl Incoming {
         })
     }
 
-    /// The commit being received.
-    pub fn commit(&self) -> &Commit {
-        &self.inner.commit
-    }
-
     /// For each file of the commit, in order: its number, and how many of its first bytes are here and
     /// counted into its hash.
     pub fn have(&self) -> Vec<(usize, u64)> {

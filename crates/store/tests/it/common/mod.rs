@@ -122,7 +122,7 @@ pub async fn copy_files(
         if incoming.is_finished(file) {
             continue;
         }
-        let len = incoming.commit().files[file].len;
+        let len = snapshot.commit().files[file].len;
         let mut offsets: Vec<u64> = (have..len).step_by(chunk as usize).collect();
         numbers.shuffle(&mut offsets);
         for offset in offsets {
