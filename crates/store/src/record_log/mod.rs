@@ -82,7 +82,7 @@ impl<R: Record> RecordLog<R> {
                 self.env.work(Work::DiskWrite { bytes }, move || kind.append(&records)).await
             }
             Kind::Virtual(kind) => {
-                kind.take_space(bytes)?;
+                kind.take_space(&self.env, bytes)?;
                 self.env.work(Work::DiskWrite { bytes }, || ()).await;
                 Ok(kind.append(records))
             }

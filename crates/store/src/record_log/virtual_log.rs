@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use world::VirtualDisk;
+use world::{Env, VirtualDisk};
 
 use super::record::{GENERATION_BYTES, Location, Record, bytes_of, gone};
 use crate::Result;
@@ -30,7 +30,6 @@ struct State<R> {
 }
 
 pub(super) struct VirtualLog<R: Record> {
-    disk: VirtualDisk,
     dir: PathBuf,
     durable: Rc<RefCell<Durable<R>>>,
     state: RefCell<State<R>>,
@@ -41,7 +40,7 @@ impl<R: Record> VirtualLog<R> {
         let durable = disk.get::<Durable<R>>(&format!("{}/records", dir.display()));
         let newest = durable.borrow().generations.keys().next_back().map_or(1, |last| last + 1);
         let state = RefCell::new(State { tail: BTreeMap::new(), newest, bytes: 0 });
-        VirtualLog { disk: disk.clone(), dir: dir.to_owned(), durable, state }
+        VirtualLog { dir: dir.to_owned(), durable, state }
     }
 
     /// Shows every record; answers their bytes.
@@ -58,8 +57,8 @@ impl<R: Record> VirtualLog<R> {
         sum
     }
 
-    pub(super) fn take_space(&self, bytes: u64) -> Result<()> {
-        space::take(&self.disk, &self.dir, bytes)
+    pub(super) fn take_space(&self, env: &Env, bytes: u64) -> Result<()> {
+        space::take(env, &self.dir, bytes)
     }
 
     pub(super) fn append(&self, records: Vec<R>) -> Vec<Location> {

@@ -95,8 +95,8 @@ impl SyntheticIncoming {
         if self.is_finished(file) || end <= self.have(file) {
             return Ok(());
         }
-        let disk = self.env.virtual_disk().expect("this is the virtual world");
-        space::take(&disk, &self.dir.join("incoming").join(&*self.metas[file].name), chunk.len)?;
+        let path = self.dir.join("incoming").join(&*self.metas[file].name);
+        space::take(&self.env, &path, chunk.len)?;
         self.env.work(Work::DiskWrite { bytes: chunk.len }, || ()).await;
         self.env.work(Work::Hash { bytes: chunk.len }, || ()).await;
         let meta = &self.metas[file];

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use world::{Env, VirtualDisk};
+use world::Env;
 
 use crate::error::io;
 use crate::{Error, Result};
@@ -28,10 +28,9 @@ pub fn set_disk_free_bytes(env: &Env, free_bytes: Option<u64>) -> bool {
 }
 
 /// Takes room for `bytes` that are about to be written to `path`.
-pub(crate) fn take(disk: &VirtualDisk, path: &Path, bytes: u64) -> Result<()> {
-    if !disk.contains(PATH) {
-        return Ok(());
-    }
+pub(crate) fn take(env: &Env, path: &Path, bytes: u64) -> Result<()> {
+    let disk = env.virtual_disk().filter(|disk| disk.contains(PATH));
+    let Some(disk) = disk else { return Ok(()) };
     let space = disk.get::<Space>(PATH);
     let Some(free_bytes) = &mut space.borrow_mut().free_bytes else { return Ok(()) };
     match free_bytes.checked_sub(bytes) {

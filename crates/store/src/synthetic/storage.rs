@@ -164,9 +164,7 @@ impl SyntheticStorage {
 
     pub(crate) async fn append(&self, ops: &Arc<[Operation]>, bytes: u64) -> Result<()> {
         self.pass(Work::DiskWrite { bytes }).await;
-        if let Some(disk) = self.env.virtual_disk() {
-            space::take(&disk, &self.dir, bytes)?;
-        }
+        space::take(&self.env, &self.dir, bytes)?;
         let mut disk = self.disk.borrow_mut();
         for op in ops.iter() {
             disk.log_insert(op.clone());
