@@ -5,7 +5,7 @@
 //! | `mod.rs` | [`Shard`], opening and closing |
 //! | `copy_state.rs` | what the copy knows about its history |
 //! | `write.rs` | applying operations, on a primary and on any copy |
-//! | `read.rs` | get, count, digest, operations since |
+//! | `read.rs` | get, search, digest, operations since |
 //! | `maintain.rs` | sync, refresh, flush, merge |
 //! | `work.rs` | how often it did what, and how long that took |
 

@@ -1,4 +1,4 @@
-//! Reading a copy: documents, counts, operations.
+//! Reading a copy: documents, searches, operations.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -47,14 +47,6 @@ impl Shard {
             self.refresh().await?;
         }
         inner.storage.get(id).await
-    }
-
-    /// Live documents, counted in the index. Refreshes first if something is not searchable yet.
-    pub fn count(&self) -> LocalFuture<'_, Result<u64>> {
-        Box::pin(async move {
-            self.refresh().await?;
-            Ok(self.inner.storage.counts().documents)
-        })
     }
 
     /// Searches what the last refresh made searchable. Hits are fetched from the view that comes with them.

@@ -7,7 +7,7 @@
 //! | `documents.rs` | parsing and indexing |
 //! | `queue.rs` | how much waits to be indexed |
 //! | `merges.rs`, `work_directory.rs` | how many merges go on; how they are ended, and the order of segments |
-//! | `lookup.rs` | looking up, getting, counting, digesting |
+//! | `lookup.rs` | looking up, getting, digesting |
 //! | `search/` | searching |
 //! | `analyzer.rs`, `english.rs` | words of texts; their stems |
 //! | `stored.rs` | a document's id and source |

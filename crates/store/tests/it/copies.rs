@@ -69,7 +69,7 @@ async fn a_copy_begins_another_history_with_what_it_has(env: Env, dir: PathBuf) 
         // It is killed at once: its log has operations of before.
         drop(begun);
         let again = open(&env, &dir).await.unwrap();
-        assert_eq!((again.history_uuid(), again.count().await.unwrap()), (history, 20));
+        assert_eq!((again.history_uuid(), again.digest().await.unwrap().documents), (history, 20));
         let Extent { history_uuid, next_seq_no, .. } = extent(&env, &dir).await.unwrap();
         assert_eq!((history_uuid.as_str(), next_seq_no), (history, 20));
         again.close().await.unwrap();
@@ -80,7 +80,7 @@ async fn a_copy_begins_another_history_with_what_it_has(env: Env, dir: PathBuf) 
     write(&shard, vec![put("id21", 21)]).await;
     shard.close().await.unwrap();
     let shard = open(&env, &dir).await.unwrap();
-    assert_eq!((shard.history_uuid(), shard.count().await.unwrap()), ("third", 22));
+    assert_eq!((shard.history_uuid(), shard.digest().await.unwrap().documents), ("third", 22));
 }
 
 async fn a_primary_answers_as_the_field_does(env: Env, dir: PathBuf) {
@@ -112,7 +112,7 @@ async fn a_primary_answers_as_the_field_does(env: Env, dir: PathBuf) {
     let got = shard.get("a").await.unwrap().unwrap();
     assert_eq!((got.version, got.seq_no, got.source), (4, 4, Some(source(3))));
     assert_eq!(shard.get("b").await.unwrap(), None);
-    assert_eq!(shard.count().await.unwrap(), 1);
+    assert_eq!(shard.digest().await.unwrap().documents, 1);
     // After a refresh the index answers in place of the version map.
     let got = shard.get("a").await.unwrap().unwrap();
     assert_eq!((got.version, got.seq_no, got.source), (4, 4, Some(source(3))));
@@ -120,7 +120,7 @@ async fn a_primary_answers_as_the_field_does(env: Env, dir: PathBuf) {
         write(&shard, vec![put("a", 4), delete("a")]).await,
         [WriteOutcome::Updated, WriteOutcome::Deleted]
     );
-    assert_eq!(shard.count().await.unwrap(), 0);
+    assert_eq!(shard.digest().await.unwrap().documents, 0);
     assert_eq!(shard.stats().documents, 0);
 }
 
@@ -203,7 +203,7 @@ async fn what_was_synced_is_there_after_a_drop(env: Env, dir: PathBuf) {
     drop(shard);
     let shard = open(&env, &dir).await.unwrap();
     assert_eq!(shard.opened().replayed_ops, 3);
-    assert_eq!(shard.count().await.unwrap(), 1);
+    assert_eq!(shard.digest().await.unwrap().documents, 1);
     assert_eq!(shard.get("b").await.unwrap().unwrap().source, Some(source(2)));
     assert_eq!(shard.max_seq_no(), Some(2));
     shard.flush().await.unwrap();
@@ -257,7 +257,7 @@ async fn a_flush_trims_to_what_leases_need(env: Env, dir: PathBuf) {
     let shard = open(&env, &dir).await.unwrap();
     assert_eq!((shard.log_complete_from(), shard.opened().replayed_ops), (31, 0));
     assert_eq!(shard.global_checkpoint(), Some(30));
-    assert_eq!(shard.count().await.unwrap(), 32);
+    assert_eq!(shard.digest().await.unwrap().documents, 32);
 }
 
 async fn a_flush_of_nothing_makes_no_commit(env: Env, dir: PathBuf) {
@@ -310,7 +310,7 @@ async fn merging_keeps_documents_and_drops_the_deleted(env: Env, dir: PathBuf) {
     shard.close().await.unwrap();
     let shard = open(&env, &dir).await.unwrap();
     assert_eq!(shard.stats().segments, 1);
-    assert_eq!(shard.count().await.unwrap(), commit.documents);
+    assert_eq!(shard.digest().await.unwrap().documents, commit.documents);
     let many = open_many_segments(&shard).await;
     assert!(many < 40, "merges keep up: {many} segments");
 }
@@ -387,12 +387,12 @@ async fn a_damaged_file_is_named_at_open(env: Env, dir: PathBuf) {
     store::damage_largest_file(&env, &dir).await.unwrap();
     let shard = open(&env, &dir).await.unwrap();
     assert!(shard.opened().verified_bytes > 0);
-    let documents = shard.count().await.unwrap();
+    let documents = shard.digest().await.unwrap().documents;
     drop(shard);
     let trusting = Options { check_on_startup: false, ..Options::default() };
     let shard = Shard::open(&env, &dir, &mapping(), trusting).await.unwrap();
     assert_eq!(shard.opened().verified_bytes, 0);
-    assert_eq!(shard.count().await.unwrap(), documents);
+    assert_eq!(shard.digest().await.unwrap().documents, documents);
 }
 
 async fn a_copy_is_open_once(env: Env, dir: PathBuf) {
@@ -400,7 +400,7 @@ async fn a_copy_is_open_once(env: Env, dir: PathBuf) {
     let error = open(&env, &dir).await.err().unwrap();
     assert!(matches!(error, Error::InUse { .. }), "{error}");
     drop(shard);
-    assert_eq!(open(&env, &dir).await.unwrap().count().await.unwrap(), 0);
+    assert_eq!(open(&env, &dir).await.unwrap().digest().await.unwrap().documents, 0);
 }
 
 async fn a_copy_is_created_once(env: Env, dir: PathBuf) {
@@ -445,7 +445,7 @@ fn a_flush_that_failed_has_used_its_number() {
         assert_eq!(names, ["commit-4", "commit-4.json"], "what was begun is gone");
         drop(shard);
         let shard = open(&env, &dir).await.unwrap();
-        assert_eq!((shard.count().await.unwrap(), shard.opened().replayed_ops), (1, 0));
+        assert_eq!((shard.digest().await.unwrap().documents, shard.opened().replayed_ops), (1, 0));
     });
 }
 
@@ -464,11 +464,11 @@ async fn gaps_are_known_and_can_be_filled(env: Env, dir: PathBuf) {
     let shard = open(&env, &dir).await.unwrap();
     assert_eq!(shard.opened().replayed_ops, 2);
     assert_eq!(shard.gaps(), [0..1, 2..4]);
-    assert_eq!(shard.count().await.unwrap(), 2);
+    assert_eq!(shard.digest().await.unwrap().documents, 2);
     let fill: Vec<Operation> = shard.gaps().into_iter().flatten().map(Operation::no_op).collect();
     shard.apply(fill).await.unwrap();
     assert_eq!(shard.local_checkpoint(), Some(4));
-    assert_eq!(shard.count().await.unwrap(), 2);
+    assert_eq!(shard.digest().await.unwrap().documents, 2);
 }
 
 async fn a_lookup_sees_appends_that_are_not_searchable(env: Env, dir: PathBuf) {
@@ -490,7 +490,7 @@ async fn a_lookup_sees_appends_that_are_not_searchable(env: Env, dir: PathBuf) {
     assert_eq!(write(&shard, vec![delete("d")]).await, [WriteOutcome::Deleted]);
     assert_eq!(shard.get("a").await.unwrap().unwrap().version, 2);
     assert_eq!(shard.get("b").await.unwrap().unwrap().source, Some(source(2)));
-    assert_eq!(shard.count().await.unwrap(), 3);
+    assert_eq!(shard.digest().await.unwrap().documents, 3);
     let big = Bytes::from(format!("{{\"text\":\"{}\"}}", Numbers(1).noise(100_000)));
     let request = WriteRequest::Index {
         id: "big".into(),
@@ -519,5 +519,5 @@ async fn what_comes_twice_counts_once(env: Env, dir: PathBuf) {
     replica.close().await.unwrap();
     let replica = open(&env, &dir.join("replica")).await.unwrap();
     replica.apply(ops).await.unwrap();
-    assert_eq!(replica.count().await.unwrap(), 20);
+    assert_eq!(replica.digest().await.unwrap().documents, 20);
 }
