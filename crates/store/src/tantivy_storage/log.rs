@@ -112,11 +112,8 @@ impl Log {
 
     /// Appends operations with one write, to a new file where the newest has grown enough. What a failed write left is
     /// cut off again.
-    pub(super) fn append(
-        &mut self,
-        ops: &[Operation],
-        bytes: u64,
-    ) -> std::result::Result<(), LogError> {
+    pub(super) fn append(&mut self, ops: &[Operation]) -> std::result::Result<(), LogError> {
+        let bytes: u64 = ops.iter().map(Operation::encoded_bytes).sum();
         let mut buffer = Vec::with_capacity(bytes as usize);
         for op in ops {
             frame::append(&mut buffer, |payload| op.encode(payload));

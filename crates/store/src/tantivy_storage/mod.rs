@@ -266,7 +266,7 @@ impl TantivyStorage {
 
     pub(crate) async fn append(&self, ops: &Arc<[Operation]>, bytes: u64) -> Result<()> {
         let ops = ops.clone();
-        self.work(Work::DiskWrite { bytes }, move |shared| shared.append(&ops, bytes)).await
+        self.work(Work::DiskWrite { bytes }, move |shared| shared.append(&ops)).await
     }
 
     pub(crate) async fn index(

@@ -237,9 +237,9 @@ impl Shared {
         lock(&self.segments).clone()
     }
 
-    pub(super) fn append(&self, ops: &[Operation], bytes: u64) -> Result<()> {
+    pub(super) fn append(&self, ops: &[Operation]) -> Result<()> {
         let mut log = lock(&self.log);
-        let appended = log.append(ops, bytes);
+        let appended = log.append(ops);
         self.count_log(&log);
         appended.map_err(|error| self.log_failed(error))
     }

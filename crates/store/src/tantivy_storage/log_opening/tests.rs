@@ -48,7 +48,7 @@ fn sync(log: &mut Log) {
 }
 
 fn put(log: &mut Log, seq_nos: Range<u64>) {
-    log.append(&seq_nos.map(|n| op(n, 10)).collect::<Vec<_>>(), 0).unwrap();
+    log.append(&seq_nos.map(|n| op(n, 10)).collect::<Vec<_>>()).unwrap();
 }
 
 /// The sequence numbers of all operations that a log gives back.
@@ -65,10 +65,10 @@ fn gives_back_in_order_what_came_out_of_order_and_twice() {
     assert_eq!(torn_bytes, 0);
     let ops: Vec<Operation> = (0..3000).map(|n| op((n * 7) % 3000, 200)).collect();
     for batch in ops.chunks(50) {
-        log.append(batch, 0).unwrap();
+        log.append(batch).unwrap();
     }
     log.roll().unwrap();
-    log.append(&ops[..100], 0).unwrap();
+    log.append(&ops[..100]).unwrap();
     for from in [0, 1, 1500, 2999, 3000] {
         let some =
             read(&log.pieces(&(from..=u64::MAX)), &(from..=u64::MAX), 100, usize::MAX).unwrap();
