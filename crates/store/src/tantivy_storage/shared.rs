@@ -385,7 +385,6 @@ mod tests {
 
     use super::*;
     use crate::OpKind;
-    use crate::contents::Parsed;
     use crate::plan::Change;
 
     fn open(copy: PathBuf) -> Shared {
@@ -401,19 +400,17 @@ mod tests {
         (dir, open(copy))
     }
 
-    /// Indexes documents of these ids as the next segment; those that are there are replaced.
-    fn index(shared: &Shared, seq_no: &mut u64, ids: &[(&str, bool)]) {
+    /// Indexes documents of these ids as the next segment.
+    fn index(shared: &Shared, seq_no: &mut u64, ids: &[&str], replaces: bool) {
         let mut ops = Vec::new();
-        for (id, _) in ids {
+        for id in ids {
             let kind =
                 OpKind::Index { source: Bytes::from_static(b"{}"), auto_id: false, routing: None };
             ops.push(Operation { seq_no: *seq_no, version: 1, id: Arc::from(*id), kind });
             *seq_no += 1;
         }
-        let change =
-            |(at, (_, replaces)): (usize, &(&str, bool))| Change { at, replaces: *replaces };
-        let changes: Vec<Change> = ids.iter().enumerate().map(change).collect();
-        let parsed: Parsed = shared.parse_changes(&ops, &changes).unwrap();
+        let changes: Vec<Change> = (0..ids.len()).map(|at| Change { at, replaces }).collect();
+        let parsed = shared.parse_changes(&ops, &changes).unwrap();
         shared.index(&ops, &changes, parsed).unwrap();
         shared.refresh().unwrap();
     }
@@ -429,13 +426,13 @@ mod tests {
         };
         shared.handles().write(no_merges).unwrap();
         let mut seq_no = 0;
-        index(&shared, &mut seq_no, &[("a", false), ("b", false), ("c", false), ("d", false)]);
-        index(&shared, &mut seq_no, &[("x", false), ("y", false), ("z", false)]);
+        index(&shared, &mut seq_no, &["a", "b", "c", "d"], false);
+        index(&shared, &mut seq_no, &["x", "y", "z"], false);
         for id in ["0", "1", "2", "3", "4", "5"] {
-            index(&shared, &mut seq_no, &[(id, false)]);
+            index(&shared, &mut seq_no, &[id], false);
         }
         // The segment of `x` has deletes as new as the commit.
-        index(&shared, &mut seq_no, &[("y", true)]);
+        index(&shared, &mut seq_no, &["y"], true);
         shared.begin_commit(2).unwrap();
         let mut stored = commits::newest(&copy).unwrap().unwrap();
         stored.commit.generation = 2;
@@ -444,7 +441,7 @@ mod tests {
         drop(shared);
 
         let shared = open(copy);
-        index(&shared, &mut seq_no, &[("x", true)]);
+        index(&shared, &mut seq_no, &["x"], true);
         while !matches!(shared.merge_towards(1).unwrap(), Merge::Done) {}
         shared.refresh().unwrap();
         let mut ids: Vec<Arc<str>> = shared.list().unwrap().into_iter().map(|d| d.id).collect();
@@ -469,19 +466,18 @@ mod tests {
         let (_dir, shared) = opened();
         let mut seq_no = 0;
         for ids in [&["a", "b"][..], &["c"], &["d", "e", "f"], &["g"], &["h"], &["i"], &["j"]] {
-            let ids: Vec<(&str, bool)> = ids.iter().map(|id| (*id, false)).collect();
-            index(&shared, &mut seq_no, &ids);
+            index(&shared, &mut seq_no, ids, false);
             assert_eq!(seq_nos(&shared), (0..seq_no).collect::<Vec<_>>());
         }
         assert_eq!(shared.counts().segments, 7);
         // With the eighth the library's policy merges them.
-        index(&shared, &mut seq_no, &[("k", false)]);
+        index(&shared, &mut seq_no, &["k"], false);
         while shared.merging() > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
         shared.refresh().unwrap();
         assert_eq!((shared.counts().segments, seq_nos(&shared)), (1, (0..11).collect()));
-        index(&shared, &mut seq_no, &[("l", false)]);
+        index(&shared, &mut seq_no, &["l"], false);
         while !matches!(shared.merge_towards(1).unwrap(), Merge::Done) {}
         shared.refresh().unwrap();
         assert_eq!((shared.counts().segments, seq_nos(&shared)), (1, (0..12).collect()));
@@ -498,7 +494,7 @@ mod tests {
         let later = std::thread::spawn({
             let shared = shared.clone();
             move || {
-                index(&shared, &mut 0, &[("a", false)]);
+                index(&shared, &mut 0, &["a"], false);
                 told.send(()).unwrap();
             }
         });
@@ -513,7 +509,7 @@ mod tests {
         let (_dir, shared) = opened();
         let mut seq_no = 0;
         for id in ["a", "b", "c"] {
-            index(&shared, &mut seq_no, &[(id, false)]);
+            index(&shared, &mut seq_no, &[id], false);
         }
         // As in the midst of taking over a mapping.
         shared.handles().directory.refuse_writes();
