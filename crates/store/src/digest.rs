@@ -22,13 +22,11 @@ impl Digest {
 }
 
 /// A live document, and the hash of it.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedDocument {
-    /// `_id`.
     pub id: Arc<str>,
-    /// `_seq_no`.
     pub seq_no: u64,
-    /// `_version`.
     pub version: u64,
     /// [`document_hash`] of it, where it has no `_routing`.
     pub hash: u64,

@@ -262,6 +262,7 @@ pub struct SegmentStats {
 }
 
 /// A copy in numbers.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardStats {
     /// Live documents, searchable or not yet.
@@ -274,19 +275,15 @@ pub struct ShardStats {
     pub segments: u64,
     /// Merges of segments that go on.
     pub merging: u64,
-    /// Operations in the log.
     pub log_ops: u64,
-    /// Bytes of the log.
     pub log_bytes: u64,
     /// The log holds every operation from here on.
     pub log_complete_from: u64,
-    /// Syncs of the log that ran.
     pub log_syncs: u64,
     /// Operations since the last commit.
     pub uncommitted_ops: u64,
     /// Bytes of operations since the last commit; `index.translog.flush_threshold_size` bounds it.
     pub uncommitted_bytes: u64,
-    /// Highest sequence number seen.
     pub max_seq_no: Option<u64>,
     /// Everything up to here is applied.
     pub local_checkpoint: Option<u64>,
@@ -296,9 +293,7 @@ pub struct ShardStats {
     pub request_cache_hits: u64,
     /// Searches that looked for an answer in the request cache and found none.
     pub request_cache_misses: u64,
-    /// What it did since it was opened.
     pub work: ShardWork,
-    /// Generation of the newest commit.
     pub commit_generation: u64,
     /// Retention leases: id to first sequence number kept.
     pub leases: BTreeMap<String, u64>,
