@@ -37,6 +37,13 @@ fn open_by(dir: &Path, history: &str, committed: Option<u64>) -> Result<OpenedLo
     super::open(dir, Expected::by(&stored))
 }
 
+/// The log of a copy without operations, and its directory.
+fn begun() -> (tempfile::TempDir, Log) {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(dir.path()).unwrap().log;
+    (dir, log)
+}
+
 fn said(opened: Result<OpenedLog>) -> String {
     opened.err().unwrap().to_string()
 }
@@ -124,8 +131,7 @@ fn handles(dir: &Path) -> Vec<String> {
 /// A log that is retained for long has many files.
 #[test]
 fn only_the_newest_file_is_held_open() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut log = open(dir.path()).unwrap().log;
+    let (dir, mut log) = begun();
     for seq_no in 0..20 {
         put(&mut log, seq_no..seq_no + 1);
         log.roll().unwrap();
@@ -141,8 +147,7 @@ fn only_the_newest_file_is_held_open() {
 /// As on a full disk: there is no next file, and the one before goes on.
 #[test]
 fn a_file_that_cannot_be_begun_costs_no_operation_and_not_the_log() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut log = open(dir.path()).unwrap().log;
+    let (dir, mut log) = begun();
     put(&mut log, 0..1);
     let next = dir.path().join("oplog-2.log");
     std::fs::create_dir(&next).unwrap();
@@ -160,8 +165,7 @@ fn a_file_that_cannot_be_begun_costs_no_operation_and_not_the_log() {
 /// Whoever reads without a lease may be late.
 #[test]
 fn operations_that_were_trimmed_before_they_were_read_are_said_to_be_gone() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut log = open(dir.path()).unwrap().log;
+    let (dir, mut log) = begun();
     put(&mut log, 0..2);
     log.roll().unwrap();
     put(&mut log, 2..3);
@@ -175,8 +179,7 @@ fn operations_that_were_trimmed_before_they_were_read_are_said_to_be_gone() {
 /// A full disk leaves no header, at each try of an opening; so did earlier builds, which left the file, too.
 #[test]
 fn files_that_never_began_are_no_damage() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut log = open(dir.path()).unwrap().log;
+    let (dir, mut log) = begun();
     put(&mut log, 0..2);
     sync(&mut log);
     drop(log);
@@ -198,8 +201,7 @@ fn files_that_never_began_are_no_damage() {
 /// A kill may come at any moment of an opening: once the checkpoint is beyond them, such files are damage.
 #[test]
 fn files_that_never_began_go_before_the_checkpoint_is_beyond_them() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut log = open(dir.path()).unwrap().log;
+    let (dir, mut log) = begun();
     put(&mut log, 0..1);
     sync(&mut log);
     drop(log);
@@ -216,8 +218,7 @@ fn files_that_never_began_go_before_the_checkpoint_is_beyond_them() {
 
 #[test]
 fn trims_whole_files_only() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut log = open(dir.path()).unwrap().log;
+    let (dir, mut log) = begun();
     put(&mut log, 0..2);
     log.roll().unwrap();
     put(&mut log, 2..4);
@@ -231,8 +232,7 @@ fn trims_whole_files_only() {
 
 #[test]
 fn cuts_a_torn_end_and_names_other_damage() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut log = open(dir.path()).unwrap().log;
+    let (dir, mut log) = begun();
     put(&mut log, 0..3);
     drop(log);
     let path = dir.path().join("oplog-1.log");

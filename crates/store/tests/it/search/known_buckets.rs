@@ -96,7 +96,7 @@ fn buckets_without_a_value_are_sorted_as_the_field_does() {
             json!({"k": "d", "n": 3}),
         ];
         let shard = shard(&env, &dir, properties, &documents).await;
-        for (order, keys) in [
+        for (order, sorted) in [
             (json!({"least": "asc"}), "c a d b"),
             (json!({"least": "desc"}), "b d a c"),
             (json!({"greatest": "asc"}), "b c a d"),
@@ -112,10 +112,8 @@ fn buckets_without_a_value_are_sorted_as_the_field_does() {
                 let subs =
                     json!({"least": {"min": of}, "greatest": {"max": of}, "all": {"stats": of}});
                 let answer = aggregated(&shard, json!({"t": {"terms": terms, "aggs": subs}})).await;
-                let buckets = answer["t"]["buckets"].as_array().unwrap().iter();
-                let found: Vec<&str> = buckets.map(|of| of["key"].as_str().unwrap()).collect();
-                let expected: Vec<&str> = keys.split(' ').take(size).collect();
-                assert_eq!(found, expected, "{order}");
+                let expected: Vec<&str> = sorted.split(' ').take(size).collect();
+                assert_eq!(keys(&answer["t"]), expected, "{order}");
             }
         }
     });
