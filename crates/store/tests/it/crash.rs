@@ -212,30 +212,6 @@ fn a_log_cut_behind_the_synced_part_keeps_that_part() {
     });
 }
 
-#[test]
-fn damage_in_the_middle_of_the_log_is_an_error_with_its_place() {
-    on_real_files(async |env, dir| {
-        let shard = create(&env, &dir).await;
-        write(&shard, (0..40).map(|n| put(&format!("id{n}"), n)).collect()).await;
-        shard.close().await.unwrap();
-        let log = newest_log(&dir);
-        let sound = fs::read(&log).unwrap();
-        for at in (8..sound.len() - 100).step_by(37) {
-            let mut bytes = sound.clone();
-            bytes[at] ^= 4;
-            fs::write(&log, &bytes).unwrap();
-            match open(&env, &dir).await.err().unwrap() {
-                Error::LogDamaged { path, offset, .. } => {
-                    assert!(path == log && offset as usize <= at && at < offset as usize + 100);
-                }
-                other => panic!("byte {at}: {other}"),
-            }
-        }
-        fs::write(&log, &sound).unwrap();
-        assert_eq!(open(&env, &dir).await.unwrap().digest().await.unwrap().documents, 40);
-    });
-}
-
 /// A kill comes between the commit of the files that were received and the log that begins with them.
 #[test]
 fn a_received_commit_is_not_taken_for_one_with_the_log_of_before() {
