@@ -11,34 +11,26 @@ use super::record::{GENERATION_BYTES, Location, Record, bytes_of, gone};
 use crate::Result;
 use crate::synthetic::space;
 
-/// What is durable.
-struct Durable<R> {
-    generations: BTreeMap<u32, Vec<R>>,
-}
-
-impl<R> Default for Durable<R> {
-    fn default() -> Self {
-        Durable { generations: BTreeMap::new() }
-    }
-}
+/// Records by generation.
+type Records<R> = BTreeMap<u32, Vec<R>>;
 
 struct State<R> {
     /// Not yet synced: a generation's records after its durable ones.
-    tail: BTreeMap<u32, Vec<R>>,
+    tail: Records<R>,
     newest: u32,
     bytes: u32,
 }
 
 pub(super) struct VirtualLog<R: Record> {
     dir: PathBuf,
-    durable: Rc<RefCell<Durable<R>>>,
+    durable: Rc<RefCell<Records<R>>>,
     state: RefCell<State<R>>,
 }
 
 impl<R: Record> VirtualLog<R> {
     pub(super) fn open(disk: &VirtualDisk, dir: &Path) -> VirtualLog<R> {
-        let durable = disk.get::<Durable<R>>(&format!("{}/records", dir.display()));
-        let newest = durable.borrow().generations.keys().next_back().map_or(1, |last| last + 1);
+        let durable = disk.get::<Records<R>>(&format!("{}/records", dir.display()));
+        let newest = durable.borrow().keys().next_back().map_or(1, |last| last + 1);
         let state = RefCell::new(State { tail: BTreeMap::new(), newest, bytes: 0 });
         VirtualLog { dir: dir.to_owned(), durable, state }
     }
@@ -46,7 +38,7 @@ impl<R: Record> VirtualLog<R> {
     /// Shows every record; answers their bytes.
     pub(super) fn visit(&self, visit: &mut impl FnMut(Location, R)) -> u64 {
         let mut sum = 0;
-        for (generation, records) in &self.durable.borrow().generations {
+        for (generation, records) in self.durable.borrow().iter() {
             for (number, record) in records.iter().enumerate() {
                 let bytes = bytes_of(record);
                 sum += u64::from(bytes);
@@ -68,7 +60,7 @@ impl<R: Record> VirtualLog<R> {
             state.bytes = 0;
         }
         let generation = state.newest;
-        let durable = self.durable.borrow().generations.get(&generation).map_or(0, Vec::len);
+        let durable = self.durable.borrow().get(&generation).map_or(0, Vec::len);
         let State { tail, bytes: sum, .. } = &mut *state;
         let tail = tail.entry(generation).or_default();
         let mut locations = Vec::with_capacity(records.len());
@@ -97,7 +89,7 @@ impl<R: Record> VirtualLog<R> {
         for (generation, count) in appended {
             let Some(tail) = state.tail.get_mut(&generation) else { continue };
             let count = count.min(tail.len());
-            durable.generations.entry(generation).or_default().extend(tail.drain(..count));
+            durable.entry(generation).or_default().extend(tail.drain(..count));
             if tail.is_empty() {
                 state.tail.remove(&generation);
             }
@@ -107,7 +99,7 @@ impl<R: Record> VirtualLog<R> {
     pub(super) fn read(&self, locations: &[Location]) -> Result<Vec<R>> {
         let (state, durable) = (self.state.borrow(), self.durable.borrow());
         let find = |location: &Location| {
-            let records = durable.generations.get(&location.generation);
+            let records = durable.get(&location.generation);
             let at = location.offset as usize;
             let len = records.map_or(0, Vec::len);
             match at.checked_sub(len) {
@@ -125,7 +117,7 @@ impl<R: Record> VirtualLog<R> {
 
     pub(super) fn remove(&self, generation: u32) {
         if generation != self.newest() {
-            self.durable.borrow_mut().generations.remove(&generation);
+            self.durable.borrow_mut().remove(&generation);
             self.state.borrow_mut().tail.remove(&generation);
         }
     }

@@ -11,15 +11,11 @@ use crate::virtual_files::{Damaged, META, SegmentList};
 
 /// Held files.
 pub(crate) struct SyntheticPin {
-    segments: SegmentList,
-    damaged: Rc<Damaged>,
+    pub(super) segments: SegmentList,
+    pub(super) damaged: Rc<Damaged>,
 }
 
 impl SyntheticPin {
-    pub(super) fn new(segments: SegmentList, damaged: Rc<Damaged>) -> Self {
-        SyntheticPin { segments, damaged }
-    }
-
     pub(crate) async fn read(
         &self,
         env: &Env,

@@ -13,17 +13,14 @@ const PATH: &str = "/.space";
 const ENOSPC: i32 = 28;
 
 /// The limit; none where the disk never fills up.
-#[derive(Default)]
-struct Space {
-    free_bytes: Option<u64>,
-}
+type FreeBytes = Option<u64>;
 
 /// Limits how many bytes of copies can still be written to this host's disk; then writes fail as on a full disk. `None`
 /// lifts the limit. Removing files frees nothing. False in the real world, where it does nothing. For faults in
 /// experiments.
 pub fn set_disk_free_bytes(env: &Env, free_bytes: Option<u64>) -> bool {
     let Some(disk) = env.virtual_disk() else { return false };
-    disk.get::<Space>(PATH).borrow_mut().free_bytes = free_bytes;
+    *disk.get::<FreeBytes>(PATH).borrow_mut() = free_bytes;
     true
 }
 
@@ -31,8 +28,8 @@ pub fn set_disk_free_bytes(env: &Env, free_bytes: Option<u64>) -> bool {
 pub(crate) fn take(env: &Env, path: &Path, bytes: u64) -> Result<()> {
     let disk = env.virtual_disk().filter(|disk| disk.contains(PATH));
     let Some(disk) = disk else { return Ok(()) };
-    let space = disk.get::<Space>(PATH);
-    let Some(free_bytes) = &mut space.borrow_mut().free_bytes else { return Ok(()) };
+    let space = disk.get::<FreeBytes>(PATH);
+    let Some(free_bytes) = &mut *space.borrow_mut() else { return Ok(()) };
     match free_bytes.checked_sub(bytes) {
         Some(left) => {
             *free_bytes = left;

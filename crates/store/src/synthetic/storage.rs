@@ -420,7 +420,7 @@ impl SyntheticStorage {
     pub(crate) async fn pin(&self) -> SyntheticPin {
         self.pass(Work::DiskWrite { bytes: 4096 }).await;
         let disk = self.disk.borrow();
-        SyntheticPin::new(disk.segments.clone(), disk.damaged.clone())
+        SyntheticPin { segments: disk.segments.clone(), damaged: disk.damaged.clone() }
     }
 
     /// Adds documents as sums, in segments of the given sizes.
