@@ -9,7 +9,6 @@ use crate::commit::{Commit, StoredCommit};
 use crate::error::FirstFailure;
 use crate::snapshot::Snapshot;
 use crate::storage::ShardStorage;
-use crate::synthetic::SyntheticStorage;
 use crate::to_its_end::to_its_end;
 use crate::virtual_files::sources_for;
 use crate::{Result, Segments, planted};
@@ -158,8 +157,23 @@ impl Shard {
         segments: Segments,
     ) -> LocalFuture<'_, Result<()>> {
         Box::pin(async move {
-            let storage = self.synthetic()?;
-            self.add_synthetic(storage, documents, source_bytes, segments).await;
+            let inner = &self.inner;
+            let ShardStorage::Synthetic(storage) = &inner.storage else {
+                let reason = "documents can only be synthesized in the virtual world";
+                return Err(FirstFailure::new(reason).error(inner.storage.dir()));
+            };
+            {
+                let _writes = inner.writes.lock().await;
+                let mut seq_nos = inner.seq_nos.borrow_mut();
+                let first = seq_nos.tracker.max_seq_no().map_or(0, |max| max + 1);
+                storage.synthesize(first, documents, source_bytes, segments);
+                seq_nos.tracker.mark_range(first..first + documents);
+                seq_nos.complete_from = seq_nos.complete_from.max(first + documents);
+                seq_nos.persisted_checkpoint = seq_nos.tracker.checkpoint();
+                seq_nos.documents += documents;
+                seq_nos.unrefreshed = true;
+                seq_nos.uncommitted = true;
+            }
             self.flush().await.map(|_| ())
         })
     }
@@ -183,35 +197,6 @@ impl Shard {
             })?;
             self.synthesize(documents, source_bytes, segments).await
         })
-    }
-
-    fn synthetic(&self) -> Result<&SyntheticStorage> {
-        match &self.inner.storage {
-            ShardStorage::Synthetic(storage) => Ok(storage),
-            _ => {
-                let reason = "documents can only be synthesized in the virtual world";
-                Err(FirstFailure::new(reason).error(self.inner.storage.dir()))
-            }
-        }
-    }
-
-    async fn add_synthetic(
-        &self,
-        storage: &SyntheticStorage,
-        documents: u64,
-        source_bytes: u64,
-        segments: Segments,
-    ) {
-        let _writes = self.inner.writes.lock().await;
-        let mut seq_nos = self.inner.seq_nos.borrow_mut();
-        let first = seq_nos.tracker.max_seq_no().map_or(0, |max| max + 1);
-        storage.synthesize(first, documents, source_bytes, segments);
-        seq_nos.tracker.mark_range(first..first + documents);
-        seq_nos.complete_from = seq_nos.complete_from.max(first + documents);
-        seq_nos.persisted_checkpoint = seq_nos.tracker.checkpoint();
-        seq_nos.documents += documents;
-        seq_nos.unrefreshed = true;
-        seq_nos.uncommitted = true;
     }
 }
 
