@@ -10,10 +10,9 @@ use tantivy::directory::error::OpenWriteError;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Everything that can go wrong with a shard copy.
-#[expect(missing_docs, reason = "each message says what its fields are")]
+#[expect(missing_docs, reason = "each message says what is wrong, and what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An I/O error.
     #[error("{what} {path}: {source}")]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
     /// The disk has no room for what was being written: nothing of it is there, and what was written before still is.
@@ -31,10 +30,8 @@ pub enum Error {
     /// A committed file has another length than its commit lists, or is gone (`found` is none).
     #[error("{path} should have {expected} bytes and {}; recover this copy from another", match .found { Some(n) => format!("has {n}"), None => "is missing".to_owned() })]
     FileLength { path: PathBuf, expected: u64, found: Option<u64> },
-    /// The commit file itself cannot be read.
     #[error("{path} is no commit: {reason}; recover this copy from another")]
     CommitDamaged { path: PathBuf, reason: String },
-    /// Written by a newer narrows.
     #[error("{path} has format {found}, this narrows reads up to {known}; use a newer one")]
     Newer { path: PathBuf, found: u32, known: u32 },
     /// A record inside the operation log is damaged, and more records follow it.
@@ -42,13 +39,10 @@ pub enum Error {
         "{path} is damaged at byte {offset}: {reason}; operations behind it cannot be trusted, recover this copy from another"
     )]
     LogDamaged { path: PathBuf, offset: u64, reason: String },
-    /// There is no shard copy in the directory.
     #[error("{dir} holds no shard copy; create one or recover one into it")]
     NoCommit { dir: PathBuf },
-    /// There is a shard copy in the directory already.
     #[error("{dir} already holds a shard copy; open it, or destroy it first")]
     AlreadyThere { dir: PathBuf },
-    /// Another process or handle has the copy open.
     #[error("{dir} is open elsewhere; close that one first")]
     InUse { dir: PathBuf },
     /// A write, sync or refresh failed, so that log and index may differ: nothing more is accepted. Whether the
@@ -81,7 +75,6 @@ pub enum Error {
         /// First sequence number from which the log is complete.
         oldest: u64,
     },
-    /// A search is refused.
     #[error(transparent)]
     Search(query::SearchError),
     /// A document of an operation that was already accepted elsewhere does not fit the mapping here.
