@@ -106,18 +106,16 @@ impl Shared {
         let handles = self.handles();
         let mut growing: Vec<(usize, &[u8])> = Vec::new();
         for (at, source) in sources.iter().enumerate() {
-            let read = source.as_ref().map(|source| (source, handles.read(source, true)));
-            let document = match read {
-                None => None,
-                Some((source, Ok((document, extent)))) => {
+            let document = source.as_ref().and_then(|source| match handles.read(source, true) {
+                Ok((document, extent)) => {
                     growing.extend((extent == Extent::NewFields).then_some((at, source.as_ref())));
                     Some(document)
                 }
-                Some((_, Err(refusal))) => {
+                Err(refusal) => {
                     parsed.rejected.insert(at, refusal);
                     None
                 }
-            };
+            });
             parsed.documents.push(document);
         }
         parsed.note_new_fields(&handles.mapping, growing.into_iter());

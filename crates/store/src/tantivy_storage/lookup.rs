@@ -69,10 +69,6 @@ impl Visited<'_> {
     }
 }
 
-fn stored(fields: &Fields) -> StoredFields {
-    StoredFields { id: fields.id, source: fields.source, routing: Some(fields.routing) }
-}
-
 impl Shared {
     pub(super) fn lookup(&self, ids: &[Arc<str>]) -> Result<Vec<Option<Located>>> {
         self.try_lookup(ids).map_err(|e| self.index_error("look up documents", e))
@@ -101,15 +97,15 @@ impl Shared {
     }
 
     fn try_get(&self, id: &str) -> tantivy::Result<Option<GetResult>> {
-        let fields = self.handles().fields.clone();
+        let Fields { id: id_field, source, routing, .. } = self.handles().fields.clone();
+        let fields = StoredFields { id: id_field, source, routing: Some(routing) };
         let term = Term::from_field_text(fields.id, id);
         for reader in self.searcher().segment_readers() {
             let segment = Segment::new(fields.id, reader)?;
             if let Some(document) = segment.find(&term)? {
                 let Located { seq_no, version } = segment.locate(document);
                 let store = reader.get_store_reader(STORE_CACHE_BLOCKS)?;
-                let Stored { source, routing, .. } =
-                    Stored::read(&store, document, stored(&fields), true)?;
+                let Stored { source, routing, .. } = Stored::read(&store, document, fields, true)?;
                 let routing = routing.map(Arc::from);
                 return Ok(Some(GetResult { version, seq_no, source, routing }));
             }
