@@ -215,19 +215,21 @@ pub fn until_free(dir: &Path) -> Option<File> {
 mod tests {
     use super::*;
 
+    /// Makes a directory; answers in which ones names were synced.
+    fn synced(dir: &Path) -> Vec<PathBuf> {
+        let mut synced = Vec::new();
+        let sync = |above: &Path, _: &File| {
+            synced.push(above.to_owned());
+            Ok(())
+        };
+        make_dir_with(dir, sync).unwrap();
+        assert!(dir.is_dir());
+        synced
+    }
+
     #[test]
     fn the_name_of_each_directory_that_was_made_is_synced() {
         let root = tempfile::tempdir().unwrap();
-        let synced = |dir: &Path| {
-            let mut synced = Vec::new();
-            let sync = |above: &Path, _: &File| {
-                synced.push(above.to_owned());
-                Ok(())
-            };
-            make_dir_with(dir, sync).unwrap();
-            assert!(dir.is_dir());
-            synced
-        };
         let indices = root.path().join("indices");
         let index = indices.join("uuid");
         assert_eq!(synced(&index.join("0")), [root.path(), indices.as_path(), index.as_path()]);
@@ -246,13 +248,7 @@ mod tests {
         });
         assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert!(indices.is_dir() && !indices.join("uuid").exists());
-        let mut synced = Vec::new();
-        let sync = |above: &Path, _: &File| {
-            synced.push(above.to_owned());
-            Ok(())
-        };
-        make_dir_with(&copy, sync).unwrap();
-        assert_eq!(synced, [indices.clone(), indices.join("uuid")]);
+        assert_eq!(synced(&copy), [indices.clone(), indices.join("uuid")]);
     }
 
     #[test]
