@@ -425,7 +425,12 @@ fn read_journal(path: &Path, commit: &Commit) -> Result<BTreeMap<Arc<str>, Note>
     }
     let bytes = fs::read(path).map_err(io("read", path))?;
     let mut at = 0;
-    while let Frame::Whole { payload, next } = frame::read(&bytes, at, |_| false) {
+    while at < bytes.len() {
+        // One that could not be written, as on a full disk, leaves a hole before those that came after it.
+        let Frame::Whole { payload, next } = frame::read(&bytes, at, |_| false) else {
+            at += 1;
+            continue;
+        };
         if let Ok(note) = postcard::from_bytes::<Note>(payload)
             && commit.files.contains(&note.meta)
         {
@@ -574,6 +579,20 @@ mod tests {
             installs.install(&commit()).await.unwrap_err();
             drop(installs);
             assert_eq!(begin(&env, &copy).await.have(0), 0, "all of it failed");
+        });
+    }
+
+    #[test]
+    fn a_note_that_could_not_be_written_takes_no_later_one_along() {
+        let dir = tempfile::tempdir().unwrap();
+        world::real_world::run(7, |env| async move {
+            let copy = dir.path().join("copy");
+            let incoming = begin(&env, &copy).await;
+            write(&incoming).await;
+            incoming.journal_len.set(incoming.journal_len.get() + 40);
+            incoming.finish(0).await.unwrap();
+            drop(incoming);
+            assert!(begin(&env, &copy).await.is_finished(0));
         });
     }
 
