@@ -1,6 +1,6 @@
 //! Clusters and their proxies on bad days: each is one sentence that says what to do, exit code 2, and nothing changed.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -10,6 +10,7 @@ use serde_json::Value;
 use testbed::tls::Authority;
 
 use crate::common::answering::{CALM, answering, falls_silent};
+use crate::common::running::Running;
 use crate::common::{SECRET, command, done, failed, narrows, refused};
 
 #[test]
@@ -159,13 +160,8 @@ fn a_cluster_that_falls_silent_is_in_trouble() {
     let url = falls_silent(|| ());
     let (time, timeout) = (["--for", "5m", "--interval", "200ms"], ["--timeout", "5s"]);
     let watch = [&["watch", &url, "--json"][..], &time, &timeout].concat();
-    let mut watch = command(&watch).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-    let mut looks = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-    let troubled = looks.find(|look| !look["trouble"].is_null());
-    watch.kill().unwrap();
-    watch.wait().unwrap();
-    let look = troubled.expect("nobody answers any more");
+    let mut watch = Running::start(command(&watch).stdout(Stdio::piped()).stderr(Stdio::null()));
+    let look = watch.find(|look| !look["trouble"].is_null()).expect("nobody answers any more");
     let trouble = look["trouble"].to_string();
     assert!(trouble.contains("did not answer GET /_cluster/health"), "{trouble}");
     assert_eq!(look["headline"], "unknown: the cluster does not answer");

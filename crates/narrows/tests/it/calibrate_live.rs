@@ -1,11 +1,12 @@
 //! `calibrate --on URL`: what copies cost in a cluster that is there, which is left as it was, whatever the end.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::common::cluster::Cluster;
+use crate::common::running::Running;
 use crate::common::steered::journals;
 use crate::common::{self, BINARY, done, failed, look_until, narrows, signal, until};
 
@@ -117,10 +118,10 @@ fn what_a_setting_of_the_cluster_holds_is_not_measured() {
 }
 
 /// Measures for as long as it lives; returns once its index is there.
-fn begun(cluster: &Cluster, runs: &Path) -> Child {
+fn begun(cluster: &Cluster, runs: &Path) -> Running {
     let more = ["--allow-changes", "--laps", "100", "--scale", "0.01"];
     let mut command = calibrate(cluster, runs, &more);
-    let running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let running = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
     until("an index is made", || cluster.indices().len() >= 2);
     running
 }
@@ -138,8 +139,7 @@ fn ctrl_c_deletes_the_index() {
 fn after_kill_9_restore_deletes_the_index() {
     let (cluster, runs) = somebodys("77mb");
     let mut running = begun(&cluster, runs.path());
-    running.kill().unwrap();
-    running.wait().unwrap();
+    running.kill();
     assert_eq!(journals(runs.path()).len(), 1);
     cluster.until_quiet();
     done(&common::restore("last", runs.path()));

@@ -1,8 +1,8 @@
 //! `narrows dcp serve` and `narrows dcp drain`, as processes.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
+use crate::common::running::Running;
 use crate::common::{BINARY, entries, json, look_until, signal, until};
 
 fn narrows(args: &[&str], password: &str) -> Command {
@@ -14,7 +14,7 @@ fn narrows(args: &[&str], password: &str) -> Command {
 
 /// A server with documents; it is stopped with the value.
 struct Serving {
-    child: Child,
+    child: Running,
     url: String,
 }
 
@@ -37,10 +37,9 @@ fn serving(args: &[&str]) -> Command {
     narrows(&[&["dcp", "serve", "--port", "0"], args].concat(), "right")
 }
 
-fn started(mut command: Command) -> (Child, String) {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut url = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+fn started(mut command: Command) -> (Running, String) {
+    let mut child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+    let url = child.line();
     assert!(url.starts_with("couchbase://127.0.0.1:"), "{url}");
     (child, url.trim().to_owned())
 }
@@ -86,9 +85,7 @@ fn the_files_of_a_server_that_was_killed_are_removed_by_the_next_one() {
         command.env("TMPDIR", dir.path());
         started(command)
     };
-    let (mut killed, _) = there();
-    killed.kill().unwrap();
-    killed.wait().unwrap();
+    there().0.kill();
     assert_eq!(entries(dir.path()).len(), 1, "nobody was left to remove it");
     let (child, url) = there();
     drop(Serving { child, url });
@@ -101,7 +98,7 @@ fn ctrl_c_ends_a_drain_with_what_came() {
     // At that rate it takes a minute and a half.
     let args = ["dcp", "drain", &server.url, "--json", "--rate", "10kB/s"];
     let mut command = narrows(&args, "right");
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     // What has come by then does not matter here, but that it listens does: from then on it drains.
     until("it listens to Ctrl-C", || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
@@ -110,8 +107,7 @@ fn ctrl_c_ends_a_drain_with_what_came() {
         u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
     });
     signal(child.id(), "INT");
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(json(&ended)["interrupted"], true);
+    assert_eq!(json(&child.wait_with_output())["interrupted"], true);
 }
 
 #[test]
@@ -191,7 +187,7 @@ fn explain_names_what_holds_a_drain() {
     let server = serve(&["--items", "40000", "--vbuckets", "8"]);
     let url = server.url.as_str();
     let args = ["dcp", "drain", url, "--json", "--rate", "500kB/s", "--window", "100kb"];
-    let mut drain = narrows(&args, "right").stdout(Stdio::null()).spawn().unwrap();
+    let mut drain = Running::start(narrows(&args, "right").stdout(Stdio::null()));
     let explain =
         |more: &[&str]| narrows(&[&["explain", url][..], more].concat(), "right").output().unwrap();
     let said = look_until(

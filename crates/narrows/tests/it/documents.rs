@@ -85,11 +85,12 @@ impl Drop for Group {
 /// A page that is read from above to below.
 struct Page<'a> {
     name: &'a str,
+    /// They end before the directory is removed, into which they write.
+    background: Vec<Group>,
     dir: tempfile::TempDir,
     /// In place of 9200, 9400 and 9600; 9300 and 9500 are as far from the one before. Whoever else asks for a free
     /// port gets none of these, nor what lies 100 above.
     ports: [u16; 3],
-    background: Vec<Group>,
 }
 
 impl Page<'_> {
@@ -157,7 +158,7 @@ fn run_page(name: &str) {
     let text = std::fs::read_to_string(docs().join(name)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let ports = [(); 3].map(|()| testbed::free_port());
-    let mut page = Page { name, dir, ports, background: Vec::new() };
+    let mut page = Page { name, background: Vec::new(), dir, ports };
     let blocks = blocks(&text);
     assert!(!blocks.is_empty(), "docs/{name} has no commands");
     blocks.iter().for_each(|block| page.run(block));

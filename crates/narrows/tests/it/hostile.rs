@@ -11,6 +11,7 @@ use record::{
 };
 use serde_json::json;
 
+use crate::common::running::Running;
 use crate::common::{BINARY, spawned};
 
 /// Sets the terminal's title, clears it, overwrites the line, hides what follows, and turns its direction.
@@ -274,22 +275,17 @@ fn a_link_does_not_lead_to_itself_and_is_bounded() {
         assert!(harmless(&output.stderr).contains("where it listens itself"), "{to}");
     }
     let behind = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut link = Command::new(BINARY)
-        .args(["link", "--listen", "127.0.0.1:0", "--connections", "2", "--to"])
-        .arg(behind.local_addr().unwrap().to_string())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut first = String::new();
-    BufReader::new(link.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let mut command = Command::new(BINARY);
+    command.args(["link", "--listen", "127.0.0.1:0", "--connections", "2", "--to"]);
+    command.arg(behind.local_addr().unwrap().to_string());
+    let mut link = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let first = link.line();
     let address = first.split(' ').next().unwrap();
     // The link looked whether somebody is there.
     drop(behind.accept().unwrap());
     let mut near: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
     let far: Vec<TcpStream> = (0..2).map(|_| behind.accept().unwrap().0).collect();
-    let said = BufReader::new(link.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(said.into_iter().any(|line| line.contains("2 connections are open")));
+    assert!(link.said().any(|line| line.contains("2 connections are open")));
     behind.set_nonblocking(true).unwrap();
     assert!(behind.accept().is_err(), "the third came through beside the others");
     behind.set_nonblocking(false).unwrap();
@@ -300,8 +296,6 @@ fn a_link_does_not_lead_to_itself_and_is_bounded() {
     let mut came = [0; 5];
     behind.accept().unwrap().0.read_exact(&mut came).unwrap();
     assert_eq!(&came, b"third");
-    link.kill().unwrap();
-    link.wait().unwrap();
 }
 
 /// Each connection opens another, until both carry as many as they may.
@@ -326,8 +320,7 @@ fn links_that_lead_to_each_other_are_bounded_and_say_so() {
     };
     let _near = ports.map(reach);
     let words = "5 connections are open, and --connections allows no more";
-    let said = links.each_mut().map(|link| BufReader::new(link.stderr.take().unwrap()));
-    let mut said = said.map(|said| said.lines().map_while(Result::ok));
+    let mut said = links.each_mut().map(Running::said);
     assert!(said.iter_mut().all(|lines| lines.any(|line| line.contains(words))));
     for link in &links {
         let handles = std::fs::read_dir(format!("/proc/{}/fd", link.id())).unwrap();
@@ -335,10 +328,6 @@ fn links_that_lead_to_each_other_are_bounded_and_say_so() {
         let sockets = leads_to.filter(|to| to.to_string_lossy().starts_with("socket:")).count();
         // Two of each connection; the listener, and what waits for signals.
         assert!((10..20).contains(&sockets), "{sockets} sockets");
-    }
-    for link in &mut links {
-        link.kill().unwrap();
-        link.wait().unwrap();
     }
 }
 
@@ -360,10 +349,7 @@ fn a_link_says_what_to_write_and_that_nobody_answers() {
     let to = "127.0.0.1:1";
     let mut command = Command::new(BINARY);
     let mut link = spawned(command.args(["link", "--listen", "127.0.0.1:0", "--to", to]));
-    let mut first = String::new();
-    BufReader::new(link.stderr.take().unwrap()).read_line(&mut first).unwrap();
-    link.kill().unwrap();
-    link.wait().unwrap();
+    let first = link.said().next().unwrap_or_default();
     assert!(first.contains(&format!("nobody answers at {to} (Connection refused")), "{first}");
 }
 

@@ -1,7 +1,6 @@
 //! `watch` and `explain` on clusters of real processes: each injected cause gets its verdict, and what is healthy
 //! gets none. The link runs on a thread of its own and the nodes are processes, so asking may block here.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use clusters::{ClusterSpec, Clusters, EmbeddedClusters, FaultKind, Faults, Topol
 use serde_json::{Value, json};
 use world::{Env, LinkConfig};
 
+use crate::common::running::Running;
 use crate::common::{
     self, BINARY, assert_no_secret, done, failed, look_until, narrows, refused, said, signal,
     started,
@@ -241,23 +241,21 @@ async fn a_node_is_gone_for_a_while(lab: &mut Lab) {
     // The killed node stands first, so that its successor has to answer.
     let urls: Vec<String> = lab.urls("leader").split(',').rev().map(str::to_owned).collect();
     command.args(["watch", &urls.join(","), "--json", "--interval", "200ms", "--for", "5m"]);
-    let mut watching = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
-    let mut looks = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let mut watching = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
     let gone = |look: &Value| look["observation"]["gone"] == json!(["leader-1"]);
     let is_whole = |look: &Value| {
         look["observation"]["gone"] == json!([])
             && look["trouble"].is_null()
             && look["nodes"].as_array().is_some_and(|nodes| nodes.len() == 2)
     };
-    assert!(looks.any(|look| is_whole(&look)), "it is not seen whole");
+    assert!(watching.find(is_whole).is_some(), "it is not seen whole");
     lab.target.begin("leader-1", FaultKind::Kill).await.unwrap();
-    assert!(looks.any(|look| gone(&look)), "it is not shown as gone");
+    assert!(watching.find(gone).is_some(), "it is not shown as gone");
     lab.target.end("leader-1", FaultKind::Kill).await.unwrap();
-    assert!(looks.any(|look| is_whole(&look)), "it is not picked up again");
+    assert!(watching.find(is_whole).is_some(), "it is not picked up again");
     signal(watching.id(), "INT");
     // Nothing that it says before its end is left in its pipe.
-    looks.for_each(drop);
+    watching.find(|_| false);
     assert_eq!(watching.wait().unwrap().code(), Some(0));
 }
 

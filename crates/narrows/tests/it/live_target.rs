@@ -1,7 +1,6 @@
 //! `run --on URL`: a cluster that is already there is left as it was, whatever the end.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -104,8 +103,7 @@ fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
     let more = ["--allow-changes", "--scale", "0.01", "--laps", "100"];
     let mut killed = spawned(&mut run(&cluster, runs.path(), &more));
     until("a variant begins", || cluster.settings().get(CHUNKS).is_some());
-    killed.kill().unwrap();
-    killed.wait().unwrap();
+    killed.kill();
     cluster.until_quiet();
     let run = common::only_run(runs.path());
     let (index, run) = (cluster.indices().concat(), run.file_name().unwrap().to_str().unwrap());
@@ -215,7 +213,7 @@ fn ctrl_c_puts_everything_back() {
     let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     let more = ["--allow-changes", "--scale", "0.01", "--laps", "100"];
     let mut running = spawned(&mut run(&cluster, runs.path(), &more));
-    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut lines = running.said();
     assert!(lines.any(|line| line.starts_with("recover default")));
     // Nobody pulls the indices away from under a run.
     failed(&common::restore("last", runs.path()), 1, &["still lives", "Ctrl-C"]);
@@ -306,8 +304,7 @@ fn a_run_whose_setting_somebody_else_changes_has_failed_and_leaves_that_setting(
         cluster.set(&theirs);
         running.try_wait().unwrap().is_some()
     });
-    let output = running.wait_with_output().unwrap();
-    failed(&output, 1, &[THROTTLE, "someone else is changing it"]);
+    failed(&running.wait_with_output(), 1, &[THROTTLE, "someone else is changing it"]);
     assert_eq!((cluster.settings(), cluster.indices()), (theirs, vec![]));
 }
 

@@ -1,12 +1,12 @@
 //! Manners: readers that go away, loads that nobody answers, and what a place changes of a plan.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use record::{RunDir, Status};
 
 use crate::common::cluster::Cluster;
+use crate::common::running::Running;
 use crate::common::{
     command, entries, failed, json, narrows, narrows_in, nothing_is_left, only_run, refused, said,
     signal, spawned,
@@ -41,12 +41,12 @@ fn whoever_stops_reading_is_left_in_peace() {
     for args in commands {
         for also_error in [false, true] {
             let mut command = command(args);
-            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
             drop(child.stdout.take());
             if also_error {
                 drop(child.stderr.take());
             }
-            let output = child.wait_with_output().unwrap();
+            let output = child.wait_with_output();
             let told = said(&output);
             assert_eq!(output.status.code(), Some(0), "{args:?}: {told}");
             assert!(!told.contains("panicked") && !told.contains("roken pipe"), "{args:?}: {told}");
@@ -85,7 +85,7 @@ fn what_virtual_time_changes_stands_in_the_record_the_table_and_the_page() {
 #[track_caller]
 fn is_interrupted_after(mut command: Command, is_it: impl Fn(&str) -> bool) {
     let mut running = spawned(&mut command);
-    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut lines = running.said();
     assert!(lines.any(|line| is_it(&line)));
     // As `timeout` does it.
     signal(running.id(), "INT");

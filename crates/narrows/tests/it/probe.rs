@@ -1,12 +1,12 @@
 //! `explain --probe` on a cluster of real processes: what it changes is put back, whatever the end.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::common::cluster::Cluster;
+use crate::common::running::Running;
 use crate::common::steered::journals;
 use crate::common::{self, BINARY, done, failed, look_until, noise, said, signal, until};
 
@@ -43,15 +43,15 @@ fn explain(cluster: &Cluster, runs: &Path) -> Command {
 
 /// Probes; returns once the setting is changed. Where the machine stood still while it looked, it may have seen nothing
 /// to probe, and looks again.
-fn probing(cluster: &Cluster, runs: &Path) -> Child {
-    let mut probing = explain(cluster, runs).spawn().unwrap();
+fn probing(cluster: &Cluster, runs: &Path) -> Running {
+    let mut probing = Running::start(&mut explain(cluster, runs));
     until("the setting is changed", || {
         if cluster.set_at("transient")[LIMIT] != FOUND {
             return true;
         }
         if let Some(ended) = probing.try_wait().unwrap() {
             assert!(ended.success(), "{ended}");
-            probing = explain(cluster, runs).spawn().unwrap();
+            probing = Running::start(&mut explain(cluster, runs));
         }
         false
     });
@@ -91,8 +91,7 @@ fn after_kill_9_restore_puts_it_back() {
     let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let runs = dir.path();
     let mut probing = probing(cluster, runs);
-    probing.kill().unwrap();
-    probing.wait().unwrap();
+    probing.kill();
     assert_ne!(cluster.set_at("transient"), json!({ LIMIT: FOUND }));
     assert_eq!(journals(runs).len(), 1);
     done(&common::restore("last", runs));
@@ -105,7 +104,7 @@ fn ctrl_c_puts_it_back() {
     let runs = dir.path();
     let probing = probing(cluster, runs);
     signal(probing.id(), "INT");
-    failed(&probing.wait_with_output().unwrap(), 1, &["as it was"]);
+    failed(&probing.wait_with_output(), 1, &["as it was"]);
     everything_is_as_it_was(cluster, FOUND, runs);
 }
 
@@ -115,7 +114,7 @@ fn what_someone_else_sets_meanwhile_stays() {
     let runs = dir.path();
     let probing = probing(cluster, runs);
     transient(cluster, "3mb");
-    let output = probing.wait_with_output().unwrap();
+    let output = probing.wait_with_output();
     // What was found stands on standard output all the same.
     assert!(String::from_utf8_lossy(&output.stdout).contains("given up"), "{}", said(&output));
     failed(&output, 1, &["a probe was given up: ", "\"3mb\" now", "left so"]);
@@ -141,11 +140,7 @@ fn a_run_and_an_idle_cluster_are_not_probed() {
     let output = explain(&cluster, runs.path()).args(["--for", "1s"]).output().unwrap();
     // A second --for is one too many; without it, there is nothing to probe.
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    let mut probing = explain(&cluster, runs.path()).spawn().unwrap();
-    let lines = BufReader::new(probing.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let lines: Vec<String> = lines.collect();
-    assert_eq!(probing.wait().unwrap().code(), Some(0), "{lines:?}");
-    assert!(lines.iter().any(|line| line.contains("nothing to probe")), "{lines:?}");
+    failed(&explain(&cluster, runs.path()).output().unwrap(), 0, &["nothing to probe"]);
     assert_eq!((cluster.settings(), cluster.set_at("transient")), (json!({}), json!({})));
     assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
     let mut command = Command::new(BINARY);

@@ -1,13 +1,13 @@
 //! What is started is stopped: by order, by Ctrl-C, and when the runner is killed. Who asks a guarded cluster.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Duration;
 
 use testbed::free_port;
 
 use crate::common::cluster::{Cluster, http, http_with};
+use crate::common::running::Running;
 use crate::common::{BINARY, all_end, children_of, entries, failed, said, signal, spawned};
 
 fn start(nodes: usize, port: u16, data: &Path) -> Cluster {
@@ -102,8 +102,7 @@ fn nodes_and_temporary_data_go_with_a_cluster_that_ends_in_order() {
 fn a_node_that_ends_is_started_again_until_it_does_so_again_and_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut cluster = start(2, 0, dir.path());
-    let lines = BufReader::new(cluster.child.stderr.take().unwrap()).lines();
-    let mut lines = lines.map_while(Result::ok);
+    let mut lines = cluster.child.said();
     let mut until = |words: &[&str]| {
         let said = lines.find(|line| words.iter().any(|words| line.contains(*words)));
         said.unwrap_or_else(|| panic!("it ended before it said one of {words:?}"))
@@ -257,13 +256,12 @@ fn a_cluster_that_others_can_reach_needs_credentials() {
 }
 
 /// A run whose first variant is under way: long enough to be disturbed.
-fn run_that_recovers(runs: &Path) -> (Child, impl Iterator<Item = String>, Vec<u32>) {
+fn run_that_recovers(runs: &Path) -> (Running, impl Iterator<Item = String>, Vec<u32>) {
     let mut command = Command::new(BINARY);
     command.args(["run", "remote-recovery", "--scale", "0.05", "--runs"]).arg(runs);
     let mut run = spawned(&mut command);
-    let lines = BufReader::new(run.stderr.take().unwrap()).lines();
-    let mut lines = lines.map_while(Result::ok);
-    assert!(lines.by_ref().any(|line| line.starts_with("recover 64 KB")));
+    let mut lines = run.said();
+    assert!(lines.any(|line| line.starts_with("recover 64 KB")));
     std::thread::sleep(Duration::from_millis(500));
     let nodes = children_of(run.id());
     assert_eq!(nodes.len(), 6);

@@ -1,6 +1,5 @@
 //! `steer` on a cluster of real processes: it raises what holds, and everything is as it was at the end.
 
-use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -78,7 +77,7 @@ fn a_recovery_that_a_throttle_holds_is_steered_and_ctrl_c_puts_everything_back()
     run.args(["run", "replica-over-link", "--on", cluster.url(), "--allow-changes", "--runs"]);
     let run = spawned(run.arg(dir.path()));
     let other = steer(cluster.url(), dir.path(), &["--apply"]).output().unwrap();
-    for other in [other, run.wait_with_output().unwrap()] {
+    for other in [other, run.wait_with_output()] {
         failed(&other, 2, &["changes settings of that cluster already"]);
     }
     assert_eq!(cluster.settings()[LIMIT], "2mb", "and hinders nobody");
@@ -96,8 +95,7 @@ fn after_kill_9_restore_puts_everything_back_and_another_one_may_steer() {
     let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--apply"]));
     steering.until("set");
-    steering.child.kill().unwrap();
-    steering.child.wait().unwrap();
+    steering.child.kill();
     assert_ne!(cluster.settings()[LIMIT], FOUND);
     let left = journals(dir.path());
     assert_eq!(left.len(), 1);
@@ -145,10 +143,9 @@ fn what_somebody_else_sets_meanwhile_stays_and_it_stops() {
     let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--apply"]));
     steering.until("set");
     cluster.set(&json!({ LIMIT: "3mb" }));
-    let mut stderr = steering.child.stderr.take().unwrap();
+    let beside = steering.child.said();
     let end = steering.end(1);
-    let mut beside = String::new();
-    stderr.read_to_string(&mut beside).unwrap();
+    let beside = beside.collect::<Vec<_>>().join("\n");
     assert!(beside.contains("its last line says why") && !beside.contains(LIMIT), "{beside}");
     for word in ["somebody else", "3mb", LIMIT] {
         assert!(end["why"].as_str().unwrap().contains(word), "{word}: {end}");
@@ -209,9 +206,8 @@ fn what_is_owed_to_a_silent_cluster_is_not_kept() {
 /// Tells it to stop, and returns once it says that the cluster does not answer.
 fn end_in_silence(steering: &mut Steering) {
     signal(steering.child.id(), "TERM");
-    let said = BufReader::new(steering.child.stderr.take().unwrap()).lines();
-    let mut said = said.map_while(Result::ok);
-    assert!(said.any(|line| line.contains("tried again for a minute")), "it did not wait");
+    let waits = steering.child.said().any(|line| line.contains("tried again for a minute"));
+    assert!(waits, "it did not wait");
 }
 
 #[test]

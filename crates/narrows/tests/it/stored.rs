@@ -1,7 +1,5 @@
 //! A run in a metrics store: in the shapes that Rally writes, once however often it is stored, and beside its record.
 
-use std::io::{BufRead, BufReader, Read};
-
 use serde_json::Value;
 
 use crate::common::cluster::Cluster;
@@ -75,21 +73,20 @@ fn a_store_that_is_away_is_asked_again_and_the_record_is_kept() {
     let url = format!("http://127.0.0.1:{port}");
     let args = [&SMALL[..], &["--runs", runs, "--store", &url]].concat();
     let mut run = spawned(&mut command(&args));
-    let mut told = BufReader::new(run.stderr.take().unwrap());
-    let (mut line, mut before) = (String::new(), String::new());
-    while !line.contains("the store does not take the record") {
-        before += &line;
-        line.clear();
-        assert!(told.read_line(&mut line).unwrap() > 0, "it ended, and did not ask again");
-    }
+    let (mut told, mut before) = (run.said(), Vec::new());
+    let asks_again = told.any(|line| {
+        let asks = line.contains("the store does not take the record");
+        before.push(line);
+        asks
+    });
+    assert!(asks_again, "it ended, and did not ask again");
     let away = "narrows: the store cannot be written to now (http://127.0.0.1";
-    assert!(before.starts_with(away), "it is told before the run begins: {before}");
+    assert!(before[0].starts_with(away), "it is told before the run begins: {before:?}");
     let record = only_run(dir.path());
     assert!(record.join("manifest.json").exists(), "the record is there before the store is");
     let cluster = Cluster::start_with(1, |command| command.args(["--port", &port]));
-    let mut rest = String::new();
-    told.read_to_string(&mut rest).unwrap();
-    assert_eq!(run.wait().unwrap().code(), Some(0), "{rest}");
+    let rest: Vec<String> = told.collect();
+    assert_eq!(run.wait().unwrap().code(), Some(0), "{rest:?}");
     let race = &found(&cluster, "rally-races-*")["hits"]["hits"][0];
     assert_eq!(race["_id"], record.file_name().unwrap().to_str().unwrap(), "{race}");
 }

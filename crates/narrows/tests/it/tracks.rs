@@ -1,7 +1,6 @@
 //! Tracks as Rally reads them, run by the binary: a track of our own on the embedded engine and in virtual time, and
 //! what is said of one that cannot be run.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -396,7 +395,7 @@ fn a_cluster_that_was_there_keeps_no_index_of_a_track() {
     std::fs::write(shop.folder().join("challenges/endless.json"), ENDLESS).unwrap();
     let endless = [&there[..], &["--challenge", "endless"]].concat();
     let mut running = spawned(&mut shop.command(&endless));
-    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut lines = running.said();
     assert!(lines.any(|line| line.starts_with("writes ")));
     // In the middle of its writes.
     std::thread::sleep(Duration::from_millis(500));

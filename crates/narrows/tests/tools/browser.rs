@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -10,26 +10,20 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-/// How long a page may take to show what is waited for.
-const PATIENCE: Duration = Duration::from_secs(180);
+use crate::common::PATIENCE;
+use crate::common::running::Running;
 
 /// A browser with one page.
 pub struct Browser {
-    child: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
     session: String,
     sent: u64,
     /// Complaints of the page: what its policy forbade, and what scripts threw.
     pub complaints: Vec<String>,
+    // It ends before its profile is removed.
+    _child: Running,
     _profile: tempfile::TempDir,
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Browser {
@@ -38,7 +32,8 @@ impl Browser {
         let profile = tempfile::tempdir().unwrap();
         // The protocol is spoken on file descriptors 3 and 4.
         let script = "exec chromium \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null";
-        let mut child = Command::new("sh")
+        let mut command = Command::new("sh");
+        command
             .args(["-c", script, "sh", "--headless", "--no-sandbox", "--disable-gpu"])
             .args(["--remote-debugging-pipe", "--no-first-run", "--disable-background-networking"])
             .args(["--disable-component-update", "--disable-dev-shm-usage", "--disable-sync"])
@@ -48,9 +43,8 @@ impl Browser {
             .env("TZ", "Asia/Kolkata")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::null());
+        let mut child = Running::start(&mut command);
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let (told, messages) = channel();
         std::thread::spawn(move || {
@@ -66,12 +60,12 @@ impl Browser {
             }
         });
         let mut browser = Browser {
-            child,
             input,
             messages,
             session: String::new(),
             sent: 0,
             complaints: Vec::new(),
+            _child: child,
             _profile: profile,
         };
         let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));

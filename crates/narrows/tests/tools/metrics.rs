@@ -1,13 +1,14 @@
 //! A real Prometheus asks for figures, over TLS and with the token, and answers what the dashboard asks it.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use testbed::free_port;
 use testbed::tls::Authority;
 
 use crate::common::cluster::{Cluster, http};
+use crate::common::running::Running;
 use crate::common::watched::Watched;
 use crate::common::{look_until, noise, private, until};
 
@@ -15,15 +16,8 @@ const DASHBOARD: &str = include_str!("../../../../packaging/grafana/narrows.json
 const TOKEN: &str = "a-token-of-sufficient-length";
 
 struct Prometheus {
-    child: Child,
     url: String,
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    _child: Running,
 }
 
 impl Prometheus {
@@ -31,15 +25,12 @@ impl Prometheus {
         let file = dir.join("prometheus.yml");
         std::fs::write(&file, config).unwrap();
         let address = format!("127.0.0.1:{}", free_port());
-        let child = Command::new("prometheus")
-            .arg(format!("--config.file={}", file.display()))
-            .arg(format!("--storage.tsdb.path={}", dir.join("data").display()))
-            .arg(format!("--web.listen-address={address}"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let prometheus = Prometheus { child, url: format!("http://{address}") };
+        let mut command = Command::new("prometheus");
+        command.arg(format!("--config.file={}", file.display()));
+        command.arg(format!("--storage.tsdb.path={}", dir.join("data").display()));
+        command.arg(format!("--web.listen-address={address}"));
+        let child = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+        let prometheus = Prometheus { url: format!("http://{address}"), _child: child };
         until("prometheus listens", || std::net::TcpStream::connect(&address).is_ok());
         prometheus
     }

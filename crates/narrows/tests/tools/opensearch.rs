@@ -1,12 +1,12 @@
 //! OpenSearch as a target: two JVMs at a time are enough for any machine.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use testbed::CannotRun;
 
+use crate::common::running::Running;
 use crate::common::{
     all_end, children_of, entries, failed, json, look_until, narrows_in, nothing_is_left, only_run,
     path_with, said, signal, spawned,
@@ -142,12 +142,11 @@ pub fn a_snapshot_is_restored_through_the_link() -> Result<(), CannotRun> {
 }
 
 /// A run that indexes, and its nodes.
-fn indexing(dir: &Path) -> (Child, Vec<u32>) {
+fn indexing(dir: &Path) -> (Running, Vec<u32>) {
     let arguments = ["run", "replica-over-link", "--on", "opensearch", "--scale", "0.1"];
     let mut run = spawned(&mut narrows_in(dir, &arguments));
-    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
-    let indexing = lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("index"));
-    assert!(indexing, "it ended before it indexed");
+    let indexes = run.said().any(|line| line.starts_with("index"));
+    assert!(indexes, "it ended before it indexed");
     let nodes = children_of(run.id());
     assert_eq!(nodes.len(), 2);
     (run, nodes)

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -10,20 +10,17 @@ use testbed::SmallDisk;
 
 use crate::common::answering::falls_silent;
 use crate::common::cluster::Cluster;
+use crate::common::running::Running;
 use crate::common::{BINARY, signal as send, until};
 
 const ENTERS: &str = "\x1b[?1049h";
 const LEAVES: &str = "\x1b[?1049l";
 
 /// Runs a command of the shell in a terminal of its own; all that it writes there is in `file`.
-fn in_terminal(command: &str, file: &Path) -> Child {
-    Command::new("script")
-        .args(["-q", "-f", "-e", "-c", command])
-        .arg(file)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap()
+fn in_terminal(command: &str, file: &Path) -> Running {
+    let mut script = Command::new("script");
+    script.args(["-q", "-f", "-e", "-c", command]).arg(file);
+    Running::start(script.stdin(Stdio::piped()).stdout(Stdio::null()))
 }
 
 pub fn watch_gives_the_terminal_back_whoever_ends_it() {

@@ -1,27 +1,19 @@
 //! A cluster of the embedded engine that someone else started, asked from outside.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{BINARY, PATIENCE};
+use super::running::Running;
+use super::{BINARY, PATIENCE, said};
 
 /// Processes that end with the test.
 pub struct Cluster {
-    pub child: Child,
+    pub child: Running,
     /// Where each node is asked.
     pub urls: Vec<String>,
-    /// What it prints has to have somewhere to go.
-    _output: BufReader<ChildStdout>,
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Cluster {
@@ -41,24 +33,21 @@ impl Cluster {
         if command.get_args().all(|argument| argument != "--port") {
             command.args(["--port", "0"]);
         }
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
         let mut urls = Vec::new();
         for _ in 0..nodes {
-            let mut line = String::new();
-            output.read_line(&mut line).unwrap();
-            let Some(url) = line.split_whitespace().next() else {
-                panic!("the cluster did not start: {}", all_of(&mut child));
+            let Some(url) = child.line().split_whitespace().next().map(str::to_owned) else {
+                panic!("the cluster did not start: {}", said(&child.wait_with_output()));
             };
-            urls.push(url.to_owned());
+            urls.push(url);
         }
-        Cluster { child, urls, _output: output }
+        Cluster { child, urls }
     }
 
     /// Waits for its end; its exit code, and what it said.
-    pub fn wait(mut self) -> (Option<i32>, String) {
-        let code = self.child.wait().unwrap().code();
-        (code, all_of(&mut self.child))
+    pub fn wait(self) -> (Option<i32>, String) {
+        let output = self.child.wait_with_output();
+        (output.status.code(), said(&output))
     }
 
     pub fn url(&self) -> &str {
@@ -105,13 +94,6 @@ impl Cluster {
         let name = |row: &Value| row["index"].as_str().unwrap().to_owned();
         rows.as_array().unwrap().iter().map(name).collect()
     }
-}
-
-/// What a process wrote to its standard error.
-fn all_of(child: &mut Child) -> String {
-    let mut said = String::new();
-    let _ = child.stderr.take().unwrap().read_to_string(&mut said);
-    said
 }
 
 /// A request without a client library: status and body.

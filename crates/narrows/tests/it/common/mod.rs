@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod large;
 pub mod noise;
 pub mod plans;
+pub mod running;
 pub mod started;
 pub mod steered;
 pub mod tls;
@@ -15,10 +16,12 @@ pub mod watched;
 use std::fmt::Debug;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use running::Running;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_narrows");
 /// A password that nothing may ever say.
@@ -42,8 +45,8 @@ pub fn narrows(args: &[&str]) -> Output {
 }
 
 /// Starts it, and has what it prints on standard error piped.
-pub fn spawned(command: &mut Command) -> Child {
-    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+pub fn spawned(command: &mut Command) -> Running {
+    Running::start(command.stdout(Stdio::null()).stderr(Stdio::piped()))
 }
 
 /// All that it printed.

@@ -1,12 +1,12 @@
 //! `narrows steer` as a process, step by step.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use super::BINARY;
+use super::running::Running;
 
 /// Steers a cluster. Cores of a machine that is busy with other things say nothing of it.
 pub fn steer(urls: &str, runs: &Path, more: &[&str]) -> Command {
@@ -25,26 +25,27 @@ pub fn journals(runs: &Path) -> Vec<PathBuf> {
 
 /// A process that steers, and what it says.
 pub struct Steering {
-    pub child: Child,
-    lines: std::io::Lines<BufReader<ChildStdout>>,
+    pub child: Running,
     said: Vec<Value>,
 }
 
 impl Steering {
     pub fn start(mut command: Command) -> Steering {
-        let mut child = command.spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Steering { child, lines, said: Vec::new() }
+        Steering { child: Running::start(&mut command), said: Vec::new() }
+    }
+
+    /// The step that it says next.
+    fn next_step(&mut self) -> Option<&Value> {
+        self.said.push(self.child.json()?);
+        self.said.last()
     }
 
     /// The next step of a name; all before it are read, too.
     #[track_caller]
     pub fn until(&mut self, step: &str) -> Value {
-        for line in self.lines.by_ref() {
-            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            self.said.push(line.clone());
-            if line["step"] == step {
-                return line;
+        while let Some(next) = self.next_step() {
+            if next["step"] == step {
+                return next.clone();
             }
         }
         panic!("it ended without a step \"{step}\": {:#?}", self.said);
@@ -53,9 +54,7 @@ impl Steering {
     /// It ends with this code; its last step.
     #[track_caller]
     pub fn end(mut self, code: i32) -> Value {
-        for line in self.lines.by_ref() {
-            self.said.push(serde_json::from_str(&line.unwrap()).unwrap());
-        }
+        while self.next_step().is_some() {}
         assert_eq!(self.child.wait().unwrap().code(), Some(code), "{:#?}", self.said);
         self.said.pop().unwrap()
     }
@@ -65,8 +64,7 @@ impl Steering {
 pub struct Way {
     at: String,
     to: String,
-    /// What it prints has to have somewhere to go.
-    open: Option<(Child, BufReader<ChildStdout>)>,
+    open: Option<Running>,
 }
 
 impl Way {
@@ -85,24 +83,13 @@ impl Way {
     pub fn open(&mut self) {
         let mut command = Command::new(BINARY);
         command.args(["link", "--listen", &self.at, "--to", &self.to]);
-        let mut link = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut link = Running::start(command.stdout(Stdio::piped()));
         // It says where it listens.
-        let mut output = BufReader::new(link.stdout.take().unwrap());
-        let read = output.read_line(&mut String::new()).unwrap();
-        assert!(read > 0, "nothing listens at {}", self.at);
-        self.open = Some((link, output));
+        assert!(!link.line().is_empty(), "nothing listens at {}", self.at);
+        self.open = Some(link);
     }
 
     pub fn close(&mut self) {
-        if let Some((mut link, _)) = self.open.take() {
-            link.kill().unwrap();
-            link.wait().unwrap();
-        }
-    }
-}
-
-impl Drop for Way {
-    fn drop(&mut self) {
-        self.close();
+        self.open = None;
     }
 }

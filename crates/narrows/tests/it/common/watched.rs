@@ -1,22 +1,14 @@
 //! `narrows watch --web` or `--serve-metrics` as a process that ends with the test.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Stdio;
 
-use super::{BINARY, SECRET, signal};
+use super::running::Running;
+use super::{command, signal};
 
 pub struct Watched {
-    pub child: Child,
+    pub child: Running,
     /// Where it listens: `http://127.0.0.1:40123/`.
     url: String,
-    _output: Option<BufReader<ChildStdout>>,
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Watched {
@@ -24,23 +16,13 @@ impl Watched {
     #[track_caller]
     pub fn start(arguments: &[&str]) -> Watched {
         let listens = ["--web", "--serve-metrics"].iter().any(|option| arguments.contains(option));
-        let mut child = Command::new(BINARY)
-            .arg("watch")
-            .args(arguments)
-            .env("NARROWS_USER", "watcher")
-            .env("NARROWS_PASSWORD", SECRET)
-            .stdout(if listens { Stdio::piped() } else { Stdio::null() })
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut output = child.stdout.take().map(BufReader::new);
-        let mut line = String::new();
-        if let Some(output) = &mut output {
-            output.read_line(&mut line).unwrap();
-            assert!(!line.is_empty(), "it says where it listens");
-        }
+        let mut command = command(&[&["watch"], arguments].concat());
+        command.stdout(if listens { Stdio::piped() } else { Stdio::null() });
+        let mut child = Running::start(command.stderr(Stdio::null()));
+        let line = if listens { child.line() } else { String::new() };
+        assert!(!listens || !line.is_empty(), "it says where it listens");
         let url = line.split_whitespace().next().unwrap_or_default().to_owned();
-        Watched { child, url, _output: output }
+        Watched { child, url }
     }
 
     pub fn url(&self) -> &str {
