@@ -1,16 +1,14 @@
 //! Clusters and their proxies on bad days: each is one sentence that says what to do, exit code 2, and nothing changed.
 
-use std::io::{self, Read, Write};
-use std::net::TcpListener;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 use testbed::tls::Authority;
 
-use crate::common::answering::{CALM, answering, falls_silent};
+use crate::common::answering::{CALM, answering, answering_heads, falls_silent, in_http};
 use crate::common::running::Running;
+use crate::common::tls::guarded_end;
 use crate::common::{SECRET, command, done, failed, narrows, refused};
 
 #[test]
@@ -42,57 +40,29 @@ fn a_password_in_an_address_is_refused_wherever_it_stands() {
 
 /// A server that answers everything alike, as long as the test runs.
 struct Server {
-    address: String,
-    /// First lines of the requests.
+    url: String,
+    /// Heads of the requests.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    fn start(status: &'static str, body: &'static str, tls: Option<Arc<ServerConfig>>) -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("localhost:{}", listener.local_addr().unwrap().port());
+    fn start(body: &'static str) -> Server {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let told = asked.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let stream = stream.unwrap();
-                // A client that does not trust us, or speaks another protocol, goes away in between.
-                let _ = match &tls {
-                    None => answer(stream, status, body, &told),
-                    Some(config) => {
-                        let connection = ServerConnection::new(config.clone()).unwrap();
-                        answer(StreamOwned::new(connection, stream), status, body, &told)
-                    }
-                };
-            }
+        let url = answering_heads(move |head| {
+            told.lock().unwrap().push(head.to_owned());
+            Some(in_http("200 OK", body))
         });
-        Server { address, asked }
+        Server { url, asked }
     }
 
     #[track_caller]
     fn was_only_read(&self) {
         let asked = self.asked.lock().unwrap();
         let changes =
-            |line: &String| ["PUT ", "POST ", "DELETE "].iter().any(|m| line.starts_with(m));
+            |head: &String| ["PUT ", "POST ", "DELETE "].iter().any(|m| head.starts_with(m));
         assert!(!asked.iter().any(changes), "{asked:?}");
     }
-}
-
-fn answer(
-    mut stream: impl Read + Write,
-    status: &str,
-    body: &str,
-    asked: &Mutex<Vec<String>>,
-) -> io::Result<()> {
-    // The head of the request; there is never a body to speak of.
-    let mut head = [0; 4096];
-    let read = stream.read(&mut head)?;
-    let head = String::from_utf8_lossy(&head[..read]).into_owned();
-    asked.lock().unwrap().push(head.lines().next().unwrap_or_default().to_owned());
-    let length = body.len();
-    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n");
-    write!(stream, "{head}connection: close\r\n\r\n{body}")?;
-    stream.flush()
 }
 
 #[test]
@@ -122,15 +92,7 @@ fn whoever_answers_instead_of_a_cluster_is_one_sentence_and_exit_code_2() {
 /// A node answers there in words that are no HTTP.
 #[test]
 fn the_port_at_which_nodes_speak_to_each_other_is_named() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            if stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {
-                let _ = stream.write_all(b"This is not an HTTP port");
-            }
-        }
-    });
+    let url = answering_heads(|_| Some(b"This is not an HTTP port".to_vec()));
     refused(&["explain", &url, "--for", "1s"], &["speaks no HTTP", "9300", "http://HOST:9200"]);
 }
 
@@ -170,9 +132,8 @@ fn a_cluster_that_falls_silent_is_in_trouble() {
 /// A run on a cluster that answers so is refused in these words.
 #[track_caller]
 fn is_not_changed(answers: &'static str, more: &[&str], words: &[&str]) {
-    let server = Server::start("200 OK", answers, None);
-    let (runs, url) = (tempfile::tempdir().unwrap(), format!("http://{}", server.address));
-    let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs"];
+    let (server, runs) = (Server::start(answers), tempfile::tempdir().unwrap());
+    let run = ["run", "replica-over-link", "--on", &server.url, "--allow-changes", "--runs"];
     refused(&[&run[..], &[runs.path().to_str().unwrap()], more].concat(), words);
     server.was_only_read();
 }
@@ -198,18 +159,20 @@ fn a_version_never_seen_is_not_changed() {
 fn wrong_authorities_and_wrong_protocols_are_named() {
     let (ours, others) = (Authority::new(), Authority::new());
     let (ca, other_ca) = (ours.file("ca.pem"), others.file("ca.pem"));
-    let secure = Server::start("200 OK", CALM, Some(ours.config.clone()));
-    let plain = Server::start("200 OK", CALM, None);
-    let https = |server: &Server| format!("https://{}", server.address);
+    let plain = Server::start(CALM);
+    let address = plain.url.trim_start_matches("http://");
+    // printf 'watcher:open-sesame-4711' | base64
+    let known = "Basic d2F0Y2hlcjpvcGVuLXNlc2FtZS00NzEx";
+    let secure = guarded_end(address, known, ours.config.clone());
+    let https = |address: &str| format!("https://{address}");
     for command in ["explain", "watch"] {
         refused(&[command, &https(&secure), "--ca", &other_ca, "--for", "1s"], &["--ca FILE"]);
         refused(&[command, &https(&secure), "--for", "1s"], &["--ca FILE"]);
-        refused(&[command, &secure.address, "--for", "1s"], &["speaks TLS", "https://"]);
-        refused(&[command, &https(&plain), "--for", "1s"], &["plain HTTP", "http://"]);
+        refused(&[command, &secure, "--for", "1s"], &["speaks TLS", "https://"]);
+        refused(&[command, &https(address), "--for", "1s"], &["plain HTTP", "http://"]);
     }
-    let of_authority = https(&Server::start("200 OK", CALM, Some(ours.of_authority.clone())));
+    let of_authority = https(&guarded_end(address, known, ours.of_authority.clone()));
     refused(&["explain", &of_authority, "--ca", &ca, "--for", "1s"], &["CA:TRUE", "--insecure"]);
     done(&narrows(&["explain", &https(&secure), "--ca", &ca, "--for", "1s"]));
-    secure.was_only_read();
     plain.was_only_read();
 }

@@ -1,6 +1,6 @@
 //! Servers, plans, records and arguments that mean harm: none of their words commands the terminal.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -11,6 +11,7 @@ use record::{
 };
 use serde_json::json;
 
+use crate::common::answering::{answering_heads, in_http};
 use crate::common::running::Running;
 use crate::common::{BINARY, spawned};
 
@@ -47,36 +48,8 @@ fn harmless_and_told(args: &[&str]) -> String {
     text
 }
 
-/// Answers every request with what `answer` makes of its path, until the test ends.
-fn server(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let _ = serve(stream, &answer);
-        }
-    });
-    url
-}
-
-fn serve(mut stream: TcpStream, answer: &impl Fn(&str) -> Vec<u8>) -> std::io::Result<()> {
-    let mut lines = BufReader::new(stream.try_clone()?).lines();
-    let first = lines.next().unwrap_or(Ok(String::new()))?;
-    while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
-    stream.write_all(&answer(first.split(' ').nth(1).unwrap_or_default()))
-}
-
-fn json_answer(status: &str, body: &serde_json::Value) -> Vec<u8> {
-    let body = body.to_string();
-    format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .into_bytes()
-}
-
 /// A cluster whose every name is hostile, as far as `live` asks.
-fn hostile_cluster(path: &str) -> Vec<u8> {
+fn hostile_cluster(head: &str) -> Vec<u8> {
     let version = json!({ "distribution": "opensearch", "number": "2.19.1" });
     let recovery = json!({
         "id": 0, "type": "PEER", "stage": HOSTILE, "primary": false, "start_time_in_millis": 1,
@@ -84,28 +57,29 @@ fn hostile_cluster(path: &str) -> Vec<u8> {
         "index": { "size": { "total_in_bytes": 1000, "recovered_in_bytes": 10 },
                    "files": { "total": 1, "recovered": 0 } },
     });
-    match path.split('?').next().unwrap_or_default() {
-        "/" => json_answer(
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    let (status, body) = match path.split('?').next().unwrap_or_default() {
+        "/" => (
             "200 OK",
-            &json!({ "cluster_name": HOSTILE, "cluster_uuid": "u", "name": HOSTILE, "version": version }),
+            json!({ "cluster_name": HOSTILE, "cluster_uuid": "u", "name": HOSTILE, "version": version }),
         ),
-        "/_cluster/health" => json_answer(
-            "200 OK",
-            &json!({ "cluster_name": HOSTILE, "status": HOSTILE, "number_of_nodes": 1 }),
-        ),
-        recoveries if recoveries.ends_with("/_recovery") => {
-            json_answer("200 OK", &json!({ HOSTILE: { "shards": [recovery] } }))
+        "/_cluster/health" => {
+            ("200 OK", json!({ "cluster_name": HOSTILE, "status": HOSTILE, "number_of_nodes": 1 }))
         }
-        _ => json_answer(
+        recoveries if recoveries.ends_with("/_recovery") => {
+            ("200 OK", json!({ HOSTILE: { "shards": [recovery] } }))
+        }
+        _ => (
             "500 Internal Server Error",
-            &json!({ "error": { "type": HOSTILE, "reason": HOSTILE }, "status": 500 }),
+            json!({ "error": { "type": HOSTILE, "reason": HOSTILE }, "status": 500 }),
         ),
-    }
+    };
+    in_http(status, &body.to_string())
 }
 
 #[test]
 fn a_hostile_cluster_commands_no_terminal() {
-    let url = server(hostile_cluster);
+    let url = answering_heads(|head| Some(hostile_cluster(head)));
     harmless_and_told(&["explain", &url, "--for", "1s", "--interval", "250ms"]);
     harmless_and_told(&["watch", &url, "--plain", "--for", "600ms", "--interval", "200ms"]);
     let run = ["run", "replica-over-link", "--on", &url, "--allow-changes", "--runs"];
@@ -125,7 +99,7 @@ fn an_answer_that_is_no_http_commands_no_terminal() {
         "\x1b]0;owned\x07\r\n\r\n",
         "HTTP/1.1 500 \x1b[8m\r\n\r\n\x1b[2J",
     ] {
-        let url = server(|_| reason.as_bytes().to_vec());
+        let url = answering_heads(|_| Some(reason.as_bytes().to_vec()));
         for (command, time) in [("explain", "--for"), ("load", "--duration"), ("watch", "--for")] {
             let output = narrows(&[command, &url, "--timeout", "2s", time, "1s"]);
             harmless(&output.stdout);

@@ -1,9 +1,10 @@
 //! A way to a cluster whose manager is too busy to answer some changes.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
+use super::answering::{message, serving};
 use super::cluster::http;
 use super::until;
 
@@ -36,21 +37,10 @@ impl State {
 
 impl BusyWay {
     pub fn to(url: &str) -> BusyWay {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let way = BusyWay {
-            url: format!("http://{}", listener.local_addr().unwrap()),
-            to: url.to_owned(),
-            state: Arc::default(),
-        };
-        let (to, state) = (way.to.clone(), way.state.clone());
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let (to, state) = (to.clone(), state.clone());
-                // Whoever asked may go away.
-                std::thread::spawn(move || drop(pass(stream, &to, &state)));
-            }
-        });
-        way
+        let state = Arc::<Mutex<State>>::default();
+        let (to, inner) = (url.to_owned(), state.clone());
+        let address = serving(move |stream| pass(stream, &to, &inner));
+        BusyWay { url: format!("http://{address}"), to: url.to_owned(), state }
     }
 
     /// Holds the next change of this setting.
@@ -83,26 +73,15 @@ impl BusyWay {
 /// Passes one request on.
 fn pass(stream: TcpStream, to: &str, state: &Mutex<State>) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if stream.read_line(&mut head)? == 0 {
-            return Ok(());
-        }
-    }
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
-    });
-    let mut body = vec![0; length.unwrap_or(0)];
-    stream.read_exact(&mut body)?;
-    let body = String::from_utf8(body).map_err(io::Error::other)?;
+    let request = String::from_utf8(message(&mut stream)?).map_err(io::Error::other)?;
+    let (head, body) = request.split_once("\r\n\r\n").unwrap_or_default();
     let mut words = head.split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let is_refused = {
         let mut state = state.lock().unwrap();
         if method == "PUT" && state.holds.is_some_and(|setting| body.contains(setting)) {
             state.holds = None;
-            state.held.push((path.to_owned(), body));
+            state.held.push((path.to_owned(), body.to_owned()));
             drop(state);
             // Whoever asked gives up.
             return stream.read(&mut [0]).map(drop);
@@ -116,7 +95,7 @@ fn pass(stream: TcpStream, to: &str, state: &Mutex<State>) -> io::Result<()> {
         state.refuses.is_some_and(|text| path.contains(text))
     };
     let (status, answer) =
-        if is_refused { (503, "{}".to_owned()) } else { http(to, method, path, &body) };
+        if is_refused { (503, "{}".to_owned()) } else { http(to, method, path, body) };
     let length = answer.len();
     let head = format!("HTTP/1.1 {status} said\r\ncontent-length: {length}\r\n");
     write!(stream.get_mut(), "{head}connection: close\r\n\r\n{answer}")

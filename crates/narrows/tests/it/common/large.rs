@@ -1,12 +1,13 @@
 //! A large cluster that is not there: it answers what a look asks for, as a cluster of hundreds of nodes would while it
 //! brings back copies that were lost.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::io::{self, BufReader, Write};
+use std::net::TcpStream;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
+
+use super::answering::{message, serving};
 
 const SHARDS_OF_INDEX: usize = 20;
 const SHARD_BYTES: u64 = 20_000_000_000;
@@ -27,38 +28,16 @@ impl Large {
     /// Answers on a port of its own as long as the process runs; returns its URL.
     pub fn start(nodes: usize, shards: usize, recovering: usize, waiting: usize) -> String {
         let large = Large { nodes, shards, recovering, waiting, began: Instant::now() };
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let large = Arc::new(large);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let large = large.clone();
-                std::thread::spawn(move || large.serve(stream));
-            }
-        });
-        url
+        format!("http://{}", serving(move |stream| large.serve(stream)))
     }
 
-    fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
+    fn serve(&self, stream: TcpStream) -> io::Result<()> {
         let mut input = BufReader::new(stream);
         loop {
-            let (mut path, mut length) = (String::new(), 0);
-            loop {
-                let mut line = String::new();
-                if input.read_line(&mut line)? == 0 {
-                    return Ok(());
-                }
-                let line = line.trim().to_lowercase();
-                if path.is_empty() {
-                    path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-                } else if let Some(value) = line.strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap_or(0);
-                } else if line.is_empty() {
-                    break;
-                }
-            }
-            std::io::copy(&mut input.by_ref().take(length), &mut std::io::sink())?;
-            let (asked, query) = path.split_once('?').unwrap_or((&path, ""));
+            let request = message(&mut input)?;
+            let request = String::from_utf8_lossy(&request);
+            let path = request.split(' ').nth(1).unwrap_or_default();
+            let (asked, query) = path.split_once('?').unwrap_or((path, ""));
             let body = match asked {
                 "/_cat/shards" => Some(self.copies()),
                 _ => self.answer(asked, query).map(|body| body.to_string()),

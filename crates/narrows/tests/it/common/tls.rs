@@ -1,10 +1,12 @@
 //! An end of TLS before a server that has none.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use super::answering::{message, serving};
 
 /// Ends TLS on a port of its own, asks for credentials, and hands on to `upstream`, as long as the test runs. Answers
 /// with its address.
@@ -13,21 +15,12 @@ pub fn guarded_end(
     authorization: &'static str,
     config: Arc<ServerConfig>,
 ) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("localhost:{}", listener.local_addr().unwrap().port());
     let upstream = upstream.to_owned();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (config, upstream) = (config.clone(), upstream.clone());
-            std::thread::spawn(move || {
-                let connection = ServerConnection::new(config).unwrap();
-                // A client that does not trust us, or has enough, goes away in between.
-                let _ = hand_on(StreamOwned::new(connection, stream?), &upstream, authorization);
-                io::Result::Ok(())
-            });
-        }
+    let address = serving(move |stream| {
+        let connection = ServerConnection::new(config.clone()).unwrap();
+        hand_on(StreamOwned::new(connection, stream), &upstream, authorization)
     });
-    address
+    format!("localhost:{}", address.port())
 }
 
 fn hand_on(client: impl Read + Write, upstream: &str, authorization: &str) -> io::Result<()> {
@@ -49,26 +42,4 @@ fn hand_on(client: impl Read + Write, upstream: &str, authorization: &str) -> io
         client.get_mut().write_all(&response)?;
         client.get_mut().flush()?;
     }
-}
-
-/// A request or an answer, as it came: head, and a body of the length that it names.
-fn message(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
-    let (mut whole, mut length) = (Vec::new(), 0);
-    loop {
-        let began = whole.len();
-        if from.read_until(b'\n', &mut whole)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let line = String::from_utf8_lossy(&whole[began..]).to_lowercase();
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().map_err(io::Error::other)?;
-        }
-        if line.trim().is_empty() {
-            break;
-        }
-    }
-    let body = whole.len();
-    whole.resize(body + length, 0);
-    from.read_exact(&mut whole[body..])?;
-    Ok(whole)
 }
