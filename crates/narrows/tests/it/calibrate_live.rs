@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::common::cluster::Cluster;
 use crate::common::running::Running;
 use crate::common::steered::journals;
-use crate::common::{self, BINARY, done, failed, look_until, narrows, signal, until};
+use crate::common::{self, BINARY, done, entries, failed, look_until, narrows, signal, until};
 
 const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
 
@@ -50,7 +50,7 @@ fn what_would_be_done_is_said_and_nothing_is_done() {
     // With one node there is nowhere to copy to.
     let output = calibrate(&cluster, runs.path(), &["--allow-changes"]).output().unwrap();
     failed(&output, 2, &["has 1 data nodes"]);
-    assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "no run, and no file");
+    assert!(entries(runs.path()).is_empty(), "no run, and no file");
     assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
     let wrong = ["calibrate", "--on", "virtual"];
     common::refused(&wrong, &["the URL of a cluster"]);

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::common::running::Running;
-use crate::common::{BINARY, entries, json, look_until, signal, until};
+use crate::common::{BINARY, done, entries, json, look_until, printed, signal, until};
 
 fn narrows(args: &[&str], password: &str) -> Command {
     let mut command = Command::new(BINARY);
@@ -59,13 +59,9 @@ fn a_bucket_is_served_and_drained() {
         .iter()
         .flat_map(|c| c["vbuckets"].as_array().unwrap());
     assert_eq!(of_vbuckets.map(|vb| vb["items"].as_u64().unwrap()).sum::<u64>(), 3000);
-    let table =
-        narrows(&["dcp", "drain", url, "--each", "--vbuckets", "0-3"], "right").output().unwrap();
-    let text = String::from_utf8(table.stdout).unwrap();
-    assert!(
-        table.status.success() && text.contains("items/s") && text.contains("vbucket 3"),
-        "{text}"
-    );
+    let table = ["dcp", "drain", url, "--each", "--vbuckets", "0-3"];
+    let text = printed(&narrows(&table, "right").output().unwrap());
+    assert!(text.contains("items/s") && text.contains("vbucket 3"), "{text}");
     let args = ["dcp", "drain", url, "--json", "--vbuckets", "3,40,41"];
     let left_out = narrows(&args, "right").output().unwrap();
     assert_eq!(json(&left_out)["not_active"], serde_json::json!([40, 41]));
@@ -163,10 +159,8 @@ fn explain_names_the_consumer_first_and_then_the_managers_proxy() {
     let variants = ["rebalance, mainstream", "rebalance, fast (measuring device)"];
     let args = ["run", plan, "--on", "virtual", "--runs", runs];
     let ran = narrows(&args, "").args(variants.iter().flat_map(|v| ["--variant", v])).output();
-    let ran = ran.unwrap();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    let said = narrows(&["explain", "last", "--runs", runs], "").output().unwrap();
-    let said = String::from_utf8(said.stdout).unwrap();
+    done(&ran.unwrap());
+    let said = printed(&narrows(&["explain", "last", "--runs", runs], "").output().unwrap());
     let mut lines = said.lines();
     let headline = lines.next().unwrap();
     assert_eq!(headline, "The consumer is the first limit, the manager's proxy the next", "{said}");
@@ -200,10 +194,7 @@ fn explain_names_what_holds_a_drain() {
     assert!(said["cluster"].as_str().unwrap().starts_with("example, couchbase "), "{said}");
     let healthy = "healthy: the bucket sends on no DCP connection";
     // The server may hear of the end of a connection a little later.
-    let idle = look_until(
-        || String::from_utf8(explain(&["--for", "1s"]).stdout).unwrap(),
-        |idle| idle.contains(healthy),
-    );
+    let idle = look_until(|| printed(&explain(&["--for", "1s"])), |idle| idle.contains(healthy));
     assert!(idle.contains(healthy), "{idle}");
     let (other, probe) = (url.replace("/example", "/other"), ["explain", url, "--probe"]);
     for (args, password, says) in [

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use crate::common::cluster::Cluster;
-use crate::common::{BINARY, folded, narrows, said};
+use crate::common::{BINARY, folded, narrows, printed, said};
 
 struct Mistake {
     /// What is mistaken, in a few words.
@@ -195,7 +195,7 @@ impl Place {
         ] {
             std::fs::write(dir.path().join(name), content).unwrap();
         }
-        let plan = String::from_utf8(narrows(&["plans", "remote-recovery"]).stdout).unwrap();
+        let plan = printed(&narrows(&["plans", "remote-recovery"]));
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         Place { dir, plan, cluster: Cluster::start(1), taken }
     }

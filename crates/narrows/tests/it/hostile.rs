@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::common::answering::{answering_heads, in_http};
 use crate::common::running::Running;
-use crate::common::{BINARY, spawned};
+use crate::common::{BINARY, printed, spawned};
 
 /// Sets the terminal's title, clears it, overwrites the line, hides what follows, and turns its direction.
 const HOSTILE: &str =
@@ -168,7 +168,7 @@ fn a_hostile_record_commands_no_terminal() {
 fn a_hostile_plan_and_hostile_arguments_command_no_terminal() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("mine.toml");
-    let text = String::from_utf8(narrows(&["plans", "remote-recovery"]).stdout).unwrap();
+    let text = printed(&narrows(&["plans", "remote-recovery"]));
     let quoted = |text: &str| serde_json::to_string(text).unwrap().replace('\u{7f}', "\\u007f");
     for (from, to) in [
         ("\"64 KB x 1\"", quoted(HOSTILE)),
@@ -331,7 +331,7 @@ fn a_link_says_what_to_write_and_that_nobody_answers() {
 fn what_cannot_run_is_found_before_anything_starts() {
     let dir = tempfile::tempdir().unwrap();
     let (path, runs) = (dir.path().join("mine.toml"), dir.path().join("runs"));
-    let text = String::from_utf8(narrows(&["plans", "remote-recovery"]).stdout).unwrap();
+    let text = printed(&narrows(&["plans", "remote-recovery"]));
     let refused = |args: &[&str], words: &str| {
         let output = narrows(&[args, &["--runs", runs.to_str().unwrap()]].concat());
         let said = harmless(&output.stderr);

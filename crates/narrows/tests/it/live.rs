@@ -11,8 +11,8 @@ use world::{Env, LinkConfig};
 
 use crate::common::running::Running;
 use crate::common::{
-    self, BINARY, assert_no_secret, done, failed, look_until, narrows, refused, said, signal,
-    started,
+    self, BINARY, assert_no_secret, done, failed, look_until, narrows, printed, refused, said,
+    signal, started,
 };
 
 fn topology() -> TopologySpec {
@@ -135,7 +135,7 @@ fn recorded_and_opened_again(lab: &Lab) {
     let shown = narrows(&["show", "last", "--runs", runs]);
     assert!(said(&shown).contains("max_bytes_per_sec"), "{}", said(&shown));
     let page = narrows(&["report", "last", "--runs", runs]);
-    let path = PathBuf::from(String::from_utf8(page.stdout.clone()).unwrap().trim());
+    let path = PathBuf::from(printed(&page).trim());
     assert!(std::fs::read_to_string(&path).unwrap().contains("rate limit"));
     done(&narrows(&["watch", &urls, "--for", "1ms", "--plain", "--record", runs]));
     let of_one = narrows(&["explain", "last", "--runs", runs]);

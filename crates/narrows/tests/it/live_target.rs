@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use crate::common::answering::answering;
 use crate::common::cluster::Cluster;
-use crate::common::{self, BINARY, done, failed, look_until, said, signal, spawned, until};
+use crate::common::{
+    self, BINARY, done, entries, failed, look_until, said, signal, spawned, until,
+};
 
 const THROTTLE: &str = "indices.recovery.max_bytes_per_sec";
 const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
@@ -49,7 +51,7 @@ fn nothing_is_written_unless_that_is_allowed() {
     let output = run(&cluster, runs.path(), &["--rtt", "5ms"]).output().unwrap();
     failed(&output, 2, &["--rtt and --rate are of a link that is made for the run"]);
     assert!(!said(&output).contains("--allow-changes"), "{}", said(&output));
-    assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
+    assert!(entries(runs.path()).is_empty(), "not even a run directory");
     // A cluster that is too small is found before anything is written, too.
     let output = run(&cluster, runs.path(), &["--allow-changes"]).output().unwrap();
     failed(&output, 2, &["has 1 data nodes"]);
@@ -63,7 +65,7 @@ fn where_nobody_answers_no_record_is_begun() {
     run.args(["run", "replica-over-link", "--on", "http://127.0.0.1:1", "--allow-changes"]);
     let output = run.arg("--runs").arg(runs.path()).output().unwrap();
     failed(&output, 2, &["nobody listens there", "http://HOST:9200"]);
-    assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
+    assert!(entries(runs.path()).is_empty(), "not even a run directory");
 }
 
 /// Where one host stumbles, the other is asked, and would be changed in its place.
@@ -76,7 +78,7 @@ fn hosts_of_two_clusters_are_not_changed() {
     run.args(["run", "replica-over-link", "--on", &both, "--allow-changes", "--runs"]);
     let output = run.arg(runs.path()).output().unwrap();
     failed(&output, 2, &["several hosts are those of one cluster"]);
-    assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
+    assert!(entries(runs.path()).is_empty(), "not even a run directory");
     for cluster in [&one, &other] {
         assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
     }

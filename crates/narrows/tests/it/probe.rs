@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::common::cluster::Cluster;
 use crate::common::running::Running;
 use crate::common::steered::journals;
-use crate::common::{self, BINARY, done, failed, look_until, noise, said, signal, until};
+use crate::common::{self, BINARY, done, entries, failed, look_until, noise, said, signal, until};
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
 /// What somebody set before we came: a transient value hides a persistent one.
@@ -142,7 +142,7 @@ fn a_run_and_an_idle_cluster_are_not_probed() {
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     failed(&explain(&cluster, runs.path()).output().unwrap(), 0, &["nothing to probe"]);
     assert_eq!((cluster.settings(), cluster.set_at("transient")), (json!({}), json!({})));
-    assert!(std::fs::read_dir(runs.path()).unwrap().next().is_none(), "not even a run directory");
+    assert!(entries(runs.path()).is_empty(), "not even a run directory");
     let mut command = Command::new(BINARY);
     let output = command.args(["explain", "last", "--probe", "--runs"]).arg(runs.path()).output();
     failed(&output.unwrap(), 2, &["the URL of a cluster"]);

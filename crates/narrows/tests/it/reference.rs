@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::common::{folded, narrows};
+use crate::common::{folded, narrows, printed};
 
 const HEAD: &str = "\
 # Reference
@@ -14,15 +14,9 @@ tables of settings and causes, and the types of its records. [Keys of a plan](pl
 of their own.
 ";
 
-fn printed(args: &[&str]) -> String {
-    let output = narrows(args);
-    assert_eq!(output.status.code(), Some(0), "{args:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// The help of a command, then that of each of its own commands.
 fn write_commands(out: &mut String, command: &[&str]) {
-    let help = printed(&[command, &["--help"]].concat());
+    let help = printed(&narrows(&[command, &["--help"]].concat()));
     let (level, name) = match command {
         [] => ("##", "Commands".to_owned()),
         _ => ("###", format!("narrows {}", command.join(" "))),
@@ -55,7 +49,7 @@ fn write_settings(out: &mut String) {
 }
 
 fn write_causes(out: &mut String) {
-    let rules = printed(&["explain", "--rules"]);
+    let rules = printed(&narrows(&["explain", "--rules"]));
     let rules: Vec<String> = rules.lines().map(folded).collect();
     let rules = rules.join("\n");
     let _ = write!(

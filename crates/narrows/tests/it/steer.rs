@@ -10,7 +10,7 @@ use crate::common::busy::BusyWay;
 use crate::common::cluster::Cluster;
 use crate::common::steered::{Steering, Way, journals, steer};
 use crate::common::{
-    BINARY, done, failed, narrows, noise, refused, restore, said, signal, spawned,
+    BINARY, done, entries, failed, narrows, noise, refused, restore, said, signal, spawned,
 };
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -57,7 +57,7 @@ fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
     let end = stops_well(steering, "INT", cluster, dir.path());
     assert_eq!(end["step"], "end", "{end}");
     assert!(end["why"].as_str().unwrap().contains("nothing was changed"), "{end}");
-    assert!(std::fs::read_dir(dir.path()).unwrap().next().is_none(), "not even a run directory");
+    assert!(entries(dir.path()).is_empty(), "not even a run directory");
 }
 
 #[test]

@@ -9,7 +9,9 @@ use record::{RunDir, Status};
 use serde_json::Value;
 
 use crate::common::cluster::Cluster;
-use crate::common::{command, failed, json, narrows, only_run, refused, said, signal, spawned};
+use crate::common::{
+    command, failed, json, narrows, only_run, printed, refused, said, signal, spawned,
+};
 
 /// A challenge whose last task goes on for an hour.
 const ENDLESS: &str = r#"{
@@ -157,7 +159,7 @@ fn a_track_runs_on_the_embedded_engine() {
     let given = [("bulk_size".to_owned(), "40".to_owned())];
     assert_eq!(run.manifest.track_params, Some(given.into()));
     let runs = shop.dir.path().join("runs").display().to_string();
-    let shown = String::from_utf8(narrows(&["show", "--runs", &runs]).stdout).unwrap();
+    let shown = printed(&narrows(&["show", "--runs", &runs]));
     for line in ["Metric", "50th percentile latency", "page-by-page", "error rate"] {
         assert!(shown.contains(line), "{line} is not in: {shown}");
     }

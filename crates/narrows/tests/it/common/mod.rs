@@ -63,11 +63,18 @@ pub fn done(output: &Output) -> String {
     text
 }
 
+/// What it printed on standard output alone, having ended well.
+#[track_caller]
+pub fn printed(output: &Output) -> String {
+    done(output);
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
 /// The same, as JSON.
 #[track_caller]
 pub fn json(output: &Output) -> Value {
-    let text = done(output);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{text}"))
+    let text = printed(output);
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
 }
 
 /// Looks again until a look is right, a few times at most; the last, right or not. A machine that stands still for
