@@ -1,13 +1,13 @@
 //! `run --on URL`: a cluster that is already there is left as it was, whatever the end.
 
 use std::fs::File;
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::common::answering::answering;
 use crate::common::cluster::Cluster;
@@ -21,39 +21,60 @@ const CHUNKS: &str = "indices.recovery.max_concurrent_file_chunks";
 const ROOT: &str = r#"{"cluster_name":"c","cluster_uuid":"u",
     "version":{"number":"2.19.1","distribution":"opensearch"}}"#;
 
-fn run(cluster: &Cluster, runs: &Path, more: &[&str]) -> Command {
-    run_plan("replica-over-link", cluster, runs, more)
+fn run(url: &str, runs: &TempDir, more: &[&str]) -> Command {
+    run_plan("replica-over-link", url, runs, more)
 }
 
-fn run_plan(plan: &str, cluster: &Cluster, runs: &Path, more: &[&str]) -> Command {
+fn run_plan(plan: &str, url: &str, runs: &TempDir, more: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
-    command.args(["run", plan, "--on", cluster.url(), "--runs"]).arg(runs).args(more);
+    command.args(["run", plan, "--on", url, "--runs"]).arg(runs.path()).args(more);
     command.env_remove("NARROWS_USER").env_remove("NARROWS_PASSWORD");
     command
 }
 
 /// The same of a plan that is written here.
-fn run_text(plan: &str, cluster: &Cluster, runs: &Path, more: &[&str]) -> Command {
-    let file = runs.join("plan.toml");
+fn run_text(plan: &str, url: &str, runs: &TempDir, more: &[&str]) -> Command {
+    let file = runs.path().join("plan.toml");
     std::fs::write(&file, plan).unwrap();
-    run_plan(file.to_str().unwrap(), cluster, runs, more)
+    run_plan(file.to_str().unwrap(), url, runs, more)
+}
+
+/// A run that is over and has left journals, by name and text.
+fn left(journals: &[(&str, &str)]) -> TempDir {
+    let run = tempfile::tempdir().unwrap();
+    for (name, text) in journals.iter().chain(&[("manifest.json", "{}")]) {
+        std::fs::write(run.path().join(name), text).unwrap();
+    }
+    run
+}
+
+/// The first line of the journal of changes on a cluster.
+fn journal_of(hosts: &[&str]) -> String {
+    let head = json!({ "format": 2, "cluster_uuid": "u", "hosts": hosts });
+    format!("{head}\n")
+}
+
+fn restoring(run: &TempDir) -> Command {
+    let mut command = Command::new(BINARY);
+    command.arg("restore").arg(run.path());
+    command
 }
 
 #[test]
 fn nothing_is_written_unless_that_is_allowed() {
     let (cluster, runs) = (Cluster::start(1), tempfile::tempdir().unwrap());
-    let output = run(&cluster, runs.path(), &[]).output().unwrap();
+    let output = run(cluster.url(), &runs, &[]).output().unwrap();
     failed(&output, 2, &["--allow-changes"]);
     // Nobody is asked to allow what cannot be done.
-    let output = run_plan("remote-recovery", &cluster, runs.path(), &[]).output().unwrap();
+    let output = run_plan("remote-recovery", cluster.url(), &runs, &[]).output().unwrap();
     failed(&output, 2, &["give the one that has the data with --leader URL"]);
     assert!(!said(&output).contains("--allow-changes"), "{}", said(&output));
-    let output = run(&cluster, runs.path(), &["--rtt", "5ms"]).output().unwrap();
+    let output = run(cluster.url(), &runs, &["--rtt", "5ms"]).output().unwrap();
     failed(&output, 2, &["--rtt and --rate are of a link that is made for the run"]);
     assert!(!said(&output).contains("--allow-changes"), "{}", said(&output));
     assert!(entries(runs.path()).is_empty(), "not even a run directory");
     // A cluster that is too small is found before anything is written, too.
-    let output = run(&cluster, runs.path(), &["--allow-changes"]).output().unwrap();
+    let output = run(cluster.url(), &runs, &["--allow-changes"]).output().unwrap();
     failed(&output, 2, &["has 1 data nodes"]);
     assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
 }
@@ -61,10 +82,9 @@ fn nothing_is_written_unless_that_is_allowed() {
 #[test]
 fn where_nobody_answers_no_record_is_begun() {
     let runs = tempfile::tempdir().unwrap();
-    let mut run = Command::new(BINARY);
-    run.args(["run", "replica-over-link", "--on", "http://127.0.0.1:1", "--allow-changes"]);
-    let output = run.arg("--runs").arg(runs.path()).output().unwrap();
-    failed(&output, 2, &["nobody listens there", "http://HOST:9200"]);
+    let nowhere = "http://127.0.0.1:1";
+    let mut run = run(nowhere, &runs, &["--allow-changes"]);
+    failed(&run.output().unwrap(), 2, &["nobody listens there", "http://HOST:9200"]);
     assert!(entries(runs.path()).is_empty(), "not even a run directory");
 }
 
@@ -74,10 +94,8 @@ fn hosts_of_two_clusters_are_not_changed() {
     let (one, other) = (Cluster::start(1), Cluster::start(1));
     let runs = tempfile::tempdir().unwrap();
     let both = format!("{},{}", one.url(), other.url());
-    let mut run = Command::new(BINARY);
-    run.args(["run", "replica-over-link", "--on", &both, "--allow-changes", "--runs"]);
-    let output = run.arg(runs.path()).output().unwrap();
-    failed(&output, 2, &["several hosts are those of one cluster"]);
+    let mut run = run(&both, &runs, &["--allow-changes"]);
+    failed(&run.output().unwrap(), 2, &["several hosts are those of one cluster"]);
     assert!(entries(runs.path()).is_empty(), "not even a run directory");
     for cluster in [&one, &other] {
         assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
@@ -91,7 +109,7 @@ fn a_run_leaves_settings_and_indices_as_they_were() {
     cluster.set(&mine);
     cluster.ask("PUT", "/logs", r#"{"settings":{"number_of_replicas":0}}"#);
     let more = ["--allow-changes", "--scale", "0.01", "--json", "--variant", "512 KB x 5"];
-    let output = run(&cluster, runs.path(), &more).output().unwrap();
+    let output = run(cluster.url(), &runs, &more).output().unwrap();
     let found = common::json(&output);
     assert_eq!(found["rows"][0]["verified"], true, "{found}");
     assert_eq!(found["rows"][0]["link_share"], Value::Null, "there is no link of ours");
@@ -103,7 +121,7 @@ fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
     let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     cluster.set(&json!({ THROTTLE: "77mb" }));
     let more = ["--allow-changes", "--scale", "0.01", "--laps", "100"];
-    let mut killed = spawned(&mut run(&cluster, runs.path(), &more));
+    let mut killed = spawned(&mut run(cluster.url(), &runs, &more));
     until("a variant begins", || cluster.settings().get(CHUNKS).is_some());
     killed.kill();
     cluster.until_quiet();
@@ -131,14 +149,9 @@ fn after_kill_9_restore_puts_everything_back_but_what_others_changed() {
 #[test]
 fn a_cluster_that_cannot_be_put_back_keeps_no_other_from_it() {
     let url = answering(|_| Some(("200 OK", ROOT)));
-    let run = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: String| std::fs::write(run.path().join(name), text).unwrap();
-    write("manifest.json", "{}".to_owned());
-    write("changes.jsonl", "damaged\n".to_owned());
-    let head = json!({ "format": 2, "cluster_uuid": "u", "hosts": [url] });
-    write("changes-leader.jsonl", format!("{head}\n"));
-    let output = Command::new(BINARY).arg("restore").arg(run.path()).output().unwrap();
-    failed(&output, 1, &["changes.jsonl"]);
+    let leader = journal_of(&[&url]);
+    let run = left(&[("changes.jsonl", "damaged\n"), ("changes-leader.jsonl", &leader)]);
+    failed(&restoring(&run).output().unwrap(), 1, &["changes.jsonl"]);
     assert!(!run.path().join("changes-leader.jsonl").exists());
 }
 
@@ -148,22 +161,20 @@ fn both_clusters_of_a_run_are_put_back_before_either_is_waited_for() {
     const ANSWER: &str =
         r#"{"cluster_uuid":"u","version":{"number":"2.19.1"},"persistent":{},"transient":{}}"#;
     let asked = Arc::new(Mutex::new(String::new()));
-    let run = tempfile::tempdir().unwrap();
-    std::fs::write(run.path().join("manifest.json"), "{}").unwrap();
+    let run = left(&[]);
     for (journal, host) in [("changes.jsonl", 'F'), ("changes-leader.jsonl", 'L')] {
         let noted = asked.clone();
         let url = answering(move |_| {
             noted.lock().unwrap().push(host);
             Some(("200 OK", ANSWER))
         });
-        let head = json!({ "format": 2, "cluster_uuid": "u", "hosts": [url, url] });
         let change = json!({ "change": "settings", "before": { "a": null }, "set": { "a": null } });
         let path = run.path().join(journal);
-        std::fs::write(&path, format!("{head}\n{change}\n")).unwrap();
+        std::fs::write(&path, format!("{}{change}\n", journal_of(&[&url, &url]))).unwrap();
         let file = File::options().append(true).open(&path).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(26)).unwrap();
     }
-    done(&Command::new(BINARY).arg("restore").arg(run.path()).output().unwrap());
+    done(&restoring(&run).output().unwrap());
     let asked = asked.lock().unwrap();
     assert!(asked.find('L') < asked.rfind('F'), "{asked}");
     assert!(!run.path().join("changes-leader.jsonl").exists());
@@ -172,12 +183,8 @@ fn both_clusters_of_a_run_are_put_back_before_either_is_waited_for() {
 #[test]
 fn a_cluster_that_is_silent_is_waited_for_as_long_as_is_said() {
     let url = answering(|_| None);
-    let run = tempfile::tempdir().unwrap();
-    std::fs::write(run.path().join("manifest.json"), "{}").unwrap();
-    let head = json!({ "format": 2, "cluster_uuid": "u", "hosts": [url] });
-    std::fs::write(run.path().join("changes.jsonl"), format!("{head}\n")).unwrap();
-    let mut command = Command::new(BINARY);
-    let output = command.arg("restore").arg(run.path()).args(["--timeout", "1500ms"]).output();
+    let run = left(&[("changes.jsonl", &journal_of(&[&url]))]);
+    let output = restoring(&run).args(["--timeout", "1500ms"]).output();
     failed(&output.unwrap(), 2, &["1.50 s at most", "within 1.5s"]);
 }
 
@@ -190,14 +197,11 @@ fn credentials_go_to_no_host_that_only_a_journal_names() {
         counted.fetch_add(1, Ordering::Relaxed);
         Some(("200 OK", ROOT))
     });
-    let run = tempfile::tempdir().unwrap();
+    let run = left(&[("changes.jsonl", &journal_of(&[&url]))]);
     let journal = run.path().join("changes.jsonl");
-    std::fs::write(run.path().join("manifest.json"), "{}").unwrap();
-    let head = json!({ "format": 2, "cluster_uuid": "u", "hosts": [url] });
-    std::fs::write(&journal, format!("{head}\n")).unwrap();
     let restore = |more: &[&str]| {
-        let mut command = Command::new(BINARY);
-        command.arg("restore").arg(run.path()).args(more);
+        let mut command = restoring(&run);
+        command.args(more);
         command.env_remove("NARROWS_API_KEY").env_remove("NARROWS_TOKEN");
         command.env("NARROWS_USER", "me").env("NARROWS_PASSWORD", "hush").output().unwrap()
     };
@@ -214,7 +218,7 @@ fn credentials_go_to_no_host_that_only_a_journal_names() {
 fn ctrl_c_puts_everything_back() {
     let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     let more = ["--allow-changes", "--scale", "0.01", "--laps", "100"];
-    let mut running = spawned(&mut run(&cluster, runs.path(), &more));
+    let mut running = spawned(&mut run(cluster.url(), &runs, &more));
     let mut lines = running.said();
     assert!(lines.any(|line| line.starts_with("recover default")));
     // Nobody pulls the indices away from under a run.
@@ -272,7 +276,7 @@ fn a_setting_that_a_plan_changes_meanwhile_is_put_back_at_the_end_and_on_ctrl_c(
     let mine = json!({ THROTTLE: "77mb" });
     cluster.set(&mine);
     let run =
-        |to: &str, more: &[&str]| run_text(&CHANGES.replace("TO", to), &cluster, runs.path(), more);
+        |to: &str, more: &[&str]| run_text(&CHANGES.replace("TO", to), cluster.url(), &runs, more);
     failed(&run("1024mb", &[]).output().unwrap(), 2, &["--allow-changes"]);
     // The engine keeps it as 1gb.
     let said = done(&run("1024mb", &["--allow-changes"]).output().unwrap());
@@ -298,7 +302,7 @@ fn a_run_whose_setting_somebody_else_changes_has_failed_and_leaves_that_setting(
     let changes = (1..10).map(change).collect::<Vec<_>>().join(", ");
     let (head, _) = CHANGES.split_once("change = ").unwrap();
     let plan = format!("{head}change = [{changes}]\n");
-    let mut running = spawned(&mut run_text(&plan, &cluster, runs.path(), &["--allow-changes"]));
+    let mut running = spawned(&mut run_text(&plan, cluster.url(), &runs, &["--allow-changes"]));
     let is_changed = |limit: &str| limit.starts_with('2') && limit.ends_with("kb");
     until("the limit is changed", || cluster.settings()[THROTTLE].as_str().is_some_and(is_changed));
     let theirs = json!({ THROTTLE: "10kb" });
@@ -317,7 +321,7 @@ fn a_plan_that_restarts_nodes_leaves_a_cluster_that_is_there_alone() {
     let drains = include_str!("../../../../plans/drain-node.toml");
     let restarts = drains.replace("\"drain\"", "{ recover_peers = { restart = 1 } }");
     let more = ["--allow-changes", "--scale", "0.005"];
-    let output = run_text(&restarts, &cluster, runs.path(), &more).output().unwrap();
+    let output = run_text(&restarts, cluster.url(), &runs, &more).output().unwrap();
     failed(&output, 2, &["restarts nodes", "--on embedded"]);
     assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
 }
@@ -337,13 +341,13 @@ fn a_node_of_a_cluster_that_is_there_is_drained_of_the_runs_own_copies_alone() {
     };
     let before = where_mine_are();
     let more = ["--allow-changes", "--scale", "0.005", "--variant", "no throttle"];
-    let said = done(&run_plan("drain-node", &cluster, runs.path(), &more).output().unwrap());
+    let said = done(&run_plan("drain-node", cluster.url(), &runs, &more).output().unwrap());
     assert!(said.contains("copies left narrows-2"), "{said}");
     assert_eq!(where_mine_are(), before);
     assert_eq!((cluster.settings(), cluster.indices()), (mine, vec!["logs".to_owned()]));
     // Two nodes are too few for two copies and one that is drained: that is found before anything is made.
     let (small, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
-    let output = run_plan("drain-node", &small, runs.path(), &more).output().unwrap();
+    let output = run_plan("drain-node", small.url(), &runs, &more).output().unwrap();
     failed(&output, 2, &["has 2 data nodes", "takes 3"]);
     assert_eq!((small.settings(), small.indices()), (json!({}), vec![]));
 }
@@ -358,7 +362,7 @@ fn one_cluster_follows_another_and_both_are_left_as_they_were() {
     let more = ["--allow-changes", "--scale", "0.004", "--json", "--leader", leader.url()];
     let variants = ["--variant", "1 MB x 5", "--variant", "5 MB x 1"];
     let more = [&more[..], &variants[..]].concat();
-    let output = run_plan("remote-recovery", &follower, runs.path(), &more).output().unwrap();
+    let output = run_plan("remote-recovery", follower.url(), &runs, &more).output().unwrap();
     let found = common::json(&output);
     for row in found["rows"].as_array().unwrap() {
         assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &10_000.into()), "{row}");
@@ -378,10 +382,9 @@ fn two_clusters_that_are_one_or_read_each_other_already_are_left_alone() {
     let runs = tempfile::tempdir().unwrap();
     let refused = |more: &[&str], words: &str| {
         let more = [&["--allow-changes", "--scale", "0.004"], more].concat();
-        let output = run_plan("remote-recovery", &follower, runs.path(), &more).output().unwrap();
+        let output = run_plan("remote-recovery", follower.url(), &runs, &more).output().unwrap();
         failed(&output, 2, &[words]);
     };
-    refused(&[], "--leader URL");
     refused(&["--leader", follower.url()], "the same cluster");
     // Someone reads from a cluster of that name.
     let others = json!({ "cluster.remote.leader.seeds": "127.0.0.1:1" });
@@ -453,7 +456,7 @@ fn clusters_follow_each_other_through_the_api_that_they_have() {
         let (leader, follower) = (start(), start());
         let runs = tempfile::tempdir().unwrap();
         let more = ["--allow-changes", "--json", "--leader", leader.url()];
-        let output = run_text(FOLLOWS, &follower, runs.path(), &more).output().unwrap();
+        let output = run_text(FOLLOWS, follower.url(), &runs, &more).output().unwrap();
         let found = common::json(&output);
         let rows = found["rows"].as_array().unwrap();
         assert_eq!(rows.len(), 1, "the variants are one here: {found}");
@@ -486,12 +489,8 @@ fn a_follower_with_neither_api_is_told_what_it_lacks() {
         })
     };
     let runs = tempfile::tempdir().unwrap();
-    let plan = runs.path().join("follows.toml");
-    std::fs::write(&plan, FOLLOWS).unwrap();
-    let mut run = Command::new(BINARY);
-    run.arg("run").arg(&plan).args(["--on", &start(), "--leader", &start(), "--allow-changes"]);
-    run.env_remove("NARROWS_USER").env_remove("NARROWS_PASSWORD");
-    let output = run.arg("--runs").arg(runs.path().join("runs")).output().unwrap();
+    let more = ["--leader", &start(), "--allow-changes"];
+    let mut run = run_text(FOLLOWS, &start(), &runs, &more);
     let lacks = [
         "opensearch 2.19.1 has no cross-cluster replication",
         "/_plugins/_replication",
@@ -499,7 +498,7 @@ fn a_follower_with_neither_api_is_told_what_it_lacks() {
         "opensearch-cross-cluster-replication",
         "nothing was changed",
     ];
-    failed(&output, 2, &lacks);
+    failed(&run.output().unwrap(), 2, &lacks);
 }
 
 /// A follower that somebody paused neither reads nor writes: explained through `_ccr` and through OpenSearch's plugin.
@@ -559,10 +558,10 @@ fn a_plan_that_makes_indices_by_a_pattern_does_not_run_on_clusters_that_are_ther
     );
     let (leader, follower) = (Cluster::start(1), Cluster::start(1));
     let with_leader = ["--allow-changes", "--leader", leader.url()];
-    let output = run_text(&by_pattern, &follower, runs.path(), &with_leader).output().unwrap();
+    let output = run_text(&by_pattern, follower.url(), &runs, &with_leader).output().unwrap();
     failed(&output, 2, &["a pattern or a rollover", "--on virtual"]);
     let output =
-        run_plan("follow-small", &follower, runs.path(), &["--allow-changes"]).output().unwrap();
+        run_plan("follow-small", follower.url(), &runs, &["--allow-changes"]).output().unwrap();
     failed(&output, 2, &["--leader URL"]);
     assert_eq!((follower.settings(), follower.indices()), (json!({}), vec![]));
 }
@@ -571,7 +570,7 @@ fn a_plan_that_makes_indices_by_a_pattern_does_not_run_on_clusters_that_are_ther
 fn a_load_reaches_the_hosts_of_a_cluster_that_is_there() {
     let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     let more = ["--allow-changes", "--scale", "0.02", "--json", "--variant", "1 replica: none"];
-    let output = run_plan("replica-selection", &cluster, runs.path(), &more).output().unwrap();
+    let output = run_plan("replica-selection", cluster.url(), &runs, &more).output().unwrap();
     let found = common::json(&output);
     let load = &found["loads"][0];
     assert!(load["requests"].as_u64().is_some_and(|requests| requests > 0), "{found}");

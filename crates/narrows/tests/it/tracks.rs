@@ -1,7 +1,7 @@
 //! Tracks as Rally reads them, run by the binary: a track of our own on the embedded engine and in virtual time, and
 //! what is said of one that cannot be run.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -36,16 +36,21 @@ struct Shop {
 }
 
 impl Shop {
+    fn of(name: &'static str) -> Shop {
+        let shop = Shop { dir: tempfile::tempdir().unwrap(), name };
+        let track = format!("{}/tests/tracks/{name}", env!("CARGO_MANIFEST_DIR"));
+        let copied = Command::new("cp").args(["-r", &track]).arg(shop.dir.path()).status();
+        assert!(copied.unwrap().success());
+        shop
+    }
+
     /// The track `stock`, whose indices are made by templates.
     fn stock() -> Shop {
-        let stock = Shop { dir: tempfile::tempdir().unwrap(), name: "stock" };
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tracks/stock"), &stock.folder());
-        stock
+        Shop::of("stock")
     }
 
     fn new() -> Shop {
-        let shop = Shop { dir: tempfile::tempdir().unwrap(), name: "shop" };
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tracks/shop"), &shop.folder());
+        let shop = Shop::of("shop");
         let items = ["tea", "coffee", "sugar", "milk"];
         let document = |n: usize| format!("{{\"item\":\"{}\",\"count\":{n}}}\n", items[n % 4]);
         let documents: String = (0..400).map(document).collect();
@@ -55,6 +60,16 @@ impl Shop {
 
     fn folder(&self) -> PathBuf {
         self.dir.path().join(self.name)
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.dir.path().join("runs")
+    }
+
+    /// With a file in which this text has become that.
+    fn with(self, file: &str, from: &str, to: &str) -> Shop {
+        self.change(file, from, to);
+        self
     }
 
     /// Changes a file: this text becomes that.
@@ -68,46 +83,35 @@ impl Shop {
     fn command(&self, more: &[&str]) -> Command {
         let mut command = command(&["run"]);
         command.arg(self.folder().join("track.json"));
-        command.arg("--runs").arg(self.dir.path().join("runs")).args(more);
+        command.arg("--runs").arg(self.runs()).args(more);
         command
     }
 
     #[track_caller]
     fn refused(&self, more: &[&str], words: &[&str]) {
         failed(&self.run(more), 2, words);
-        assert!(!self.dir.path().join("runs").exists(), "nothing is begun that cannot be run");
+        assert!(!self.runs().exists(), "nothing is begun that cannot be run");
     }
 
     /// Has a task fail after documents were indexed: so many are not there, and are not waited for.
-    fn fail_late(&self) {
+    fn failing_late(self) -> Shop {
         let wanted = "\"expected-value\": 40";
         let (all, more) = (format!("{wanted}0 }}"), format!("{wanted}1 }}"));
         let retried = ",\n        \"retry-until-success\": true,\n        \"include-in-reporting\"";
-        self.change("challenges/default.json", &all, &more);
-        self.change("challenges/default.json", retried, ",\n        \"include-in-reporting\"");
+        let once = ",\n        \"include-in-reporting\"";
+        let file = "challenges/default.json";
+        self.with(file, &all, &more).with(file, retried, once)
     }
 
     /// The tasks of its only run that were measured, and how that ended.
     fn recorded(&self) -> (Vec<String>, Status) {
-        let run = RunDir::open(&only_run(&self.dir.path().join("runs"))).unwrap();
+        let run = RunDir::open(&only_run(&self.runs())).unwrap();
         let loads = run.rows.iter().flat_map(|row| &row.loads);
         (loads.map(|load| load.operation.clone()).collect(), run.manifest.status)
     }
 
     fn run(&self, more: &[&str]) -> Output {
         self.command(more).output().unwrap()
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), &target).unwrap()),
-        }
     }
 }
 
@@ -152,14 +156,12 @@ fn a_track_runs_on_the_embedded_engine() {
     let found = json(&shop.run(&["--json", "--laps", "2", "--track-params", "bulk_size:40"]));
     check_figures(&found, 2);
     assert_eq!(task(&found, "index-append")["requests"], 10, "400 documents, 40 in each request");
-    let dir = only_run(&shop.dir.path().join("runs"));
-    let run = RunDir::open(&dir).unwrap();
+    let run = RunDir::open(&only_run(&shop.runs())).unwrap();
     assert_eq!(run.manifest.challenge.as_deref(), Some("fill-and-search"));
     assert!(run.manifest.plan_text.contains("page-by-page"), "the track as it was rendered");
     let given = [("bulk_size".to_owned(), "40".to_owned())];
     assert_eq!(run.manifest.track_params, Some(given.into()));
-    let runs = shop.dir.path().join("runs").display().to_string();
-    let shown = printed(&narrows(&["show", "--runs", &runs]));
+    let shown = printed(&narrows(&["show", "--runs", shop.runs().to_str().unwrap()]));
     for line in ["Metric", "50th percentile latency", "page-by-page", "error rate"] {
         assert!(shown.contains(line), "{line} is not in: {shown}");
     }
@@ -206,29 +208,23 @@ fn mistakes_of_a_track_show_file_and_line() {
     refused(&["run", "remote-recovery", "--test-mode"], &["--test-mode is for a track"]);
     refused(&["run", "no/such/track.json"], &["no/such/track.json"]);
 
-    let shop = Shop::new();
-    shop.change("operations/default.json", "\"bulk-size\"", "\"bulk-sise\"");
+    let shop = Shop::new().with("operations/default.json", "\"bulk-size\"", "\"bulk-sise\"");
     shop.refused(&[], &["operations/default.json:4:", "bulk-sise", "did you mean \"bulk-size\"?"]);
-    let shop = Shop::new();
-    shop.change("challenges/default.json", "\"iterations\": 20", "\"iterations\": \"many\"");
+    let (challenge, twenty) = ("challenges/default.json", "\"iterations\": 20");
+    let shop = Shop::new().with(challenge, twenty, "\"iterations\": \"many\"");
     shop.refused(&[], &["challenges/default.json:31:", "iterations", "many"]);
-    let shop = Shop::new();
-    shop.change(
-        "challenges/default.json", "\"operation\": \"several\"", "\"operation\": \"all-orders\"",
-    );
+    let (several, again) = ("\"operation\": \"several\"", "\"operation\": \"all-orders\"");
+    let shop = Shop::new().with(challenge, several, again);
     let two = "two tasks are called \"all-orders\"";
     shop.refused(&[], &["challenges/default.json:42:", two, "challenges/default.json:31;"]);
     let shop = Shop::new();
     shop.refused(&["--scale", "0"], &["scale 0 is out of range"]);
     shop.refused(&["--scale", "5"], &["documents.json.bz2 is sent once", "--scale"]);
-    let shop = Shop::new();
-    shop.change("index.json", "\"keyword\"", "\"keywrod\"");
+    let shop = Shop::new().with("index.json", "\"keyword\"", "\"keywrod\"");
     shop.refused(&[], &["index.json:10:", "keywrod"]);
-    let shop = Shop::new();
-    shop.change("track.json", "default(10)", "nothing(10)");
+    let shop = Shop::new().with("track.json", "default(10)", "nothing(10)");
     shop.refused(&[], &["track.json:2:", "Jinja", "nothing"]);
-    let shop = Shop::new();
-    shop.change("challenges/default.json", "\"default\": true,", "\"default\": true");
+    let shop = Shop::new().with(challenge, "\"default\": true,", "\"default\": true");
     shop.refused(&[], &["challenges/default.json:", "no JSON"]);
 }
 
@@ -240,7 +236,7 @@ fn missing_documents_are_generated_when_that_is_asked_for_and_said() {
     let output = shop.run(&["--generate", "--test-mode", "--json", "--on", "virtual"]);
     let changes = json(&output)["changes"].to_string();
     assert!(changes.contains("corpus orders are made of the mapping of orders"), "{changes}");
-    std::fs::remove_dir_all(shop.dir.path().join("runs")).unwrap();
+    std::fs::remove_dir_all(shop.runs()).unwrap();
     shop.change("index.json", "\"item\": { \"type\": \"keyword\" },", "");
     shop.change("index.json", "\"count\": { \"type\": \"integer\" }", "");
     shop.refused(
@@ -304,18 +300,12 @@ fn what_templates_and_conflicts_cannot_do_is_said_with_its_place() {
     let made = "create-component-template\", \"template\": \"stock-";
     stock.change("track.json", &format!("{made}fields"), &format!("{made}shapes"));
     stock.refused(&args, &["templates/all.json:14:", "geo_shape", "--skip-refused"]);
-    let stock = Shop::stock();
-    stock.change("track.json", &format!("{made}fields"), &format!("{made}feilds"));
+    let (fields, feilds) = (format!("{made}fields"), format!("{made}feilds"));
+    let stock = Shop::stock().with("track.json", &fields, &feilds);
     stock.refused(&args, &["track.json:30:", "did you mean \"stock-fields\""]);
-    let stock = Shop::stock();
-    stock.change(
-        "track.json",
-        "\"template\": \"templates/old.json\"",
-        "\"template\": \"templates/new.json\"",
-    );
+    let stock = Shop::stock().with("track.json", "templates/old.json", "templates/new.json");
     stock.refused(&args, &["track.json:5:", "there is no file", "new.json"]);
-    let stock = Shop::stock();
-    stock.refused(
+    Shop::stock().refused(
         &["--generate", "--track-params", "conflicts:randomly,on_conflict:delete"],
         &[
             "track.json:39:",
@@ -324,8 +314,8 @@ fn what_templates_and_conflicts_cannot_do_is_said_with_its_place() {
             "on-conflict is index or update",
         ],
     );
-    let stock = Shop::stock();
-    stock.change("track.json", "\"corpora\": \"goods\"", "\"corpora\": \"moves\"");
+    let (goods, moves) = ("\"corpora\": \"goods\"", "\"corpora\": \"moves\"");
+    let stock = Shop::stock().with("track.json", goods, moves);
     stock.refused(&args, &["moves.json has actions with ids of its own"]);
     let stock = Shop::stock();
     std::fs::remove_file(stock.folder().join("moves.json")).unwrap();
@@ -335,8 +325,7 @@ fn what_templates_and_conflicts_cannot_do_is_said_with_its_place() {
 #[test]
 fn what_was_measured_is_kept_where_a_later_task_fails() {
     for place in ["embedded", "virtual"] {
-        let shop = Shop::new();
-        shop.fail_late();
+        let shop = Shop::new().failing_late();
         failed(&shop.run(&["--on", place]), 1, &["until-all-are-there", "index-append"]);
         let (tasks, status) = shop.recorded();
         assert!(tasks.iter().any(|task| task == "index-append"), "{place}: {tasks:?}");
@@ -347,9 +336,7 @@ fn what_was_measured_is_kept_where_a_later_task_fails() {
 
 #[test]
 fn a_task_that_had_nothing_but_errors_is_said_at_the_end_and_the_exit_code_is_1() {
-    let shop = Shop::new();
-    let count = "\"path\": \"/orders/_count\"";
-    shop.change("operations/default.json", count, "\"path\": \"/nothing/_count\"");
+    let shop = Shop::new().with("operations/default.json", "/orders/_count", "/nothing/_count");
     let output = shop.run(&["--include-tasks", "tag:setup, several ,pause", "--laps", "2"]);
     let reason = "404 index_not_found_exception: no such index [nothing]";
     failed(&output, 1, &[&format!("several ({reason})"), "--exclude-tasks"]);
@@ -364,9 +351,9 @@ fn a_task_that_had_nothing_but_errors_is_said_at_the_end_and_the_exit_code_is_1(
 
 #[test]
 fn what_is_not_the_runs_own_is_refused_on_a_cluster_that_was_there() {
-    let shop = Shop::new();
     let bulk = "\"path\": \"/_bulk\", \"method\": \"POST\"";
-    shop.change("operations/default.json", "\"path\": \"/orders/_count\"", bulk);
+    let count = "\"path\": \"/orders/_count\"";
+    let shop = Shop::new().with("operations/default.json", count, bulk);
     let there = ["--on", "http://127.0.0.1:1", "--allow-changes"];
     shop.refused(&there, &["operations/default.json:35:", "/_bulk", "--skip-refused"]);
     shop.refused(&[&there[..], &["--nodes", "3"]].concat(), &["--nodes", "is there already"]);
@@ -379,15 +366,14 @@ fn what_is_not_the_runs_own_is_refused_on_a_cluster_that_was_there() {
 fn a_cluster_that_was_there_keeps_no_index_of_a_track() {
     let cluster = Cluster::start(1);
     let there = ["--on", cluster.url(), "--allow-changes"];
-    let shop = Shop::new();
-    shop.fail_late();
+    let shop = Shop::new().failing_late();
     let tasks = ["--include-tasks", "index-append,until-all-are-there"];
     failed(&shop.run(&[&there[..], &tasks].concat()), 1, &["until-all-are-there"]);
     assert_eq!(cluster.indices(), Vec::<String>::new());
 
-    let shop = Shop::new();
     let count = "\"document-count\": 400";
-    shop.change("track.json", count, &format!("{count}, \"target-index\": \"not-declared\""));
+    let undeclared = format!("{count}, \"target-index\": \"not-declared\"");
+    let shop = Shop::new().with("track.json", count, &undeclared);
     let tasks = ["--include-tasks", "index-append", "--json"];
     let found = json(&shop.run(&[&there[..], &tasks].concat()));
     assert_eq!(task(&found, "index-append")["documents"], 400);
