@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::common::answering::{answering_heads, in_http};
 use crate::common::running::Running;
-use crate::common::{BINARY, printed, spawned};
+use crate::common::{BINARY, printed, spawned, until_found};
 
 /// Sets the terminal's title, clears it, overwrites the line, hides what follows, and turns its direction.
 const HOSTILE: &str =
@@ -37,6 +37,19 @@ fn harmless(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).into_owned();
     assert_eq!(commands(&text), None, "{text:?}");
     text
+}
+
+/// It ended with this code, and said these words of what is wrong, which command nothing.
+#[track_caller]
+fn harmless_and_failed(args: &[&str], code: i32, words: &[&str]) -> String {
+    let output = narrows(args);
+    let said = harmless(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+    for word in words {
+        assert!(said.contains(word), "{args:?}: \"{word}\" is not in: {said}");
+    }
+    assert!(said.len() < 4000, "{} bytes", said.len());
+    harmless(&output.stdout)
 }
 
 /// All that was said, which commands nothing and repeats some of what the hostile side said.
@@ -179,10 +192,7 @@ fn a_hostile_plan_and_hostile_arguments_command_no_terminal() {
         assert!(text.contains(from), "{from}");
         std::fs::write(&path, text.replacen(from, &to, 1)).unwrap();
         let runs = dir.path().to_str().unwrap();
-        let output = narrows(&["run", path.to_str().unwrap(), "--runs", runs]);
-        harmless(&output.stdout);
-        harmless(&output.stderr);
-        assert_eq!(output.status.code(), Some(2));
+        harmless_and_failed(&["run", path.to_str().unwrap(), "--runs", runs], 2, &[]);
     }
     for args in [&["run", HOSTILE][..], &[HOSTILE], &["run", "a", "--rtt", HOSTILE]] {
         harmless_and_told(args);
@@ -219,23 +229,18 @@ fn a_damaged_record_says_what_is_missing_and_shows_the_rest() {
     let text = shown("manifest.json is damaged", 1);
     assert!(text.contains("b 1.00 s"), "the rows are shown: {text}");
     for command in ["show", "explain", "report"] {
-        let output = narrows(&[command, run]);
-        assert_eq!(output.status.code(), Some(1), "{command}");
-        let said = harmless(&output.stderr);
-        assert!(said.contains("manifest.json of") && said.contains("put a copy"), "{said}");
+        harmless_and_failed(&[command, run], 1, &["manifest.json of", "put a copy"]);
     }
     assert_eq!(RunDir::open(&dir).unwrap().damage.len(), 1);
     // Others are not measured against what is left of it.
     manifest.run = "sound".to_owned();
     let sound = write_record(runs.path(), &manifest);
     let sound = sound.to_str().unwrap();
+    let damaged = format!("manifest.json of {run} is damaged");
     let kept_in = ["store", run, "--to", "http://127.0.0.1:1"];
     for args in [&["compare", sound, run][..], &["compare", run, sound], &kept_in] {
-        let output = narrows(args);
-        assert_eq!(output.status.code(), Some(1), "{args:?}");
-        assert!(output.stdout.is_empty(), "{args:?}");
-        let said = harmless(&output.stderr);
-        assert!(said.contains(&format!("manifest.json of {run} is damaged")), "{said}");
+        let printed = harmless_and_failed(args, 1, &[&damaged]);
+        assert_eq!(printed, "", "{args:?}");
     }
 }
 
@@ -244,9 +249,8 @@ fn a_link_does_not_lead_to_itself_and_is_bounded() {
     let port = testbed::free_port();
     let at = |host: &str| format!("{host}:{port}");
     for to in ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"] {
-        let output = narrows(&["link", "--listen", &at("127.0.0.1"), "--to", &at(to)]);
-        assert_eq!(output.status.code(), Some(2), "{to}");
-        assert!(harmless(&output.stderr).contains("where it listens itself"), "{to}");
+        let link = ["link", "--listen", &at("127.0.0.1"), "--to", &at(to)];
+        harmless_and_failed(&link, 2, &["where it listens itself"]);
     }
     let behind = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut command = Command::new(BINARY);
@@ -283,15 +287,7 @@ fn links_that_lead_to_each_other_are_bounded_and_say_so() {
     };
     let mut links = [start(ports[0], ports[1]), start(ports[1], ports[0])];
     // Both listen once both were reached: by then the second connection goes round.
-    let reach = |port: u16| {
-        for _ in 0..1500 {
-            if let Ok(near) = TcpStream::connect(at(port)) {
-                return near;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        panic!("no link listens at port {port}");
-    };
+    let reach = |port: u16| until_found(|| TcpStream::connect(at(port)).ok(), Option::is_some);
     let _near = ports.map(reach);
     let words = "5 connections are open, and --connections allows no more";
     let mut said = links.each_mut().map(Running::said);
@@ -315,10 +311,7 @@ fn a_link_says_what_to_write_and_that_nobody_answers() {
         ("localhost:99999", "write host:port, as localhost:9300"),
         ("[::1]", "write host:port, as [::1]:9300"),
     ] {
-        let output = narrows(&["link", "--listen", listen, "--to", "127.0.0.1:1"]);
-        assert_eq!(output.status.code(), Some(2), "{listen}");
-        let said = harmless(&output.stderr);
-        assert!(said.contains(words), "{said}");
+        harmless_and_failed(&["link", "--listen", listen, "--to", "127.0.0.1:1"], 2, &[words]);
     }
     let to = "127.0.0.1:1";
     let mut command = Command::new(BINARY);
@@ -333,11 +326,8 @@ fn what_cannot_run_is_found_before_anything_starts() {
     let (path, runs) = (dir.path().join("mine.toml"), dir.path().join("runs"));
     let text = printed(&narrows(&["plans", "remote-recovery"]));
     let refused = |args: &[&str], words: &str| {
-        let output = narrows(&[args, &["--runs", runs.to_str().unwrap()]].concat());
-        let said = harmless(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-        assert!(said.contains(words), "\"{words}\" is not in: {said}");
-        assert!(said.len() < 4000, "{} bytes", said.len());
+        let args = [args, &["--runs", runs.to_str().unwrap()]].concat();
+        harmless_and_failed(&args, 2, &[words]);
         assert!(!runs.exists());
     };
     let mine = path.to_str().unwrap();
@@ -364,8 +354,6 @@ fn what_cannot_run_is_found_before_anything_starts() {
         (&["link", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--rtt", "90s"], "60s"),
         (&["cluster", "--nodes", "3", "--port", "65535"], "at most 65433"),
     ] {
-        let output = narrows(args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(harmless(&output.stderr).contains(words), "{args:?}");
+        harmless_and_failed(args, 2, &[words]);
     }
 }
