@@ -12,7 +12,7 @@ mod common;
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use clusters::{Clusters, EmbeddedClusters, Error, OpenSearchClusters, TopologySpec};
+use clusters::{Clusters, Error};
 use serde_json::{Value, json};
 use testbed::bench::Table;
 use world::Env;
@@ -262,15 +262,7 @@ fn add_row(name: &str, counts: [usize; 5]) {
 }
 
 async fn bench(env: &Env) {
-    let topology = TopologySpec::alone(CLUSTER, 1);
-    let mut embedded = EmbeddedClusters::new(env, env!("CARGO_BIN_EXE_narrows").into());
-    embedded.start(&topology).await.expect("the embedded engine starts");
-    let heap = format!("{}m", common::sized("NARROWS_BENCH_HEAP_MB", 1024));
-    let mut opensearch = OpenSearchClusters::new(env).with_heap(&heap);
-    if let Some(home) = std::env::var_os("NARROWS_OPENSEARCH_HOME") {
-        opensearch = opensearch.with_home(home.as_ref());
-    }
-    opensearch.start(&topology).await.expect("OpenSearch starts: java and mvn are there");
+    let (mut embedded, mut opensearch) = common::start_both(env, CLUSTER, 1024).await;
     for group in ["", "default_field"] {
         fill(&embedded, index_of(group)).await;
         fill(&opensearch, index_of(group)).await;

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use clusters::Clusters;
 use clusters::wire::WireHost;
-use clusters::{Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
 use insight::stats::median;
 use lab::corpus::{Corpus, Source};
 use lab::load::{Content, Draw, Extent, Live, Load, Operation};
@@ -122,10 +122,6 @@ fn operation(search: &Search, documents: u64) -> Operation {
         path.push_str(search.parameters);
     }
     operation
-}
-
-fn topology() -> TopologySpec {
-    TopologySpec::alone(CLUSTER, 1)
 }
 
 /// Makes the index anew, which is called as its corpus.
@@ -261,15 +257,7 @@ fn add_row(name: &str, embedded: &Laps, opensearch: &Laps, same: &str) {
 }
 
 async fn bench(env: &Env) {
-    let heap = format!("{}m", common::sized("NARROWS_BENCH_HEAP_MB", 2048));
-    let mut embedded = EmbeddedClusters::new(env, env!("CARGO_BIN_EXE_narrows").into());
-    embedded.start(&topology()).await.expect("the embedded engine starts");
-    let mut opensearch = OpenSearchClusters::new(env).with_heap(&heap);
-    if let Some(home) = std::env::var_os("NARROWS_OPENSEARCH_HOME") {
-        opensearch = opensearch.with_home(home.as_ref());
-    }
-    opensearch.start(&topology()).await.expect("OpenSearch starts: java and mvn are there");
-
+    let (mut embedded, mut opensearch) = common::start_both(env, CLUSTER, 2048).await;
     TABLE.begin();
     let documents = common::sized("NARROWS_BENCH_DOCUMENTS", 500_000);
     let papers = common::sized("NARROWS_BENCH_PAPERS", 4_000);

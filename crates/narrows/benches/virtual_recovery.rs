@@ -61,6 +61,7 @@ fn run(case: &'static Case) {
             .unwrap_or_else(|deadlock| panic!("{deadlock}"));
     let wall_s = began.elapsed().as_secs_f64();
     let core_s = common::core_seconds() - began_core_s;
+    let (_, peak_mb) = common::used(std::process::id()).unwrap_or_default();
     let events_m = trace.events as f64 / 1e6;
     TABLE.row(&[
         case.name.to_owned(),
@@ -70,7 +71,7 @@ fn run(case: &'static Case) {
         format!("{core_s:.2}"),
         format!("{events_m:.2}"),
         format!("{:.2}", events_m / core_s),
-        format!("{:.0}", peak_memory_bytes() as f64 / 1e6),
+        peak_mb.to_string(),
     ]);
 }
 
@@ -109,11 +110,4 @@ async fn recover(env: &Env, case: &Case, bytes: u64) -> Duration {
     let took = env.now() - began;
     target.stop().await;
     took
-}
-
-/// The most memory that this process has had.
-fn peak_memory_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
-    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0) * 1024
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use clusters::{ClusterSpec, Clusters, EmbeddedClusters, TopologySpec};
+use clusters::{ClusterSpec, Clusters, EmbeddedClusters, OpenSearchClusters, TopologySpec};
 use futures_util::future::join_all;
 use lab::corpus::{BulkBodies, Corpus, Source, portions};
 use serde_json::{Value, json};
@@ -20,6 +20,23 @@ pub async fn start(
     let topology = TopologySpec { clusters: clusters.collect(), link, joined: false };
     target.start(&topology).await.expect("the clusters start");
     target
+}
+
+/// Starts a node of the embedded engine, and one of OpenSearch with so much memory where the environment says nothing.
+pub async fn start_both(
+    env: &Env,
+    cluster: &str,
+    heap_mb: u64,
+) -> (EmbeddedClusters, OpenSearchClusters) {
+    let embedded = start(env, &[(cluster, 1)], None).await;
+    let heap = format!("{}m", sized("NARROWS_BENCH_HEAP_MB", heap_mb));
+    let mut opensearch = OpenSearchClusters::new(env).with_heap(&heap);
+    if let Some(home) = std::env::var_os("NARROWS_OPENSEARCH_HOME") {
+        opensearch = opensearch.with_home(home.as_ref());
+    }
+    let topology = TopologySpec::alone(cluster, 1);
+    opensearch.start(&topology).await.expect("OpenSearch starts: java and mvn are there");
+    (embedded, opensearch)
 }
 
 /// Asks, and expects it to go well.
@@ -105,7 +122,8 @@ pub fn used(id: u32) -> Option<(f64, u64)> {
     let core_s = ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0;
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some((core_s, line.split_whitespace().next()?.parse::<u64>().ok()? / 1024))
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some((core_s, kib * 1024 / 1_000_000))
 }
 
 /// Of a size such as `100x1000`.

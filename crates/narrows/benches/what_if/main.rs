@@ -8,6 +8,8 @@
 //! there are. Needs Java and, the first time, mvn.
 
 mod case;
+#[path = "../common/mod.rs"]
+mod common;
 mod score;
 
 use std::process::Command;
@@ -22,6 +24,7 @@ use testbed::bench::Table;
 use world::{Env, LinkConfig};
 
 use case::{Case, Deed};
+use common::sized;
 use score::Outcome;
 
 const CLUSTER: &str = "twin";
@@ -53,12 +56,8 @@ const TABLE: Table = Table {
 
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 
-fn setting(name: &str, without: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(without)
-}
-
 fn main() {
-    let (count, seed) = (setting("NARROWS_BENCH_CASES", 24), setting("NARROWS_BENCH_SEED", 1));
+    let (count, seed) = (sized("NARROWS_BENCH_CASES", 24), sized("NARROWS_BENCH_SEED", 1));
     let only = std::env::var("NARROWS_BENCH_ONLY").ok();
     let only: Option<Vec<u64>> =
         only.map(|list| list.split(',').map(|n| n.trim().parse().expect("a number")).collect());
@@ -200,8 +199,7 @@ async fn put_cluster(target: &OpenSearchClusters, settings: &[(&str, Value)]) {
 }
 
 async fn ask(target: &OpenSearchClusters, method: &str, path: &str, body: Value) -> Value {
-    let answer = target.request(CLUSTER, method, path, rest::json_body(&body)).await;
-    answer.and_then(|answer| answer.json()).unwrap_or_else(|error| panic!("{path}: {error}"))
+    common::ask(target, CLUSTER, method, path, body).await
 }
 
 /// The settings of the case, and an index with all copies started and on disk. Then the links.
