@@ -171,8 +171,7 @@ mod tests {
     use rest::RestRequest;
 
     use super::*;
-    use crate::live::fake_node::{CALM, serve};
-    use crate::live::{ConnectArgs, connect};
+    use crate::live::fake_node::{CALM, looking, serve};
 
     #[test]
     fn a_cluster_that_is_slow_to_answer_is_left_in_peace_for_longer() {
@@ -188,8 +187,7 @@ mod tests {
             let answer =
                 move |_: &RestRequest| (!is_connected.replace(true)).then(|| CALM.to_owned());
             let (url, _node) = serve(&env, answer).await;
-            let sampler = connect(&env, &[url], &ConnectArgs::default()).await.unwrap();
-            let mut looking = Looking::new(sampler, Duration::from_secs(1));
+            let mut looking = looking(&env, &url).await;
             assert!(looking.look_for(Duration::MAX).await.is_err(), "nobody answers");
         });
     }
@@ -200,8 +198,7 @@ mod tests {
             let (clock, ends) = (env.clone(), env.now() + Duration::from_secs(5));
             let answer = move |_: &RestRequest| (clock.now() < ends).then(|| CALM.to_owned());
             let (url, _node) = serve(&env, answer).await;
-            let sampler = connect(&env, &[url], &ConnectArgs::default()).await.unwrap();
-            let mut looking = Looking::new(sampler, Duration::from_secs(1));
+            let mut looking = looking(&env, &url).await;
             looking.look_for(Duration::from_secs(20)).await.unwrap();
             assert!(looking.series().looks().len() >= 2);
             let said = looking.silence().unwrap();

@@ -241,10 +241,10 @@ mod tests {
     use insight::diagnosis::probe::Reading;
     use rest::RestRequest;
     use serde_json::{Value, json};
+    use world::Task;
 
     use super::*;
-    use crate::live::connect;
-    use crate::live::fake_node::serve_refusing;
+    use crate::live::fake_node::{borrowed, looking, serve_refusing};
 
     /// What a cluster answers in which a recovery goes on at 9 MB/s for so long.
     fn recovers(asked: &RestRequest, ms: u64) -> Value {
@@ -265,31 +265,39 @@ mod tests {
         }
     }
 
+    /// A node that says how long it recovers, and ten seconds of looks at it. `answer` is told that time.
+    async fn looked(
+        env: &Env,
+        answer: impl Fn(&RestRequest, u64) -> (u16, Value) + 'static,
+    ) -> (String, Task<()>, Looking) {
+        let (clock, began) = (env.clone(), env.now());
+        let answer = move |asked: &RestRequest| {
+            let (status, body) = answer(asked, (clock.now() - began).as_millis() as u64 + 1000);
+            Some((status, body.to_string()))
+        };
+        let (url, node) = serve_refusing(env, answer).await;
+        let mut looking = looking(env, &url).await;
+        looking.look_for(Duration::from_secs(10)).await.unwrap();
+        (url, node, looking)
+    }
+
     /// Asks for the lease of a cluster in which [`recovers`], with settings by the request and the time: what was to be
     /// probed before, the lease, and what is afterwards.
     async fn leased(
         env: &Env,
         set: impl Fn(&RestRequest, u64) -> Value + 'static,
     ) -> (Prober, Option<Lease>, Prober) {
-        let (clock, began) = (env.clone(), env.now());
-        let answer = move |asked: &RestRequest| {
-            let ms = (clock.now() - began).as_millis() as u64 + 1000;
+        let answer = move |asked: &RestRequest, ms: u64| {
             let set = set(asked, ms);
             let body = match asked.path.starts_with("/_cluster/settings") {
                 true => json!({ "persistent": set, "transient": {} }),
                 false => recovers(asked, ms),
             };
-            Some((200, body.to_string()))
+            (200, body)
         };
-        let (url, _node) = serve_refusing(env, answer).await;
-        let (urls, args) = ([url], ConnectArgs::default());
-        let sampler = connect(env, &urls, &args).await.unwrap();
-        let mut looking = Looking::new(sampler, Duration::from_secs(1));
-        looking.look_for(Duration::from_secs(10)).await.unwrap();
+        let (url, _node, mut looking) = looked(env, answer).await;
         let found = diagnose(&looking.series());
-        let dir = tempfile::tempdir().unwrap();
-        let journal = dir.path().join("changes.jsonl");
-        let mut borrowed = changer(env, &urls, &args).await.unwrap().borrow(&journal).unwrap();
+        let (mut borrowed, _dir) = borrowed(env, &url);
         let before = Prober::new(probe::plan(&looking.series(), &found), 0.0);
         let mut after = before.clone();
         let both = (&found, &mut after);
@@ -337,22 +345,17 @@ mod tests {
     fn where_a_change_is_refused_what_looking_showed_stays() {
         for (status, word) in [(400, "must be <= 5"), (403, "forbidden")] {
             world::virtual_world::run(1, async move |env| {
-                let (clock, began) = (env.clone(), env.now());
-                let answer = move |asked: &RestRequest| {
-                    let ms = (clock.now() - began).as_millis() as u64 + 1000;
-                    let body = recovers(asked, ms);
+                let answer = move |asked: &RestRequest, ms: u64| {
                     let refused =
                         json!({ "error": { "type": "refused", "reason": "must be <= 5" } });
-                    Some(match asked.method == "PUT" {
-                        true => (status, refused.to_string()),
-                        false => (200, body.to_string()),
-                    })
+                    if asked.method == "PUT" {
+                        (status, refused)
+                    } else {
+                        (200, recovers(asked, ms))
+                    }
                 };
-                let (url, _node) = serve_refusing(&env, answer).await;
+                let (url, _node, mut looking) = looked(&env, answer).await;
                 let (urls, args) = ([url], ConnectArgs::default());
-                let sampler = connect(&env, &urls, &args).await.unwrap();
-                let mut looking = Looking::new(sampler, Duration::from_secs(1));
-                looking.look_for(Duration::from_secs(10)).await.unwrap();
                 let mut found = diagnose(&looking.series());
                 let before = found.findings.clone();
                 let dir = tempfile::tempdir().unwrap();

@@ -117,16 +117,12 @@ impl Changes {
 mod tests {
     use std::cell::{Cell, RefCell};
     use std::rc::Rc;
-    use std::time::Duration;
 
-    use clusters::live::LiveClient;
-    use clusters::{Head, Journal};
     use rest::RestRequest;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
-    use crate::live::fake_node::serve;
-    use crate::live::{ConnectArgs, options};
+    use crate::live::fake_node::{borrowed, kept, proposal, serve};
 
     /// As of a plugin that is gone.
     #[test]
@@ -134,39 +130,17 @@ mod tests {
         world::virtual_world::run(1, async |env| {
             let settings = Rc::new(RefCell::new(json!({})));
             let refuses = Rc::new(Cell::new(false));
-            let (kept, is_refusing) = (settings.clone(), refuses.clone());
+            let (all, is_refusing) = (settings.clone(), refuses.clone());
             let answer = move |asked: &RestRequest| {
-                if asked.method == "PUT" {
-                    let body: Value = serde_json::from_slice(&asked.body).unwrap();
-                    for (name, value) in body["persistent"].as_object().unwrap() {
-                        if name == "limit" && is_refusing.get() {
-                            return Some(json!({ "error": "unknown setting" }).to_string());
-                        }
-                        kept.borrow_mut()[name] = value.clone();
-                    }
-                }
-                Some(json!({ "persistent": *kept.borrow(), "transient": {} }).to_string())
+                Some(kept(&all, asked, |name| name == "limit" && is_refusing.get()))
             };
             let (url, _node) = serve(&env, answer).await;
-            let urls = std::slice::from_ref(&url);
-            let options = options(urls, &ConnectArgs::default(), Duration::from_secs(10)).unwrap();
-            let client = LiveClient::new(&env, &options).unwrap();
-            let dir = tempfile::tempdir().unwrap();
-            let head = Head::new("uuid".to_owned(), vec![url.clone()]);
-            let journal = Journal::create(&dir.path().join("changes.jsonl"), head).unwrap();
-            let mut changes = Changes::new(BorrowedSettings::new(client, journal));
+            let (borrowed, _dir) = borrowed(&env, &url);
+            let mut changes = Changes::new(borrowed);
             changes.take_lease(&env, "me", |_| {}).await.unwrap();
             let found = Setting { value: "40mb".to_owned(), scope: Scope::Default };
             for (from, to) in [("40mb", "80mb"), ("80mb", "160mb")] {
-                let proposal = Proposal {
-                    setting: "limit".to_owned(),
-                    from: from.to_owned(),
-                    to: to.to_owned(),
-                    label: "rate limit".to_owned(),
-                    before_per_s: 1.0,
-                    expected: None,
-                };
-                changes.set(&proposal, &found).await.unwrap();
+                changes.set(&proposal(from, to), &found).await.unwrap();
             }
             assert_eq!(settings.borrow().as_object().unwrap().len(), 2, "and the lease");
             refuses.set(true);

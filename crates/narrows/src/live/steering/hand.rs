@@ -331,16 +331,13 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::time::Duration;
 
-    use clusters::live::Sampler;
-    use clusters::{BorrowedSettings, Head, Journal};
-    use policy::steering::{Bounds, Lever, Marks, Proposal, Role};
+    use policy::steering::{Bounds, Lever, Marks, Role};
     use record::observation::{Scope, Setting};
     use rest::RestRequest;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
-    use crate::live::fake_node::{CALM, serve};
-    use crate::live::{ConnectArgs, options};
+    use crate::live::fake_node::{CALM, borrowed, client, kept, looking, proposal, serve};
 
     /// What is set is kept and told; everything else hangs where that is wanted.
     #[test]
@@ -348,49 +345,30 @@ mod tests {
         world::virtual_world::run(1, async |env| {
             let settings = Rc::new(RefCell::new(json!({})));
             let (hangs, renewal_hangs) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
-            let (kept, is_hanging) = (settings.clone(), hangs.clone());
+            let (all, is_hanging) = (settings.clone(), hangs.clone());
             let change_hangs = renewal_hangs.clone();
             let answer = move |asked: &RestRequest| {
                 if !asked.path.starts_with("/_cluster/settings") {
                     return (!is_hanging.get()).then(|| CALM.to_owned());
                 }
-                if asked.method == "PUT" {
-                    if change_hangs.take() {
-                        return None;
-                    }
-                    let body: Value = serde_json::from_slice(&asked.body).unwrap();
-                    for (name, value) in body["persistent"].as_object().unwrap() {
-                        kept.borrow_mut()[name] = value.clone();
-                    }
+                if asked.method == "PUT" && change_hangs.take() {
+                    return None;
                 }
-                Some(json!({ "persistent": *kept.borrow(), "transient": {} }).to_string())
+                Some(kept(&all, asked, |_| false))
             };
             let (url, _node) = serve(&env, answer).await;
-            let urls = std::slice::from_ref(&url);
-            let options = options(urls, &ConnectArgs::default(), Duration::from_secs(10)).unwrap();
-            let client = || LiveClient::new(&env, &options).unwrap();
-            let sampler = Sampler::connect(client()).await.unwrap();
             let steering = Steering::new(env.now(), Bounds::default(), Marks::default());
-            let looking = Looking::new(sampler, Duration::from_secs(1));
-            let mut hand = Hand::new(looking, client(), steering, None);
-            let dir = tempfile::tempdir().unwrap();
-            let head = Head::new("uuid".to_owned(), vec![url.clone()]);
-            let journal = Journal::create(&dir.path().join("changes.jsonl"), head).unwrap();
-            let mut changes = Changes::new(BorrowedSettings::new(client(), journal));
+            let looking = looking(&env, &url).await;
+            let mut hand = Hand::new(looking, client(&env, &url), steering, None);
+            let (borrowed, _dir) = borrowed(&env, &url);
+            let mut changes = Changes::new(borrowed);
             changes.take_lease(&env, "me", |_| {}).await.unwrap();
             let taken = settings.borrow().clone();
             assert!(taken.to_string().contains("\"me "), "{taken}");
             hangs.set(true);
             assert!(hand.look_on_lease(Some(&mut changes)).await.is_err());
             assert_ne!(*settings.borrow(), taken, "nobody could tell that it lives");
-            let proposal = Proposal {
-                setting: "limit".to_owned(),
-                from: "40mb".to_owned(),
-                to: "80mb".to_owned(),
-                label: "rate limit".to_owned(),
-                before_per_s: 1.0,
-                expected: None,
-            };
+            let proposal = proposal("40mb", "80mb");
             let found = Setting { value: "40mb".to_owned(), scope: Scope::Default };
             let lever = Lever {
                 name: "limit".to_owned(),
