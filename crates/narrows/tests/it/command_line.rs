@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::{SECRET, command, done, failed, json, narrows, printed, refused};
+use crate::mentioned::commands;
 
 #[test]
 fn help_and_version_go_well() {
@@ -77,14 +78,10 @@ fn manual_pages_are_written_for_every_command() {
     let dir = tempfile::tempdir().unwrap();
     let pages = dir.path().join("man/man1");
     done(&narrows(&["man", pages.to_str().unwrap()]));
-    let help = printed(&narrows(&["--help"]));
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let listed = listed.take_while(|line| !line.is_empty());
-    // A description that goes on in the next line is indented further.
-    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    let names: Vec<&str> = names.filter(|name| !name.is_empty() && *name != "help").collect();
+    let mut names = commands();
+    names.remove("help");
     assert!(names.len() > 12, "{names:?}");
-    for name in &names {
+    for name in names {
         let page = std::fs::read_to_string(pages.join(format!("narrows-{name}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
     }

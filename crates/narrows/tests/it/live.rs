@@ -11,8 +11,8 @@ use world::{Env, LinkConfig};
 
 use crate::common::running::Running;
 use crate::common::{
-    self, BINARY, assert_no_secret, done, failed, look_until, narrows, printed, refused, said,
-    signal, started,
+    self, BINARY, assert_no_secret, done, failed, files_below, look_until, narrows, printed,
+    refused, said, signal, started,
 };
 
 fn topology() -> TopologySpec {
@@ -144,7 +144,7 @@ fn recorded_and_opened_again(lab: &Lab) {
     for output in [&watched, &explained, &shown, &page] {
         assert_no_secret(said(output).as_bytes());
     }
-    every_file(dir.path(), &|path| assert_no_secret(&std::fs::read(path).unwrap()));
+    no_file_has_the_secret(dir.path());
 }
 
 /// Between two looks that are the same, what holds is what held, and nothing came or went.
@@ -179,7 +179,7 @@ fn kept_and_looked_at_again(lab: &Lab) {
     let found = common::json(&again);
     assert_eq!(again.stdout, seen.stdout);
     assert_eq!((classes(&found), &found["format"]), (vec!["rate_limit"], &json!(1)));
-    every_file(&kept, &|path| assert_no_secret(&std::fs::read(path).unwrap()));
+    no_file_has_the_secret(&kept);
     nothing_changed(&narrows(&["explain", to, "--json", "--diff", to]));
     let words = said(&narrows(&["explain", to, "--diff", to]));
     assert!(words.contains(&format!("since {to}")) && words.contains("still "), "{words}");
@@ -228,10 +228,10 @@ fn is_a_case_of_the_bench(dir: &Path, kept: &Path) {
     refused(&unlabelled, &["write what is right into it"]);
 }
 
-fn every_file(dir: &Path, look: &dyn Fn(&Path)) {
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { every_file(&path, look) } else { look(&path) }
+#[track_caller]
+fn no_file_has_the_secret(dir: &Path) {
+    for path in files_below(dir) {
+        assert_no_secret(&std::fs::read(path).unwrap());
     }
 }
 

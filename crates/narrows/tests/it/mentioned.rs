@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::common::{narrows, said};
+use crate::common::{files_below, narrows, said};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -17,20 +17,15 @@ fn root() -> PathBuf {
 fn documents() -> Vec<PathBuf> {
     let fixed = ["README.md", "SECURITY.md", "ARCHITECTURE.md", "packaging/README.md"];
     let mut found: Vec<PathBuf> = fixed.map(PathBuf::from).to_vec();
-    let mut folders = vec![PathBuf::from("docs"), PathBuf::from("packaging/grafana")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
-            let entry = entry.unwrap();
-            let path = folder.join(entry.file_name());
-            if entry.file_type().unwrap().is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "md") {
-                found.push(path);
-            }
-        }
+    for folder in ["docs", "packaging/grafana"] {
+        let files = files_below(&root().join(folder));
+        found.extend(files.iter().map(|path| path.strip_prefix(root()).unwrap().to_owned()));
     }
     // Mistakes on purpose.
-    found.retain(|path| !path.ends_with("errors.md"));
+    let is_read = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "md") && !path.ends_with("errors.md")
+    };
+    found.retain(is_read);
     found.sort();
     found
 }

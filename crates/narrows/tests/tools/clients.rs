@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::cluster::Cluster;
-use crate::common::{all_end, folded, json, narrows, processes_of_home};
+use crate::common::{all_end, files_below, folded, json, narrows, processes_of_home};
 
 /// What each program does, and says that it did, in this order.
 const STEPS: [&str; 12] = [
@@ -278,18 +278,8 @@ const TASKS: [&str; 14] = [
 
 /// The one file below a folder whose name ends so.
 fn only_file(folder: &Path, end: &str) -> PathBuf {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}")) {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false if path.to_string_lossy().ends_with(end) => found.push(path),
-                false => {}
-            }
-        }
-    }
+    let mut found = files_below(folder);
+    found.retain(|path| path.to_string_lossy().ends_with(end));
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
 }

@@ -8,8 +8,8 @@ use testbed::CannotRun;
 
 use crate::common::running::Running;
 use crate::common::{
-    all_end, children_of, entries, failed, json, look_until, narrows_in, nothing_is_left, only_run,
-    path_with, said, signal, spawned,
+    all_end, children_of, done, entries, failed, json, kill_all, look_until, narrows_in,
+    nothing_is_left, only_run, path_with, plans, said, signal, spawned,
 };
 
 /// Documents that are indexed while something else is measured.
@@ -74,13 +74,11 @@ pub fn a_replica_crosses_the_link_and_both_copies_hold_the_same() -> Result<(), 
 
 /// Of either flavour, old and new: started, watched, and a replica that crosses the link while documents are indexed.
 fn is_started_and_understood(release: &str, variant: &str) -> Result<(), CannotRun> {
-    let dir = tempfile::tempdir().unwrap();
     let plan = include_str!("../../../../plans/replica-over-link.toml");
     let plan = plan.replace("\"add_replica\"", &format!("{IN_BACKGROUND}, \"add_replica\""));
-    let file = dir.path().join("plan.toml");
-    std::fs::write(&file, plan).unwrap();
     let more = ["--scale", "0.02", "--opensearch-version", release, "--variant", variant];
-    let found = json(&run(dir.path(), file.to_str().unwrap(), &more)?);
+    let (dir, output) = plans::run(&plan, "opensearch", &more);
+    let found = json(&fetched(output)?);
     let row = &found["rows"][0];
     assert_eq!(row["verified"], true, "{row}");
     assert!(row["documents"].as_u64().unwrap() > 20_000, "what was indexed beside, too: {row}");
@@ -111,7 +109,6 @@ pub fn a_setting_that_the_release_does_not_have_is_said() -> Result<(), CannotRu
 
 /// A plan that recovers from remote, on clusters that have no cross-cluster replication.
 pub fn a_snapshot_is_restored_through_the_link() -> Result<(), CannotRun> {
-    let dir = tempfile::tempdir().unwrap();
     // Of its three nodes a cluster, one each: there are few cores.
     let plan = include_str!("../../../../plans/remote-recovery.toml");
     let plan = plan.replace("nodes = 3", "nodes = 1");
@@ -119,10 +116,9 @@ pub fn a_snapshot_is_restored_through_the_link() -> Result<(), CannotRun> {
     let limit = "indices.recovery.max_bytes_per_sec";
     let change = format!("change = [{{ at = \"1ms\", settings = {{ \"{limit}\" = \"100mb\" }} }}]");
     let plan = plan.replacen("laps = 1", &format!("laps = 1\n{change}"), 1);
-    let file = dir.path().join("plan.toml");
-    std::fs::write(&file, plan).unwrap();
-    let more = ["--scale", "0.02", "--variant", "default"];
-    let output = run(dir.path(), file.to_str().unwrap(), &more)?;
+    let (dir, output) =
+        plans::run(&plan, "opensearch", &["--scale", "0.02", "--variant", "default"]);
+    let output = fetched(output)?;
     let (found, said) = (json(&output), said(&output));
     let row = &found["rows"][0];
     assert_eq!((&row["verified"], &row["documents"]), (&true.into(), &50_000.into()), "{row}");
@@ -161,16 +157,11 @@ pub fn no_jvm_and_no_directory_outlives_a_killed_runner() {
     nothing_is_left(dir.path());
     // With all of them killed at once nobody is left to do it, until somebody starts the next.
     let (mut run, nodes) = indexing(dir.path());
-    signal(run.id(), "STOP");
-    for pid in nodes.iter().chain([&run.id()]) {
-        signal(*pid, "KILL");
-    }
+    kill_all(run.id(), &nodes);
     run.wait().unwrap();
-    all_end(&nodes);
     assert_eq!(entries(&dir.path().join("tmp")).len(), 1);
     let next = ["run", "replica-over-link", "--scale", "0.01", "--variant", "default"];
-    let output = narrows_in(dir.path(), &next).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    done(&narrows_in(dir.path(), &next).output().unwrap());
     nothing_is_left(dir.path());
 }
 

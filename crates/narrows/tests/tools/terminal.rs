@@ -11,7 +11,7 @@ use testbed::SmallDisk;
 use crate::common::answering::falls_silent;
 use crate::common::cluster::Cluster;
 use crate::common::running::Running;
-use crate::common::{BINARY, signal as send, until};
+use crate::common::{BINARY, done, failed, narrows, only_run, signal as send, until};
 
 const ENTERS: &str = "\x1b[?1049h";
 const LEAVES: &str = "\x1b[?1049l";
@@ -65,11 +65,8 @@ pub fn a_key_ends_watch_while_the_cluster_is_silent() {
 }
 
 fn run_in_virtual_time(runs: &Path) -> Output {
-    Command::new(BINARY)
-        .args(["run", "remote-recovery", "--on", "virtual", "--scale", "0.01", "--runs"])
-        .arg(runs)
-        .output()
-        .unwrap()
+    let small = ["run", "remote-recovery", "--on", "virtual", "--scale", "0.01", "--runs"];
+    narrows(&[&small[..], &[runs.to_str().unwrap()]].concat())
 }
 
 /// The run of a disk of so many bytes.
@@ -83,8 +80,8 @@ fn run_on_a_disk(bytes: u64) -> (Option<i32>, String, String) {
 
 pub fn a_disk_that_fills_does_not_take_the_table_with_it() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(run_in_virtual_time(dir.path()).status.success());
-    let run = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
+    done(&run_in_virtual_time(dir.path()));
+    let run = only_run(dir.path());
     let length = |file: &str| std::fs::metadata(run.join(file)).unwrap().len();
     let lines = std::fs::read_to_string(run.join("lines.jsonl")).unwrap();
     let first = lines.rfind("\"64 KB x 1\"").unwrap() as u64;
@@ -107,8 +104,5 @@ pub fn a_full_directory_for_temporary_files_is_named() {
     let _disk = SmallDisk::mount(dir.path(), 1 << 20).unwrap();
     let output =
         Command::new(BINARY).args(["cluster", "--port", "0"]).env("TMPDIR", dir.path()).output();
-    let output = output.unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("is full") && said.contains("TMPDIR"), "{said}");
+    failed(&output.unwrap(), 1, &["is full", "TMPDIR"]);
 }

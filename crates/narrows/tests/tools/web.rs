@@ -14,7 +14,7 @@ use crate::browser::Browser;
 use crate::common::cluster::Cluster;
 use crate::common::started::{ask, fill, urls};
 use crate::common::watched::Watched;
-use crate::common::{BINARY, PATIENCE, SECRET, look_until, private};
+use crate::common::{BINARY, PATIENCE, SECRET, done, look_until, narrows, only_run, private};
 use crate::opensearch::not_fetched;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -285,13 +285,9 @@ pub fn steps_of_steer_and_an_answer_of_what_if_are_shown() {
 
 pub fn a_report_fits_every_width_in_both_themes() {
     let dir = tempfile::tempdir().unwrap();
-    let output = std::process::Command::new(BINARY)
-        .args(["run", "remote-recovery", "--on", "virtual", "--scale", "0.05", "--runs"])
-        .arg(dir.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let run = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
+    let small = ["run", "remote-recovery", "--on", "virtual", "--scale", "0.05", "--runs"];
+    done(&narrows(&[&small[..], &[dir.path().to_str().unwrap()]].concat()));
+    let run = only_run(dir.path());
     let mut browser = Browser::start(&[]);
     browser.open(&format!("file://{}", run.join("report.html").display()));
     browser.until("it is there", "document.querySelectorAll('svg').length > 4");

@@ -153,6 +153,12 @@ pub fn entries(dir: &Path) -> Vec<std::ffi::OsString> {
     std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect()
 }
 
+/// Every file below a directory.
+pub fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let paths = entries(dir).into_iter().map(|name| dir.join(name));
+    paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
 /// The binary, with runs and temporary files in a directory of the test's own.
 pub fn narrows_in(dir: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
@@ -223,6 +229,15 @@ pub fn processes_of_home(home: &Path) -> Vec<u32> {
 #[track_caller]
 pub fn all_end(pids: &[u32]) {
     until("a process outlived its runner", || !pids.iter().any(|pid| is_alive(*pid)));
+}
+
+/// Ends a runner and its nodes without warning, at the same moment: one that sees a node end would end by itself.
+pub fn kill_all(runner: u32, nodes: &[u32]) {
+    signal(runner, "STOP");
+    for pid in nodes.iter().chain([&runner]) {
+        signal(*pid, "KILL");
+    }
+    all_end(nodes);
 }
 
 /// Has what a run of these has changed put back.
