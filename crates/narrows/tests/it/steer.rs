@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::common::busy::BusyWay;
 use crate::common::cluster::Cluster;
@@ -25,6 +26,24 @@ pub fn recovering() -> Cluster {
     cluster.set(&persistent());
     noise::recover(&cluster, 10_000);
     cluster
+}
+
+/// That cluster, and whoever steers it.
+fn steered(more: &[&str]) -> (Cluster, TempDir, Steering) {
+    let (cluster, dir) = (recovering(), tempfile::tempdir().unwrap());
+    let steering = Steering::start(steer(cluster.url(), dir.path(), more));
+    (cluster, dir, steering)
+}
+
+/// The same over a way that is closed once a setting was raised.
+fn silenced(more: &[&str]) -> (Cluster, TempDir, Steering, Way) {
+    let (cluster, dir) = (recovering(), tempfile::tempdir().unwrap());
+    let mut way = Way::to(cluster.url());
+    let mut steering = Steering::start(steer(&way.url(), dir.path(), more));
+    steering.until("set");
+    way.close();
+    assert_ne!(cluster.settings()[LIMIT], FOUND);
+    (cluster, dir, steering, way)
 }
 
 fn persistent() -> Value {
@@ -49,13 +68,12 @@ fn stops_well(steering: Steering, by: &str, cluster: &Cluster, runs: &Path) -> V
 
 #[test]
 fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
-    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
-    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--for", "3m"]));
+    let (cluster, dir, mut steering) = steered(&["--for", "3m"]);
     let would = steering.until("would_set");
     assert_eq!((&would["setting"], &would["from"]), (&json!(LIMIT), &json!(FOUND)), "{would}");
     assert_eq!(would["holds"], "rate limit", "{would}");
-    everything_is_as_it_was(cluster, dir.path());
-    let end = stops_well(steering, "INT", cluster, dir.path());
+    everything_is_as_it_was(&cluster, dir.path());
+    let end = stops_well(steering, "INT", &cluster, dir.path());
     assert_eq!(end["step"], "end", "{end}");
     assert!(end["why"].as_str().unwrap().contains("nothing was changed"), "{end}");
     assert!(entries(dir.path()).is_empty(), "not even a run directory");
@@ -63,9 +81,8 @@ fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
 
 #[test]
 fn a_recovery_that_a_throttle_holds_is_steered_and_ctrl_c_puts_everything_back() {
-    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let more = ["--apply", "--max", "indices.recovery.max_bytes_per_sec=2mb"];
-    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &more));
+    let (cluster, dir, mut steering) = steered(&more);
     let set = steering.until("set");
     assert_eq!((&set["setting"], &set["to"]), (&json!(LIMIT), &json!("2mb")), "{set}");
     assert_eq!(cluster.settings()[LIMIT], "2mb");
@@ -86,15 +103,14 @@ fn a_recovery_that_a_throttle_holds_is_steered_and_ctrl_c_puts_everything_back()
     let steps = std::fs::read_to_string(folder.path().join("steps.jsonl")).unwrap();
     let count = |step: &str| steps.matches(&format!("\"step\":\"{step}\"")).count();
     assert_eq!((count("begin"), count("end")), (1, 0), "its page tells of one alone: {steps}");
-    let end = stops_well(steering, "INT", cluster, dir.path());
+    let end = stops_well(steering, "INT", &cluster, dir.path());
     assert!(end["why"].as_str().unwrap().contains("every setting is as it was"), "{end}");
     failed(&restore("last", dir.path()), 0, &["nothing to put back", "goes once all is put back"]);
 }
 
 #[test]
 fn after_kill_9_restore_puts_everything_back_and_another_one_may_steer() {
-    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
-    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--apply"]));
+    let (cluster, dir, mut steering) = steered(&["--apply"]);
     steering.until("set");
     steering.child.kill();
     assert_ne!(cluster.settings()[LIMIT], FOUND);
@@ -116,7 +132,7 @@ fn after_kill_9_restore_puts_everything_back_and_another_one_may_steer() {
     assert_ne!(cluster.settings()[LIMIT], FOUND);
     let again = format!("{LIMIT} is \"{FOUND}\" again");
     failed(&restore(killed, dir.path()), 0, &["60.0 s at most", &again]);
-    everything_is_as_it_was(cluster, dir.path());
+    everything_is_as_it_was(&cluster, dir.path());
 }
 
 #[test]
@@ -140,8 +156,7 @@ fn the_lease_of_one_who_died_expires() {
 
 #[test]
 fn what_somebody_else_sets_meanwhile_stays_and_it_stops() {
-    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
-    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &["--apply"]));
+    let (cluster, dir, mut steering) = steered(&["--apply"]);
     steering.until("set");
     cluster.set(&json!({ LIMIT: "3mb" }));
     let beside = steering.child.said();
@@ -159,9 +174,8 @@ fn what_somebody_else_sets_meanwhile_stays_and_it_stops() {
 
 #[test]
 fn what_helped_stays_where_that_is_wanted() {
-    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
     let more = ["--apply", "--keep", "--max", "indices.recovery.max_bytes_per_sec=2mb"];
-    let mut steering = Steering::start(steer(cluster.url(), dir.path(), &more));
+    let (cluster, dir, mut steering) = steered(&more);
     steering.until("keep");
     signal(steering.child.id(), "TERM");
     steering.end(0);
@@ -173,13 +187,7 @@ fn what_helped_stays_where_that_is_wanted() {
 
 #[test]
 fn a_cluster_that_falls_silent_gets_its_setting_back_as_soon_as_it_answers() {
-    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
-    let mut way = Way::to(cluster.url());
-    let more = ["--apply", "--for", "5m"];
-    let mut steering = Steering::start(steer(&way.url(), dir.path(), &more));
-    steering.until("set");
-    way.close();
-    assert_ne!(cluster.settings()[LIMIT], FOUND);
+    let (cluster, dir, mut steering, mut way) = silenced(&["--apply", "--for", "5m"]);
     steering.until("wait");
     // For more than two looks.
     std::thread::sleep(Duration::from_secs(4));
@@ -187,21 +195,17 @@ fn a_cluster_that_falls_silent_gets_its_setting_back_as_soon_as_it_answers() {
     way.open();
     let given = steering.until("give_way");
     assert_eq!((&given["setting"], &given["to"]), (&json!(LIMIT), &json!(FOUND)), "{given}");
-    stops_well(steering, "INT", cluster, dir.path());
+    stops_well(steering, "INT", &cluster, dir.path());
 }
 
 #[test]
 fn what_is_owed_to_a_silent_cluster_is_not_kept() {
-    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
-    let mut way = Way::to(cluster.url());
-    let mut steering = Steering::start(steer(&way.url(), dir.path(), &["--apply", "--keep"]));
-    steering.until("set");
-    way.close();
+    let (cluster, dir, mut steering, mut way) = silenced(&["--apply", "--keep"]);
     steering.until("wait");
     // Until it has decided to give way.
     std::thread::sleep(Duration::from_millis(1500));
     way.open();
-    stops_well(steering, "TERM", cluster, dir.path());
+    stops_well(steering, "TERM", &cluster, dir.path());
 }
 
 /// Tells it to stop, and returns once it says that the cluster does not answer.
@@ -213,24 +217,16 @@ fn end_in_silence(steering: &mut Steering) {
 
 #[test]
 fn a_cluster_that_is_silent_at_the_end_is_put_back_as_soon_as_it_answers() {
-    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
-    let mut way = Way::to(cluster.url());
-    let mut steering = Steering::start(steer(&way.url(), dir.path(), &["--apply"]));
-    steering.until("set");
-    way.close();
+    let (cluster, dir, mut steering, mut way) = silenced(&["--apply"]);
     end_in_silence(&mut steering);
     way.open();
     steering.end(0);
-    everything_is_as_it_was(cluster, dir.path());
+    everything_is_as_it_was(&cluster, dir.path());
 }
 
 #[test]
 fn where_it_ends_while_the_cluster_is_silent_the_journal_stays() {
-    let (cluster, dir) = (&recovering(), tempfile::tempdir().unwrap());
-    let mut way = Way::to(cluster.url());
-    let mut steering = Steering::start(steer(&way.url(), dir.path(), &["--apply", "--keep"]));
-    steering.until("set");
-    way.close();
+    let (cluster, dir, mut steering, mut way) = silenced(&["--apply", "--keep"]);
     steering.until("wait");
     end_in_silence(&mut steering);
     // Whoever does not want to wait says so.
@@ -239,7 +235,7 @@ fn where_it_ends_while_the_cluster_is_silent_the_journal_stays() {
     assert_ne!(cluster.settings()[LIMIT], FOUND);
     way.open();
     done(&restore("last", dir.path()));
-    everything_is_as_it_was(cluster, dir.path());
+    everything_is_as_it_was(&cluster, dir.path());
 }
 
 /// Ctrl-C while a setting is raised: the manager has it in its queue, and would make it once all is over.

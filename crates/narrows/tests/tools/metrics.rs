@@ -64,13 +64,8 @@ impl Prometheus {
 pub fn prometheus_reads_them_and_the_dashboard_has_something_to_show() {
     let cluster = Cluster::start(2);
     cluster.set(&json!({"indices.recovery.max_bytes_per_sec": "500kb"}));
-    cluster.ask("PUT", "/orders", &noise::index(1).to_string());
     // 120 MB, which take four minutes.
-    for lines in noise::bulks(12_000) {
-        cluster.ask("POST", "/orders/_bulk", &lines);
-    }
-    cluster.ask("POST", "/orders/_flush", "");
-    cluster.ask("PUT", "/orders/_settings", r#"{"number_of_replicas": 1}"#);
+    noise::recover(&cluster, 12_000);
 
     let (dir, authority) = (tempfile::tempdir().unwrap(), Authority::new());
     let token = private(dir.path(), &format!("token = \"{TOKEN}\"\n"));
