@@ -52,13 +52,12 @@ fn harmless_and_failed(args: &[&str], code: i32, words: &[&str]) -> String {
     harmless(&output.stdout)
 }
 
-/// All that was said, which commands nothing and repeats some of what the hostile side said.
+/// All that was said commands nothing, and repeats some of what the hostile side said.
 #[track_caller]
-fn harmless_and_told(args: &[&str]) -> String {
+fn harmless_and_told(args: &[&str]) {
     let output = narrows(args);
     let text = harmless(&output.stdout) + &harmless(&output.stderr);
     assert!(text.contains("\\u00"), "{args:?}: {text}");
-    text
 }
 
 /// A cluster whose every name is hostile, as far as `live` asks.

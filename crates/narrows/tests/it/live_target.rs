@@ -452,8 +452,7 @@ name = "field"
 #[test]
 fn clusters_follow_each_other_through_the_api_that_they_have() {
     for release in ["elasticsearch-7.10", "opensearch-2"] {
-        let start = || Cluster::start_with(1, |command| command.args(["--as", release]));
-        let (leader, follower) = (start(), start());
+        let (leader, follower) = (Cluster::start_as(release, 1), Cluster::start_as(release, 1));
         let runs = tempfile::tempdir().unwrap();
         let more = ["--allow-changes", "--json", "--leader", leader.url()];
         let output = run_text(FOLLOWS, follower.url(), &runs, &more).output().unwrap();
@@ -508,8 +507,7 @@ fn a_paused_follower_is_explained_through_either_api() {
         ("elasticsearch-7.10", "/f/_ccr/follow?wait_for_active_shards=1", "/f/_ccr/pause_follow"),
         ("opensearch-2", "/_plugins/_replication/f/_start", "/_plugins/_replication/f/_pause"),
     ] {
-        let start = || Cluster::start_with(1, |command| command.args(["--as", release]));
-        let (leader, follower) = (start(), start());
+        let (leader, follower) = (Cluster::start_as(release, 1), Cluster::start_as(release, 1));
         leader.ask("PUT", "/l", r#"{"settings":{"number_of_replicas":0}}"#);
         leader.ask("PUT", "/l/_doc/1?refresh=true", r#"{"n":1}"#);
         let nodes = leader.ask("GET", "/_nodes/transport", "");

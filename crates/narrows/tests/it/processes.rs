@@ -30,8 +30,7 @@ fn no_node_outlives_a_killed_runner_and_data_is_kept() {
     let cluster = start(2, port, dir.path());
     let settings = r#"{"settings":{"number_of_shards":2,"number_of_replicas":1}}"#;
     assert_eq!(http(&cluster.urls[0], "PUT", "/a", settings).0, 200);
-    let health = "/_cluster/health/a?wait_for_status=green&timeout=2m";
-    assert_eq!(http(&cluster.urls[0], "GET", health, "").0, 200);
+    cluster.until_healthy("wait_for_status=green");
     let bulk: String =
         (0..500).map(|n| format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"n\":{n}}}\n")).collect();
     let (status, answer) = http(&cluster.urls[1], "POST", "/a/_bulk", &bulk);
@@ -42,8 +41,8 @@ fn no_node_outlives_a_killed_runner_and_data_is_kept() {
     kill_all(cluster.child.id(), &nodes);
     drop(cluster);
     let again = start(2, port, dir.path());
-    assert_eq!(http(&again.urls[1], "GET", health, "").0, 200);
-    let (_, count) = http(&again.urls[0], "GET", "/a/_count", "");
+    again.until_healthy("wait_for_status=green");
+    let (_, count) = http(&again.urls[1], "GET", "/a/_count", "");
     assert!(count.contains("\"count\":500"), "{count}");
     let runner = again.child.id();
     let nodes = children_of(runner);
@@ -107,11 +106,6 @@ fn a_node_that_ends_is_started_again_until_it_does_so_again_and_again() {
     let runner = cluster.child.id();
     // The child that was started last.
     let kill_node_1 = || signal(*children_of(runner).last().unwrap(), "KILL");
-    let healthy = |nodes: &str| {
-        let path = format!("/_cluster/health?{nodes}&timeout=2m");
-        let (_, health) = http(&cluster.urls[0], "GET", &path, "");
-        assert!(health.contains("\"timed_out\":false"), "{health}");
-    };
     let mut restarts = 0;
     loop {
         kill_node_1();
@@ -123,11 +117,11 @@ fn a_node_that_ends_is_started_again_until_it_does_so_again_and_again() {
         restarts += 1;
         // It listens at the same address again.
         assert_eq!(http(&cluster.urls[1], "GET", "/", "").0, 200);
-        healthy("wait_for_nodes=2&wait_for_status=green");
+        cluster.until_healthy("wait_for_nodes=2&wait_for_status=green");
     }
     // More than twice where the first time was over a minute ago by the third.
     assert!((2..20).contains(&restarts), "{restarts}");
-    healthy("wait_for_nodes=1");
+    cluster.until_healthy("wait_for_nodes=1");
     assert_eq!(http(&cluster.urls[0], "GET", "/a/_doc/1", "").0, 200);
     signal(runner, "TERM");
     until(&["stopping"]);

@@ -2,7 +2,6 @@
 //! they end.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use testbed::tls::Authority;
 
 use crate::common::answering::{CALM, answering};
-use crate::common::cluster::Cluster;
+use crate::common::cluster::{Cluster, ask_over, connect};
 use crate::common::large::Large;
 use crate::common::steered::{Steering, steer};
 use crate::common::watched::Watched;
@@ -23,26 +22,8 @@ use crate::steer::recovering;
 
 const TOKEN: &str = "a-token-of-sufficient-length";
 
-fn connect(address: &str) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
-
-/// All that is answered to a request: status, head in small letters, body.
-fn ask_over(mut stream: impl Read + Write, head: &str) -> (u16, String, String) {
-    stream.write_all(format!("{head}\r\n\r\n").as_bytes()).unwrap();
-    let mut answer = Vec::new();
-    // TLS may end without saying so.
-    let _ = stream.read_to_end(&mut answer);
-    let answer = String::from_utf8(answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    (status, head.to_lowercase(), body.to_owned())
-}
-
 fn ask(address: &str, head: &str) -> (u16, String, String) {
-    ask_over(connect(address), head)
+    ask_over(connect(address), &format!("{head}\r\n\r\n"))
 }
 
 fn get(address: &str, path: &str) -> (u16, String, String) {
@@ -279,7 +260,7 @@ fn beyond_loopback_it_takes_a_token_and_tls() {
         let name = ServerName::try_from("localhost").unwrap();
         let connection = ClientConnection::new(config.clone(), name).unwrap();
         let stream = StreamOwned::new(connection, connect(&format!("127.0.0.1:{port}")));
-        ask_over(stream, &format!("GET / HTTP/1.1\r\nhost: localhost:{port}{more}"))
+        ask_over(stream, &format!("GET / HTTP/1.1\r\nhost: localhost:{port}{more}\r\n\r\n"))
     };
     let (status, head, _) = ask("");
     assert_eq!(status, 401);

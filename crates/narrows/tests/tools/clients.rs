@@ -107,11 +107,7 @@ impl Client {
 
     /// A cluster that presents itself as a release.
     fn clusters(self) -> impl Iterator<Item = Cluster> {
-        self.releases.split(',').map(|release| {
-            let cluster = Cluster::start_with(2, |command| command.args(["--as", release]));
-            cluster.until_healthy("wait_for_nodes=2");
-            cluster
-        })
+        self.releases.split(',').map(|release| Cluster::start_as(release, 2))
     }
 }
 

@@ -197,8 +197,7 @@ pub fn answers_are_those_of_opensearch() -> Result<(), CannotRun> {
         let topology = TopologySpec::alone(CLUSTER, 1);
         opensearch.start(&topology).await.map_err(not_fetched)?;
         let theirs = format!("http://{}", opensearch.nodes(CLUSTER)[0].http);
-        let ours = Cluster::start_with(1, |command| command.args(["--as", "opensearch-2"]));
-        ours.until_healthy("wait_for_nodes=1");
+        let ours = Cluster::start_as("opensearch-2", 1);
         let wrong = ask_both(ours.url(), &theirs);
         opensearch.stop().await;
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,6 +1,7 @@
 //! A cluster of the embedded engine that someone else started, asked from outside.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -19,9 +20,17 @@ pub struct Cluster {
 impl Cluster {
     /// Starts so many nodes; returns when they found each other.
     pub fn start(nodes: usize) -> Cluster {
-        let cluster = Cluster::start_with(nodes, |command| command);
-        cluster.until_healthy(&format!("wait_for_nodes={nodes}"));
-        cluster
+        Cluster::start_with(nodes, |command| command).found_each_other()
+    }
+
+    /// The same of a cluster that presents itself as a release.
+    pub fn start_as(release: &str, nodes: usize) -> Cluster {
+        Cluster::start_with(nodes, |command| command.args(["--as", release])).found_each_other()
+    }
+
+    fn found_each_other(self) -> Cluster {
+        self.until_healthy(&format!("wait_for_nodes={}", self.urls.len()));
+        self
     }
 
     /// Starts so many nodes with more arguments or variables.
@@ -104,18 +113,29 @@ pub fn http(url: &str, method: &str, path: &str, body: &str) -> (u16, String) {
 /// With more headers, a line each.
 pub fn http_with(url: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
     let address = url.strip_prefix("http://").unwrap();
-    let mut stream = std::net::TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let length = body.len();
-    write!(
-        stream,
+    let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{headers}connection: close\r\n\
          content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let status = answer.split_whitespace().nth(1).unwrap().parse().unwrap();
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    (status, body.to_owned())
+    );
+    let (status, _, body) = ask_over(connect(address), &request);
+    (status, body)
+}
+
+pub fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// All that is answered to a request: status, head in small letters, body.
+pub fn ask_over(mut stream: impl Read + Write, request: &str) -> (u16, String, String) {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    // TLS may end without saying so.
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, head.to_lowercase(), body.to_owned())
 }
