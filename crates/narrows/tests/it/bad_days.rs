@@ -13,13 +13,11 @@ use crate::common::{SECRET, command, done, failed, narrows, refused};
 
 #[test]
 fn what_cannot_be_reached_is_one_sentence_and_exit_code_2() {
-    refused(&["explain", "http://127.0.0.1:1", "--for", "1s"], &["127.0.0.1:1", "refused"]);
     refused(&["watch", "http://127.0.0.1:1,http://127.0.0.1:2"], &["none of 2 hosts"]);
     // What it is compared with is found before anybody looks.
     let diff = ["explain", "http://127.0.0.1:1", "--diff", "nope"];
     refused(&diff, &["no run is called \"nope\""]);
     refused(&["explain", "http://127.0.0.1:1", "--interval", "20s"], &["two looks"]);
-    refused(&["watch", "https://127.0.0.1:1", "--ca", "/no/such/file"], &["/no/such/file"]);
     refused(&["watch", "https://127.0.0.1:1", "--cert", "x"], &["--key"]);
 }
 

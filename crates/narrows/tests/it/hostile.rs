@@ -303,7 +303,6 @@ fn links_that_lead_to_each_other_are_bounded_and_say_so() {
 #[test]
 fn a_link_says_what_to_write_and_that_nobody_answers() {
     for (listen, words) in [
-        ("9901", "write host:port, as 127.0.0.1:9901"),
         (":9901", "write host:port, as 127.0.0.1:9901"),
         ("localhost", "write host:port, as localhost:9300"),
         ("localhost:", "write host:port, as localhost:9300"),

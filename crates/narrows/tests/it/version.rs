@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{narrows, said};
+use crate::common::{narrows, printed, said};
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -69,7 +69,7 @@ fn the_binary_says_the_commit_that_it_was_built_from() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let head = git(&root, &["rev-parse", "HEAD"]);
     let version = format!("narrows {} ({})\n", env!("CARGO_PKG_VERSION"), &head[..12]);
-    assert_eq!(said(&narrows(&["--version"])), version);
+    assert_eq!(printed(&narrows(&["--version"])), version);
 }
 
 #[test]

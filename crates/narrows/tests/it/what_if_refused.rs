@@ -9,7 +9,6 @@ fn what_is_not_there_is_refused_by_name() {
     let twice = "URL --lose a --set indices.recovery.max_bytes_per_sec=20mb --set \
                  indices.recovery.max_bytes_per_sec=40mb";
     for (question, says) in [
-        ("URL", "--lose NODE"),
         ("URL --drain a --down 1m", "--rolling-restart"),
         ("URL --drain a --flush", "--rolling-restart"),
         ("URL --drain a --indexing 5", "--rolling-restart"),
