@@ -14,6 +14,7 @@ use world::{Direction, Env};
 use crate::clusters_common::{
     ask, connect_follower, count, follower_is_connected, index_some, topology,
 };
+use crate::common::started::until;
 use crate::common::{BINARY, PATIENCE, done, narrows, signal};
 
 /// The nodes that this test's thread has started and not yet reaped.
@@ -78,25 +79,15 @@ async fn waits_for_a_taken_port(env: &Env, target: &mut EmbeddedClusters) {
 
 async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedClusters) {
     connect_follower(target).await;
-    until_connected(env, target).await;
+    // A node gives up on another that does not answer within a second or so, and tries it again when it is asked.
+    until(env, async || follower_is_connected(target).await).await;
     let link = target.link().unwrap();
-    while link.stats(Direction::Back).bytes == 0 || link.stats(Direction::Out).bytes == 0 {
-        env.sleep(Duration::from_millis(1)).await;
-    }
+    let has_carried = |to: Direction| link.stats(to).bytes > 0;
+    until(env, async || has_carried(Direction::Back) && has_carried(Direction::Out)).await;
     link.cut();
     assert!(!follower_is_connected(target).await);
     link.heal();
-    until_connected(env, target).await;
-}
-
-/// A node gives up on another that does not answer within a second or so, and tries it again when it is asked.
-async fn until_connected(env: &Env, target: &EmbeddedClusters) {
-    let connected = async {
-        while !follower_is_connected(target).await {
-            env.sleep(Duration::from_millis(50)).await;
-        }
-    };
-    env.timeout(PATIENCE, connected).await.unwrap();
+    until(env, async || follower_is_connected(target).await).await;
 }
 
 async fn shows_the_slow_disk_that_it_is_told_to_have(env: &Env, target: &EmbeddedClusters) {
@@ -108,13 +99,9 @@ async fn shows_the_slow_disk_that_it_is_told_to_have(env: &Env, target: &Embedde
     assert!(!shows_a_disk().await, "the machine's is not a node's own");
     let rates = DiskRates { read_bytes_per_s: 5_000_000, write_bytes_per_s: 5_000_000 };
     target.strain("leader-1", Strain::Disk(Some(rates))).await.unwrap();
-    while !shows_a_disk().await {
-        env.sleep(Duration::from_millis(1)).await;
-    }
+    until(env, async || shows_a_disk().await).await;
     target.strain("leader-1", Strain::Disk(None)).await.unwrap();
-    while shows_a_disk().await {
-        env.sleep(Duration::from_millis(1)).await;
-    }
+    until(env, async || !shows_a_disk().await).await;
     let refused = target.strain("leader-1", Strain::Collections(0.5)).await.unwrap_err();
     assert!(refused.to_string().contains("cannot have leader-1 strain itself"), "{refused}");
 }

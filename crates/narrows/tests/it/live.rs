@@ -62,17 +62,13 @@ impl Lab {
     }
 
     async fn until_active(&self, cluster: &str, index: &str) {
-        loop {
-            let path = format!("/{index}/_recovery?active_only=true");
+        let path = format!("/{index}/_recovery?active_only=true");
+        let size = format!("/{index}/shards/0/index/size/total_in_bytes");
+        let is_active = async || {
             let active = self.ask(cluster, "GET", &path, Value::Null).await;
-            if active
-                .pointer(&format!("/{index}/shards/0/index/size/total_in_bytes"))
-                .is_some_and(|b| *b != 0)
-            {
-                return;
-            }
-            self.env.sleep(Duration::from_millis(50)).await;
-        }
+            active.pointer(&size).is_some_and(|bytes| *bytes != 0)
+        };
+        started::until(&self.env, is_active).await;
     }
 
     async fn until_green(&self, index: &str) {

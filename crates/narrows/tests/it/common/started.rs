@@ -1,9 +1,22 @@
 //! Clusters that a test has started by itself, and what it asks of them.
 
+use std::time::Duration;
+
 use clusters::Clusters;
 use serde_json::Value;
+use world::Env;
 
-use super::noise;
+use super::{PATIENCE, noise};
+
+/// Waits until this is so.
+pub async fn until(env: &Env, is_so: impl AsyncFn() -> bool) {
+    let waits = async {
+        while !is_so().await {
+            env.sleep(Duration::from_millis(20)).await;
+        }
+    };
+    env.timeout(PATIENCE, waits).await.expect("it did not become so in time");
+}
 
 pub async fn ask(
     target: &impl Clusters,
