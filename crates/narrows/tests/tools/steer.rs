@@ -1,14 +1,15 @@
 //! `steer` on OpenSearch: a recovery that a throttle holds.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clusters::{Clusters, OpenSearchClusters, TopologySpec};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use testbed::CannotRun;
+use world::Env;
 
 use crate::common::steered::{Steering, journals, steer};
-use crate::common::{PATIENCE, done, restore, signal, started};
+use crate::common::{done, restore, signal, started};
 use crate::opensearch::not_fetched;
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -19,6 +20,7 @@ const BEGUN_BYTES: u64 = 1 << 20;
 
 /// A cluster whose recoveries are throttled.
 struct Throttled {
+    env: Env,
     target: OpenSearchClusters,
 }
 
@@ -39,16 +41,12 @@ impl Throttled {
             self.ask("PUT", "/orders/_settings", body).await;
             std::thread::sleep(Duration::from_secs(1));
         }
-        let give_up = Instant::now() + PATIENCE;
-        loop {
+        let has_begun = async || {
             let answer = self.ask("GET", "/orders/_recovery?active_only=true", Value::Null).await;
-            let bytes = answer.pointer("/orders/shards/0/index/size/recovered_in_bytes").cloned();
-            if bytes.and_then(|bytes| bytes.as_u64()).is_some_and(|bytes| bytes >= BEGUN_BYTES) {
-                return;
-            }
-            assert!(Instant::now() < give_up, "no recovery began: {answer}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
+            let bytes = answer.pointer("/orders/shards/0/index/size/recovered_in_bytes");
+            bytes.and_then(Value::as_u64) >= Some(BEGUN_BYTES)
+        };
+        started::until(&self.env, has_begun).await;
     }
 
     async fn settings(&self) -> Value {
@@ -57,9 +55,14 @@ impl Throttled {
         all["persistent"].clone()
     }
 
-    fn steer(&self, runs: &Path, more: &[&str]) -> Steering {
-        let urls = started::urls(&self.target, "c");
-        Steering::start(steer(&urls, runs, &[&["--apply"], more].concat()))
+    /// Whoever steers a replica that recovers anew, and the first setting that was raised.
+    async fn steered(&self, more: &[&str]) -> (TempDir, Steering, Value) {
+        self.recover().await;
+        let (dir, urls) = (tempfile::tempdir().unwrap(), started::urls(&self.target, "c"));
+        let more = [&["--apply"], more].concat();
+        let mut steering = Steering::start(steer(&urls, dir.path(), &more));
+        let set = steering.until("set");
+        (dir, steering, set)
     }
 }
 
@@ -72,7 +75,7 @@ pub fn opensearch_is_steered_and_everything_is_as_it_was() -> Result<(), CannotR
         let mut target = OpenSearchClusters::new(&env);
         let topology = TopologySpec::alone("c", 2);
         target.start(&topology).await.map_err(not_fetched)?;
-        let mut throttled = Throttled { target };
+        let mut throttled = Throttled { env, target };
         throttled.fill().await;
         ctrl_c(&throttled).await;
         kill_9(&throttled).await;
@@ -83,10 +86,8 @@ pub fn opensearch_is_steered_and_everything_is_as_it_was() -> Result<(), CannotR
 }
 
 async fn ctrl_c(throttled: &Throttled) {
-    let dir = tempfile::tempdir().unwrap();
-    throttled.recover().await;
-    let mut steering = throttled.steer(dir.path(), &["--max", &format!("{LIMIT}=4mb")]);
-    let set = steering.until("set");
+    let most = format!("{LIMIT}=4mb");
+    let (dir, mut steering, set) = throttled.steered(&["--max", &most]).await;
     assert_eq!((&set["setting"], &set["from"]), (&json!(LIMIT), &json!(FOUND)), "{set}");
     let kept = steering.until("keep");
     println!("{set}\n{kept}");
@@ -102,10 +103,7 @@ async fn ctrl_c(throttled: &Throttled) {
 }
 
 async fn kill_9(throttled: &Throttled) {
-    let dir = tempfile::tempdir().unwrap();
-    throttled.recover().await;
-    let mut steering = throttled.steer(dir.path(), &[]);
-    steering.until("set");
+    let (dir, mut steering, _) = throttled.steered(&[]).await;
     steering.child.kill();
     assert_ne!(throttled.settings().await, persistent());
     assert_eq!(journals(dir.path()).len(), 1);
@@ -115,10 +113,7 @@ async fn kill_9(throttled: &Throttled) {
 }
 
 async fn somebody_else(throttled: &Throttled) {
-    let dir = tempfile::tempdir().unwrap();
-    throttled.recover().await;
-    let mut steering = throttled.steer(dir.path(), &[]);
-    steering.until("set");
+    let (_dir, steering, _) = throttled.steered(&[]).await;
     let body = json!({ "persistent": { LIMIT: "1500kb" } });
     throttled.ask("PUT", "/_cluster/settings", body).await;
     let end = steering.end(1);
