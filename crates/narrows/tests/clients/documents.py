@@ -1,4 +1,4 @@
-"""What users of opensearch-py and of elasticsearch-py 7 do: documents.py opensearchpy|elasticsearch URL
+"""What users of opensearch-py and of elasticsearch-py do: documents.py opensearchpy|elasticsearch URL
 
 Prints what it did as a line of JSON, or ends with the assertion that does not hold.
 """
@@ -18,7 +18,7 @@ def main(module, url):
     connect = library.OpenSearch if module == "opensearchpy" else library.Elasticsearch
     client = connect([url], timeout=180)
     did = []
-    assert client.ping()
+    assert client.ping() and client.info()["version"]["number"][:2] in ("2.", "7."), client.info()
 
     made = client.indices.create(
         index=INDEX, body={"settings": SETTINGS, "mappings": {"properties": PROPERTIES}}
@@ -50,19 +50,19 @@ def main(module, url):
     did.append("search")
 
     aggregations = {"words": {"terms": {"field": "word"}, "aggs": {"mean": {"avg": {"field": "n"}}}}}
-    answer = client.search(index=INDEX, body={"size": 0, "aggs": aggregations})
+    answer = client.search(index=INDEX, body={"size": 0, "aggregations": aggregations})
     buckets = answer["aggregations"]["words"]["buckets"]
     found = {bucket["key"]: (bucket["doc_count"], bucket["mean"]["value"]) for bucket in buckets}
     assert found == {f"w{k}": (20, 47.5 + k) for k in range(5)}, found
     did.append("aggregate")
 
-    got = client.get(index=INDEX, id=7)
+    got = client.get(index=INDEX, id="7")
     assert got["found"] and got["_source"] == {"n": 7, "word": "w2", "note": "number 7"}, got
     did.append("get")
 
-    answer = client.update(index=INDEX, id=7, body={"doc": {"n": 700}})
+    answer = client.update(index=INDEX, id="7", body={"doc": {"n": 700}})
     assert answer["result"] == "updated" and answer["_version"] == 2, answer
-    assert client.get(index=INDEX, id=7)["_source"]["n"] == 700
+    assert client.get(index=INDEX, id="7")["_source"]["n"] == 700
     did.append("update")
 
     query = {"query": {"match": {"note": "number"}}}
@@ -71,20 +71,21 @@ def main(module, url):
     did.append("scroll")
     newer = at_once(client, module)
 
-    assert client.delete(index=INDEX, id=8)["result"] == "deleted"
-    assert not client.exists(index=INDEX, id=8)
+    assert client.delete(index=INDEX, id="8")["result"] == "deleted"
+    assert not client.exists(index=INDEX, id="8")
     did.append("delete by id")
 
-    try:
-        client.search(index="no-such-index", body={})
-        raise AssertionError("an index was found that there is not")
-    except library.exceptions.NotFoundError as error:
-        assert error.error == "index_not_found_exception", error
-    try:
-        client.create(index=INDEX, id=7, body={})
-        raise AssertionError("a document was created twice")
-    except library.exceptions.ConflictError as error:
-        assert error.error == "version_conflict_engine_exception", error
+    kinds = library.exceptions
+    for kind, wrong, request in [
+        (kinds.NotFoundError, "index_not_found_exception", lambda: client.search(index="no-such-index", body={})),
+        (kinds.ConflictError, "version_conflict_engine_exception", lambda: client.create(index=INDEX, id="7", body={})),
+        (kinds.RequestError, "resource_already_exists_exception", lambda: client.indices.create(index=INDEX)),
+    ]:
+        try:
+            request()
+            raise AssertionError(f"{wrong} was not raised")
+        except kind as error:
+            assert error.error == wrong, error
     did.append("error")
 
     assert client.indices.delete(index=INDEX)["acknowledged"]
