@@ -124,24 +124,21 @@ fn main() {
         println!("http://{address}");
         return std::thread::sleep(Duration::from_secs(serves_s));
     }
-    let mut found: Vec<(&Driver, Vec<f64>, Vec<f64>)> = Vec::new();
     let installed = |driver: &&Driver| driver.name == "narrows" || is_installed(driver.name);
-    let drivers: Vec<&Driver> = DRIVERS.iter().filter(installed).collect();
-    for lap in 0..laps {
-        for driver in &drivers {
+    let drivers = DRIVERS.iter().filter(installed);
+    let mut found: Vec<(&Driver, Vec<f64>, Vec<f64>)> =
+        drivers.map(|driver| (driver, Vec::new(), Vec::new())).collect();
+    for lap in 1..=laps {
+        for (driver, all_us, all_per_s) in &mut found {
             let Some((cpu_us, per_s)) = measure(driver, &address, clients, seconds) else {
                 continue;
             };
-            eprintln!("lap {}: {} {cpu_us:.2} µs a request, {per_s:.0}/s", lap + 1, driver.name);
-            match found.iter_mut().find(|entry| entry.0.name == driver.name) {
-                Some(entry) => {
-                    entry.1.push(cpu_us);
-                    entry.2.push(per_s);
-                }
-                None => found.push((driver, vec![cpu_us], vec![per_s])),
-            }
+            eprintln!("lap {lap}: {} {cpu_us:.2} µs a request, {per_s:.0}/s", driver.name);
+            all_us.push(cpu_us);
+            all_per_s.push(per_s);
         }
     }
+    found.retain(|(_, all_us, _)| !all_us.is_empty());
     let of = |name: &str| found.iter().find(|entry| entry.0.name == name);
     let wrk = of("wrk").and_then(|entry| median(&entry.1));
     TABLE.begin();
