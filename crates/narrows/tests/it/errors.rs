@@ -218,21 +218,14 @@ impl Place {
             .replace(&cluster, "127.0.0.1:9200")
             .replace(&taken, "9200")
             .replace(&self.dir.path().display().to_string(), "~");
-        let what = mistake.what;
-        if output.status.code() != Some(mistake.code) {
-            return Err(format!(
-                "{what}: exit code {:?}, not {}: {answer}",
-                output.status.code(),
-                mistake.code
-            ));
-        }
-        if !answer.contains(mistake.says) {
-            return Err(format!("{what}: \"{}\" is not in: {answer}", mistake.says));
-        }
-        if answer.contains("panicked") {
-            return Err(format!("{what}: {answer}"));
-        }
-        Ok(answer)
+        let Mistake { what, code, says, .. } = mistake;
+        let wrong = match output.status.code() {
+            found if found != Some(*code) => format!("exit code {found:?}, not {code}"),
+            _ if !answer.contains(says) => format!("\"{says}\" is not in it"),
+            _ if answer.contains("panicked") => "it panicked".to_owned(),
+            _ => return Ok(answer),
+        };
+        Err(format!("{what}: {wrong}: {answer}"))
     }
 }
 
@@ -255,9 +248,7 @@ fn every_mistake_is_answered_with_the_line_to_type() {
         let _ = write!(document, "\n## {title}\n");
         for mistake in mistakes {
             match place.make(mistake) {
-                Ok(answer) => {
-                    write_answer(&mut document, mistake, &lasting(mistake, &answer));
-                }
+                Ok(answer) => write_answer(&mut document, mistake, &lasting(mistake, &answer)),
                 Err(why) => wrong.push(why),
             }
         }
