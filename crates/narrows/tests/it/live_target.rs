@@ -397,55 +397,15 @@ fn two_clusters_that_are_one_or_read_each_other_already_are_left_alone() {
 
 /// Documents are written and changed while one cluster follows the other; a node is to be killed meanwhile, which is
 /// left out.
-const FOLLOWS: &str = r#"
-name = "follows"
-about = "Following between clusters that are there."
-steps = [
-    "start",
-    "index",
-    { index_in_background = { documents_per_s = 500, updates = 0.2, deletes = 0.1 } },
-    "follow",
-    { wait = { lasts = "4s" } },
+fn follows() -> String {
+    let steps = r#"{ wait = { lasts = "4s" } },
     { fault = { kind = "kill", node = "follower-0", lasts = "1s" } },
-    { wait_for_lag = { under = 1_000, within = "5m" } },
-    "stop_indexing",
-    { wait_for_lag = { under = 1, within = "5m" } },
-    "verify",
-]
-sample = "200ms"
-laps = 1
-
-[leader]
-nodes = 1
-
-[follower]
-nodes = 1
-
-[link]
-rtt = "100ms"
-rate = "1gbit"
-
-[corpus]
-name = "geopoint"
-documents = 2_000
-bulk_documents = 200
-clients = 2
-
-[[index]]
-name = "leader"
-shards = 2
-replicas = 0
-
-[[variant]]
-name = "adaptive"
-[variant.settings]
-"narrows.following.pace" = "adaptive"
-
-[[variant]]
-name = "field"
-[variant.settings]
-"narrows.following.pace" = "field"
-"#;
+    { wait_for_lag = { under = 1_000, within = "5m" } },"#;
+    let plan = testbed::plans::following(1, steps).replace("replicas = 1", "replicas = 0");
+    let pace =
+        |pace: &str| format!("[variant.settings]\n\"narrows.following.pace\" = \"{pace}\"\n");
+    format!("{plan}{}[[variant]]\nname = \"field\"\n{}", pace("adaptive"), pace("field"))
+}
 
 /// Through `_ccr` and through OpenSearch's plugin: every document of every copy is held against what was answered, and
 /// nothing is left on either cluster.
@@ -455,7 +415,7 @@ fn clusters_follow_each_other_through_the_api_that_they_have() {
         let (leader, follower) = (Cluster::start_as(release, 1), Cluster::start_as(release, 1));
         let runs = tempfile::tempdir().unwrap();
         let more = ["--allow-changes", "--json", "--leader", leader.url()];
-        let output = run_text(FOLLOWS, follower.url(), &runs, &more).output().unwrap();
+        let output = run_text(&follows(), follower.url(), &runs, &more).output().unwrap();
         let found = common::json(&output);
         let rows = found["rows"].as_array().unwrap();
         assert_eq!(rows.len(), 1, "the variants are one here: {found}");
@@ -464,7 +424,7 @@ fn clusters_follow_each_other_through_the_api_that_they_have() {
             (&rows[0]["verified"], &rows[0]["variant"]),
             (&json!(true), &json!("as it is set"))
         );
-        assert_eq!(following["copies"], 4, "{release}: two of each side: {found}");
+        assert_eq!(following["copies"], 6, "{release}: three of each side: {found}");
         assert!(following["acknowledged"].as_u64() > Some(2_500), "{release}: {found}");
         let said = said(&output);
         assert!(said.contains("Faults are left out"), "{said}");
@@ -489,7 +449,7 @@ fn a_follower_with_neither_api_is_told_what_it_lacks() {
     };
     let runs = tempfile::tempdir().unwrap();
     let more = ["--leader", &start(), "--allow-changes"];
-    let mut run = run_text(FOLLOWS, &start(), &runs, &more);
+    let mut run = run_text(&follows(), &start(), &runs, &more);
     let lacks = [
         "opensearch 2.19.1 has no cross-cluster replication",
         "/_plugins/_replication",
@@ -549,7 +509,7 @@ fn a_paused_follower_is_explained_through_either_api() {
 #[test]
 fn a_plan_that_makes_indices_by_a_pattern_does_not_run_on_clusters_that_are_there() {
     let runs = tempfile::tempdir().unwrap();
-    let by_name = FOLLOWS.replace("    \"index\",\n", "").replace("    \"follow\",\n", "");
+    let by_name = follows().replace("    \"index\",\n", "").replace("    \"follow\",\n", "");
     let by_pattern = by_name.replace(
         "    \"start\",\n",
         "    \"start\",\n    { auto_follow = { name = \"all\", patterns = [\"*\"] } },\n",
