@@ -232,51 +232,29 @@ fn ctrl_c_puts_everything_back() {
     assert!(!run.join("changes.jsonl").exists());
 }
 
-/// A limit that is changed while a copy recovers.
-const CHANGES: &str = r#"
-name = "changes"
-about = "A limit that is changed while a copy recovers."
-steps = ["start", "index", "add_replica", "verify"]
-laps = 1
-sample = "100ms"
+/// A small replica whose limit is changed while it recovers.
+fn changing(changes: &[String]) -> String {
+    let bundled = include_str!("../../../../plans/replica-over-link.toml");
+    let (head, _) = bundled.split_once("[[variant]]").unwrap();
+    let small = head.replace("1_000_000", "10_000").replace("5000", "1000");
+    format!(
+        "{small}[settings]\n\"{THROTTLE}\" = \"100kb\"\n[[variant]]\nname = \"changed\"\nchange = [{}]\n",
+        changes.join(", ")
+    )
+}
 
-[leader]
-nodes = 1
-
-[follower]
-nodes = 1
-joins = "leader"
-
-[link]
-rtt = "100ms"
-rate = "1gbit"
-
-[corpus]
-name = "http_logs"
-documents = 10_000
-bulk_documents = 1000
-clients = 2
-
-[[index]]
-name = "logs"
-shards = 1
-replicas = 0
-
-[settings]
-"indices.recovery.max_bytes_per_sec" = "100kb"
-
-[[variant]]
-name = "changed"
-change = [{ at = "1ms", settings = { "indices.recovery.max_bytes_per_sec" = "TO" } }]
-"#;
+fn change(at: &str, to: &str) -> String {
+    format!("{{ at = \"{at}\", settings = {{ \"{THROTTLE}\" = \"{to}\" }} }}")
+}
 
 #[test]
 fn a_setting_that_a_plan_changes_meanwhile_is_put_back_at_the_end_and_on_ctrl_c() {
     let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     let mine = json!({ THROTTLE: "77mb" });
     cluster.set(&mine);
-    let run =
-        |to: &str, more: &[&str]| run_text(&CHANGES.replace("TO", to), cluster.url(), &runs, more);
+    let run = |to: &str, more: &[&str]| {
+        run_text(&changing(&[change("1ms", to)]), cluster.url(), &runs, more)
+    };
     failed(&run("1024mb", &[]).output().unwrap(), 2, &["--allow-changes"]);
     // The engine keeps it as 1gb.
     let said = done(&run("1024mb", &["--allow-changes"]).output().unwrap());
@@ -295,13 +273,8 @@ fn a_setting_that_a_plan_changes_meanwhile_is_put_back_at_the_end_and_on_ctrl_c(
 fn a_run_whose_setting_somebody_else_changes_has_failed_and_leaves_that_setting() {
     let (cluster, runs) = (Cluster::start(2), tempfile::tempdir().unwrap());
     // Many changes: whenever the other one comes, one is yet to be made.
-    let change = |at: u32| {
-        let kilobytes = 20 + at;
-        format!("{{ at = \"{at}s\", settings = {{ \"{THROTTLE}\" = \"{kilobytes}kb\" }} }}")
-    };
-    let changes = (1..10).map(change).collect::<Vec<_>>().join(", ");
-    let (head, _) = CHANGES.split_once("change = ").unwrap();
-    let plan = format!("{head}change = [{changes}]\n");
+    let changes = (1..10).map(|s| change(&format!("{s}s"), &format!("{}kb", 20 + s)));
+    let plan = changing(&changes.collect::<Vec<_>>());
     let mut running = spawned(&mut run_text(&plan, cluster.url(), &runs, &["--allow-changes"]));
     let is_changed = |limit: &str| limit.starts_with('2') && limit.ends_with("kb");
     until("the limit is changed", || cluster.settings()[THROTTLE].as_str().is_some_and(is_changed));
