@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::common::running::Running;
-use crate::common::{BINARY, done, entries, json, look_until, printed, signal, until};
+use crate::common::{BINARY, done, entries, json, look_until, plans, printed, signal, until};
 
 fn narrows(args: &[&str], password: &str) -> Command {
     let mut command = Command::new(BINARY);
@@ -143,23 +143,19 @@ fn a_bucket_that_cannot_be_is_not_served() {
 /// Its fast consumer is hardly slower than the proxy: this one is faster.
 #[test]
 fn explain_names_the_consumer_first_and_then_the_managers_proxy() {
-    let place = tempfile::tempdir().unwrap();
-    let bundled = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/dcp-rebalance.toml");
-    let text = std::fs::read_to_string(bundled).unwrap();
-    let small = text.replace("2_000_000", "20_000").replace("\"1.7s\"", "\"17ms\"");
+    let bundled = include_str!("../../../../plans/dcp-rebalance.toml");
+    let small = bundled.replace("2_000_000", "20_000").replace("\"1.7s\"", "\"17ms\"");
     assert!(small.contains(" 20_000") && small.contains("17ms"), "{small}");
     let fast = r#"{ "dcp.path" = "rebalance", "dcp.consumer" = "fast" }"#;
     let receive = r#""packets.receive" = { value = "1us", source = "ours" }"#;
     let small = small.replace(fast, &format!("{fast}\n[variant.virtual]\n{receive}"));
     assert!(small.contains(receive), "{small}");
-    let plan = place.path().join("dcp-rebalance.toml");
-    std::fs::write(&plan, small).unwrap();
-    let runs = place.path().join("runs");
-    let (plan, runs) = (plan.to_str().unwrap(), runs.to_str().unwrap());
     let variants = ["rebalance, mainstream", "rebalance, fast (measuring device)"];
-    let args = ["run", plan, "--on", "virtual", "--runs", runs];
-    let ran = narrows(&args, "").args(variants.iter().flat_map(|v| ["--variant", v])).output();
-    done(&ran.unwrap());
+    let variants = variants.map(|variant| ["--variant", variant]).concat();
+    let (dir, ran) = plans::run(&small, "virtual", &variants);
+    done(&ran);
+    let runs = dir.path().join("runs");
+    let runs = runs.to_str().unwrap();
     let said = printed(&narrows(&["explain", "last", "--runs", runs], "").output().unwrap());
     let mut lines = said.lines();
     let headline = lines.next().unwrap();
