@@ -388,7 +388,7 @@ fn nodes_that_join_get_their_share_where_rebalancing_is_on() {
     let left = first["curve"][0]["bytes"].as_u64();
     assert!(left > Some(0) && left <= first["bytes"].as_u64(), "{first}");
     assert!((2.9..6.0).contains(&green_s(first)), "{first}");
-    failed(&twin.asked("--add 1 --like aa"), 2, &[]);
+    failed(&twin.asked("--add 1 --like aa"), 2, &["no node is called \"aa\"; did you mean \"a\"?"]);
 }
 
 /// East has a and b, west has c: with a copy of each shard in both, what is lost with west is not made in east where
