@@ -8,13 +8,67 @@ use serde_json::Value;
 use crate::common::{SECRET, command, done, failed, json, narrows, printed, refused};
 use crate::mentioned::commands;
 
+/// What is typed, apart by blanks, and words of its refusal: what cannot be, and options without effect there.
+#[rustfmt::skip]
+const REFUSED: &[(&str, &[&str])] = &[
+    ("cluster --name ../up", &["letters, digits"]),
+    ("cluster --name a/b", &["letters, digits"]),
+    ("cluster --name ", &["letters, digits"]),
+    ("run remote-recovery --seed x", &["'x' for '--seed <SEED>'\n", "a whole number is wanted: --seed 3"]),
+    ("run remote-recovery --rtt -5ms", &["takes no number below zero: --rtt 5ms"]),
+    ("explain http://127.0.0.1:1 --for -.5s", &["takes no number below zero: --for .5s"]),
+    ("compare a b --fail-over -5%", &["takes no number below zero: --fail-over 5%"]),
+    ("run remote-recovery --on virtual --allow-changes", &["--allow-changes is for a cluster that is already there"]),
+    ("run remote-recovery --on virtual --heap 300m", &["--heap is for nodes of OpenSearch"]),
+    ("run remote-recovery --on virtual --opensearch-version 1.3.13", &["--opensearch-version", "--on opensearch"]),
+    ("run remote-recovery --on virtual --credentials x",
+        &["--credentials", "this run is on virtual", "--on URL or --store URL"]),
+    ("run remote-recovery --on virtual --any-version",
+        &["--any-version", "this run is on virtual", "--on URL or --store URL"]),
+    ("run remote-recovery --on virtual --timeout 5s",
+        &["--timeout", "this run is on virtual", "--on URL or --store URL"]),
+    ("published --opensearch-home /", &["--opensearch-home is for nodes"]),
+    ("published --scale 0", &["scale", "for example"]),
+    ("published --scale nan", &["scale", "for example"]),
+    ("published --scale 2000000", &["scale", "for example"]),
+    ("calibrate --opensearch-home /", &["--opensearch-home is for nodes"]),
+    ("calibrate --laps 0", &["1..=100"]),
+    ("calibrate --scale 0.5", &["--scale is for a cluster"]),
+    ("calibrate --timeout 3s", &["none is measured"]),
+    ("diagnose --on embedded --heap 300m", &["--heap is for nodes"]),
+    ("diagnose --on embedded --on virtual", &["nodes that are started for it"]),
+    ("diagnose --bench --cases 0", &["1..=1000000"]),
+    ("diagnose --bench --cases 3 --seeds 1..2", &["--seeds", "cannot be used with"]),
+    ("diagnose --bench --seeds 7..18446744073709551615", &["more than 1000000 seeds", "7..186"]),
+    ("diagnose --bench --at-once 2", &["--at-once is for processes"]),
+    ("diagnose --bench --runs x", &["cannot be used with"]),
+    ("watch http://127.0.0.1:1 --timeout 0s", &["--timeout", "above 0"]),
+    ("explain http://127.0.0.1:1 --timeout 0s", &["--timeout", "above 0"]),
+    ("steer http://127.0.0.1:1 --timeout 0s", &["--timeout", "above 0"]),
+    ("steer http://127.0.0.1:1 --for 0s", &["--for", "above 0"]),
+    ("load http://127.0.0.1:1 --timeout 0s", &["--timeout", "above 0"]),
+    ("load http://127.0.0.1:1 --corpus pmc", &["--corpus would change nothing", "--operation bulk"]),
+    ("load http://127.0.0.1:1 --threads 9", &["--threads 9", "--clients 9"]),
+    ("dcp drain couchbase://a/b --for 0s", &["--for", "above 0"]),
+    ("dcp drain couchbase://a/b --each --json", &["cannot be used with"]),
+    ("compare a b --timeout 3s", &["give --store URL"]),
+    ("explain --rules --json", &["--rules"]),
+    ("explain --rules --probe", &["--rules"]),
+    ("explain --rules http://127.0.0.1:1", &["--rules"]),
+    ("explain --rules --timeout 3s", &["--rules asks none"]),
+    ("explain --rules --runs x", &["cannot be used with"]),
+    ("explain a-run --insecure", &["this is over"]),
+    ("what-if twin.toml --lose a --timeout 3s", &["is asked without one"]),
+    ("what-if http://127.0.0.1:1 --save a.toml --draws 3", &["--draws is for an answer"]),
+    ("plans remote-recovery --json", &["cannot be used with"]),
+    ("plans --keys remote-recovery", &["--keys"]),
+];
+
 #[test]
-fn what_is_asked_wrongly_is_exit_code_2_and_says_what_is_wanted() {
-    for name in ["../up", "a/b", ""] {
-        refused(&["cluster", "--name", name], &["letters, digits"]);
+fn what_cannot_be_or_has_no_effect_is_refused() {
+    for (typed, words) in REFUSED {
+        refused(&typed.split(' ').collect::<Vec<_>>(), words);
     }
-    let digits = ["run", "remote-recovery", "--seed", "x"];
-    refused(&digits, &["'x' for '--seed <SEED>'\n", "a whole number is wanted: --seed 3"]);
 }
 
 /// What is no text is named, though not what may be a password.
@@ -55,7 +109,6 @@ fn the_keys_of_plans_are_those_of_the_document() {
     let keys = printed(&narrows(&["plans", "--keys"]));
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plans.md");
     assert_eq!(keys, std::fs::read_to_string(document).unwrap());
-    refused(&["plans", "--keys", "remote-recovery"], &["--keys"]);
 }
 
 #[test]
@@ -107,7 +160,6 @@ fn a_calibration_is_a_table_that_plans_can_hold() {
         models.set(figure["name"].as_str().unwrap(), entry["value"].as_str().unwrap()).unwrap();
     }
     assert_ne!(models, world::model::Models::default());
-    refused(&["calibrate", "--laps", "0"], &["1..=100"]);
 }
 
 /// The whole way: real processes, a real link, a run small enough for a test; then the record again.
@@ -158,84 +210,7 @@ fn a_small_run_is_measured_verified_and_rebuilt() {
 }
 
 #[test]
-fn what_says_how_other_clusters_are_started_or_changed_is_refused() {
-    let run = |more: &[&str], words: &[&str]| {
-        refused(&[&["run", "remote-recovery", "--on", "virtual"][..], more].concat(), words);
-    };
-    run(&["--allow-changes"], &["--allow-changes is for a cluster that is already there"]);
-    run(&["--heap", "300m"], &["--heap is for nodes of OpenSearch"]);
-    run(&["--opensearch-version", "1.3.13"], &["--opensearch-version", "--on opensearch"]);
-    for command in ["published", "calibrate"] {
-        refused(&[command, "--opensearch-home", "/"], &["--opensearch-home is for nodes"]);
-    }
-    refused(&["diagnose", "--on", "embedded", "--heap", "300m"], &["--heap is for nodes"]);
-    let two = ["diagnose", "--on", "embedded", "--on", "virtual"];
-    refused(&two, &["nodes that are started for it"]);
-}
-
-#[test]
-fn a_bench_of_no_case_or_of_two_numbers_of_cases_is_refused() {
-    let bench = |more: &[&str], words: &[&str]| {
-        refused(&[&["diagnose", "--bench"][..], more].concat(), words)
-    };
-    bench(&["--cases", "0"], &["1..=1000000"]);
-    bench(&["--cases", "3", "--seeds", "1..2"], &["--seeds", "cannot be used with"]);
-    bench(&["--seeds", "7..18446744073709551615"], &["more than 1000000 seeds", "7..186"]);
-}
-
-#[test]
-fn no_time_at_all_is_refused_where_somebody_waits() {
-    for command in ["watch", "explain", "steer", "load"] {
-        refused(&[command, "http://127.0.0.1:1", "--timeout", "0s"], &["--timeout", "above 0"]);
-    }
-    refused(&["steer", "http://127.0.0.1:1", "--for", "0s"], &["--for", "above 0"]);
-    refused(&["dcp", "drain", "couchbase://a/b", "--for", "0s"], &["--for", "above 0"]);
-}
-
-#[test]
-fn an_option_that_another_one_leaves_without_effect_is_refused() {
-    for (args, word) in [
-        (&["compare", "a", "b", "--timeout", "3s"][..], "give --store URL"),
-        (&["explain", "--rules", "--timeout", "3s"][..], "--rules asks none"),
-        (&["explain", "--rules", "--runs", "x"][..], "cannot be used with"),
-        (&["explain", "a-run", "--insecure"][..], "this is over"),
-        (&["what-if", "twin.toml", "--lose", "a", "--timeout", "3s"][..], "is asked without one"),
-        (
-            &["what-if", "http://127.0.0.1:1", "--save", "a.toml", "--draws", "3"][..],
-            "--draws is for an answer",
-        ),
-        (&["calibrate", "--scale", "0.5"][..], "--scale is for a cluster"),
-        (&["calibrate", "--timeout", "3s"][..], "none is measured"),
-        (&["plans", "remote-recovery", "--json"][..], "cannot be used with"),
-        (&["dcp", "drain", "couchbase://a/b", "--each", "--json"][..], "cannot be used with"),
-        (&["diagnose", "--bench", "--at-once", "2"][..], "--at-once is for processes"),
-        (&["diagnose", "--bench", "--runs", "x"][..], "cannot be used with"),
-    ] {
-        refused(args, &[word]);
-    }
-}
-
-#[test]
-fn no_size_at_all_is_refused_before_any_plan_is_run() {
-    for scale in ["0", "nan", "2000000"] {
-        refused(&["published", "--scale", scale], &["scale", "for example"]);
-    }
-}
-
-#[test]
-fn what_a_load_has_no_use_for_is_refused() {
-    let load = |more: &[&str], words: &[&str]| {
-        refused(&[&["load", "http://127.0.0.1:1"][..], more].concat(), words)
-    };
-    load(&["--corpus", "pmc"], &["--corpus would change nothing", "--operation bulk"]);
-    load(&["--threads", "9"], &["--threads 9", "--clients 9"]);
-}
-
-#[test]
-fn what_explain_has_no_use_for_is_refused() {
-    for more in ["--json", "--probe", "http://127.0.0.1:1"] {
-        refused(&["explain", "--rules", more], &["--rules"]);
-    }
+fn explain_judges_one_and_says_what_compares_two() {
     let dir = tempfile::tempdir().unwrap();
     let transcript = |name: &str| {
         let dir = dir.path().join(name);

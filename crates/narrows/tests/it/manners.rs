@@ -213,24 +213,6 @@ fn a_cluster_is_proposed_where_one_can_be_given() {
 }
 
 #[test]
-fn a_number_below_zero_is_called_so_with_its_unit() {
-    let tried: [(&[&str], &str); 3] = [
-        (&["run", "remote-recovery", "--rtt", "-5ms"], "takes no number below zero: --rtt 5ms"),
-        (
-            &["explain", "http://127.0.0.1:1", "--for", "-.5s"],
-            "takes no number below zero: --for .5s",
-        ),
-        (
-            &["compare", "a", "b", "--fail-over", "-5%"],
-            "takes no number below zero: --fail-over 5%",
-        ),
-    ];
-    for (args, words) in tried {
-        refused(args, &[words]);
-    }
-}
-
-#[test]
 fn no_line_is_proposed_without_the_option_that_is_missing() {
     let output = narrows(&["steer", "http://127.0.0.1:1", "--keep"]);
     failed(&output, 2, &["--apply"]);
@@ -247,15 +229,6 @@ fn a_place_that_holds_no_run_is_called_what_it_is() {
     refused(&["show", dir], &["is a directory, but holds no run"]);
     refused(&["explain", dir], &["is a directory, but holds no run"]);
     refused(&["runs", "--runs", file], &["is a file; write --runs DIR"]);
-}
-
-#[test]
-fn what_says_how_a_cluster_is_reached_is_refused_where_none_is() {
-    for option in [&["--credentials", "secret.toml"][..], &["--any-version"], &["--timeout", "5s"]]
-    {
-        let args = [&SMALL[..], option].concat();
-        refused(&args, &[option[0], "this run is on virtual", "--on URL or --store URL"]);
-    }
 }
 
 #[test]
