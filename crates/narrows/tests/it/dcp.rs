@@ -3,13 +3,23 @@
 use std::process::{Command, Stdio};
 
 use crate::common::running::Running;
-use crate::common::{BINARY, done, entries, json, look_until, plans, printed, signal, until};
+use crate::common::{
+    BINARY, done, entries, failed, json, look_until, plans, printed, said, signal, until,
+};
 
 fn narrows(args: &[&str], password: &str) -> Command {
     let mut command = Command::new(BINARY);
     command.args(args).env("NARROWS_USER", "someone").env("NARROWS_PASSWORD", password);
     command.stdin(Stdio::null());
     command
+}
+
+/// It is refused in one sentence with these words.
+#[track_caller]
+fn refused(args: &[&str], password: &str, says: &str) {
+    let output = narrows(args, password).output().unwrap();
+    failed(&output, 2, &[says]);
+    assert_eq!(said(&output).lines().count(), 1, "{args:?}: {}", said(&output));
 }
 
 /// A server with documents; it is stopped with the value.
@@ -52,12 +62,9 @@ fn a_bucket_is_served_and_drained() {
         narrows(&["dcp", "drain", url, "--json", "--connections", "3"], "right").output().unwrap();
     let shown = json(&drained);
     assert_eq!((&shown["items"], &shown["interrupted"]), (&3000.into(), &false.into()));
-    assert_eq!(shown["connections"].as_array().unwrap().len(), 3);
-    let of_vbuckets = shown["connections"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .flat_map(|c| c["vbuckets"].as_array().unwrap());
+    let connections = shown["connections"].as_array().unwrap();
+    assert_eq!(connections.len(), 3);
+    let of_vbuckets = connections.iter().flat_map(|c| c["vbuckets"].as_array().unwrap());
     assert_eq!(of_vbuckets.map(|vb| vb["items"].as_u64().unwrap()).sum::<u64>(), 3000);
     let table = ["dcp", "drain", url, "--each", "--vbuckets", "0-3"];
     let text = printed(&narrows(&table, "right").output().unwrap());
@@ -118,10 +125,7 @@ fn what_is_asked_wrongly_is_one_sentence_and_exit_code_2() {
         ("http://127.0.0.1/example", "right", "couchbase://HOST"),
         (url, "", "NARROWS_PASSWORD"),
     ] {
-        let refused = narrows(&["dcp", "drain", url], password).output().unwrap();
-        let said = String::from_utf8_lossy(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{said}");
-        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+        refused(&["dcp", "drain", url], password, says);
     }
 }
 
@@ -132,10 +136,7 @@ fn a_bucket_that_cannot_be_is_not_served() {
         ("--quota", "0", "at least 1mb"),
         ("--item-size", "2kb", "--items <N>"),
     ] {
-        let refused = serving(&[option, value]).output().unwrap();
-        let said = String::from_utf8_lossy(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{said}");
-        assert!(said.contains(says), "{said}");
+        failed(&serving(&[option, value]).output().unwrap(), 2, &[says]);
     }
 }
 
@@ -202,9 +203,6 @@ fn explain_names_what_holds_a_drain() {
         (&probe, "right", "--probe"),
         (&["watch", url], "right", "narrows explain"),
     ] {
-        let refused = narrows(args, password).output().unwrap();
-        let said = String::from_utf8_lossy(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{args:?}: {said}");
-        assert!(said.contains(says) && said.lines().count() == 1, "{args:?}: {said}");
+        refused(args, password, says);
     }
 }
