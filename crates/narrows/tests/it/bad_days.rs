@@ -11,16 +11,6 @@ use crate::common::running::Running;
 use crate::common::tls::guarded_end;
 use crate::common::{SECRET, command, done, failed, narrows, refused};
 
-#[test]
-fn what_cannot_be_reached_is_one_sentence_and_exit_code_2() {
-    refused(&["watch", "http://127.0.0.1:1,http://127.0.0.1:2"], &["none of 2 hosts"]);
-    // What it is compared with is found before anybody looks.
-    let diff = ["explain", "http://127.0.0.1:1", "--diff", "nope"];
-    refused(&diff, &["no run is called \"nope\""]);
-    refused(&["explain", "http://127.0.0.1:1", "--interval", "20s"], &["two looks"]);
-    refused(&["watch", "https://127.0.0.1:1", "--cert", "x"], &["--key"]);
-}
-
 /// The password is not repeated, though the message says what was given.
 #[test]
 fn a_password_in_an_address_is_refused_wherever_it_stands() {

@@ -52,10 +52,7 @@ fn what_would_be_done_is_said_and_nothing_is_done() {
     failed(&output, 2, &["has 1 data nodes"]);
     assert!(entries(runs.path()).is_empty(), "no run, and no file");
     assert_eq!((cluster.settings(), cluster.indices()), (json!({}), vec![]));
-    let wrong = ["calibrate", "--on", "virtual"];
-    common::refused(&wrong, &["the URL of a cluster"]);
     common::refused(&["calibrate", "--on", cluster.url(), "--scale", "2"], &["--scale 0.1"]);
-    common::refused(&["calibrate", "--allow-changes"], &["--on"]);
 }
 
 #[test]

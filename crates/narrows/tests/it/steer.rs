@@ -11,8 +11,7 @@ use crate::common::busy::BusyWay;
 use crate::common::cluster::Cluster;
 use crate::common::steered::{Steering, Way, journals, steer};
 use crate::common::{
-    BINARY, done, entries, failed, look_until, narrows, noise, refused, restore, said, signal,
-    spawned,
+    BINARY, done, entries, failed, look_until, narrows, noise, restore, said, signal, spawned,
 };
 
 const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
@@ -297,14 +296,4 @@ fn its_time_is_over_before_the_next_look() {
     let is_before = |took: &Duration| *took < Duration::from_secs(9);
     let took = look_until(steered, is_before);
     assert!(is_before(&took), "{took:?}");
-}
-
-#[test]
-fn what_is_asked_wrongly_is_said_before_anything_is_looked_at() {
-    let url = "http://127.0.0.1:1";
-    refused(&["steer", url, "--max", "indices.recovery.chunk_size=1gb"], &["more than 100mb"]);
-    refused(&["steer", url, "--apply", "--dry-run"], &["--dry-run"]);
-    refused(&["steer", url, "--guard-p99", "200ms"], &["--guard"]);
-    refused(&["steer", url, "--guard", "http://other:9200/_search"], &["a path on that cluster"]);
-    refused(&["steer", url, "--interval", "1ms"], &["from 250ms to 10s"]);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::common::{failed, json, look_until, narrows};
+use crate::common::{json, look_until, narrows};
 
 fn are_found(cases: &[&str]) {
     let mut arguments = vec!["diagnose", "--on", "embedded", "--no-probe", "--json"];
@@ -39,15 +39,4 @@ pub fn cases_are_drawn_and_tried_on_processes() {
     assert_eq!((said(1, "class"), said(1, "target")), ("rate_limit".into(), "embedded".into()));
     assert_eq!(said(1, "verdicts")[0], "rate_limit", "{found:#}");
     assert!(said(1, "got").as_f64().unwrap() > 1.2, "the advice helps: {found:#}");
-}
-
-pub fn a_case_or_a_place_that_there_is_not_is_said() {
-    for (arguments, word) in [
-        (["--case", "thottle"], "did you mean \"throttle\""),
-        (["--on", "virtual"], "--on embedded"),
-        (["--bench", "--on=http://127.0.0.1:1"], "--on virtual, --on embedded or --on opensearch"),
-        (["--on", "http://127.0.0.1:1"], "--on embedded"),
-    ] {
-        failed(&narrows(&[&["diagnose"], &arguments[..]].concat()), 2, &[word]);
-    }
 }

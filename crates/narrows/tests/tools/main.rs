@@ -66,7 +66,6 @@ testbed::main! {
     cores::a_slow_node_is_held_to_a_share_of_the_cores [CONTROL_GROUPS],
     cores::a_loaded_node_shares_its_cores_with_competitors [CONTROL_GROUPS, STRESS_NG],
     load::the_embedded_engine_behind_tls [],
-    diagnose::a_case_or_a_place_that_there_is_not_is_said [],
     side_by_side::all_that_works_is_asked_for [],
     compared::what_differs_is_said [],
     faults::the_embedded_engine_in_virtual_time [];
