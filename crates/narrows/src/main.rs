@@ -24,12 +24,12 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use commands::Command;
-use mimalloc::MiMalloc;
 
 /// Takes and gives back memory faster than the C library's, which returns it to the kernel between one batch and the
-/// next.
+/// next. Tests have that of `testbed`, which counts.
+#[cfg(not(test))]
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Find what narrows the flow of a replicated store: measure it, name it, widen it, prove it.
 ///
