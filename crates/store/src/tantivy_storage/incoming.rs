@@ -466,22 +466,23 @@ fn keep(
     note: Option<&Note>,
     reuse: Option<&Path>,
 ) -> Result<Receiving> {
-    if let Some(note) = note
+    // A note may be of a part that was here before the older copy lent its file: that would be written on, in both.
+    let is_lent = reuse.is_some_and(|reuse| files::same_file(path, reuse));
+    if !is_lent
+        && let Some(note) = note
         && let Some(kept) = keep_prefix(path, meta, note)?
     {
         return Ok(kept);
     }
     files::remove_file(path)?;
+    let whole = Note { meta: meta.clone(), prefix: meta.len, prefix_xxh3: meta.xxh3 };
     if let Some(reuse) = reuse
         && files::len_of(reuse)? == Some(meta.len)
+        && let Some(kept) = keep_prefix(reuse, meta, &whole)?
     {
         // Finished files are never written, so the older copy's file stays as it is.
         files::link(reuse, path)?;
-        let whole = Note { meta: meta.clone(), prefix: meta.len, prefix_xxh3: meta.xxh3 };
-        if let Some(kept) = keep_prefix(path, meta, &whole)? {
-            return Ok(kept);
-        }
-        files::remove_file(path)?;
+        return Ok(kept);
     }
     Ok(Receiving::nothing())
 }
@@ -594,6 +595,23 @@ mod tests {
             drop(incoming);
             assert!(begin(&env, &copy).await.is_finished(0));
         });
+    }
+
+    /// A kill came before the journal said that the file is the older copy's; its note is of what was there before.
+    #[test]
+    fn a_file_that_an_older_copy_lends_is_kept_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, older) = (dir.path().join("f"), dir.path().join("older"));
+        let meta = commit().files[0].clone();
+        let part = Note { meta: meta.clone(), prefix: 2, prefix_xxh3: xxh3_64(b"fi") };
+        for (bytes, have) in [(b"fine", 4), (b"fire", 0)] {
+            files::remove_file(&path).unwrap();
+            fs::write(&older, bytes).unwrap();
+            fs::hard_link(&older, &path).unwrap();
+            let kept = keep(&path, &meta, Some(&part), Some(&older)).unwrap();
+            let is_whole = have == meta.len;
+            assert_eq!((kept.hashed, kept.finished, path.exists()), (have, is_whole, is_whole));
+        }
     }
 
     /// A chunk that came twice may still be on its way into the file that goes.
