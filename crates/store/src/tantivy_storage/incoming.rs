@@ -476,9 +476,10 @@ fn keep(
     }
     files::remove_file(path)?;
     let whole = Note { meta: meta.clone(), prefix: meta.len, prefix_xxh3: meta.xxh3 };
+    // One that cannot be read must not stop its own replacement.
     if let Some(reuse) = reuse
-        && files::len_of(reuse)? == Some(meta.len)
-        && let Some(kept) = keep_prefix(reuse, meta, &whole)?
+        && files::len_of(reuse).is_ok_and(|len| len == Some(meta.len))
+        && let Ok(Some(kept)) = keep_prefix(reuse, meta, &whole)
     {
         // Finished files are never written, so the older copy's file stays as it is.
         files::link(reuse, path)?;
@@ -612,6 +613,18 @@ mod tests {
             let is_whole = have == meta.len;
             assert_eq!((kept.hashed, kept.finished, path.exists()), (have, is_whole, is_whole));
         }
+    }
+
+    /// Reading a directory fails, as reading a bad sector does.
+    #[test]
+    fn a_file_of_an_older_copy_that_cannot_be_read_is_fetched() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, older) = (dir.path().join("f"), dir.path().join("older"));
+        fs::create_dir(&older).unwrap();
+        let len = fs::metadata(&older).unwrap().len();
+        let meta = FileMeta { len, ..commit().files[0].clone() };
+        let kept = keep(&path, &meta, None, Some(&older)).unwrap();
+        assert_eq!((kept.hashed, path.exists()), (0, false));
     }
 
     /// A chunk that came twice may still be on its way into the file that goes.
