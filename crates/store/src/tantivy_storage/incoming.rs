@@ -33,6 +33,9 @@ const SYNC_BYTES: u64 = 8 << 20;
 /// Hashed at once at most, so that one file does not hold a core for long.
 const HASH_BYTES: u64 = 8 << 20;
 
+/// No line of the journal is longer: the name of a file that comes has 200 bytes at most, its numbers ten each.
+const MAX_NOTE_BYTES: usize = 256;
+
 /// One line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
@@ -426,8 +429,10 @@ fn read_journal(path: &Path, commit: &Commit) -> Result<BTreeMap<Arc<str>, Note>
     let bytes = fs::read(path).map_err(io("read", path))?;
     let mut at = 0;
     while at < bytes.len() {
-        // One that could not be written, as on a full disk, leaves a hole before those that came after it.
-        let Frame::Whole { payload, next } = frame::read(&bytes, at, |_| false) else {
+        // One that could not be written, as on a full disk, leaves a hole before those that came after it. A loss of
+        // power may leave a long one: at each of its bytes no more is looked at than a note.
+        let end = bytes.len().min(at + MAX_NOTE_BYTES);
+        let Frame::Whole { payload, next } = frame::read(&bytes[..end], at, |_| false) else {
             at += 1;
             continue;
         };
