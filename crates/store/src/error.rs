@@ -188,9 +188,9 @@ pub(crate) fn index<'a>(
     }
 }
 
-/// As the system says it.
+/// As the system says it; a quota is the disk's in one C library, and just a quota in musl.
 const NO_SPACE: &str = "No space left on device";
-const NO_QUOTA: &str = "Disk quota exceeded";
+const NO_QUOTA: &str = "uota exceeded";
 
 /// No room on the disk, or none that this user may take.
 pub fn means_full_disk(error: &std::io::Error) -> bool {
@@ -224,5 +224,7 @@ mod tests {
                 assert_eq!(matches!(error, Error::DiskFull { .. }), full, "{error}");
             }
         }
+        let of_musl = TantivyError::InternalError("Quota exceeded (os error 122)".to_owned());
+        assert!(matches!(index("refresh", path)(of_musl), Error::DiskFull { .. }));
     }
 }
