@@ -165,7 +165,7 @@ fn a_file_that_cannot_be_begun_costs_no_operation_and_not_the_log() {
 /// Whoever reads without a lease may be late.
 #[test]
 fn operations_that_were_trimmed_before_they_were_read_are_said_to_be_gone() {
-    let (dir, mut log) = begun();
+    let (_dir, mut log) = begun();
     put(&mut log, 0..2);
     log.roll().unwrap();
     put(&mut log, 2..3);

@@ -1,4 +1,5 @@
 //! What the tests of copies share: both worlds, small documents, a generator of numbers.
+#![allow(dead_code, reason = "the tools of rest use a part of it")]
 
 use query::Mapping;
 
