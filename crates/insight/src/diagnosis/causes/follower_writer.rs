@@ -112,27 +112,27 @@ fn fails_to_write(following: &Following<'_, '_>, lagging: &Lagging<'_>) -> Optio
 fn by_operations(following: &Following<'_, '_>, lagging: Lagging<'_>) -> Answer {
     let untold = || Against::untold("what waits to be written is not told");
     let (was, is) = following.unwritten(lagging.then).ok_or_else(untold)?;
-    let refused = following.rise(|one| one.throttled_writes).unwrap_or(0);
+    let refused = following.rise(|one| one.throttled_writes);
     let grows = is > was && (is - was) as f64 >= LAG_OPS.value;
-    let refuses = refused > 0;
-    let [was, is, refused] = [was, is, refused].map(words::count);
+    let refuses = refused > Some(0);
+    let [was, is] = [was, is].map(words::count);
+    let wait = words::counted(&is, "operation waits", "operations wait") + " to be written";
     if !grows && !refuses {
-        let wait = words::counted(&is, "operation waits", "operations wait");
-        let why = format!("{wait} to be written, {was} before, and no write was refused");
-        return Err(Against::figure(why));
+        let of_writes = match refused {
+            Some(_) => "no write was refused",
+            None => "whether writes were refused is not told",
+        };
+        return Err(Against::figure(format!("{wait}, {was} before, and {of_writes}")));
     }
+    let refused = refused.map(words::count);
+    let meanwhile = refused.as_ref().map_or_else(String::new, |count| {
+        format!(", and {} refused meanwhile", words::counted(count, "write was", "writes were"))
+    });
+    let name = following.now.shard_name();
+    let sentence = format!("{name} writes more slowly than it reads: {wait}{meanwhile}");
     let waiting = format!("{was} then, {is} now");
-    let evidence = vec![
-        lagging.evidence,
-        following.evidence(READ_NOT_WRITTEN, waiting),
-        following.rose("throttled_write_requests", &refused),
-    ];
-    let sentence = format!(
-        "{} writes more slowly than it reads: {} to be written, and {} refused meanwhile",
-        following.now.shard_name(),
-        words::counted(&is, "operation waits", "operations wait"),
-        words::counted(&refused, "write was", "writes were")
-    );
+    let mut evidence = vec![lagging.evidence, following.evidence(READ_NOT_WRITTEN, waiting)];
+    evidence.extend(refused.map(|count| following.rose("throttled_write_requests", count)));
     let action = "look at the follower's disks, cores and indexing pressure; then \
                   plugins.replication.follower.concurrent_writers_per_shard";
     let strength = if refuses { STRENGTH_FULL } else { STRENGTH_GROWS };

@@ -1,6 +1,6 @@
 //! Followers that fall behind, and proxies to other clusters.
 
-use insight::diagnosis::{By, Class, Finding, RuledOut};
+use insight::diagnosis::{By, Class, Evidence, Finding, RuledOut};
 use record::observation::{
     AutoFollowError, FollowLimits, Follower, Gap, Observation, Remote, RoundTrip,
 };
@@ -504,6 +504,12 @@ fn followers_of_the_plugin_are_judged_by_their_operations() {
     assert!(silent.iter().all(|line| line.field != "throttled_read_requests"), "{silent:#?}");
     let writer = only(&with(|f, s| f.ops_read = Some(50_010 + s * 5000)));
     assert_eq!(writer.class, Class::FollowerWriter);
+    let silent = only(&with(|f, s| {
+        (f.ops_read, f.throttled_writes) = (Some(50_010 + s * 5000), None);
+    }));
+    assert!(silent.sentence.ends_with(" operations wait to be written"), "{silent:?}");
+    let tells = |line: &Evidence| line.field == "throttled_write_requests";
+    assert!(writer.evidence.iter().any(tells) && !silent.evidence.iter().any(tells), "{silent:#?}");
     let overloaded = only(&with(|f, s| f.throttled_writes = Some(s / 10)));
     assert_eq!(overloaded.class, Class::FollowerWriter);
     assert!(overloaded.sentence.ends_with("and 1 write was refused meanwhile"), "{overloaded:?}");
