@@ -105,8 +105,8 @@ impl<'a> Following<'_, 'a> {
         let ops = self.now.lag_ops().ok_or_else(untold)?;
         if (ops as f64) < LAG_OPS.value {
             let least = LAG_OPS.value;
-            let ops = words::count(ops);
-            return Err(Against::figure(format!("{ops} operations behind ({least} would tell)")));
+            let behind = words::counted(words::count(ops), "operation", "operations");
+            return Err(Against::figure(format!("{behind} behind ({least} would tell)")));
         }
         let untold = || Against::untold("how far it was behind at the first look is not told");
         let then = self.then.ok_or_else(untold)?;

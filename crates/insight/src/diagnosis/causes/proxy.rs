@@ -43,7 +43,8 @@ fn judge(series: &Series<'_>, remote: &Remote) -> Option<Finding> {
     }
     let alias = &remote.alias;
     let setting = setting_of(alias);
-    let sentence = format!("{open} of {most} sockets to the proxy of {alias} are open");
+    let are = if open == 1 { "is" } else { "are" };
+    let sentence = format!("{open} of {most} sockets to the proxy of {alias} {are} open");
     let value = format!("{open} of {most}");
     Some(Finding {
         subjects: vec![format!("remote cluster {alias}")],

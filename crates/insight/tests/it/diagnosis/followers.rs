@@ -25,10 +25,11 @@ fn a_node_that_refuses_work_and_a_proxy_say_what_else_was_looked_at() {
     let proxied = |rtt_ms: Option<f64>| {
         let finding = only(&looks_at_rest(|look, _| {
             let trip = |rtt_ms| RoundTrip { from: "a".into(), to: "eu".into(), rtt_ms };
-            look.remotes = vec![proxy(2, 18)];
+            look.remotes = vec![proxy(1, 18)];
             look.round_trips = rtt_ms.map(trip).into_iter().collect();
         }));
         assert_eq!(finding.class, Class::Proxy);
+        assert_eq!(finding.sentence, "1 of 18 sockets to the proxy of eu is open");
         let [latency] = &finding.ruled_out[..] else { panic!("{finding:#?}") };
         (latency.by, latency.why.clone())
     };
@@ -313,7 +314,7 @@ fn a_follower_of_which_some_reads_fail_keeps_up_where_others_bring_enough() {
 #[test]
 fn a_follower_that_is_cut_off_says_so_though_it_knows_of_no_lag() {
     let diagnosis = judge(&looks_at_one_beside(false, |s| Follower {
-        leader_checkpoint: Some(50_000),
+        leader_checkpoint: Some(50_001),
         follower_checkpoint: Some(50_000),
         failed_reads: Some(7),
         ops_read: Some(50_000),
@@ -325,6 +326,7 @@ fn a_follower_that_is_cut_off_says_so_though_it_knows_of_no_lag() {
     let cut_off = found.evidence.iter().find(|line| line.field == "eu.connected");
     assert_eq!(cut_off.map(|line| line.value.as_str()), Some("false"), "{found:#?}");
     assert!(found.doubt.as_ref().unwrap().starts_with("how far it is behind is not known"));
+    assert_eq!(against(found, Class::FollowerWriter).1, "1 operation behind (1000 would tell)");
     assert!(diagnosis.healthy.is_empty(), "{:?}", diagnosis.healthy);
 }
 
