@@ -8,12 +8,13 @@ use serde_json::Value;
 use crate::common::{SECRET, command, done, failed, json, narrows, printed, refused};
 use crate::mentioned::commands;
 
-/// What is typed, apart by blanks, and words of its refusal: what cannot be, and options without effect there.
+/// What is typed, split at blanks, and words of the refusal: values that cannot be, and options without effect there.
 #[rustfmt::skip]
 const REFUSED: &[(&str, &[&str])] = &[
     ("cluster --name ../up", &["letters, digits"]),
     ("cluster --name a/b", &["letters, digits"]),
     ("cluster --name ", &["letters, digits"]),
+    ("run remote-recovery --rate fast", &["\"fast\" is not a rate", "1gbit"]),
     ("run remote-recovery --seed x", &["'x' for '--seed <SEED>'\n", "a whole number is wanted: --seed 3"]),
     ("run remote-recovery --rtt -5ms", &["takes no number below zero: --rtt 5ms"]),
     ("explain http://127.0.0.1:1 --for -.5s", &["takes no number below zero: --for .5s"]),
