@@ -80,14 +80,15 @@ async fn waits_for_a_taken_port(env: &Env, target: &mut EmbeddedClusters) {
 async fn sees_the_leader_through_the_link(env: &Env, target: &EmbeddedClusters) {
     connect_follower(target).await;
     // A node gives up on another that does not answer within a second or so, and tries it again when it is asked.
-    until(env, async || follower_is_connected(target).await).await;
+    until(env, "the follower is connected", async || follower_is_connected(target).await).await;
     let link = target.link().unwrap();
     let has_carried = |to: Direction| link.stats(to).bytes > 0;
-    until(env, async || has_carried(Direction::Back) && has_carried(Direction::Out)).await;
+    let both = async || has_carried(Direction::Back) && has_carried(Direction::Out);
+    until(env, "the link carries bytes both ways", both).await;
     link.cut();
     assert!(!follower_is_connected(target).await);
     link.heal();
-    until(env, async || follower_is_connected(target).await).await;
+    until(env, "the follower is connected", async || follower_is_connected(target).await).await;
 }
 
 async fn shows_the_slow_disk_that_it_is_told_to_have(env: &Env, target: &EmbeddedClusters) {
@@ -99,9 +100,9 @@ async fn shows_the_slow_disk_that_it_is_told_to_have(env: &Env, target: &Embedde
     assert!(!shows_a_disk().await, "the machine's is not a node's own");
     let rates = DiskRates { read_bytes_per_s: 5_000_000, write_bytes_per_s: 5_000_000 };
     target.strain("leader-1", Strain::Disk(Some(rates))).await.unwrap();
-    until(env, async || shows_a_disk().await).await;
+    until(env, "a disk is shown", async || shows_a_disk().await).await;
     target.strain("leader-1", Strain::Disk(None)).await.unwrap();
-    until(env, async || !shows_a_disk().await).await;
+    until(env, "no disk is shown", async || !shows_a_disk().await).await;
     let refused = target.strain("leader-1", Strain::Collections(0.5)).await.unwrap_err();
     assert!(refused.to_string().contains("cannot have leader-1 strain itself"), "{refused}");
 }

@@ -68,7 +68,7 @@ impl Lab {
             let active = self.ask(cluster, "GET", &path, Value::Null).await;
             active.pointer(&size).is_some_and(|bytes| *bytes != 0)
         };
-        started::until(&self.env, is_active).await;
+        started::until(&self.env, "a recovery is active", is_active).await;
     }
 
     async fn until_green(&self, index: &str) {

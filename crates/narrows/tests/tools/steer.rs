@@ -46,7 +46,7 @@ impl Throttled {
             let bytes = answer.pointer("/orders/shards/0/index/size/recovered_in_bytes");
             bytes.and_then(Value::as_u64) >= Some(BEGUN_BYTES)
         };
-        started::until(&self.env, has_begun).await;
+        started::until(&self.env, "a recovery has begun", has_begun).await;
     }
 
     async fn settings(&self) -> Value {

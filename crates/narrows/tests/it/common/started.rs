@@ -9,13 +9,13 @@ use world::Env;
 use super::{PATIENCE, noise};
 
 /// Waits until this is so.
-pub async fn until(env: &Env, is_so: impl AsyncFn() -> bool) {
+pub async fn until(env: &Env, what: &str, is_so: impl AsyncFn() -> bool) {
     let waits = async {
         while !is_so().await {
             env.sleep(Duration::from_millis(20)).await;
         }
     };
-    env.timeout(PATIENCE, waits).await.expect("it did not become so in time");
+    env.timeout(PATIENCE, waits).await.expect(what);
 }
 
 pub async fn ask(
