@@ -10,7 +10,7 @@ const { version } = JSON.parse(readFileSync(`${process.env.NODE_PATH}/${name}/pa
 const index = 'documents-of-js';
 const properties = { n: { type: 'long' }, word: { type: 'keyword' }, note: { type: 'text' } };
 const did = [];
-// What was answered: a part of what others return, and all that elasticsearch 8 does.
+// What was answered: elasticsearch 8 returns it as it is, and the others as the body of what they return.
 const said = async (asked) => (await asked).body ?? asked;
 
 async function main() {
