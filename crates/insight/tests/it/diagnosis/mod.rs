@@ -8,6 +8,7 @@ mod gains;
 mod goes_on;
 mod limiters;
 mod paths;
+mod plugin_followers;
 mod searches;
 mod streams;
 mod transfers;
