@@ -174,6 +174,7 @@ fn followers(all: &[Follower]) -> Vec<String> {
     let line = |follower: &&Follower| {
         let lag = match follower.lag_ops() {
             Some(0) => "up to date".to_owned(),
+            Some(1) => "1 operation behind".to_owned(),
             Some(lag) => format!("{} operations behind", words::count(lag)),
             None => "lag not told".to_owned(),
         };
