@@ -82,8 +82,8 @@ fn a_store_that_is_away_is_asked_again_and_the_record_is_kept() {
     assert!(asks_again, "it ended, and did not ask again");
     let away = "narrows: the store cannot be written to now (http://127.0.0.1";
     let first = before.iter().take_while(|line| !line.starts_with("start"));
-    let told = first.filter(|line| line.starts_with(away)).count();
-    assert_eq!(told, 1, "it is told before the run begins: {before:?}");
+    let said = first.filter(|line| line.starts_with(away)).count();
+    assert_eq!(said, 1, "it is told before the run begins: {before:?}");
     let record = only_run(dir.path());
     assert!(record.join("manifest.json").exists(), "the record is there before the store is");
     let cluster = Cluster::start_with(1, |command| command.args(["--port", &port]));
