@@ -57,6 +57,21 @@ fn follower(s: u64) -> Follower {
     }
 }
 
+/// What OpenSearch's plugin says of an index: no shard, no times, no buffer.
+pub(super) fn replicated(s: u64) -> Follower {
+    Follower {
+        index: "f".into(),
+        leader_checkpoint: Some(100_000 + s as i64 * 5000),
+        follower_checkpoint: Some(50_000 + s as i64 * 2000),
+        ops_read: Some(50_010 + s * 2000),
+        ops_written: Some(50_000 + s * 2000),
+        failed_reads: Some(0),
+        throttled_reads: Some(0),
+        throttled_writes: Some(0),
+        ..Follower::default()
+    }
+}
+
 /// Looks at one follower, each with a change that is given the seconds gone by.
 pub(super) fn looks_at_one(
     follower: fn(u64) -> Follower,

@@ -3,24 +3,9 @@
 use insight::diagnosis::{Class, Evidence, Finding};
 use record::observation::Follower;
 
-use super::followers::{looks_at_one, remote};
+use super::followers::{looks_at_one, remote, replicated};
 use super::{judge, looks_at_rest, only};
 use crate::common::settings;
-
-/// What OpenSearch's plugin says of an index: no shard, no times, no buffer.
-fn replicated(s: u64) -> Follower {
-    Follower {
-        index: "f".into(),
-        leader_checkpoint: Some(100_000 + s as i64 * 5000),
-        follower_checkpoint: Some(50_000 + s as i64 * 2000),
-        ops_read: Some(50_010 + s * 2000),
-        ops_written: Some(50_000 + s * 2000),
-        failed_reads: Some(0),
-        throttled_reads: Some(0),
-        throttled_writes: Some(0),
-        ..Follower::default()
-    }
-}
 
 #[test]
 fn followers_of_the_plugin_are_judged_by_their_operations() {
