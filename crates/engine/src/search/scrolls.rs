@@ -44,12 +44,15 @@ fn show(asked: &SearchRequest, outcome: &mut SearchOutcome) {
 }
 
 /// The first page of a scroll, and the id by which the next is asked for; none where no shard was searched, as in the
-/// field. Fails as [`super::search`].
+/// field.
+pub type FirstPage = (SearchOutcome, Option<String>);
+
+/// Begins a scroll. Fails as [`super::search`].
 pub fn scroll(
     service: &Rc<SearchService>,
     job: SearchJob,
     keep_alive: Duration,
-) -> LocalFuture<'_, Result<(SearchOutcome, Option<String>), Vec<ShardFailure>>> {
+) -> LocalFuture<'_, Result<FirstPage, Vec<ShardFailure>>> {
     Box::pin(async move {
         let asked = job.request.clone();
         let mut request = searched(&asked);
