@@ -278,6 +278,9 @@ pub fn steps_of_steer_and_an_answer_of_what_if_are_shown() {
         json!(4),
         "a trial, a curve with its key, and when it is green"
     );
+    let times = "[...document.querySelectorAll('#outlook text.tick')].map((tick) => tick.textContent).join()";
+    let times = browser.value(times).to_string();
+    assert!(times.contains("45.9 s"), "a time stands where it says: {times}");
     assert_eq!(browser.value("window.hurt ?? 'unhurt'"), "unhurt");
     take_pictures(&mut browser, "left");
     assert_eq!(browser.complaints, Vec::<String>::new());

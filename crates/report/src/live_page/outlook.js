@@ -4,8 +4,8 @@ function size(bytes) {
   return `${threeDigits(bytes / unit[1])} ${unit[0]}`;
 }
 function lasting(seconds) {
+  if (seconds < 99.95) return `${threeDigits(seconds)} s`;
   const whole = Math.round(seconds);
-  if (whole < 100) return `${whole} s`;
   const two = (number) => String(number).padStart(2, "0");
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)];
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
