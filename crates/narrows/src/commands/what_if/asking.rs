@@ -205,7 +205,13 @@ fn is_of_record(error: &anyhow::Error) -> bool {
 fn without_places(error: lab::Error) -> anyhow::Error {
     match error {
         lab::Error::Plan(mistakes) => {
-            let said: Vec<&str> = mistakes.each().iter().map(|one| one.message.as_str()).collect();
+            // A value and its bounds have the same name, and the same is wrong with it.
+            let mut said: Vec<&str> = Vec::new();
+            for mistake in mistakes.each() {
+                if !said.contains(&mistake.message.as_str()) {
+                    said.push(&mistake.message);
+                }
+            }
             Usage(said.join("\n")).into()
         }
         other => other.into(),
@@ -290,6 +296,18 @@ shard = [{ bytes = "3mb", documents = 1000, segments = 4, copies = ["a"] }]
         }
         let error = asking.side_by_side(&broken(&plan), &tried).unwrap_err().to_string();
         assert!(!error.contains("interrupted"), "what is wrong is told: {error}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_value_and_with_its_bounds_is_said_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut plan: TwinPlan =
+            TWIN.replace("disk.write_bytes_per_s", "disk.rite_bytes_per_s").parse().unwrap();
+        twin::ask(&mut plan, &Asked::Replicas(BTreeMap::from([("logs".to_owned(), 1)])));
+        twin::as_it_is(&mut plan);
+        let error = Asking { runs: dir.path(), seed: None, draws: 2 }.ask(&plan, None).unwrap_err();
+        let error = error.to_string();
+        assert_eq!(error.matches("\"disk.rite_bytes_per_s\"").count(), 1, "{error}");
     }
 
     /// 1000 nodes with 100 000 shards and their replicas take 3.2 GB.
