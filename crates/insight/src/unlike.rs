@@ -26,6 +26,9 @@ pub(crate) fn unlike(a: &Manifest, b: &Manifest) -> Vec<String> {
     };
     let machine = |m: &Manifest| format!("{} with {} cores", m.machine.cpu, m.machine.cores);
     add("plan", &a.plan, &b.plan);
+    if let (Some(a), Some(b)) = (&a.question, &b.question) {
+        add("question", &format!("\"{}\"", a.asked), &format!("\"{}\"", b.asked));
+    }
     add("target", &a.target, &b.target);
     add("scale", &a.scale, &b.scale);
     add("link", &link(a), &link(b));
@@ -74,7 +77,7 @@ fn params(a: &Manifest, b: &Manifest) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use record::FORMAT;
+    use record::{FORMAT, TwinQuestion};
 
     use super::*;
 
@@ -105,5 +108,18 @@ mod tests {
         let said = found.join("; ");
         assert!(said.ends_with("… and not given, 3 more"), "{said}");
         assert!(said.chars().count() < 500, "{said}");
+    }
+
+    #[test]
+    fn twins_that_were_asked_something_else_are_told_apart() {
+        let of = |asked: &str| Manifest {
+            question: Some(TwinQuestion { asked: asked.to_owned(), until: "green".to_owned() }),
+            ..Manifest::unknown("r", FORMAT)
+        };
+        let (lost, drained) = (of("a lost for good"), of("everything is moved away from a"));
+        let expected = "question \"a lost for good\" and \"everything is moved away from a\"";
+        assert_eq!(unlike(&lost, &drained), [expected]);
+        let earlier = Manifest::unknown("r", FORMAT);
+        assert!(unlike(&lost, &earlier).is_empty(), "a run of an earlier build does not say");
     }
 }
