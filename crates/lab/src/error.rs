@@ -139,7 +139,8 @@ pub enum Error {
     StaysYellow { variant: String, copies: u64, why: String },
     #[error(
         "{variant}: {copies} copies are made so slowly that not a chunk of theirs has come for {seconds} s, longer than \
-         what is simulated: {setting} is [{value}]; ask with a higher one, and look at the rates of links and disks{others}"
+         what is simulated: {setting} is [{value}]; ask with a higher one, and look at the rates of links and disks, \
+         and at what a copy takes besides (--open-copy, --first-copy, --each-file){others}"
     )]
     TooSlow {
         variant: String,

@@ -124,6 +124,8 @@ fn copies_that_are_only_slow_are_not_said_to_find_no_place() {
     twin.change(&[("10mb", "100b")]);
     let output = twin.asked("--lose c --draws 1");
     failed(&output, 1, &["2 copies are made so slowly", "max_bytes_per_sec is [100b]"]);
+    let output = Twin::new().asked("--lose c --draws 1 --open-copy 1h");
+    failed(&output, 1, &["copies are made so slowly", "--open-copy"]);
 }
 
 /// c was the primary of a shard, to which a document is written every few seconds.
