@@ -215,7 +215,10 @@ impl Published {
     fn other_size(&self) -> Option<String> {
         (self.scale != 1.0).then(|| {
             let scale = self.scale;
-            format!("Not at the published size: scale {scale}. Times differ for that alone: only ratios compare.")
+            format!(
+                "Not at the published size: scale {scale}. Times and bytes differ for that alone, and conclusions about \
+                 them may not hold: only ratios compare."
+            )
         })
     }
 
@@ -234,8 +237,10 @@ impl Published {
         parts.extend(grid_fitting(&COLUMNS, &self.figures(&rows, true), &MISSED, &NAMES, width));
         parts.push(String::new());
         let medians = self.medians();
-        parts.extend(grid_fitting(&MEDIANS, &medians, &MEDIANS_MISSED, &MEDIANS_NAMES, width));
-        parts.push(String::new());
+        if !medians.is_empty() {
+            parts.extend(grid_fitting(&MEDIANS, &medians, &MEDIANS_MISSED, &MEDIANS_NAMES, width));
+            parts.push(String::new());
+        }
         let (measured, missing): (Vec<&Conclusion>, Vec<&Conclusion>) =
             self.conclusions.iter().partition(|c| c.holds.is_some());
         parts.extend(measured.into_iter().map(|c| {

@@ -115,6 +115,10 @@ fn the_table_has_a_line_for_each_figure_and_judges_each_kind() {
     let small = Published { scale: 0.1, ..sample() };
     assert!(small.text(usize::MAX).starts_with("Not at the published size: scale 0.1."), "{text}");
     assert!(!small.text(usize::MAX).contains("+10.0 %"), "{}", small.text(usize::MAX));
+    assert!(small.text(usize::MAX).contains("median error"), "of changes");
+    let mut judged = small.clone();
+    judged.rows.truncate(2);
+    assert!(!judged.text(usize::MAX).contains("median error"), "a table without rows is none");
     let error = |at: usize| small.json()["rows"][at]["error"].clone();
     assert!(error(0).is_null() && error(6).is_number(), "a change is one at every size");
     assert!(small.json()["rows"][0]["within_range"].is_null());
