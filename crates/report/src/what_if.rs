@@ -5,7 +5,7 @@ use std::fmt::Write;
 use insight::what_if::{
     Answer, NOT_MODELLED, NOT_MODELLED_S, Phase, PhaseKind, Point, RecoveryUse, answers,
 };
-use insight::words::{holder, percent};
+use insight::words::{gain, holder, percent};
 use record::units::{show_bytes, show_seconds};
 use record::{Limit, Line, RunDir};
 
@@ -52,7 +52,7 @@ pub fn what_if(
             vec![
                 answer.variant.clone(),
                 show_seconds(answer.green_s),
-                format!("{:.2}×", answer.gain),
+                gain(answer.gain),
                 held.map_or_else(String::new, |phase| limits(phase, 1)),
             ]
         };
@@ -125,7 +125,7 @@ fn done(until: &str, answer: &Answer) -> String {
     let when = show_seconds(answer.green_s);
     let gain = match changes_nothing(answer) {
         true => String::new(),
-        false => format!(", {:.2}× as fast as it is", answer.gain),
+        false => format!(", {} as fast as it is", gain(answer.gain)),
     };
     let bytes = show_bytes(answer.bytes);
     let away = match answer.away_s > 0.0 {
@@ -319,6 +319,15 @@ mod tests {
         assert!(text.contains("\n  a.rate = 8mb") && text.contains("\n  all of these"), "{text}");
         assert!(text.ends_with("  Nothing is gained by: slots = 4, chunks = 4\n"), "{text}");
         assert!(!text.contains("a.slots"), "{text}");
+    }
+
+    #[test]
+    fn a_large_gain_has_no_more_digits_than_elsewhere() {
+        let fast = Answer { gain: 164.887, ..unheld() };
+        let said = done("green", &fast);
+        assert!(said.contains(", 165× as fast as it is"), "{said}");
+        let text = what_if(("n2 lost", "green"), &[unheld()], &[unheld(), fast], 80);
+        assert!(text.contains("165×"), "{text}");
     }
 
     #[test]
