@@ -21,6 +21,8 @@ const COLUMNS: [&str; 9] = [
     "", "cases", "AC@1", "AC@3", "macro-F1", "false alarms", "unknown", "gain off by",
     "right after",
 ];
+const HALVES: &str =
+    "Scores are those of the odd seeds; thresholds are chosen by looking at the even ones alone.";
 /// Mistakes that are told.
 const WORST: usize = 5;
 const CSS: &str = "text{font:12px sans-serif;fill:#333}.grid{stroke:#ccc}.right rect{fill:#2a7d4f}\
@@ -94,6 +96,9 @@ impl Bench {
         let rows = self.lines().into_iter().map(|line| cells(&line));
         let mut text = grid(COLUMNS.map(|name| (name, !name.is_empty())), rows).join("\n");
         text.push_str(&format!("\n\n{}\n", self.about().join("\n")));
+        if self.is_drawn {
+            text.push_str(&format!("{HALVES}\n"));
+        }
         let mistakes = self.mistakes();
         if !mistakes.is_empty() {
             text.push_str("\nmistakes\n");
@@ -107,8 +112,8 @@ impl Bench {
     /// A page of documentation; `command` made it, and pictures stand beside it.
     pub fn markdown(&self, command: &str) -> String {
         let mut text = format!(
-            "# Verdicts on trial: {}\n\nWritten by `{command}`.\n\nScores are those of the odd seeds; thresholds are chosen by \
-             looking at the even ones alone.\n[README.md](README.md) says what a case is and what each figure means.\n\n",
+            "# Verdicts on trial: {}\n\nWritten by `{command}`.\n\n{HALVES}\n[README.md](README.md) says what a case is and \
+             what each figure means.\n\n",
             self.target
         );
         text.push_str(&format!(
@@ -431,6 +436,8 @@ mod tests {
     #[test]
     fn the_worst_mistakes_are_told_and_pictures_stand_alone() {
         let bench = bench();
+        let halves = "\nScores are those of the odd seeds; ";
+        assert!(bench.text().contains(halves), "two of three cases are scored: {}", bench.text());
         assert!(bench.text().contains("right is healthy; said: so | so"), "{}", bench.text());
         let page = bench.markdown("narrows diagnose");
         assert!(
