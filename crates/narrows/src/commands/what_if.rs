@@ -247,6 +247,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let text = "documents a second that are written: they go on beside restarts alone";
         left_out.push(format!("{written:.0} {text}"));
     }
+    if is_asked && !restarts && args.first_copy.is_some() {
+        let text = "what the first copies of a node take besides (--first-copy): it counts where nodes restart alone";
+        left_out.push(text.to_owned());
+    }
     left_out.extend(twin::without_manager(&voters, &args.lose));
     if let Some(Asked::Add { like: Some(like), .. }) = &asked {
         check_has(&plan, like)?;

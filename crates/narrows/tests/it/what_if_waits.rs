@@ -101,6 +101,11 @@ fn the_first_copies_of_a_node_that_has_just_started_wait_once_and_together() {
     }
     let longer_s = longer_by("--lose c");
     assert!((-0.1..0.1).contains(&longer_s), "the others have run for long: {longer_s} s");
+    let left_out = other.answer("--lose c --first-copy 5s")["left_out"].to_string();
+    assert!(
+        left_out.contains("--first-copy"),
+        "an option that changes nothing is told: {left_out}"
+    );
 }
 
 /// c is away for 10 s, and opens its only copy of a shard that nobody else has.
