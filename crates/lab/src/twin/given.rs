@@ -153,6 +153,7 @@ pub fn calibration(path: &Path) -> Result<Table> {
 
 /// Writes what is said on the command line into the plan.
 pub fn say(plan: &mut TwinPlan, given: &Given) {
+    let was_fitted = is_fitted(plan);
     for (parameter, row) in &given.calibration {
         put_row(plan, parameter, row.clone());
     }
@@ -183,6 +184,10 @@ pub fn say(plan: &mut TwinPlan, given: &Given) {
         if let Some(((least, most), twin)) = bounds.zip(twin(plan)) {
             draw(twin, parameter, (&least, &most));
         }
+    }
+    // A twin that was saved gets what the cluster's own would: its files were in the value that is gone now.
+    if was_fitted && !is_fitted(plan) {
+        assume(plan, true);
     }
     if let Some(documents_per_s) = given.documents_per_s {
         writes::say(plan, documents_per_s);

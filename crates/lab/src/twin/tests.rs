@@ -193,6 +193,10 @@ fn what_was_measured_there_is_not_assumed_and_gives_way_to_what_is_said() {
         file.map(|one| (one.what, one.value)),
         Some(("recovery.each_file".to_owned(), "5ms".to_owned()))
     );
+    let (mut saved, _) = asked(&seen(), &Given::default(), "a");
+    assert!(saved["virtual"].get("recovery.each_file").is_none());
+    twin::say(&mut saved, &Given { open_copy, ..Given::default() });
+    assert_eq!(saved["virtual"], plan["virtual"], "a saved twin is asked as the cluster is");
     let first_copy = "1s..2s".parse().ok();
     let within = Given { open_copy, first_copy, ..given };
     let (plan, _) = asked(&seen(), &within, "a");
