@@ -112,8 +112,8 @@ impl Bench {
     /// A page of documentation; `command` made it, and pictures stand beside it.
     pub fn markdown(&self, command: &str) -> String {
         let mut text = format!(
-            "# Verdicts on trial: {}\n\nWritten by `{command}`.\n\n{HALVES}\n[README.md](README.md) says what a case is and \
-             what each figure means.\n\n",
+            "# Verdicts on trial: {}\n\nWritten by `{command}`.\n\n{HALVES}\n[README.md](README.md) says what a case \
+             is and what each figure means.\n\n",
             self.target
         );
         text.push_str(&format!(

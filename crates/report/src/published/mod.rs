@@ -216,8 +216,8 @@ impl Published {
         (self.scale != 1.0).then(|| {
             let scale = self.scale;
             format!(
-                "Not at the published size: scale {scale}. Times and bytes differ for that alone, and conclusions about \
-                 them may not hold: only ratios compare."
+                "Not at the published size: scale {scale}. Times and bytes differ for that alone, and conclusions \
+                 about them may not hold: only ratios compare."
             )
         })
     }
