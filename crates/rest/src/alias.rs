@@ -9,7 +9,7 @@ use super::answer::{Reply, object_of};
 use super::call::{Call, object, refuse_unknown_keys, texts};
 use super::error::{bad_body, bad_request, not_supported};
 use super::names::{
-    Closed, indices_to_change, indices_with, is_pattern, matches_any, read_filter, with_uuids,
+    Closed, indices_themselves, indices_with, is_pattern, matches_any, read_filter, with_uuids,
 };
 use super::table::{Cell, Column, Table, words};
 use engine::state::{Alias, AliasAction, Aliases, ClusterState, Event, Index};
@@ -17,6 +17,9 @@ use engine::transport::{Failure, Result};
 
 /// Further properties of an alias in the field, which are refused.
 const UNSUPPORTED: [&str; 4] = ["index_routing", "is_hidden", "routing", "search_routing"];
+
+/// Which indices a change of aliases is about: none is 404, so that no change of nothing is acknowledged.
+const OF_ALIASES: (Closed, bool) = (Closed::Named, false);
 
 /// Reads `{"is_write_index", "filter"}`.
 fn read_alias(object: &Map<String, Value>, known: &[&'static str]) -> Result<Alias> {
@@ -83,11 +86,13 @@ pub(super) fn aliases_json(aliases: &Aliases) -> Value {
 fn names(object: &Map<String, Value>, one: &str, many: &str) -> Result<Vec<String>> {
     let wrong =
         || bad_body(format!("an action needs [{one}], a text, or [{many}], a list of texts"));
-    match (object.get(one), object.get(many)) {
-        (Some(Value::String(name)), None) => Ok(vec![name.clone()]),
-        (None, Some(names)) if *names != json!([]) => texts(names).map_err(|_| wrong()),
-        _ => Err(wrong()),
-    }
+    let names = match (object.get(one), object.get(many)) {
+        (Some(Value::String(name)), None) => vec![name.clone()],
+        (None, Some(names)) => texts(names).map_err(|_| wrong())?,
+        _ => return Err(wrong()),
+    };
+    // An empty name would stand for all indices.
+    if names.is_empty() || names.iter().any(String::is_empty) { Err(wrong()) } else { Ok(names) }
 }
 
 /// `POST /_aliases`: `{"actions": [{"add": {..}}, {"remove": {..}}, {"remove_index": {..}}]}`.
@@ -128,7 +133,7 @@ fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<Ali
         return Err(bad_body(format!("[{kind}] takes neither [filter] nor [is_write_index]")));
     }
     let expression = call.with_dates(&names(object, "index", "indices")?.join(","))?;
-    let found = indices_to_change(state, Some(&expression), &call.query, Closed::Named)?;
+    let found = indices_themselves(state, &expression, &call.query, OF_ALIASES)?;
     let aliases = || names(object, "alias", "aliases");
     match kind.as_str() {
         "add" => Ok(adding(state, &found, &aliases()?, &properties)),
@@ -202,7 +207,7 @@ fn fitting<'a>(
 pub(super) async fn put(call: Call) -> Result<Reply> {
     let properties = read_alias(&object(call.json()?, ": {\"is_write_index\"}")?, &[])?;
     let state = call.state();
-    let found = indices_to_change(&state, call.indices(), &call.query, Closed::Named)?;
+    let found = indices_themselves(&state, call.index(), &call.query, OF_ALIASES)?;
     let alias = call.part("name").unwrap_or_default().to_owned();
     let actions = adding(&state, &found, &[alias], &properties);
     call.acknowledged(vec![Event::ChangeAliases { actions }]).await
@@ -211,7 +216,7 @@ pub(super) async fn put(call: Call) -> Result<Reply> {
 /// `DELETE /{index}/_alias/{name}`.
 pub(super) async fn delete(call: Call) -> Result<Reply> {
     let state = call.state();
-    let found = indices_with(&state, call.indices(), &call.query, Closed::Named)?;
+    let found = indices_themselves(&state, call.index(), &call.query, OF_ALIASES)?;
     let actions = removing(&state, &found, call.part("name").unwrap_or_default(), true)?;
     call.acknowledged(vec![Event::ChangeAliases { actions }]).await
 }
@@ -297,9 +302,14 @@ mod tests {
         let read = |json: Value| names(json.as_object().unwrap(), "alias", "aliases");
         assert_eq!(read(json!({"alias": "a"})).unwrap(), ["a"]);
         assert_eq!(read(json!({"aliases": ["a", "b"]})).unwrap(), ["a", "b"]);
-        for wrong in
-            [json!({}), json!({"aliases": []}), json!({"alias": 1}), json!({"aliases": [1]})]
-        {
+        for wrong in [
+            json!({}),
+            json!({"aliases": []}),
+            json!({"alias": 1}),
+            json!({"aliases": [1]}),
+            json!({"alias": ""}),
+            json!({"aliases": ["a", ""]}),
+        ] {
             assert!(read(wrong).unwrap_err().reason.contains("[aliases], a list of texts"));
         }
     }

@@ -11,10 +11,12 @@ use super::alias::{aliases_json, read_aliases};
 use super::answer::{Reply, object_of};
 use super::call::{Call, object, refuse_unknown_keys};
 use super::document::refuse_follower;
-use super::error::{bad_request, not_supported};
+use super::error::not_supported;
 use super::identity::release;
 use super::index_settings::settings_json;
-use super::names::{Closed, expanded, indices_to_change, indices_with, is_pattern, with_uuids};
+use super::names::{
+    Closed, expanded, indices_themselves, indices_to_change, indices_with, is_pattern, with_uuids,
+};
 use engine::settings::{
     IndexSettings, SettingScope, SettingsMap, Update, When, check_update, parse_update,
 };
@@ -136,14 +138,8 @@ fn shown(call: &Call) -> Result<Reply> {
 pub(super) async fn delete(call: Call) -> Result<Reply> {
     let state = call.state();
     call.refuse_patterns()?;
-    let is_alias = |name: &&str| state.aliased(name).next().is_some();
-    if let Some(alias) = call.index().split(',').find(is_alias) {
-        return Err(bad_request(format!(
-            "the name [{alias}] is an alias, so it is not clear what is to be deleted; name the indices, or \
-             DELETE /_all/_alias/{alias}"
-        )));
-    }
-    let names = indices_with(&state, call.indices(), &call.query, Closed::Expanded)?;
+    let by_default = (Closed::Expanded, true);
+    let names = indices_themselves(&state, call.index(), &call.query, by_default)?;
     let events = with_uuids(&state, &names).map(|index| Event::DeleteIndex { index });
     call.acknowledged(events.collect()).await
 }

@@ -213,6 +213,28 @@ pub(super) fn indices_to_change(
     }
 }
 
+/// As [`indices_with`], for requests that delete indices or change their aliases: as in the field these name indices
+/// alone. A pattern does not stand for an index by one of its aliases, and an alias that is named is refused.
+pub(super) fn indices_themselves(
+    state: &ClusterState,
+    expression: &str,
+    query: &Query,
+    (by_default, allow_none): (Closed, bool),
+) -> Result<Vec<String>> {
+    let is_alias = |name: &&str| state.aliased(name).next().is_some();
+    if let Some(alias) = expression.split(',').find(is_alias) {
+        return Err(bad_request(format!(
+            "the name [{alias}] is an alias, and indices are meant; name them, as GET /_alias/{alias} shows them"
+        )));
+    }
+    let mut names = indices_with(state, Some(expression), query, by_default)?;
+    names.retain(|name| is_said(expression, name));
+    if names.is_empty() && !query.flag("allow_no_indices", allow_none)? {
+        return Err(no_such_index(state, expression));
+    }
+    Ok(names)
+}
+
 /// What searches of an expression find in these indices, which it names: of each that it names by aliases with filters
 /// alone what one of these lets through.
 pub(super) fn filters(
@@ -390,6 +412,28 @@ mod tests {
         assert_eq!(named("logs", "ignore_unavailable", Closed::Refused), some(&["logs-2"]));
         let strict = "ignore_unavailable&allow_no_indices=false";
         assert_eq!(named("logs-1", strict, Closed::Refused).unwrap_err().status, 404);
+    }
+
+    #[test]
+    fn an_alias_is_no_name_for_a_deletion() {
+        let named = |expression: &str, query: &str| {
+            let query = Query::parse(query).unwrap();
+            let by_default = (Closed::Expanded, true);
+            let found = indices_themselves(&state(), expression, &query, by_default);
+            found.map_err(|failure| failure.reason)
+        };
+        assert_eq!(named("*", "").unwrap(), ["geo", "logs-1", "logs-2"]);
+        assert_eq!(named("_all", "").unwrap().len(), 3);
+        assert_eq!(named("log*,geo", "").unwrap(), ["geo", "logs-1", "logs-2"]);
+        assert_eq!(named("*,-logs-1", "").unwrap(), ["geo", "logs-2"]);
+        // That of an alias stands for none.
+        assert_eq!(named("place*", "").unwrap(), Vec::<String>::new());
+        let said = named("place*", "allow_no_indices=false").unwrap_err();
+        assert!(said.starts_with("no such index [place*]"), "{said}");
+        for expression in ["places", "logs-1,places"] {
+            let said = named(expression, "").unwrap_err();
+            assert!(said.contains("the name [places] is an alias"), "{said}");
+        }
     }
 
     #[test]

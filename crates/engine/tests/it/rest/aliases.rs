@@ -93,6 +93,13 @@ async fn an_alias_stands_for_its_indices(env: Env) {
 
     let (status, refused) = c.ask("DELETE", "/all", Value::Null).await;
     assert_eq!(status, 400, "an alias is not deleted as if it were an index: {refused}");
+    // Nor are its indices by a pattern that fits it.
+    c.delete("/al*,ol*").await;
+    let alias = |of: &str| json!({"actions": [{"remove_index": {"index": of}}]});
+    for (of, expected) in [("all", 400), ("al*", 404), ("", 400)] {
+        assert_eq!(c.ask("POST", "/_aliases", alias(of)).await.0, expected, "{of}");
+    }
+    assert_eq!(c.counted("all").await["count"], 7);
     c.delete("/_all/_alias/all").await;
     assert_eq!(c.ask("GET", "/all/_count", Value::Null).await.0, 404);
     c.delete("/a-*").await;
