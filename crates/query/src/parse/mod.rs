@@ -239,6 +239,10 @@ mod tests {
             {"geo_bounding_box":{"p":{"top_left":[-1,2],"bottom_right":"0,1"}}} => {"geo_bounding_box":{"p":{"top":2,"left":-1,"bottom":0,"right":1}}}
             {"range":{"a":{"from":1,"to":2,"include_upper":false}}} => {"range":{"a":{"gte":1,"lt":2}}}
             {"range":{"a":{"gte":5,"gt":1,"lt":2}}} => {"range":{"a":{"gt":1,"lt":2}}}
+            {"range":{"a":{"include_lower":true,"gt":1,"lt":2}}} => {"range":{"a":{"gt":1,"lt":2}}}
+            {"range":{"a":{"gt":1,"lt":2,"include_lower":"true"}}} => {"range":{"a":{"gte":1,"lt":2}}}
+            {"range":{"a":{"include_upper":false,"to":2}}} => {"range":{"a":{"lt":2}}}
+            {"range":{"a":{"gte":1,"lt":2,"lte":null}}} => {"range":{"a":{"gte":1}}}
             {"bool":{"must":{"match_all":{}}}} => {"bool":{"must":[{"match_all":{}}]}}
         "#;
         for (short, long) in pairs(FORMS) {

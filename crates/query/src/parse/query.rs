@@ -457,16 +457,21 @@ fn range(node: &Node) -> Result<Query> {
     let (field, body) = field("range", node)?;
     let options = body.options("range", KNOWN, 0)?;
     let end = |names: [&str; 3], included: &str| -> Result<Option<RangeEnd>> {
-        let given = options.read(included, Node::bool)?;
-        let mut found = None;
-        // As in the field the last of several counts.
-        for (name, node) in options.iter().filter(|(_, node)| node.value != Value::Null) {
-            if let Some(place) = names.iter().position(|known| *known == name) {
-                let value = node.literal(name)?;
-                found = Some(RangeEnd { value, included: given.unwrap_or(place > 0) });
+        let (mut found, mut is_included) = (None, true);
+        // As in the field the last of several counts, also where it is null, and where it says whether the end is in.
+        for (name, node) in options.iter() {
+            if name == included {
+                is_included = node.bool(name)?;
+            } else if let Some(place) = names.iter().position(|known| *known == name) {
+                found = match node.value {
+                    Value::Null => None,
+                    _ => Some(node.literal(name)?),
+                };
+                // `from` and `to` leave it as it is.
+                is_included = if place < 2 { place == 1 } else { is_included };
             }
         }
-        Ok(found)
+        Ok(found.map(|value| RangeEnd { value, included: is_included }))
     };
     let query = RangeQuery {
         lower: end(["gt", "gte", "from"], "include_lower")?,
