@@ -247,8 +247,20 @@ impl Field {
     /// Whether what stands for null is a value of the field.
     pub(super) fn check_null(&self) -> Result<(), String> {
         let Some(null) = &self.null_value else { return Ok(()) };
+        if self.is_null(null) {
+            return Err("\"null_value\" is a value, which an empty text is not".to_owned());
+        }
         let strict = Field { ignore_malformed: false, ..self.clone() };
         strict.read("null_value", null, true, &mut Nowhere).map_err(|refusal| refusal.reason)
+    }
+
+    /// Whether a value is none. As in the field an empty text is, where numbers may stand in texts.
+    fn is_null(&self, json: &Value) -> bool {
+        match json {
+            Value::Null => true,
+            Value::Text(text) => text.is_empty() && self.coerce && self.kind.is_number(),
+            _ => false,
+        }
     }
 
     /// Whether its texts are one term each, however long they are.
@@ -266,11 +278,11 @@ impl Field {
     ) -> Result<(), Refusal> {
         let is_point = self.kind == FieldType::GeoPoint;
         let is_text = self.kind.is_of_texts();
+        if self.is_null(json) {
+            let null = self.null_value.as_ref();
+            return null.map_or(Ok(()), |value| self.read(path, value, is_new, sink));
+        }
         match json {
-            Value::Null => {
-                let null = self.null_value.as_ref();
-                return null.map_or(Ok(()), |value| self.read(path, value, is_new, sink));
-            }
             // A point's array is [lon, lat] as in GeoJSON; an altitude may follow.
             Value::List(items) if is_point && items.iter().any(|of| number(of).is_some()) => {}
             Value::List(items) => {

@@ -189,7 +189,7 @@ impl FieldType {
         matches!(self, Double | Float | HalfFloat | ScaledFloat)
     }
 
-    fn is_number(self) -> bool {
+    pub(super) fn is_number(self) -> bool {
         use FieldType::{Byte, Integer, Long, Short};
         matches!(self, Byte | Integer | Long | Short) || self.is_float()
     }

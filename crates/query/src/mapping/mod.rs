@@ -409,6 +409,7 @@ mod tests {
             (json!({"type": "keyword", "analyzer": "standard"}), "unknown parameter \"analyzer\""),
             (json!({"type": "keyword", "null_value": ["x"]}), "\"null_value\" is a value"),
             (json!({"type": "long", "null_value": "one"}), "null_value"),
+            (json!({"type": "long", "null_value": ""}), "null_value"),
             (json!({"type": "long", "ignore_above": 3}), "unknown parameter \"ignore_above\""),
             (json!({"type": "long", "index": "maybe"}), "true or false"),
             (json!({"type": "long", "store": true}), "\"store\": true is not offered"),

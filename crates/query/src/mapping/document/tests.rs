@@ -195,7 +195,7 @@ fn nulls_copies_steps_and_ranges() {
 #[test]
 fn what_a_field_says_of_its_values_is_heeded() {
     let exact = || json!({"l": {"type": "long", "coerce": false}, "d": {"type": "double", "coerce": false}});
-    for bad in [r#"{"l":"5"}"#, r#"{"l":5.5}"#, r#"{"d":"5"}"#] {
+    for bad in [r#"{"l":"5"}"#, r#"{"l":5.5}"#, r#"{"d":"5"}"#, r#"{"l":""}"#, r#"{"d":""}"#] {
         assert!(read(exact(), bad).is_err(), "{bad}");
     }
     let good = read(exact(), r#"{"l":5.0,"d":5}"#).unwrap();
@@ -205,6 +205,9 @@ fn what_a_field_says_of_its_values_is_heeded() {
         assert!(read(float(), bad).is_err(), "{bad}");
     }
     assert_eq!(read(float(), r#"{"f":3.4e38,"d":1e39}"#).unwrap().len(), 2);
+    let empty = json!({"f": {"type": "float"}, "l": {"type": "long", "null_value": 7}});
+    let good = read(empty, r#"{"f":["",1],"l":""}"#).unwrap();
+    assert_eq!(good, ["0 Float(1.0)", "1 Integer(7)"]);
     let half = || json!({"h": {"type": "half_float"}});
     assert_eq!(
         read(half(), r#"{"h":[0.1,"2"]}"#).unwrap(),
