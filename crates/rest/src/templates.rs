@@ -1,5 +1,7 @@
 //! `_template`, `_index_template` and `_component_template`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::alias::aliases_json;
@@ -111,21 +113,24 @@ fn name(call: &Call) -> &str {
 
 /// `DELETE /_template/{name}` and the like: those of a pattern. As in the field only that of all may stand for none.
 pub(super) async fn delete(call: Call, kind: TemplateKind) -> Result<Reply> {
-    let wanted = name(&call).to_owned();
-    let mut names: Vec<String> = Vec::new();
-    if wanted.contains(['*', ',']) {
-        let state = call.state();
-        let fit = state.templates_of(kind).filter(|(name, _)| matches_any(&wanted, name));
-        names.extend(fit.map(|(name, _)| name.to_owned()));
-    }
-    if names.is_empty() && wanted != "*" {
-        names.push(wanted);
+    let state = call.state();
+    let mut names = BTreeSet::new();
+    for part in name(&call).split(',') {
+        let fits = |name: &&str| part.contains('*') && matches_any(part, name);
+        let fit: Vec<&str> = state.templates_of(kind).map(|(name, _)| name).filter(fits).collect();
+        if fit.is_empty() && part != "*" {
+            // What there is not is refused where it is deleted.
+            names.insert(part.to_owned());
+        } else {
+            names.extend(fit.into_iter().map(str::to_owned));
+        }
     }
     let delete = |name| Event::ChangeTemplate { kind, name, change: TemplateChange::Delete };
     call.acknowledged(names.into_iter().map(delete).collect()).await
 }
 
-/// `GET /_template/{name}` and the like; `HEAD` asks only whether there are any.
+/// `GET /_template/{name}` and the like; `HEAD` asks only whether there are any. As in the field none is 404 where a
+/// name or a pattern is given.
 pub(super) async fn get(call: Call, kind: TemplateKind) -> Result<Reply> {
     refuse_types(&call)?;
     let flat_settings = call.query.flag("flat_settings", false)?;
@@ -134,22 +139,21 @@ pub(super) async fn get(call: Call, kind: TemplateKind) -> Result<Reply> {
     let found = state.templates_of(kind).filter(|(name, _)| matches_any(wanted, name));
     let all: Vec<(&str, Value)> =
         found.map(|(name, template)| (name, shown(kind, template, flat_settings))).collect();
-    let missing = all.is_empty() && !wanted.contains('*');
+    let status = if all.is_empty() && call.part("name").is_some() { 404 } else { 200 };
     let (list, one) = match kind {
-        // As in the field, which answers with nothing, and that there is none.
         TemplateKind::Legacy => {
             let all = all.into_iter().map(|(name, shown)| (name.to_owned(), shown));
-            return Ok(Reply::with(if missing { 404 } else { 200 }, object_of(all)));
+            return Ok(Reply::with(status, object_of(all)));
         }
         TemplateKind::Index => ("index_templates", "index_template"),
         TemplateKind::Component => ("component_templates", "component_template"),
     };
-    if missing {
+    if status == 404 && !wanted.contains('*') {
         let reason = format!("{} matching [{wanted}] not found", kind.name());
         return Err(Failure::new(404, "resource_not_found_exception", reason));
     }
     let all = all.into_iter().map(|(name, shown)| json!({ "name": name, one: shown }));
-    Ok(json!({ list: all.collect::<Vec<_>>() }).into())
+    Ok(Reply::with(status, json!({ list: all.collect::<Vec<_>>() })))
 }
 
 fn shown(kind: TemplateKind, template: &Template, flat_settings: bool) -> Value {
