@@ -219,8 +219,11 @@ pub(super) async fn reindex(call: Call) -> Result<Reply> {
             let names: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
             names.ok_or_else(|| bad_body("[index] of a source is a list of names"))?.join(",")
         }
-        _ => return Err(invalid("use _all if you really want to copy from all existing indexes")),
+        _ => String::new(),
     };
+    if expression.is_empty() {
+        return Err(invalid("use _all if you really want to copy from all existing indexes"));
+    }
     let size = match source.remove("size") {
         None => PAGE,
         Some(size) => size

@@ -289,6 +289,8 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
         ("/_reindex", to_b(json!({"index": "a", "remote": {"host": "h"}})), "[remote] of a source"),
         ("/_reindex", to_b(json!({"index": "a", "slice": {"id": 0}})), "[slice] of a source"),
         ("/_reindex", to_b(json!({"query": {"match_all": {}}})), "_all"),
+        ("/_reindex", to_b(json!({"index": ""})), "_all"),
+        ("/_reindex", to_b(json!({"index": []})), "_all"),
     ] {
         c.refuses(400, why, "POST", path, body).await;
     }
