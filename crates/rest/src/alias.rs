@@ -6,7 +6,7 @@ use record::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use super::answer::{Reply, object_of};
-use super::call::{Call, object, refuse_unknown_keys, texts};
+use super::call::{Call, object, refuse_unknown_keys, texts, truth};
 use super::error::{bad_body, bad_request, not_supported};
 use super::names::{
     Closed, indices_themselves, indices_with, is_pattern, matches_any, read_filter, with_uuids,
@@ -26,10 +26,11 @@ fn read_alias(object: &Map<String, Value>, known: &[&'static str]) -> Result<Ali
     let mut alias = Alias::default();
     for (key, value) in object {
         match (key.as_str(), value) {
-            ("is_write_index", Value::Bool(yes)) => alias.is_write_index = Some(*yes),
             ("is_write_index", Value::Null) => {}
             ("is_write_index", _) => {
-                return Err(bad_body(format!("[is_write_index] is true or false, not [{value}]")));
+                let wrong =
+                    || bad_body(format!("[is_write_index] is true or false, not [{value}]"));
+                alias.is_write_index = Some(truth(value).ok_or_else(wrong)?);
             }
             ("filter", Value::Null) => {}
             // As in the field an empty one is none.
@@ -138,14 +139,8 @@ fn read_action(call: &Call, state: &ClusterState, one: &Value) -> Result<Vec<Ali
     match kind.as_str() {
         "add" => Ok(adding(state, &found, &aliases()?, &properties)),
         "remove" => {
-            let must_exist = match object.get("must_exist") {
-                None => true,
-                Some(Value::Bool(yes)) => *yes,
-                Some(other) => {
-                    let reason = format!("[must_exist] is true or false, not [{other}]");
-                    return Err(bad_body(reason));
-                }
-            };
+            let must_exist = object.get("must_exist").map_or(Some(true), truth);
+            let must_exist = must_exist.ok_or_else(|| bad_body("[must_exist] is true or false"))?;
             removing(state, &found, &aliases()?.join(","), must_exist)
         }
         _ => {
@@ -285,6 +280,8 @@ mod tests {
         assert_eq!(aliases["a"].is_write_index, None);
         assert_eq!(aliases["b"].is_write_index, Some(true));
         assert_eq!(aliases_json(&aliases), json!({"a": {}, "b": {"is_write_index": true}}));
+        let said = read_aliases(&json!({"b": {"is_write_index": "false"}})).unwrap();
+        assert_eq!(said["b"].is_write_index, Some(false));
         let filtered = json!({"a": {"filter": {"term": {"k": 1}}}, "b": {"is_write_index": false}});
         assert_eq!(aliases_json(&read_aliases(&filtered).unwrap()), filtered);
         assert_eq!(read_aliases(&json!({"a": {"filter": {}}})).unwrap()["a"].filter, None);

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
+use super::call::truth;
 use super::document::{NO_PIPELINE, check_id};
 use super::error::bad_request;
 use super::partial_update::PartialUpdate;
@@ -243,10 +244,10 @@ impl Meta {
         };
         let require_alias = match &self.require_alias {
             None | Some(Value::Null) => None,
-            Some(Value::Bool(yes)) => Some(*yes),
-            Some(Value::String(text)) if text == "true" => Some(true),
-            Some(Value::String(text)) if text == "false" => Some(false),
-            Some(other) => return Err(format!("[require_alias] is true or false, not {other}")),
+            Some(given) => {
+                let wrong = || format!("[require_alias] is true or false, not {given}");
+                Some(truth(given).ok_or_else(wrong)?)
+            }
         };
         Ok((op, require_alias))
     }

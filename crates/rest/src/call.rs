@@ -181,6 +181,19 @@ pub(super) fn texts(value: &Value) -> Result<Vec<String>, &Value> {
     all.iter().map(|one| one.as_str().map(str::to_owned).ok_or(one)).collect()
 }
 
+/// A truth value. As in the field it may be written as a text.
+pub(super) fn truth(value: &Value) -> Option<bool> {
+    value.as_bool().or_else(|| value.as_str().and_then(|text| text.parse().ok()))
+}
+
+/// A small number, which may be written so, too.
+pub(super) fn small_number(value: &Value) -> Option<u32> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        _ => value.as_u64().and_then(|number| u32::try_from(number).ok()),
+    }
+}
+
 fn late(limit: Duration) -> Failure {
     let reason = format!(
         "failed to process cluster event within {limit:?}, for which the request waits for the manager; it may be done \

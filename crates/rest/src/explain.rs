@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::answer::Reply;
-use super::call::{Call, object, refuse_unknown_keys};
+use super::call::{Call, object, refuse_unknown_keys, small_number, truth};
 use super::cluster::state_name;
 use super::error::bad_request;
 use super::names::no_such_index;
@@ -67,8 +67,8 @@ impl Asked {
             return Ok(None);
         }
         let part = |name: &str| body.get(name).unwrap_or(&Value::Null);
-        let shard = part("shard").as_u64().and_then(|shard| u32::try_from(shard).ok());
-        match (part("index").as_str(), shard, part("primary").as_bool()) {
+        let (shard, primary) = (small_number(part("shard")), truth(part("primary")));
+        match (part("index").as_str(), shard, primary) {
             (Some(index), Some(shard), Some(primary)) => {
                 Ok(Some(Asked { index: index.to_owned(), shard, primary }))
             }
@@ -209,9 +209,13 @@ mod tests {
     fn reads_all_three_or_none() {
         assert!(Asked::read(Value::Null).unwrap().is_none());
         assert!(Asked::read(json!({})).unwrap().is_none());
-        let asked =
-            Asked::read(json!({"index": "a", "shard": 1, "primary": false})).unwrap().unwrap();
-        assert_eq!((asked.index.as_str(), asked.shard, asked.primary), ("a", 1, false));
+        for asked in [
+            json!({"index": "a", "shard": 1, "primary": false}),
+            json!({"index": "a", "shard": "1", "primary": "false"}),
+        ] {
+            let asked = Asked::read(asked).unwrap().unwrap();
+            assert_eq!((asked.index.as_str(), asked.shard, asked.primary), ("a", 1, false));
+        }
         for bad in [
             json!({"index": "a"}),
             json!({"index": "a", "shard": -1, "primary": true}),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::answer::Reply;
-use super::call::Call;
+use super::call::{Call, truth};
 use super::document::{Found, Refresh, check_read, find, found_json, refuse_versions, routing};
 use super::error::{bad_body, bad_request, error_json};
 use super::names::one_index;
@@ -137,8 +137,12 @@ fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked> {
             }
             // Every document has this type.
             "_type" => {}
-            // It stands above that of the request.
-            "_source" => wanted = Some(Wanted::parse(&value.to_string())?),
+            "_source" if value.is_null() => {}
+            // It stands above that of the request; a truth value may be a text here.
+            "_source" => {
+                let said = truth(value).map_or_else(|| value.to_string(), |yes| yes.to_string());
+                wanted = Some(Wanted::parse(&said)?);
+            }
             other => {
                 let reason = format!(
                     "[{other}] of a document of _mget is not supported by this engine; leave it out"

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
-use super::call::{Call, object, refuse_unknown_keys};
+use super::call::{Call, object, refuse_unknown_keys, small_number, truth};
 use super::cluster::routing_json;
 use super::error::{bad_body, bad_request, not_supported};
 use engine::state::{self, ClusterState, Event, RerouteAction, RerouteCommand};
@@ -131,21 +131,13 @@ impl Parameters<'_> {
         text.map(str::to_owned).ok_or_else(|| self.wrong(name, "a name"))
     }
 
-    /// As in the field, a number may be written as text.
     fn number(&self, name: &str) -> Result<u32> {
-        let value = self.of.get(name);
-        let text = value.and_then(Value::as_str).and_then(|text| text.parse().ok());
-        let number = value.and_then(Value::as_u64).or(text).and_then(|n| u32::try_from(n).ok());
-        number.ok_or_else(|| self.wrong(name, "a number"))
+        self.of.get(name).and_then(small_number).ok_or_else(|| self.wrong(name, "a number"))
     }
 
     fn flag(&self, name: &str) -> Result<bool> {
-        match self.of.get(name) {
-            None | Some(Value::Bool(false)) => Ok(false),
-            Some(Value::Bool(true)) => Ok(true),
-            Some(Value::String(text)) if text == "true" || text == "false" => Ok(text == "true"),
-            Some(_) => Err(self.wrong(name, "true or false")),
-        }
+        let given = self.of.get(name).map_or(Some(false), truth);
+        given.ok_or_else(|| self.wrong(name, "true or false"))
     }
 }
 

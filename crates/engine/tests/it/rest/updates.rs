@@ -278,11 +278,15 @@ async fn reads_many_documents(env: Env) {
         {"_index": "a", "_id": "1", "_source": false},
         {"_index": "gone", "_id": "1"},
         {"_index": "a", "_id": 2, "_source": {"includes": ["word"]}},
+        {"_index": "a", "_id": 3, "_source": "false"},
+        {"_index": "a", "_id": 4, "_source": null},
     ]});
     let docs = &c.must("GET", "/_mget?_source_includes=n", body).await["docs"];
     assert_eq!((&docs[0]["found"], docs[0].get("_source")), (&json!(true), None));
     assert_eq!(docs[1]["error"]["type"], "index_not_found_exception");
     assert_eq!(docs[2]["_source"], json!({"word": "w2"}));
+    assert_eq!((&docs[3]["found"], docs[3].get("_source")), (&json!(true), None));
+    assert_eq!(docs[4]["_source"], json!({"n": 4}));
     for body in [json!({}), json!({"ids": []}), json!({"docs": [{"_id": "1"}]}), json!({"id": "1"})]
     {
         assert_eq!(c.ask("POST", "/_mget", body.clone()).await.0, 400, "{body}");
