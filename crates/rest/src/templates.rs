@@ -9,7 +9,7 @@ use super::answer::{Reply, object_of};
 use super::call::{Call, refuse_unknown_keys, texts};
 use super::error::{bad_body, invalid, not_supported};
 use super::index::{Body, refuse_types};
-use super::names::matches_any;
+use super::names::{matches, matches_any};
 use super::table::{Cell, Column, Table, numbers, words};
 use engine::settings::{SettingScope, SettingsMap, When, check_update, flat, nested};
 use engine::state::{Event, Template, TemplateChange, TemplateKind};
@@ -114,19 +114,18 @@ fn name(call: &Call) -> &str {
 /// `DELETE /_template/{name}` and the like: those of a pattern. As in the field only that of all may stand for none.
 pub(super) async fn delete(call: Call, kind: TemplateKind) -> Result<Reply> {
     let state = call.state();
-    let mut names = BTreeSet::new();
+    let (mut missing, mut names) = (Vec::new(), BTreeSet::new());
     for part in name(&call).split(',') {
-        let fits = |name: &&str| part.contains('*') && matches_any(part, name);
-        let fit: Vec<&str> = state.templates_of(kind).map(|(name, _)| name).filter(fits).collect();
+        let all = state.templates_of(kind).map(|(name, _)| name);
+        let fit: Vec<&str> = all.filter(|name| matches(part, name)).collect();
         if fit.is_empty() && part != "*" {
-            // What there is not is refused where it is deleted.
-            names.insert(part.to_owned());
-        } else {
-            names.extend(fit.into_iter().map(str::to_owned));
+            missing.push(part.to_owned());
         }
+        names.extend(fit.into_iter().map(str::to_owned));
     }
     let delete = |name| Event::ChangeTemplate { kind, name, change: TemplateChange::Delete };
-    call.acknowledged(names.into_iter().map(delete).collect()).await
+    // What there is not comes first: it is refused before another one is deleted.
+    call.acknowledged(missing.into_iter().chain(names).map(delete).collect()).await
 }
 
 /// `GET /_template/{name}` and the like; `HEAD` asks only whether there are any. As in the field none is 404 where a
