@@ -124,7 +124,8 @@ fn a_round_trip_is_that_of_the_source() {
 /// Asking a node that hardly runs, or that collects garbage, takes long, and that is no round trip.
 #[test]
 fn a_node_that_is_kept_from_running_is_not_far_away() {
-    let cases: [(Class, fn(&mut Node, u64)); 4] = [
+    type Change = fn(&mut Node, u64);
+    let cases: [(Class, Change); 4] = [
         (Class::CpuQuota, |node, s| node.cgroup_throttled_ns = Some(s * 600_000_000)),
         (Class::Gc, |node, s| node.gc_ms = Some(s * 450)),
         (Class::Latency, |node, s| node.gc_ms = Some(s * 160)),
