@@ -110,7 +110,8 @@ fn ctrl_c_ends_a_drain_with_what_came() {
         u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
     });
     signal(child.id(), "INT");
-    assert_eq!(json(&child.wait_with_output())["interrupted"], true);
+    let shown = json(&child.wait_with_output());
+    assert_eq!(shown["interrupted"], true, "{shown}");
 }
 
 #[test]
