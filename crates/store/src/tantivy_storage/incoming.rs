@@ -1,50 +1,35 @@
 //! Receiving real files into `incoming/`.
 //!
-//! A journal there has the progress of each file: how many bytes from its start are there, and their hash. It is never
-//! trusted: a later reception reads those bytes again and compares. So nothing has to be synced before the end; files
-//! are synced piece by piece all the same, so that installing need not wait for the disk.
+//! `incoming_journal` has the progress of each file. It is never trusted: a later reception reads those bytes again and
+//! compares. So nothing has to be synced before the end; files are synced piece by piece all the same, so that
+//! installing need not wait for the disk.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, Notify};
 use world::{Env, Work};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::incoming_journal::{JOURNAL, Note, begin_journal, put_note, read_journal};
 use super::{commits, files, log_opening};
 use crate::commit::{Commit, FileMeta, StoredCommit};
 use crate::error::io;
-use crate::frame::{self, Frame};
 use crate::{Chunk, Error, Result};
 
 /// The directory of what is being received.
 pub(super) const INCOMING: &str = "incoming";
-const JOURNAL: &str = ".journal";
 /// A file's progress is noted each time this much was added.
 const NOTE_BYTES: u64 = 8 << 20;
 /// Synced beside the chunks each time this much was added.
 const SYNC_BYTES: u64 = 8 << 20;
 /// Hashed at once at most, so that one file does not hold a core for long.
 const HASH_BYTES: u64 = 8 << 20;
-
-/// No line of the journal is longer: the name of a file that comes has 200 bytes at most, its numbers ten each.
-const MAX_NOTE_BYTES: usize = 256;
-
-/// One line of the journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Note {
-    meta: FileMeta,
-    /// Bytes from the start that are there.
-    prefix: u64,
-    /// Their hash.
-    prefix_xxh3: u64,
-}
 
 /// One file on its way.
 struct Receiving {
@@ -420,50 +405,6 @@ fn prepare(
     Ok((lock, older, notes))
 }
 
-/// The newest note of each file that the commit still lists in the same form.
-fn read_journal(path: &Path, commit: &Commit) -> Result<BTreeMap<Arc<str>, Note>> {
-    let mut notes = BTreeMap::new();
-    if files::len_of(path)?.is_none() {
-        return Ok(notes);
-    }
-    let bytes = fs::read(path).map_err(io("read", path))?;
-    let mut at = 0;
-    while at < bytes.len() {
-        // One that could not be written, as on a full disk, leaves a hole before those that came after it. A loss of
-        // power may leave a long one: at each of its bytes no more is looked at than a note.
-        let end = bytes.len().min(at + MAX_NOTE_BYTES);
-        let Frame::Whole { payload, next } = frame::read(&bytes[..end], at, |_| false) else {
-            at += 1;
-            continue;
-        };
-        if let Ok(note) = postcard::from_bytes::<Note>(payload)
-            && commit.files.contains(&note.meta)
-        {
-            notes.insert(note.meta.name.clone(), note);
-        }
-        at = next;
-    }
-    Ok(notes)
-}
-
-fn put_note(buffer: &mut Vec<u8>, note: &Note) {
-    let bytes = postcard::to_stdvec(note).expect("a note is plain data");
-    frame::append(buffer, |payload| payload.extend_from_slice(&bytes));
-}
-
-fn begin_journal(path: &Path, notes: &[Note]) -> Result<(File, u64)> {
-    let mut buffer = Vec::new();
-    for note in notes.iter().filter(|note| note.prefix > 0) {
-        put_note(&mut buffer, note);
-    }
-    // The journal is never trusted, so it need not be durable.
-    let fresh = path.with_extension("new");
-    fs::write(&fresh, &buffer).map_err(io("write", &fresh))?;
-    fs::rename(&fresh, path).map_err(io("replace", path))?;
-    let file = OpenOptions::new().write(true).open(path).map_err(io("open", path))?;
-    Ok((file, buffer.len() as u64))
-}
-
 /// Decides what of one file can be kept: what was received of it, or else the same file of an older copy.
 fn keep(
     path: &Path,
@@ -538,6 +479,8 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use xxhash_rust::xxh3::xxh3_64;
 
     use super::*;

@@ -19,6 +19,7 @@
 //! | `request_cache.rs` | cached answers to searches |
 //! | `document_cache.rs` | documents that hits showed lately |
 //! | `incoming.rs` | files being received |
+//! | `incoming_journal.rs` | how far each of them has come |
 //! | `schema.rs` | mapping to schema |
 //! | `in_memory.rs` | small indexes of unit tests |
 //!
@@ -33,6 +34,7 @@ mod english;
 #[cfg(test)]
 mod in_memory;
 mod incoming;
+mod incoming_journal;
 mod log;
 mod log_checkpoint;
 mod log_file;
