@@ -1,8 +1,9 @@
 //! Small pieces of file work that several parts of a copy share.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -177,22 +178,37 @@ pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
 
 /// Whether two names lead to the same file on disk.
 pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (fs::metadata(a), fs::metadata(b)) {
-        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
-        _ => false,
+    matches!((fs::metadata(a), fs::metadata(b)), (Ok(a), Ok(b)) if is_same(&a, &b))
+}
+
+fn is_same(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Takes the lock that a file is, which is made where it is missing; it is let go when the handle is dropped, or with
+/// the process. None where another has it.
+pub fn lock_file(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        let file = File::create(path)?;
+        match file.try_lock() {
+            Ok(()) => {
+                let opened = file.metadata()?;
+                if fs::metadata(path).is_ok_and(|named| is_same(&opened, &named)) {
+                    return Ok(Some(file));
+                }
+                // Whoever held it has removed it since it was opened: a lock on it would keep nobody out.
+            }
+            Err(fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(fs::TryLockError::Error(error)) => return Err(error),
+        }
     }
 }
 
-/// Takes the lock on a copy's directory; it is let go when the file is dropped, or with the process.
+/// Takes the lock on a copy's directory.
 pub(crate) fn lock_dir(dir: &Path) -> Result<File> {
-    let path: PathBuf = dir.join(".lock");
-    let file = File::create(&path).map_err(io_error("create", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(crate::Error::InUse { dir: dir.to_owned() }),
-        Err(fs::TryLockError::Error(error)) => Err(io_error("lock", &path)(error)),
-    }
+    let path = dir.join(".lock");
+    let locked = lock_file(&path).map_err(io_error("lock", &path))?;
+    locked.ok_or_else(|| crate::Error::InUse { dir: dir.to_owned() })
 }
 
 /// So often the lock is tried where a thread waits, and others behind it; and how long it waits each time.
@@ -200,19 +216,22 @@ const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Waits a second, on a thread that may wait, until nobody works in a copy's directory, and keeps others out of it.
-/// None where somebody still does, or there is no such directory.
-pub fn until_free(dir: &Path) -> Option<File> {
+/// None where it has no lock, as on a full disk, or there is no such directory. Fails where somebody still works there.
+pub fn until_free(dir: &Path) -> Result<Option<File>> {
     for _ in 0..TRIES {
         match lock_dir(dir) {
             Err(crate::Error::InUse { .. }) => std::thread::sleep(PAUSE),
-            locked => return locked.ok(),
+            locked => return Ok(locked.ok()),
         }
     }
-    None
+    Err(crate::Error::InUse { dir: dir.to_owned() })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     /// Makes a directory; answers in which ones names were synced.
@@ -262,6 +281,27 @@ mod tests {
         };
         make_dir_with(&index.join("0"), sync).unwrap();
         assert!(index.join("0").is_dir() && !goes);
+    }
+
+    #[test]
+    fn a_lock_that_its_holder_removes_is_held_by_one_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, is_held) = (dir.path().join(".lock"), AtomicBool::new(false));
+        let hold_again_and_again = || {
+            for _ in 0..5_000 {
+                let Some(lock) = lock_file(&path).unwrap() else { continue };
+                assert!(!is_held.swap(true, Ordering::SeqCst), "two hold it");
+                std::thread::yield_now();
+                is_held.store(false, Ordering::SeqCst);
+                fs::remove_file(&path).unwrap();
+                drop(lock);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(hold_again_and_again);
+            }
+        });
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use commit::{Commit, Extent, FileMeta};
 pub use contents::SearchView;
 pub use digest::{Digest, ListedDocument, document_hash};
 pub use error::{Error, FirstFailure, Result, means_full_disk};
-pub use files::{make_dir, until_free};
+pub use files::{lock_file, make_dir, until_free};
 pub use incoming::Incoming;
 pub use operation::{OpKind, Operation, SyntheticBatch};
 pub use record_log::{Location, Record, RecordLog};

@@ -102,8 +102,8 @@ impl NodeDisk {
             for path in &paths {
                 missing_is_fine(fs::remove_file(path))?;
             }
-            // What is written there now would appear again behind what is removed.
-            let _lock = store::until_free(&dir);
+            // Whoever works there would go on in what comes to this place next.
+            let _lock = store::until_free(&dir).map_err(|e| io::Error::other(e.to_string()))?;
             missing_is_fine(fs::remove_dir_all(&dir)).map(|()| paths)
         };
         let paths = self.env.work(work, remove).await?;
@@ -221,7 +221,9 @@ mod tests {
         let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
         let dir = disk.copy_dir("uuid", 0);
         fs::create_dir_all(&dir).unwrap();
-        let lock = store::until_free(&dir).unwrap();
+        let lock = store::until_free(&dir).unwrap().unwrap();
+        disk.remove_copy("uuid", 0).await.unwrap_err();
+        assert!(dir.exists(), "somebody works there");
         let late = std::thread::spawn({
             let dir = dir.clone();
             move || {

@@ -316,12 +316,7 @@ fn lock(dir: &Path) -> io::Result<Option<File>> {
     store::make_dir(&dir.join("indices"))?;
     let path = dir.join("node.lock");
     check_ordinary(&path)?;
-    let file = File::create(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(fs::TryLockError::WouldBlock) => Ok(None),
-        Err(fs::TryLockError::Error(error)) => Err(error),
-    }
+    store::lock_file(&path)
 }
 
 /// Refuses a file that is there and is no ordinary one: a pipe may never answer, and a device have no end.
