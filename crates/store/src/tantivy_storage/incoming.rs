@@ -65,8 +65,7 @@ pub(crate) struct FileIncoming {
     hashed: Notify,
     journal: Arc<File>,
     journal_len: Cell<u64>,
-    /// Shared with what is being written: another reception must not begin before that has ended, also where this one
-    /// was dropped meanwhile.
+    /// Shared with the work that goes on.
     lock: RefCell<Option<Arc<File>>>,
 }
 
@@ -78,6 +77,7 @@ impl FileIncoming {
             let prepare = move || prepare(&copy, &dir, &commit);
             env.work(Work::DiskRead { bytes: 4096 }, prepare).await?
         };
+        let lock = Some(Arc::new(lock));
         let mut received = Vec::new();
         for meta in commit.files.iter() {
             let prefix = notes.get(&meta.name).map_or(0, |note| note.prefix);
@@ -88,14 +88,14 @@ impl FileIncoming {
                 reused.map(|older| commits::dir(copy, older.commit.generation).join(&*meta.name));
             let meta = meta.clone();
             let keep = move || keep(&path, &meta, note.as_ref(), reuse.as_deref());
-            received.push(env.work(Work::Hash { bytes }, keep).await?);
+            received.push(locked(env, lock.clone(), Work::Hash { bytes }, keep).await?);
         }
         let notes: Vec<Note> =
             commit.files.iter().zip(&received).map(|(meta, file)| file.note(meta)).collect();
         let (journal, journal_len) = {
             let path = dir.join(JOURNAL);
             let begin = move || begin_journal(&path, &notes);
-            env.work(Work::DiskWrite { bytes: 4096 }, begin).await?
+            locked(env, lock.clone(), Work::DiskWrite { bytes: 4096 }, begin).await?
         };
         Ok(FileIncoming {
             env: env.clone(),
@@ -107,7 +107,7 @@ impl FileIncoming {
             hashed: Notify::new(),
             journal: Arc::new(journal),
             journal_len: Cell::new(journal_len),
-            lock: RefCell::new(Some(Arc::new(lock))),
+            lock: RefCell::new(lock),
         })
     }
 
@@ -117,12 +117,7 @@ impl FileIncoming {
         f: impl FnOnce() -> T + Send + 'static,
     ) -> T {
         let lock = self.lock.borrow().clone();
-        let held = move || {
-            let done = f();
-            drop(lock);
-            done
-        };
-        self.env.work(work, held).await
+        locked(&self.env, lock, work, f).await
     }
 
     pub(crate) fn have(&self, file: usize) -> u64 {
@@ -380,6 +375,22 @@ impl Receiving {
     }
 }
 
+/// Does work that holds the lock to its end: another reception must not begin before that, also where this one was
+/// dropped meanwhile.
+async fn locked<T: Send + 'static>(
+    env: &Env,
+    lock: Option<Arc<File>>,
+    work: Work,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let held = move || {
+        let done = f();
+        drop(lock);
+        done
+    };
+    env.work(work, held).await
+}
+
 fn open_for_writing(path: &Path) -> Result<File> {
     let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
     open.map_err(io("create", path))
@@ -478,121 +489,4 @@ fn install(copy: &Path, dir: &Path, commit: Commit) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use xxhash_rust::xxh3::xxh3_64;
-
-    use super::*;
-
-    fn commit() -> Commit {
-        let file = FileMeta { name: "f".into(), len: 4, xxh3: xxh3_64(b"fine") };
-        Commit { files: vec![file].into(), ..Commit::default() }
-    }
-
-    async fn begin(env: &Env, copy: &Path) -> FileIncoming {
-        FileIncoming::begin(env, copy, &commit()).await.unwrap()
-    }
-
-    async fn write(incoming: &FileIncoming) {
-        incoming.write(0, 0, Chunk::Bytes(Bytes::from_static(b"fine"))).await.unwrap();
-    }
-
-    /// A device takes no sync: whatever is read back of a file that failed at it may be in memory alone.
-    #[test]
-    fn nothing_is_kept_of_a_file_that_could_not_be_synced() {
-        let dir = tempfile::tempdir().unwrap();
-        world::real_world::run(7, |env| async move {
-            let copy = dir.path().join("copy");
-            let break_disk = |incoming: &FileIncoming| {
-                let device = File::open("/dev/null").unwrap();
-                incoming.files[0].borrow_mut().handle = Some(Arc::new(device));
-            };
-
-            let ends_early = begin(&env, &copy).await;
-            write(&ends_early).await;
-            let note = ends_early.files[0].borrow().note(&commit().files[0]);
-            ends_early.note(note).await.unwrap();
-            break_disk(&ends_early);
-            ends_early.sync_part(0).await;
-            drop(ends_early);
-
-            let whole = begin(&env, &copy).await;
-            assert_eq!(whole.have(0), 0, "a part of it failed");
-            write(&whole).await;
-            whole.finish(0).await.unwrap();
-            drop(whole);
-
-            let installs = begin(&env, &copy).await;
-            assert!(installs.is_finished(0));
-            break_disk(&installs);
-            installs.install(&commit()).await.unwrap_err();
-            drop(installs);
-            assert_eq!(begin(&env, &copy).await.have(0), 0, "all of it failed");
-        });
-    }
-
-    #[test]
-    fn a_note_that_could_not_be_written_takes_no_later_one_along() {
-        let dir = tempfile::tempdir().unwrap();
-        world::real_world::run(7, |env| async move {
-            let copy = dir.path().join("copy");
-            let incoming = begin(&env, &copy).await;
-            write(&incoming).await;
-            incoming.journal_len.set(incoming.journal_len.get() + 40);
-            incoming.finish(0).await.unwrap();
-            drop(incoming);
-            assert!(begin(&env, &copy).await.is_finished(0));
-        });
-    }
-
-    /// A kill came before the journal said that the file is the older copy's; its note is of what was there before.
-    #[test]
-    fn a_file_that_an_older_copy_lends_is_kept_whole_or_not_at_all() {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, older) = (dir.path().join("f"), dir.path().join("older"));
-        let meta = commit().files[0].clone();
-        let part = Note { meta: meta.clone(), prefix: 2, prefix_xxh3: xxh3_64(b"fi") };
-        for (bytes, have) in [(b"fine", 4), (b"fire", 0)] {
-            files::remove_file(&path).unwrap();
-            fs::write(&older, bytes).unwrap();
-            fs::hard_link(&older, &path).unwrap();
-            let kept = keep(&path, &meta, Some(&part), Some(&older)).unwrap();
-            let is_whole = have == meta.len;
-            assert_eq!((kept.hashed, kept.finished, path.exists()), (have, is_whole, is_whole));
-        }
-    }
-
-    /// Reading a directory fails, as reading a bad sector does.
-    #[test]
-    fn a_file_of_an_older_copy_that_cannot_be_read_is_fetched() {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, older) = (dir.path().join("f"), dir.path().join("older"));
-        fs::create_dir(&older).unwrap();
-        let len = fs::metadata(&older).unwrap().len();
-        let meta = FileMeta { len, ..commit().files[0].clone() };
-        let kept = keep(&path, &meta, None, Some(&older)).unwrap();
-        assert_eq!((kept.hashed, path.exists()), (0, false));
-    }
-
-    /// A chunk that came twice may still be on its way into the file that goes.
-    #[test]
-    fn a_file_is_dropped_once_nobody_writes_into_it() {
-        let dir = tempfile::tempdir().unwrap();
-        world::real_world::run(7, |env| async move {
-            let incoming = begin(&env, &dir.path().join("copy")).await;
-            write(&incoming).await;
-            let writes = incoming.turns[0].lock().await;
-            let mut forgets = std::pin::pin!(incoming.forget(0));
-            tokio::select! {
-                biased;
-                _ = &mut forgets => panic!("it waited for nobody"),
-                () = std::future::ready(()) => {}
-            }
-            assert_eq!(incoming.have(0), 4);
-            drop(writes);
-            forgets.await.unwrap();
-            assert_eq!((incoming.have(0), incoming.dir.join("f").exists()), (0, false));
-        });
-    }
-}
+mod tests;
