@@ -245,8 +245,7 @@ impl FileIncoming {
         self.work(Work::DiskWrite { bytes: 0 }, move || files::remove_file(&path)).await
     }
 
-    /// Syncs the whole file, once. A file that fails at it is dropped: the bytes that would be read back may never have
-    /// reached the disk, and the next sync would not say so.
+    /// Syncs the whole file, once. A file that fails at it is dropped.
     async fn make_durable(&self, file: usize) -> Result<()> {
         loop {
             let ended = self.hashed.notified();
@@ -265,7 +264,7 @@ impl FileIncoming {
                 Some(handle) => handle,
                 None => Arc::new(open_for_writing(&path)?),
             };
-            handle.sync_all().map_err(io("sync", &path))
+            or_remove(handle.sync_all(), &path)
         };
         let synced = match failure {
             Some(error) => Err(error),
@@ -290,15 +289,14 @@ impl FileIncoming {
     pub(crate) async fn sync_part(&self, file: usize) {
         let handle = {
             let mut state = self.files[file].borrow_mut();
-            let Some(handle) = state.handle.clone() else { return };
+            // Of two syncs at a time the system tells one alone that it failed.
+            let idle = state.handle.clone().filter(|_| !state.syncing);
+            let Some(handle) = idle else { return };
             (state.syncing, state.synced) = (true, state.hashed);
             handle
         };
         let path = self.dir.join(&*self.metas[file].name);
-        let sync = move || {
-            let synced = handle.sync_data().map_err(io("sync", &path));
-            synced.or_else(|error| files::remove_file(&path).and(Err(error)))
-        };
+        let sync = move || or_remove(handle.sync_data(), &path);
         let synced = self.work(Work::DiskSync, sync).await;
         {
             let mut state = self.files[file].borrow_mut();
@@ -389,6 +387,12 @@ async fn locked<T: Send + 'static>(
         done
     };
     env.work(work, held).await
+}
+
+/// Removes a file that could not be synced, before anybody is told: the bytes that would be read back may never have
+/// reached the disk, and the next sync would not say so.
+fn or_remove(synced: std::io::Result<()>, path: &Path) -> Result<()> {
+    synced.map_err(io("sync", path)).or_else(|error| files::remove_file(path).and(Err(error)))
 }
 
 fn open_for_writing(path: &Path) -> Result<File> {

@@ -49,7 +49,22 @@ fn nothing_is_kept_of_a_file_that_could_not_be_synced() {
         break_disk(&installs);
         installs.install(&commit()).await.unwrap_err();
         drop(installs);
-        assert_eq!(begin(&env, &copy).await.have(0), 0, "all of it failed");
+
+        let given_up = begin(&env, &copy).await;
+        assert_eq!(given_up.have(0), 0, "all of it failed");
+        write(&given_up).await;
+        given_up.finish(0).await.unwrap();
+        drop(given_up);
+        let given_up = begin(&env, &copy).await;
+        break_disk(&given_up);
+        tokio::select! {
+            biased;
+            _ = given_up.install(&commit()) => panic!("another thread syncs"),
+            () = std::future::ready(()) => {}
+        }
+        drop(given_up);
+        files::until_free(&copy).unwrap();
+        assert_eq!(begin(&env, &copy).await.have(0), 0, "nobody waited for the sync");
     });
 }
 
@@ -102,6 +117,19 @@ fn a_reception_that_was_given_up_keeps_others_out_until_its_work_has_ended() {
         let _pipe = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
         assert!(matches!(locked, Err(Error::InUse { .. })), "{locked:?}");
         assert!(files::until_free(&copy).unwrap().is_some());
+    });
+}
+
+/// Whoever is told nothing must not go on as if it had been synced.
+#[test]
+fn a_file_is_not_synced_twice_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    world::real_world::run(7, |env| async move {
+        let incoming = begin(&env, &dir.path().join("copy")).await;
+        write(&incoming).await;
+        incoming.files[0].borrow_mut().syncing = true;
+        incoming.sync_part(0).await;
+        assert!(incoming.files[0].borrow().syncing, "the first one goes on");
     });
 }
 
