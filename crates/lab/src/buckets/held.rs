@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is held of a vbucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
     /// Documents; what only counts has versions that came.
@@ -11,7 +10,6 @@ pub(crate) struct Held {
     pub high_seqno: u64,
 }
 
-/// By vbucket.
 pub(crate) type HeldByVbucket = BTreeMap<u16, Held>;
 
 /// The vbuckets of which a destination does not hold what the source says of itself, whatever was sent. Where versions

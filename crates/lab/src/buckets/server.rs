@@ -20,7 +20,6 @@ use super::held::{Held, HeldByVbucket};
 use crate::calibration::clock::thread_time;
 use crate::error::{Error, Result};
 
-/// The bucket's name.
 pub(crate) const BUCKET: &str = "example";
 /// Pause while a bucket has no memory for another document.
 const MEMORY_PAUSE: Duration = Duration::from_millis(1);
@@ -32,7 +31,6 @@ const OLD_CHECKPOINT_RATIO: f64 = 1e-3;
 /// Documents that are written or read before others have a turn.
 const AT_ONCE: u64 = 256;
 
-/// What a server is to be.
 #[derive(Clone)]
 pub(crate) struct ServerSpec {
     /// Its name, of a thread and of a host.

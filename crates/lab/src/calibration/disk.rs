@@ -18,7 +18,6 @@ const SMALL_BYTES: usize = 4 << 10;
 const SMALL_READS: u64 = 256;
 const SYNCS: u32 = 50;
 
-/// Measures reads, writes and syncs in a directory.
 pub(super) fn measure(dir: &Path, laps: u32) -> Result<Vec<Measurement>> {
     let mut read =
         named("disk.read_bytes_per_s", "128 MiB in pieces of 1 MiB, not from the page cache");

@@ -27,7 +27,6 @@ pub(super) const SEGMENTS: u32 = 8;
 const FIRST_COPIES: u32 = 4;
 /// Bulks of the one copy whose bytes take their time: 200 MB.
 pub(super) const LARGE_BULKS: u64 = 200;
-/// Bulks that a copy misses.
 pub(super) const MISSED_BULKS: u64 = 200;
 /// Documents of a bulk.
 pub(super) const DOCUMENTS: u64 = 100;
@@ -262,7 +261,6 @@ impl<C: Clusters> Asked<'_, C> {
         Ok(began.elapsed())
     }
 
-    /// What `_recovery` says of the index.
     pub(super) async fn recoveries(&self) -> Result<Value> {
         self.ask("GET", &format!("/{}/_recovery", self.index), Value::Null).await
     }

@@ -14,7 +14,6 @@ use crate::error::Result;
 
 /// Questions and answers in a lap.
 const QUESTIONS: u64 = 10_000;
-/// Chunks in a lap.
 const CHUNKS: u64 = 400;
 const CHUNK_BYTES: usize = 1 << 20;
 

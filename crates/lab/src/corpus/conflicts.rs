@@ -56,7 +56,6 @@ struct Run {
 }
 
 impl Ids {
-    /// Ids of documents of these numbers.
     pub(super) fn new(of: Conflicts, seed: u64, range: Range<u64>) -> Self {
         let count = range.end.saturating_sub(range.start);
         let order = Shuffled::new(seed, count);

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// The actions of `_bulk`.
 const ACTIONS: [&str; 4] = ["index", "create", "update", "delete"];
 
 /// The longest line: more fits into no request (`http.max_content_length`), and a small file that is decompressed may

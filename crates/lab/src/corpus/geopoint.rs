@@ -14,7 +14,6 @@ use super::number::write_e7;
 use super::random::Random;
 use super::weighted::Weighted;
 
-/// Bytes a document, newline included, in the original.
 pub(super) const MEAN_BYTES: f64 = 40.24;
 
 const FAMILY_RUN: u64 = 0x10;
@@ -116,7 +115,6 @@ fn spread(random: &mut Random) -> f64 {
     random.unit() - random.unit()
 }
 
-/// Appends document `n`, without a newline.
 pub(super) fn write(seed: u64, n: u64, town: &Town, out: &mut Vec<u8>) {
     let mut random = Random::new(seed, FAMILY_POINT, n);
     // One in eight in the open country; the rest within a few kilometres.

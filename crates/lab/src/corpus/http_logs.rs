@@ -12,7 +12,6 @@ use super::number::{write_address, write_u64};
 use super::random::Random;
 use super::site::{Page, Site};
 
-/// Bytes a document, newline included, in the original.
 pub(super) const MEAN_BYTES: f64 = 134.95;
 
 const FAMILY: u64 = 0x20;
@@ -69,7 +68,6 @@ pub(super) fn mapping() -> Value {
     }})
 }
 
-/// Appends document `n`, without a newline.
 pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
     let mut random = Random::new(seed, FAMILY, n);
     let page = SITE.visited(&mut random);

@@ -14,7 +14,6 @@ const FAMILY: u64 = 0x6d61_7070;
 const FIRST_EPOCH_MS: i64 = 1_420_070_400_000;
 /// Distinct values of a keyword.
 const KEYWORDS: u32 = 100;
-/// Words of a text.
 const TEXT_WORDS: u32 = 12;
 /// Of so many values one is of those that are asked for.
 const ASKED_ONE_IN: u32 = 4;

@@ -78,7 +78,6 @@ pub(super) fn mapping() -> Value {
     }})
 }
 
-/// Appends document `n`, without a newline.
 pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
     let mut random = Random::new(seed, FAMILY, n);
     let page = SITE.visited(&mut random);

@@ -1,6 +1,5 @@
 //! Numbers as text, without the formatting machinery: most of a small document is numbers.
 
-/// Appends `value` in decimal.
 pub(super) fn write_u64(out: &mut Vec<u8>, mut value: u64) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
@@ -15,7 +14,6 @@ pub(super) fn write_u64(out: &mut Vec<u8>, mut value: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends an address of four numbers with dots between.
 pub(super) fn write_address(out: &mut Vec<u8>, address: [u8; 4]) {
     for (i, byte) in address.into_iter().enumerate() {
         if i > 0 {

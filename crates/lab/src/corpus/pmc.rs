@@ -10,7 +10,6 @@ use super::number::write_u64;
 use super::random::Random;
 use super::words::WORDS;
 
-/// Bytes a document, newline included, in the original.
 pub(super) const MEAN_BYTES: f64 = 40_502.0;
 
 const FAMILY: u64 = 0x30;
@@ -60,7 +59,6 @@ pub(super) fn mapping() -> Value {
     }})
 }
 
-/// Appends document `n`, without a newline.
 pub(super) fn write(seed: u64, n: u64, out: &mut Vec<u8>) {
     let mut random = Random::new(seed, FAMILY, n);
     let journal = *random.pick(&JOURNALS);

@@ -20,7 +20,6 @@ impl Random {
         Random(Xoshiro256PlusPlus::seed_from_u64(key))
     }
 
-    /// The next 64 bits.
     pub(crate) fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -35,12 +34,10 @@ impl Random {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True in `parts` of 1000 cases.
     pub(crate) fn in_1000(&mut self, parts: u32) -> bool {
         self.below(1000) < parts
     }
 
-    /// One of `choices`.
     pub(crate) fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len() as u32) as usize]
     }

@@ -55,7 +55,6 @@ pub(super) fn leave_out_changed_hosts(plan: &mut Resolved, options: &Options) ->
 struct Lacks {
     /// What is said of a variant that was asked for, after its name.
     what: &'static str,
-    /// Why one is left out.
     why: &'static str,
 }
 

@@ -55,7 +55,6 @@ pub(super) fn check(plan: &Resolved, twin: &Twin, place: &Place) -> Result<()> {
     )))
 }
 
-/// The nodes that take no copies.
 fn excluded(plan: &Resolved) -> Vec<&str> {
     let first = plan.variants.first().and_then(|variant| variant.settings.get(EXCLUDE));
     first.map_or("", String::as_str).split(',').map(str::trim).collect()

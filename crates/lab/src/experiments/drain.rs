@@ -21,7 +21,6 @@ use crate::runner::{
 const NODES: &str = "nodes";
 /// The setting that names them, in the field as here.
 const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
-/// The same of an index.
 const EXCLUDE_OF_INDEX: &str = "index.routing.allocation.exclude._name";
 /// How long after its last copy has recovered elsewhere a node may still be listed with it.
 const EMPTY_WITHIN: Duration = Duration::from_secs(60);

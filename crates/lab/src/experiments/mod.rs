@@ -26,7 +26,6 @@ pub(crate) const FOLLOW: &str = follow::Follow::STEP.name;
 /// The step that needs snapshots.
 pub(crate) const RESTORE: &str = restore::RestoreSnapshot::STEP.name;
 
-/// The step of a track.
 pub(crate) const TRACK: &str = track::RunTrack::STEP.name;
 
 /// The experiment of a plan on clusters, if it measures: that of its track, or of its step.

@@ -77,7 +77,6 @@ fn nodes_to_restart(run: &Runner<'_>) -> Option<u32> {
     run.plan.measured_step()?.options.get(RESTART).copied()
 }
 
-/// Every index gets one replica more.
 async fn add_replicas(run: &Runner<'_>, turn: &Turn<'_>) -> Result<(f64, Recoveries)> {
     let since_epoch_ms = run.recoveries_count_since().await?;
     let began_epoch_ms = run.env.epoch_ms();

@@ -22,7 +22,6 @@ use crate::track::{Action, CompletedBy, Element, Task, Track};
 /// Progress is shown, and nodes are sampled, at least this often.
 const SHOW_EVERY: Duration = Duration::from_millis(500);
 
-/// The experiment of a track.
 pub(crate) struct RunTrack(Track);
 
 impl RunTrack {
@@ -78,7 +77,6 @@ impl Experiment for RunTrack {
     }
 }
 
-/// A row with the loads so far.
 fn row(run: &Runner<'_>, turn: &Turn<'_>, began: Time, loads: Vec<LoadFigures>) -> Row {
     let seconds = (run.env.now() - began).as_secs_f64();
     let bytes = loads.iter().map(|figures| figures.answer_bytes).sum();

@@ -152,7 +152,6 @@ fn twin<'a>(run: &Runner<'a>) -> &'a Twin {
     run.plan.twin.as_ref().expect("the step needs a twin")
 }
 
-/// Nodes die at once.
 async fn lose(
     run: &mut Runner<'_>,
     nodes: &[usize],
@@ -268,7 +267,6 @@ async fn note_full_disks(run: &Runner<'_>, variant: &Variant) -> Result<()> {
     Ok(())
 }
 
-/// A variant's settings of indices.
 fn of_indices(variant: &Variant) -> BTreeMap<&str, &str> {
     let settings = variant.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     settings.filter(|(name, _)| name.starts_with(OF_INDICES)).collect()

@@ -14,14 +14,12 @@ struct Slot {
     waiter: RefCell<Option<Waker>>,
 }
 
-/// The deadlines of all clients of a driver.
 pub(super) struct Deadlines {
     slots: Vec<Slot>,
     now: Cell<Time>,
 }
 
 impl Deadlines {
-    /// Deadlines for so many clients.
     pub(super) fn new(clients: usize) -> Self {
         let slots = (0..clients).map(|_| Slot::default()).collect();
         Deadlines { slots, now: Cell::new(Time(0)) }

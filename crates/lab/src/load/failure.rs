@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// What is kept of the reason of an error.
 const REASON_CHARS_MAX: usize = 200;
 
 /// Why a request was not answered well.

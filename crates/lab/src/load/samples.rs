@@ -13,19 +13,16 @@ const KEPT_MAX: usize = 500;
 pub(super) struct Samples {
     /// Of so many requests one is kept: a power of two.
     every: u64,
-    /// How many requests there were.
     seen: u64,
     /// Those that are kept, with the times at which they were sent.
     kept: Vec<(Time, RequestSample)>,
 }
 
 impl Samples {
-    /// There was none yet.
     pub(super) fn none() -> Self {
         Samples { every: 1, seen: 0, kept: Vec::new() }
     }
 
-    /// Learns of one more.
     pub(super) fn add(
         &mut self,
         started: Time,
@@ -59,7 +56,6 @@ impl Samples {
         }
     }
 
-    /// Leaves every second one.
     fn halve(&mut self) {
         let mut number = 0_usize;
         self.kept.retain(|_| {

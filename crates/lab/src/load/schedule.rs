@@ -45,7 +45,6 @@ pub struct Starts {
     /// When the first measured one was to start.
     begin: Option<Time>,
     stopped: bool,
-    /// When somebody ended it.
     interrupted: Option<Time>,
 }
 

@@ -51,7 +51,6 @@ macro_rules! tables {
             };
         )*
 
-        /// Every section with its type.
         #[cfg(test)]
         pub(super) static TYPES: &[(&Section, Refuses)] =
             &[$((&$section, |table| $type::deserialize(table).err())),*];

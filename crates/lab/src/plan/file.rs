@@ -121,7 +121,6 @@ impl Plan {
         &self.text
     }
 
-    /// An error at `span` of the text.
     pub(super) fn error(&self, span: Range<usize>, message: impl Into<String>) -> Error {
         Error::Plan(self.mistake(span, message.into()).into())
     }
@@ -148,7 +147,6 @@ impl Plan {
         }
     }
 
-    /// A part of the text.
     pub(super) fn excerpt(&self, span: Range<usize>) -> &str {
         self.text.get(span).unwrap_or_default()
     }

@@ -17,7 +17,6 @@ enum From {
 struct Follows {
     row: &'static str,
     from: From,
-    /// Why.
     #[cfg_attr(not(test), expect(dead_code, reason = "for who reads the list"))]
     why: &'static str,
 }
@@ -26,7 +25,6 @@ const HTTP_LOGS_7: From = From::Row("remote-recovery-http-logs / 7: 5 MB x 8, Ja
 const LINK: &str =
     "12.5 GB over the link's rate, which holds all of them for over 80 % of the time";
 
-/// Every row that follows from something else.
 const FOLLOWS: [Follows; 5] = [
     Follows { row: "remote-recovery-http-logs / 4: 5 MB x 5", from: HTTP_LOGS_7, why: LINK },
     Follows { row: "remote-recovery-http-logs / 5: 1 MB x 10", from: HTTP_LOGS_7, why: LINK },

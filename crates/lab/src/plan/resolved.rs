@@ -89,7 +89,6 @@ impl Resolved {
         self.steps.contains(&Step::Verify)
     }
 
-    /// Whether a node is cut off.
     pub(crate) fn cuts_nodes_off(&self) -> bool {
         self.faults().any(|fault| fault.kind == FaultKind::Cut && fault.node != LINK)
     }

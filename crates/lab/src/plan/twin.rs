@@ -133,7 +133,6 @@ pub(crate) const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 /// The attribute that has a node's zone or rack in virtual time, whatever it is called in the cluster that was seen.
 pub const ZONE: &str = "zone";
 
-/// So many shards, in words.
 pub(crate) fn shards_in_words(count: usize) -> String {
     match count {
         1 => "1 shard".to_owned(),

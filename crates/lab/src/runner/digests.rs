@@ -29,7 +29,6 @@ impl Runner<'_> {
         }
     }
 
-    /// What the leader's primaries hold.
     async fn digest_leader(&self, variant: Option<&Variant>) -> Result<Vec<ShardDigest>> {
         let shards = self.digest(LEADER, Copies::Primaries).await?;
         self.write_digest(variant.map(|variant| variant.name.as_str()), LEADER, &shards)?;

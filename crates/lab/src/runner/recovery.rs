@@ -63,13 +63,11 @@ impl Runner<'_> {
         Ok(Recoveries::later_than(&self.ask_recoveries(LEADER, &path).await?))
     }
 
-    /// What a cluster says of its recoveries.
     pub(crate) async fn ask_recoveries(&self, cluster: &str, path: &str) -> Result<RecoveryRows> {
         let answer = self.clusters.request(cluster, "GET", path, Bytes::new()).await?;
         Ok(answer.read()?)
     }
 
-    /// Ends the phase of a recovery.
     pub(crate) fn end_recovery(&self, turn: &Turn<'_>) -> Result<()> {
         self.watch.end();
         self.end_changes(&turn.changes)?;

@@ -5,7 +5,6 @@ use world::LinkConfig;
 
 use crate::plan::{FOLLOWER, LEADER, Link, Resolved, Twin};
 
-/// The clusters and the link that a plan asks for.
 pub(crate) fn topology(plan: &Resolved) -> TopologySpec {
     let cluster = |name: &str, nodes: u32| ClusterSpec {
         name: name.to_owned(),

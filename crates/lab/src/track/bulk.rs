@@ -30,7 +30,6 @@ const REFUSED: [(&str, &str); 3] = [
 ];
 /// Documents of a set in test mode, as Rally takes them.
 const TEST_DOCUMENTS: u64 = 1000;
-/// The most documents in a request.
 const BULK_DOCUMENTS_MAX: u64 = 1_000_000;
 
 /// What a bulk operation sends, and how many documents a request has.

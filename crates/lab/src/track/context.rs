@@ -36,7 +36,6 @@ const COMMON: [&str; 12] = [
 /// Why something is refused: the word that it stands under, and a sentence.
 pub(super) type Why = (String, String);
 
-/// An index of the track.
 pub(super) struct Index {
     pub(super) name: String,
     pub(super) body: Value,
@@ -44,7 +43,6 @@ pub(super) struct Index {
     pub(super) refused: Option<Refusal>,
 }
 
-/// What operations are read with.
 pub(super) struct Context<'a> {
     pub(super) reader: &'a Reader<'a>,
     pub(super) indices: Vec<Index>,
@@ -91,7 +89,6 @@ impl Context<'_> {
             .find_map(|name| self.indices.iter().find(|index| index.name == name)?.refused.as_ref())
     }
 
-    /// Whether a refusal is that of an index.
     pub(super) fn is_of_index(&self, refusal: &Refusal) -> bool {
         self.indices.iter().any(|index| index.refused.as_ref() == Some(refusal))
     }

@@ -4,7 +4,6 @@ use std::path::{Component, Path};
 
 use super::reader::{Object, Reader};
 
-/// A corpus of the track.
 pub(super) struct Corpus {
     pub(super) name: String,
     pub(super) sets: Vec<DocumentSet>,
@@ -21,7 +20,6 @@ pub(super) struct DocumentSet {
     pub(super) refused: Option<String>,
 }
 
-/// Reads a corpus.
 pub(super) fn corpus(reader: &Reader<'_>, object: &Object<'_>) -> Corpus {
     let known = [
         "name", "meta", "base-url", "source-format", "target-index", "target-type",

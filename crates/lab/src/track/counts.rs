@@ -7,11 +7,9 @@ use super::{Action, Request, Step, Track};
 use crate::corpus::{Conflicts, Written};
 use crate::load::{Check, Content, Operation};
 
-/// What is said of it.
 const SAID: &str = "In virtual time documents have sizes and no words: every search is one that counts all documents, and a \
      scroll is one such search.";
 
-/// What is said of updates.
 const SAID_OF_UPDATES: &str =
     "In virtual time there are no words to change: what an update would change is replaced.";
 

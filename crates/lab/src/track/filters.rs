@@ -4,7 +4,6 @@ use minijinja::value::Kwargs;
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 use time::{Date, Month};
 
-/// Adds them.
 pub(super) fn add(jinja: &mut Environment<'_>) {
     jinja.add_filter("days_ago", days_ago);
     jinja.add_filter("int", int);

@@ -8,7 +8,6 @@ use std::path::{Component, Path, PathBuf};
 /// A file larger than this is no track.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// The folder of a track.
 #[derive(Clone)]
 pub(super) struct Folder {
     own: PathBuf,

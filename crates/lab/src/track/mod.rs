@@ -182,7 +182,6 @@ impl Step {
         }
     }
 
-    /// The same, to be changed.
     fn requests_mut(&mut self) -> Vec<&mut Request> {
         match self {
             Step::Request(request) => vec![request],

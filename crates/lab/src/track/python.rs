@@ -7,13 +7,11 @@ const FILES: [&str; 2] = ["track.py", "workload.py"];
 /// Processors that do what is done here without Python.
 const DEFAULT_PROCESSORS: [&str; 2] = ["DefaultTrackPreparator", "DefaultWorkloadPreparator"];
 
-/// The Python of a track.
 pub(super) struct Python {
     file: &'static str,
     text: String,
 }
 
-/// One thing that it registers.
 struct Registered<'a> {
     /// What follows `register_`.
     what: &'a str,
@@ -24,7 +22,6 @@ struct Registered<'a> {
 }
 
 impl Python {
-    /// That of a track, where it has any.
     pub(super) fn of(track: &Files) -> Option<Python> {
         FILES.into_iter().find_map(|file| {
             let text = track.text(&track.dir().join(file)).ok()?;

@@ -22,7 +22,6 @@ impl<'a> Reader<'a> {
         Reader { files, rendered, mistakes: RefCell::default() }
     }
 
-    /// Where a node stands.
     pub(super) fn place(&self, node: &Node<'_>) -> Place {
         let found = spot(self.rendered.placed_text().as_bytes(), node.at.column);
         found.map_or_else(Place::default, |at| self.rendered.place(at.line as usize))
@@ -33,12 +32,10 @@ impl<'a> Reader<'a> {
         self.mistakes.borrow_mut().push(self.files.mistake(self.place(node), word, message));
     }
 
-    /// What cannot be run, at a node.
     pub(super) fn refusal(&self, node: &Node<'_>, word: &str, why: String) -> Refusal {
         Refusal { place: self.place(node), word: word.to_owned(), why }
     }
 
-    /// Everything that was wrong.
     pub(super) fn mistakes(&self) -> Option<Mistakes> {
         Mistakes::of(self.mistakes.borrow().iter().cloned())
     }
@@ -54,7 +51,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The items of an array.
     pub(super) fn list<'n>(&self, node: &'n Node<'n>, what: &str) -> &'n [Node<'n>] {
         match &node.value {
             Json::List(items) => items,
@@ -89,7 +85,6 @@ impl<'a> Reader<'a> {
         number
     }
 
-    /// A whole number from `least` to `most`.
     pub(super) fn whole(
         &self,
         object: &Object<'_>,
@@ -108,7 +103,6 @@ impl<'a> Reader<'a> {
         Some(number as u64)
     }
 
-    /// True or false.
     pub(super) fn bool(&self, object: &Object<'_>, name: &str) -> Option<bool> {
         let node = object.get(name)?;
         let found = match node.text(name).ok()?.to_lowercase().as_str() {
@@ -189,7 +183,6 @@ pub(super) struct Refusal {
     pub(super) why: String,
 }
 
-/// An object of a track.
 #[derive(Clone, Copy)]
 pub(super) struct Object<'n> {
     pub(super) node: &'n Node<'n>,

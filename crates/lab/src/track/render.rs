@@ -50,7 +50,6 @@ pub(super) struct Rendered {
     pub(super) text: String,
     /// By line of the marked text, which has the same values; none where marks got into values.
     marked: Option<(String, Vec<Place>)>,
-    /// The file that it was rendered from.
     file: usize,
 }
 
@@ -102,19 +101,16 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// The files below the folder of a track.
     pub(super) fn new(dir: &Path, params: Params) -> Files {
         let now = OffsetDateTime::now_utc();
         let folder = Folder::of(dir);
         Files { dir: dir.to_owned(), folder, sources: Rc::default(), params, now }
     }
 
-    /// The track's folder.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The parameters that were given.
     pub(super) fn params(&self) -> &Params {
         &self.params
     }
@@ -137,7 +133,6 @@ impl Files {
         Ok(Rendered { text: plain, marked, file })
     }
 
-    /// Whether a text of the track mentions a parameter.
     pub(super) fn mentions(&self, name: &str) -> bool {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         self.sources.borrow().iter().any(|source| {
@@ -373,7 +368,6 @@ fn without_marks(text: &str) -> (String, Vec<Place>) {
     (out, places)
 }
 
-/// A call of `collect` in a text.
 struct Collect {
     from: usize,
     to: usize,

@@ -66,7 +66,6 @@ pub(super) struct Schedule {
 /// The operations of a track by name, as its file has them.
 pub(super) type Operations<'n> = [(String, Object<'n>)];
 
-/// Reads the schedule of a challenge.
 pub(super) fn schedule(
     context: &Context<'_>,
     operations: &Operations<'_>,
@@ -434,7 +433,6 @@ fn arrival(context: &Context<'_>, object: &Object<'_>, known: &Known) -> Option<
 }
 
 const POISSON: &str = "poisson";
-/// The schedules that there are.
 const SCHEDULES: [&str; 2] = ["deterministic", POISSON];
 
 /// A schedule that there is not. It may have a rate of its own, so that it counts also where the task names none.

@@ -15,7 +15,6 @@ pub(super) struct Kind {
     pub(super) of: TemplateKind,
 }
 
-/// All kinds.
 pub(super) static KINDS: [Kind; 3] = [
     Kind {
         member: "templates",
@@ -40,7 +39,6 @@ pub(super) static KINDS: [Kind; 3] = [
     },
 ];
 
-/// A template of the track.
 pub(super) struct Template {
     pub(super) kind: &'static Kind,
     pub(super) name: String,

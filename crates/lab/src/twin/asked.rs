@@ -122,7 +122,6 @@ pub fn copies(plan: &TwinPlan) -> u64 {
     indices.into_iter().flatten().filter_map(of).fold(0, u64::saturating_add)
 }
 
-/// Rows of nodes that join.
 fn joining(twin: &Table, count: u32, like: Option<&str>) -> Vec<Value> {
     let rows = twin.get("node").and_then(Value::as_array);
     let text = |row: &Value, key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);

@@ -36,7 +36,6 @@ const OF_THE_FIELD: [(&str, &str); 8] = [
     ("cluster.routing.rebalance.enable", "all"),
     ("cluster.routing.allocation.disk.threshold_enabled", "true"),
 ];
-/// How a filter by the names of nodes ends.
 const BY_NAME: &str = "._name";
 const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 const SLOTS_OF_THE_FIELD: u64 = 2;

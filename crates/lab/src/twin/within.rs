@@ -73,7 +73,6 @@ pub(super) fn rows(twin: &mut Table) -> Option<&mut Vec<Value>> {
     rows.as_array_mut()
 }
 
-/// Whether a row is about this.
 pub(super) fn is_about(row: &Value, parameter: &str) -> bool {
     row.get(PARAMETER).and_then(Value::as_str) == Some(parameter)
 }

@@ -6,7 +6,6 @@ use toml::{Table, Value};
 
 use super::TwinPlan;
 
-/// The key of an index.
 const RATE: &str = "documents_per_s";
 /// Indices that are written to, at most, those with most writes: each takes requests of its own.
 const WRITTEN_MAX: usize = 64;

@@ -33,7 +33,6 @@ const ANSWERED: &str =
 /// Most documents of a run: the engine accepts no more in one request.
 const RUN_DOCUMENTS_MAX: u64 = 10_000_000;
 
-/// The driver.
 pub(crate) struct Driver {
     pub(crate) env: Env,
     asker: Asker,

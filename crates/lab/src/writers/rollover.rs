@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::plan::RolloverRule;
 
-/// The rollover of one alias.
 #[derive(Clone)]
 pub(crate) struct Rollover {
     /// Which write target of the driver's ledgers it is.
@@ -15,7 +14,6 @@ pub(crate) struct Rollover {
 }
 
 impl Rollover {
-    /// The request's body.
     pub(super) fn body(&self) -> Value {
         let RolloverRule { max_docs, max_bytes, max_age, .. } = &self.rule;
         let mut conditions = json!({});

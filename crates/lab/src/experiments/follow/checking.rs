@@ -20,15 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(86_400);
 /// Violations that are shown.
 const SHOWN: usize = 8;
 
-/// What was found.
 pub(super) struct Found {
-    /// Copies that were read.
     pub(super) copies: u64,
     pub(super) violations: Vec<Violation>,
 }
 
 impl Found {
-    /// The first violations in words.
     pub(super) fn shown(&self) -> Vec<String> {
         self.violations.iter().take(SHOWN).map(Violation::to_string).collect()
     }

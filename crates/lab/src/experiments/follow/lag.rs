@@ -48,7 +48,6 @@ pub(super) struct Following {
     pub(super) restarted: Option<Waiting>,
     /// Rollovers that are noted in the record.
     pub(super) rollovers_noted: usize,
-    /// Searches beside the writes.
     pub(super) searches: Option<Searches>,
     /// The most that a node used, at each sample.
     pub(super) used: Vec<NodeUse>,

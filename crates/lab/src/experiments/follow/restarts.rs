@@ -11,7 +11,6 @@ use crate::plan::{Fault, RandomRestarts};
 /// The family of random numbers of restarts.
 const FAMILY: u64 = 0x72_6573_7461_7274;
 
-/// Restarts of one cluster.
 pub(super) struct Restarts {
     cluster: String,
     nodes: u32,
@@ -26,7 +25,6 @@ pub(super) struct Restarts {
     down: Option<Fault>,
 }
 
-/// What is due.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Due {
     /// Nodes go down.
@@ -59,17 +57,14 @@ impl Restarts {
         restarts
     }
 
-    /// When something is due next.
     pub(super) fn due(&self) -> Time {
         self.due
     }
 
-    /// Whether something is down.
     pub(super) fn is_down(&self) -> bool {
         self.down.is_some()
     }
 
-    /// What is due now, if anything.
     pub(super) fn next(&mut self, now: Time) -> Option<Due> {
         if now < self.due {
             return None;

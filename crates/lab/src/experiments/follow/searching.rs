@@ -21,7 +21,6 @@ use crate::writers::{Driver, IndexLedger, PATIENCE};
 const SHOWN: usize = 8;
 const COUNTED: &[u8] = br#"{"size":0,"track_total_hits":true}"#;
 
-/// Clients that search.
 pub(super) struct Searches {
     clients: Rc<Clients>,
     tasks: Vec<Task<()>>,
@@ -43,7 +42,6 @@ struct Clients {
     wrong: RefCell<Vec<String>>,
 }
 
-/// What a search came to.
 #[derive(Debug, PartialEq)]
 enum Found {
     Held,

@@ -21,7 +21,6 @@ pub(super) struct CameBack {
     bytes: u64,
 }
 
-/// Copies by index.
 type Copies = BTreeMap<String, u32>;
 
 impl CameBack {

@@ -9,7 +9,6 @@ use world::model::Host;
 
 use crate::plan::{DELAY, Twin, Variant};
 
-/// The setting.
 pub(super) const CHUNK: &str = "indices.recovery.chunk_size";
 const CHUNK_BYTES_WITHOUT: u64 = 512 << 10;
 /// About so many steps are taken.

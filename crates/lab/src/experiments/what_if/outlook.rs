@@ -306,7 +306,6 @@ impl<'t> Outlook<'t> {
         Err(self.stays(run, health.unassigned + health.initializing, &why))
     }
 
-    /// The error of a cluster that stays as it is.
     fn stays(&self, run: &Runner<'_>, copies: u64, why: &str) -> Error {
         let why = in_its_names(run, why);
         Error::StaysYellow { variant: self.turn.variant.name.clone(), copies, why }

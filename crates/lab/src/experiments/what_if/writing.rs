@@ -34,7 +34,6 @@ pub(super) struct Writing {
     writers: Vec<Task<()>>,
 }
 
-/// One of them.
 struct Writer {
     env: Env,
     asker: Rc<Asker>,
@@ -118,7 +117,6 @@ impl Writer {
     }
 }
 
-/// The indices that are written to.
 pub(super) fn written_to(twin: &Twin) -> impl Iterator<Item = &TwinIndex> {
     twin.indices.iter().filter(|index| index.documents_per_s > 0.0)
 }

@@ -44,7 +44,6 @@ impl Check<'_> {
         self.found.mistakes.push((at, message));
     }
 
-    /// Checks a table that stands at `at`.
     fn table(&mut self, section: &'static Section, table: &mut DeTable<'_>, at: Range<usize>) {
         let mut meant = Vec::new();
         let mut rest = DeTable::new();

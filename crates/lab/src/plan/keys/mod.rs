@@ -31,7 +31,6 @@ pub(super) struct Section {
     pub(super) keys: &'static [Key],
 }
 
-/// A key of a table.
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) name: &'static str,
@@ -43,7 +42,6 @@ pub(super) struct Key {
     pub(super) about: &'static str,
 }
 
-/// What a key holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Holds {
     /// Any text.

@@ -12,12 +12,10 @@ use crate::plan::declared::{DeclaredSteps, Needs};
 use crate::plan::file::Plan;
 use crate::plan::topology::{Cluster, FOLLOWER, LEADER, Link};
 
-/// Nodes of a cluster, at most.
 pub(super) const NODES_MAX: u32 = 64;
 const NODES: RangeInclusive<i64> = 1..=NODES_MAX as i64;
 
 impl Plan {
-    /// Leader and follower.
     pub(super) fn clusters(&self) -> Result<(Cluster, Option<Cluster>)> {
         let cluster = |nodes: &Spanned<i64>| -> Result<Cluster> {
             let most = match self.document.twin {
@@ -86,7 +84,6 @@ impl Plan {
         Ok(joins.is_some())
     }
 
-    /// The path between leader and follower.
     pub(super) fn link(&self) -> Result<Option<Link>> {
         let Some(link) = &self.document.link else { return Ok(None) };
         let window = link.window.as_ref();

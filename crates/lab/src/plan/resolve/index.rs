@@ -25,7 +25,6 @@ const SEGMENTS: RangeInclusive<i64> = 1..=1_000_000;
 const SEGMENT_RATIOS: RangeInclusive<f64> = 0.01..=1.0;
 /// What a tiered merge policy tends to leave: each segment half as large as the next larger one.
 const SEGMENT_RATIO: f64 = 0.5;
-/// From a byte to an exbibyte.
 const BYTES: RangeInclusive<u64> = 1..=1 << 60;
 /// Shares are written with few digits, so they may miss one whole by this much.
 const SHARE_TOLERANCE: f64 = 1e-3;

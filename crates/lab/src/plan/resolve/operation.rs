@@ -17,7 +17,6 @@ use crate::plan::scalar;
 const COST_DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
 
 impl Plan {
-    /// The operations of these names.
     pub(super) fn operations_called(&self, named: &[Spanned<String>]) -> Result<Vec<Operation>> {
         let known: Vec<&str> =
             self.document.operation.iter().map(|table| table.name.get_ref().as_str()).collect();

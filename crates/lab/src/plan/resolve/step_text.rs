@@ -22,7 +22,6 @@ const TIMES: RangeInclusive<Duration> =
 /// What the options of steps are checked against.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
-    /// The cluster that has the data.
     pub(super) leader: Cluster,
     /// The names that a fault can have.
     pub(super) fault_nodes: &'a [String],
@@ -39,7 +38,6 @@ pub(super) struct StepText<'a> {
 }
 
 impl<'a> StepText<'a> {
-    /// Reads an entry.
     pub(super) fn read(plan: &'a Plan, entry: &'a Spanned<Value>) -> Result<StepText<'a>> {
         let wrong = |message: String| plan.error(entry.span(), message);
         let (name, options) = name_and_options(entry).map_err(wrong)?;
@@ -76,7 +74,6 @@ impl<'a> StepText<'a> {
         Ok(Some(StepText { options, ..*self }))
     }
 
-    /// An error at this entry.
     pub(super) fn wrong(&self, message: impl Into<String>) -> Error {
         self.plan.error(self.entry.span(), message)
     }

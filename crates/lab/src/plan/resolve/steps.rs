@@ -25,7 +25,6 @@ const FULL_BACKGROUND: [&str; 2] = ["documents_per_s", "document_size"];
 
 const NAMES_AND_PATTERN: &str = "a plan follows its indices by their names or by a pattern: \"follow\" or auto_follow, not both";
 
-/// What a written step means.
 enum Meaning {
     Step(Step),
     Action(Action),
@@ -256,7 +255,6 @@ fn any_of<'a>(steps: impl Iterator<Item = &'a &'static DeclaredStep>) -> String 
     if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
 }
 
-/// The name of every step.
 pub(in crate::plan) fn names(declared: &DeclaredSteps) -> Vec<&'static str> {
     let mut names = Step::BEFORE.to_vec();
     for step in declared {

@@ -13,9 +13,7 @@ use crate::plan::parameter::{Parameter, ParameterScope};
 /// A test bed inside the program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TestBed {
-    /// Name, as plans write it.
     pub(super) name: &'static str,
-    /// The whole file.
     text: &'static str,
 }
 

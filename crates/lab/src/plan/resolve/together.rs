@@ -4,7 +4,6 @@ use crate::error::{Error, Result};
 
 /// Several results, of which no one needs another.
 pub(super) trait Together {
-    /// What they hold.
     type Values;
 
     /// All values; where some are errors, all of those.

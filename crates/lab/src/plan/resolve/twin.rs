@@ -19,14 +19,12 @@ use crate::plan::file::Plan;
 use crate::plan::topology::Cluster;
 use crate::plan::twin::{Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertain};
 
-/// Nodes of a twin, at most.
 pub(super) const TWIN_NODES_MAX: u32 = 2000;
 const DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
 const SEGMENTS: RangeInclusive<i64> = 1..=10_000;
 const REPLICAS: RangeInclusive<i64> = 0..=10;
 const SIZES: RangeInclusive<u64> = 0..=1 << 50;
 const RATES: RangeInclusive<f64> = 0.0..=10_000_000.0;
-/// What is done before a node restarts.
 const FLUSH: &str = "flush";
 /// How long a node may be away.
 pub const DOWN: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
@@ -34,7 +32,6 @@ pub const DOWN: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::fr
 pub const DOWN_WITHOUT: Duration = Duration::from_secs(30);
 
 impl Plan {
-    /// The twin, where the plan has one.
     pub(super) fn twin(
         &self,
         leader: Cluster,

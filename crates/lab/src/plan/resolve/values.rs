@@ -28,7 +28,6 @@ impl Plan {
         self.error(name.span(), unknown(what, name.get_ref(), heading, known))
     }
 
-    /// A whole number within bounds.
     pub(super) fn number<T: TryFrom<i64>>(
         &self,
         what: &str,
@@ -63,7 +62,6 @@ impl Plan {
         bounds::within(what, value, bounds, show).map_err(|why| self.error(place.span(), why))
     }
 
-    /// A text with a unit.
     pub(super) fn unit<T, E: Display>(
         &self,
         value: &Spanned<String>,
@@ -72,7 +70,6 @@ impl Plan {
         parse(value.get_ref()).map_err(|error| self.error(value.span(), error.to_string()))
     }
 
-    /// A time within bounds.
     pub(super) fn time(
         &self,
         what: &str,
@@ -84,7 +81,6 @@ impl Plan {
         Ok(time)
     }
 
-    /// A size in bytes within bounds.
     pub(super) fn size(
         &self,
         what: &str,

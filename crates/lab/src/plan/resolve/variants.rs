@@ -127,7 +127,6 @@ impl Plan {
         Ok(all.concat())
     }
 
-    /// The parameters of the test bed that the plan names.
     fn test_bed(&self) -> Result<Vec<Parameter>> {
         let Some(name) = &self.document.test_bed else { return Ok(Vec::new()) };
         let bed = test_bed(name.get_ref())

@@ -34,7 +34,6 @@ fn check(name: &str, value: &str) -> Result<(), String> {
 /// A plan of this test alone, so that the messages below do not move when a bundled one changes.
 const TEXT: &str = include_str!("test_plan.toml");
 
-/// Resolves a plan with the steps that there are.
 fn resolve(
     text: &str,
     scale: f64,
@@ -47,7 +46,6 @@ fn resolved() -> Resolved {
     resolve(TEXT, 0.01, check).unwrap()
 }
 
-/// The names of a plan's steps.
 fn names(plan: &Resolved) -> Vec<&'static str> {
     plan.steps.iter().map(Step::name).collect()
 }
