@@ -157,10 +157,10 @@ impl Drain {
     pub fn finish(&mut self) -> LocalFuture<'_, Result<()>> {
         Box::pin(async move {
             while self.ended < self.connections.len() {
-                match self.reports.recv().await {
-                    None => return Ok(()),
-                    Some(ConnectionEvent::Ended(vb, why)) => drop(self.ends.insert(vb, why)),
-                    Some(ConnectionEvent::Done(place, at, failure)) => {
+                let event = self.reports.recv().await;
+                match event.expect("a connection that has not ended reports its end") {
+                    ConnectionEvent::Ended(vb, why) => drop(self.ends.insert(vb, why)),
+                    ConnectionEvent::Done(place, at, failure) => {
                         self.ended += 1;
                         if let Some(connection) = self.connections.get_mut(place) {
                             connection.ended = Some(at);

@@ -83,25 +83,26 @@ fn item_size(text: &str) -> Result<u64, String> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let found = clusters::Credentials::read(args.credentials.as_deref());
     let user = user_and_password(found.map_err(crate::live::usage)?)?;
-    let temporary = match &args.data {
-        Some(_) => None,
-        None => Some(clusters::TemporaryDir::make()?),
-    };
-    let dir = args.data.clone().or(temporary.as_ref().map(|dir| dir.path().join("bucket")));
-    let dir = dir.unwrap_or_default();
+    let mut temporary = None;
     world::real_world::run(0, async |env| {
-        let listener = PacketListener::bind(&env, &format!("127.0.0.1:{}", args.port)).await;
-        let listener = listener.context("--port chooses another port")?;
-        let settings = BucketSettings::new(&args.bucket, args.vbuckets, args.quota);
-        let bucket = Bucket::open(&env, settings, &dir).await?;
-        let consumer = match args.consumer {
-            Kind::Mainstream => ConsumerKind::Mainstream,
-            Kind::Batching => ConsumerKind::Batching,
-            Kind::Fast => ConsumerKind::Fast,
-        };
-        let settings = ServerSettings { users: vec![user], consumer, public_host: None };
+        let mut open = None;
+        // It listens before anything is made that somebody has to take away.
         let ended = until_told(async {
-            fill(&env, &bucket, args).await?;
+            let dir = match &args.data {
+                Some(dir) => dir.clone(),
+                None => temporary.insert(clusters::TemporaryDir::make()?).path().join("bucket"),
+            };
+            let listener = PacketListener::bind(&env, &format!("127.0.0.1:{}", args.port)).await;
+            let listener = listener.context("--port chooses another port")?;
+            let settings = BucketSettings::new(&args.bucket, args.vbuckets, args.quota);
+            let bucket = open.insert(Bucket::open(&env, settings, &dir).await?);
+            fill(&env, bucket, args).await?;
+            let consumer = match args.consumer {
+                Kind::Mainstream => ConsumerKind::Mainstream,
+                Kind::Batching => ConsumerKind::Batching,
+                Kind::Fast => ConsumerKind::Fast,
+            };
+            let settings = ServerSettings { users: vec![user], consumer, public_host: None };
             let server = Server::start(&env, listener, vec![bucket.clone()], settings)?;
             writeln!(terminal::out(), "couchbase://{}/{}", server.address(), args.bucket)?;
             if consumer == ConsumerKind::Fast {
@@ -115,8 +116,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             Ok(())
         });
         let ended = ended.await;
-        say!("stopping");
-        bucket.close().await?;
+        if let Some(bucket) = open {
+            say!("stopping");
+            bucket.close().await?;
+        }
         ended.map(|_| ())
     })
 }
