@@ -149,9 +149,13 @@ impl WireConnection {
             return Err(WireFailure::Closed { untouched: true });
         }
         loop {
-            // A TLS peer may close without a close_notify: that is an end, too.
-            let read = self.stream.read(&mut self.buffer).await.unwrap_or_default();
             let untouched = self.reader.is_untouched();
+            let read = match self.stream.read(&mut self.buffer).await {
+                Ok(read) => read,
+                // A TLS peer may close without a close_notify: that is an end, too.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
+                Err(_) => return Err(WireFailure::Closed { untouched }),
+            };
             let whole = match read {
                 0 if self.reader.end() => true,
                 0 => return Err(WireFailure::Closed { untouched }),
@@ -300,6 +304,24 @@ mod tests {
             assert!(connection.keeps());
             let lost = connection.ask(&host, "GET", "/", b"").await;
             assert!(matches!(lost, Err(WireFailure::Closed { untouched: true })), "{lost:?}");
+        });
+    }
+
+    #[test]
+    fn a_connection_that_breaks_is_no_end_of_an_answer() {
+        world::real_world::run(1, async |env| {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let host = WireHost::plain(&listener.local_addr().unwrap().to_string());
+            let _server = env.spawn("server", async move {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                // What it leaves unread makes its end a reset.
+                stream.read_exact(&mut [0]).await.unwrap();
+                let half = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhalf";
+                stream.write_all(half).await.unwrap();
+            });
+            let mut connection = WireConnection::open(&host).await.unwrap();
+            let broken = connection.ask(&host, "GET", "/", b"").await;
+            assert!(matches!(broken, Err(WireFailure::Closed { untouched: false })), "{broken:?}");
         });
     }
 
