@@ -1,11 +1,11 @@
 //! The search thread pool: so many searches of a node run at once, so many wait, and more are refused.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 
 use crate::transport::{Failure, Result};
 
@@ -18,12 +18,11 @@ const ALPHA: f64 = 0.3;
 pub(crate) struct ThreadPool(Rc<Inner>);
 
 struct Inner {
-    /// Of these, who was given a place counts as waiting until it goes on.
+    /// Without the queue.
     counts: Cell<PoolStats>,
-    /// The places that are free. Those who wait get them in the order of their coming.
-    free: Arc<Semaphore>,
-    /// All places: those that are taken, too. More than the size while a smaller pool has still to give some up.
-    places: Cell<usize>,
+    /// Those who wait, by the numbers of their coming.
+    waiting: RefCell<BTreeMap<u64, oneshot::Sender<Slot>>>,
+    next_number: Cell<u64>,
     service_ns: Cell<Option<f64>>,
 }
 
@@ -45,61 +44,70 @@ impl Inner {
         change(&mut counts);
         self.counts.set(counts);
     }
+
+    fn has_room(&self) -> bool {
+        let PoolStats { active, size, .. } = self.counts.get();
+        active < size
+    }
+
+    /// Gives the places that are free to those who wait, in the order of their coming.
+    fn hand_on(self: &Rc<Self>) {
+        while self.has_room() {
+            let next = self.waiting.borrow_mut().pop_first();
+            let Some((_, waiting)) = next else { return };
+            // Who hangs up is not among those who wait.
+            let _ = waiting.send(Slot::new(self));
+        }
+    }
 }
 
-/// A place among those that run; free again when dropped.
-pub(crate) struct Slot {
-    pool: Rc<Inner>,
-    place: Option<OwnedSemaphorePermit>,
-}
+/// A place among those that run; free again when dropped, also where it was given to somebody who hangs up.
+pub(crate) struct Slot(Rc<Inner>);
 
 impl Slot {
-    fn new(pool: &Rc<Inner>, place: OwnedSemaphorePermit) -> Self {
+    fn new(pool: &Rc<Inner>) -> Self {
         pool.count(|counts| {
             counts.active += 1;
             counts.largest = counts.largest.max(counts.active);
         });
-        Slot { pool: pool.clone(), place: Some(place) }
+        Slot(pool.clone())
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let pool = &self.pool;
-        pool.count(|counts| {
+        self.0.count(|counts| {
             (counts.completed, counts.active) = (counts.completed + 1, counts.active - 1)
         });
-        if pool.places.get() > pool.counts.get().size
-            && let Some(place) = self.place.take()
-        {
-            place.forget();
-            pool.places.update(|places| places - 1);
-        }
+        self.0.hand_on();
     }
 }
 
-/// A search that waits for a place is counted until this is dropped.
-struct Waiting<'a>(&'a Inner);
+/// A search waits under this number until this is dropped, or until it has a place.
+struct Waiting<'a>(&'a Inner, u64);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.count(|counts| counts.queue -= 1);
+        self.0.waiting.borrow_mut().remove(&self.1);
     }
 }
 
 impl ThreadPool {
     pub(crate) fn new(size: usize, queue_size: usize) -> Self {
         let counts = PoolStats { size: size.max(1), queue_size, ..PoolStats::default() };
-        let (free, places) = (Arc::new(Semaphore::new(counts.size)), Cell::new(counts.size));
-        let (counts, service_ns) = (Cell::new(counts), Cell::new(None));
-        ThreadPool(Rc::new(Inner { counts, free, places, service_ns }))
+        ThreadPool(Rc::new(Inner {
+            counts: Cell::new(counts),
+            waiting: RefCell::default(),
+            next_number: Cell::new(0),
+            service_ns: Cell::new(None),
+        }))
     }
 
     /// Waits for a place. Fails with 429 if too many wait already.
     pub(crate) async fn enter(&self) -> Result<Slot> {
         let inner = &self.0;
-        if let Ok(place) = inner.free.clone().try_acquire_owned() {
-            return Ok(Slot::new(inner, place));
+        if inner.has_room() {
+            return Ok(Slot::new(inner));
         }
         let PoolStats { queue_size, active, queue, .. } = self.stats();
         if queue >= queue_size {
@@ -110,11 +118,11 @@ impl ThreadPool {
             );
             return Err(Failure::new(429, "es_rejected_execution_exception", reason));
         }
-        inner.count(|counts| counts.queue += 1);
-        let waiting = Waiting(inner);
-        let place = inner.free.clone().acquire_owned().await;
-        drop(waiting);
-        Ok(Slot::new(inner, place.expect("the semaphore is never closed")))
+        let number = inner.next_number.replace(inner.next_number.get() + 1);
+        let (place, given) = oneshot::channel();
+        inner.waiting.borrow_mut().insert(number, place);
+        let _waiting = Waiting(inner, number);
+        Ok(given.await.expect("the other end goes with its place alone"))
     }
 
     /// Searches that run or wait.
@@ -125,15 +133,8 @@ impl ThreadPool {
 
     /// So many may run from now on. Those that run beyond that give their places up at their end.
     pub(crate) fn resize(&self, size: usize) {
-        let (inner, size) = (&self.0, size.max(1));
-        inner.count(|counts| counts.size = size);
-        let places = inner.places.get();
-        if size > places {
-            inner.free.add_permits(size - places);
-            inner.places.set(size);
-        } else {
-            inner.places.set(places - inner.free.forget_permits(places - size));
-        }
+        self.0.count(|counts| counts.size = size.max(1));
+        self.0.hand_on();
     }
 
     /// Notes how long a search took once it ran.
@@ -152,16 +153,16 @@ impl ThreadPool {
     }
 
     pub(crate) fn stats(&self) -> PoolStats {
-        let inner = &self.0;
-        let counts = inner.counts.get();
-        // Who was given a place waits no more, also before it goes on.
-        let active = inner.places.get() - inner.free.available_permits();
-        PoolStats { active, queue: counts.queue - (active - counts.active), ..counts }
+        PoolStats { queue: self.0.waiting.borrow().len(), ..self.0.counts.get() }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+    use std::pin::Pin;
+    use std::task::Poll;
+
     use world::Env;
 
     use super::*;
@@ -170,6 +171,7 @@ mod tests {
         so_many_run_so_many_wait_and_more_are_refused,
         who_hangs_up_leaves_no_slot_behind,
         another_size_holds_for_those_that_wait_and_for_those_that_run,
+        a_place_that_nobody_took_is_given_up_where_the_pool_is_smaller_by_then,
     );
 
     async fn so_many_run_so_many_wait_and_more_are_refused(env: Env) {
@@ -252,7 +254,25 @@ mod tests {
         for task in tasks {
             task.await.unwrap();
         }
-        let places = (pool.0.places.get(), pool.0.free.available_permits());
-        assert_eq!((places, pool.stats().completed), ((2, 2), 8));
+        let PoolStats { active, queue, completed, .. } = pool.stats();
+        assert_eq!((active, queue, completed), (0, 0, 8));
+    }
+
+    async fn a_place_that_nobody_took_is_given_up_where_the_pool_is_smaller_by_then(_: Env) {
+        async fn waits(mut entering: Pin<&mut impl Future>) -> bool {
+            poll_fn(|cx| Poll::Ready(entering.as_mut().poll(cx).is_pending())).await
+        }
+        let pool = ThreadPool::new(2, 10);
+        let (first, second) = (pool.enter().await.unwrap(), pool.enter().await.unwrap());
+        let (mut hangs_up, mut next) = (Box::pin(pool.enter()), Box::pin(pool.enter()));
+        assert!(waits(hangs_up.as_mut()).await && waits(next.as_mut()).await);
+        drop(first);
+        pool.resize(1);
+        drop(hangs_up);
+        assert!(waits(next.as_mut()).await, "another runs, which is all that may");
+        assert_eq!((pool.stats().active, pool.stats().queue), (1, 1));
+        drop(second);
+        drop(next.await.unwrap());
+        assert_eq!((pool.stats().active, pool.stats().queue), (0, 0));
     }
 }
