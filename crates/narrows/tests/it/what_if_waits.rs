@@ -1,6 +1,6 @@
 //! What copies of a twin wait for besides their bytes.
 
-use crate::common::failed;
+use crate::common::{entries, failed};
 use crate::what_if::{ALONE, Twin, green_s};
 
 /// Of c's two copies one goes from b to a, and the other, a primary, from c itself to b.
@@ -129,8 +129,11 @@ fn copies_that_are_only_slow_are_not_said_to_find_no_place() {
     twin.change(&[("10mb", "100b")]);
     let output = twin.asked("--lose c --draws 1");
     failed(&output, 1, &["2 copies are made so slowly", "max_bytes_per_sec is [100b]"]);
-    let output = Twin::new().asked("--lose c --draws 1 --open-copy 1h");
-    failed(&output, 1, &["copies are made so slowly", "--open-copy"]);
+    let twin = Twin::new();
+    let output = twin.asked("--lose c --draws 1 --open-copy 1h");
+    failed(&output, 1, &["copies are made so slowly", "--open-copy", "its record is in"]);
+    let runs = entries(&twin.dir.path().join("runs"));
+    assert_eq!(runs.len(), 1, "of the settings that were tried none is kept: {runs:?}");
 }
 
 /// c was the primary of a shard, to which a document is written every few seconds.

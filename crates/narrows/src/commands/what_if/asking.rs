@@ -27,6 +27,8 @@ const COPY_BYTES: u64 = 24_000;
 const TWIN_BYTES: u64 = 100_000_000;
 /// Of a thread; the first one of a process has as much.
 const STACK_BYTES: usize = 8 << 20;
+/// What is said where settings that are tried fail, whose record nobody reads.
+const NOT_ALL: &str = "not all settings could be tried";
 
 /// How a twin is asked, whatever it is that is asked.
 #[derive(Clone, Copy)]
@@ -137,7 +139,7 @@ struct Kept<'a> {
     watch: Option<Rc<dyn Watch>>,
     /// Whether what goes on beside has failed.
     beside: Option<watch::Receiver<bool>>,
-    /// Whether the record is kept once it is read: that of settings that are tried is in the answer, whole.
+    /// Whether the record is kept: that of settings that are tried is in the answer, whole.
     is_kept: bool,
     instead: Option<tempfile::TempDir>,
 }
@@ -170,17 +172,21 @@ impl Kept<'_> {
             ..Options::new(runs)
         };
         let executed = lab::execute(&plan, &Place::VIRTUAL, &options).map_err(without_places)?;
-        let (id, dir) = (executed.id, executed.dir.display().to_string());
-        let ended =
-            executed.ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
-        if ended == Ended::Interrupted {
-            anyhow::bail!("interrupted; what was answered until then is in {dir}");
-        }
+        let dir = executed.dir.display().to_string();
         if !self.is_kept {
             if let Err(error) = std::fs::remove_dir_all(&executed.dir) {
                 self.say(&format!("the record in {dir} cannot be removed: {error}"));
             }
+            if executed.ended.context(NOT_ALL)? == Ended::Interrupted {
+                anyhow::bail!("interrupted: {NOT_ALL}");
+            }
             return Ok((answers(&executed.run), None));
+        }
+        let id = executed.id;
+        let ended =
+            executed.ended.with_context(|| format!("run {id} failed; its record is in {dir}"))?;
+        if ended == Ended::Interrupted {
+            anyhow::bail!("interrupted; what was answered until then is in {dir}");
         }
         let page = executed.dir.join("report.html");
         let written = runs::write_page(&executed.run, &page);
