@@ -137,7 +137,8 @@ impl Experiment for WhatIf {
         if let Some(writing) = writing {
             let written = writing.end().await;
             if turn.lap == 1 {
-                run.note(Some(turn.variant), &came_back.sentence(written))?;
+                let copied = end.sample.recovered_bytes + end.operations_bytes;
+                run.note(Some(turn.variant), &came_back.sentence(written, copied))?;
             }
         }
         if turn.lap == 1 {

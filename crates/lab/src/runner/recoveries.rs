@@ -1,5 +1,7 @@
 //! What a cluster says of its recoveries (`_recovery`), summed over those that count.
 
+use std::collections::BTreeMap;
+
 use record::RecoverySample;
 
 use super::recovery_rows::{RecoveryRow, RecoveryRows};
@@ -78,6 +80,15 @@ impl Recoveries {
         all.done = done >= wanted.count() && done == begun;
         all.listed = listed >= wanted.count();
         all
+    }
+
+    /// Bytes of files and of operations that each of them has copied, by which recovery it is.
+    pub(crate) fn bytes_of_each(
+        answer: &RecoveryRows,
+        wanted: &Wanted,
+    ) -> BTreeMap<u64, (u64, u64)> {
+        let rows = answer.rows.iter().filter(|row| wanted.is(row));
+        rows.map(|row| (row.identity(), (row.recovered_bytes, row.operations_bytes))).collect()
     }
 
     /// The start from which on recoveries are later than all in an answer of `_recovery`, by the cluster's clock.
@@ -163,8 +174,6 @@ impl Recoveries {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use record::Limit;
     use serde_json::{Value, json};
 
@@ -207,6 +216,22 @@ mod tests {
         assert_eq!(peers(71, 1), (false, false, 0));
         assert_eq!(Recoveries::later_than(&answer), 71);
         assert_eq!(Recoveries::later_than(&rows(json!({}))), 0);
+    }
+
+    #[test]
+    fn a_recovery_is_the_same_one_in_each_answer_whatever_has_come() {
+        let of = |index: &str, target: &str, start: u64, recovered: u64| {
+            let mut shard = row("PEER", target, start, "INDEX");
+            shard["index"]["size"]["recovered_in_bytes"] = json!(recovered);
+            let answer = rows(json!({ index: { "shards": [shard] } }));
+            let wanted = Wanted::Peers { since_epoch_ms: 0, copies: 1 };
+            Recoveries::bytes_of_each(&answer, &wanted).pop_first().unwrap()
+        };
+        let (first, bytes) = of("x", "a", 5, 7);
+        assert_eq!((of("x", "a", 5, 9).0, bytes), (first, (7, 0)));
+        for (other, _) in [of("y", "a", 5, 7), of("x", "b", 5, 7), of("x", "a", 6, 7)] {
+            assert_ne!(other, first);
+        }
     }
 
     #[test]

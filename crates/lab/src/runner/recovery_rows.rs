@@ -1,6 +1,8 @@
 //! The rows of an answer of `_recovery`, read leaf by leaf: a tree of each answer would cost more than all that is done
 //! with it. A field that is missing, or of another kind than it should be, counts as if it were not there.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use clusters::live::{Leaf, Leaves, Take};
 use record::Limit;
 use serde::de::value::{Error, StrDeserializer};
@@ -21,6 +23,8 @@ pub(crate) struct RecoveryRows {
 /// One recovery, as far as it is of use.
 #[derive(Debug, Default)]
 pub(super) struct RecoveryRow {
+    /// Of its index, shard, start and target, in the order in which the cluster tells them.
+    identity: DefaultHasher,
     pub(super) is_primary: bool,
     /// Whether it is from another copy of the same cluster.
     pub(super) is_peer: bool,
@@ -56,7 +60,9 @@ impl Take for RecoveryRows {
     fn element(&mut self, path: &str) {
         if path.ends_with(SHARDS) {
             path.clone_into(&mut self.path);
-            self.rows.push(RecoveryRow::default());
+            let mut row = RecoveryRow::default();
+            path.hash(&mut row.identity);
+            self.rows.push(row);
         }
     }
 
@@ -69,13 +75,23 @@ impl Take for RecoveryRows {
 }
 
 impl RecoveryRow {
+    /// Which recovery it is: the same number in each answer.
+    pub(super) fn identity(&self) -> u64 {
+        self.identity.finish()
+    }
+
     fn take(&mut self, field: &str, leaf: &Leaf<'_>) {
         let count = || leaf.count().unwrap_or(0);
         match field {
             "/type" => self.is_peer = matches!(leaf, Leaf::Text("PEER")),
             "/primary" => self.is_primary = leaf.flag() == Some(true),
             "/stage" => self.stage = leaf.text(),
-            "/start_time_in_millis" => self.start_epoch_ms = leaf.count(),
+            "/id" => leaf.count().hash(&mut self.identity),
+            "/target/name" => leaf.text().hash(&mut self.identity),
+            "/start_time_in_millis" => {
+                self.start_epoch_ms = leaf.count();
+                self.start_epoch_ms.hash(&mut self.identity);
+            }
             "/stop_time_in_millis" => self.stop_epoch_ms = count(),
             "/index/size/total_in_bytes" => self.total_bytes = count(),
             "/index/size/reused_in_bytes" => self.reused_bytes = count(),

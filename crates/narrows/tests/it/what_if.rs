@@ -218,6 +218,15 @@ fn a_run_says_what_was_asked_in_the_names_of_the_cluster() {
     assert_eq!(sampled, names.into_iter().collect::<BTreeSet<_>>());
 }
 
+/// Copies wait for no node here: they are made elsewhere at once, while what the node knew of its own is forgotten.
+#[test]
+fn what_is_copied_is_what_came_back() {
+    let first = Twin::with(&[("\"1m\"", "\"0s\"")]).first("--rolling-restart --down 20s");
+    let copied = record::units::show_bytes(first["bytes"].as_u64().unwrap());
+    let words = first["came_back"][0].as_str().unwrap();
+    assert!(words.ends_with(&format!(": 0 operations and {copied} of files")), "{first}");
+}
+
 /// A replica that was missing is made as soon as the twin may do so, some milliseconds before it is asked for more.
 #[test]
 fn a_copy_that_was_missing_is_copied_with_those_that_are_asked_for() {

@@ -44,8 +44,9 @@ impl CameBack {
         }
     }
 
-    /// The same in a sentence, after how much was written.
-    pub(super) fn sentence(&self, written: u64) -> String {
+    /// The same in a sentence, after how many documents were written, and with what else was copied of all the bytes
+    /// that were `copied`.
+    pub(super) fn sentence(&self, written: u64, copied: u64) -> String {
         let written = match written {
             0 => "Nothing was written".to_owned(),
             written => format!("{} documents were written", show_count(written)),
@@ -54,8 +55,15 @@ impl CameBack {
             0 => String::new(),
             bytes => format!(" of {}", show_bytes(bytes)),
         };
+        let more = match copied.saturating_sub(self.operations_bytes + self.bytes) {
+            0 => String::new(),
+            more => format!(
+                "; {} more went to copies that were missing before, were moved or were given up",
+                show_bytes(more)
+            ),
+        };
         format!(
-            "{written} meanwhile; {}, {}: {} operations{operations_bytes} and {} of files",
+            "{written} meanwhile; {}, {}: {} operations{operations_bytes} and {} of files{more}",
             named("came back by operations", &self.by_operations),
             named("by files", &self.by_files),
             show_count(self.operations),
@@ -104,13 +112,16 @@ mod tests {
         all.add(&answer, 5);
         let expected = "80 documents were written meanwhile; 2 copies came back by operations (a 2), 1 copy by files \
                         (b 1): 43 operations of 43.0 kB and 2.00 MB of files";
-        assert_eq!(all.sentence(80), expected);
+        assert_eq!(all.sentence(80, 2_043_000), expected);
+        let more =
+            "; 1.00 MB more went to copies that were missing before, were moved or were given up";
+        assert_eq!(all.sentence(80, 3_043_000), format!("{expected}{more}"));
         // The next node restarts: what is told no more stays counted.
         all.add(&json!({ "a": { "shards": [row("PEER", 9, 0, 7)] } }), 8);
         assert!(
-            all.sentence(80).contains("3 copies came back by operations (a 3), 1 copy by files")
+            all.sentence(80, 0).contains("3 copies came back by operations (a 3), 1 copy by files")
         );
-        let none = CameBack::default().sentence(0);
+        let none = CameBack::default().sentence(0, 0);
         let expected =
             "Nothing was written meanwhile; no copy came back by operations, no copy by files";
         assert!(none.starts_with(expected), "{none}");

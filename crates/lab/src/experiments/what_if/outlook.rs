@@ -1,5 +1,6 @@
 //! Waiting until a cluster is green, or its copies are where they belong, with a curve of what is outstanding.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use record::Line;
@@ -63,17 +64,18 @@ pub(super) struct Outlook<'t> {
 struct Gone {
     files: u64,
     operations: u64,
-    /// What `_recovery` said of both at the last look.
-    last: (u64, u64),
+    /// What `_recovery` said of both at the last look, by recovery.
+    last: BTreeMap<u64, (u64, u64)>,
 }
 
 impl Gone {
-    /// Adds them to what it says now.
-    fn add_to(&mut self, all: &mut Recoveries) {
-        let now = (all.sample.recovered_bytes, all.operations_bytes);
-        self.files += self.last.0.saturating_sub(now.0);
-        self.operations += self.last.1.saturating_sub(now.1);
-        self.last = now;
+    /// Adds them to what it says `now`, the sums of which are in `all`.
+    fn add_to(&mut self, all: &mut Recoveries, now: BTreeMap<u64, (u64, u64)>) {
+        for (recovery, (files, operations)) in std::mem::replace(&mut self.last, now) {
+            let told = self.last.get(&recovery).copied().unwrap_or_default();
+            self.files += files.saturating_sub(told.0);
+            self.operations += operations.saturating_sub(told.1);
+        }
         all.sample.recovered_bytes += self.files;
         all.sample.total_bytes += self.files;
         all.operations_bytes += self.operations;
@@ -228,8 +230,9 @@ impl<'t> Outlook<'t> {
         let answer = run.ask_recoveries(LEADER, "/_recovery").await?;
         let since_epoch_ms = self.since_epoch_ms;
         let copies = u32::try_from(self.copies).unwrap_or(u32::MAX);
-        let mut all = Recoveries::of(&answer, &Wanted::Peers { since_epoch_ms, copies });
-        self.gone.add_to(&mut all);
+        let wanted = Wanted::Peers { since_epoch_ms, copies };
+        let mut all = Recoveries::of(&answer, &wanted);
+        self.gone.add_to(&mut all, Recoveries::bytes_of_each(&answer, &wanted));
         let sample = &mut all.sample;
         // What is to be moved to nodes that join was estimated: in the end it is known.
         if !(self.goal == Goal::Balanced && health.is_settled) {
@@ -362,16 +365,19 @@ mod tests {
     #[test]
     fn what_was_copied_to_a_node_that_restarted_was_copied() {
         let mut gone = Gone::default();
-        let mut looked = |files: u64, total: u64, operations_bytes: u64| {
+        let mut looked = |now: &[(u64, (u64, u64))], total: u64| {
             let mut all = Recoveries::default();
             let sample = &mut all.sample;
-            (sample.recovered_bytes, sample.total_bytes) = (files, total);
-            all.operations_bytes = operations_bytes;
-            gone.add_to(&mut all);
+            sample.recovered_bytes = now.iter().map(|(_, (files, _))| files).sum();
+            sample.total_bytes = total;
+            all.operations_bytes = now.iter().map(|(_, (_, operations))| operations).sum();
+            gone.add_to(&mut all, now.iter().copied().collect());
             (all.sample.recovered_bytes, all.sample.total_bytes, all.operations_bytes)
         };
-        assert_eq!(looked(70, 100, 9), (70, 100, 9));
-        assert_eq!(looked(20, 30, 4), (70, 80, 9), "50 of them are forgotten");
-        assert_eq!(looked(30, 30, 6), (80, 80, 11));
+        assert_eq!(looked(&[(1, (50, 5)), (2, (20, 4))], 100), (70, 100, 9));
+        assert_eq!(looked(&[(2, (20, 4))], 30), (70, 80, 9), "50 of them are forgotten");
+        assert_eq!(looked(&[(2, (30, 6))], 30), (80, 80, 11));
+        let hides = "as much has come by another one as was forgotten of one";
+        assert_eq!(looked(&[(3, (30, 6))], 30), (110, 110, 17), "{hides}");
     }
 }
