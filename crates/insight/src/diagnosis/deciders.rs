@@ -174,7 +174,7 @@ pub(crate) const DECIDERS: &[Decider] = &[
         )],
         ..Decider::new(
             SAME_SHARD,
-            "every node holds a copy already: add a node, or lower index.number_of_replicas",
+            "a node takes one copy of a shard: add a node, or lower index.number_of_replicas",
             None,
         )
     },

@@ -18,6 +18,8 @@ const EXPLAIN: &str = "_cluster/allocation/explain";
 const DELAYED: &str = "allocation_delayed";
 /// The same of one that nodes are asked about.
 const AWAITING_INFO: &str = "awaiting_info";
+/// The decider of replicas whose primary is not there.
+const BELOW_PRIMARY: &str = "replica_after_primary_active";
 pub(crate) const ASKED: &str =
     "the manager asks nodes what they have of it, and one that hangs keeps it waiting";
 
@@ -90,9 +92,13 @@ pub(crate) fn waiting<'s, 'a>(series: &'s Series<'a>) -> Vec<Waiting<'s, 'a>> {
     }
     let unassigned: Vec<&WaitingCopy> =
         unassigned(last).filter(|copy| !new.contains(&identity(copy))).collect();
+    let told = unassigned.iter().copied().filter(|copy| copy.can_allocate.is_some());
+    let told: Vec<&WaitingCopy> = told.collect();
     let mut groups: BTreeMap<Need, Vec<&WaitingCopy>> = BTreeMap::new();
-    for copy in unassigned.iter().filter(|copy| copy.can_allocate.is_some()) {
-        groups.entry(need(copy)).or_default().push(copy);
+    for same in told.chunk_by(|a, b| are_told_alike(a, b)) {
+        for (copy, need) in same.iter().zip(needs(same[0], same.len())) {
+            groups.entry(need).or_default().push(copy);
+        }
     }
     let unassigned = unassigned.len();
     let explained: usize = groups.values().map(Vec::len).sum();
@@ -107,67 +113,106 @@ fn identity(copy: &WaitingCopy) -> (&str, u32, bool) {
     (&copy.index, copy.shard, copy.primary)
 }
 
-fn need(copy: &WaitingCopy) -> Need {
-    match stated_need(copy) {
-        // The primary has a finding of its own where it does not come up.
-        Need::Decider(name) if name == "replica_after_primary_active" => {
-            Need::Time("its primary is not started yet")
-        }
-        need => need,
-    }
+/// Whether two copies are of one shard, and the cluster says the same of both.
+fn are_told_alike(a: &WaitingCopy, b: &WaitingCopy) -> bool {
+    identity(a) == identity(b) && (&a.can_allocate, &a.decisions) == (&b.can_allocate, &b.decisions)
 }
 
-fn stated_need(copy: &WaitingCopy) -> Need {
-    match copy.can_allocate.as_deref() {
-        Some("throttled") => return Need::Slot,
-        Some("yes") => return Need::Time("the manager is about to place it"),
-        Some(AWAITING_INFO) => return Need::Time(ASKED),
-        Some(DELAYED) => {
-            return Need::Time(
-                "its node may come back within index.unassigned.node_left.delayed_timeout",
-            );
+/// What each of so many copies of a shard waits for, of which the cluster says the same. A node takes one of them, so
+/// that what is lifted there leaves the others where they are.
+fn needs(copy: &WaitingCopy, count: usize) -> Vec<Need> {
+    let mut refusals = refusals(copy);
+    if let Some(need) = need_of_each(copy, &refusals) {
+        return vec![need; count];
+    }
+    // A node that holds a copy takes no other, whatever is lifted. Where all do and a node has left, that may come back:
+    // what else refuses the copy everywhere, as allocation that is off for a restart, does so there, too.
+    if !has_left(copy) || refusals.values().any(|said| is_free(said)) {
+        refusals.retain(|_, said| is_free(said));
+    }
+    let mut next = || {
+        let name = first_to_lift(&refusals);
+        let mut takers = refusals.iter().filter(|(_, said)| said.contains(&name) && is_free(said));
+        let best = takers.clone().find(|(_, said)| said.len() == 1).or_else(|| takers.next());
+        if let Some(node) = best.map(|(node, _)| *node) {
+            refusals.remove(node);
         }
-        Some("no_valid_shard_copy") => return Need::Decider("in_sync_store".to_owned()),
+        Need::Decider(name.to_owned())
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// What every copy of the shard waits for, however many there are; none where that goes by nodes.
+fn need_of_each(copy: &WaitingCopy, refusals: &BTreeMap<&str, Vec<&str>>) -> Option<Need> {
+    match copy.can_allocate.as_deref() {
+        Some("throttled") => return Some(Need::Slot),
+        Some("yes") => return Some(Need::Time("the manager is about to place it")),
+        Some(AWAITING_INFO) => return Some(Need::Time(ASKED)),
+        Some(DELAYED) => {
+            return Some(Need::Time(
+                "its node may come back within index.unassigned.node_left.delayed_timeout",
+            ));
+        }
+        Some("no_valid_shard_copy") => return Some(Need::Decider("in_sync_store".to_owned())),
         _ => {}
     }
     // Without decisions on nodes the cluster gives its reason only as text.
+    let words = copy.explanation.as_deref().filter(|_| copy.decisions.is_empty());
+    let says = |part: &str| words.is_some_and(|words| words.contains(part));
+    // The primary has a finding of its own where it does not come up, whatever else keeps its replicas from nodes.
+    if refusals.values().any(|said| said.contains(&BELOW_PRIMARY))
+        || says(BELOW_PRIMARY)
+        || says("primary is not started")
+    {
+        return Some(Need::Time("its primary is not started yet"));
+    }
     if copy.decisions.is_empty() {
-        let words = copy.explanation.as_deref().unwrap_or_default();
-        let known = DECIDERS.iter().find(|decider| words.contains(decider.name));
+        let known = DECIDERS.iter().find(|decider| says(decider.name));
         let named = match known {
             Some(decider) => decider.name,
-            None if words.contains("primary is not started") => "replica_after_primary_active",
-            None if words.contains(ENABLE.0) => "enable",
-            None if words.contains("retry_failed") || words.contains("failed") => MAX_RETRY,
+            None if says(ENABLE.0) => "enable",
+            None if says("retry_failed") || says("failed") => MAX_RETRY,
             None => "",
         };
-        return Need::Decider(named.to_owned());
+        return Some(Need::Decider(named.to_owned()));
     }
-    // By node, the deciders that say no.
+    // A node whose deciders only throttle takes the copy once a slot is free, whatever other nodes answer.
+    let takes = |node: &str| !refusals.contains_key(node);
+    let is_taken = copy.decisions.iter().any(|one| one.decision == "THROTTLE" && takes(&one.node));
+    is_taken.then_some(Need::Slot)
+}
+
+/// The deciders that refuse a copy, by node.
+fn refusals(copy: &WaitingCopy) -> BTreeMap<&str, Vec<&str>> {
     let mut refusals: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for decision in copy.decisions.iter().filter(|decision| decision.decision == "NO") {
         refusals.entry(&decision.node).or_default().push(&decision.decider);
     }
-    // A node whose deciders only throttle takes the copy once a slot is free, whatever other nodes answer.
-    let takes = |node: &str| !refusals.contains_key(node);
-    if copy.decisions.iter().any(|one| one.decision == "THROTTLE" && takes(&one.node)) {
-        return Need::Slot;
-    }
-    // A node that holds a copy always refuses another: that explains something only where all nodes do.
-    let holds = |said: &Vec<&str>| said.contains(&SAME_SHARD);
-    if !refusals.values().all(holds) {
-        refusals.retain(|_, said| !holds(said));
-    }
-    // Every decider answers for every node. One that alone refuses a node keeps the copy from it, and one that refuses
-    // all nodes has to be lifted whatever is done about the others.
+    refusals
+}
+
+/// Whether a node holds no copy of the shard, by those that refuse another one there.
+fn is_free(said: &[&str]) -> bool {
+    !said.contains(&SAME_SHARD)
+}
+
+/// The deciders that refuse copies on nodes which hold none of their shards.
+pub(crate) fn refused_elsewhere<'c>(copies: &[&'c WaitingCopy]) -> BTreeSet<&'c str> {
+    let by_node = copies.iter().flat_map(|copy| refusals(copy).into_values());
+    by_node.filter(|said| is_free(said)).flatten().collect()
+}
+
+/// Every decider answers for every node. One that alone refuses a node keeps a copy from it, and one that refuses all
+/// nodes has to be lifted whatever is done about the others.
+fn first_to_lift<'c>(refusals: &BTreeMap<&str, Vec<&'c str>>) -> &'c str {
     let alone = |name: &str| refusals.values().any(|said| *said == [name]);
     let everywhere = |name: &str| refusals.values().all(|said| said.contains(&name));
     let is_said = |name: &&str| refusals.values().flatten().any(|said| said == name);
     let known = DECIDERS.iter().map(|decider| decider.name).filter(is_said);
-    let names: Vec<&str> = known.chain(refusals.values().flatten().copied()).collect();
+    let names: Vec<&'c str> = known.chain(refusals.values().flatten().copied()).collect();
     let named = names.iter().find(|name| alone(name));
     let named = named.or_else(|| names.iter().find(|name| everywhere(name))).or(names.first());
-    Need::Decider(named.copied().unwrap_or_default().to_owned())
+    named.copied().unwrap_or(SAME_SHARD)
 }
 
 /// That allocation is turned off though no copy waits: forgotten, it shows when the next node is lost.
@@ -215,10 +260,8 @@ pub(crate) fn waits_for_nodes(last: &Observation) -> Option<String> {
     // Of many copies, the cluster explains only some. It counts primaries of the node that left as well, which nobody
     // makes anew elsewhere.
     let delayed = last.health.as_ref().and_then(|health| health.delayed).unwrap_or(0) as usize;
-    let has_left =
-        |copy: &&WaitingCopy| matches!(copy.reason.as_deref(), Some("NODE_LEFT" | RESTARTING));
-    let primaries = unassigned(last).filter(|copy| copy.primary);
-    let count = copies.len().max(delayed.saturating_sub(primaries.filter(has_left).count()));
+    let primaries = unassigned(last).filter(|copy| copy.primary && has_left(copy));
+    let count = copies.len().max(delayed.saturating_sub(primaries.count()));
     let waits = match count {
         0 => return None,
         1 if copies.len() == 1 => names(&copies).remove(0) + " waits",
@@ -280,6 +323,11 @@ const ONE_IS_SILENT: &str = "a node does not tell its statistics either: GET _ca
 
 /// How a copy came to wait whose node announced that it restarts (the node shutdown API of Elasticsearch).
 const RESTARTING: &str = "NODE_RESTARTING";
+
+/// Whether a copy waits because its node has left. Somebody may be restarting it, with allocation turned off for that.
+pub(crate) fn has_left(copy: &WaitingCopy) -> bool {
+    matches!(copy.reason.as_deref(), Some("NODE_LEFT" | RESTARTING))
+}
 
 const DELAY: &str = "index.unassigned.node_left.delayed_timeout";
 

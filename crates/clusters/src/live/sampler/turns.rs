@@ -25,8 +25,8 @@ impl Turns {
     /// The copies to explain now, of those that wait. One explanation is of all copies of a slice: they are next to
     /// each other in `waiting`, and differ only in how they came to wait.
     ///
-    /// For each answer in `before`, the copies as last explained, one copy is explained again: what was found is found
-    /// anew, or known to be over. The others take turns: primaries first, for replicas mostly wait for theirs, and of
+    /// For each answer in `before`, the copies as last explained, one copy is explained again, by the deciders that gave
+    /// it: what was found is found anew, or known to be over. The others take turns: primaries first, for replicas mostly wait for theirs, and of
     /// each index one copy before another.
     pub(super) fn choose<'c>(
         &mut self,
@@ -51,9 +51,11 @@ impl Turns {
         }
         let earlier = |copy: &WaitingCopy| {
             let answer = copy.can_allocate.clone()?;
-            Some((key(copy), answer))
+            let deciders = copy.decisions.iter().map(|one| one.decider.clone());
+            Some((key(copy), (answer, deciders.collect())))
         };
-        let earlier: BTreeMap<Key, String> = before.iter().filter_map(earlier).collect();
+        let earlier: BTreeMap<Key, (String, BTreeSet<String>)> =
+            before.iter().filter_map(earlier).collect();
         let mut answers = BTreeSet::new();
         let mut sorted = Vec::new();
         for (_, copies) in all {
@@ -75,6 +77,8 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
+    use record::observation::Decision;
+
     use super::*;
 
     fn waits(index: &str, shard: u32, primary: bool) -> WaitingCopy {
@@ -82,7 +86,8 @@ mod tests {
         WaitingCopy { index, shard, primary, state, ..WaitingCopy::default() }
     }
 
-    /// What is explained in one look, after `before`; every replica of `stuck` is refused, and all others wait.
+    /// What is explained in one look, after `before`; those of `logs` wait for a slot, and all others are refused: those
+    /// of `full` by another decider.
     fn explained(
         turns: &mut Turns,
         copies: &[WaitingCopy],
@@ -94,8 +99,12 @@ mod tests {
             let one = &same[0];
             let kind = if one.primary { "p" } else { "r" };
             names.push(format!("{}{}{kind}*{}", one.index, one.shard, same.len()));
-            let answer = if one.index == "stuck" { "no" } else { "throttled" };
-            same.iter_mut().for_each(|copy| copy.can_allocate = Some(answer.to_owned()));
+            let answer = if one.index == "logs" { "throttled" } else { "no" };
+            let decider = if one.index == "full" { "disk_threshold" } else { "same_shard" };
+            for copy in same {
+                copy.can_allocate = Some(answer.to_owned());
+                copy.decisions = vec![Decision { decider: decider.into(), ..Decision::default() }];
+            }
         }
         *before = waiting;
         names
@@ -117,6 +126,18 @@ mod tests {
         assert_eq!(look(&copies), ["logs0r*1", "stuck0r*2", "logs1r*1"]);
         copies.push(waits("z", 0, true));
         assert_eq!(look(&copies), ["logs0r*1", "stuck0r*2", "z0p*1"]);
+    }
+
+    /// The trap: what two deciders refuse is refused both times, and was found again of one of them alone.
+    #[test]
+    fn what_two_deciders_refuse_is_asked_again_of_both() {
+        let copies: Vec<WaitingCopy> =
+            ["full", "s1", "s2", "s3", "s4"].map(|index| waits(index, 0, false)).into();
+        let (mut turns, mut before) = (Turns::default(), Vec::new());
+        for last in ["s2", "s3", "s4"] {
+            let names = explained(&mut turns, &copies, &mut before);
+            assert_eq!(names, ["full0r*1", "s10r*1", &*format!("{last}0r*1")]);
+        }
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! No node may hold a copy, or a primary waits for something that comes by itself.
 
+use record::names::listed;
 use record::observation::WaitingCopy;
 
 use super::{Against, Answer, Cause, Class, Judge, Rule};
-use crate::diagnosis::deciders::{DECIDERS, ENABLE};
+use crate::diagnosis::deciders::{DECIDERS, ENABLE, SAME_SHARD};
 use crate::diagnosis::finding::{Finding, LINES_SHOWN, Lift, Next};
 use crate::diagnosis::threshold::{Threshold, at};
 use crate::diagnosis::waiting::{
-    ASKED, Need, Waiting, answers_awaited, explained, named, subjects,
+    ASKED, Need, Waiting, answers_awaited, explained, has_left, named, refused_elsewhere, subjects,
 };
 
 /// Data that cannot be reached comes before data that is slow.
@@ -15,8 +16,6 @@ const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may h
 const STRENGTH_REPLICA: Threshold = at("strength of a replica", 0.95);
 const STRENGTH_TIME: Threshold = at("strength of a primary that comes by itself", 0.6);
 
-/// Reasons of copies whose node has left. Somebody may be restarting it, with allocation turned off for that.
-const NODE_AWAY: &[&str] = &["NODE_LEFT", "NODE_RESTARTING"];
 const BACK_FIRST: &str = "; where the node that left is being restarted, once it is back: before that whole copies are \
                           made on other nodes";
 
@@ -75,10 +74,9 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     let enable = setting.filter(|name| *name == ENABLE.0).map(|_| ENABLE.1.to_owned());
     let action = decider
         .map_or("read what the cluster says of each node", |decider| decider.action_for(copies));
-    let left = |copy: &&WaitingCopy| {
-        copy.reason.as_deref().is_some_and(|reason| NODE_AWAY.contains(&reason))
-    };
-    let first = if enable.is_some() && copies.iter().all(left) { BACK_FIRST } else { "" };
+    let have_left = copies.iter().all(|copy| has_left(copy));
+    let first = if enable.is_some() && have_left { BACK_FIRST } else { "" };
+    let others_come = if name == SAME_SHARD { others_come(copies) } else { String::new() };
     let of_index = match by_index {
         0 => String::new(),
         all if all == copies.len() => " (a setting of the index: see the evidence)".to_owned(),
@@ -104,11 +102,23 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
             set_by: found.map(|found| found.scope),
             default: enable.clone(),
             to: enable,
-            ..Lift::action(&format!("{action}{first}{of_index}"))
+            ..Lift::action(&format!("{action}{first}{of_index}{others_come}"))
         }),
         next: Next::words("a recovery slot, then the recovery itself"),
         ..Finding::of(&CAUSE.rule, name, strength.value, sentence)
     }
+}
+
+/// What lifts a decider on nodes that hold no copy yet, and leaves these without a place.
+fn others_come(copies: &[&WaitingCopy]) -> String {
+    let elsewhere: Vec<&str> = refused_elsewhere(copies).into_iter().collect();
+    if elsewhere.is_empty() {
+        return String::new();
+    }
+    format!(
+        "; to lift what else refuses them ({}) places other copies of the shard, and none of these",
+        listed(&elsewhere)
+    )
 }
 
 /// Waiting that ends by itself is no finding, unless data cannot be reached meanwhile.

@@ -235,6 +235,37 @@ fn a_block_names_its_decider_and_what_to_do() {
     }
 }
 
+/// The trap: a node from which a filter keeps all copies of a shard takes one of them. The others have no place,
+/// whatever becomes of the filter.
+#[test]
+fn copies_that_a_lifted_filter_would_not_place_say_so() {
+    let found = |copies: usize, decisions: &[(&str, &str, &str)]| {
+        judge(&while_waiting(&vec![waiting("no", decisions); copies])).findings
+    };
+    let excluded = [("a", "same_shard", "NO"), ("b", "same_shard", "NO"), ("c", "filter", "NO")];
+    let both = found(3, &excluded);
+    let [first, others] = &both[..] else { panic!("{both:#?}") };
+    let says = "the replica of w[0] (of 3 that wait): decider filter";
+    assert!(first.sentence.contains(says), "{}", first.sentence);
+    let says = "the 2 replicas of w[0] (of 3 that wait): decider same_shard";
+    assert!(others.sentence.contains(says), "{}", others.sentence);
+    let action = |finding: &Finding| finding.lift.as_ref().unwrap().action.clone();
+    let says = "to lift what else refuses them (filter) places other copies of the shard, and none of these";
+    assert!(action(others).ends_with(says), "{}", action(others));
+    assert!(!action(first).contains("to lift"), "{}", action(first));
+    // Each of two free nodes takes one, by what refuses it there.
+    let each =
+        found(2, &[("a", "same_shard", "NO"), ("b", "filter", "NO"), ("c", "awareness", "NO")]);
+    let places: Vec<&str> = each.iter().map(|one| &*one.place).collect();
+    assert_eq!(places, ["awareness", "filter"]);
+    // Where every node holds a copy, what else refuses it there does not matter, unless its node may come back.
+    let held = [("a", "enable", "NO"), ("a", "same_shard", "NO")];
+    assert_eq!(found(1, &held)[0].place, "same_shard");
+    assert!(!action(&found(1, &held)[0]).contains("to lift"));
+    let left = WaitingCopy { reason: Some("NODE_LEFT".into()), ..waiting("no", &held) };
+    assert_eq!(only(&while_waiting(&[left])).place, "enable");
+}
+
 /// The trap: of a large disk Elasticsearch since 8.5 obeys a headroom in bytes. A watermark that somebody raises is no
 /// longer bounded by it, and keeps more free than before.
 #[test]
@@ -299,7 +330,7 @@ fn allocation_is_turned_on_once_a_node_that_is_restarted_is_back() {
 fn a_block_shows_every_reason_that_its_decider_gives() {
     let blocked = |index: &str, words: &str| WaitingCopy {
         index: index.to_owned(),
-        ..refused("enable", &[words])
+        ..refused("enable", &[words, words])
     };
     let by_index =
         "no allocations are allowed due to index setting [index.routing.allocation.enable=none]";
@@ -309,7 +340,7 @@ fn a_block_shows_every_reason_that_its_decider_gives() {
     let two = found(&[blocked("v", by_index), blocked("v", by_index), blocked("w", by_cluster)]);
     assert_eq!(two.subjects, ["replica of v[0]", "replica of w[0]"], "each once");
     let fields = two.evidence.iter().skip(1).map(|line| line.field.to_string());
-    let of = |index: &str| format!("node_allocation_decisions of {index}[0], a");
+    let of = |index: &str| format!("node_allocation_decisions of {index}[0], a, b");
     assert_eq!(fields.collect::<Vec<_>>(), [of("v"), of("w")]);
     let lift = two.lift.unwrap();
     assert!(lift.action.contains("(of 2 of them by a setting of the index"), "{lift:?}");
@@ -443,7 +474,11 @@ fn a_replica_below_a_primary_that_is_stuck_is_no_finding() {
         explanation: Some("cannot allocate because the primary is not started".into()),
         ..waiting("no", &[])
     };
-    for replica in [decided, in_words] {
+    let filtered = waiting(
+        "no",
+        &[("a", below, "NO"), ("a", "filter", "NO"), ("b", below, "NO"), ("b", "filter", "NO")],
+    );
+    for replica in [decided, in_words, filtered] {
         let both = judge(&while_waiting(&[primary(), replica.clone()]));
         let [finding] = &both.findings[..] else { panic!("{both:#?}") };
         assert_eq!(finding.class, Class::AllocationBlock);
