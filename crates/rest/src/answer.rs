@@ -18,6 +18,8 @@ pub(super) struct Reply {
     /// HTTP status.
     pub(super) status: u16,
     pub(super) body: Body,
+    /// The path of a document that was created, for the header `Location`.
+    pub(super) location: Option<String>,
 }
 
 /// The body of an answer.
@@ -33,15 +35,15 @@ pub(super) enum Body {
 
 impl Reply {
     pub(super) fn with(status: u16, value: Value) -> Reply {
-        Reply { status, body: Body::Json(value) }
+        Reply { status, body: Body::Json(value), location: None }
     }
 
     pub(super) fn written(status: u16, json: Vec<u8>) -> Reply {
-        Reply { status, body: Body::Written(json) }
+        Reply { status, body: Body::Written(json), location: None }
     }
 
     pub(super) fn text(text: String) -> Reply {
-        Reply { status: 200, body: Body::Text(text) }
+        Reply { status: 200, body: Body::Text(text), location: None }
     }
 }
 
@@ -110,7 +112,8 @@ impl Look {
     }
 
     /// Writes an answer. A `HEAD` gets none of its body.
-    pub(super) fn render(&self, reply: Result<Reply>, is_head: bool) -> RestResponse {
+    pub(super) fn render(&self, mut reply: Result<Reply>, is_head: bool) -> RestResponse {
+        let location = reply.as_mut().ok().and_then(|reply| reply.location.take());
         let plain = !self.pretty && self.filter.is_none();
         let (status, content_type, body) = match reply {
             // An error is sent whole: a filter that hides it helps nobody.
@@ -118,19 +121,19 @@ impl Look {
                 let look = Look { pretty: self.pretty, filter: None };
                 (failure.status, JSON, look.json(error_json(&failure)))
             }
-            Ok(Reply { status, body: Body::Json(value) }) => (status, JSON, self.json(value)),
-            Ok(Reply { status, body: Body::Written(json) }) if plain => (status, JSON, json),
-            Ok(Reply { status, body: Body::Written(json) }) => {
+            Ok(Reply { status, body: Body::Json(value), .. }) => (status, JSON, self.json(value)),
+            Ok(Reply { status, body: Body::Written(json), .. }) if plain => (status, JSON, json),
+            Ok(Reply { status, body: Body::Written(json), .. }) => {
                 match serde_json::from_slice(&json) {
                     Ok(value) => (status, JSON, self.json(value)),
                     // Documents may be nested as deep as can be read, and lie deeper in the answer.
                     Err(_) => (status, JSON, json),
                 }
             }
-            Ok(Reply { status, body: Body::Text(text) }) => (status, TEXT, text.into_bytes()),
+            Ok(Reply { status, body: Body::Text(text), .. }) => (status, TEXT, text.into_bytes()),
         };
         let body = if is_head { Bytes::new() } else { Bytes::from(body) };
-        RestResponse { status, content_type: content_type.to_owned(), body }
+        RestResponse { status, content_type: content_type.to_owned(), location, body }
     }
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use store::{WriteOutcome, WriteRequest};
 
 use super::active::Active;
-use super::answer::{Body, Reply};
+use super::answer::Reply;
 use super::call::Call;
 use super::error::{bad_body, bad_request, not_supported};
 use super::names::{check_alias, no_such_index, one_index, write_index};
@@ -289,7 +290,7 @@ async fn write(call: &Call, index: String, request: WriteRequest) -> Result<Repl
     refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
     let document = (&*id, routing.as_deref());
     let (status, answer) = written_json(&call.state(), &index, document, written, refresh);
-    Ok(Reply::with(status, answer))
+    Ok(Reply { location: location(status, &index, document), ..Reply::with(status, answer) })
 }
 
 pub(super) async fn write_one(
@@ -355,6 +356,25 @@ pub(super) fn written_json(
         answer["forced_refresh"] = json!(true);
     }
     (status, answer)
+}
+
+/// What stands in a path as it is: what Java's `URLEncoder`, by which the field writes `Location`, leaves so.
+const IN_LOCATION: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'*').remove(b'_');
+
+/// The path of a document that was created; none by any other status.
+///
+/// A space is `%20`: the field writes `+`, which is a plus where a path is read.
+pub(super) fn location(
+    status: u16,
+    index: &str,
+    (id, routing): (&str, Option<&str>),
+) -> Option<String> {
+    let encoded = |text| utf8_percent_encode(text, IN_LOCATION);
+    (status == 201).then(|| {
+        let by = routing.map(|routing| format!("?routing={}", encoded(routing)));
+        format!("/{}/_doc/{}{}", encoded(index), encoded(id), by.unwrap_or_default())
+    })
 }
 
 /// A document that was read.
@@ -482,7 +502,7 @@ pub(super) async fn get_source(call: Call) -> Result<Reply> {
         None => None,
     };
     match sent {
-        Some(source) => Ok(Reply { status: 200, body: Body::Written(source) }),
+        Some(source) => Ok(Reply::written(200, source)),
         None => {
             let id = call.part("id").unwrap_or_default();
             let reason = format!("Document not found [{index}]/[{id}]");
@@ -505,6 +525,17 @@ mod tests {
         assert!(check_id("").is_err());
         assert!(check_id(&"x".repeat(512)).is_ok());
         assert!(check_id(&"x".repeat(513)).unwrap_err().reason.ends_with("but was: 513"));
+    }
+
+    #[test]
+    fn a_document_that_was_created_has_a_path() {
+        let path = |id, routing| location(201, "a-1", (id, routing)).unwrap();
+        assert_eq!(path("x_1.2*", None), "/a-1/_doc/x_1.2*");
+        assert_eq!(
+            path("a/b c?d+é", Some("r&s")),
+            "/a-1/_doc/a%2Fb%20c%3Fd%2B%C3%A9?routing=r%26s"
+        );
+        assert_eq!(location(200, "a", ("1", None)), None);
     }
 
     #[test]

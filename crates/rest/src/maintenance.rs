@@ -152,7 +152,7 @@ static COUNTED: [Column; 3] = [
 /// `GET /_cat/count`.
 pub(super) async fn cat_count(call: Call) -> Result<Reply> {
     let count = match counted(&call).await? {
-        Reply { body: Body::Json(answer), status: 200 } => answer["count"].as_u64(),
+        Reply { body: Body::Json(answer), status: 200, .. } => answer["count"].as_u64(),
         failed => return Ok(failed),
     };
     let now_ms = call.node.core().env.epoch_ms();

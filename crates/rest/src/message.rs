@@ -31,6 +31,8 @@ pub struct RestResponse {
     pub status: u16,
     /// Media type of the body.
     pub content_type: String,
+    /// The path of a document that was created, for the header `Location`.
+    pub location: Option<String>,
     /// The body; empty for none.
     #[serde(skip)]
     pub body: Bytes,

@@ -83,7 +83,7 @@ pub(super) async fn search_many(call: Call) -> Result<Reply> {
 
 fn write_response(text: &mut Vec<u8>, reply: Result<Reply>) {
     match reply {
-        Ok(Reply { status, body: Body::Written(mut json) }) => {
+        Ok(Reply { status, body: Body::Written(mut json), .. }) => {
             json.pop();
             text.append(&mut json);
             text.extend_from_slice(format!(",\"status\":{status}}}").as_bytes());

@@ -23,6 +23,7 @@ pub(super) fn refusal(path: &str, gave_some: bool) -> RestResponse {
     RestResponse {
         status: 401,
         content_type: "application/json; charset=UTF-8".to_owned(),
+        location: None,
         body: body.to_string().into(),
     }
 }

@@ -11,7 +11,7 @@ use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::header::{
     ACCEPT, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST,
-    HeaderName, ORIGIN, WWW_AUTHENTICATE,
+    HeaderName, LOCATION, ORIGIN, WWW_AUTHENTICATE,
 };
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -191,6 +191,9 @@ impl HttpService {
         if !response.body.is_empty() {
             built = built.header(CONTENT_TYPE, response.content_type);
         }
+        if let Some(location) = response.location {
+            built = built.header(LOCATION, location);
+        }
         if let Some((name, value)) = release(&self.node).product {
             built = built.header(name, value);
         }
@@ -332,7 +335,8 @@ mod tests {
                 _ => 2,
             };
             let content_type = "application/json".to_owned();
-            RestResponse { status: 200, content_type, body: vec![b' '; bytes].into() }
+            let body = vec![b' '; bytes].into();
+            RestResponse { status: 200, content_type, location: None, body }
         })
     }
 

@@ -11,7 +11,7 @@ use store::{WriteOutcome, WriteRequest};
 use super::answer::{Reply, with_member};
 use super::call::Call;
 use super::document::{
-    Found, Refresh, check_id, ensure_index, find, index_to_fill, refuse_follower,
+    Found, Refresh, check_id, ensure_index, find, index_to_fill, location, refuse_follower,
     refuse_unsupported, refuse_versions, routing, wait_for_active, write_limit, write_one,
     written_json,
 };
@@ -236,7 +236,10 @@ pub(super) async fn update(call: Call) -> Result<Reply> {
     refresh.carry_out(&call.node, std::slice::from_ref(&index)).await;
     let document = (&*update.id, update.routing.as_deref());
     let (status, answer) = written_json(&call.state(), &index, document, written, refresh);
-    let Some(wanted) = wanted else { return Ok(Reply::with(status, answer)) };
+    let location = location(status, &index, document);
+    let Some(wanted) = wanted else {
+        return Ok(Reply { location, ..Reply::with(status, answer) });
+    };
     let get = with_source(&call.node, &get, (source, wanted)).await;
-    Ok(Reply::written(status, with_member(&answer, "get", &get)))
+    Ok(Reply { location, ..Reply::written(status, with_member(&answer, "get", &get)) })
 }

@@ -163,7 +163,8 @@ macro_rules! rest_host {
                         {
                             let Some((status, body)) = (*answer)(asked).await else { return };
                             let content_type = "application/json".to_owned();
-                            let response = ::rest::RestResponse { status, content_type, body };
+                            let response =
+                                ::rest::RestResponse { status, content_type, location: None, body };
                             let response = ::rest::RestMessage::Response(response);
                             if connection.sender.send(response).await.is_err() {
                                 return;

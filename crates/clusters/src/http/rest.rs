@@ -177,7 +177,7 @@ mod tests {
                     left -= 1;
                     let content_type = "application/json".to_owned();
                     let body = Bytes::from_static(b"{}");
-                    let response = RestResponse { status: 200, content_type, body };
+                    let response = RestResponse { status: 200, content_type, location: None, body };
                     let sent = connection.sender.send(RestMessage::Response(response)).await;
                     sent.unwrap();
                 }

@@ -170,6 +170,10 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "copies stay started, in the field they are opened anew; an index that is closed already is in the answer, \
          because its primaries are asked again whether their writes have ended; settings that are fixed stay so",
     ),
+    (
+        "the header `Location` of a document with a space in its `_id`",
+        "it has `%20`, in the field `+`, which leads to another document",
+    ),
     ("conflicts of versions", "the error has no `index`, `index_uuid` and `shard`"),
     (
         "versions of deleted documents",

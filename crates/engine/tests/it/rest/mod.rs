@@ -111,6 +111,17 @@ async fn speaks_http(env: Env) {
         )
     };
     let json = "Content-Type: application/json\r\n";
+    for line in ["PUT /a/_doc/b%2Fc?routing=d", "POST /a/_update/e"] {
+        let body = r#"{"doc":{},"doc_as_upsert":true}"#;
+        let length = body.len();
+        let head = format!("{line} HTTP/1.1\r\nHost: localhost\r\n{json}");
+        let text = format!("{head}Content-Length: {length}\r\n\r\n{body}");
+        let (first, second) =
+            (http(&env, &address, &text).await, http(&env, &address, &text).await);
+        let path = if line.starts_with("PUT") { "/a/_doc/b%2Fc?routing=d" } else { "/a/_doc/e" };
+        assert!(first.contains(&format!("\r\nlocation: {path}\r\n")), "{first}");
+        assert!(!second.contains("location:"), "{second}");
+    }
     for (text, status) in [
         (post(json, "{\"a\":1}"), "201"),
         (post("", "{\"a\":1}"), "201"),

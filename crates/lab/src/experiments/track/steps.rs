@@ -432,8 +432,8 @@ mod tests {
                         _ => WHO.to_owned(),
                     };
                     let content_type = "application/json".to_owned();
-                    let response =
-                        RestResponse { status: 200, content_type, body: Bytes::from(said) };
+                    let body = Bytes::from(said);
+                    let response = RestResponse { status: 200, content_type, location: None, body };
                     connection.sender.send(RestMessage::Response(response)).await.unwrap();
                 }
                 kept.push(connection);
