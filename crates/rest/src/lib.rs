@@ -69,6 +69,7 @@ mod typed_keys;
 mod unchanged;
 mod update;
 mod uri_query;
+mod validate;
 mod wanted;
 
 use engine::{Error, Node, NodeConfig};

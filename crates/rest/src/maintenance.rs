@@ -164,12 +164,16 @@ pub(super) async fn cat_count(call: Call) -> Result<Reply> {
 
 async fn counted(call: &Call) -> Result<Reply> {
     refuse_parameters(call)?;
-    let query = match uri_query(&call.query)? {
-        None => parse_count(&call.body)?,
-        Some(asked) if call.body.is_empty() => asked,
-        Some(_) => return Err(bad_request("[q] and a body are two queries; send one of them")),
-    };
-    count_by(call, query).await
+    count_by(call, query_alone(call)?).await
+}
+
+/// The query of a request that has nothing else in its body.
+pub(super) fn query_alone(call: &Call) -> Result<query::Query> {
+    match uri_query(&call.query)? {
+        None => Ok(parse_count(&call.body)?),
+        Some(asked) if call.body.is_empty() => Ok(asked),
+        Some(_) => Err(bad_request("[q] and a body are two queries; send one of them")),
+    }
 }
 
 fn refuse_parameters(call: &Call) -> Result<()> {

@@ -13,7 +13,7 @@ use super::{
     cluster_stats, dangling, digest, document, explain, field_caps, health, index, index_settings,
     maintenance, mget, msearch, nodes, open_close, point_in_time, recovery, remote, replication,
     reroute, rollover, scroll, search, segments, settings, stats, synthetic_batch, tasks,
-    templates, terms_enum, update,
+    templates, terms_enum, update, validate,
 };
 use engine::state::{AutoFollowChange, TemplateKind};
 use engine::transport::Result;
@@ -39,9 +39,9 @@ const WITH_BODY: &str = "bulk cat.count ccr.follow ccr.forget_follower ccr.put_a
                          cluster.put_component_template cluster.put_settings cluster.reroute count create \
                          delete_by_query delete_pit field_caps index indices.create indices.put_alias \
                          indices.put_index_template indices.put_mapping indices.put_settings indices.put_template \
-                         indices.rollover indices.update_aliases mget msearch reindex replication.pause \
-                         replication.resume replication.start replication.stop scroll search terms_enum update \
-                         update_by_query";
+                         indices.rollover indices.update_aliases indices.validate_query mget msearch reindex \
+                         replication.pause replication.resume replication.start replication.stop scroll search \
+                         terms_enum update update_by_query";
 
 impl Route {
     /// Who answers its requests.
@@ -192,6 +192,8 @@ routes! {
     "delete", DELETE, ["/{index}/_doc/{id}"], [WRITE], document::delete;
     "count", GET_POST, ["/_count", "/{index}/_count"],
         [maintenance::COUNT, URI_QUERY, EXPRESSION], maintenance::count;
+    "indices.validate_query", GET_POST, ["/_validate/query", "/{index}/_validate/query"],
+        [validate::KNOWN, URI_QUERY, EXPRESSION], validate::validate;
     "search", GET_POST, ["/_search", "/{index}/_search"],
         [search::SEARCH, URI_QUERY, EXPRESSION], scroll::search;
     "scroll", GET_POST, ["/_search/scroll", "/_search/scroll/{scroll_id}"], [scroll::KNOWN], scroll::next;

@@ -56,7 +56,7 @@ pub const REFUSED_OF: &[(&str, &str)] = &[
     ("order", "cluster.put_component_template indices.put_index_template"),
     ("min_score terminate_after", "count"),
     ("from pipeline sort terminate_after", "delete_by_query reindex update_by_query"),
-    ("analyzer", "count delete_by_query search update_by_query"),
+    ("analyzer", "count delete_by_query indices.validate_query search update_by_query"),
 ];
 
 /// What is answered otherwise than in the field.
@@ -173,6 +173,10 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     (
         "the header `Location` of a document with a space in its `_id`",
         "it has `%20`, in the field `+`, which leads to another document",
+    ),
+    (
+        "`_validate/query`",
+        "why a query is not valid is said in any case, as `error`; one that is refused here by its name is not valid",
     ),
     ("conflicts of versions", "the error has no `index`, `index_uuid` and `shard`"),
     (

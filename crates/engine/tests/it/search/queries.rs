@@ -11,7 +11,40 @@ testbed::real_world!(
     bodies_ask_several_fields,
     words_that_score_alike_are_found_with_their_phrases,
     what_cannot_be_asked_is_said,
+    a_query_is_valid_or_it_is_said_why_not,
 );
+
+async fn a_query_is_valid_or_it_is_said_why_not(env: Env) {
+    let c = filled(&env).await;
+    let said = async |path: &str, query: Value| {
+        let body = if query.is_null() { query } else { json!({ "query": query }) };
+        let answer = c.must("POST", &format!("{path}/_validate/query"), body).await;
+        (answer["valid"].as_bool().unwrap(), answer["error"].as_str().unwrap_or("").to_owned())
+    };
+    for (path, query) in [
+        ("", Value::Null),
+        ("/a", json!({"match_all": {}})),
+        ("/a", json!({"range": {"d": {"gte": "2020-01-01"}}})),
+        ("/a", json!({"term": {"unmapped": 1}})),
+    ] {
+        assert_eq!(said(path, query.clone()).await, (true, String::new()), "{query}");
+    }
+    for (query, why) in [
+        (json!({"mtch": {"t": "fox"}}), "unknown query [mtch]"),
+        (json!({"nested": {}}), "the query [nested] is not supported"),
+        (json!({"term": {"n": "many"}}), "many"),
+        (json!({"range": {"d": {"gte": "no date"}}}), "no date"),
+    ] {
+        let (valid, error) = said("/a", query.clone()).await;
+        assert!(!valid && error.contains(why), "{query}: {error}");
+    }
+    let of_all = c.get("/a/_validate/query?q=t:fox&all_shards=true").await;
+    assert_eq!(of_all["_shards"], json!({"total": 1, "successful": 1, "failed": 0}));
+    let path = "/a/_validate/query?explain=true";
+    c.refuses(400, "[explain] is not supported", "GET", path, Value::Null).await;
+    c.answers(404, "GET", "/nope*/_validate/query", Value::Null).await;
+    c.stop().await;
+}
 
 fn percent_encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
