@@ -446,18 +446,34 @@ pub(crate) struct Options<'a> {
 
 impl<'b> Node<'b> {
     /// The members of an object; `known` are the names that it may have, with spaces in between, `fields` how many
-    /// others it may have.
+    /// others it may have. Behind `=` stand the words that one may say, with `|` in between.
     pub(crate) fn options<'a>(
         &'a self,
         what: &'a str,
         known: &str,
         fields: usize,
     ) -> Result<Options<'a>, SearchError> {
+        let known = known.split(' ').map(|known| known.split_once('=').unwrap_or((known, "")));
+        let names: Vec<&str> = known.clone().map(|(name, _)| name).collect();
+        let options = self.options_among(what, &names, fields)?;
+        for (name, words) in known.filter(|(_, words)| !words.is_empty()) {
+            options.one_of(name, &words.split('|').collect::<Vec<_>>())?;
+        }
+        Ok(options)
+    }
+
+    /// The same of names that may be any.
+    pub(crate) fn options_among<'a>(
+        &'a self,
+        what: &'a str,
+        known: &[&str],
+        fields: usize,
+    ) -> Result<Options<'a>, SearchError> {
         let members = self.object(what)?;
-        let is_known = |member: &&Member| known.split(' ').any(|known| known == member.name);
+        let is_known = |member: &&Member| known.iter().any(|known| *known == member.name);
         let others: Vec<&Member<'b>> = members.iter().filter(|member| !is_known(member)).collect();
         if let Some(Member { at, name, .. }) = others.get(fields) {
-            let near = did_you_mean(name, known.split(' '));
+            let near = did_you_mean(name, known.iter().copied());
             let unknown = format!("[{what}] does not support [{name}]{near}");
             let reason = said(OPTIONS, &format!("[{what}] [{name}]"), name, unknown);
             return Err(parsing(*at, reason));

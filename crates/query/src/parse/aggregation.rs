@@ -67,7 +67,7 @@ const KINDS: [(&str, &str, Read); 34] = [
         Ok(AggregationKind::GeoBounds { wraps })
     }),
     ("geo_centroid", "field", |_| Ok(AggregationKind::GeoCentroid)),
-    ("geo_distance", "field origin ranges unit distance_type keyed", distances),
+    ("geo_distance", "field origin ranges unit distance_type=arc keyed", distances),
     ("geohash_grid", OF_GRID, |options| grid(options, false)),
     ("geotile_grid", OF_GRID, |options| grid(options, true)),
     ("histogram", OF_HISTOGRAM, |options| histogram(options, false)),
@@ -100,7 +100,7 @@ const KINDS: [(&str, &str, Read); 34] = [
     (
         "terms",
         "field missing size shard_size include exclude min_doc_count order execution_hint collect_mode \
-         show_term_doc_count_error",
+         show_term_doc_count_error=false",
         terms,
     ),
     ("top_hits", "from size sort _source docvalue_fields stored_fields", hits::top_hits),
@@ -220,7 +220,6 @@ fn of_kind(member: &Member) -> Result<Aggregation> {
     };
     let others = if known.is_empty() { usize::MAX } else { 0 };
     let options = node.options(kind, known, others)?;
-    options.one_of("show_term_doc_count_error", &["false"])?;
     let is_histogram = kind.ends_with("histogram");
     let mut order = options.read("order", orders)?.unwrap_or_default();
     let reason = format_args!("[{kind}] is sorted by one [order] alone");
@@ -359,7 +358,7 @@ fn composite(options: &Options<'_>) -> Result<AggregationKind> {
     ensure(!sources.is_empty(), node.at, "Composite [sources] cannot be null or empty")?;
     let after = options.read("after", |node, _| {
         let names: Vec<&str> = sources.iter().map(|of| of.name.as_str()).collect();
-        let values = node.options("after", &names.join(" "), 0)?;
+        let values = node.options_among("after", &names, 0)?;
         let value = |of: &Aggregation| {
             let is_null =
                 |(name, node): (&str, &Node)| name == of.name && node.value == Value::Null;

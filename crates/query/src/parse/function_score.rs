@@ -1,9 +1,9 @@
 //! `function_score` from JSON.
 
-use super::query::{Reader, boosted};
+use super::query::Reader;
 use crate::error::{Result, ensure};
 use crate::json::{Node, Options};
-use crate::query::{FunctionScore, Query, QueryKind, ScoreFunction};
+use crate::query::{FunctionScore, Query, ScoreFunction};
 use crate::score::{ScoreKind, Shape};
 use crate::value::Literal;
 
@@ -20,12 +20,13 @@ const FUNCTIONS: [(&str, Read); 5] = [
 ];
 const OF_FUNCTION: &str =
     "filter weight exp field_value_factor gauss linear random_score script_score";
-const KNOWN: &str = "query functions score_mode boost_mode max_boost min_score boost _name weight exp field_value_factor \
-                     gauss linear random_score script_score";
 
 impl Reader {
-    pub(super) fn function_score(&mut self, node: &Node, depth: usize) -> Result<Query> {
-        let options = node.options("function_score", KNOWN, 0)?;
+    pub(super) fn function_score(
+        &mut self,
+        options: &Options<'_>,
+        depth: usize,
+    ) -> Result<FunctionScore> {
         let query = match options.get("query") {
             Some(query) => self.query(query, depth + 1)?,
             None => Query::match_all(),
@@ -39,21 +40,20 @@ impl Reader {
             let function = function(&options)?.ok_or_else(|| options.missing("a function"))?;
             functions.push(ScoreFunction { filter, ..function });
         }
-        let own = function(&options)?;
+        let own = function(options)?;
         let reason = "[function_score] has [functions] or one function beside [query], not both";
-        ensure(own.is_none() || options.get("functions").is_none(), node.at, reason)?;
+        ensure(own.is_none() || options.get("functions").is_none(), options.node.at, reason)?;
         functions.extend(own);
         const SCORE_MODES: [&str; 6] = ["multiply", "sum", "avg", "first", "max", "min"];
         const BOOST_MODES: [&str; 6] = ["multiply", "replace", "sum", "avg", "max", "min"];
-        let score = FunctionScore {
+        Ok(FunctionScore {
             query,
             functions,
             functions_by: options.named("score_mode", &SCORE_MODES)?,
             with_score_by: options.named("boost_mode", &BOOST_MODES)?,
             max_boost: options.read("max_boost", Node::float)?.unwrap_or(f32::MAX.into()),
             min_score: options.read("min_score", Node::float)?.map(|least| least as f32),
-        };
-        boosted(&options, QueryKind::FunctionScore(Box::new(score)))
+        })
     }
 }
 

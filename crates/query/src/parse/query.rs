@@ -16,44 +16,55 @@ use crate::query::{
 use crate::value::Literal;
 use crate::{DateFormat, Zone, refused};
 
-/// Reads what stands under the name of a query; of those that have others within them, so deep.
-type Read = fn(&mut Reader, &Node, usize) -> Result<Query>;
+/// The queries that there are, each with the options that it may have beside `boost` and `_name`; behind `=` stand the
+/// words that one may say. `<field>` is a name that is a field's, around the options or beside them.
+const KINDS: &str = "
+bool: must filter should must_not minimum_should_match adjust_pure_negative=true
+constant_score: filter
+dis_max: queries tie_breaker
+exists: field
+function_score: query functions score_mode boost_mode max_boost min_score weight exp field_value_factor gauss linear \
+    random_score script_score
+fuzzy <field>: value fuzziness prefix_length max_expansions transpositions rewrite=top_terms_blended_freqs_50
+geo_bounding_box: <field> ignore_unmapped type validation_method=strict
+geo_distance: <field> distance distance_type=arc unit validation_method=strict
+geo_polygon: <field> ignore_unmapped validation_method=strict
+geo_shape: <field> ignore_unmapped
+ids: values
+match <field>: query operator minimum_should_match lenient zero_terms_query=none fuzziness prefix_length \
+    max_expansions fuzzy_transpositions
+match_all:
+match_bool_prefix <field>: query operator minimum_should_match fuzziness prefix_length max_expansions \
+    fuzzy_transpositions
+match_none:
+match_phrase <field>: query slop=0
+match_phrase_prefix <field>: query slop=0 max_expansions zero_terms_query=none
+multi_match: query fields type operator minimum_should_match tie_breaker lenient slop=0 zero_terms_query=none \
+    fuzziness prefix_length max_expansions fuzzy_transpositions
+prefix <field>: value case_insensitive rewrite=constant_score|constant_score_boolean|constant_score_blended
+query_string: query default_field fields type=best_fields default_operator tie_breaker lenient \
+    analyze_wildcard=false phrase_slop=0
+range <field>: gt gte lt lte from to include_lower include_upper format time_zone relation
+regexp <field>: value wildcard flags=all case_insensitive \
+    rewrite=constant_score|constant_score_boolean|constant_score_blended
+simple_query_string: query fields default_operator flags=all|-1 minimum_should_match lenient analyze_wildcard=false
+term <field>: value case_insensitive
+terms: <field>
+wildcard <field>: value wildcard flags=all case_insensitive \
+    rewrite=constant_score|constant_score_boolean|constant_score_blended
+";
 
-/// The queries that there are, and what reads them.
-const KINDS: [(&str, Read); 26] = [
-    ("bool", Reader::bool),
-    ("constant_score", Reader::constant_score),
-    ("dis_max", Reader::dis_max),
-    ("exists", |_, node, _| exists(node)),
-    ("function_score", Reader::function_score),
-    ("fuzzy", |_, node, _| fuzzy(node)),
-    ("geo_bounding_box", |_, node, _| geo_bounding_box(node)),
-    ("geo_distance", |_, node, _| geo_distance(node)),
-    ("geo_polygon", |_, node, _| geo_polygon(node)),
-    ("geo_shape", |_, node, _| geo_shape(node)),
-    ("ids", |_, node, _| ids(node)),
-    ("match", |_, node, _| match_words(node)),
-    ("match_all", |_, node, _| plain("match_all", node, QueryKind::MatchAll)),
-    ("match_bool_prefix", |_, node, _| match_bool_prefix(node)),
-    ("match_none", |_, node, _| plain("match_none", node, QueryKind::MatchNone)),
-    ("match_phrase", |_, node, _| match_phrase(node)),
-    ("match_phrase_prefix", |_, node, _| match_phrase_prefix(node)),
-    ("multi_match", |reader, node, _| multi_match(reader, node)),
-    ("prefix", |_, node, _| prefix(node)),
-    ("query_string", |reader, node, _| query_string(reader, node)),
-    ("range", |_, node, _| range(node)),
-    ("regexp", |_, node, _| {
-        pattern("regexp", node, |pattern, any_case| FieldQuery::Regexp { pattern, any_case })
-    }),
-    ("simple_query_string", |reader, node, _| simple_query_string(reader, node)),
-    ("term", |_, node, _| term(node)),
-    ("terms", |_, node, _| terms(node)),
-    ("wildcard", |_, node, _| pattern("wildcard", node, wildcard)),
-];
+/// Each name of [`KINDS`] with its options, and whether these stand under a field.
+fn kinds() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    KINDS.lines().filter_map(|line| line.split_once(':')).map(|(name, known)| {
+        let of_field = name.strip_suffix(" <field>");
+        (of_field.unwrap_or(name), known.trim_start(), of_field.is_some())
+    })
+}
 
 /// The queries that there are.
 pub fn queries() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|(name, _)| *name)
+    kinds().map(|(name, ..)| name)
 }
 
 /// Reads a query.
@@ -63,6 +74,173 @@ pub(crate) fn query(node: &Node) -> Result<Query> {
 
 pub(super) struct Reader {
     pub(super) clauses: Clauses,
+}
+
+/// A query as it stands in a body.
+struct Asked<'a> {
+    kind: &'a str,
+    options: Options<'a>,
+    /// The field that it names, and what stands under that; of a query without one nothing, and the query.
+    field: &'a str,
+    node: &'a Node<'a>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(kind: &'a str, node: &'a Node<'a>, known: &str, of_field: bool) -> Result<Self> {
+        let beside = known.strip_prefix("<field>");
+        let known = format!("{} boost _name", beside.unwrap_or(known));
+        let known = known.trim_start();
+        if !of_field {
+            let options = node.options(kind, known, usize::from(beside.is_some()))?;
+            let (field, node) = if beside.is_some() { options.field()? } else { ("", node) };
+            return Ok(Asked { kind, options, field, node });
+        }
+        let (field, node) = match node.object(kind)? {
+            [member] => (member.name.as_ref(), &member.node),
+            [] => return Err(parsing(node.at, format!("[{kind}] query requires a field"))),
+            [first, second, ..] => {
+                let (first, found) = (&first.name, &second.name);
+                let reason = format!(
+                    "[{kind}] query doesn't support multiple fields, found [{first}] and [{found}]"
+                );
+                return Err(parsing(second.at, reason));
+            }
+        };
+        let options = match node.value {
+            Value::Object(_) => node.options(kind, known, 0)?,
+            _ => Options::none(kind, node),
+        };
+        Ok(Asked { kind, options, field, node })
+    }
+
+    /// What is asked of the field: the option of this name, or what stands in place of all options.
+    fn value(&self, name: &str) -> Result<Literal> {
+        match self.node.value {
+            Value::Object(_) => self.options.need(name)?.literal(name),
+            _ => self.node.literal(self.kind),
+        }
+    }
+
+    /// The same of a pattern; and whether its letters count as one in either case.
+    fn pattern(&self) -> Result<(String, bool)> {
+        let text = match self.node.value {
+            Value::Object(_) => {
+                let given = self.options.get("wildcard");
+                given.map_or_else(|| self.options.need("value"), Ok)?.text("value")?
+            }
+            _ => self.node.text(self.kind)?,
+        };
+        Ok((text, self.flag("case_insensitive")?))
+    }
+
+    fn flag(&self, name: &str) -> Result<bool> {
+        Ok(self.options.read(name, Node::bool)?.unwrap_or(false))
+    }
+
+    /// What is asked of the one field that it names.
+    fn of_one_field(&self) -> Result<FieldQuery> {
+        let Asked { kind, options, node, .. } = self;
+        Ok(match *kind {
+            "fuzzy" => {
+                let text = self.value("value")?.text();
+                FieldQuery::Fuzzy(text, fuzziness(options, "transpositions")?)
+            }
+            // How the box is looked up (`type`) changes nothing in what is found.
+            "geo_bounding_box" => {
+                let [top, left, bottom, right] = sides(node, kind)?;
+                let ignore_unmapped = self.flag("ignore_unmapped")?;
+                FieldQuery::GeoBoundingBox { top, left, bottom, right, ignore_unmapped }
+            }
+            "geo_distance" => self.distance()?,
+            "geo_polygon" => {
+                let ignore_unmapped = self.flag("ignore_unmapped")?;
+                FieldQuery::GeoPolygons { polygons: vec![corners(node)?], ignore_unmapped }
+            }
+            // Of points, those in areas.
+            "geo_shape" => shape(node, self.flag("ignore_unmapped")?)?,
+            // [all] of [zero_terms_query] is not offered: a query whose words are all dropped, as stop words are,
+            // matches nothing.
+            "match" => words(options, self.value("query")?, (self.flag("lenient")?, false))?,
+            "match_bool_prefix" => words(options, self.value("query")?, (false, true))?,
+            "match_phrase" => FieldQuery::MatchPhrase(self.value("query")?),
+            "match_phrase_prefix" => {
+                let value = self.value("query")?;
+                let most = options.read("max_expansions", |node, name| {
+                    let count = node.count(name)?;
+                    ensure(count > 0, node.at, "[max_expansions] must be positive").map(|()| count)
+                })?;
+                let words_max = most.unwrap_or(50) as usize;
+                FieldQuery::PhrasePrefix { value, words_max }
+            }
+            "prefix" => match (self.value("value")?.text(), self.flag("case_insensitive")?) {
+                (text, true) => wildcard(escaped(&text) + "*", true),
+                (text, false) => FieldQuery::Prefix(text),
+            },
+            "range" => FieldQuery::Range(self.range()?),
+            "regexp" => {
+                let (pattern, any_case) = self.pattern()?;
+                FieldQuery::Regexp { pattern, any_case }
+            }
+            "term" => match (self.value("value")?, self.flag("case_insensitive")?) {
+                (value, true) => wildcard(escaped(&value.text()), true),
+                (value, false) => FieldQuery::Term(value),
+            },
+            "terms" => {
+                let reason = "[terms] with the values of another document is not supported by this engine; get that \
+                              document, and send its values";
+                ensure(!matches!(node.value, Value::Object(_)), node.at, reason)?;
+                let items = node.list(self.field).and_then(|_| items(kind, node))?;
+                let values = items.iter().map(|item| item.literal(kind));
+                FieldQuery::Terms(values.collect::<Result<_>>()?)
+            }
+            "wildcard" => {
+                let (pattern, any_case) = self.pattern()?;
+                wildcard(pattern, any_case)
+            }
+            other => unreachable!("[{other}] is of a kind without a reader"),
+        })
+    }
+
+    fn range(&self) -> Result<RangeQuery> {
+        self.node.object(self.kind)?;
+        let options = &self.options;
+        let end = |names: [&str; 3], included: &str| -> Result<Option<RangeEnd>> {
+            let (mut found, mut is_included) = (None, true);
+            // As in the field the last of several counts, also where it is null, and where it says whether the end is
+            // in.
+            for (name, node) in options.iter() {
+                if name == included {
+                    is_included = node.bool(name)?;
+                } else if let Some(place) = names.iter().position(|known| *known == name) {
+                    found = match node.value {
+                        Value::Null => None,
+                        _ => Some(node.literal(name)?),
+                    };
+                    // `from` and `to` leave it as it is.
+                    is_included = if place < 2 { place == 1 } else { is_included };
+                }
+            }
+            Ok(found.map(|value| RangeEnd { value, included: is_included }))
+        };
+        Ok(RangeQuery {
+            lower: end(["gt", "gte", "from"], "include_lower")?,
+            upper: end(["lt", "lte", "to"], "include_upper")?,
+            format: options.read("format", date_format)?,
+            zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
+            relation: options.named("relation", &["intersects", "contains", "within"])?,
+            analyzed: false,
+        })
+    }
+
+    fn distance(&self) -> Result<FieldQuery> {
+        let unit = self.options.read("unit", Node::text)?;
+        let node = self.options.need("distance")?;
+        let text = node.text("distance")?;
+        let distance_m = geo::meters(&text, unit.as_deref().unwrap_or("m")).ok_or_else(|| {
+            parsing(node.at, format!("[geo_distance] distance [{text}] is not like [12km]"))
+        })?;
+        Ok(FieldQuery::GeoDistance { center: point(self.node, self.field)?, distance_m })
+    }
 }
 
 impl Reader {
@@ -84,109 +262,120 @@ impl Reader {
         }
         self.clauses.add(1)?;
         let name = member.name.as_ref();
-        let Some((_, read)) = KINDS.iter().find(|(known, _)| *known == name) else {
+        let Some((_, known, of_field)) = kinds().find(|(known, ..)| *known == name) else {
             let unknown = format!("unknown query [{name}]{}", did_you_mean(name, queries()));
             let what = format!("the query [{name}]");
             return Err(parsing(member.at, refused::said(refused::QUERIES, &what, name, unknown)));
         };
-        read(self, &member.node, depth)
-    }
-
-    fn constant_score(&mut self, node: &Node, depth: usize) -> Result<Query> {
-        let options = node.options("constant_score", "filter boost _name", 0)?;
-        let filter = Box::new(self.query(options.need("filter")?, depth + 1)?);
-        boosted(&options, QueryKind::ConstantScore(filter))
-    }
-
-    fn dis_max(&mut self, node: &Node, depth: usize) -> Result<Query> {
-        let options = node.options("dis_max", "queries tie_breaker boost _name", 0)?;
-        let queries = options.need("queries")?.items().iter();
-        let queries = queries.map(|query| self.query(query, depth + 1));
-        let tie_breaker = tie_breaker(&options)?;
-        boosted(&options, QueryKind::DisMax(queries.collect::<Result<_>>()?, tie_breaker))
-    }
-
-    fn bool(&mut self, node: &Node, depth: usize) -> Result<Query> {
-        const KNOWN: &str =
-            "must filter should must_not minimum_should_match adjust_pure_negative boost _name";
-        let options = node.options("bool", KNOWN, 0)?;
-        options.one_of("adjust_pure_negative", &["true"])?;
-        let mut clauses = |name: &str| -> Result<Vec<Query>> {
-            let items = options.get(name).map_or(&[][..], Node::items);
-            items.iter().map(|clause| self.query(clause, depth + 1)).collect()
+        let asked = Asked::of(name, &member.node, known, of_field)?;
+        let options = &asked.options;
+        options.without(
+            "_name",
+            "[_name] is not supported by this engine: hits do not show their [matched_queries]; send a search for each \
+             of the queries",
+        )?;
+        let boost = options.read("boost", |node, name| {
+            let boost = node.float(name)?;
+            let reason = format_args!("boost [{boost}] is negative");
+            ensure(boost >= 0.0, node.at, reason).map(|()| boost)
+        })?;
+        // As in Elasticsearch 7.10 and OpenSearch 2, where the boost of a shape is 0 unless it is given.
+        let boost = boost.unwrap_or(if name == "geo_shape" { 0.0 } else { 1.0 }) as f32;
+        let kind = match name {
+            "bool" => QueryKind::Bool(Box::new(self.bool(options, depth)?)),
+            "constant_score" => {
+                let filter = self.query(options.need("filter")?, depth + 1)?;
+                QueryKind::ConstantScore(Box::new(filter))
+            }
+            "dis_max" => {
+                let queries = self.each(options.need("queries")?.items(), depth)?;
+                QueryKind::DisMax(queries, tie_breaker(options)?)
+            }
+            "exists" => QueryKind::Exists(options.need("field")?.text("field")?),
+            "function_score" => {
+                QueryKind::FunctionScore(Box::new(self.function_score(options, depth)?))
+            }
+            "ids" => {
+                let values = options.get("values").map_or(Ok(&[][..]), |of| items("ids", of))?;
+                let values = values.iter().map(|item| item.text("values"));
+                QueryKind::Ids(values.collect::<Result<_>>()?)
+            }
+            "match_all" => QueryKind::MatchAll,
+            "match_none" => QueryKind::MatchNone,
+            "multi_match" => QueryKind::Fields(Box::new(self.multi_match(options)?)),
+            "query_string" => {
+                let query = self.query_string(options)?;
+                return Ok(Query { boost: query.boost * boost, ..query });
+            }
+            "simple_query_string" => self.simple_query_string(options)?,
+            _ => match (asked.field, asked.of_one_field()?) {
+                ("_id", FieldQuery::Term(value)) => QueryKind::Ids(vec![value.text()]),
+                ("_id", FieldQuery::Terms(values)) => {
+                    QueryKind::Ids(values.iter().map(Literal::text).collect())
+                }
+                (field, query) => QueryKind::Field(field.to_owned(), query),
+            },
         };
-        let query = BoolQuery {
+        Ok(Query { kind, boost })
+    }
+
+    fn each(&mut self, queries: &[Node<'_>], depth: usize) -> Result<Vec<Query>> {
+        queries.iter().map(|query| self.query(query, depth + 1)).collect()
+    }
+
+    fn bool(&mut self, options: &Options<'_>, depth: usize) -> Result<BoolQuery> {
+        let mut clauses =
+            |name: &str| self.each(options.get(name).map_or(&[][..], Node::items), depth);
+        Ok(BoolQuery {
             must: clauses("must")?,
             filter: clauses("filter")?,
             should: clauses("should")?,
             must_not: clauses("must_not")?,
             minimum: options.read("minimum_should_match", minimum)?,
             drops: false,
+        })
+    }
+
+    fn multi_match(&mut self, options: &Options<'_>) -> Result<FieldsQuery> {
+        let kind = options.one_of("type", &["best_fields", "most_fields", "phrase"])?;
+        if kind == "phrase" {
+            options.without("fuzziness", "Fuzziness not allowed for type [phrase]")?;
+        }
+        let fields = fields(options)?;
+        self.clauses.of_fields(&fields)?;
+        let lenient = lenient(options, &fields)?;
+        let value = options.need("query")?.literal("query")?;
+        let query = match kind {
+            "phrase" => FieldQuery::MatchPhrase(value),
+            _ => words(options, value, (false, false))?,
         };
-        boosted(&options, QueryKind::Bool(Box::new(query)))
+        let (tie_breaker, sums) = (tie_breaker(options)?, kind == "most_fields");
+        Ok(FieldsQuery { fields, query, lenient, tie_breaker, sums, drops: false })
     }
-}
 
-/// What every query may have.
-const COMMON: &str = "boost _name";
-
-fn plain(name: &str, node: &Node, kind: QueryKind) -> Result<Query> {
-    boosted(&node.options(name, COMMON, 0)?, kind)
-}
-
-/// A query with the boost that its options give it.
-pub(super) fn boosted(options: &Options<'_>, kind: QueryKind) -> Result<Query> {
-    boosted_from(options, kind, 1.0)
-}
-
-/// The same, with the boost that it has where its options give it none.
-fn boosted_from(options: &Options<'_>, kind: QueryKind, default: f64) -> Result<Query> {
-    options.without(
-        "_name",
-        "[_name] is not supported by this engine: hits do not show their [matched_queries]; send a search for each of \
-         the queries",
-    )?;
-    let boost = options.read("boost", |node, name| {
-        let boost = node.float(name)?;
-        ensure(boost >= 0.0, node.at, format_args!("boost [{boost}] is negative")).map(|()| boost)
-    })?;
-    Ok(Query { kind, boost: boost.unwrap_or(default) as f32 })
-}
-
-/// A query of one field.
-fn asked(options: &Options<'_>, field: &str, query: FieldQuery) -> Result<Query> {
-    boosted(options, QueryKind::Field(field.to_owned(), query))
-}
-
-/// The one field of a query, and what stands under it.
-fn field<'a>(query: &str, node: &'a Node<'a>) -> Result<(&'a str, &'a Node<'a>)> {
-    match node.object(query)? {
-        [member] => Ok((&member.name, &member.node)),
-        [] => Err(parsing(node.at, format!("[{query}] query requires a field"))),
-        [first, second, ..] => Err(parsing(
-            second.at,
-            format!(
-                "[{query}] query doesn't support multiple fields, found [{}] and [{}]",
-                first.name, second.name
-            ),
-        )),
+    fn query_string(&mut self, options: &Options<'_>) -> Result<Query> {
+        let mut fields = fields(options)?;
+        if let Some(field) = options.read("default_field", Node::text)? {
+            let reason =
+                "addition of [fields] to the query when [default_field] is set is not allowed";
+            ensure(fields.is_empty(), options.node.at, reason)?;
+            fields.push((field, 1.0));
+        }
+        let of = of_text(options, fields)?;
+        let node = options.need("query")?;
+        let read = of.read(&node.text("query")?, &mut self.clauses);
+        read.map_err(|error| SearchError { at: Some(node.at), ..error })
     }
-}
 
-/// A query that has a field with either a value or an object with the first of the `known` and options.
-fn valued<'a>(
-    query: &'a str,
-    node: &'a Node<'a>,
-    known: &'static str,
-) -> Result<(&'a str, Literal, Options<'a>)> {
-    let (field, body) = field(query, node)?;
-    let Value::Object(_) = body.value else {
-        return Ok((field, body.literal(query)?, Options::none(query, body)));
-    };
-    let options = body.options(query, known, 0)?;
-    let name = known.split(' ').next().unwrap_or_default();
-    let value = options.need(name)?.literal(name)?;
-    Ok((field, value, options))
+    fn simple_query_string(&mut self, options: &Options<'_>) -> Result<QueryKind> {
+        let of = of_text(options, fields(options)?)?;
+        let text = options.need("query")?.text("query")?;
+        let mut query = of.read_simple(&text, &mut self.clauses)?;
+        if let QueryKind::Bool(clauses) = &mut query.kind {
+            clauses.minimum = options.read("minimum_should_match", minimum)?;
+        }
+        Ok(query.kind)
+    }
 }
 
 fn minimum(node: &Node, name: &str) -> Result<MinimumShouldMatch> {
@@ -195,25 +384,6 @@ fn minimum(node: &Node, name: &str) -> Result<MinimumShouldMatch> {
         Some(_) => Ok(minimum),
         None => Err(parsing(node.at, format!("[{name}] cannot be [{}]", minimum.0))),
     }
-}
-
-fn match_words(node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query operator minimum_should_match lenient zero_terms_query fuzziness prefix_length \
-                         max_expansions fuzzy_transpositions boost _name";
-    let (field, value, options) = valued("match", node, KNOWN)?;
-    // [all] is not offered: a query whose words are all dropped, as stop words are, matches nothing.
-    options.one_of("zero_terms_query", &["none"])?;
-    let lenient = options.read("lenient", Node::bool)?.unwrap_or(false);
-    let query = words(&options, value, (lenient, false))?;
-    asked(&options, field, query)
-}
-
-fn match_bool_prefix(node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query operator minimum_should_match fuzziness prefix_length max_expansions \
-                         fuzzy_transpositions boost _name";
-    let (field, value, options) = valued("match_bool_prefix", node, KNOWN)?;
-    let query = words(&options, value, (false, true))?;
-    asked(&options, field, query)
 }
 
 /// The words of a value, and how the options ask for them.
@@ -245,78 +415,8 @@ fn fuzziness(options: &Options<'_>, transpositions: &str) -> Result<Fuzziness> {
     })
 }
 
-fn fuzzy(node: &Node) -> Result<Query> {
-    const KNOWN: &str =
-        "value fuzziness prefix_length max_expansions transpositions rewrite boost _name";
-    let (field, value, options) = valued("fuzzy", node, KNOWN)?;
-    options.one_of("rewrite", &["top_terms_blended_freqs_50"])?;
-    let fuzziness = fuzziness(&options, "transpositions")?;
-    asked(&options, field, FieldQuery::Fuzzy(value.text(), fuzziness))
-}
-
-fn match_phrase(node: &Node) -> Result<Query> {
-    let (field, value, options) = valued("match_phrase", node, "query slop boost _name")?;
-    options.one_of("slop", &["0"])?;
-    asked(&options, field, FieldQuery::MatchPhrase(value))
-}
-
-fn match_phrase_prefix(node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query slop max_expansions zero_terms_query boost _name";
-    let (field, value, options) = valued("match_phrase_prefix", node, KNOWN)?;
-    options.one_of("slop", &["0"])?;
-    options.one_of("zero_terms_query", &["none"])?;
-    let words_max = options.read("max_expansions", |node, name| {
-        let count = node.count(name)?;
-        ensure(count > 0, node.at, "[max_expansions] must be positive").map(|()| count as usize)
-    })?;
-    let words_max = words_max.unwrap_or(50);
-    asked(&options, field, FieldQuery::PhrasePrefix { value, words_max })
-}
-
-/// Whether letters count as one in either case.
-fn any_case(options: &Options<'_>) -> Result<bool> {
-    Ok(options.read("case_insensitive", Node::bool)?.unwrap_or(false))
-}
-
 fn wildcard(pattern: String, any_case: bool) -> FieldQuery {
     FieldQuery::Wildcard { pattern, analyzed: false, any_case }
-}
-
-fn term(node: &Node) -> Result<Query> {
-    let (field, value, options) = valued("term", node, "value case_insensitive boost _name")?;
-    match field {
-        _ if any_case(&options)? => asked(&options, field, wildcard(escaped(&value.text()), true)),
-        "_id" => boosted(&options, QueryKind::Ids(vec![value.text()])),
-        _ => asked(&options, field, FieldQuery::Term(value)),
-    }
-}
-
-/// `rewrite` of what finds words by a pattern: each of these gives all documents the same score.
-const OF_PATTERNS: [&str; 3] =
-    ["constant_score", "constant_score_boolean", "constant_score_blended"];
-
-fn prefix(node: &Node) -> Result<Query> {
-    const KNOWN: &str = "value case_insensitive rewrite boost _name";
-    let (field, value, options) = valued("prefix", node, KNOWN)?;
-    options.one_of("rewrite", &OF_PATTERNS)?;
-    let query = match any_case(&options)? {
-        true => wildcard(escaped(&value.text()) + "*", true),
-        false => FieldQuery::Prefix(value.text()),
-    };
-    asked(&options, field, query)
-}
-
-fn pattern(name: &str, node: &Node, of: fn(String, bool) -> FieldQuery) -> Result<Query> {
-    const KNOWN: &str = "value wildcard flags case_insensitive rewrite boost _name";
-    let (field, body) = field(name, node)?;
-    let Value::Object(_) = body.value else {
-        return Ok(Query::of(QueryKind::Field(field.to_owned(), of(body.text(name)?, false))));
-    };
-    let options = body.options(name, KNOWN, 0)?;
-    options.one_of("flags", &["all"])?;
-    options.one_of("rewrite", &OF_PATTERNS)?;
-    let value = options.get("wildcard").map_or_else(|| options.need("value"), Ok)?;
-    asked(&options, field, of(value.text("value")?, any_case(&options)?))
 }
 
 /// Fields with their boosts: `a^2`; none where they are not named: those of the index then.
@@ -348,69 +448,10 @@ fn tie_breaker(options: &Options<'_>) -> Result<f32> {
 
 /// What a text that has a language of its own is read with.
 fn of_text(options: &Options<'_>, fields: Vec<(String, f32)>) -> Result<QueryString> {
-    options.one_of("analyze_wildcard", &["false"])?;
     let lenient = lenient(options, &fields)?;
     let tie_breaker = tie_breaker(options)?;
     let all = options.one_of("default_operator", &["or", "and"])? == "and";
     Ok(QueryString { fields, all, lenient, tie_breaker })
-}
-
-fn multi_match(reader: &mut Reader, node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query fields type operator minimum_should_match tie_breaker lenient slop zero_terms_query \
-                         fuzziness prefix_length max_expansions fuzzy_transpositions boost _name";
-    let options = node.options("multi_match", KNOWN, 0)?;
-    options.one_of("zero_terms_query", &["none"])?;
-    options.one_of("slop", &["0"])?;
-    let kind = options.one_of("type", &["best_fields", "most_fields", "phrase"])?;
-    if kind == "phrase" {
-        options.without("fuzziness", "Fuzziness not allowed for type [phrase]")?;
-    }
-    let fields = fields(&options)?;
-    reader.clauses.of_fields(&fields)?;
-    let lenient = lenient(&options, &fields)?;
-    let value = options.need("query")?.literal("query")?;
-    let query = match kind {
-        "phrase" => FieldQuery::MatchPhrase(value),
-        _ => words(&options, value, (false, false))?,
-    };
-    let sums = kind == "most_fields";
-    let tie_breaker = tie_breaker(&options)?;
-    let query = FieldsQuery { fields, query, lenient, tie_breaker, sums, drops: false };
-    boosted(&options, QueryKind::Fields(Box::new(query)))
-}
-
-fn query_string(reader: &mut Reader, node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query default_field fields type default_operator tie_breaker lenient analyze_wildcard \
-                         phrase_slop boost _name";
-    let options = node.options("query_string", KNOWN, 0)?;
-    options.one_of("type", &["best_fields"])?;
-    options.one_of("phrase_slop", &["0"])?;
-    let mut fields = fields(&options)?;
-    if let Some(field) = options.read("default_field", Node::text)? {
-        let reason = "addition of [fields] to the query when [default_field] is set is not allowed";
-        ensure(fields.is_empty(), node.at, reason)?;
-        fields.push((field, 1.0));
-    }
-    let of = of_text(&options, fields)?;
-    let node = options.need("query")?;
-    let read = of.read(&node.text("query")?, &mut reader.clauses);
-    let query = read.map_err(|error| SearchError { at: Some(node.at), ..error })?;
-    let boost = boosted(&options, QueryKind::MatchNone)?.boost;
-    Ok(Query { boost: query.boost * boost, ..query })
-}
-
-fn simple_query_string(reader: &mut Reader, node: &Node) -> Result<Query> {
-    const KNOWN: &str = "query fields default_operator flags minimum_should_match lenient analyze_wildcard boost \
-                         _name";
-    let options = node.options("simple_query_string", KNOWN, 0)?;
-    options.one_of("flags", &["all", "-1"])?;
-    let of = of_text(&options, fields(&options)?)?;
-    let text = options.need("query")?.text("query")?;
-    let mut query = of.read_simple(&text, &mut reader.clauses)?;
-    if let QueryKind::Bool(clauses) = &mut query.kind {
-        clauses.minimum = options.read("minimum_should_match", minimum)?;
-    }
-    boosted(&options, query.kind)
 }
 
 fn items<'a>(query: &str, node: &'a Node<'a>) -> Result<&'a [Node<'a>]> {
@@ -425,65 +466,6 @@ fn items<'a>(query: &str, node: &'a Node<'a>) -> Result<&'a [Node<'a>]> {
     Ok(items)
 }
 
-fn terms(node: &Node) -> Result<Query> {
-    let options = node.options("terms", COMMON, 1)?;
-    let (field, values) = options.field()?;
-    let reason = "[terms] with the values of another document is not supported by this engine; get that document, and \
-                  send its values";
-    ensure(!matches!(values.value, Value::Object(_)), values.at, reason)?;
-    let values = values.list(field).and_then(|_| items("terms", values))?;
-    let values = values.iter().map(|item| item.literal("terms")).collect::<Result<Vec<_>>>()?;
-    match field {
-        "_id" => boosted(&options, QueryKind::Ids(values.iter().map(Literal::text).collect())),
-        _ => asked(&options, field, FieldQuery::Terms(values)),
-    }
-}
-
-fn ids(node: &Node) -> Result<Query> {
-    let options = node.options("ids", "values boost _name", 0)?;
-    let values = options.get("values").map_or(Ok(&[][..]), |values| items("ids", values))?;
-    let values = values.iter().map(|item| item.text("values")).collect::<Result<_>>()?;
-    boosted(&options, QueryKind::Ids(values))
-}
-
-fn exists(node: &Node) -> Result<Query> {
-    let options = node.options("exists", "field boost _name", 0)?;
-    boosted(&options, QueryKind::Exists(options.need("field")?.text("field")?))
-}
-
-fn range(node: &Node) -> Result<Query> {
-    const KNOWN: &str =
-        "gt gte lt lte from to include_lower include_upper format time_zone relation boost _name";
-    let (field, body) = field("range", node)?;
-    let options = body.options("range", KNOWN, 0)?;
-    let end = |names: [&str; 3], included: &str| -> Result<Option<RangeEnd>> {
-        let (mut found, mut is_included) = (None, true);
-        // As in the field the last of several counts, also where it is null, and where it says whether the end is in.
-        for (name, node) in options.iter() {
-            if name == included {
-                is_included = node.bool(name)?;
-            } else if let Some(place) = names.iter().position(|known| *known == name) {
-                found = match node.value {
-                    Value::Null => None,
-                    _ => Some(node.literal(name)?),
-                };
-                // `from` and `to` leave it as it is.
-                is_included = if place < 2 { place == 1 } else { is_included };
-            }
-        }
-        Ok(found.map(|value| RangeEnd { value, included: is_included }))
-    };
-    let query = RangeQuery {
-        lower: end(["gt", "gte", "from"], "include_lower")?,
-        upper: end(["lt", "lte", "to"], "include_upper")?,
-        format: options.read("format", date_format)?,
-        zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
-        relation: options.named("relation", &["intersects", "contains", "within"])?,
-        analyzed: false,
-    };
-    asked(&options, field, FieldQuery::Range(query))
-}
-
 /// A date format, refused where it stands.
 pub(super) fn date_format(node: &Node, name: &str) -> Result<DateFormat> {
     DateFormat::parse(&node.text(name)?).map_err(|reason| parsing(node.at, reason))
@@ -492,51 +474,4 @@ pub(super) fn date_format(node: &Node, name: &str) -> Result<DateFormat> {
 /// A time zone, refused where it stands.
 pub(super) fn time_zone(node: &Node, name: &str) -> Result<Zone> {
     Zone::try_from(node.text(name)?).map_err(|reason| parsing(node.at, reason))
-}
-
-fn geo_distance(node: &Node) -> Result<Query> {
-    const KNOWN: &str = "distance distance_type unit validation_method boost _name";
-    let options = node.options("geo_distance", KNOWN, 1)?;
-    options.one_of("distance_type", &["arc"])?;
-    options.one_of("validation_method", &["strict"])?;
-    let unit = options.read("unit", Node::text)?;
-    let node = options.need("distance")?;
-    let text = node.text("distance")?;
-    let distance_m = geo::meters(&text, unit.as_deref().unwrap_or("m")).ok_or_else(|| {
-        parsing(node.at, format!("[geo_distance] distance [{text}] is not like [12km]"))
-    })?;
-    let (field, center) = options.field()?;
-    let center = point(center, field)?;
-    asked(&options, field, FieldQuery::GeoDistance { center, distance_m })
-}
-
-fn geo_bounding_box(node: &Node) -> Result<Query> {
-    // How the box is looked up (`type`) changes nothing in what is found.
-    const KNOWN: &str = "ignore_unmapped type validation_method boost _name";
-    let options = node.options("geo_bounding_box", KNOWN, 1)?;
-    options.one_of("validation_method", &["strict"])?;
-    let (field, corners) = options.field()?;
-    let [top, left, bottom, right] = sides(corners, "geo_bounding_box")?;
-    let ignore_unmapped = options.read("ignore_unmapped", Node::bool)?.unwrap_or(false);
-    asked(&options, field, FieldQuery::GeoBoundingBox { top, left, bottom, right, ignore_unmapped })
-}
-
-/// `geo_shape`: of points, those in areas.
-fn geo_shape(node: &Node) -> Result<Query> {
-    let options = node.options("geo_shape", "ignore_unmapped boost _name", 1)?;
-    let ignore_unmapped = options.read("ignore_unmapped", Node::bool)?.unwrap_or(false);
-    let (field, asked_of) = options.field()?;
-    let kind = QueryKind::Field(field.to_owned(), shape(asked_of, ignore_unmapped)?);
-    // As in Elasticsearch 7.10 and OpenSearch 2, where its boost is 0 unless it is given.
-    boosted_from(&options, kind, 0.0)
-}
-
-fn geo_polygon(node: &Node) -> Result<Query> {
-    let known = "ignore_unmapped validation_method boost _name";
-    let options = node.options("geo_polygon", known, 1)?;
-    options.one_of("validation_method", &["strict"])?;
-    let ignore_unmapped = options.read("ignore_unmapped", Node::bool)?.unwrap_or(false);
-    let (field, of) = options.field()?;
-    let polygons = vec![corners(of)?];
-    asked(&options, field, FieldQuery::GeoPolygons { polygons, ignore_unmapped })
 }

@@ -40,7 +40,6 @@ fn each_range<'a, E, T>(
 
 /// Unlike those of numbers, the field shows these ranges as they are asked for.
 pub(super) fn distances(options: &Options<'_>) -> Result<AggregationKind> {
-    options.one_of("distance_type", &["arc"])?;
     let mut ranges = ranges(options.need("ranges")?)?;
     ranges.iter_mut().for_each(|range| _ = range.from.get_or_insert(0.0));
     let (unit_m, origin) = (unit_m(options)?, point(options.need("origin")?, "origin")?);

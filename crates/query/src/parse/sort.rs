@@ -88,7 +88,8 @@ fn read_mode(key: &mut SortKey, options: &Options<'_>) -> Result<()> {
 
 /// `_geo_distance`: how far a field of points is from one or several.
 fn distance(node: &Node) -> Result<SortKey> {
-    const KNOWN: &str = "order unit mode distance_type ignore_unmapped validation_method";
+    const KNOWN: &str =
+        "order unit mode distance_type=arc ignore_unmapped validation_method=strict";
     let options = node.options("_geo_distance", KNOWN, 1)?;
     let (field, from) = options.field()?;
     let is_number = |item: &Node| matches!(item.value, Value::Number(_));
@@ -102,8 +103,6 @@ fn distance(node: &Node) -> Result<SortKey> {
     if origins.is_empty() {
         return Err(from.wrong(field, "a point, or some"));
     }
-    options.one_of("distance_type", &["arc"])?;
-    options.one_of("validation_method", &["strict"])?;
     let distance = SortDistance {
         field: field.to_owned(),
         origins,
