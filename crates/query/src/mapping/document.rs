@@ -43,27 +43,12 @@ pub enum Indexed<'a> {
     },
 }
 
-/// Takes the values of one document. `field` counts the fields of [`Mapping::fields`].
-pub trait Sink {
-    /// One value of one field; a field with an array has several.
-    fn put(&mut self, field: usize, value: Indexed<'_>);
-}
+/// Takes the values of one document, each with the number of its field among [`Mapping::fields`]; a field with an array
+/// has several.
+pub type Sink<'a> = dyn FnMut(usize, Indexed<'_>) + 'a;
 
 /// Where values go that are only to be read.
-pub(super) struct Nowhere;
-
-impl Sink for Nowhere {
-    fn put(&mut self, _: usize, _: Indexed<'_>) {}
-}
-
-/// How many values there are.
-struct Count(usize);
-
-impl Sink for Count {
-    fn put(&mut self, _: usize, _: Indexed<'_>) {
-        self.0 += 1;
-    }
-}
+pub(super) fn nowhere(_: usize, _: Indexed<'_>) {}
 
 /// How much of a document was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +66,7 @@ impl Mapping {
         &self,
         source: &[u8],
         is_new: bool,
-        sink: &mut dyn Sink,
+        sink: &mut Sink<'_>,
     ) -> Result<Extent, Refusal> {
         let part = |path: &str| match self.field(path) {
             Some(field) if self.kept_ways(path, field).next().is_some() => Part::Whole,
@@ -124,7 +109,7 @@ impl Mapping {
 /// A walk through a document.
 struct Walk<'a> {
     mapping: &'a Mapping,
-    sink: &'a mut dyn Sink,
+    sink: &'a mut Sink<'a>,
     written: json::Written<'a>,
     /// Of the object at hand.
     path: String,
@@ -174,14 +159,13 @@ impl Walk<'_> {
                         && self.path == timestamp::FIELD
                         && (field.kind, field.has_column) == (FieldType::Date, true)
                     {
-                        let mut count = Count(0);
                         // What is wrong with it was told above.
+                        let mut count = |_: usize, _: Indexed<'_>| self.timestamps += 1;
                         let _ = field.read(&self.path, &node.value, self.is_new, &mut count);
-                        self.timestamps += count.0;
                     }
                     // What is not kept must be a value of its field all the same; of a boolean nothing is read then.
                     if self.is_new && !field.is_kept() && field.kind != FieldType::Boolean {
-                        field.read(&self.path, &node.value, true, &mut Nowhere)?;
+                        field.read(&self.path, &node.value, true, &mut nowhere)?;
                     }
                 }
                 None => match self.mapping.objects.get(&self.path) {
@@ -251,7 +235,7 @@ impl Field {
             return Err("\"null_value\" is a value, which an empty text is not".to_owned());
         }
         let strict = Field { ignore_malformed: false, ..self.clone() };
-        strict.read("null_value", null, true, &mut Nowhere).map_err(|refusal| refusal.reason)
+        strict.read("null_value", null, true, &mut nowhere).map_err(|refusal| refusal.reason)
     }
 
     /// Whether a value is none. As in the field an empty text is, where numbers may stand in texts.
@@ -274,7 +258,7 @@ impl Field {
         path: &str,
         json: &Value,
         is_new: bool,
-        sink: &mut dyn Sink,
+        sink: &mut Sink<'_>,
     ) -> Result<(), Refusal> {
         let is_point = self.kind == FieldType::GeoPoint;
         let is_text = self.kind.is_of_texts();
@@ -302,7 +286,7 @@ impl Field {
                 if text.len() > MAX_TERM_BYTES && self.keeps_whole_texts() && self.is_kept() {
                     return Err(immense(path, &text));
                 }
-                sink.put(self.number, Indexed::Text(&text));
+                sink(self.number, Indexed::Text(&text));
                 return Ok(());
             }
             _ => {}
@@ -356,7 +340,7 @@ impl Field {
             FieldType::Keyword | FieldType::Text | FieldType::MatchOnlyText => None,
         };
         match value {
-            Some(value) => sink.put(self.number, value),
+            Some(value) => sink(self.number, value),
             None if self.ignore_malformed && !is_other_form(json, is_point) => {}
             None => {
                 let kind = self.kind.name();

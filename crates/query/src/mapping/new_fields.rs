@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::Mapping;
-use super::document::{Extent, Nowhere};
+use super::document::{Extent, nowhere};
 use super::dynamic::{Dynamic, adds};
 use crate::json::{self, Member, Node, Value};
 use crate::value::iso;
@@ -90,7 +90,7 @@ impl<'a> NewFields<'a> {
     /// be merged into the mappings, none where nothing is; a document that does not fit even then adds nothing.
     pub fn meet(&mut self, source: &[u8]) -> std::result::Result<Option<Json>, Refusal> {
         let before = self.grown.as_ref().unwrap_or(self.mapping);
-        if before.read(source, true, &mut Nowhere)? == Extent::Whole {
+        if before.read(source, true, &mut nowhere)? == Extent::Whole {
             return Ok(None);
         }
         let document = json::document(source, None).map_err(Refusal::parsing)?;
@@ -102,7 +102,7 @@ impl<'a> NewFields<'a> {
             _ => Ok(()),
         };
         let Growing { mapping, added, put, .. } = growing;
-        let read = taken.and_then(|()| mapping.read(source, true, &mut Nowhere));
+        let read = taken.and_then(|()| mapping.read(source, true, &mut nowhere));
         if let Err(refusal) = read {
             put.keys().for_each(|path| mapping.forget(path));
             return Err(refusal);
@@ -462,7 +462,7 @@ mod tests {
         let source = r#"{"a":{"x":1},"b":[{"n":"none","c":{"x":1}},"text"],"d":1}"#;
         let expected = json!({"properties": {"d": {"type": "long"}}});
         assert_eq!(brings(mapping.clone(), source), expected);
-        let read = Mapping::parse(&mapping).unwrap().read(source.as_bytes(), false, &mut Nowhere);
+        let read = Mapping::parse(&mapping).unwrap().read(source.as_bytes(), false, &mut nowhere);
         assert_eq!(read, Ok(Extent::Whole));
         let said = Mapping::parse(&json!({"properties": {"a": {"type": "object", "enabled": 1}}}));
         assert!(said.unwrap_err().to_string().contains("\"enabled\" is true or false, not 1"));

@@ -73,7 +73,8 @@ impl Handles {
     ) -> std::result::Result<(TantivyDocument, Extent), Refusal> {
         let document = TantivyDocument::with_capacity(source.len() * 2 + FIXED_BYTES);
         let mut sink = DocumentSink { fields: &self.fields, document, out_of_range: None };
-        let extent = self.mapping.read(source, is_new, &mut sink)?;
+        let extent =
+            self.mapping.read(source, is_new, &mut |field, value| sink.put(field, value))?;
         match sink.out_of_range.filter(|_| is_new) {
             Some(ms) => Err(out_of_range(ms)),
             None => Ok((sink.document, extent)),

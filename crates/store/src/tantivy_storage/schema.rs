@@ -15,7 +15,7 @@ use tantivy::schema::{
 };
 use tantivy::{DateTime, TantivyDocument};
 
-use query::mapping::document::{Indexed, Sink};
+use query::mapping::document::Indexed;
 use query::mapping::{self, Analyzer};
 use query::{FieldType, Mapping};
 
@@ -256,8 +256,8 @@ pub(super) struct DocumentSink<'a> {
     pub(super) out_of_range: Option<i64>,
 }
 
-impl Sink for DocumentSink<'_> {
-    fn put(&mut self, field: usize, value: Indexed<'_>) {
+impl DocumentSink<'_> {
+    pub(super) fn put(&mut self, field: usize, value: Indexed<'_>) {
         let document = &mut self.document;
         match (self.fields.mapped[field], value) {
             (Mapped::Absent, _) => {}
@@ -319,7 +319,7 @@ mod tests {
             "o":{"p":[[-0.14,51.52],[2,1]]},"t":"One two","hidden":3,"other":4,"w":"Two words"}"#;
         let document = TantivyDocument::new();
         let mut sink = DocumentSink { fields: &fields, document, out_of_range: None };
-        mapping.read(source, true, &mut sink).unwrap();
+        mapping.read(source, true, &mut |field, value| sink.put(field, value)).unwrap();
         let index = Index::create_in_ram(schema.clone());
         analyzer::register(&index);
         let searcher = searcher(&index, vec![sink.document]);
@@ -366,7 +366,9 @@ mod tests {
         for (year, out_of_range) in [("1969", None), ("1500", Some(-14_831_769_600_000))] {
             let document = TantivyDocument::new();
             let mut sink = DocumentSink { fields: &fields, document, out_of_range: None };
-            dates.read(format!("{{\"d\":\"{year}\"}}").as_bytes(), true, &mut sink).unwrap();
+            let source = format!("{{\"d\":\"{year}\"}}");
+            let mut put = |field: usize, value: Indexed<'_>| sink.put(field, value);
+            dates.read(source.as_bytes(), true, &mut put).unwrap();
             assert_eq!(sink.out_of_range, out_of_range, "{year}");
             assert_eq!(sink.document.get_all(field).count(), 1, "{year}");
         }
