@@ -153,6 +153,26 @@ pub struct Moment {
     pub is_zoned: bool,
 }
 
+impl Moment {
+    /// Of year, month, day, hour, minute and second, and minutes that clocks are ahead; none of a day that no calendar
+    /// has, or of a time that no clock shows.
+    pub(crate) fn of(
+        [year, month, day, hour, minute, second]: [i64; 6],
+        millis: i64,
+        offset: Option<i64>,
+        open_ms: i64,
+    ) -> Option<Moment> {
+        // Every month has 28 days: of most dates the calendar is not asked.
+        let is_day = |days| (1..=days).contains(&day);
+        let is_month = (0..=9999).contains(&year) && (1..=12).contains(&month);
+        let is_date = is_month && (is_day(28) || is_day(days_in_month(year, month)));
+        let is_time = hour <= 23 && minute <= 59 && second <= 59;
+        let of_day = ((hour * 60 + minute - offset.unwrap_or(0)) * 60 + second) * 1000 + millis;
+        let ms = || (days_to_month(year, month) + day - 1) * DAY_MS + of_day;
+        (is_date && is_time).then(|| Moment { ms: ms(), open_ms, is_zoned: offset.is_some() })
+    }
+}
+
 /// The parts of a date: what may stand before each, its digits, and what is open where it is the last one.
 const PARTS: [(&[u8], usize, i64); 6] = [
     (b"", 4, DAY_MS - 1),
@@ -178,7 +198,6 @@ pub fn iso(text: &str) -> Option<Moment> {
         }
         (parts[read], open_ms, read) = (rest.number(digits)?, open, read + 1);
     }
-    let [year, month, day, hour, minute, second] = parts;
     let mut millis = 0;
     if read == 6 && rest.skip(b".,").is_some() {
         let digits = rest.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -192,13 +211,7 @@ pub fn iso(text: &str) -> Option<Moment> {
         zone if read > 3 => Some(offset_minutes(zone)?),
         _ => return None,
     };
-    // Every month has 28 days: of most dates the calendar is not asked.
-    let is_day = |days| (1..=days).contains(&day);
-    let is_date = (1..=12).contains(&month) && (is_day(28) || is_day(days_in_month(year, month)));
-    let is_time = hour <= 23 && minute <= 59 && second <= 59;
-    let of_day = ((hour * 60 + minute - offset.unwrap_or(0)) * 60 + second) * 1000 + millis;
-    let ms = || (days_to_month(year, month) + day - 1) * DAY_MS + of_day;
-    (is_date && is_time).then(|| Moment { ms: ms(), open_ms, is_zoned: offset.is_some() })
+    Moment::of(parts, millis, offset, open_ms)
 }
 
 /// Minutes that clocks are ahead of UTC, as a date ends: `Z`, `+02:00`, `+0200`, `+02`.

@@ -2,7 +2,7 @@
 
 use record::names::did_you_mean;
 
-use crate::value::{DAY_MS, Moment, civil_date, days_in_month, days_to_month, iso, offset_minutes};
+use crate::value::{DAY_MS, Moment, civil_date, days_to_month, iso, offset_minutes};
 use crate::zone::Zone;
 
 /// How a date is written: what was given as `format`, as `a||b`. The first one writes.
@@ -29,48 +29,43 @@ const ALL_SIGNS: &[u8] = b"yuMdHmsSfX";
 
 const ISO: &str = "yyyy-MM-dd'T'HH:mm:ss.fX";
 
-/// Patterns, with what the field calls them (`DateFormatters`). A lenient format wants all digits of each part, as its
-/// strict twin does: dates with fewer are refused. Dates of weeks, days of years and the names of earlier releases
-/// (`basicDate`) are not there.
-const NAMED: &[(&str, &str)] = &[
-    (ISO, "date_optional_time strict_date_optional_time strict_date_optional_time_nanos"),
-    (ISO, "date_time strict_date_time iso8601"),
-    ("yyyyMMdd", "basic_date"),
-    ("yyyyMMdd'T'HHmmss.fX", "basic_date_time"),
-    ("yyyyMMdd'T'HHmmssX", "basic_date_time_no_millis"),
-    ("HHmmss.fX", "basic_time"),
-    ("HHmmssX", "basic_time_no_millis"),
-    ("'T'HHmmss.fX", "basic_t_time"),
-    ("'T'HHmmssX", "basic_t_time_no_millis"),
-    ("yyyy-MM-dd", "date strict_date year_month_day strict_year_month_day"),
-    ("yyyy-MM-dd'T'HH", "date_hour strict_date_hour"),
-    ("yyyy-MM-dd'T'HH:mm", "date_hour_minute strict_date_hour_minute"),
-    ("yyyy-MM-dd'T'HH:mm:ss", "date_hour_minute_second strict_date_hour_minute_second"),
-    (
-        "yyyy-MM-dd'T'HH:mm:ss.f",
-        "date_hour_minute_second_millis strict_date_hour_minute_second_millis",
-    ),
-    (
-        "yyyy-MM-dd'T'HH:mm:ss.f",
-        "date_hour_minute_second_fraction strict_date_hour_minute_second_fraction",
-    ),
-    ("yyyy-MM-dd'T'HH:mm:ssX", "date_time_no_millis strict_date_time_no_millis"),
-    ("HH", "hour strict_hour"),
-    ("HH:mm", "hour_minute strict_hour_minute"),
-    ("HH:mm:ss", "hour_minute_second strict_hour_minute_second"),
-    ("HH:mm:ss.f", "hour_minute_second_millis strict_hour_minute_second_millis"),
-    ("HH:mm:ss.f", "hour_minute_second_fraction strict_hour_minute_second_fraction"),
-    ("HH:mm:ss.fX", "time strict_time"),
-    ("HH:mm:ssX", "time_no_millis strict_time_no_millis"),
-    ("'T'HH:mm:ss.fX", "t_time strict_t_time"),
-    ("'T'HH:mm:ssX", "t_time_no_millis strict_t_time_no_millis"),
-    ("yyyy", "year strict_year"),
-    ("yyyy-MM", "year_month strict_year_month"),
-];
+/// What the field calls patterns (`DateFormatters`). A lenient format wants all digits of each part, as its strict twin
+/// does: dates with fewer are refused. Dates of weeks, days of years and the names of earlier releases (`basicDate`) are
+/// not there.
+const NAMED: &str = "
+date_optional_time strict_date_optional_time strict_date_optional_time_nanos: yyyy-MM-dd'T'HH:mm:ss.fX
+date_time strict_date_time iso8601: yyyy-MM-dd'T'HH:mm:ss.fX
+basic_date: yyyyMMdd
+basic_date_time: yyyyMMdd'T'HHmmss.fX
+basic_date_time_no_millis: yyyyMMdd'T'HHmmssX
+basic_time: HHmmss.fX
+basic_time_no_millis: HHmmssX
+basic_t_time: 'T'HHmmss.fX
+basic_t_time_no_millis: 'T'HHmmssX
+date strict_date year_month_day strict_year_month_day: yyyy-MM-dd
+date_hour strict_date_hour: yyyy-MM-dd'T'HH
+date_hour_minute strict_date_hour_minute: yyyy-MM-dd'T'HH:mm
+date_hour_minute_second strict_date_hour_minute_second: yyyy-MM-dd'T'HH:mm:ss
+date_hour_minute_second_millis strict_date_hour_minute_second_millis: yyyy-MM-dd'T'HH:mm:ss.f
+date_hour_minute_second_fraction strict_date_hour_minute_second_fraction: yyyy-MM-dd'T'HH:mm:ss.f
+date_time_no_millis strict_date_time_no_millis: yyyy-MM-dd'T'HH:mm:ssX
+hour strict_hour: HH
+hour_minute strict_hour_minute: HH:mm
+hour_minute_second strict_hour_minute_second: HH:mm:ss
+hour_minute_second_millis strict_hour_minute_second_millis: HH:mm:ss.f
+hour_minute_second_fraction strict_hour_minute_second_fraction: HH:mm:ss.f
+time strict_time: HH:mm:ss.fX
+time_no_millis strict_time_no_millis: HH:mm:ssX
+t_time strict_t_time: 'T'HH:mm:ss.fX
+t_time_no_millis strict_t_time_no_millis: 'T'HH:mm:ssX
+year strict_year: yyyy
+year_month strict_year_month: yyyy-MM
+";
 
 /// Each name with its pattern.
 fn named() -> impl Iterator<Item = (&'static str, &'static str)> {
-    NAMED.iter().flat_map(|(pattern, names)| names.split(' ').map(move |name| (name, *pattern)))
+    let lines = NAMED.lines().filter_map(|line| line.split_once(": "));
+    lines.flat_map(|(names, pattern)| names.split(' ').map(move |name| (name, pattern)))
 }
 
 impl Default for DateFormat {
@@ -287,7 +282,7 @@ fn show_pattern(pattern: &str, ms: i64, offset_ms: i64) -> String {
 }
 
 fn read_pattern(pattern: &str, text: &str) -> Option<Moment> {
-    let (mut year, mut month, mut day, mut of_day, mut open) = (1970, 1, 1, 0, DAY_MS - 1);
+    let (mut parts, mut millis, mut open) = ([1970, 1, 1, 0, 0, 0], 0, DAY_MS - 1);
     let (mut rest, mut offset) = (text, None);
     for piece in pieces(pattern, ALL_SIGNS).ok()? {
         let (letter, width) = match piece {
@@ -309,37 +304,19 @@ fn read_pattern(pattern: &str, text: &str) -> Option<Moment> {
         }
         let number: i64 = rest[..digits].parse().ok()?;
         rest = &rest[digits..];
-        // What no clock shows is refused, as the field's strict resolver does.
-        let greatest = match letter {
-            b'H' => 23,
-            b'm' | b's' => 59,
-            _ => i64::MAX,
-        };
-        if number > greatest {
-            return None;
-        }
         match letter {
-            b'y' | b'u' => year = if width == 2 { 2000 + number } else { number },
-            b'M' => month = number,
-            b'd' => day = number,
-            b'H' => (of_day, open) = (of_day + number * 3_600_000, open.min(3_600_000 - 1)),
-            b'm' => (of_day, open) = (of_day + number * 60_000, open.min(60_000 - 1)),
-            b's' => (of_day, open) = (of_day + number * 1000, open.min(999)),
-            _ => {
-                let millis = number * 10i64.pow(9 - digits as u32) / 1_000_000;
-                (of_day, open) = (of_day + millis, 0);
-            }
+            b'y' | b'u' if width == 2 => parts[0] = 2000 + number,
+            b'y' | b'u' => parts[0] = number,
+            b'M' => parts[1] = number,
+            b'd' => parts[2] = number,
+            b'H' => (parts[3], open) = (number, open.min(3_600_000 - 1)),
+            b'm' => (parts[4], open) = (number, open.min(60_000 - 1)),
+            b's' => (parts[5], open) = (number, open.min(999)),
+            _ => (millis, open) = (number * 10i64.pow(9 - digits as u32) / 1_000_000, 0),
         }
     }
-    let fits = rest.is_empty()
-        && (0..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=days_in_month(year, month.clamp(1, 12))).contains(&day)
-        && of_day < DAY_MS;
-    let of_day = of_day - offset.unwrap_or(0) * 60_000;
-    let ms = || (days_to_month(year, month) + day - 1) * DAY_MS + of_day;
-    let is_zoned = offset.is_some() || text.ends_with('Z');
-    fits.then(|| Moment { ms: ms(), open_ms: open, is_zoned })
+    let read = Moment::of(parts, millis, offset, open).filter(|_| rest.is_empty())?;
+    Some(Moment { is_zoned: read.is_zoned || text.ends_with('Z'), ..read })
 }
 
 #[cfg(test)]
