@@ -55,6 +55,7 @@ pub(super) fn action(names: &str) -> &'static str {
         "indices.flush" => "indices:admin/flush",
         "indices.forcemerge" => "indices:admin/forcemerge",
         "indices.clear_cache" => "indices:admin/cache/clear",
+        "indices.analyze" => "indices:admin/analyze",
         "indices.validate_query" => "indices:admin/validate/query",
         "indices.segments" => "indices:monitor/segments",
         "indices.stats" => "indices:monitor/stats",

@@ -3,6 +3,7 @@
 mod actions;
 mod active;
 mod alias;
+mod analyze;
 mod answer;
 mod auto_follow;
 mod bodies;

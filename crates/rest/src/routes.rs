@@ -9,7 +9,7 @@ use super::parameters::Known;
 use super::table::TABLE;
 use super::uri_query::URI_QUERY;
 use super::{
-    alias, auto_follow, bulk, by_query, cat, cat_shards, cat_thread_pool, ccr, cluster,
+    alias, analyze, auto_follow, bulk, by_query, cat, cat_shards, cat_thread_pool, ccr, cluster,
     cluster_stats, dangling, digest, document, explain, field_caps, health, index, index_settings,
     maintenance, mget, msearch, nodes, open_close, point_in_time, recovery, remote, replication,
     reroute, rollover, scroll, search, segments, settings, stats, synthetic_batch, tasks,
@@ -37,11 +37,11 @@ pub struct Route {
 const WITH_BODY: &str = "bulk cat.count ccr.follow ccr.forget_follower ccr.put_auto_follow_pattern \
                          ccr.resume_follow clear_scroll close_point_in_time cluster.allocation_explain \
                          cluster.put_component_template cluster.put_settings cluster.reroute count create \
-                         delete_by_query delete_pit field_caps index indices.create indices.put_alias \
-                         indices.put_index_template indices.put_mapping indices.put_settings indices.put_template \
-                         indices.rollover indices.update_aliases indices.validate_query mget msearch reindex \
-                         replication.pause replication.resume replication.start replication.stop scroll search \
-                         terms_enum update update_by_query";
+                         delete_by_query delete_pit field_caps index indices.analyze indices.create \
+                         indices.put_alias indices.put_index_template indices.put_mapping indices.put_settings \
+                         indices.put_template indices.rollover indices.update_aliases indices.validate_query mget \
+                         msearch reindex replication.pause replication.resume replication.start replication.stop \
+                         scroll search terms_enum update update_by_query";
 
 impl Route {
     /// Who answers its requests.
@@ -192,6 +192,7 @@ routes! {
     "delete", DELETE, ["/{index}/_doc/{id}"], [WRITE], document::delete;
     "count", GET_POST, ["/_count", "/{index}/_count"],
         [maintenance::COUNT, URI_QUERY, EXPRESSION], maintenance::count;
+    "indices.analyze", GET_POST, ["/_analyze", "/{index}/_analyze"], [], analyze::analyze;
     "indices.validate_query", GET_POST, ["/_validate/query", "/{index}/_validate/query"],
         [validate::KNOWN, URI_QUERY, EXPRESSION], validate::validate;
     "search", GET_POST, ["/_search", "/{index}/_search"],

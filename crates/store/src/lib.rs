@@ -51,5 +51,5 @@ pub use storage::{committed, damage_largest_file, extent, holds_anything, holds_
 pub use synthetic::{
     accept_data_loss, damage_log, put_log_back, put_segments_back, set_disk_free_bytes,
 };
-pub use tantivy_storage::Aggregated;
+pub use tantivy_storage::{Aggregated, AnalyzedWord, analyzed};
 pub use virtual_files::least_stored_bytes;

@@ -232,6 +232,7 @@ fn example(names: &str) -> (&'static str, u16) {
         "reindex" => (r#"{"source":{"index":"logs"},"dest":{"index":"copy"}}"#, 200),
         "field_caps" => (r#"{"fields":"*"}"#, 200),
         "terms_enum" => (r#"{"field":"none"}"#, 200),
+        "indices.analyze" => (r#"{"text":"a word"}"#, 200),
         "indices.put_template" | "indices.put_index_template" => {
             (r#"{"index_patterns":["none-*"]}"#, 200)
         }

@@ -161,7 +161,7 @@ fn is_plain(byte: u8) -> bool {
 }
 
 /// Whether a part between two bounds of words is an emoji, or a flag: what Lucene gives the type `<EMOJI>`.
-fn is_emoji(part: &str) -> bool {
+pub(super) fn is_emoji(part: &str) -> bool {
     static EMOJI: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = r"^(?:\p{Extended_Pictographic}|\p{Regional_Indicator}{2})";
         Regex::new(pattern).expect("the pattern is right")

@@ -26,6 +26,7 @@
 //! A refresh is a commit of the index library in `index/`; that directory is scratch. Our commits are hard
 //! links of its files beside it, so merges and refreshes go on without touching them.
 
+mod analyzed;
 mod analyzer;
 mod commits;
 mod document_cache;
@@ -48,6 +49,7 @@ mod request_cache;
 mod schema;
 mod search;
 mod shared;
+pub use self::analyzed::{AnalyzedWord, analyzed};
 pub use self::search::Aggregated;
 mod stored;
 mod work_directory;

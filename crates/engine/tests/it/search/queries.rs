@@ -12,6 +12,7 @@ testbed::real_world!(
     words_that_score_alike_are_found_with_their_phrases,
     what_cannot_be_asked_is_said,
     a_query_is_valid_or_it_is_said_why_not,
+    the_words_of_a_text_are_shown,
 );
 
 async fn a_query_is_valid_or_it_is_said_why_not(env: Env) {
@@ -43,6 +44,50 @@ async fn a_query_is_valid_or_it_is_said_why_not(env: Env) {
     let path = "/a/_validate/query?explain=true";
     c.refuses(400, "[explain] is not supported", "GET", path, Value::Null).await;
     c.answers(404, "GET", "/nope*/_validate/query", Value::Null).await;
+    c.stop().await;
+}
+
+async fn the_words_of_a_text_are_shown(env: Env) {
+    let c = filled(&env).await;
+    let token = |word: &str, from: usize, to: usize, position: usize| {
+        json!({
+            "token": word, "start_offset": from, "end_offset": to, "type": "<ALPHANUM>", "position": position,
+        })
+    };
+    let text = "A Fox jumps";
+    for (path, body, expected) in [
+        (
+            "",
+            json!({"text": text}),
+            json!([token("a", 0, 1, 0), token("fox", 2, 5, 1), token("jumps", 6, 11, 2)]),
+        ),
+        (
+            "",
+            json!({"text": [text], "analyzer": "english"}),
+            json!([token("fox", 2, 5, 1), token("jump", 6, 11, 2)]),
+        ),
+        ("/a", json!({"text": "Fox", "field": "t"}), json!([token("fox", 0, 3, 0)])),
+        ("/a", json!({"text": "Fox", "field": "nowhere"}), json!([token("fox", 0, 3, 0)])),
+    ] {
+        let answer = c.must("POST", &format!("{path}/_analyze"), body.clone()).await;
+        assert_eq!(answer["tokens"], expected, "{body}");
+    }
+    let whole = c.must("POST", "/a/_analyze", json!({"text": text, "field": "m.raw"})).await;
+    assert_eq!(
+        (&whole["tokens"][0]["token"], &whole["tokens"][0]["type"]),
+        (&json!(text), &json!("word"))
+    );
+    for (path, body, said) in [
+        ("/a", json!({"text": text, "field": "n"}), "only supported on tokenized fields"),
+        ("", json!({"text": text, "field": "t"}), "requires an index"),
+        ("", json!({"text": text, "analyzer": "french"}), "the analyzer [french] is not supported"),
+        ("", json!({"text": text, "filter": ["stop"]}), "[filter] of _analyze"),
+        ("", json!({"text": [text, text]}), "with 2 texts is not supported"),
+        ("", json!({"text": "a ".repeat(10_001)}), "more than [10000] words"),
+        ("", json!({"analyzer": "simple"}), "text is missing"),
+    ] {
+        c.refuses(400, said, "POST", &format!("{path}/_analyze"), body).await;
+    }
     c.stop().await;
 }
 
