@@ -298,10 +298,8 @@ pub struct FieldsQuery {
     /// What does not fit a field's type matches nothing in it; none for where the fields of the index are all that
     /// there are.
     pub lenient: Option<bool>,
-    /// What the fields beside the best one add to a score.
+    /// What the fields beside the best one add to a score: with 1 scores are summed up.
     pub tie_breaker: f32,
-    /// Whether scores are summed up, and not the best is taken.
-    pub sums: bool,
     /// Whether it is left out of the clauses around it where no field's analyzer finds a word in it.
     pub drops: bool,
 }

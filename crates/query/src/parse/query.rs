@@ -289,7 +289,7 @@ impl Reader {
             }
             "dis_max" => {
                 let queries = self.each(options.need("queries")?.items(), depth)?;
-                QueryKind::DisMax(queries, tie_breaker(options)?)
+                QueryKind::DisMax(queries, tie_breaker(options, 0.0)?)
             }
             "exists" => QueryKind::Exists(options.need("field")?.text("field")?),
             "function_score" => {
@@ -349,8 +349,8 @@ impl Reader {
             "phrase" => FieldQuery::MatchPhrase(value),
             _ => words(options, value, (false, false))?,
         };
-        let (tie_breaker, sums) = (tie_breaker(options)?, kind == "most_fields");
-        Ok(FieldsQuery { fields, query, lenient, tie_breaker, sums, drops: false })
+        let tie_breaker = tie_breaker(options, if kind == "most_fields" { 1.0 } else { 0.0 })?;
+        Ok(FieldsQuery { fields, query, lenient, tie_breaker, drops: false })
     }
 
     fn query_string(&mut self, options: &Options<'_>) -> Result<Query> {
@@ -442,14 +442,14 @@ fn lenient(options: &Options<'_>, fields: &[(String, f32)]) -> Result<Option<boo
     Ok(said.or((!fields.is_empty()).then_some(of_all)))
 }
 
-fn tie_breaker(options: &Options<'_>) -> Result<f32> {
-    Ok(options.read("tie_breaker", Node::float)?.unwrap_or(0.0) as f32)
+fn tie_breaker(options: &Options<'_>, default: f64) -> Result<f32> {
+    Ok(options.read("tie_breaker", Node::float)?.unwrap_or(default) as f32)
 }
 
 /// What a text that has a language of its own is read with.
 fn of_text(options: &Options<'_>, fields: Vec<(String, f32)>) -> Result<QueryString> {
     let lenient = lenient(options, &fields)?;
-    let tie_breaker = tie_breaker(options)?;
+    let tie_breaker = tie_breaker(options, 0.0)?;
     let all = options.one_of("default_operator", &["or", "and"])? == "and";
     Ok(QueryString { fields, all, lenient, tie_breaker })
 }

@@ -33,12 +33,11 @@ impl QueryString {
         &self,
         fields: Vec<(String, f32)>,
         query: FieldQuery,
-        sums: bool,
+        tie_breaker: f32,
         clauses: &mut Clauses,
     ) -> Result<Query> {
         clauses.of_fields(&fields)?;
-        let QueryString { lenient, tie_breaker, .. } = *self;
-        let asked = FieldsQuery { fields, query, lenient, tie_breaker, sums, drops: true };
+        let asked = FieldsQuery { fields, query, lenient: self.lenient, tie_breaker, drops: true };
         Ok(Query::of(QueryKind::Fields(Box::new(asked))))
     }
 
@@ -445,7 +444,7 @@ impl Reader<'_> {
             Some(field) => vec![(field.to_owned(), 1.0)],
             None => self.of.fields.clone(),
         };
-        self.of.ask(fields, query, false, self.clauses)
+        self.of.ask(fields, query, self.of.tie_breaker, self.clauses)
     }
 }
 

@@ -126,8 +126,8 @@ impl Reader<'_> {
 
     /// As in the field: of words every field counts, of a phrase the best alone.
     fn asked(&mut self, query: FieldQuery) -> Result<Option<Query>> {
-        let sums = !matches!(query, FieldQuery::MatchPhrase(_));
-        self.of.ask(self.of.fields.clone(), query, sums, self.clauses).map(Some)
+        let tie_breaker = if matches!(query, FieldQuery::MatchPhrase(_)) { 0.0 } else { 1.0 };
+        self.of.ask(self.of.fields.clone(), query, tie_breaker, self.clauses).map(Some)
     }
 
     /// Takes what stands before one of `ends` that no backslash escapes; without the backslashes.

@@ -273,11 +273,18 @@ async fn bodies_ask_several_fields(env: Env) {
     };
     let (one, other) = (json!({"match": {"t": "quick"}}), json!({"term": {"k": "dog"}}));
     let (a, b) = (score(one.clone()).await, score(other.clone()).await);
+    let in_text = score(json!({"match": {"t": "dog"}})).await;
     for share in [0.0, 0.5, 1.0] {
         let both = json!({"dis_max": {"queries": [one, other], "tie_breaker": share}});
         let expected = a.max(b) + share * a.min(b);
         assert!((score(both).await - expected).abs() < 1e-4, "{share}");
+        let fields = json!({"query": "dog", "fields": ["t", "k"], "type": "most_fields", "tie_breaker": share});
+        let expected = in_text.max(b) + share * in_text.min(b);
+        let found = score(json!({"multi_match": fields})).await;
+        assert!((found - expected).abs() < 1e-4, "most_fields {share}");
     }
+    let summed = json!({"query": "dog", "fields": ["t", "k"], "type": "most_fields"});
+    assert!((score(json!({"multi_match": summed})).await - in_text - b).abs() < 1e-4);
     assert_eq!(score(json!({"match_all": {}})).await, 1.0, "beside a filter");
     // The words of one place count together: where there is but one, as in a phrase.
     let phrase = json!({"match_phrase": {"t": "quick dog"}});

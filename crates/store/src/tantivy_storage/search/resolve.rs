@@ -196,13 +196,7 @@ impl Resolver<'_> {
                 query => found.push(query?),
             }
         }
-        Ok(Some(match asked.sums {
-            true => {
-                let clauses = found.into_iter().map(|query| (Occur::Should, query));
-                Box::new(BooleanQuery::new(clauses.collect()))
-            }
-            false => best_of(found, asked.tie_breaker),
-        }))
+        Ok(Some(best_of(found, asked.tie_breaker)))
     }
 
     fn default_is_all(&self) -> bool {
