@@ -83,7 +83,7 @@ value_type: leave it out: values are of the type of their field
 
 /// Options of a search.
 pub const SEARCH: Words = r#"
-slice: go on with search_after
+slice: leave it out, or part the documents by a [range] in the query
 indices_boost: boost in the query
 rescore rank: send [sort], or [function_score] in the query
 suggest: send [match] with [fuzziness]

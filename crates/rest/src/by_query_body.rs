@@ -51,9 +51,13 @@ pub(super) struct Manner {
 impl Manner {
     /// Takes them out of the body; parameters stand above it.
     pub(super) fn take(call: &Call, body: &mut Map<String, Value>) -> Result<Manner> {
-        if body.remove("script").is_some() {
-            let instead = "compute values before you send documents";
-            return Err(not_supported("[script]", instead));
+        for (name, instead) in [
+            ("script", "compute values before you send documents"),
+            ("slice", "send one request without slices"),
+        ] {
+            if body.contains_key(name) {
+                return Err(not_supported(&format!("[{name}]"), instead));
+            }
         }
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let mut given = |name: &str| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::answer::Reply;
-use super::call::{Call, truth};
+use super::call::{Call, refuse_unknown_keys, truth};
 use super::document::{Found, Refresh, check_read, find, found_json, refuse_versions, routing};
 use super::error::{bad_body, bad_request, error_json};
 use super::names::one_index;
@@ -100,10 +100,8 @@ async fn written(
 /// Reads `{"docs": [{"_index", "_id", "routing", "_source"}]}` or `{"ids": []}`.
 fn read(body: &Value, index: Option<&str>, query: &Query) -> Result<Vec<Asked>> {
     let list = |name: &str| body.get(name).map(|list| list.as_array().ok_or_else(malformed));
-    let known = |name: &&String| ["docs", "ids"].contains(&name.as_str());
-    if body.as_object().is_none_or(|body| !body.keys().all(|name| known(&name))) {
-        return Err(malformed());
-    }
+    let object = body.as_object().ok_or_else(malformed)?;
+    refuse_unknown_keys(object, &["docs", "ids"], "in the body of _mget")?;
     let mut asked = Vec::new();
     for document in list("docs").transpose()?.into_iter().flatten() {
         asked.push(one(document, index, query)?);

@@ -3,7 +3,7 @@
 use super::limits::{MAX_COLUMN_FIELDS, MAX_INNER_WINDOW, SOURCE_PATTERNS, few};
 use super::{query, sort};
 use crate::aggregation::AggregationKind;
-use crate::error::{Result, ensure, illegal};
+use crate::error::{Result, ensure, illegal, parsing};
 use crate::hits::{ColumnField, SortKey, TopHits};
 use crate::json::{Node, Options, Value};
 use crate::mapping::is_metadata;
@@ -48,7 +48,10 @@ pub(super) fn stored_fields(
     match texts(node, "stored_fields")?.join(",").as_str() {
         "_none_" => shown.enabled = false,
         "*" => shown.enabled &= options.get("_source").is_some(),
-        _ => return Err(node.wrong("stored_fields", "_none_ or *")),
+        names => {
+            let reason = "is not supported by this engine, which stores no field; send _none_ or *, and [_source]";
+            return Err(parsing(node.at, format!("[stored_fields] [{names}] {reason}")));
+        }
     }
     Ok(())
 }

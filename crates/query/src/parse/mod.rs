@@ -281,6 +281,11 @@ mod tests {
             {"query":{"function_score":{"script_score":{}}}} => no scripts
             {"query":{"function_score":{"functions":[{}]}}} => [a function]
             {"query":{"match_phrase":{"a":{"query":"x","slop":1}}}} => slop
+            {"query":{"match_phrase":{"a":{"query":"x","zero_terms_query":"all"}}}} => zero_terms_query [all]
+            {"query":{"regexp":{"a":{"wildcard":"x*"}}}} => [regexp] does not support [wildcard]
+            {"query":{"wildcard":{"a":{"value":"x*","flags":"all"}}}} => [wildcard] does not support [flags]
+            {"slice":{"id":0,"max":2}} => the option [slice] of a search is not supported by this engine; leave it out
+            {"stored_fields":["a","b"]} => [stored_fields] [a,b] is not supported
             {"query":{"term":{"a":1,"b":2}}} => [a] and [b]
             {"query":{"terms":{"a":"x"}}} => [a]
             {"query":{"range":{"a":{"gte":[1]}}}} => [gte] is a value, found an array

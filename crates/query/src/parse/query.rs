@@ -37,7 +37,7 @@ match_all:
 match_bool_prefix <field>: query operator minimum_should_match fuzziness prefix_length max_expansions \
     fuzzy_transpositions
 match_none:
-match_phrase <field>: query slop=0
+match_phrase <field>: query slop=0 zero_terms_query=none
 match_phrase_prefix <field>: query slop=0 max_expansions zero_terms_query=none
 multi_match: query fields type operator minimum_should_match tie_breaker lenient slop=0 zero_terms_query=none \
     fuzziness prefix_length max_expansions fuzzy_transpositions
@@ -45,12 +45,12 @@ prefix <field>: value case_insensitive rewrite=constant_score|constant_score_boo
 query_string: query default_field fields type=best_fields default_operator tie_breaker lenient \
     analyze_wildcard=false phrase_slop=0
 range <field>: gt gte lt lte from to include_lower include_upper format time_zone relation
-regexp <field>: value wildcard flags=all case_insensitive \
+regexp <field>: value flags=all case_insensitive \
     rewrite=constant_score|constant_score_boolean|constant_score_blended
 simple_query_string: query fields default_operator flags=all|-1 minimum_should_match lenient analyze_wildcard=false
 term <field>: value case_insensitive
 terms: <field>
-wildcard <field>: value wildcard flags=all case_insensitive \
+wildcard <field>: value wildcard case_insensitive \
     rewrite=constant_score|constant_score_boolean|constant_score_blended
 ";
 

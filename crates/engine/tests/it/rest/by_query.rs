@@ -288,6 +288,7 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
         ("/_reindex", from_a(json!({"index": "b", "routing": "x"})), "routing must be unset"),
         ("/_reindex", to_b(json!({"index": "a", "remote": {"host": "h"}})), "[remote] of a source"),
         ("/_reindex", to_b(json!({"index": "a", "slice": {"id": 0}})), "[slice] of a source"),
+        ("/a/_update_by_query", json!({"slice": {"id": 0, "max": 2}}), "[slice] is not supported"),
         ("/_reindex", to_b(json!({"query": {"match_all": {}}})), "_all"),
         ("/_reindex", to_b(json!({"index": ""})), "_all"),
         ("/_reindex", to_b(json!({"index": []})), "_all"),

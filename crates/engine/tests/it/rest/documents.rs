@@ -153,6 +153,8 @@ async fn reads_and_writes_documents(env: Env) {
         let body = if path.contains("_doc/") { Value::Null } else { json!({"ids": ["x/1"]}) };
         c.refuses(400, why, method, path, body).await;
     }
+    let whole = json!({"ids": ["x/1"], "stored_fields": ["n"]});
+    c.refuses(400, "unknown key [stored_fields]", "POST", "/a/_mget", whole).await;
     let refreshes = async || {
         let stats = c.get("/a/_stats/refresh").await;
         stats["_all"]["primaries"]["refresh"]["total"].as_u64().unwrap()
