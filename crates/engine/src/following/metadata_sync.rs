@@ -20,7 +20,8 @@ use crate::state::{Alias, AliasAction, Aliases, Event, Index};
 use crate::transport::{Failure, RemoteIndex, Request, Response, Result, Versions, unexpected};
 
 /// Settings that are about the cluster, and stay as the follower has them.
-const CLUSTER_SETTINGS: [&str; 4] = [
+const CLUSTER_SETTINGS: [&str; 5] = [
+    "index.auto_expand_replicas",
     "index.number_of_replicas",
     "index.number_of_routing_shards",
     "index.number_of_shards",
@@ -196,6 +197,7 @@ mod tests {
             ("index.translog.durability", "async"),
         ]);
         let leader = map(&[
+            ("index.auto_expand_replicas", "0-all"),
             ("index.number_of_replicas", "2"),
             ("index.refresh_interval", "30s"),
             ("index.translog.sync_interval", "1s"),

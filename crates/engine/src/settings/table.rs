@@ -262,6 +262,10 @@ pub static TABLE: &[Setting] = &[
         "Fields and objects that the mappings may have."),
     index("index.max_result_window", count(1, 2_000_000_000), "10000",
         "Hits that from and size of a search may reach."),
+    index("index.auto_expand_replicas",
+        Kind::Word(&["false", "0-1", "0-2", "0-3", "0-all", "1-2", "1-3", "1-all"]), "false",
+        "The least and the most replicas of an index that has as many as there are nodes for; with false \
+         index.number_of_replicas says how many."),
     index("index.number_of_replicas", count(0, 10), "1", "Copies of each shard besides the primary."),
     fixed(index("index.number_of_routing_shards", count(1, 1 << 20), "1024",
         "Numbers that ids and routings are hashed to, a multiple of the shards, as in an index that is to be split; by \
@@ -356,7 +360,6 @@ pub fn check(name: &str, value: &str) -> Result<String, SettingError> {
 const REFUSED: &[(&str, &str)] = &[
     ("index.analysis.",
         "texts are read by the analyzers standard, simple, whitespace, keyword and english, which a field names"),
-    ("index.auto_expand_replicas", "set index.number_of_replicas"),
     ("index.blocks. index.verified_before_close", "an index is open, or closed by POST /{index}/_close"),
     ("index.default_pipeline index.final_pipeline",
         "there are no ingest pipelines; send documents as they are to be kept"),

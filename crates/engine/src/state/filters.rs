@@ -81,7 +81,8 @@ impl Filters {
         self.filter_against(state, index, node).or_else(uneven).or_else(full)
     }
 
-    fn filter_against(&self, state: &ClusterState, index: &str, node: &str) -> Option<Against> {
+    /// The filter that keeps copies of an index from a node.
+    pub fn filter_against(&self, state: &ClusterState, index: &str, node: &str) -> Option<Against> {
         let node = state.members.get(node)?;
         let of_index = self.by_index.get(index).map(Vec::as_slice).unwrap_or_default();
         judge(&self.cluster, node).or_else(|| judge(of_index, node))

@@ -8,7 +8,7 @@ use super::applied::{Applied, NewIndex, find_meant};
 use super::touched::Touched;
 use super::{
     Change, ClusterInfo, ClusterState, CopyState, Event, FoundCopy, Index, IndexShardRoutingTable,
-    MAX_RETRIES, Made, Node, ShardCopy, StateError, UnassignedReason, change_aliases,
+    MAX_RETRIES, Made, Node, ShardCopy, StateError, UnassignedReason, auto_expand, change_aliases,
     change_auto_follow, change_following, commands, dangling, indices, placed, relocation,
     returning, templates,
 };
@@ -54,6 +54,9 @@ pub fn apply_all(state: &mut ClusterState, now_ms: u64, events: Vec<Event>) -> B
         batch.accepted.push(applied);
     }
     if batch.accepted.iter().any(Result::is_ok) {
+        let expanded = auto_expand::expand(state, now_ms, &batch.changes);
+        touched.add_changes(state, &expanded);
+        batch.changes.extend(expanded);
         batch.changes.extend(reroute(state, now_ms, touched));
     }
     if !batch.changes.is_empty() {

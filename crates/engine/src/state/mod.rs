@@ -25,6 +25,7 @@
 //! | `awareness` | copies that are spread over zones, or over other attributes of nodes |
 //! | `rebalancing` | copies that are moved so that nodes hold as many as each other |
 //! | `template`, `templates` | what new indices are given whose names fit |
+//! | `auto_expand` | replicas that follow the number of nodes |
 //! | `touched` | the shards that are left to look at after a batch |
 //! | `on_disk_copies` | what the disks of the nodes hold |
 //! | `reported_extents` | [`FoundCopy`]: how far those go, and which of them were put back as they were earlier |
@@ -49,6 +50,7 @@
 mod alias;
 mod allocation;
 mod applied;
+mod auto_expand;
 mod auto_follow;
 mod awareness;
 mod change;

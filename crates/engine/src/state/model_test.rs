@@ -33,6 +33,11 @@ enum Act {
         index: u8,
         replicas: u8,
     },
+    /// An index has as many replicas as there are nodes for, or as many as it has.
+    Expand {
+        index: u8,
+        range: u8,
+    },
     Start(u8),
     Fail(u8),
     /// To the n-th shard; bit i of `missed_by` has the i-th copy miss it.
@@ -102,6 +107,7 @@ fn act() -> impl Strategy<Value = Act> {
         ),
         1 => (0..9u8).prop_map(Act::Delete),
         1 => (0..3u8, replicas).prop_map(|(index, replicas)| Act::Replicas { index, replicas }),
+        1 => (0..3u8, 0..4u8).prop_map(|(index, range)| Act::Expand { index, range }),
         12 => any::<u8>().prop_map(Act::Start),
         2 => any::<u8>().prop_map(Act::Fail),
         6 => (any::<u8>(), any::<u8>()).prop_map(|(shard, missed_by)| Act::Write {
@@ -397,6 +403,14 @@ impl Model {
             }
             Act::Replicas { index: i, replicas } => {
                 let settings = one("index.number_of_replicas", Some(&replicas.to_string()));
+                self.event(Event::PutIndexSettings {
+                    index: self.state.meant(&index(i)),
+                    settings,
+                });
+            }
+            Act::Expand { index: i, range } => {
+                let range = ["false", "0-1", "0-all", "1-2"][usize::from(range)];
+                let settings = one("index.auto_expand_replicas", Some(range));
                 self.event(Event::PutIndexSettings {
                     index: self.state.meant(&index(i)),
                     settings,

@@ -18,6 +18,7 @@ testbed::both_worlds!(
     every_node_says_what_the_manager_knows_of_health,
     nobody_waits_longer_for_the_manager_than_the_request_says,
     a_node_that_was_stopped_starts_no_task,
+    replicas_follow_the_nodes_where_they_are_to,
     a_node_that_may_not_join_leaves_nothing_behind;
     simulated:
     a_node_that_has_started_again_stays,
@@ -30,6 +31,28 @@ async fn a_node_that_was_stopped_starts_no_task(env: Env) {
     cluster.stop().await;
     let late = node.core().run_to_end("comes late", async { Ok(()) }).await.unwrap_err();
     assert!(late.reason.contains("is going down"), "{late}");
+}
+
+/// What was acknowledged is there when the node is gone that had the primary, and on both once it is back.
+async fn replicas_follow_the_nodes_where_they_are_to(env: Env) {
+    let mut cluster = Cluster::start(&env, "one", 2).await;
+    let expands = json!({ "settings": { "auto_expand_replicas": "0-1" } });
+    cluster.make("a", expands).await;
+    assert_eq!(cluster.index("a", 0, 20).await, 20);
+    cluster.has(2, 20).await;
+    cluster.kill_node(1).await;
+    let copies = async |cluster: &Cluster| {
+        let health = cluster.get("/_cluster/health/a").await;
+        let green = health["status"] == "green";
+        health["active_shards"].as_u64().filter(|_| green).unwrap_or(0)
+    };
+    eventually(&env, "one copy is all", async || copies(&cluster).await == 1).await;
+    assert_eq!(cluster.index("a", 20, 30).await, 10);
+    cluster.has(1, 30).await;
+    cluster.start_node(1).await;
+    eventually(&env, "there are two copies", async || copies(&cluster).await == 2).await;
+    cluster.has(2, 30).await;
+    cluster.stop().await;
 }
 
 /// As often as it is started it says why, and not that its directory or its address is in use.
