@@ -66,7 +66,7 @@ pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> Headline {
 
 /// What a twin answered: when what was asked would be done, first as it is.
 pub(crate) fn of_twin(run: &RunDir, variants: &[Variant]) -> Option<Headline> {
-    let TwinQuestion { asked, until } = run.manifest.question.as_ref()?;
+    let (asked, until) = (&run.manifest.question.as_ref()?.asked, run.until()?);
     // The first lap goes by what is known or assumed, as the answer does; in the others it is drawn.
     let seconds = |variant: &Variant| {
         let rows = run.rows.iter().filter(|row| row.variant == variant.name);

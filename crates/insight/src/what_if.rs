@@ -6,7 +6,7 @@ mod recovery_use;
 
 use std::collections::BTreeMap;
 
-use record::{Line, RecoverySample, RunDir};
+use record::{Line, RecoverySample, RunDir, TwinQuestion};
 use serde::Serialize;
 
 pub use self::curve::Point;
@@ -57,6 +57,8 @@ pub struct Answer {
     /// What the nodes spent on it, and those who search and index do not have meanwhile: `foreground` in JSON.
     #[serde(rename = "foreground")]
     pub recovery_use: RecoveryUse,
+    /// Which copies find no place and why, in a sentence; all seconds go until the others are placed.
+    pub never_green: Vec<String>,
     /// The disks that are above a watermark in the end, a sentence each.
     pub full_disks: Vec<String>,
     /// How the copies of nodes that restarted came back, in a sentence: by operations or by files.
@@ -77,7 +79,10 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
         let min = laps.values().copied().fold(f64::INFINITY, f64::min);
         let max = laps.values().copied().fold(0.0, f64::max);
         let row = run.rows.iter().find(|row| row.variant == variant.name && row.lap == shown)?;
-        let samples = samples(run, &variant.name, shown);
+        let mut samples = samples(run, &variant.name, shown);
+        // The end is seen once: a cluster that is never green is looked at for a while longer.
+        let before_end = samples.iter().take_while(|(t_s, _)| *t_s < green_s).count();
+        samples.truncate(before_end + 1);
         let seconds_away = |lap: u32| -> f64 {
             // A sum of nothing is -0.
             let spans = away(run, &variant.name, lap);
@@ -104,6 +109,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
             phases: phases(&samples, &away, green_s),
             curve: curve(&samples, green_s, !away.is_empty()),
             recovery_use: recovery_use(run, variant, shown, chunk_bytes),
+            never_green: notes(run, &variant.name, TwinQuestion::STAYS),
             full_disks: notes(run, &variant.name, WATERMARK),
             came_back: notes(run, &variant.name, CAME_BACK),
         })

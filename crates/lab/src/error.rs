@@ -135,8 +135,9 @@ pub enum Error {
     NotConnected { connected: u64, nodes: u32 },
     #[error("{variant}: nothing has moved for {seconds} s after {bytes} bytes: {why}")]
     Stuck { variant: String, seconds: u64, bytes: u64, why: String },
-    #[error("{variant}: {copies} copies find no place, and the cluster stays as it is: {why}")]
-    StaysYellow { variant: String, copies: u64, why: String },
+    /// Copies find no place, and what is waited for never comes.
+    #[error("{variant}: {sentence}")]
+    Stays { variant: String, sentence: String },
     #[error(
         "{variant}: {copies} copies are made so slowly that not a chunk of theirs has come for {seconds} s, longer than \
          what is simulated: {setting} is [{value}]; ask with a higher one, and look at the rates of links and disks, \

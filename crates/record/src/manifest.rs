@@ -167,6 +167,10 @@ pub struct TwinQuestion {
 impl TwinQuestion {
     /// The name of the variant in which no setting is changed.
     pub const AS_IT_IS: &'static str = "as it is";
+    /// What is waited for where some copies find no place: that all others have one.
+    pub const PLACED: &'static str = "placed";
+    /// What a note says of a variant in which some copies find no place.
+    pub const STAYS: &'static str = "the cluster stays as it is";
 }
 
 /// `manifest.json`.

@@ -22,7 +22,7 @@ use self::format::{LINES, MANIFEST, ROWS, Version, io, open};
 use self::sums::Sums;
 pub use self::writer::{Writer, replace_manifest};
 use crate::line::Line;
-use crate::manifest::{Manifest, Status};
+use crate::manifest::{Manifest, Status, TwinQuestion};
 use crate::row::Row;
 
 /// From this format on, files of lines begin with their version.
@@ -65,6 +65,16 @@ impl RunDir {
             manifest.status = Status::BrokenOff;
         }
         Ok(RunDir { manifest, lines, rows, damage })
+    }
+
+    /// The word for what a twin waited for; none of other runs.
+    pub fn until(&self) -> Option<&str> {
+        let until = self.manifest.question.as_ref()?.until.as_str();
+        let stays = |line: &Line| match line {
+            Line::Note { text, .. } => text.contains(TwinQuestion::STAYS),
+            _ => false,
+        };
+        Some(if self.lines.iter().any(stays) { TwinQuestion::PLACED } else { until })
     }
 
     /// Whether it ended before anything began: its clusters did not start, or could not be reached.

@@ -27,7 +27,7 @@ const SHARE_MIN: f64 = 0.05;
 
 /// The answer to what was asked, then what settings bring, in `width` columns.
 ///
-/// `until` is the word for what is waited for: green, empty or balanced.
+/// `until` is the word for what is waited for: green, empty, balanced or placed.
 pub fn what_if(
     (asked, until): (&str, &str),
     answers: &[Answer],
@@ -80,7 +80,7 @@ fn short(setting: &str) -> String {
 pub(crate) fn of_run(run: &RunDir) -> Option<String> {
     let is_place = |line: &Line| matches!(line, Line::Phase { phase, .. } if phase.name == PLACE);
     let answers = run.lines.iter().any(is_place).then(|| answers(run))?;
-    let until = run.manifest.question.as_ref().map_or("done", |question| question.until.as_str());
+    let until = run.until().unwrap_or("done");
     let mut text = String::new();
     write_answers(&mut text, &plain(until), &answers, PAGE_WIDTH);
     Some(fitted(text.trim_start(), PAGE_WIDTH)).filter(|text| !text.is_empty())
@@ -104,6 +104,9 @@ fn write_grid(
 fn write_answers(text: &mut String, until: &str, answers: &[Answer], width: usize) {
     for answer in answers {
         let _ = writeln!(text, "\n{}: {}", plain(&answer.variant), done(until, answer));
+        for sentence in &answer.never_green {
+            let _ = writeln!(text, "  never green: {}", plain(sentence));
+        }
     }
     let Some(first) = answers.first() else { return };
     write_phases(text, "What holds it", first, width);
@@ -121,6 +124,9 @@ fn write_answers(text: &mut String, until: &str, answers: &[Answer], width: usiz
 
 /// When it is done, in words.
 fn done(until: &str, answer: &Answer) -> String {
+    if answer.bytes == 0 && !answer.never_green.is_empty() {
+        return "nothing is copied".to_owned();
+    }
     let (least, most) = answer.between_s;
     let when = show_seconds(answer.green_s);
     let gain = match changes_nothing(answer) {
@@ -237,6 +243,7 @@ mod tests {
             phases: Vec::new(),
             curve: Vec::new(),
             recovery_use: RecoveryUse::default(),
+            never_green: Vec::new(),
             full_disks: Vec::new(),
             came_back: Vec::new(),
         }
@@ -281,6 +288,25 @@ mod tests {
         assert!(done("green", &answer).ends_with(away), "{}", done("green", &answer));
         answer.away_s = 0.0;
         assert!(!done("green", &answer).contains("away"));
+    }
+
+    #[test]
+    fn what_is_never_green_is_said_under_the_answer() {
+        let never_green = vec!["1 copy finds no place".to_owned()];
+        let mut answer = Answer { never_green, bytes: 2_000_000, ..unheld() };
+        let said = |answer: &Answer| {
+            let mut text = String::new();
+            write_answers(&mut text, "placed", std::slice::from_ref(answer), 80);
+            text
+        };
+        let text = said(&answer);
+        assert!(
+            text.starts_with("\nas it is: placed after 90.5 s; 2.00 MB are copied\n"),
+            "{text}"
+        );
+        assert!(text.contains("\n  never green: 1 copy finds no place\n"), "{text}");
+        answer.bytes = 0;
+        assert!(said(&answer).starts_with("\nas it is: nothing is copied\n  never green: 1 copy"));
     }
 
     #[test]

@@ -78,8 +78,9 @@ fn check_moves(plan: &Resolved, twin: &Twin) -> Result<()> {
         )));
     }
     if let Question::Add(_) = twin.question {
+        // Copies that are missing come to nodes that join, whatever may be moved.
         let none = every(REBALANCE, |value| ["", "none"].contains(&value));
-        return none.map_or(Ok(()), |_| {
+        return none.filter(|_| !twin.lacks_copies()).map_or(Ok(()), |_| {
             Err(Error::usage(format!(
                 "{REBALANCE} is none, so that nothing is moved to nodes that join; --set {REBALANCE}=all asks what it \
                  would be like"

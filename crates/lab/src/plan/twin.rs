@@ -270,6 +270,14 @@ impl Twin {
         })
     }
 
+    /// Whether copies are missing as it is, whatever is asked.
+    pub(crate) fn lacks_copies(&self) -> bool {
+        let missing = |index: &TwinIndex, shard: &TwinShard| {
+            (index.replicas as usize + 1).saturating_sub(shard.nodes.len())
+        };
+        self.copies(missing).0 > 0
+    }
+
     /// So many copies of each shard, and their bytes.
     fn copies(&self, count: impl Fn(&TwinIndex, &TwinShard) -> usize) -> (u64, u64) {
         let mut sum = (0, 0);
@@ -330,24 +338,18 @@ impl Twin {
         self.indices.iter().flat_map(of_index).collect()
     }
 
-    /// How many copies would find no node, and the first shard that has some, as `logs[3]`: where nodes are lost or
-    /// there are to be more replicas, and fewer nodes are left than a shard has copies, each on a node of its own.
-    /// Nodes that `excluded` names (with the names of the cluster that was seen) keep what they have, and take nothing.
+    /// How many copies would find no node, and the first shard that has some, as `logs[3]`: where there are to be more
+    /// replicas, and fewer nodes are there than a shard has copies, each on a node of its own. Nodes that `excluded`
+    /// names (with the names of the cluster that was seen) keep what they have, and take nothing.
     pub(crate) fn copies_without_a_node(&self, excluded: &[&str]) -> Option<(usize, String)> {
-        let (lost, wanted) = match &self.question {
-            Question::Lose(lost) => (&lost[..], None),
-            Question::Replicas(wanted) => (&[][..], Some(wanted)),
-            _ => return None,
-        };
+        let Question::Replicas(wanted) = &self.question else { return None };
         let mut homeless = (0, None);
         for index in &self.indices {
-            let takers = self.takers(index, lost, excluded);
-            let replicas = wanted.and_then(|wanted| wanted.get(&index.name));
-            let copies = *replicas.unwrap_or(&index.replicas) as usize + 1;
+            let Some(replicas) = wanted.get(&index.name) else { continue };
+            let takers = self.takers(index, &[], excluded);
             for (number, shard) in index.shards.iter().enumerate() {
-                let left = shard.nodes.iter().filter(|node| !lost.contains(node)).count();
                 let room = takers.iter().filter(|node| !shard.nodes.contains(node)).count();
-                let without = copies.saturating_sub(left + room);
+                let without = (*replicas as usize + 1).saturating_sub(shard.nodes.len() + room);
                 if without > 0 {
                     homeless.0 += without;
                     homeless.1.get_or_insert_with(|| index.name_of(number));
@@ -472,15 +474,14 @@ mod tests {
         let homeless =
             |question: Question, excluded: &[&str]| twin(question).copies_without_a_node(excluded);
         let first = |copies: usize, shard: &str| Some((copies, shard.to_owned()));
-        let lost = |nodes: &[usize]| Question::Lose(nodes.to_vec());
         let replicas = |number| Question::Replicas(BTreeMap::from([("logs".to_owned(), number)]));
-        assert_eq!(homeless(lost(&[1]), &[]), None, "a and c are left for two copies");
-        assert_eq!(homeless(lost(&[0, 1]), &[]), first(3, "logs[0]"));
-        // c keeps the copies of logs[1] and logs[2], and takes none of logs[0].
-        assert_eq!(homeless(lost(&[1]), &["c"]), first(1, "logs[0]"));
         assert_eq!(homeless(replicas(2), &[]), None);
+        // c keeps the copies of logs[1] and logs[2], and takes none of logs[0].
+        assert_eq!(homeless(replicas(2), &["c"]), first(1, "logs[0]"));
         assert_eq!(homeless(replicas(3), &[]), first(3, "logs[0]"));
-        assert_eq!(homeless(Question::Drain(vec![0, 1]), &[]), None);
+        let other = Question::Replicas(BTreeMap::from([("other".to_owned(), 3)]));
+        assert_eq!(homeless(other, &[]), None, "nobody asks about logs");
+        assert_eq!(homeless(Question::Lose(vec![0, 1]), &[]), None, "the answer says it");
     }
 
     #[test]
@@ -493,12 +494,9 @@ mod tests {
         };
         let drained = kept_to(Question::Drain(vec![1]), "b,c");
         assert_eq!(drained, (vec!["logs[1]".to_owned()], None), "c has a copy of it already");
-        assert_eq!(kept_to(Question::Lose(vec![0]), "b,c"), (vec![], None));
-        assert_eq!(
-            kept_to(Question::Lose(vec![0]), "a,b"),
-            (vec![], Some(1)),
-            "of logs[0], whose other copy b has"
-        );
+        let more = || Question::Replicas(BTreeMap::from([("logs".to_owned(), 2)]));
+        assert_eq!(kept_to(more(), "a,b,c"), (vec![], None));
+        assert_eq!(kept_to(more(), "b,c"), (vec![], Some(2)), "of logs[1] and logs[2]");
     }
 
     #[test]

@@ -43,9 +43,9 @@ pub fn import(seen: &Inventory, given: &Given) -> Result<Import> {
         .filter(|node| node.holds_data.unwrap_or(true) || holders.contains(node.name.as_str()))
         .collect();
     let indices = indices(seen, &nodes, &mut left_out);
-    if nodes.len() < 2 || indices.is_empty() {
+    if nodes.is_empty() || indices.is_empty() {
         return Err(Error::usage(format!(
-            "{} has {} and {}; a twin needs two nodes and an index",
+            "{} has {} and {}; a twin needs one of each: ask again once there is an index",
             seen.cluster.name,
             counted(nodes.len(), "node that holds data", "nodes that hold data"),
             counted(indices.len(), "index", "indices")

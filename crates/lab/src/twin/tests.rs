@@ -379,9 +379,12 @@ fn copies_that_are_under_way_are_said_to_begin_anew() {
 }
 
 #[test]
-fn a_cluster_of_one_node_has_no_twin() {
+fn a_cluster_of_one_node_has_a_twin_and_one_of_none_has_not() {
     let mut one = seen();
     one.nodes.truncate(1);
+    let plan = import(&one, &Given::default()).unwrap().plan;
+    assert_eq!(twin::node_names(&plan), ["a"]);
+    one.nodes.clear();
     let said = import(&one, &Given::default()).unwrap_err().to_string();
-    assert!(said.contains("two nodes"), "{said}");
+    assert!(said.contains("one of each"), "{said}");
 }

@@ -257,7 +257,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     match asked {
         Some(asked) => twin::ask(&mut plan, &asked),
-        // What is saved can be run: as long as nothing else is asked, the first node is lost.
+        // What is saved can be run: as long as nothing else is asked, the first node is lost, or an only one restarts.
         None => ask_for_the_first(&mut plan),
     }
     twin::as_it_is(&mut plan);
@@ -344,9 +344,14 @@ fn ask_for_the_first(plan: &mut TwinPlan) {
     let has_asked = twin::QUESTIONS
         .iter()
         .any(|key| plan.get("twin").is_some_and(|twin| twin.get(key).is_some()));
-    let first = twin::node_names(plan).first().map(|name| (*name).to_owned());
-    if let (Some(name), false) = (first, has_asked) {
-        twin::ask(plan, &Asked::Lose(vec![name]));
+    let asked = match twin::node_names(plan)[..] {
+        // Without it nothing would be left.
+        [_] => Asked::Restart { nodes: Vec::new(), down: None, flush: false },
+        [first, ..] => Asked::Lose(vec![first.to_owned()]),
+        [] => return,
+    };
+    if !has_asked {
+        twin::ask(plan, &asked);
     }
 }
 
@@ -429,7 +434,7 @@ fn answer(
     mut left_out: Vec<String>,
     folder: Option<&ClusterFolder>,
 ) -> anyhow::Result<()> {
-    let TwinQuestion { asked, until } = twin::in_words(&plan);
+    let TwinQuestion { asked, mut until } = twin::in_words(&plan);
     let mut with_settings = plan.clone();
     if !args.settings.is_empty() {
         let enable = plan.get("settings").and_then(|all| all.get(REBALANCE)?.as_str());
@@ -451,6 +456,9 @@ fn answer(
         Ok(tried) => (tried, Ok(())),
         Err(error) => (Vec::new(), Err(error)),
     };
+    if answers.iter().any(|answer| !answer.never_green.is_empty()) {
+        TwinQuestion::PLACED.clone_into(&mut until);
+    }
     let restarts = plan.get("twin").is_some_and(|twin| twin.get("restart").is_some());
     if restarts && answers.iter().any(|answer| answer.bytes > 0) {
         left_out.push(FORMER_PRIMARIES.to_owned());

@@ -38,7 +38,7 @@ pub struct Outlook {
     /// When it was given, in milliseconds since 1970.
     at_ms: u64,
     asked: String,
-    /// What is waited for: green, empty or balanced.
+    /// What is waited for: green, empty, balanced or placed.
     until: String,
     /// The nodes that were asked about, where they are to be lost.
     lost: Vec<String>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use record::Line;
+use record::{Line, TwinQuestion};
 use serde_json::{Value, json};
 use world::Time;
 
@@ -37,6 +37,8 @@ const DONE: &str = "DONE";
 pub(super) enum Goal {
     /// Every copy is started.
     Green,
+    /// Every copy is started that finds a place.
+    Placed,
     /// These nodes of virtual time hold nothing.
     Empty(Vec<String>),
     /// No copy is moved any more.
@@ -49,6 +51,8 @@ pub(super) struct Outlook<'t> {
     pub(super) goal: Goal,
     /// Nodes that are to be there.
     pub(super) nodes: usize,
+    /// Whether it was reached but for copies that find no place.
+    pub(super) stays_yellow: bool,
     since_epoch_ms: u64,
     copies: u64,
     bytes: u64,
@@ -127,9 +131,18 @@ impl<'t> Outlook<'t> {
         (copies, bytes): (u64, u64),
         nodes: usize,
     ) -> Self {
-        let gone = Gone::default();
-        let (goal, points, moved) = (Goal::Green, 0, None);
-        Outlook { turn, goal, nodes, since_epoch_ms, copies, bytes, points, gone, moved }
+        Outlook {
+            turn,
+            goal: Goal::Placed,
+            nodes,
+            stays_yellow: false,
+            since_epoch_ms,
+            copies,
+            bytes,
+            points: 0,
+            gone: Gone::default(),
+            moved: None,
+        }
     }
 
     /// Waits until every copy is started; answers with all recoveries since it began.
@@ -138,7 +151,7 @@ impl<'t> Outlook<'t> {
         self.until_done(run).await
     }
 
-    /// Waits for the goal; answers with all recoveries since it began.
+    /// Waits for the goal, or until all that finds a place is there; answers with all recoveries since it began.
     pub(super) async fn until_done(&mut self, run: &Runner<'_>) -> Result<Recoveries> {
         let mut pace = Pace::new(run.env.now());
         loop {
@@ -148,7 +161,10 @@ impl<'t> Outlook<'t> {
                 return Ok(recoveries);
             }
             pace.saw(run.env.now(), &health);
-            self.check_moves(run, &health, &recoveries).await?;
+            if !self.moves(run, &health, &recoveries).await? {
+                self.stays_yellow = true;
+                return Ok(recoveries);
+            }
         }
     }
 
@@ -186,7 +202,7 @@ impl<'t> Outlook<'t> {
         let left = copies_on(run, nodes).await?;
         match left.first().filter(|_| health.is_settled) {
             Some(first) => {
-                Err(self.stays(run, left.len() as u64, &why_not_moved(run, first).await))
+                self.fails(stays(run, left.len() as u64, &why_not_moved(run, first).await))
             }
             None => Ok(left.is_empty()),
         }
@@ -206,7 +222,7 @@ impl<'t> Outlook<'t> {
     /// The health once the cluster is settled, or after a while.
     async fn health(&self, run: &Runner<'_>, limit: Duration) -> Result<Health> {
         let moves = match self.goal {
-            Goal::Green => "",
+            Goal::Green | Goal::Placed => "",
             Goal::Empty(_) | Goal::Balanced => "&wait_for_no_relocating_shards=true",
         };
         let path = format!(
@@ -238,7 +254,7 @@ impl<'t> Outlook<'t> {
         if !(self.goal == Goal::Balanced && health.is_settled) {
             sample.total_bytes = sample.total_bytes.max(self.bytes);
             let begun: u32 = sample.stages.values().sum();
-            if self.goal != Goal::Green {
+            if matches!(self.goal, Goal::Empty(_) | Goal::Balanced) {
                 let homeless = u32::try_from(health.unassigned).unwrap_or(u32::MAX);
                 let waiting = copies.saturating_sub(begun).saturating_sub(homeless);
                 sample.stages.insert(WAITING.to_owned(), waiting);
@@ -260,13 +276,14 @@ impl<'t> Outlook<'t> {
         Ok(all)
     }
 
-    /// Gives up on a cluster in which nothing moves.
-    async fn check_moves(
+    /// Whether anything moves, or may still do so; a note says why where some copies find no place. Fails where copies
+    /// are too slow, or where what is waited for wants all of them.
+    async fn moves(
         &mut self,
         run: &Runner<'_>,
         health: &Health,
         recoveries: &Recoveries,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let now = run.env.now();
         let left = (health.initializing, health.unassigned, recoveries.moved());
         let moves = self.moved.is_none_or(|(_, before)| before != left) || health.delayed > 0;
@@ -277,7 +294,7 @@ impl<'t> Outlook<'t> {
         let made = health.initializing + health.relocating;
         let patience = if made > 0 { PATIENCE_WITH_A_CHUNK } else { PATIENCE };
         if now - since <= patience.max(run.plan.sample * 20) || self.points < 20 {
-            return Ok(());
+            return Ok(true);
         }
         if made > 0 {
             let value = self.turn.variant.settings.get(RATE).map_or("unset", String::as_str);
@@ -302,16 +319,21 @@ impl<'t> Outlook<'t> {
         if let Goal::Empty(nodes) = &self.goal {
             let left = copies_on(run, nodes).await?;
             if let Some(first) = left.first() {
-                return Err(self.stays(run, left.len() as u64, &why_not_moved(run, first).await));
+                return self.fails(stays(run, left.len() as u64, &why_not_moved(run, first).await));
             }
         }
-        let why = self.why(run, recoveries).await?;
-        Err(self.stays(run, health.unassigned + health.initializing, &why))
+        let sentence = stays(run, health.unassigned, &self.why(run, recoveries).await?);
+        if health.unassigned == 0 || matches!(self.goal, Goal::Green | Goal::Empty(_)) {
+            return self.fails(sentence);
+        }
+        if self.turn.lap == 1 {
+            run.note(Some(self.turn.variant), &sentence)?;
+        }
+        Ok(false)
     }
 
-    fn stays(&self, run: &Runner<'_>, copies: u64, why: &str) -> Error {
-        let why = in_its_names(run, why);
-        Error::StaysYellow { variant: self.turn.variant.name.clone(), copies, why }
+    fn fails(&self, sentence: String) -> Result<bool> {
+        Err(Error::Stays { variant: self.turn.variant.name.clone(), sentence })
     }
 
     /// Why copies have no place, in the cluster's words.
@@ -351,6 +373,12 @@ async fn why_not_moved(run: &Runner<'_>, copy: &Value) -> String {
     let said = asked.unwrap_or(Value::Null);
     let words = said["move_explanation"].as_str().unwrap_or("no shard says why");
     format!("of {index}[{shard}]: {words}")
+}
+
+/// That so many copies find no place, and why, in the cluster's words.
+fn stays(run: &Runner<'_>, copies: u64, why: &str) -> String {
+    let find = if copies == 1 { "copy finds" } else { "copies find" };
+    format!("{copies} {find} no place, and {}: {}", TwinQuestion::STAYS, in_its_names(run, why))
 }
 
 /// The cluster's words in the names of the nodes that the twin stands for.

@@ -187,7 +187,8 @@ impl Plan {
             let mut seen = BTreeSet::new();
             all.retain(|node| seen.insert(*node));
             if all.is_empty() || all.len() == nodes.len() && twin.restart.is_none() {
-                let message = "name one node or zone at least, and leave one node";
+                let message = "name one node or zone at least, and leave one node; where there is but one, ask first \
+                               what another one brings";
                 return Err(self.error(names.span(), message));
             }
             Ok(all)
