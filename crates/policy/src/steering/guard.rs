@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use record::units::show_seconds;
 use world::Time;
 
 use super::look::Foreground;
@@ -37,6 +38,13 @@ pub struct Marks {
 impl Default for Marks {
     fn default() -> Self {
         Marks { p99_ms: None, cpu: 0.95, gc: 0.2, times: 2.0, margin_ms: 5.0 }
+    }
+}
+
+impl Marks {
+    /// The mark of the guard's queries, in the words in which it is told that they take longer.
+    pub fn p99_in_words(&self) -> Option<String> {
+        self.p99_ms.map(ms)
     }
 }
 
@@ -246,7 +254,12 @@ fn p99(all: &[f64]) -> Option<f64> {
 }
 
 fn ms(ms: f64) -> String {
-    if ms >= 10.0 { format!("{ms:.0} ms") } else { format!("{ms:.1} ms") }
+    match ms {
+        ms if ms >= 10.0 => show_seconds(ms / 1e3),
+        ms if ms >= 1.0 => format!("{ms:.1} ms"),
+        // No query is answered within less.
+        ms => format!("{:.3} ms", ms.max(0.001)),
+    }
 }
 
 fn percent(share: f64) -> String {
@@ -340,6 +353,16 @@ mod tests {
         many.push(250.0);
         let one_in_a_hundred = Foreground { probes_ms: many, ..Foreground::default() };
         assert_eq!(judge(&mut guard, &one_in_a_hundred, true), Users::Fine);
+    }
+
+    #[test]
+    fn a_mark_is_told_in_the_same_words_however_small() {
+        let marks = Marks { p99_ms: Some(0.001), ..Marks::default() };
+        assert_eq!(marks.p99_in_words().as_deref(), Some("0.001 ms"));
+        let slow = Foreground { probes_ms: vec![1.62], ..Foreground::default() };
+        let Users::Uneasy(why) = judge(&mut Guard::new(marks), &slow, true) else { panic!() };
+        assert_eq!(why, "the guard's query takes 1.6 ms at p99, above 0.001 ms");
+        assert_eq!(ms(20_000.0), "20.0 s");
     }
 
     #[test]

@@ -192,13 +192,8 @@ fn allowed(asked: &Steer<'_>) -> String {
         true => "settings up to the usual bounds".to_owned(),
         false => "others up to the usual bounds".to_owned(),
     });
-    let users = asked.guard.map_or_else(String::new, |guard| match asked.marks.p99_ms {
-        Some(p99_ms) => {
-            format!(
-                "the slowest in a hundred of {guard} take over {}, or ",
-                show_seconds(p99_ms / 1e3)
-            )
-        }
+    let users = asked.guard.map_or_else(String::new, |guard| match asked.marks.p99_in_words() {
+        Some(p99) => format!("the slowest in a hundred of {guard} take over {p99}, or "),
         None => format!("{guard} takes twice as long as before, or "),
     });
     let cores = words::percent(asked.marks.cpu);
