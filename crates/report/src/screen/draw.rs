@@ -186,36 +186,43 @@ fn head(
     let [program, word, gap, keys] =
         ["narrows watch  ", "  health ", "  ", keys].map(|text| Span::styled(text, paint.dim()));
     let green = Span::styled(until_green(view), paint.dim());
-    // Where not all of it fits, the state comes before the names, and how to leave before the program's name.
+    // Where not all of it fits, the state comes before the names, and how to leave before the program's name; on a
+    // narrow screen it stands below, where there is less to lose.
     let whole_title = Span::styled(title.clone(), bold);
     let whole =
         Line::from_iter([&program, &whole_title, &word, &health, &green, &keys].map(Clone::clone));
     // A time that loses its unit at the edge is another time.
     let state = [&whole_title, &word, &health, &green].map(Span::width).iter().sum::<usize>();
+    let about = plain(&view.about);
+    let mut below = Line::styled(about.clone(), paint.dim());
     let first = match usize::from(area.width) {
         width if width < NARROW.into() || width < state => {
             let room = width.saturating_sub(health.width() + green.width() + gap.width());
             let title = Span::styled(short_title(&title, room), bold);
+            let about = cut(&about, width.saturating_sub(keys.width()));
+            below = Line::from(vec![Span::styled(about, paint.dim()), keys]);
             Line::from(vec![health, green, gap, title])
         }
         width if width < whole.width() => Line::from(vec![whole_title, word, health, green, keys]),
         _ => whole,
     };
-    let mut lines = vec![first, Line::styled(plain(&view.about), paint.dim())];
+    let mut lines = vec![first, below];
     lines.extend(trouble.lines().map(|line| Line::styled(line.to_owned(), paint.warning())));
     frame.render_widget(Paragraph::new(lines), area);
 }
 
 /// Name and version of a cluster in so many columns: a long name is cut rather than the version, which would be read as
-/// another one.
+/// another one. Where there is no room for both, the name is there.
 fn short_title(title: &str, room: usize) -> String {
     let over = title.chars().count().saturating_sub(room);
     let Some((name, version)) = title.split_once("  ").filter(|_| over > 0) else {
         return title.to_owned();
     };
     let kept = name.chars().count().saturating_sub(over + 1);
-    let name: String = name.chars().take(kept).collect();
-    if name.is_empty() { version.to_owned() } else { format!("{name}…  {version}") }
+    match kept {
+        0 => cut(name, room),
+        _ => format!("{}…  {version}", name.chars().take(kept).collect::<String>()),
+    }
 }
 
 /// When it will be green, where that is worth a word.

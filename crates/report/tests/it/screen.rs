@@ -371,6 +371,14 @@ fn a_narrow_terminal_cuts_the_name_of_the_cluster_and_not_its_version() {
     assert!(first(60).contains("  logs-"), "{}", first(60));
 }
 
+#[test]
+fn a_narrow_terminal_names_the_cluster_and_says_how_to_leave() {
+    for width in [40, 60, 79, 120] {
+        let head = shown(&view(), width, 24)[..2].join("\n");
+        assert!(head.contains("  logs") && head.contains("  q quits"), "{width}: {head}");
+    }
+}
+
 /// The trap: "1.50 m to 2" of which the unit is cut at the edge.
 #[test]
 fn a_long_name_of_the_cluster_cuts_no_time_of_the_state() {
