@@ -61,6 +61,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("steer http://127.0.0.1:1 --guard-p99 200ms", &["--guard"]),
     ("steer http://127.0.0.1:1 --guard http://other:9200/_search", &["a path on that cluster"]),
     ("load http://127.0.0.1:1 --timeout 0s", &["--timeout", "above 0"]),
+    ("load http://127.0.0.1:1 --operation search --body {}", &["without it, for example --index logs --body '{"]),
     ("load http://127.0.0.1:1 --corpus pmc", &["--corpus would change nothing", "--operation bulk"]),
     ("load http://127.0.0.1:1 --threads 9", &["--threads 9", "--clients 9"]),
     ("dcp drain couchbase://a/b --for 0s", &["--for", "above 0"]),

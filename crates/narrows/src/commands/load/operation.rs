@@ -86,7 +86,7 @@ impl OperationArgs {
                 let bodies = self.body.iter().cloned().collect();
                 pattern(path, &method, path.to_owned(), bodies, Check::of(path))
             }
-            Some(file) => search(&stem(file), bodies(Path::new(file))?),
+            Some(file) => search(&stem(file), bodies(file)?),
         };
         // Parameters that are named and not given are found before anything is asked.
         operation.requests(seed, 0, 1)?;
@@ -109,7 +109,10 @@ impl OperationArgs {
             None => ("searches of --body", &["--body", "--index", "--parameter"]),
             Some("bulk") => ("bulk", &["--index", "--corpus", "--documents", "--bulk-documents"]),
             Some(path) if is_path(path) => (path, &["--body", "--method", "--parameter"]),
-            Some(file) => (file, &["--index", "--parameter"]),
+            Some(file) => {
+                has_lines(file)?;
+                (file, &["--index", "--parameter"])
+            }
         };
         let unused = given.iter().find(|(option, is_given)| *is_given && !used.contains(option));
         if let Some((option, _)) = unused {
@@ -150,25 +153,30 @@ fn stem(file: &str) -> String {
         .map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// The search bodies of a file: one, or one on each line.
-fn bodies(path: &Path) -> anyhow::Result<Vec<String>> {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let lines = matches!(ending, "ndjson" | "jsonl");
-    if !lines && ending != "json" {
-        refuse!(
-            "--operation {}: give a path that begins with /, a file that ends in .json, .ndjson or .jsonl, or `bulk`",
-            path.display()
-        );
+/// Whether a file has a search body on each line, and not one in all. Refuses what is no file of search bodies.
+fn has_lines(file: &str) -> anyhow::Result<bool> {
+    match file.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("ndjson" | "jsonl") => Ok(true),
+        Some("json") => Ok(false),
+        _ => refuse!(
+            "--operation {file}: give a path that begins with /, a file that ends in .json, .ndjson or .jsonl, or \
+             `bulk`; searches are sent without it, for example --index logs --body '{{\"size\":0}}'"
+        ),
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Usage(format!("cannot read {}: {error}", path.display())))?;
-    let mut bodies: Vec<String> = match lines {
+}
+
+/// The search bodies of a file: one, or one on each line.
+fn bodies(file: &str) -> anyhow::Result<Vec<String>> {
+    let has_lines = has_lines(file)?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Usage(format!("cannot read {file}: {error}")))?;
+    let mut bodies: Vec<String> = match has_lines {
         true => text.lines().map(str::to_owned).collect(),
         false => vec![text],
     };
     bodies.retain(|body| !body.trim().is_empty());
     match bodies.is_empty() {
-        true => refuse!("{} has no search body in it", path.display()),
+        true => refuse!("{file} has no search body in it"),
         false => Ok(bodies),
     }
 }
@@ -232,7 +240,7 @@ mod tests {
         for name in ["empty.json", "empty.ndjson"] {
             let path = dir.path().join(name);
             std::fs::write(&path, "\n").unwrap();
-            let said = bodies(&path).unwrap_err().to_string();
+            let said = bodies(path.to_str().unwrap()).unwrap_err().to_string();
             assert!(said.ends_with("has no search body in it"), "{said}");
         }
     }
