@@ -50,6 +50,8 @@ pub struct Full {
     pub documents: u64,
     /// Bytes of segment files.
     pub bytes: u64,
+    /// Documents and bytes as the plan says them, without the scale.
+    pub unscaled: (u64, u64),
     /// Segments over all shards.
     pub segments: u32,
     /// Size of each of a shard's segments as a share of the next larger one; 1 where all are equal.
@@ -59,13 +61,15 @@ pub struct Full {
 impl Full {
     /// From which scale on its files have room for its documents, where they have not at this one: segments have bytes
     /// of their own, which no scale makes fewer.
-    pub(super) fn least_scale(&self, shards: u32, scale: f64) -> Option<f64> {
+    pub(super) fn least_scale(&self, shards: u32) -> Option<f64> {
         let segments = (self.segments / shards).max(1);
         let shards = u64::from(shards);
-        let (documents, bytes) = (self.documents.div_ceil(shards), self.bytes / shards);
-        let least = store::least_stored_bytes(documents, segments);
-        let of_segments = store::least_stored_bytes(0, segments);
-        let room = (bytes + of_segments).checked_sub(least).filter(|room| *room > 0)?;
-        (least > bytes).then(|| scale * of_segments as f64 / room as f64)
+        let least =
+            |documents: u64| store::least_stored_bytes(documents.div_ceil(shards), segments);
+        let ((documents, bytes), of_segments) = (self.unscaled, least(0));
+        let room = (bytes / shards + of_segments)
+            .checked_sub(least(documents))
+            .filter(|room| *room > 0)?;
+        (least(self.documents) > self.bytes / shards).then(|| of_segments as f64 / room as f64)
     }
 }

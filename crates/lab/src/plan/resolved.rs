@@ -179,7 +179,7 @@ impl Resolved {
 
     /// Refuses a scale at which the files of an index have no room for its documents.
     fn check_full_sizes(&self) -> Result<()> {
-        let too_small = |index: &Index| index.full?.least_scale(index.shards, self.scale);
+        let too_small = |index: &Index| index.full?.least_scale(index.shards);
         let Some(least) = self.indices.iter().filter_map(too_small).reduce(f64::max) else {
             return Ok(());
         };

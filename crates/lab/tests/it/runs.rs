@@ -269,6 +269,7 @@ fn chunks_of_512kb_and_of_32mb_take_the_same_time_where_throttle_or_disk_hold() 
                 index.full = Some(Full {
                     documents: 1_000_000,
                     bytes: 4 << 30,
+                    unscaled: (1_000_000, 4 << 30),
                     segments: 2,
                     segment_ratio: 0.5,
                 });

@@ -154,12 +154,14 @@ impl Plan {
             .as_ref()
             .map_or(Ok(SEGMENT_RATIO), |ratio| self.real("segment_ratio", ratio, &SEGMENT_RATIOS));
         let found = (
-            self.scaled("documents", &full.documents, DOCUMENTS, scale),
+            self.number("documents", &full.documents, DOCUMENTS),
             self.size("bytes", &full.bytes, &BYTES),
             self.number("segments", &full.segments, SEGMENTS),
             ratio,
         );
         let (documents, bytes, segments, segment_ratio) = found.together()?;
-        Ok(Full { documents, bytes: scaled(bytes, scale), segments, segment_ratio })
+        let unscaled = (documents, bytes);
+        let (documents, bytes) = (scaled(documents, scale), scaled(bytes, scale));
+        Ok(Full { documents, bytes, unscaled, segments, segment_ratio })
     }
 }

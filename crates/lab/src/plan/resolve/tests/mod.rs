@@ -483,6 +483,9 @@ fn a_scale_at_which_segments_have_no_room_is_refused_with_one_at_which_they_have
     let said = checked(0.00002).unwrap_err();
     assert!(said.is_usage() && said.to_string().contains(" at scale 0.00002: "), "{said}");
     assert!(said.to_string().ends_with("from --scale 0.0002 on"), "{said}");
+    // So small that a document is left, and a byte.
+    let tiny = checked(1e-9).unwrap_err();
+    assert!(tiny.to_string().ends_with("from --scale 0.0002 on"), "{tiny}");
     checked(0.0002).unwrap();
     let real = resolve(&text, 0.00002, check).unwrap();
     real.check_size("embedded", false).unwrap();
