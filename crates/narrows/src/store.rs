@@ -25,8 +25,8 @@ const BLOCKED: &str = "cluster_block_exception";
 const AT_ONCE: usize = 500;
 /// Pauses before a store that is away or full is asked again: two minutes in all.
 const PAUSES_S: [u64; 7] = [1, 2, 5, 10, 20, 40, 42];
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long an answer may take at the end of a run.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a run waits before it begins for an answer of its store.
 const IS_THERE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -36,8 +36,9 @@ pub(crate) fn write(run: &RunDir, options: &LiveOptions) -> anyhow::Result<usize
     let hosts: Rc<[WireHost]> = WireHost::all(options)?.into();
     let documents = documents(run);
     world::real_world::run(0, async |env| {
+        let client = SocketClient::new(&hosts);
         let mut store =
-            Store { client: SocketClient::new(&hosts), env, hosts: hosts.len(), next: 0 };
+            Store { client, env, patience: options.timeout, hosts: hosts.len(), next: 0 };
         for (name, template) in templates() {
             store.template(name, &template).await?;
         }
@@ -84,6 +85,8 @@ pub(crate) fn read(id: &str, options: &LiveOptions) -> anyhow::Result<RunDir> {
 struct Store {
     client: SocketClient,
     env: Env,
+    /// How long an answer may take.
+    patience: Duration,
     hosts: usize,
     /// The host that is asked next.
     next: usize,
@@ -156,7 +159,7 @@ impl Store {
         let mut pauses = PAUSES_S.into_iter();
         loop {
             let host = self.next % self.hosts.max(1);
-            let asked = self.env.timeout(PATIENCE, self.client.ask(host, &request)).await;
+            let asked = self.env.timeout(self.patience, self.client.ask(host, &request)).await;
             let answer = asked.unwrap_or(Err(Failure::NoAnswer));
             let failure = match answer {
                 Ok(reply) => match check.judge(reply.status, self.client.body()) {

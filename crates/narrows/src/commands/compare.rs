@@ -14,6 +14,7 @@ use crate::live::{ConnectArgs, checked_options};
 use crate::{runs, store, terminal};
 
 #[derive(clap::Args)]
+#[command(mut_arg("any_version", |unused| unused.hide(true)))]
 pub(crate) struct Args {
     /// The runs: ids, directories, or "last". The others are compared with the first.
     #[arg(value_name = "RUN", required = true, num_args = 1..)]
@@ -110,6 +111,7 @@ fn opened(args: &Args) -> anyhow::Result<Vec<RunDir>> {
         args.connect.refuse_given("these runs are here; leave it out, or give --store URL")?;
         return args.which.iter().map(open_here).collect();
     };
+    args.connect.refuse_any_version()?;
     let options = checked_options(slice::from_ref(url), &args.connect, args.connect.timeout())?;
     let open = |which: &String| match runs::is_here(&args.runs, which) {
         true => open_here(which),

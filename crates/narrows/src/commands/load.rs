@@ -26,6 +26,7 @@ use operation::OperationArgs;
 const SHOW_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(clap::Args)]
+#[command(mut_arg("any_version", |unused| unused.hide(true)))]
 pub(crate) struct Args {
     /// The cluster: its hosts, repeated or joined by commas (http://a:9200,http://b:9200). Requests go to each in turn.
     #[arg(value_name = "URL", required = true)]
@@ -104,6 +105,7 @@ fn parse_extent(text: &str) -> Result<Extent, String> {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    args.connect.refuse_any_version()?;
     let operation = args.operation.operation(args.seed)?;
     if !args.allow_changes && !operation.is_read_only() {
         refuse!(

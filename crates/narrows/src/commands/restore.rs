@@ -19,6 +19,7 @@ use crate::terminal::{self, say};
 // The removal of an index takes its time: by default an answer is waited for as long as at the end of a run.
 #[derive(clap::Args)]
 #[command(mut_arg("timeout", |timeout| timeout.default_value("60s")))]
+#[command(mut_arg("any_version", |unused| unused.hide(true)))]
 pub(crate) struct Args {
     /// The run that was killed: its id, its directory, or "last".
     #[arg(default_value = "last")]
@@ -35,6 +36,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    args.connect.refuse_any_version()?;
     if args.run == "last" && runs::list(&args.runs)?.is_empty() {
         refuse!(
             "there are no runs in {}, so nothing there is to be put back; write narrows restore DIR, the directory of \

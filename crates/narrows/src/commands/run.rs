@@ -14,13 +14,13 @@ use record::text::visible_line;
 use record::{LoadFigures, RunDir};
 
 use super::show::{Form, write_table};
-use crate::live::ConnectArgs;
+use crate::live::{ConnectArgs, checked_options};
 use crate::on::On;
 use crate::runs;
 use crate::track_args::TrackArgs;
 use overrides::Overrides;
 pub(super) use overrides::parse_scale;
-use place::{PlaceArgs, patient_options};
+use place::PlaceArgs;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -63,7 +63,7 @@ impl Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     runs::refuse_file(&args.runs)?;
     args.refuse_unused()?;
-    let kept = |url| patient_options(slice::from_ref(url), &args.connect);
+    let kept = |url| checked_options(slice::from_ref(url), &args.connect, crate::store::PATIENCE);
     let store = args.store.as_ref().map(kept).transpose()?;
     store.iter().for_each(crate::store::say_if_away);
     let executed = executed(args)?;

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Where runs are kept.
-    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR)]
+    #[arg(long, value_name = "DIR", default_value = runs::DEFAULT_DIR, requires = "apply")]
     runs: PathBuf,
     #[command(flatten)]
     connect: ConnectArgs,

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 use std::slice;
-use std::time::Duration;
 
 use anyhow::Context;
 
 use crate::live::{ConnectArgs, checked_options};
 use crate::{runs, store, terminal};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
-
+// A store takes its time: as long as at the end of a run.
 #[derive(clap::Args)]
+#[command(mut_arg("timeout", |timeout| timeout.default_value("30s")))]
+#[command(mut_arg("any_version", |unused| unused.hide(true)))]
 pub(crate) struct Args {
     /// The run: its id, its directory, or "last".
     #[arg(default_value = "last")]
@@ -27,7 +27,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let options = checked_options(slice::from_ref(&args.to), &args.connect, TIMEOUT)?;
+    args.connect.refuse_any_version()?;
+    let timeout = args.connect.timeout();
+    let options = checked_options(slice::from_ref(&args.to), &args.connect, timeout)?;
     let dir = runs::find(&args.runs, &args.run)?;
     let run = runs::open_whole(&dir)?;
     let id = &run.manifest.run;

@@ -88,6 +88,16 @@ impl ConnectArgs {
         }
     }
 
+    /// Refuses --any-version where nobody looks at the version of a cluster.
+    pub(crate) fn refuse_any_version(&self) -> anyhow::Result<()> {
+        if self.any_version {
+            refuse!(
+                "--any-version would change nothing, as no version is looked at here; leave it out"
+            );
+        }
+        Ok(())
+    }
+
     /// The first option that says how a cluster is reached.
     fn given(&self) -> Option<&'static str> {
         let options = [

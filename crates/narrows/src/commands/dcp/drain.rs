@@ -20,6 +20,7 @@ const SHOW_EVERY: Duration = Duration::from_secs(1);
 const NAMED: usize = 10;
 
 #[derive(clap::Args)]
+#[command(mut_arg("any_version", |unused| unused.hide(true)))]
 pub(crate) struct Args {
     /// The bucket: couchbase://HOST[:PORT]/BUCKET, or couchbases:// for TLS. The cluster's other nodes are found by it.
     #[arg(value_name = "URL")]
@@ -88,6 +89,7 @@ fn asked(error: dcp::Error) -> anyhow::Error {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    args.connect.refuse_any_version()?;
     let address = BucketAddress::parse(&args.address).map_err(asked)?;
     let options = client_options(&address, &args.connect)?;
     say_if_insecure(&address, &args.connect);

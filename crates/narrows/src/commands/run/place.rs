@@ -4,7 +4,7 @@ use std::slice;
 use std::time::Duration;
 
 use clusters::ClusterIdentity;
-use clusters::live::{LiveClient, LiveOptions};
+use clusters::live::LiveClient;
 use lab::{LiveHosts, Place};
 
 use crate::exit::{Usage, refuse};
@@ -47,7 +47,7 @@ impl PlaceArgs {
         if self.on != On::OpenSearch {
             self.opensearch.refuse_elsewhere()?;
         }
-        let live = |hosts: &[String]| patient_options(hosts, connect);
+        let live = |hosts: &[String]| checked_options(hosts, connect, ANSWER_PATIENCE);
         let leader = self.leader.as_ref().map(|url| live(slice::from_ref(url))).transpose()?;
         Ok(match &self.on {
             On::Embedded => Place::Embedded {
@@ -70,14 +70,6 @@ impl PlaceArgs {
             }
         })
     }
-}
-
-/// How to reach a cluster that may take long to answer.
-pub(super) fn patient_options(
-    hosts: &[String],
-    connect: &ConnectArgs,
-) -> anyhow::Result<LiveOptions> {
-    checked_options(hosts, connect, ANSWER_PATIENCE)
 }
 
 /// Finds out whether anybody answers, before a record is begun. Hosts of several clusters are refused: where one does

@@ -12,7 +12,11 @@ use super::running::Running;
 pub fn steer(urls: &str, runs: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
     command.args(["steer", urls, "--interval", "500ms", "--guard-cpu", "100", "--json"]);
-    command.args(more).arg("--runs").arg(runs).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Without --apply there is no run; were one kept, it would be below this directory, too.
+    command.args(more).current_dir(runs).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if more.contains(&"--apply") {
+        command.arg("--runs").arg(runs);
+    }
     command
 }
 
