@@ -115,6 +115,7 @@ fn bounds(said: &[String]) -> anyhow::Result<Bounds> {
                     format!("--max {name}: steer touches no setting of this name{hint}")
                 }
                 WrongBound::Value(what) => format!("--max {name}={value}: {what}"),
+                WrongBound::Twice => format!("--max {name} is given twice; give the value that is meant"),
                 WrongBound::TooHigh(most) => {
                     format!("--max {name}={value}: no release takes more than {most}; write that or less")
                 }

@@ -370,6 +370,8 @@ fn check_save(path: &Path) -> anyhow::Result<()> {
         "a twin is a plan, whose name ends in .toml"
     } else if path.exists() && twin::read(path).is_err() {
         "what is there is no twin, and would be lost"
+    } else if path.parent().is_some_and(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
+        "there is no such directory"
     } else {
         return Ok(());
     };

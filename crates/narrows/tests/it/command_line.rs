@@ -60,6 +60,8 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("steer http://127.0.0.1:1 --max indices.recovery.chunk_size=1gb", &["more than 100mb"]),
     ("steer http://127.0.0.1:1 --guard-p99 200ms", &["--guard"]),
     ("steer http://127.0.0.1:1 --runs x", &["--apply"]),
+    ("steer http://127.0.0.1:1 --max indices.recovery.chunk_size=1mb --max indices.recovery.chunk_size=2mb",
+        &["--max indices.recovery.chunk_size is given twice"]),
     ("load http://127.0.0.1:1 --any-version", &["--any-version would change nothing"]),
     ("store --to http://127.0.0.1:1 --any-version", &["--any-version would change nothing"]),
     ("restore --any-version", &["--any-version would change nothing"]),

@@ -50,6 +50,9 @@ fn a_twin_takes_the_place_of_no_other_file() {
         failed(&asked(dir, &[twin.path(), "--save", &of(name)]), 2, &[says, "--save"]);
         assert_eq!(std::fs::read_to_string(of(name)).unwrap(), "name = \"mine\"\n");
     }
+    // Before a cluster is looked at for seconds.
+    let nowhere = asked(dir, &["http://127.0.0.1:1", "--save", &of("nowhere/twin.toml")]);
+    failed(&nowhere, 2, &["there is no such directory"]);
     let wrong = asked(dir, &[&of("plan.toml"), "--lose", "a"]);
     failed(&wrong, 2, &["it has no [twin]", "--save twin.toml"]);
     for name in ["new.toml", "twin.toml"] {

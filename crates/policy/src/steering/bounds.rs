@@ -56,6 +56,8 @@ pub enum WrongBound {
     Value(&'static str),
     /// No release takes such a value of the setting. Holds the highest that one takes.
     TooHigh(String),
+    /// The setting has a bound already, which would be forgotten.
+    Twice,
 }
 
 impl Bounds {
@@ -78,8 +80,10 @@ impl Bounds {
         if let Some(taken) = taken.filter(|taken| most > *taken) {
             return Err(WrongBound::TooHigh(text(*role, taken)));
         }
-        self.said.insert(name.to_owned(), most);
-        Ok(())
+        match self.said.insert(name.to_owned(), most) {
+            Some(_) => Err(WrongBound::Twice),
+            None => Ok(()),
+        }
     }
 
     /// What was said, in words: `indices.recovery.max_bytes_per_sec up to 400mb`.
@@ -179,6 +183,7 @@ mod tests {
         let wrong = bounds.at_most("zzz", "1");
         assert!(matches!(wrong, Err(WrongBound::Unknown(hint)) if hint.contains(limit)));
         assert!(matches!(bounds.at_most(limit, "-1"), Err(WrongBound::Value(_))));
+        assert_eq!(bounds.at_most(limit, "800mb"), Err(WrongBound::Twice));
     }
 
     #[test]
