@@ -38,8 +38,16 @@ pub struct TwinNode {
 }
 
 impl TwinNode {
-    /// Whether it is meant by a text that is no node's name: its id, its zone, or an attribute as `ATTRIBUTE=VALUE`.
-    pub fn is_of(&self, text: &str) -> bool {
+    /// The places of those nodes that a text means: of the one with that name, or else of all with that id, in that
+    /// zone, or with that attribute, as `ATTRIBUTE=VALUE`.
+    pub(crate) fn called(nodes: &[TwinNode], text: &str) -> Vec<usize> {
+        match nodes.iter().position(|node| node.name == text) {
+            Some(at) => vec![at],
+            None => (0..nodes.len()).filter(|at| nodes[*at].is_of(text)).collect(),
+        }
+    }
+
+    fn is_of(&self, text: &str) -> bool {
         let is_pair = |(name, value): (&String, &String)| {
             let rest = text.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('='));
             rest == Some(value.as_str())

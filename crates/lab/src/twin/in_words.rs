@@ -1,9 +1,12 @@
 //! What a twin is asked, in words.
 
+use std::collections::BTreeSet;
+
 use record::TwinQuestion;
 use toml::Value;
 
 use super::TwinPlan;
+use crate::plan::TwinNode;
 
 /// What a plan asks of its twin, for a headline, and the word for what is waited for.
 pub fn in_words(plan: &TwinPlan) -> TwinQuestion {
@@ -15,6 +18,32 @@ pub fn in_words(plan: &TwinPlan) -> TwinQuestion {
 pub fn node_names(plan: &TwinPlan) -> Vec<&str> {
     let nodes = plan.get("twin").and_then(|twin| twin.get("node")).and_then(Value::as_array);
     nodes.into_iter().flatten().filter_map(|row| row.get("name")?.as_str()).collect()
+}
+
+/// The names of the nodes that are to be lost: of a zone or an attribute that is named, all.
+pub fn lost(plan: &TwinPlan) -> Vec<String> {
+    let rows = |key: &str| {
+        let rows = plan.get("twin").and_then(|twin| twin.get(key)?.as_array());
+        rows.into_iter().flatten()
+    };
+    let nodes: Vec<TwinNode> = rows("node").map(node).collect();
+    let named = rows("lose").filter_map(Value::as_str);
+    let lost: BTreeSet<usize> = named.flat_map(|text| TwinNode::called(&nodes, text)).collect();
+    lost.into_iter().map(|at| nodes[at].name.clone()).collect()
+}
+
+/// A node by what it may be called.
+fn node(row: &Value) -> TwinNode {
+    let text = |key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
+    let own = row.get("attributes").and_then(Value::as_table).into_iter().flatten();
+    let own = own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    TwinNode {
+        name: text("name").unwrap_or_default(),
+        id: text("id"),
+        zone: text("zone"),
+        attributes: own.collect(),
+        disk: None,
+    }
 }
 
 fn sentence(plan: &TwinPlan) -> (String, &'static str) {

@@ -13,7 +13,7 @@
 //! | `filters` | filters on nodes and data tiers, as lists of names |
 //! | `anonymous` | an inventory whose names are hashed |
 //! | `asked` | one thing that is asked, and variants of settings |
-//! | `in_words` | what is asked, in words |
+//! | `in_words` | what is asked, in words, and of which nodes |
 //! | `within` | a time within bounds, and the rows of a plan whose values laps draw |
 //! | `text` | a plan as people read and change it |
 
@@ -39,7 +39,7 @@ pub use asked::{Asked, QUESTIONS, as_it_is, ask, copies, refusal, set, trials};
 pub use cluster_settings::models;
 pub use given::{Assumption, Given, assumptions, calibration, say};
 pub use import::{Import, import};
-pub use in_words::{in_words, node_names};
+pub use in_words::{in_words, lost, node_names};
 pub use text::text;
 pub use voters::without_manager;
 pub use within::Within;

@@ -1,5 +1,7 @@
 //! The nodes that elect the cluster manager. A twin is managed by a node of its own that is never lost.
 
+use std::collections::BTreeSet;
+
 use record::inventory::{Inventory, InventoryNode};
 
 use crate::plan::TwinNode;
@@ -23,9 +25,8 @@ pub(super) fn voters(seen: &Inventory, zone: Option<&str>) -> Vec<TwinNode> {
 
 /// What is to be said where nodes or zones are lost and those that are left may elect no manager; none otherwise.
 pub fn without_manager(voters: &[TwinNode], lost: &[String]) -> Option<String> {
-    let is_lost =
-        |voter: &&TwinNode| lost.iter().any(|lost| voter.name == *lost || voter.is_of(lost));
-    let (gone, all) = (voters.iter().filter(is_lost).count(), voters.len());
+    let lost = lost.iter().flat_map(|lost| TwinNode::called(voters, lost));
+    let (gone, all) = (lost.collect::<BTreeSet<usize>>().len(), voters.len());
     (gone > 0 && gone * 2 >= all).then(|| {
         format!(
             "that the cluster may be left without a manager: {gone} of the {all} nodes that elect it are lost at once, \

@@ -467,7 +467,7 @@ fn answer(
     }
     let assumed = twin::assumptions(&plan);
     let whole = json!({
-        "format": FORMAT, "asked": asked, "until": until, "lost": lost(&plan), "answers": answers, "tried": tried,
+        "format": FORMAT, "asked": asked, "until": until, "lost": twin::lost(&plan), "answers": answers, "tried": tried,
         "assumed": assumed.iter().map(assumption_json).collect::<Vec<_>>(), "left_out": left_out,
     });
     // Whoever asked has waited for the answer: it is told all the same.
@@ -501,27 +501,6 @@ fn answer(
     }
     writeln!(out, "{}", report::fitted(&text, width))?;
     failed
-}
-
-/// The nodes that are to be lost: of a zone or an attribute that is named, all.
-fn lost(plan: &TwinPlan) -> Vec<&str> {
-    let rows = |key: &str| {
-        let rows = plan.get("twin").and_then(|twin| twin.get(key)?.as_array());
-        rows.into_iter().flatten()
-    };
-    let named: Vec<&str> = rows("lose").filter_map(|name| name.as_str()).collect();
-    let has = |row: &toml::Value, key: &str| {
-        row.get(key).and_then(|text| text.as_str()).is_some_and(|text| named.contains(&text))
-    };
-    let has_pair = |row: &toml::Value| {
-        let own = row.get("attributes").and_then(|own| own.as_table()).into_iter().flatten();
-        let mut pairs = own.filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?)));
-        pairs.any(|pair| named.contains(&pair.as_str()))
-    };
-    let is_lost = |row: &&toml::Value| {
-        ["name", "id", "zone"].into_iter().any(|key| has(row, key)) || has_pair(row)
-    };
-    rows("node").filter(is_lost).filter_map(|row| row.get("name")?.as_str()).collect()
 }
 
 fn assumption_json(assumed: &Assumption) -> serde_json::Value {

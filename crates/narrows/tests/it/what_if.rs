@@ -511,6 +511,10 @@ fn a_node_is_lost_by_its_id_and_by_any_attribute() {
         assert_eq!(found["asked"], format!("{lost} lost for good"), "{found}");
     }
     failed(&twin.asked("--lose rack=r9"), 2, &["west, a", "rack=r3"]);
+    // A name comes before a zone of that name.
+    let zone = "{ name = \"c\", zone = \"a\" }";
+    twin.change(&[("{ name = \"c\", zone = \"west\" }", zone)]);
+    assert_eq!(twin.answer("--lose a")["lost"], json!(["a"]));
 }
 
 /// No directory can be created below a file, not even by root.

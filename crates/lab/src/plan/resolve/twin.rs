@@ -228,14 +228,7 @@ impl Plan {
 
     /// A node by its name or id, or the nodes of a zone or of an attribute's value.
     fn nodes_called(&self, name: &Spanned<String>, nodes: &[TwinNode]) -> Result<Vec<usize>> {
-        let all = || nodes.iter().enumerate();
-        let wanted = name.get_ref();
-        let by_name = all().find(|(_, node)| node.name == *wanted);
-        let meant = all().filter(|(_, node)| node.is_of(wanted));
-        let found: Vec<usize> = match by_name {
-            Some((at, _)) => vec![at],
-            None => meant.map(|(at, _)| at).collect(),
-        };
+        let found = TwinNode::called(nodes, name.get_ref());
         if !found.is_empty() {
             return Ok(found);
         }
