@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clusters::live::inventory;
 use engine::settings::SettingError;
-use lab::plan::DOWN;
+use lab::plan::{DOWN, REPLICAS};
 use lab::twin::{self, Asked, Assumption, Given, Import, TwinPlan, Within};
 use record::TwinQuestion;
 use record::units::{ParseError, parse_duration, parse_rate, parse_size};
@@ -184,8 +184,11 @@ fn parse_rtt(text: &str) -> Result<Duration, String> {
 
 fn parse_replicas(text: &str) -> Result<(String, u32), String> {
     let (index, number) = parse_pair(text, "INDEX=N", "logs=2")?;
-    let number = number.parse().map_err(|_| "write INDEX=N, for example logs=2".to_owned())?;
-    Ok((index, number))
+    let number = number.parse::<u32>().ok();
+    let number = number.filter(|number| REPLICAS.contains(&i64::from(*number)));
+    let (least, most) = (*REPLICAS.start(), *REPLICAS.end());
+    let wrong = || format!("write INDEX=N with N from {least} to {most}, for example logs=2");
+    Ok((index, number.ok_or_else(wrong)?))
 }
 
 fn parse_documents(text: &str) -> Result<f64, String> {
@@ -329,8 +332,11 @@ fn check_has(plan: &TwinPlan, node: &str) -> anyhow::Result<()> {
     if known.contains(&node) {
         return Ok(());
     }
-    let hint = record::names::did_you_mean(node, known.iter().copied());
-    refuse!("no node is called \"{node}\"{hint}; there are {}", known.join(", "));
+    let mut hint = record::names::did_you_mean(node, known.iter().copied());
+    if hint.is_empty() {
+        hint = format!("; there are {}", known.join(", "));
+    }
+    refuse!("no node is called \"{node}\"{hint}");
 }
 
 /// Filters name nodes of the twin: a name that no node has, or a pattern, would filter nothing.

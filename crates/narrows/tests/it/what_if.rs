@@ -432,7 +432,9 @@ fn nodes_that_join_get_their_share_where_rebalancing_is_on() {
     let left = first["curve"][0]["bytes"].as_u64();
     assert!(left > Some(0) && left <= first["bytes"].as_u64(), "{first}");
     assert!((2.9..6.0).contains(&green_s(first)), "{first}");
-    failed(&twin.asked("--add 1 --like aa"), 2, &["no node is called \"aa\"; did you mean \"a\"?"]);
+    let near = "no node is called \"aa\"; did you mean \"a\"?\n";
+    failed(&twin.asked("--add 1 --like aa"), 2, &[near]);
+    failed(&twin.asked("--add 1 --like zzz"), 2, &["no node is called \"zzz\"; there are a, b, c"]);
 }
 
 /// East has a and b, west has c: with a copy of each shard in both, what is lost with west is not made in east where

@@ -19,6 +19,7 @@ fn what_is_not_there_is_refused_by_name() {
         ("URL mine.toml --lose a", "give one of both"),
         ("URL --lose a --like b", "with --add N"),
         ("URL --replicas logs", "write INDEX=N, for example logs=2"),
+        ("URL --replicas logs=11", "N from 0 to 10"),
         ("URL --restart a --down 0s", "away for 1 s to 86400 s"),
         ("URL --lose a --draws 0", "1..=1000"),
         ("URL --lose a --rtt 5s", "is 4 s at most"),

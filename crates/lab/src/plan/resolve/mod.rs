@@ -39,7 +39,7 @@ mod values;
 mod variants;
 
 pub use test_bed::target_bed;
-pub use twin::DOWN;
+pub use twin::{DOWN, REPLICAS};
 
 #[cfg(test)]
 pub(super) use steps::names as step_names;

@@ -22,7 +22,8 @@ use crate::plan::twin::{Question, Twin, TwinIndex, TwinNode, TwinShard, Uncertai
 pub(super) const TWIN_NODES_MAX: u32 = 2000;
 const DOCUMENTS: RangeInclusive<i64> = 0..=1_000_000_000_000;
 const SEGMENTS: RangeInclusive<i64> = 1..=10_000;
-const REPLICAS: RangeInclusive<i64> = 0..=10;
+/// Replicas of an index of a twin.
+pub const REPLICAS: RangeInclusive<i64> = 0..=10;
 const SIZES: RangeInclusive<u64> = 0..=1 << 50;
 const RATES: RangeInclusive<f64> = 0.0..=10_000_000.0;
 const FLUSH: &str = "flush";

@@ -119,6 +119,12 @@ impl OperationArgs {
             let or = if OF_BULK.contains(option) { ", or give --operation bulk" } else { "" };
             refuse!("{option} would change nothing of {what}; leave it out{or}");
         }
+        let path = self.operation.as_ref().filter(|operation| is_path(operation));
+        for (option, text) in [("--index", self.index.as_ref()), ("--operation", path)] {
+            if let Some(text) = text.filter(|text| text.contains(char::is_whitespace)) {
+                refuse!("{option} \"{text}\": no path of a request has a blank in it; write %20");
+            }
+        }
         let mut names = BTreeSet::new();
         if let Some((twice, _)) = self.parameters.iter().find(|(name, _)| !names.insert(name)) {
             refuse!("--parameter {twice} is given twice; join its words by commas");
@@ -224,6 +230,8 @@ mod tests {
             ("--corpus would change nothing of searches", &["--corpus", "http_logs"][..]),
             ("--documents", &["--operation", "/_refresh", "--documents", "5"][..]),
             ("--bulk-documents", &["--body", "{}", "--bulk-documents", "5"][..]),
+            ("--index \"a b\": no path", &["--index", "a b"][..]),
+            ("--operation \"/a b\": no path", &["--operation", "/a b"][..]),
             ("--parameter n is given twice", &["--parameter", "n=1", "--parameter", "n=2"][..]),
             ("--parameter n is named nowhere", &["--body", "{}", "--parameter", "n=1..2"][..]),
         ] {
