@@ -5,7 +5,7 @@ mod evidence;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use record::observation::{Recovery, Setting};
+use record::observation::{Recovery, Scope, Setting};
 use record::units::{parse_size, parse_throttle};
 
 use super::finding::{ANSWERS_BESIDE_OTHERS, ANSWERS_LATE, Evidence, Finding, NODES_STATS};
@@ -15,7 +15,7 @@ use super::rule::Rule;
 use super::series::{MS_PER_S, Series, Step, Transfer, is_long};
 use super::threshold::{
     CORES_ANSWER, CPU_OWN, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS, LIMIT_FULL,
-    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, ROUNDS, SAME_RATE, STAGE,
+    LIMIT_PAUSED, LIMIT_USED, NEAR_MS, PASSES, ROUNDS, SAME_RATE, STAGE,
 };
 use crate::words;
 
@@ -73,6 +73,7 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) passed: Option<(&'a str, f64)>,
     /// The setting of the limiter of `node`, and what it is by default there.
     pub(crate) limiter: Option<(Setting, &'static str)>,
+    /// None without a limit, and where so much more passes that it is not the one of this node.
     pub(crate) limit_bytes_per_s: Option<f64>,
     /// Bytes of a chunk and chunks in flight, as settings have it.
     pub(crate) chunk_bytes: Option<f64>,
@@ -229,6 +230,16 @@ impl<'s, 'a> Among<'s, '_, 'a> {
             .reduce(|a, b| if b.1 > a.1 || (b.1 == a.1 && b.0 == node) { b } else { a })
     }
 
+    /// Whether a node moves far more than its limiter is told to let through. Chunks that came in a lump, and a limit
+    /// that changed meanwhile, do not tell.
+    fn passes(&self, bytes_per_s: f64, limit: f64, in_flight_bytes: Option<f64>) -> bool {
+        let few = in_flight_bytes.unwrap_or(0.0) * ROUNDS.value;
+        let is_told = self.transfer.bytes().is_some_and(|came| came as f64 >= few);
+        let is_changed =
+            self.knobs.rate.is_some_and(|(name, _)| self.series.changed(name).is_some());
+        is_told && !is_changed && bytes_per_s > limit * PASSES.value
+    }
+
     /// An end, and what all recoveries move there; none where its node was not seen.
     fn end(&self, is_source: bool, in_flight_bytes: Option<f64>) -> Option<End<'s>> {
         let last = self.transfer.last();
@@ -287,11 +298,15 @@ impl<'s, 'a> Copying<'s, 'a> {
         let (chunk_bytes, chunk_count) = (knobs.chunk_bytes(series), knobs.chunk_count(series));
         let in_flight_bytes = chunk_bytes.zip(chunk_count).map(|(bytes, count)| bytes * count);
         let limiter = knobs.limiter_of(&node, series);
-        let limit = limiter.as_ref().and_then(|(one, _)| parse_throttle(&one.value).ok().flatten());
+        let limit = limiter.as_ref().and_then(|(one, _)| {
+            let limit = parse_throttle(&one.value).ok().flatten()? as f64;
+            let is_for_all = one.scope != Scope::Default;
+            (is_for_all || !among.passes(node_bytes_per_s, limit, in_flight_bytes)).then_some(limit)
+        });
         let ends = [true, false].map(|is_source| among.end(is_source, in_flight_bytes));
         Some(Copying {
             limiter,
-            limit_bytes_per_s: limit.map(|rate| rate as f64),
+            limit_bytes_per_s: limit,
             chunk_bytes,
             chunk_count,
             in_flight_bytes,

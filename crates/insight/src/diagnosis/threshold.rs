@@ -64,6 +64,10 @@ pub(crate) const PAUSED_ALONE: Threshold =
     at("throttle time over wall time x chunks in flight", 0.5);
 /// Where no pauses are told, the rate alone must be this close to the limit.
 pub(crate) const USED_ALONE: Threshold = at("the same where pauses are not told", 0.9);
+/// A cluster lists the default of the node that answered. A node that moves so many times as much obeys another limit:
+/// its own file sets one (`node.bandwidth.recovery.*`, or the same setting).
+pub(crate) const PASSES: Threshold =
+    at("rate over a limit that nobody set for all nodes, from which on a node has another", 1.3);
 /// A limit that holds is raised by this at least.
 pub(crate) const RAISE_MIN: Threshold = at("times the limit to try, at least", 2.0);
 /// Latency holds where the rate reaches this much of chunk size x chunks / round trip.

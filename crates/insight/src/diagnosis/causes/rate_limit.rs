@@ -23,7 +23,7 @@ use crate::diagnosis::series::{MS_PER_S, Series, Step, Transfer};
 use crate::diagnosis::threshold::{
     CPU_OWN, DISK_OWN, GIVEN_BACK, IDLE, IN_LINE_USE, LATE_ANSWERS, LATE_MS, LATE_SHARE,
     LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE,
-    PAUSED_ALONE, RAISE_MIN, ROUNDS, SHORT_S, Threshold, USED_ALONE, VERDICT, at,
+    PASSES, PAUSED_ALONE, RAISE_MIN, ROUNDS, SHORT_S, Threshold, USED_ALONE, VERDICT, at,
 };
 use crate::words;
 
@@ -60,7 +60,7 @@ pub(super) static CAUSE: Cause = Cause {
             PAUSED_STRENGTH, REPOSITORY_STRENGTH, VERDICT, NEAR_MS, ROOM, RAISE_MIN, RAISE_MAX,
             GIVEN_BACK, THROUGH_MS, THROUGH_MS_MAX, LOOKS_SINCE, NEAR_USE, IN_LINE_USE, CPU_OWN,
             DISK_OWN, NEAR_PATH, LITTLE_USED, ROUNDS, FEW, SHORT_S, LATE_MS, LATE_SHARE,
-            LATE_ANSWERS, IDLE,
+            LATE_ANSWERS, IDLE, PASSES,
         ],
         lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
         default: "40mb",
@@ -80,7 +80,15 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     let no_limiter = || Against::figure("no limiter serves a recovery of this kind");
     let limiter = recovery.knobs.rate.zip(recovery.limiter.clone());
     let ((name, _), (setting, _)) = limiter.ok_or_else(no_limiter)?;
-    let no_limit = || Against::figure(format!("{name} = {} sets no limit", setting.value));
+    let no_limit = || match parse_throttle(&setting.value) {
+        Ok(Some(_)) => Against::untold(format!(
+            "{} moves {}, which is more than {name} = {} lets through: its own configuration sets another limit",
+            recovery.node,
+            words::rate(recovery.node_bytes_per_s),
+            setting.value
+        )),
+        _ => Against::figure(format!("{name} = {} sets no limit", setting.value)),
+    };
     let limit = recovery.limit_bytes_per_s.ok_or_else(no_limit)?;
     if let Some(finding) = in_line(recovery, name, &setting, limit) {
         return Ok(finding);

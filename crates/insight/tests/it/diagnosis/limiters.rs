@@ -100,6 +100,28 @@ fn a_cold_nodes_limiter_goes_by_its_memory() {
     assert!(action.ends_with("and c lets 125mb through by default"), "{action}");
 }
 
+/// The trap: a cluster lists the default of the node that answered, while the files of others let more through
+/// (`node.bandwidth.recovery.*`). To "raise" the one that is told would lower theirs.
+#[test]
+fn a_default_that_is_passed_by_far_is_not_the_limit_of_the_node() {
+    let at = |rate: u64, scope: Scope, limit: &str| {
+        judge(&looks_at(rate, |look, s| {
+            look.settings = settings_of(scope, &[(MAX_BYTES, limit)]);
+            look.recoveries[0].source_throttle_ms = Some(s * 900);
+            look.round_trips = rtt(0.0);
+        }))
+    };
+    let fast = at(250 * MB, Scope::Default, "40mb");
+    assert!(fast.findings.is_empty() && fast.healthy.len() == 1, "{fast:#?}");
+    let slow = at(20 * MB, Scope::Default, "2mb");
+    assert_eq!(slow.findings[0].class, Class::Unknown, "{slow:#?}");
+    let (by, why) = against(&slow.findings[0], Class::RateLimit);
+    assert!(by == By::Untold && why.ends_with("its own configuration sets another limit"), "{why}");
+    // What is set for all holds everywhere, and a little more is a lump.
+    assert_eq!(at(250 * MB, Scope::Persistent, "40mb").findings[0].class, Class::RateLimit);
+    assert_eq!(at(50 * MB, Scope::Default, "40mb").findings[0].class, Class::RateLimit);
+}
+
 /// The trap: the source of a copy is a node, and its files come from a snapshot. Neither chunks nor the round trip to
 /// that node have to do with it, and it is not the source that pauses. Made after the documentation of snapshot-based
 /// recoveries: no Elasticsearch was run.
