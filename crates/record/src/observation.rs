@@ -258,6 +258,9 @@ pub struct HotThreads {
     pub node: String,
     /// Threads by what their stacks show: `rate_limiter`, `tls`, `compression`, `merge`, `search`, `indexing`.
     pub threads: BTreeMap<String, u32>,
+    /// CPU of the busiest thread of each of these, in percent of a core; none where that is not told.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub busiest_percent: BTreeMap<String, u32>,
 }
 
 /// Something that could not be asked.

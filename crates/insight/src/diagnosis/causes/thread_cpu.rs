@@ -15,6 +15,9 @@ use crate::words;
 
 /// Chunks are worked on one after another: they wait for a core where they spend so much of their time on one.
 const ON_CORE: Threshold = at("CPU time over wall time x chunks in flight", 0.5);
+/// Any busy node has such stacks. They say something only where the busiest of their threads runs for so long.
+const THREAD_BUSY: Threshold =
+    at("percent of a core that the busiest thread in TLS or compression uses", 50.0);
 /// Stacks in TLS or compression are better evidence than the use of one core alone.
 const STRENGTH_BY_STACKS: Threshold = at("strength where stacks show it", 0.75);
 const STRENGTH: Threshold = at("strength where they do not, at least", 0.55);
@@ -25,10 +28,10 @@ pub(super) static CAUSE: Cause = Cause {
         label: "thread CPU",
         signature: "one thread in TLS, compression or the event loop, or chunks on cores one after another, while other \
                     cores are free",
-        reads: "_nodes/hot_threads frames; _nodes/stats os.cpu.percent, process.cpu.total_in_millis",
+        reads: "_nodes/hot_threads frames, their CPU; _nodes/stats os.cpu.percent, process.cpu.total_in_millis",
         thresholds: &[
-            CPU_BUSY, ON_CORE, STRENGTH_BY_STACKS, STRENGTH, NEAR_USE, IN_LINE_USE, CPU_OWN,
-            DISK_OWN,
+            CPU_BUSY, ON_CORE, THREAD_BUSY, STRENGTH_BY_STACKS, STRENGTH, NEAR_USE, IN_LINE_USE,
+            CPU_OWN, DISK_OWN,
         ],
         lift: "max_concurrent_file_chunks, transport.compress",
         default: "2",
@@ -102,11 +105,17 @@ fn on_core(recovery: &Copying<'_, '_>, end: &End<'_>, cores: f64) -> Option<f64>
     Some(cores / chunks)
 }
 
-/// Threads of a node whose stacks are in TLS or in compression, in the look that shows most.
+/// Threads of a node whose stacks are in TLS or in compression, in the look that shows most; none where they hardly
+/// run.
 fn hot_threads(series: &Series<'_>, node: &str) -> u32 {
     let looks = series.looks().iter().flat_map(|(_, look)| &look.hot_threads);
     let count = |hot: &HotThreads| -> u32 {
-        ["tls", "compression"].iter().filter_map(|kind| hot.threads.get(*kind)).sum()
+        let is_busy = |kind: &&&str| {
+            let percent = hot.busiest_percent.get(**kind);
+            percent.is_none_or(|percent| f64::from(*percent) >= THREAD_BUSY.value)
+        };
+        let kinds = ["tls", "compression"];
+        kinds.iter().filter(is_busy).filter_map(|kind| hot.threads.get(*kind)).sum()
     };
     looks.filter(|hot| hot.node == node).map(count).max().unwrap_or(0)
 }

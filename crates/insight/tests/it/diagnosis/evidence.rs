@@ -360,7 +360,7 @@ fn no_setting_is_named_that_is_not_there_or_has_no_effect() {
         look.settings = settings(&[("narrows.recovery.scheduler", "adaptive")]);
         look.nodes[1].process_cpu_ms = Some(s * 1000);
         let threads = BTreeMap::from([("tls".to_owned(), 1)]);
-        look.hot_threads = vec![HotThreads { node: "b".into(), threads }];
+        look.hot_threads = vec![HotThreads { node: "b".into(), threads, ..HotThreads::default() }];
     });
     let finding = only(&looks);
     assert_eq!((finding.class, finding.lift.unwrap().setting), (Class::ThreadCpu, None));

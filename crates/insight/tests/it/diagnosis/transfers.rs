@@ -296,7 +296,8 @@ fn nodes_hold_transfers_in_their_own_ways() {
         (Class::ThreadCpu, "a", |look, s| {
             look.nodes[0].process_cpu_ms = Some(s * 1000);
             let threads = BTreeMap::from([("tls".to_owned(), 1)]);
-            look.hot_threads = vec![HotThreads { node: "a".into(), threads }];
+            look.hot_threads =
+                vec![HotThreads { node: "a".into(), threads, ..HotThreads::default() }];
         }),
     ];
     for (class, place, change) in cases {
@@ -305,6 +306,22 @@ fn nodes_hold_transfers_in_their_own_ways() {
         assert_eq!((first.class, first.place.as_str()), (class, place), "{diagnosis:#?}");
         assert!(!first.evidence.is_empty() && first.lift.is_some());
     }
+}
+
+/// The trap: a node that serves searches over TLS uses four of its cores, and one of its hottest threads has TLS on its
+/// stack without doing much.
+#[test]
+fn a_thread_that_hardly_runs_holds_no_recovery() {
+    let first = |percent: u32| {
+        let diagnosis = judge(&looks_at(9 * MB, |look, s| {
+            let of_tls = |count: u32| BTreeMap::from([("tls".to_owned(), count)]);
+            let (threads, busiest_percent) = (of_tls(1), of_tls(percent));
+            look.nodes[0].process_cpu_ms = Some(s * 4000);
+            look.hot_threads = vec![HotThreads { node: "a".into(), threads, busiest_percent }];
+        }));
+        diagnosis.findings[0].class
+    };
+    assert_eq!((first(97), first(9)), (Class::ThreadCpu, Class::Latency));
 }
 
 /// Four disks that are each busy for a quarter of the time are not one that is busy for all of it.
