@@ -1,5 +1,7 @@
 //! One node over several looks.
 
+use std::collections::BTreeMap;
+
 use record::observation::Node;
 
 /// One node over several looks, since its last start. Not every look asks for every counter, so each counter is
@@ -86,6 +88,17 @@ impl<'a> NodeSpan<'a> {
         let mut told = self.steps.iter().rev().filter(|(_, node)| counter(node).is_some());
         let last = told.next()?;
         rise(told.next()?, last, counter)
+    }
+
+    /// The counters of a map that rose, by name, and by how much.
+    pub fn rises(&self, counters: fn(&Node) -> &BTreeMap<String, u64>) -> Vec<(&'a str, u64)> {
+        let told = |node: &'a Node| Some(counters(node)).filter(|all| !all.is_empty());
+        let Some((then, now)) = self.ends(told) else { return Vec::new() };
+        let rise = |(name, now): (&'a String, &u64)| {
+            let rise = now.checked_sub(*then.get(name)?)?;
+            (rise > 0).then_some((name.as_str(), rise))
+        };
+        now.iter().filter_map(rise).collect()
     }
 
     /// By how much a counter rose.

@@ -28,7 +28,7 @@ pub(super) static CAUSE: Cause = Cause {
         label: "thread CPU",
         signature: "one thread in TLS, compression or the event loop, or chunks on cores one after another, while other \
                     cores are free",
-        reads: "_nodes/hot_threads frames, their CPU; _nodes/stats os.cpu.percent, process.cpu.total_in_millis",
+        reads: "_nodes/hot_threads frames, CPU; _nodes/stats os.cpu.percent, process.cpu.total_in_millis",
         thresholds: &[
             CPU_BUSY, ON_CORE, THREAD_BUSY, STRENGTH_BY_STACKS, STRENGTH, NEAR_USE, IN_LINE_USE,
             CPU_OWN, DISK_OWN,

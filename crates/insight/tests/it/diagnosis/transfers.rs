@@ -308,6 +308,39 @@ fn nodes_hold_transfers_in_their_own_ways() {
     }
 }
 
+/// The trap: a search that is too large, or writes that come too fast, are refused beside a recovery, whose chunks pass
+/// neither of these bounds.
+#[test]
+fn what_refuses_searches_and_writes_holds_no_recovery() {
+    let cases: [(Change, &[Class]); 3] = [
+        (
+            |look, s| look.nodes[0].pressure_rejections = Some(s * 3),
+            &[Class::Memory, Class::Unknown],
+        ),
+        (
+            |look, s| {
+                look.nodes[0].breakers_tripped.insert("request".to_owned(), s);
+            },
+            &[Class::Memory, Class::Unknown],
+        ),
+        (
+            |look, s| {
+                look.nodes[0].breakers_tripped.insert("parent".to_owned(), s);
+            },
+            &[Class::Memory],
+        ),
+    ];
+    for (change, classes) in cases {
+        let found = judge(&looks_at(0, |look, s| {
+            look.recoveries[0].recovered_bytes = Some((s / 3) * 9 * MB);
+            look.round_trips = rtt(0.0);
+            change(look, s);
+        }));
+        let named: Vec<Class> = found.findings.iter().map(|one| one.class).collect();
+        assert_eq!(named, classes);
+    }
+}
+
 /// The trap: a node that serves searches over TLS uses four of its cores, and one of its hottest threads has TLS on its
 /// stack without doing much.
 #[test]
