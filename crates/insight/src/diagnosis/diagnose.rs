@@ -181,11 +181,12 @@ fn of_recoveries<'s, 'a>(
 }
 
 /// What holds recoveries on a path holds the others between the same nodes as well, and what a node's limiter holds are
-/// all that pass it: those without a cause of their own become its subjects. A replay is a copy's own.
+/// all that pass it: those without a cause of their own become its subjects. A replay is a copy's own, and so is what a
+/// copy waits for that has all its files.
 fn joined(held: Vec<(&Recovery, Finding)>, series: &Series<'_>) -> Vec<Finding> {
-    let (without, mut findings): (Vec<_>, Vec<_>) = held
-        .into_iter()
-        .partition(|(one, finding)| finding.is_without_a_cause() && one.copies_files());
+    let (without, mut findings): (Vec<_>, Vec<_>) = held.into_iter().partition(|(one, finding)| {
+        finding.is_without_a_cause() && one.copies_files() && !waits_with_all(one, series)
+    });
     for (recovery, finding) in without {
         let holds = |(other, known): &&mut (&Recovery, Finding)| {
             (recovery.is_on_path_of(other) && is_of_path(known.class))
@@ -201,6 +202,12 @@ fn joined(held: Vec<(&Recovery, Finding)>, series: &Series<'_>) -> Vec<Finding> 
         }
     }
     findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Whether a recovery has had all its files for as long as one looked, and is still not over.
+fn waits_with_all(recovery: &Recovery, series: &Series<'_>) -> bool {
+    let came = series.transfer(recovery).and_then(Transfer::bytes);
+    came == Some(0) && !recovery.ended && recovery::has_all_bytes(recovery)
 }
 
 /// Adds what a finding holds as well. A recovery that began anew stands behind the one before, and is named once.

@@ -176,7 +176,7 @@ fn answers(copying: &Copying<'_, '_>) -> Answers {
 }
 
 /// Whether no byte of its files is left to copy.
-fn has_all_bytes(recovery: &Recovery) -> bool {
+pub(super) fn has_all_bytes(recovery: &Recovery) -> bool {
     let reused = recovery.reused_bytes.unwrap_or(0);
     let came = recovery.recovered_bytes.unwrap_or(0).saturating_add(reused);
     recovery.total_bytes.is_some_and(|total| total > 0 && came >= total)

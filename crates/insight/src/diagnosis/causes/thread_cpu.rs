@@ -26,8 +26,8 @@ pub(super) static CAUSE: Cause = Cause {
     rule: Rule {
         class: Class::ThreadCpu,
         label: "thread CPU",
-        signature: "one thread in TLS, compression or the event loop, or chunks on cores one after another, while other \
-                    cores are free",
+        signature: "one thread in TLS, compression or the event loop, or chunks on cores one after another, while \
+                    other cores are free",
         reads: "_nodes/hot_threads frames, CPU; _nodes/stats os.cpu.percent, process.cpu.total_in_millis",
         thresholds: &[
             CPU_BUSY, ON_CORE, THREAD_BUSY, STRENGTH_BY_STACKS, STRENGTH, NEAR_USE, IN_LINE_USE,

@@ -61,6 +61,20 @@ fn what_has_no_cause_of_its_own_is_held_by_what_holds_its_path() {
     assert_eq!(classes, [Class::Latency, Class::Unknown], "from another node it is another path");
 }
 
+/// The trap: a copy that has had all its files for long waits for something else than the path. Nobody looks for that
+/// where the path is said to hold it.
+#[test]
+fn what_has_all_its_files_is_held_by_no_path() {
+    let found = named(&looks_at(9 * MB, |look, s| {
+        let mut done = recovery("done", s, 0);
+        (done.stage, done.recovered_bytes) = ("FINALIZE".into(), done.total_bytes);
+        look.recoveries.push(done);
+        look.round_trips = rtt(100.0);
+    }));
+    let of = |name: &str| vec![name.to_owned()];
+    assert_eq!(found, [(Class::Latency, of("i[0] to b")), (Class::Unknown, of("done[0] to b"))]);
+}
+
 /// Two recoveries from one node to two others, of which one has the limiter's line to itself for now: chunks of 512 KiB
 /// that pass one after another.
 fn in_one_line(limit: &'static str, ran_s: u64, chunk_ms: u64) -> Vec<(f64, Observation)> {
