@@ -46,12 +46,12 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
         .ops_per_s()
         .map_or_else(String::new, |rate| format!(" at {} a second", words::three_digits(rate)));
     let target = transfer.last().target.as_deref().unwrap_or_default();
+    let is_stuck = transfer.rise(|one| one.recovered_ops) == Some(0);
     if !transfer.last().copies_files() {
         let sentence = format!(
             "{} replays operations{rate} from its own log, as it was not closed in order; its data is away until then",
             transfer.name()
         );
-        let is_stuck = transfer.rise(|one| one.recovered_ops) == Some(0);
         return Ok(Finding {
             subjects: vec![transfer.name()],
             evidence: recovery.evidence.clone(),
@@ -68,27 +68,42 @@ fn judge(recovery: &Replaying<'_, '_>) -> Answer {
         if now > 1.0 { "es" } else { "" }
     );
     let to = (now * RAISE.value).clamp(RAISE.value, BATCHES_MAX.value);
-    let can_be_set = can_be_set(recovery.series);
+    let can_be_set = can_be_set(recovery.series) && !is_stuck;
     let may_rise = can_be_set && now < BATCHES_MAX.value;
     let lift = match (may_rise, can_be_set) {
         (true, _) => Lift::setting(SETTING, setting, Some(format!("{to:.0}")), MORE_BATCHES),
         (false, true) => Lift::setting(SETTING, setting, None, AT_MAXIMUM),
-        (false, false) => Lift::action(FEWER_OPERATIONS),
+        (false, false) => Lift::action(if is_stuck { STUCK } else { FEWER_OPERATIONS }),
     };
     let lift = lift.with_default(can_be_set.then_some(CAUSE.rule.default));
     Ok(Finding {
         subjects: vec![transfer.name()],
         evidence: recovery.evidence.clone(),
         lift: Some(lift),
-        gain: may_rise.then(|| Gain {
-            factor: to / now,
-            formula: format!(
-                "{to:.0} batches at once / {now:.0}, until the target's cores are busy"
-            ),
-        }),
+        gain: may_rise.then(|| gain(recovery, to, now)),
         next: Next::words("the target's cores or disk"),
         ..Finding::of(&CAUSE.rule, target, transfer.share_in("TRANSLOG"), sentence)
     })
+}
+
+/// More batches bring no more than the target has left, whatever uses the rest.
+fn gain(recovery: &Replaying<'_, '_>, to: f64, now: f64) -> Gain {
+    let target = recovery.target.as_ref();
+    let cores = target.and_then(|span| Some((span.cpu()?.0, "cores of the target are")));
+    let disk = target.and_then(|span| Some((span.disk_busy()?, "disk of the target is")));
+    let busiest = cores.into_iter().chain(disk).max_by(|a, b| a.0.total_cmp(&b.0));
+    let formula = format!("{to:.0} batches at once / {now:.0}");
+    match busiest.filter(|(share, _)| share * to > now) {
+        Some((share, what)) => {
+            let busy = words::percent(share);
+            let formula = format!("{formula}, but the {what} busy {busy} of the time already");
+            Gain { factor: (1.0 / share).max(1.0), formula }
+        }
+        None => Gain {
+            factor: to / now,
+            formula: format!("{formula}, until the target's cores are busy"),
+        },
+    }
 }
 
 /// Whether no operation came while somebody looked, and none is to come: a copy stays in the stage until the nodes have

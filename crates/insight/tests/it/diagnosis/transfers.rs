@@ -150,6 +150,28 @@ fn operations_are_replayed() {
     assert_eq!(lift("narrows", "1"), (None, None), "the embedded engine takes no other value");
 }
 
+/// The trap: the cores of the target, or its disk, are at work already for most of the time.
+#[test]
+fn more_batches_are_promised_no_more_than_the_target_has_left() {
+    let gain = |cpu_ms: u64, io_ms: u64| {
+        let finding = only(&looks_at(0, |look, s| {
+            look.settings = settings(&[("indices.recovery.max_concurrent_operations", "1")]);
+            let recovery = &mut look.recoveries[0];
+            recovery.stage = "TRANSLOG".into();
+            (recovery.recovered_ops, recovery.total_ops) = (Some(s * 2000), Some(1_000_000));
+            let target = &mut look.nodes[1];
+            (target.process_cpu_ms, target.io_time_ms) = (Some(s * cpu_ms), Some(s * io_ms));
+        }));
+        assert_eq!(finding.class, Class::OperationReplay);
+        finding.gain.unwrap()
+    };
+    assert_eq!(gain(3200, 100).factor, 2.0);
+    let cores = gain(6400, 100);
+    assert!((cores.factor - 1.25).abs() < 1e-9, "{cores:?}");
+    assert!(cores.formula.ends_with("the cores of the target are busy 80 % of the time already"));
+    assert!(gain(6400, 1000).formula.contains("the disk of the target is busy 100 %"));
+}
+
 /// The trap: the setting of batches is for copies that replay what their primary sends. A primary that replays its own
 /// log after a crash has none, and its data is away for as long as that takes.
 #[test]
@@ -204,7 +226,10 @@ fn no_replay_is_blamed_where_nothing_is_replayed_and_nothing_left() {
     assert!(idle.sentence.contains("no operation is left to replay"), "{}", idle.sentence);
     let (_, why) = against(&idle, Class::OperationReplay);
     assert!(why.contains("no operation was replayed meanwhile"), "{why}");
-    assert_eq!(at(|_| 0, 40).class, Class::OperationReplay, "it is stuck with some left");
+    let stuck = at(|_| 0, 40);
+    assert_eq!(stuck.class, Class::OperationReplay, "it is stuck with some left");
+    let action = stuck.lift.unwrap().action;
+    assert!(stuck.gain.is_none() && action.starts_with("none was replayed meanwhile"), "{action}");
     assert_eq!(at(|s| s * 4, 40).class, Class::OperationReplay, "it replayed while one looked");
 }
 
