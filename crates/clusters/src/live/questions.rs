@@ -75,6 +75,10 @@ pub(super) const SNAPSHOTS: &str = "/_snapshot/_status?filter_path=snapshots.sna
 pub(super) const STATE: &str = "/_cluster/state";
 /// Of the whole state, the blocks alone: no index without one is in the answer.
 pub(super) const BLOCKS: &str = "/_cluster/state/blocks?filter_path=blocks.indices.*.*.description";
+/// Which searches nodes cancelled by search backpressure, and the release of OpenSearch that has it first.
+pub(super) const CANCELLED: &str = "/_nodes/stats/search_backpressure?timeout=3s&filter_path=\
+    nodes.*.search_backpressure.mode,nodes.*.search_backpressure.*.resource_tracker_stats.*.cancellation_count";
+pub(super) const CANCELLED_FROM: (u32, u32) = (2, 4);
 /// How indices are stored, where it is not as usual.
 pub(super) const STORES: &str =
     "/_all/_settings/index.store.type?flat_settings=true&expand_wildcards=all";

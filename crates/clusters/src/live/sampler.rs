@@ -25,8 +25,8 @@ use world::Time;
 
 use super::pacing::{Pacing, Question};
 use super::questions::{
-    BLOCKS, CORES, HEALTH, NODES_STATS, REMOTES, SNAPSHOT_STATUS, SNAPSHOTS, STATE, STORES, escape,
-    lost_without,
+    BLOCKS, CANCELLED, CANCELLED_FROM, CORES, HEALTH, NODES_STATS, REMOTES, SNAPSHOT_STATUS,
+    SNAPSHOTS, STATE, STORES, escape, lost_without,
 };
 use super::{LiveClient, ask_version, check_version, parse, round_trips};
 use crate::Error;
@@ -318,6 +318,15 @@ impl Sampler {
         {
             self.cores = parse::cores(&answer);
             seen.nodes = self.with_cores(std::mem::take(&mut seen.nodes));
+        }
+        let tells_cancelled = self.identity.flavour == "opensearch"
+            && self.identity.release() >= Some(CANCELLED_FROM)
+            && !seen.nodes.is_empty();
+        if tells_cancelled && let Some(answer) = self.try_ask(CANCELLED).await? {
+            let mut cancelled = parse::cancelled(&answer);
+            for node in &mut seen.nodes {
+                node.searches_cancelled = cancelled.remove(&node.id).unwrap_or_default();
+            }
         }
         self.snapshots(now).await?;
         if depth != Depth::Light

@@ -230,7 +230,7 @@ fn parts_that_a_version_lacks_are_left_out() {
         let asked = Rc::<RefCell<Vec<bool>>>::default();
         let noted = asked.clone();
         let answer = move |path: &str| match path {
-            "/" => Some((200, ROOT)),
+            "/" => Some((200, ELASTICSEARCH)),
             _ if path.starts_with("/_nodes/stats") => {
                 let is_unknown = path.contains("indexing_pressure,");
                 noted.borrow_mut().push(is_unknown);
@@ -243,4 +243,40 @@ fn parts_that_a_version_lacks_are_left_out() {
         assert_eq!(look.nodes[0].name, "n1");
         assert_eq!(*asked.borrow(), [true, false]);
     });
+}
+
+/// What search backpressure cancelled is asked of releases that have it, and one that refuses the question tells of its
+/// nodes all the same.
+#[test]
+fn searches_that_were_cancelled_are_asked_of_releases_that_tell() {
+    const STATS: &str = r#"{"nodes":{"id":{"name":"n1"}}}"#;
+    const TOLD: &str = r#"{"nodes":{"id":{"search_backpressure":{"mode":"enforced","search_task":{
+        "resource_tracker_stats":{"cpu_usage_tracker":{"cancellation_count":3}}}}}}}"#;
+    const OLD: &str =
+        r#"{"cluster_name":"c","version":{"distribution":"opensearch","number":"2.3.0"}}"#;
+    for (root, told, times, count) in [
+        (ROOT, (200, TOLD), 1, Some(3)),
+        (ROOT, (400, "{}"), 1, None),
+        (OLD, (200, TOLD), 0, None),
+        (ELASTICSEARCH, (200, TOLD), 0, None),
+    ] {
+        world::virtual_world::run(1, async move |env| {
+            let asked = Rc::new(Cell::new(0));
+            let counted = asked.clone();
+            let answer = move |path: &str| match path {
+                "/" => Some((200, root)),
+                "/_nodes/stats/search_backpressure" => {
+                    counted.set(counted.get() + 1);
+                    Some(told)
+                }
+                _ if path.starts_with("/_nodes/stats") => Some((200, STATS)),
+                _ => Some((200, "{}")),
+            };
+            let (mut sampler, _server) = serve(&env, answer).await;
+            let look = sampler.look(Depth::Light).await.unwrap();
+            assert_eq!(look.nodes[0].name, "n1");
+            assert_eq!(look.nodes[0].searches_cancelled.get("cpu_usage").copied(), count);
+            assert_eq!((asked.get(), gaps(&look).contains(&"/_nodes/stats")), (times, false));
+        });
+    }
 }

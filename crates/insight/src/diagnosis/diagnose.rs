@@ -136,8 +136,9 @@ fn in_words(gap: &Gap) -> String {
 fn notes(series: &Series<'_>, findings: &[Finding]) -> Vec<String> {
     let anew = begun_anew(series).into_iter();
     let settings = allocation_off(series).into_iter().chain(kept(series));
-    let searches =
-        replica_routing::avoided(series).into_iter().chain(replica_routing::refused(series));
+    let refused = replica_routing::refused(series).into_iter();
+    let searches = refused.chain(replica_routing::cancelled(series));
+    let searches = replica_routing::avoided(series).into_iter().chain(searches);
     anew.chain(settings)
         .chain(forbidden(series))
         .chain(long_queue(series))

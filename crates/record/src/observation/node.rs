@@ -71,6 +71,10 @@ pub struct Node {
     pub searches: Option<u64>,
     /// Searches that its pool of threads refused, whose queue was full.
     pub searches_refused: Option<u64>,
+    /// Searches that it cancelled to have room, where that is enforced, by what they used too much of: `cpu_usage`,
+    /// `heap_usage`, `elapsed_time`. One search may count for several.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub searches_cancelled: BTreeMap<String, u64>,
     /// Time that merges were throttled.
     pub merge_throttled_ms: Option<u64>,
     /// How it sees the others when it chooses a copy to search, by node id.

@@ -30,7 +30,7 @@ pub(crate) use inventory::{
 };
 pub use leaves::{Leaf, Leaves, Take};
 pub(crate) use node_times::{NodeTimes, node_times};
-pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, Nodes, cores, names};
+pub(crate) use nodes::{FILTER, INDEX_METRICS, METRICS, Nodes, cancelled, cores, names};
 pub(crate) use recovery::Recoveries;
 pub(crate) use seen_rates::{highest, indexed_documents, rates_between, rates_of_recoveries};
 pub(crate) use snapshots::{repository_setting, snapshots};
@@ -216,7 +216,7 @@ mod tests {
         let _ = serde_json::from_str::<Unsettled>(&text);
         let _ = serde_json::from_str::<Nodes>(&text);
         let _ = auto_follow_errors(value);
-        let _ = (ccr(value), replication(value), cores(value), names(value));
+        let _ = (ccr(value), replication(value), cores(value), names(value), cancelled(value));
         let _ =
             (ccr_limits(value), ccr_paused(value), replication_stopped(value), replicated(value));
         let _ = (replication_status("logs", value), disks(value), node_times(value));

@@ -91,6 +91,24 @@ pub(crate) fn cores(answer: &Value) -> BTreeMap<String, u64> {
     entries(answer.get("nodes")).filter_map(cores).collect()
 }
 
+/// By node id, what search backpressure cancelled. Where it only watches, it cancels nothing.
+pub(crate) fn cancelled(answer: &Value) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let of_node = |(id, node): (&String, &Value)| {
+        let own = node.get("search_backpressure")?;
+        let mut all = BTreeMap::<String, u64>::new();
+        for task in ["search_task", "search_shard_task"] {
+            let trackers = own.get(task).and_then(|task| task.get("resource_tracker_stats"));
+            for (name, stats) in entries(trackers) {
+                let name = name.strip_suffix("_tracker").unwrap_or(name);
+                let sum = all.entry(name.to_owned()).or_default();
+                *sum = sum.saturating_add(count_at(stats, "/cancellation_count").unwrap_or(0));
+            }
+        }
+        (text_at(own, "/mode")? == "enforced").then(|| (id.clone(), all))
+    };
+    entries(answer.get("nodes")).filter_map(of_node).collect()
+}
+
 /// The names of an answer's nodes.
 pub(crate) fn names(answer: &Value) -> Vec<String> {
     let name =
@@ -208,6 +226,16 @@ mod tests {
         assert_eq!((node.searches, node.searches_refused), (Some(88), Some(0)));
         let bare = nodes(r#"{"nodes": {"n": {}}}"#);
         assert_eq!(bare, [Node { id: "n".into(), name: "n".into(), ..Node::default() }]);
+        let backpressure = |mode: &str| {
+            let of = |count: u64| {
+                let told = json!({"cpu_usage_tracker": {"cancellation_count": count}});
+                json!({"resource_tracker_stats": told})
+            };
+            let told = json!({"mode": mode, "search_task": of(2), "search_shard_task": of(3)});
+            cancelled(&json!({"nodes": {"a": {"search_backpressure": told}}}))
+        };
+        assert_eq!(backpressure("enforced")["a"], BTreeMap::from([("cpu_usage".to_owned(), 5)]));
+        assert!(backpressure("monitor_only").is_empty());
         assert_eq!(cores(&json!({"nodes": {"a": {"os": {"allocated_processors": 8}}}}))["a"], 8);
     }
 }

@@ -126,10 +126,31 @@ pub(crate) fn refused(series: &Series<'_>) -> Vec<String> {
             lacks(series, name)
         ))
     };
-    let mut all: Vec<String> = series.nodes().filter_map(refused).collect();
+    few(series.nodes().filter_map(refused).collect(), "refused")
+}
+
+/// Nodes that cancelled searches while they were looked at, a sentence each.
+pub(crate) fn cancelled(series: &Series<'_>) -> Vec<String> {
+    let cancelled = |span: &NodeSpan<'_>| {
+        let by = span.rises(|node| &node.searches_cancelled).into_iter();
+        let by: Vec<String> = by.map(|(what, count)| format!("{count} for {what}")).collect();
+        let name = &span.last().name;
+        (!by.is_empty()).then(|| {
+            format!(
+                "{name} cancelled searches to have room (search_backpressure.mode = enforced): {}{}",
+                listed(&by),
+                lacks(series, name)
+            )
+        })
+    };
+    few(series.nodes().filter_map(cancelled).collect(), "cancelled")
+}
+
+/// As many sentences on nodes as one reads, and how many more there are.
+fn few(mut all: Vec<String>, did: &str) -> Vec<String> {
     let more = all.len().saturating_sub(LINES_SHOWN);
     all.truncate(LINES_SHOWN);
-    all.extend((more > 0).then(|| format!("more nodes refused searches: {more}")));
+    all.extend((more > 0).then(|| format!("more nodes {did} searches: {more}")));
     all
 }
 

@@ -120,6 +120,26 @@ fn a_node_that_collections_stop_is_told_where_nothing_recovers() {
 }
 
 #[test]
+fn a_node_that_cancels_searches_is_told_with_what_they_used_too_much_of() {
+    let notes = |grows: u64| {
+        judge(&looks_at_rest(move |look, s| {
+            // Asked for more rarely than nodes are.
+            if s.is_multiple_of(5) {
+                let counts = [("cpu_usage", 7 + s * grows), ("heap_usage", 2)];
+                let counts = counts.map(|(what, count)| (what.to_owned(), count));
+                look.nodes[1].searches_cancelled = counts.into();
+            }
+            look.nodes[1].os_cpu_percent = Some(99);
+        }))
+        .notes
+    };
+    let expected = "b cancelled searches to have room (search_backpressure.mode = enforced): 30 for cpu_usage; the \
+                    cores of b are busy 99 % of the time";
+    assert_eq!(notes(3), [expected]);
+    assert!(notes(0).is_empty(), "it cancelled some long ago");
+}
+
+#[test]
 fn a_node_that_refuses_searches_is_told_with_what_it_lacks() {
     let notes = |refused: u64| {
         judge(&looks_at_rest(move |look, s| {

@@ -81,6 +81,7 @@ impl Large {
             }),
             "/_remote/info" => json!({}),
             "/_nodes/os" => self.every_node(|_| json!({"os": {"allocated_processors": 16}})),
+            "/_nodes/stats/search_backpressure" => json!({"nodes": {}}),
             path if path.starts_with("/_nodes/stats") => self.every_node(|node| self.stats(node)),
             _ => return None,
         })
