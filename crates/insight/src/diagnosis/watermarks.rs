@@ -1,7 +1,7 @@
 //! Disks beyond the cluster's watermarks, and what the cluster forbids meanwhile.
 
 use record::observation::{IndexBlock, Node, Scope};
-use record::roles::{FROZEN, is_dedicated_to};
+use record::roles::{FROZEN, holds_data, is_dedicated_to};
 use record::units::parse_size;
 
 use super::finding::LINES_SHOWN;
@@ -36,11 +36,12 @@ const INDEX_BLOCKS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The size of a node's disk, and what of it is free; none where no watermark counts: a cache fills the disk of a node
-/// that is there for partially mounted indices alone, and Elasticsearch neither moves copies from it for that nor
-/// blocks an index (`DiskThresholdMonitor`).
+/// The size of a node's disk, and what of it is free; none where no watermark counts. A node without a role of data has
+/// no copies. A cache fills the disk of a node that is there for partially mounted indices alone, and Elasticsearch
+/// neither moves copies from it for that nor blocks an index (`DiskThresholdMonitor`).
 pub(crate) fn disk_bytes(node: &Node) -> Option<(f64, f64)> {
-    if is_dedicated_to(&[FROZEN], &node.roles) {
+    let has_no_copies = !node.roles.is_empty() && !node.roles.iter().any(|role| holds_data(role));
+    if has_no_copies || is_dedicated_to(&[FROZEN], &node.roles) {
         return None;
     }
     let (total, free) = (node.disk_total_bytes?, node.disk_available_bytes?);

@@ -407,13 +407,18 @@ fn what_the_cluster_forbids_is_told_while_it_is_green() {
         let [note] = &told[..] else { panic!("{told:?}") };
         assert!(note.starts_with(&format!("the disk of a is past {FLOOD} = {said}: ")), "{note}");
     }
-    // The trap: a cache fills the disk of a node of partially mounted indices, which Elasticsearch only warns of.
-    let cached = judge(&looks_at_rest(|look, _| {
-        look.nodes[0].disk_total_bytes = Some(1000);
-        look.nodes[0].disk_available_bytes = Some(40);
-        look.nodes[0].roles = vec!["data_frozen".to_owned()];
-    }));
-    assert_eq!(cached.notes, [""; 0]);
+    // The traps: a cache fills the disk of a node of partially mounted indices, which Elasticsearch only warns of; and
+    // a manager has no copies.
+    let of_roles = |roles: &[&str]| {
+        let full = judge(&looks_at_rest(|look, _| {
+            look.nodes[0].disk_total_bytes = Some(1000);
+            look.nodes[0].disk_available_bytes = Some(40);
+            look.nodes[0].roles = roles.iter().map(|role| (*role).to_owned()).collect();
+        }));
+        full.notes.len()
+    };
+    assert_eq!((of_roles(&["data_frozen"]), of_roles(&["master", "ingest"])), (0, 0));
+    assert_eq!(of_roles(&["data", "master"]), 1);
     let off = ("cluster.routing.allocation.disk.threshold_enabled", "false");
     assert_eq!(notes(&[off], 40), [""; 0]);
     let told = notes(&[("cluster.blocks.create_index", "true")], 60);
