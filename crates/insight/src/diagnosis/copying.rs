@@ -519,6 +519,12 @@ impl<'s, 'a> Copying<'s, 'a> {
         cpu < IDLE.value && disk < IDLE.value
     }
 
+    /// Whether both ends that were seen tell of their cores and their disks: what is not told is not idle.
+    pub(crate) fn tells_use(&self) -> bool {
+        let tells = |end: &End<'_>| end.cpu.is_some() && end.span.disk_busy().is_some();
+        !self.ends.is_empty() && self.ends.iter().all(tells)
+    }
+
     pub(crate) fn in_flight(&self) -> Option<String> {
         let (chunk, count) = (self.chunk_bytes? as u64, self.chunk_count?);
         Some(format!("{} of {}", words::counted(count, "chunk", "chunks"), words::chunk(chunk)))

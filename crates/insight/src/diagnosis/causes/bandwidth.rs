@@ -34,6 +34,7 @@ const STRENGTH: Threshold = at("strength", 0.6);
 
 const DOUBT: &str = "a cap for each flow, segments that are lost and a full link look the same: compare 1 with 8 \
                      streams";
+const UNTOLD: &str = "; so do cores or a disk of which nothing is told";
 const CARRIES: &str = "find out what the link and the cards carry";
 const MORE_CONNECTIONS: &str =
     "where there is a cap for each flow, open more connections (a node setting)";
@@ -101,10 +102,11 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
     };
     let sentence = format!(
         "the path {place} carries {} and no more: the rate is level, {trip} of round trip would let more through, and \
-         no limiter, core or disk binds",
+         no limiter, core or disk that is told of binds",
         words::rate(recovery.path_bytes_per_s())
     );
-    let (mut evidence, mut doubt) = (evidence(recovery, spread), DOUBT.to_owned());
+    let untold = if recovery.tells_use() { "" } else { UNTOLD };
+    let (mut evidence, mut doubt) = (evidence(recovery, spread), format!("{DOUBT}{untold}"));
     let lift = match alias {
         Some(alias) => Lift::action(&format!("{CARRIES}; {}", connections_to(alias))),
         None => {

@@ -121,6 +121,24 @@ fn a_level_rate_that_the_round_trip_does_not_explain_is_the_path() {
     assert_eq!((finding.class, finding.place.as_str()), (Class::Bandwidth, "a to b"));
 }
 
+/// The trap: no figures of disks are told where a node's data is on no device that it knows, as on overlays.
+#[test]
+fn what_is_not_told_of_a_disk_is_not_called_idle() {
+    let at = |rtt_ms: f64, is_told: bool| {
+        only(&looks_at(12 * MB, |look, _| {
+            look.settings = settings(&[(CHUNKS, "5")]);
+            look.round_trips = rtt(rtt_ms);
+            look.nodes[1].io_time_ms = look.nodes[1].io_time_ms.filter(|_| is_told);
+        }))
+    };
+    let doubts =
+        |is_told: bool| at(20.0, is_told).doubt.unwrap().contains("a disk of which nothing");
+    assert_eq!([true, false].map(doubts), [false, true]);
+    let says_idle =
+        |is_told: bool| at(200.0, is_told).sentence.ends_with("cores and disks are idle");
+    assert_eq!([true, false].map(says_idle), [true, false]);
+}
+
 #[test]
 fn operations_are_replayed() {
     const SETTING: &str = "indices.recovery.max_concurrent_operations";
