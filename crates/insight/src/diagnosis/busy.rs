@@ -63,6 +63,12 @@ impl BusyCores {
     }
 }
 
+/// The time in which a device has work says how full it is only of one that does one thing after another.
+const SERVES_MANY: &str = "a device that serves many requests at once (NVMe, RAID, cloud volumes) has work all the \
+                           time long before it is full: see whether requests wait for it (iostat -x: r_await, w_await)";
+const OF_SEVERAL: &str =
+    "; of several disks the busiest counts, and which of them the copy is on is not told";
+
 /// The disk of a node is busy.
 pub(crate) struct BusyDisk {
     /// Share of the time, 0 to 1.
@@ -114,6 +120,12 @@ impl BusyDisk {
             "the disk of {} is busy, and up to {own} of what it moves is the recovery's",
             end.node()
         ))
+    }
+
+    /// What its time does not tell.
+    pub(crate) fn doubt(end: &End<'_>) -> String {
+        let has_several = end.span.latest(|node| (node.io_times_ms.len() > 1).then_some(()));
+        format!("{SERVES_MANY}{}", has_several.map_or("", |()| OF_SEVERAL))
     }
 
     pub(crate) fn evidence(&self, recovery: &Copying<'_, '_>, end: &End<'_>) -> Vec<Evidence> {

@@ -39,6 +39,7 @@ fn judge(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     );
     Ok(Finding {
         evidence: busy.evidence(recovery, end),
+        doubt: Some(BusyDisk::doubt(end)),
         ..recovery.finding_at(end, &CAUSE.rule, STRENGTH.at_most(busy.share), sentence)
     })
 }

@@ -72,6 +72,7 @@ fn disk(recovery: &Copying<'_, '_>, end: &End<'_>) -> Answer {
     }
     Ok(Finding {
         evidence,
+        doubt: Some(BusyDisk::doubt(end)),
         ..recovery.finding_at(end, &CAUSE.rule, STRENGTH.at_most(busy.share), sentence)
     })
 }

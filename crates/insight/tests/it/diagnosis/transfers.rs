@@ -410,8 +410,12 @@ fn a_node_of_several_disks_is_as_busy_as_the_busiest_of_them() {
             look.nodes[1].io_times_ms = disks;
             (look.nodes[1].read_kib, look.nodes[1].write_kib) = (Some(0), Some(s * 10_000));
         }));
-        let is_disk = diagnosis.findings.iter().any(|finding| finding.class == Class::Disk);
-        assert_eq!(is_disk, holds, "{diagnosis:#?}");
+        let disk = diagnosis.findings.iter().find(|finding| finding.class == Class::Disk);
+        assert_eq!(disk.is_some(), holds, "{diagnosis:#?}");
+        let doubt = disk.and_then(|finding| finding.doubt.as_deref());
+        assert!(
+            doubt.is_none_or(|doubt| doubt.contains("(NVMe, RAID") && doubt.ends_with("not told"))
+        );
     }
 }
 
