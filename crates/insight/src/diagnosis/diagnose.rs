@@ -99,7 +99,7 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
     let mut findings = merged(held);
     mark_over(&mut findings, series);
     let mut waiting = of_waiting(series, &findings, &recovering);
-    join_slots(&mut waiting, &mut findings);
+    join_slots(&mut waiting, &mut findings, series);
     findings.extend(waiting);
     findings.extend(merged(of_followers(series)));
     let (held, streaming) = of_streams(series);
@@ -205,10 +205,10 @@ fn joined(held: Vec<(&Recovery, Finding)>, series: &Series<'_>) -> Vec<Finding> 
     findings.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Whether a recovery has had all its files for as long as one looked, and is still not over.
+/// Whether a recovery has had all its files for as long as one looked, which is long, and is not over.
 fn waits_with_all(recovery: &Recovery, series: &Series<'_>) -> bool {
-    let came = series.transfer(recovery).and_then(Transfer::bytes);
-    came == Some(0) && !recovery.ended && recovery::has_all_bytes(recovery)
+    let is_still = series.transfer(recovery).is_some_and(Transfer::stands_still);
+    is_still && recovery::has_all_bytes(recovery)
 }
 
 /// Adds what a finding holds as well. A recovery that began anew stands behind the one before, and is named once.
@@ -233,13 +233,19 @@ fn passes_limiter(recovery: &Recovery, known: &Finding, series: &Series<'_>) -> 
         && ends.into_iter().flatten().any(|node| node == known.place)
 }
 
-/// Copies that wait for a slot of a node and recoveries onto it that nothing else holds are held by the same.
-fn join_slots(waiting: &mut [Finding], findings: &mut Vec<Finding>) {
+/// Copies that wait for a slot of a node and recoveries onto it that nothing else holds are held by the same. One that
+/// has a slot and stands still is held by something else, and keeps the others waiting.
+fn join_slots(waiting: &mut [Finding], findings: &mut Vec<Finding>, series: &Series<'_>) {
+    let all = series.transfers().iter().filter(|one| one.stands_still());
+    let still: BTreeSet<String> = all.map(Transfer::name).collect();
     let is_of_slots =
         |one: &&mut Finding| one.class == Class::AllocationSlots && one.gain.is_some();
     for slots in waiting.iter_mut().filter(is_of_slots) {
         let place = slots.place.clone();
-        let is_held = |one: &mut Finding| one.is_without_a_cause() && one.place == place;
+        let is_held = |one: &mut Finding| {
+            let goes_on = !one.subjects.iter().any(|subject| still.contains(subject));
+            one.is_without_a_cause() && one.place == place && goes_on
+        };
         slots.subjects.extend(findings.extract_if(.., is_held).flat_map(|one| one.subjects));
     }
 }

@@ -332,6 +332,12 @@ impl<'a> Transfer<'a> {
         self.rise(|recovery| recovery.recovered_bytes)
     }
 
+    /// Whether nothing came of it for as long as is worth a finding, and it is not over.
+    pub fn stands_still(&self) -> bool {
+        let is_long = self.wall_ms() >= SHORT_S.value * MS_PER_S;
+        is_long && self.bytes() == Some(0) && !self.last().ended
+    }
+
     /// Share of this recovery's time in which another one went on as well.
     pub fn overlap(&self, other: &Transfer<'_>) -> f64 {
         let span = |one: &Transfer<'_>| {

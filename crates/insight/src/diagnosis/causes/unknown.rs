@@ -48,9 +48,7 @@ pub(crate) fn recovery(transfer: &Transfer<'_>, why: &str, evidence: Vec<Evidenc
     let rate = transfer
         .bytes_per_s()
         .map_or_else(String::new, |rate| format!(" at {}", words::rate(rate)));
-    let is_still = !last.ended
-        && transfer.bytes() == Some(0)
-        && transfer.wall_ms() >= SHORT_S.value * MS_PER_S;
+    let is_still = transfer.stands_still();
     let age = last.total_ms.filter(|_| is_still).map_or_else(String::new, |ms| {
         format!(" {} after it began", show_seconds(ms as f64 / MS_PER_S))
     });

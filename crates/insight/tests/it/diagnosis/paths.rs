@@ -218,6 +218,13 @@ fn a_recovery_that_has_the_slot_others_wait_for_is_no_riddle_beside_them() {
     assert_eq!(with_a_slot("b", "INDEX"), [(Class::AllocationSlots, subjects.clone())]);
     // Its files are there, and the nodes have still to agree on it.
     assert_eq!(with_a_slot("b", "TRANSLOG"), [(Class::AllocationSlots, subjects)]);
+    // One that stands still has something of its own, and keeps others from the slot.
+    let stuck = named(&looks_at(0, |look, _| {
+        look.round_trips = rtt(0.0);
+        look.waiting = [for_a_slot()].into();
+    }));
+    let classes: Vec<Class> = stuck.iter().map(|(class, _)| *class).collect();
+    assert_eq!(classes, [Class::AllocationSlots, Class::Unknown]);
     let elsewhere = with_a_slot("c", "INDEX");
     let classes: Vec<Class> = elsewhere.iter().map(|(class, _)| *class).collect();
     assert_eq!(classes, [Class::AllocationSlots, Class::Unknown], "the slot of another node");
