@@ -97,16 +97,23 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
         evidence,
         lift: Some(lift.with_default(Some(default))),
         // From no slot at all there is no rate to gain on.
-        gain: (waiting.held_by.is_none() && now > 0.0).then(|| Gain {
-            factor: to / now,
-            formula: format!("{to} slots / {now}, while each recovery keeps its rate"),
-        }),
+        gain: (waiting.held_by.is_none() && now > 0.0).then(|| gain(to, now, count as f64)),
         next: Next::words(
             "the limiter of a node, its disks and its link, which its recoveries share",
         ),
         doubt: long_queue(waiting.series).map(|_| QUEUE.to_owned()),
         ..Finding::of(&CAUSE.rule, place, strength.value, sentence)
     })
+}
+
+/// More slots than copies that wait stay empty.
+fn gain(to: f64, now: f64, waiting: f64) -> Gain {
+    let (used, fewer) = match now + waiting < to {
+        true => (now + waiting, ", as no more copies wait"),
+        false => (to, ""),
+    };
+    let formula = format!("{used} slots / {now}{fewer}, while each recovery keeps its rate");
+    Gain { factor: used / now, formula }
 }
 
 /// Why no slot is what copies wait for: what the deciders say of the first of them.

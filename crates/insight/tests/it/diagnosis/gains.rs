@@ -209,18 +209,27 @@ fn where_chunks_pause_one_after_another_only_the_rest_of_the_time_tells_what_com
 
 #[test]
 fn more_slots_bring_no_more_than_the_limiter_of_the_node_lets_through() {
-    let slots = |limit: &str| {
+    let slots = |limit: &str, copies: u32| {
         let looks = looks_at(10_000_000, |look, s| {
             look.nodes = vec![node("a", s), node("b", s)];
             look.settings = settings(&[(MAX_BYTES, limit)]);
-            look.waiting = [WaitingCopy { index: "i".into(), ..waiting("throttled", &[]) }].into();
+            let copy = |shard| WaitingCopy { shard, ..waiting("throttled", &[]) };
+            look.waiting = (0..copies).map(copy).collect();
             look.round_trips = rtt(100.0);
         });
         let found = judge(&looks).findings;
         found.into_iter().find(|finding| finding.class == Class::AllocationSlots).unwrap()
     };
-    promises(&slots("40mb"), 2.0, None, "the limiter of a node, its disks and its link");
-    promises(&slots("15000000b"), 1.5, Some(Class::RateLimit), "the limiter at 15.0 MB/s a node");
+    for (copies, factor) in [(1, 1.5), (2, 2.0), (700, 2.0)] {
+        let next = "the limiter of a node, its disks and its link";
+        promises(&slots("40mb", copies), factor, None, next);
+    }
+    promises(
+        &slots("15000000b", 2),
+        1.5,
+        Some(Class::RateLimit),
+        "the limiter at 15.0 MB/s a node",
+    );
 }
 
 /// Of the 100 ms that a chunk takes without its pauses, the round trip takes 80, or 57 beside 35 of cores and disks.
