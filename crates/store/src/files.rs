@@ -1,8 +1,8 @@
 //! Small pieces of file work that several parts of a copy share.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,6 +33,22 @@ pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
         file.sync_all()
     });
     written.map_err(io_error("write", path))
+}
+
+/// Makes a file that begins so, durably. Where that fails nothing stays of it, if the disk lets us.
+pub(crate) fn begin_file(path: &Path, header: &[u8]) -> Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+    let file = file.map_err(io_error("create", path))?;
+    let begin = || {
+        file.write_all_at(header, 0).map_err(io_error("write", path))?;
+        file.sync_all().map_err(io_error("sync", path))?;
+        sync_dir(path.parent().unwrap_or(Path::new(".")))
+    };
+    if let Err(error) = begin() {
+        let _ = fs::remove_file(path);
+        return Err(error);
+    }
+    Ok(file)
 }
 
 /// XXH3 of a whole file.

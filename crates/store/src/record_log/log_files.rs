@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use super::record::{GENERATION_BYTES, Location, Record, gone, path};
 use crate::error::{Error, FirstFailure, Result, io};
@@ -104,64 +104,74 @@ fn locate(generation: u32, at: usize, next: usize) -> Location {
     Location { generation, offset: at as u32, bytes: (next - at) as u32 }
 }
 
-struct State {
-    files: BTreeMap<u32, Arc<File>>,
-    newest: u32,
-    len: u32,
-    failed: Option<FirstFailure>,
-}
-
 /// A log that is open.
 pub(super) struct LogFiles {
     dir: PathBuf,
     _lock: Option<File>,
-    state: Mutex<State>,
+    /// The newest one is written.
+    files: Mutex<BTreeMap<u32, Arc<File>>>,
+    /// Held while the log is appended to or synced, also where whoever asked for that is gone and the next one asks.
+    writer: Mutex<Writer>,
 }
 
-fn create(dir: &Path, generation: u32) -> Result<Arc<File>> {
-    let path = path(dir, generation);
-    // A try that failed, as on a full disk, may have left it; it has no records: nobody else makes files here.
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path);
-    let file = file.map_err(io("create", &path))?;
-    file.write_all_at(&HEADER, 0).map_err(io("write", &path))?;
-    file.sync_all().map_err(io("sync", &path))?;
-    files::sync_dir(dir)?;
-    Ok(Arc::new(file))
+/// The file that is written.
+struct Writer {
+    generation: u32,
+    file: Arc<File>,
+    len: u32,
+    failed: Option<FirstFailure>,
+}
+
+impl Writer {
+    /// Begins a file.
+    fn begin(dir: &Path, generation: u32) -> Result<Writer> {
+        let path = path(dir, generation);
+        // A try that failed, as on a full disk, may have left it; it has no records: nobody else makes files here. It is
+        // not gone on with: its name may not be durable, and another sync would not say so.
+        files::remove_file(&path)?;
+        let file = Arc::new(files::begin_file(&path, &HEADER)?);
+        Ok(Writer { generation, file, len: HEADER.len() as u32, failed: None })
+    }
+
+    fn sync(&mut self, dir: &Path) -> Result<()> {
+        self.check(dir)?;
+        let synced = self.file.sync_data().map_err(io("sync", &path(dir, self.generation)));
+        // Buffered pages may be lost, and a second sync would not report that.
+        synced.inspect_err(|error| self.failed = Some(FirstFailure::from(error)))
+    }
+
+    fn check(&self, dir: &Path) -> Result<()> {
+        match &self.failed {
+            None => Ok(()),
+            Some(first) => Err(first.error(dir)),
+        }
+    }
 }
 
 impl LogFiles {
     /// Begins a new file after those that were read.
     pub(super) fn new(opening: Arc<Opening>) -> Result<LogFiles> {
-        let newest = opening.newest + 1;
+        let writer = Writer::begin(&opening.dir, opening.newest + 1)?;
         let mut files = std::mem::take(&mut *lock(&opening.files));
-        files.insert(newest, create(&opening.dir, newest)?);
+        files.insert(writer.generation, writer.file.clone());
         let _lock = lock(&opening.lock).take();
-        let state = State { files, newest, len: HEADER.len() as u32, failed: None };
-        Ok(LogFiles { dir: opening.dir.clone(), _lock, state: Mutex::new(state) })
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
-    fn check(&self, state: &State) -> Result<()> {
-        match &state.failed {
-            None => Ok(()),
-            Some(first) => Err(first.error(&self.dir)),
-        }
+        let (files, writer) = (Mutex::new(files), Mutex::new(writer));
+        Ok(LogFiles { dir: opening.dir.clone(), _lock, files, writer })
     }
 
     pub(super) fn newest(&self) -> u32 {
-        self.state().newest
+        lock(&self.files).last_key_value().map_or(0, |(newest, _)| *newest)
     }
 
     pub(super) fn append<R: Record>(&self, records: &[R]) -> Result<Vec<Location>> {
-        self.roll_if_full()?;
-        let (file, generation, start) = {
-            let state = self.state();
-            self.check(&state)?;
-            (state.files[&state.newest].clone(), state.newest, state.len as usize)
-        };
+        let mut writer = lock(&self.writer);
+        if writer.len >= GENERATION_BYTES {
+            writer.sync(&self.dir)?;
+            *writer = Writer::begin(&self.dir, writer.generation + 1)?;
+            lock(&self.files).insert(writer.generation, writer.file.clone());
+        }
+        writer.check(&self.dir)?;
+        let (generation, start) = (writer.generation, writer.len as usize);
         let mut buffer = Vec::new();
         let mut locations = Vec::with_capacity(records.len());
         for record in records {
@@ -170,45 +180,20 @@ impl LogFiles {
             locations.push(locate(generation, start + at, start + buffer.len()));
         }
         let path = path(&self.dir, generation);
-        if let Err(error) = file.write_all_at(&buffer, start as u64) {
-            let restored = file.set_len(start as u64);
+        if let Err(error) = writer.file.write_all_at(&buffer, start as u64) {
+            let restored = writer.file.set_len(start as u64);
             let error = io("append to", &path)(error);
             if restored.is_err() {
-                self.state().failed = Some(FirstFailure::from(&error));
+                writer.failed = Some(FirstFailure::from(&error));
             }
             return Err(error);
         }
-        self.state().len += buffer.len() as u32;
+        writer.len += buffer.len() as u32;
         Ok(locations)
     }
 
-    fn roll_if_full(&self) -> Result<()> {
-        let (len, newest) = {
-            let state = self.state();
-            (state.len, state.newest)
-        };
-        if len < GENERATION_BYTES {
-            return Ok(());
-        }
-        self.sync()?;
-        let file = create(&self.dir, newest + 1)?;
-        let mut state = self.state();
-        state.files.insert(newest + 1, file);
-        (state.newest, state.len) = (newest + 1, HEADER.len() as u32);
-        Ok(())
-    }
-
     pub(super) fn sync(&self) -> Result<()> {
-        let (file, generation) = {
-            let state = self.state();
-            self.check(&state)?;
-            (state.files[&state.newest].clone(), state.newest)
-        };
-        let path = path(&self.dir, generation);
-        file.sync_data().map_err(io("sync", &path)).inspect_err(|error| {
-            // Buffered pages may be lost, and a second sync would not report that.
-            self.state().failed = Some(FirstFailure::from(error));
-        })
+        lock(&self.writer).sync(&self.dir)
     }
 
     pub(super) fn read<R: Record>(&self, locations: &[Location]) -> Result<Vec<R>> {
@@ -224,7 +209,7 @@ impl LogFiles {
                 end += next.bytes;
                 taken += 1;
             }
-            let file = self.state().files.get(&first.generation).cloned();
+            let file = lock(&self.files).get(&first.generation).cloned();
             let file = file.ok_or_else(|| gone(&self.dir, first.generation))?;
             let mut bytes = vec![0; (end - first.offset) as usize];
             let path = path(&self.dir, first.generation);
@@ -247,10 +232,7 @@ impl LogFiles {
     }
 
     pub(super) fn remove(&self, generation: u32) -> Result<()> {
-        let known = {
-            let mut state = self.state();
-            generation != state.newest && state.files.remove(&generation).is_some()
-        };
+        let known = generation != self.newest() && lock(&self.files).remove(&generation).is_some();
         if known { files::remove_file(&path(&self.dir, generation)) } else { Ok(()) }
     }
 }

@@ -47,18 +47,8 @@ impl LogFile {
     /// A new file, and its handle.
     pub(super) fn create(dir: &Path, generation: u64, header: Header) -> Result<(Self, File)> {
         let path = path(dir, generation);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
-        let file = file.map_err(io("create", &path))?;
-        let begin = || {
-            file.write_all_at(&header.bytes(), 0).map_err(io("write", &path))?;
-            file.sync_all().map_err(io("sync", &path))?;
-            files::sync_dir(dir)
-        };
-        if let Err(error) = begin() {
-            // It has begun nowhere. Should it stay all the same, the next opening knows it by its generation.
-            let _ = fs::remove_file(&path);
-            return Err(error);
-        }
+        // Should it stay where it has begun nowhere, the next opening knows it by its generation.
+        let file = files::begin_file(&path, &header.bytes())?;
         Ok((LogFile::new(generation, path, Some(header), HEADER_BYTES), file))
     }
 

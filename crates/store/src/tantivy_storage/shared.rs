@@ -43,11 +43,14 @@ pub(super) struct Handles {
     merges: Merges,
 }
 
-/// Never more than one lock is held, but for the log's within the writer's, and others within that of a reload.
+/// Never more than one lock is held, but for the log's within the writer's or a sync's, and others within that of a
+/// reload.
 pub(super) struct Shared {
     pub(super) dir: PathBuf,
     handles: RwLock<Arc<Handles>>,
     log: Mutex<Log>,
+    /// Held while the log is synced, also where whoever asked for it is gone and the next one asks.
+    syncing: Mutex<()>,
     counts: Mutex<Counts>,
     /// Those that the reader sees.
     segments: Mutex<Vec<SegmentStats>>,
@@ -165,6 +168,7 @@ impl Shared {
             dir,
             handles: RwLock::new(Arc::new(handles)),
             log: Mutex::new(log),
+            syncing: Mutex::default(),
             counts: Mutex::default(),
             segments: Mutex::default(),
             reloading: Mutex::default(),
@@ -251,12 +255,16 @@ impl Shared {
         }
     }
 
-    /// After a failed sync nobody knows what is durable, so the copy fails.
+    /// After a failed sync nobody knows what is durable, so the copy fails. The system tells a failure once: a sync
+    /// that is told of none has failed all the same where the one before it did, or that which a new file began with.
     pub(super) fn sync(&self, global_checkpoint: Option<u64>) -> Result<()> {
+        let _one = lock(&self.syncing);
         let (file, path, position) = lock(&self.log).current();
         let synced = file.sync_data();
         synced.map_err(|error| self.fail(crate::error::io("sync", &path)(error)))?;
-        let noted = lock(&self.log).note_synced(position, global_checkpoint);
+        let mut log = lock(&self.log);
+        self.check_sound()?;
+        let noted = log.note_synced(position, global_checkpoint);
         noted.map_err(|error| self.fail(error))
     }
 
@@ -502,6 +510,23 @@ mod tests {
         drop(earlier);
         later.join().unwrap();
         assert_eq!(shared.counts().documents, 1);
+    }
+
+    /// Whoever asked for the first one may be gone, and its thread goes on.
+    #[test]
+    fn a_sync_behind_one_that_failed_acknowledges_nothing() {
+        let (_dir, shared) = opened();
+        let shared = Arc::new(shared);
+        let failing = lock(&shared.syncing);
+        let behind = std::thread::spawn({
+            let shared = shared.clone();
+            move || shared.sync(None)
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        shared.fail(FirstFailure::new("the disk took no sync").error(&shared.dir));
+        drop(failing);
+        let error = behind.join().unwrap().unwrap_err();
+        assert!(error.to_string().contains("the disk took no sync"), "{error}");
     }
 
     #[test]

@@ -136,8 +136,10 @@ fn a_file_that_could_not_be_begun_is_begun_again() {
         }
         // As a disk leaves it that was full when the file was made.
         std::fs::write(dir.join("records-2.log"), "nrw").unwrap();
+        std::fs::hard_link(dir.join("records-2.log"), dir.join("left")).unwrap();
         let places = log.append(lines(4, 9)).await.unwrap();
         assert_eq!((log.newest(), places[0].generation), (2, 2));
+        assert_eq!(std::fs::read(dir.join("left")).unwrap(), b"nrw", "another file has its name");
         assert_eq!(log.read(places).await.unwrap(), lines(4, 9));
         log.sync().await.unwrap();
         drop(log);
