@@ -5,7 +5,12 @@
 //! synced first, so only the newest can have a torn end. Virtual world: the records themselves on the host's disk, not
 //! encoded; records that were not synced are lost with the host.
 //!
-//! One task appends at a time. Reading goes on beside it.
+//! Appends and syncs come one after the other. Reading goes on beside them.
+//!
+//! There are two logs because they promise other things: the operation log (`tantivy_storage/log.rs`) finds operations
+//! by their sequence numbers, lets its oldest files go, and its headers and checkpoint prove that nothing is missing
+//! from one history; this one gives each record a place that its caller keeps, and lets any file go. What they have in
+//! common they share: the frames of records, and how a file begins.
 
 mod log_files;
 mod record;
