@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use world::Work;
 
-use super::disk::{INDEX, NodeDisk};
+use super::disk::NodeDisk;
 use crate::planted;
 use crate::state::FoundCopy;
 
@@ -100,7 +100,7 @@ impl NodeDisk {
             *metadata = turns[0].number;
             leases.iter_mut().for_each(|made| **made = turns[1].number);
             for path in &paths {
-                missing_is_fine(fs::remove_file(path))?;
+                remove_file(path)?;
             }
             // Whoever works there would go on in what comes to this place next.
             let _lock = store::until_free(&dir).map_err(|e| io::Error::other(e.to_string()))?;
@@ -127,10 +127,9 @@ impl NodeDisk {
         self.env
             .work(work, move || {
                 let mut left = fs::read_dir(&dir).into_iter().flatten().flatten();
-                if left.all(|entry| entry.file_name() == INDEX) {
+                if left.all(|entry| entry.path().with_extension("json") == path) {
                     // What stays of it is litter, and no copy.
-                    let removed = missing_is_fine(fs::remove_file(&path));
-                    let _ = removed.and_then(|()| fs::remove_dir(&dir));
+                    let _ = remove_file(&path).and_then(|()| fs::remove_dir(&dir));
                 }
             })
             .await;
@@ -160,6 +159,12 @@ fn list_two_levels(dir: &Path) -> Vec<PathBuf> {
     list(dir).iter().flat_map(|dir| list(dir)).collect()
 }
 
+/// Removes a small file, and what a kill or a full disk left of one that was to replace it.
+fn remove_file(path: &Path) -> io::Result<()> {
+    missing_is_fine(fs::remove_file(path))?;
+    missing_is_fine(fs::remove_file(path.with_extension("new")))
+}
+
 fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -169,6 +174,7 @@ fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -183,7 +189,8 @@ mod tests {
         removes_one_copy_alone;
         real:
         a_copy_is_removed_behind_whoever_still_works_in_it,
-        what_was_written_of_an_index_that_is_gone_takes_no_memory,
+        what_was_written_of_an_index_that_is_gone_takes_neither_memory_nor_room,
+        what_an_index_is_is_written_again_though_it_reads_the_same,
     );
 
     async fn removes_one_copy_alone(env: Env) {
@@ -238,13 +245,39 @@ mod tests {
         assert!(!dir.exists());
     }
 
-    async fn what_was_written_of_an_index_that_is_gone_takes_no_memory(env: Env) {
-        let root = tempfile::tempdir().unwrap();
-        let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
+    async fn write_index(disk: &NodeDisk) -> PathBuf {
         let meta = IndexMeta { uuid: "uuid".to_owned(), ..IndexMeta::default() };
         let stored = StoredIndex { index: "a".to_owned(), meta };
         disk.write_index(&Arc::new(stored)).await.unwrap();
+        disk.index_path("uuid")
+    }
+
+    /// A full disk, or a kill, leaves files that were to replace others.
+    async fn what_was_written_of_an_index_that_is_gone_takes_neither_memory_nor_room(env: Env) {
+        let root = tempfile::tempdir().unwrap();
+        let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
+        let index = write_index(&disk).await;
+        for path in [index.clone(), disk.metadata_path("uuid", 0), disk.leases_path("uuid", 0)] {
+            fs::write(path.with_extension("new"), "half").unwrap();
+        }
         disk.remove_empty_index("uuid").await;
+        assert!(index.exists(), "a copy is not removed yet");
+        disk.remove_copy("uuid", 0).await.unwrap();
+        disk.remove_empty_index("uuid").await;
+        assert!(!index.parent().unwrap().exists());
         assert!(disk.turns.files.borrow().is_empty());
+    }
+
+    /// Its name may be durable or not: nobody knows who wrote it, and what came of the sync.
+    async fn what_an_index_is_is_written_again_though_it_reads_the_same(env: Env) {
+        let root = tempfile::tempdir().unwrap();
+        let disk = NodeDisk::open(&env, "n1", root.path()).await.unwrap();
+        let index = write_index(&disk).await;
+        let inode = || fs::metadata(&index).unwrap().ino();
+        let before = inode();
+        // So that no other file gets its number.
+        fs::hard_link(&index, index.with_file_name("kept")).unwrap();
+        write_index(&disk).await;
+        assert_ne!(inode(), before);
     }
 }

@@ -30,7 +30,7 @@ use policy::retention::{Lease, Leases};
 use store::sealed::{seal, unseal};
 
 /// The file that says what an index is.
-pub(super) const INDEX: &str = "index.json";
+const INDEX: &str = "index.json";
 
 /// The metadata that is written beside a copy's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -293,9 +293,7 @@ impl NodeDisk {
             return Ok(());
         }
         let text = serde_json::to_string(&**stored).expect("plain data");
-        if self.read(path.clone()).await.is_ok_and(|before| before.as_ref() == Some(&text)) {
-            return Ok(());
-        }
+        // Also where it reads the same: a kill, or a sync that failed, may have left it in memory alone.
         self.write(path, text).await
     }
 
