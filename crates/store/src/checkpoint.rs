@@ -25,7 +25,6 @@ impl LocalCheckpointTracker {
         }
     }
 
-    /// Whether the operation was processed.
     pub(crate) fn contains(&self, seq_no: u64) -> bool {
         seq_no < self.next
             || self.islands.range(..=seq_no).next_back().is_some_and(|(_, end)| seq_no < *end)

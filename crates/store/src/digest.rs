@@ -14,7 +14,6 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Counts one document in.
     pub(crate) fn add(&mut self, document_hash: u64) {
         self.documents += 1;
         self.hash = self.hash.wrapping_add(document_hash);

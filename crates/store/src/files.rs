@@ -51,7 +51,6 @@ pub(crate) fn begin_file(path: &Path, header: &[u8]) -> Result<File> {
     Ok(file)
 }
 
-/// XXH3 of a whole file.
 pub(crate) fn hash_file(path: &Path) -> Result<u64> {
     let mut file = File::open(path).map_err(io_error("open", path))?;
     let mut hasher = Xxh3::new();

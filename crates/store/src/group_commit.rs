@@ -25,12 +25,10 @@ impl Drop for Turn<'_> {
 }
 
 impl GroupCommit {
-    /// Says that `bytes` more were appended.
     pub(crate) fn appended(&self, bytes: u64) {
         self.appended.set(self.appended.get() + bytes);
     }
 
-    /// Syncs that ran so far.
     pub(crate) fn syncs(&self) -> u64 {
         self.syncs.get()
     }

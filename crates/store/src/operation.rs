@@ -60,7 +60,6 @@ pub struct SyntheticBatch {
 pub(crate) const RUNS_ARE_VIRTUAL: &str =
     "documents that exist only as a number are of the virtual world; send documents";
 
-/// Length of a generated id.
 pub(crate) const GENERATED_ID_BYTES: u64 = 20;
 
 impl SyntheticBatch {

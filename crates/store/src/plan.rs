@@ -112,7 +112,6 @@ pub(crate) struct Planner<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) changes: Vec<Change>,
-    /// New entries of the version map.
     pub(crate) entries: BTreeMap<Arc<str>, Entry>,
     /// Live documents more, or fewer.
     pub(crate) documents: i64,

@@ -273,14 +273,12 @@ pub struct ShardStats {
     pub store_bytes: u64,
     /// Segments as of the last refresh.
     pub segments: u64,
-    /// Merges of segments that go on.
     pub merging: u64,
     pub log_ops: u64,
     pub log_bytes: u64,
     /// The log holds every operation from here on.
     pub log_complete_from: u64,
     pub log_syncs: u64,
-    /// Operations since the last commit.
     pub uncommitted_ops: u64,
     /// Bytes of operations since the last commit; `index.translog.flush_threshold_size` bounds it.
     pub uncommitted_bytes: u64,

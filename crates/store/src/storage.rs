@@ -18,7 +18,6 @@ use crate::{
     Digest, Error, GetResult, ListedDocument, Operation, Result, SegmentStats, WriteRequest,
 };
 
-/// A copy's storage.
 pub(crate) enum ShardStorage {
     Tantivy(TantivyStorage),
     Synthetic(SyntheticStorage),
@@ -219,7 +218,6 @@ impl ShardStorage {
         }
     }
 
-    /// Merges that go on.
     pub(crate) fn merging(&self) -> u64 {
         either!(self, storage => storage.merging())
     }

@@ -101,7 +101,6 @@ pub(crate) struct Segment {
     pub(crate) bulk: Bulk,
     pub(crate) source_bytes: u64,
     id_bytes: u64,
-    /// Of its files.
     bytes: u64,
     /// Whether its files are in compound format.
     is_compound: bool,
@@ -201,7 +200,6 @@ impl Segment {
         self.documents.len() as u64 + self.bulk.documents
     }
 
-    /// Bytes of its files.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -67,7 +67,6 @@ pub(crate) struct StoredState {
 const LOCK_TRIES: u32 = 20;
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A node's data directory.
 pub(crate) struct NodeDisk {
     pub(super) env: Env,
     pub(super) root: PathBuf,

@@ -23,7 +23,6 @@ enum HandOff {
     Waits,
     /// The target may be the primary already.
     Done {
-        /// Its allocation id.
         to: String,
         /// Version of the cluster state that named it.
         version: u64,
@@ -31,7 +30,6 @@ enum HandOff {
 }
 
 impl Operations {
-    /// Whether the primary takes operations.
     pub(super) fn are_taken(&self) -> bool {
         *self.hand_off.borrow() == HandOff::None
     }
@@ -41,7 +39,6 @@ impl Operations {
         matches!(&*self.hand_off.borrow(), HandOff::Done { to, .. } if to == target)
     }
 
-    /// Whether it has handed over.
     pub(crate) fn is_handed_over(&self) -> bool {
         matches!(&*self.hand_off.borrow(), HandOff::Done { .. })
     }
@@ -59,7 +56,6 @@ impl Operations {
         }
     }
 
-    /// Waits until none runs.
     pub(crate) async fn end(&self) {
         while self.running.get() > 0 {
             self.ended.notified().await;
@@ -67,7 +63,6 @@ impl Operations {
     }
 }
 
-/// An operation that runs.
 pub(crate) struct Operation(Rc<Operations>);
 
 impl Operation {

@@ -40,7 +40,6 @@ impl InState {
         self.found(state, name).index.clone()
     }
 
-    /// A shard of it.
     pub(super) fn shard(
         &self,
         state: &Arc<ClusterState>,

@@ -24,13 +24,11 @@ use crate::transport::{Failure, RefreshedCopy, Result};
 pub(crate) type ShardKey = (String, u32);
 
 /// A shard copy on this node.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Default)]
 pub struct LocalShard {
-    /// Index.
     pub index: String,
-    /// Its UUID.
     pub index_uuid: String,
-    /// Shard number.
     pub number: u32,
     /// This life of the copy.
     pub allocation_id: String,
@@ -57,7 +55,6 @@ pub struct LocalShard {
     pub(crate) recovery: RefCell<Option<Task<()>>>,
     /// When it was written or searched last.
     pub(crate) used_at: Cell<Option<Time>>,
-    /// When it was searched last.
     pub(crate) last_search: Cell<Option<Time>>,
     /// When it was refreshed last by time.
     pub(crate) last_refresh: Cell<Option<Time>>,

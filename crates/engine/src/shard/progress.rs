@@ -44,9 +44,7 @@ impl Stage {
 /// One file of a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileProgress {
-    /// Name.
     pub name: String,
-    /// Bytes.
     pub len: u64,
     /// Bytes that were there already.
     pub reused: u64,
@@ -59,19 +57,13 @@ pub struct FileProgress {
 pub struct Ends {
     /// `type` of `_recovery`: `PEER`, `SNAPSHOT`, ...
     pub kind: &'static str,
-    /// Index.
     pub index: String,
-    /// Shard number.
     pub shard: u32,
-    /// Whether the primary recovers.
     pub primary: bool,
     /// Node that is read, or the remote cluster.
     pub source: Option<String>,
-    /// Transport address of it.
     pub source_address: Option<String>,
-    /// Node that recovers.
     pub target: String,
-    /// Its transport address.
     pub target_address: String,
 }
 

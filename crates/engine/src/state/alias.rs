@@ -52,19 +52,17 @@ pub enum AliasAction {
 }
 
 /// What a rollover makes.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RollOver {
-    /// The alias.
     pub alias: String,
     /// The index that takes its writes now.
     pub from: Index,
     /// The one that is made, and takes them from then on.
     pub to: String,
-    /// Its settings by full name.
     pub settings: Update,
     /// Its mappings: an object, or null for none.
     #[serde(with = "json_text")]
     pub mappings: Value,
-    /// Its other aliases.
     pub aliases: Aliases,
 }

@@ -39,7 +39,6 @@ impl Awareness {
         Awareness(settings.awareness_attributes().iter().map(attribute).collect())
     }
 
-    /// Whether copies may be anywhere.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -37,7 +37,6 @@ pub enum Change {
         allocation_id: String,
         node: String,
         primary: bool,
-        /// Where it recovers from.
         recovery: RecoverySource,
     },
     /// A copy is complete.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::IndexShardRoutingTable;
 
-/// Index and shard.
 pub(crate) type ShardId = (Arc<str>, u32);
 
 /// The shards that have a copy on each node, in order.
@@ -42,7 +41,6 @@ impl Places {
 /// The indices that differ between two states, are new or are gone.
 #[derive(Debug)]
 pub(crate) struct ChangedIndices {
-    /// Their names.
     pub(crate) names: BTreeSet<String>,
     /// Their UUIDs in either state, and those of the indices that were deleted in between.
     pub(crate) uuids: BTreeSet<String>,

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::differing::differing;
 use super::{IndexShardRoutingTable, RecoverySource};
 
-/// What is on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeRecoveryCounts {
     /// Without those that are being moved away.

@@ -15,20 +15,18 @@ use super::{
 };
 
 /// What an index is, as it is written beside its copies.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredIndex {
-    /// Its name.
     pub index: String,
-    /// What it is.
     pub meta: IndexMeta,
 }
 
 /// A copy of a dangling index.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DanglingCopy {
-    /// Shard number.
     pub shard: u32,
-    /// The id that was written beside the files.
     pub allocation_id: String,
     /// Term of the primary that the copy was last in sync with.
     pub primary_term: u64,

@@ -14,7 +14,6 @@ use record::units::show_bytes;
 use super::{ClusterState, CopyState, RecoverySource, ShardCopy};
 use crate::settings::{Settings, Watermark, Watermarks};
 
-/// Room on a disk.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     total_bytes: u64,

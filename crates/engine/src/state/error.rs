@@ -24,7 +24,6 @@ pub enum StateError {
     IndexName { index: String, why: &'static str },
     #[error("invalid alias name [{alias}]: {why}")]
     AliasName { alias: String, why: &'static str },
-    /// Nobody takes the writes to an alias.
     #[error(
         "no write index is defined for alias [{alias}]: it has several indices, or one that takes no writes; \
          say which takes them with is_write_index"
@@ -59,7 +58,6 @@ pub enum StateError {
         "auto-follow pattern [{name}] is missing; GET _ccr/auto_follow shows those that there are"
     )]
     NoAutoFollow { name: String },
-    /// There is no such template.
     #[error("{} [{name}] missing", kind.replace(' ', "_"))]
     NoTemplate { kind: &'static str, name: String },
     #[error("template [{name}] is refused: {why}")]
@@ -83,7 +81,6 @@ pub enum StateError {
     NotRecovered { index: String },
     #[error("shard [{index}][{shard}] cannot be put in place: {why}")]
     Placement { index: String, shard: u32, why: String },
-    /// Mappings that cannot be merged, or are none.
     #[error("{0}")]
     Mapping(String),
     /// More fields than `index.mapping.total_fields.limit`.
@@ -98,7 +95,6 @@ pub enum StateError {
          [{now}]/[{most}] maximum shards open; delete indices, add nodes, or raise cluster.max_shards_per_node"
     )]
     TooManyShards { added: u64, now: u64, most: u64 },
-    /// A setting was refused.
     #[error(transparent)]
     Setting(#[from] SettingError),
     #[error(

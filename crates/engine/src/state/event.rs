@@ -11,13 +11,11 @@ use super::{
 use crate::settings::Update;
 
 /// What an operator wants of a copy.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RerouteCommand {
-    /// Move, cancel, or place.
     pub action: RerouteAction,
-    /// The index.
     pub index: String,
-    /// The shard.
     pub shard: u32,
     /// The node that has the copy; of an unassigned replica, the node that is to have it.
     pub node: String,
@@ -67,7 +65,6 @@ pub enum Event {
         /// Mappings: an object, or null for none.
         #[serde(with = "json_text")]
         mappings: Value,
-        /// Its further names.
         aliases: Aliases,
     },
     /// `POST _aliases`: all of it in this order, or nothing.
@@ -79,16 +76,12 @@ pub enum Event {
         index: String,
         /// Its leader, in a remote cluster that is set up.
         leader: FollowOrigin,
-        /// The leader's number of shards.
         shards: u32,
-        /// The leader's routing shards.
         routing_shards: Option<u32>,
         /// Settings by full name; the number of shards is the leader's.
         settings: Update,
-        /// The leader's mappings.
         #[serde(with = "json_text")]
         mappings: Value,
-        /// The leader's aliases.
         aliases: Aliases,
     },
     /// Something changes about how an index follows its leader.

@@ -9,9 +9,9 @@ use super::recovery_counts::{HighestPrimaries, RecoveryCounts};
 use super::{ClusterState, CopyState, Reason, ShardCopy, UnassignedReason, Verdict, rebalancing};
 
 /// What is said of one node.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeExplanation {
-    /// Its name.
     pub node_name: String,
     /// `yes`, `throttled` or `no`.
     pub node_decision: &'static str,
@@ -29,21 +29,17 @@ pub struct Delay {
 }
 
 /// Why one copy is on no node.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// The index.
     pub index: String,
-    /// The shard.
     pub shard: u32,
-    /// Whether the copy is the primary.
     pub primary: bool,
     /// How it came to be on no node.
     pub unassigned_reason: UnassignedReason,
     /// Since when.
     pub unassigned_at_ms: u64,
-    /// How often it failed in a row.
     pub failed_allocation_attempts: u32,
-    /// Why it failed last.
     pub last_failure: Option<String>,
     /// `throttled` if it only has to wait, `allocation_delayed` if it waits for its node to come back, else `no`; `yes`
     /// only before copies were placed.
@@ -107,6 +103,7 @@ fn delay(state: &ClusterState, slot: Slot<'_>, now_ms: u64) -> Option<Delay> {
 }
 
 /// What is said of a copy that is on a node.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedExplanation {
     /// What keeps it from staying; none where it may stay.
@@ -117,7 +114,6 @@ pub struct PlacedExplanation {
     pub can_move: &'static str,
     /// Who says so of all nodes, and why; none with `yes`.
     pub reason: Option<Reason>,
-    /// Each other present node.
     pub nodes: Vec<NodeExplanation>,
 }
 

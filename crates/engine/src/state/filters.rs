@@ -10,7 +10,6 @@ use super::disk_threshold::{DiskThreshold, Full};
 use super::{ClusterState, Node, ShardCopy};
 use crate::settings::{FilterKind, IndexSettings, NodeFilter, Settings};
 
-/// The filters that are set.
 #[derive(Debug)]
 pub(super) struct Filters {
     cluster: Vec<NodeFilter>,

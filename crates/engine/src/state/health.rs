@@ -28,25 +28,20 @@ impl Status {
 }
 
 /// The counts of `GET _cluster/health`, under their names there.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Health {
-    /// Name of the cluster.
     pub cluster_name: String,
-    /// The worst over all shards.
     pub status: Status,
-    /// Members present.
     pub number_of_nodes: u32,
     /// Members present: every one holds data.
     pub number_of_data_nodes: u32,
-    /// Started primaries.
     pub active_primary_shards: u32,
-    /// Started copies.
     pub active_shards: u32,
     /// Copies that are being moved: they are started, too.
     pub relocating_shards: u32,
     /// Copies that recover, without the targets of those that are moved.
     pub initializing_shards: u32,
-    /// Copies on no node.
     pub unassigned_shards: u32,
     /// Started copies of all that there should be, 0 to 100; 100 if there are none.
     pub active_shards_percent_as_number: f64,

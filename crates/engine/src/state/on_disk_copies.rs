@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::differing::differing;
 
-/// Allocation ids by node.
 pub(super) type Holders = BTreeMap<String, String>;
 
 /// The copies that the disks of the present nodes hold, the assigned ones among them: uuid of the index, then
@@ -50,7 +49,6 @@ impl From<OnDiskCopies> for ByNode {
 }
 
 impl OnDiskCopies {
-    /// Who holds a shard.
     pub fn holders(&self, uuid: &str, shard: u32) -> Option<&Holders> {
         self.0.get(uuid)?.get(&shard)
     }
@@ -75,7 +73,6 @@ impl OnDiskCopies {
         holders.insert(node.to_owned(), allocation_id);
     }
 
-    /// Forgets what a node holds.
     pub fn remove_node(&mut self, node: &str) {
         self.0.retain(|_, shards| {
             if shards.values().any(|holders| holders.contains_key(node)) {
@@ -88,7 +85,6 @@ impl OnDiskCopies {
         });
     }
 
-    /// Forgets an index.
     pub fn remove_index(&mut self, uuid: &str) {
         self.0.remove(uuid);
     }

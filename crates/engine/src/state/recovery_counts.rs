@@ -128,7 +128,6 @@ impl RecoveryCounts {
         places.into_iter().fold(first, |place, other| place + usize::from(other <= place))
     }
 
-    /// How many nodes are present.
     pub fn nodes(&self) -> usize {
         self.names.len()
     }

@@ -10,7 +10,6 @@ use super::{
     UnassignedReason,
 };
 
-/// Index and shard number.
 pub(super) type Place<'a> = (&'a str, u32);
 
 /// Begins to move the started copy at `at` to a node.

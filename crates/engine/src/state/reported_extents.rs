@@ -10,13 +10,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// A shard copy that a node found on its disk when it started.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundCopy {
-    /// Uuid of its index.
     pub index_uuid: String,
-    /// Shard number.
     pub shard: u32,
-    /// The id that was written beside the files.
     pub allocation_id: String,
     /// One more than the highest sequence number that is durable; none where nobody knows that.
     #[serde(default)]
@@ -46,7 +44,6 @@ impl ReportedExtents {
         Arc::make_mut(&mut self.0).entry(key).or_default().insert(node.to_owned(), copy);
     }
 
-    /// Forgets what a node said.
     pub fn remove_node(&mut self, node: &str) {
         if self.0.values().any(|copies| copies.contains_key(node)) {
             Arc::make_mut(&mut self.0).retain(|_, copies| {
@@ -56,14 +53,12 @@ impl ReportedExtents {
         }
     }
 
-    /// Forgets an index.
     pub fn remove_index(&mut self, uuid: &str) {
         if self.0.keys().any(|(of, _)| of == uuid) {
             Arc::make_mut(&mut self.0).retain(|(of, _), _| of != uuid);
         }
     }
 
-    /// Forgets a shard.
     pub(crate) fn remove_shard(&mut self, uuid: &str, shard: u32) {
         let key = (uuid.to_owned(), shard);
         if self.0.contains_key(&key) {

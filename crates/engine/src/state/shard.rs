@@ -43,16 +43,13 @@ impl RecoverySource {
 }
 
 /// Why a copy is on no node.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum UnassignedReason {
-    /// The index was created.
     IndexCreated,
-    /// `index.number_of_replicas` grew.
     ReplicaAdded,
-    /// Its node left.
     NodeLeft,
-    /// The manager started again.
     ClusterRecovered,
     /// It failed: see [`ShardCopy::last_failure`].
     AllocationFailed,
@@ -106,22 +103,19 @@ pub enum CopyState {
 }
 
 /// A copy of a shard.
+#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardCopy {
     /// Names one life of this copy: a fresh one each time that it is placed, except that a primary
     /// from a disk keeps the id found there. While unassigned: the id it had last.
     pub allocation_id: String,
-    /// Its node; none while unassigned.
     pub node: Option<String>,
-    /// Whether it is the primary.
     pub primary: bool,
-    /// What it is doing.
     pub state: CopyState,
     /// Whether the copy with this id has every acknowledged write: as in [`IndexShardRoutingTable::in_sync`].
     pub in_sync: bool,
     /// How often it failed since it was started last.
     pub failures: u32,
-    /// Why it failed last.
     pub last_failure: Option<String>,
     /// Whether that was a disk without room.
     #[serde(default)]

@@ -28,7 +28,6 @@ pub struct Made {
 }
 
 impl Made {
-    /// Lays more above it.
     fn add(&mut self, above: Made, lay_over: LayOver) {
         self.settings.extend(above.settings);
         lay_over(&mut self.mappings, above.mappings);

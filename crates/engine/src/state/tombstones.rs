@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 /// `cluster.indices.tombstones.size`: the oldest go first.
 const MAX_TOMBSTONES: usize = 500;
 
-/// An index that was deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tombstone {
     pub(super) index: String,

@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Change, ClusterState};
 
-/// Shards by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Touched(BTreeMap<String, BTreeSet<u32>>);
 
 impl Touched {
-    /// Every shard there is.
     #[cfg(test)]
     pub fn all(state: &ClusterState) -> Self {
         let mut touched = Touched::default();
@@ -67,7 +65,6 @@ impl Touched {
         }
     }
 
-    /// Index and shards, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &BTreeSet<u32>)> {
         self.0.iter().map(|(index, shards)| (index.as_str(), shards))
     }

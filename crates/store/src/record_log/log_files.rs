@@ -114,7 +114,6 @@ pub(super) struct LogFiles {
     writer: Mutex<Writer>,
 }
 
-/// The file that is written.
 struct Writer {
     generation: u32,
     file: Arc<File>,
@@ -123,7 +122,6 @@ struct Writer {
 }
 
 impl Writer {
-    /// Begins a file.
     fn begin(dir: &Path, generation: u32) -> Result<Writer> {
         let path = path(dir, generation);
         // A try that failed, as on a full disk, may have left it; it has no records: nobody else makes files here. It is

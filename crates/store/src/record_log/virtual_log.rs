@@ -11,7 +11,6 @@ use super::record::{GENERATION_BYTES, Location, Record, bytes_of, gone};
 use crate::Result;
 use crate::synthetic::space;
 
-/// Records by generation.
 type Records<R> = BTreeMap<u32, Vec<R>>;
 
 struct State<R> {

@@ -40,7 +40,6 @@ impl Receiving {
     }
 }
 
-/// A reception.
 pub(crate) struct SyntheticIncoming {
     env: Env,
     dir: PathBuf,

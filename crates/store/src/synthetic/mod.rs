@@ -161,7 +161,6 @@ impl Disk {
     }
 }
 
-/// Creates an empty copy.
 pub(crate) fn create(disk: &VirtualDisk, dir: &Path, history_uuid: &str) -> Result<()> {
     let disk = open_disk(disk, dir);
     let mut disk = disk.borrow_mut();
@@ -178,12 +177,10 @@ pub(crate) fn create(disk: &VirtualDisk, dir: &Path, history_uuid: &str) -> Resu
     Ok(())
 }
 
-/// The newest commit of a copy.
 pub(crate) fn committed(disk: &VirtualDisk, dir: &Path) -> Option<Commit> {
     known(disk, dir)?.borrow().stored.as_ref().map(|stored| stored.commit.clone())
 }
 
-/// How far a copy goes.
 pub(crate) fn extent(disk: &VirtualDisk, dir: &Path) -> Extent {
     let Some(disk) = known(disk, dir) else { return Extent::default() };
     let disk = disk.borrow();
@@ -252,7 +249,6 @@ pub fn put_segments_back(env: &Env, dir: &Path) -> bool {
     is_sound
 }
 
-/// Damages a committed file.
 pub(crate) fn damage(disk: &VirtualDisk, dir: &Path, name: &str) {
     open_disk(disk, dir).borrow().damaged.toggle(name);
 }

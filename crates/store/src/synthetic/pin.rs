@@ -9,7 +9,6 @@ use crate::commit::FileMeta;
 use crate::error::Result;
 use crate::virtual_files::{Damaged, META, SegmentList};
 
-/// Held files.
 pub(crate) struct SyntheticPin {
     pub(super) segments: SegmentList,
     pub(super) damaged: Rc<Damaged>,

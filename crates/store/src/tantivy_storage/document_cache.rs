@@ -18,7 +18,6 @@ const MAX_DOCUMENT_BYTES: usize = MAX_BYTES / 8;
 /// Bytes of an entry in addition to the id, the routing and the source.
 const ENTRY_BYTES: usize = 160;
 
-/// The cache of a copy.
 pub(super) struct DocumentCache(Mutex<CachedDocuments>);
 
 struct CachedDocuments {
@@ -80,7 +79,6 @@ impl DocumentCache {
         }
     }
 
-    /// Drops every document.
     pub(super) fn clear(&self) {
         let mut cached = lock(&self.0);
         cached.documents.clear();

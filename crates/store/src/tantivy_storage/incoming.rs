@@ -51,7 +51,6 @@ struct Receiving {
     durable: bool,
 }
 
-/// A reception.
 pub(crate) struct FileIncoming {
     env: Env,
     copy: PathBuf,

@@ -24,7 +24,6 @@ pub(super) struct Note {
     pub(super) meta: FileMeta,
     /// Bytes from the start that are there.
     pub(super) prefix: u64,
-    /// Their hash.
     pub(super) prefix_xxh3: u64,
 }
 

@@ -34,13 +34,11 @@ pub(super) struct Synced {
     /// there.
     pub(super) generation: u64,
     pub(super) len: u64,
-    /// The oldest file that is kept.
     pub(super) oldest: u64,
     /// Files with nothing but operations below this may be gone.
     pub(super) floor: u64,
     /// One more than the highest sequence number that was synced.
     pub(super) next_seq_no: u64,
-    /// Which history the log belongs to.
     pub(super) history: u64,
     /// Every copy in sync had everything up to here, as far as this one was told. It says of another copy that ends
     /// before it that it is not what it was.
@@ -75,7 +73,6 @@ pub(super) fn unknown_end(what: &str) -> String {
     )
 }
 
-/// The file, open.
 pub(super) struct CheckpointFile {
     file: File,
     path: PathBuf,
@@ -130,7 +127,6 @@ fn read_slot(bytes: &[u8]) -> Option<(u64, Synced)> {
     Some((field(0), synced))
 }
 
-/// What the file says.
 pub(super) fn read(dir: &Path) -> Result<Found> {
     let path = path(dir);
     let bytes = match fs::read(&path) {

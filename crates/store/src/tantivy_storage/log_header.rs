@@ -10,7 +10,6 @@ const VERSION: u8 = 3;
 const FIRST_HEADER_BYTES: u64 = 8;
 pub(super) const HEADER_BYTES: u64 = 36;
 
-/// How a file begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) history: u64,

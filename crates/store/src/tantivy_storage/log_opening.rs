@@ -66,7 +66,6 @@ impl Expected {
     }
 }
 
-/// What opening a log found.
 pub(super) struct OpenedLog {
     pub(super) log: Log,
     /// How many bytes of a torn end were cut.

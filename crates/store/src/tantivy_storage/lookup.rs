@@ -113,7 +113,6 @@ impl Shared {
         Ok(None)
     }
 
-    /// Searches one view of the index.
     pub(super) fn search(
         &self,
         (searcher, mapping): (&Searcher, &Mapping),
@@ -143,7 +142,6 @@ impl Shared {
         done.map_err(|failed| self.search_failed(failed))
     }
 
-    /// Reads the documents of hits.
     pub(super) fn fetch(
         &self,
         searcher: &Searcher,
@@ -194,7 +192,6 @@ impl Shared {
         Ok(digest)
     }
 
-    /// Every live document.
     pub(super) fn list(&self) -> Result<Vec<ListedDocument>> {
         self.try_list().map_err(|e| self.index_error("list documents", e))
     }

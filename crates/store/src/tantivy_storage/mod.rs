@@ -84,7 +84,6 @@ const BLOCK_BYTES: u64 = 16 << 10;
 /// Compiling a regular expression takes some milliseconds at least, and a tenth of a second at most.
 const PATTERN_DOCUMENTS: u64 = 10_000;
 
-/// A copy on real files.
 pub(crate) struct TantivyStorage {
     env: Env,
     shared: Arc<Shared>,
@@ -96,7 +95,6 @@ fn source_bytes(ops: &[Operation]) -> u64 {
     ops.iter().map(Operation::source_bytes).sum()
 }
 
-/// Creates an empty copy.
 pub(crate) async fn create(
     env: &Env,
     dir: &Path,
@@ -117,12 +115,10 @@ async fn look<T: Send + 'static>(
     env.work(Work::DiskRead { bytes: 4096 }, move || look(&dir)).await
 }
 
-/// The newest commit in a directory.
 pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
     Ok(look(env, dir, commits::newest).await?.map(|stored| stored.commit))
 }
 
-/// How far the copy in a directory goes.
 pub(crate) async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
     look(env, dir, |dir| {
         let stored = commits::newest(dir)?;

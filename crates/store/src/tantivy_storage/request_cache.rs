@@ -12,7 +12,6 @@ use query::{SearchRequest, ShardHits};
 /// Bytes of answers and requests that a copy keeps; beyond, the oldest go.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The cache of a copy.
 #[derive(Default)]
 pub(super) struct RequestCache {
     cached: RefCell<CachedAnswers>,
@@ -59,7 +58,6 @@ impl RequestCache {
         found
     }
 
-    /// Keeps an answer.
     pub(super) fn keep(
         &self,
         handles: &Arc<Handles>,
@@ -89,7 +87,6 @@ impl RequestCache {
         }
     }
 
-    /// Drops every answer.
     pub(super) fn clear(&self) {
         self.cached.replace(CachedAnswers::default());
     }

@@ -134,7 +134,6 @@ impl Handles {
         self.reader.searcher()
     }
 
-    /// Does something with the writer.
     pub(super) fn write<T>(
         &self,
         f: impl FnOnce(&mut IndexWriter<Queued>) -> tantivy::Result<T>,
@@ -333,7 +332,6 @@ impl Shared {
         self.count()
     }
 
-    /// Merges that go on.
     pub(super) fn merging(&self) -> u64 {
         let handles = self.handles();
         handles.merges.going_on(&handles.index)
