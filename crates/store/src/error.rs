@@ -202,6 +202,8 @@ mod tests {
     use std::io;
     use std::sync::Arc;
 
+    use tantivy::directory::error::LockError;
+
     use super::*;
 
     #[test]
@@ -219,6 +221,7 @@ mod tests {
                     OpenWriteError::wrap_io_error(source(), path.to_owned()).into(),
                 ),
                 index("refresh", path)(TantivyError::InternalError(source().to_string())),
+                index("commit", path)(LockError::wrap_io_error(source()).into()),
             ];
             for error in all {
                 assert_eq!(matches!(error, Error::DiskFull { .. }), full, "{error}");

@@ -74,12 +74,12 @@ pub(super) fn create(copy: &Path, mapping: &Mapping, history_uuid: &str) -> Resu
     }
     let work_dir = work_dir(copy);
     files::fresh_dir(&work_dir)?;
-    let directory = MmapDirectory::open(&work_dir);
-    let directory = directory.map_err(|e| index_error("create the index", copy, e))?;
+    let refused = || crate::error::index("create the index", copy);
+    let directory = MmapDirectory::open(&work_dir).map_err(|e| refused()(e.into()))?;
     let settings =
         IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
     let index = Index::create(directory, schema::schema(mapping), settings);
-    let index = index.map_err(crate::error::index("create the index", copy))?;
+    let index = index.map_err(refused())?;
     link_index(copy, &index, 1)?;
     let mut commit =
         Commit { generation: 1, history_uuid: history_uuid.to_owned(), ..Commit::default() };
@@ -105,6 +105,8 @@ pub(super) fn prepare(copy: &Path, history_uuid: Option<&str>) -> Result<(File, 
     newest(copy)?.ok_or_else(no_commit)?;
     let lock = files::lock_dir(copy)?;
     let mut stored = newest(copy)?.ok_or_else(no_commit)?;
+    // A kill may have come before its name was durable, which those before it must not go without.
+    files::sync_dir(copy)?;
     sweep(copy, stored.commit.generation)?;
     files::remove_dir(&copy.join(SNAPSHOTS))?;
     if history_uuid.is_some_and(|history| stored.begin_history(history)) {
@@ -191,7 +193,7 @@ pub(super) fn extend_schema(copy: &Path, mapping: &Mapping) -> Result<()> {
 
 /// Links the files of the refreshed index as commit `generation`, which nothing points to yet.
 pub(super) fn link_index(copy: &Path, index: &Index, generation: u64) -> Result<()> {
-    let failed = |error| index_error("commit the index", copy, error);
+    let failed = || crate::error::index("commit the index", copy);
     let to = dir(copy, generation);
     sweep_begun(copy)?;
     files::fresh_dir(&to)?;
@@ -199,8 +201,8 @@ pub(super) fn link_index(copy: &Path, index: &Index, generation: u64) -> Result<
         // A merge that ends takes the list of files to keep under this lock, too: it keeps those of `meta`, or `meta`
         // is what it left.
         let lock = index.directory().acquire_lock(&META_LOCK);
-        let _lock = lock.map_err(|error| failed(error.into()))?;
-        index.load_metas().map_err(failed)?
+        let _lock = lock.map_err(|error| failed()(error.into()))?;
+        index.load_metas().map_err(failed())?
     };
     let work_dir = work_dir(copy);
     for file in meta.list_segment_files() {
