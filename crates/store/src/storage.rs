@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use world::{Env, LocalFuture};
+use world::{Env, LocalFuture, VirtualDisk};
 
 use query::{FetchRequest, FetchedHit, Mapping, SearchLimits, SearchRequest, ShardHits};
 
@@ -56,45 +56,38 @@ pub(crate) async fn open(
     }
 }
 
+/// Looks at a copy's directory without opening the copy.
+async fn look<T: Send + 'static>(
+    env: &Env,
+    dir: &Path,
+    in_virtual: fn(&VirtualDisk, &Path) -> T,
+    on_files: fn(&Path) -> Result<T>,
+) -> Result<T> {
+    match env.virtual_disk() {
+        Some(disk) => Ok(in_virtual(&disk, dir)),
+        None => tantivy_storage::look(env, dir, on_files).await,
+    }
+}
+
 /// The newest commit in `dir`, without opening the copy; none if there is no copy.
 pub fn committed<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<Option<Commit>>> {
-    Box::pin(async move {
-        match env.virtual_disk() {
-            Some(disk) => Ok(synthetic::committed(&disk, dir)),
-            None => tantivy_storage::committed(env, dir).await,
-        }
-    })
+    Box::pin(look(env, dir, synthetic::committed, tantivy_storage::committed))
 }
 
 /// How far the copy in `dir` goes, without opening it.
 pub fn extent<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<Extent>> {
-    Box::pin(async move {
-        match env.virtual_disk() {
-            Some(disk) => Ok(synthetic::extent(&disk, dir)),
-            None => tantivy_storage::extent(env, dir).await,
-        }
-    })
+    Box::pin(look(env, dir, synthetic::extent, tantivy_storage::extent))
 }
 
 /// Whether `dir` may hold what was acknowledged: a part of a commit or of an operation log. Files that were being
 /// received are neither.
 pub fn holds_operations<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<bool>> {
-    Box::pin(async move {
-        match env.virtual_disk() {
-            Some(disk) => Ok(synthetic::holds_operations(&disk, dir)),
-            None => tantivy_storage::holds_operations(env, dir).await,
-        }
-    })
+    Box::pin(look(env, dir, synthetic::holds_operations, tantivy_storage::holds_operations))
 }
 
 /// Whether `dir` holds anything of a copy: a commit, or files that were being received.
 pub fn holds_anything<'a>(env: &'a Env, dir: &'a Path) -> LocalFuture<'a, Result<bool>> {
-    Box::pin(async move {
-        match env.virtual_disk() {
-            Some(disk) => Ok(disk.contains(&synthetic::disk_path(dir))),
-            None => tantivy_storage::holds_anything(env, dir).await,
-        }
-    })
+    Box::pin(look(env, dir, synthetic::holds_anything, tantivy_storage::holds_anything))
 }
 
 /// Flips a bit in the middle of the largest committed file of a copy, as a failing disk would; says which

@@ -305,16 +305,8 @@ fn shard_failed(
     disk_full: bool,
 ) -> Vec<Change> {
     let Some(shard) = state.shard_mut(&index, number) else { return Vec::new() };
-    let place = (index.as_str(), number);
-    if let Some(at) = shard.position_of_target(&allocation_id) {
-        return relocation::fail(shard, place, at, (why, disk_full)).into_iter().collect();
-    }
-    let Some(at) = shard.position(&allocation_id) else { return Vec::new() };
-    let reason = UnassignedReason::AllocationFailed;
-    shard.copies[at].failures += 1;
-    shard.copies[at].last_failure = Some(why);
-    shard.copies[at].disk_was_full = disk_full;
-    relocation::unassign(shard, place, at, reason, now_ms)
+    let reason = (UnassignedReason::AllocationFailed, now_ms);
+    relocation::fail(shard, (&index, number), &allocation_id, (why, disk_full), reason)
 }
 
 fn copy_out_of_sync(
@@ -344,16 +336,8 @@ fn copy_out_of_sync(
         let (index, allocation_id) = (index.clone(), allocation_id.clone());
         changes.push(Change::OutOfSync { index, shard: number, allocation_id });
     }
-    let place = (index.as_str(), number);
-    if let Some(at) = shard.position_of_target(&allocation_id) {
-        changes.extend(relocation::fail(shard, place, at, (why, false)));
-    } else if let Some(at) = shard.position(&allocation_id) {
-        let reason = UnassignedReason::OutOfSync;
-        shard.copies[at].failures += 1;
-        shard.copies[at].last_failure = Some(why);
-        shard.copies[at].disk_was_full = false;
-        changes.extend(relocation::unassign(shard, place, at, reason, now_ms));
-    }
+    let reason = (UnassignedReason::OutOfSync, now_ms);
+    changes.extend(relocation::fail(shard, (&index, number), &allocation_id, (why, false), reason));
     Ok(changes)
 }
 

@@ -83,18 +83,24 @@ pub(super) fn cancel(
     Some(Change::Removed { index: index.to_owned(), shard: number, allocation_id })
 }
 
-/// As [`cancel`], because it failed.
+/// The copy with this id failed: where it is a target the move ends, any other copy is taken from its node.
 pub(super) fn fail(
     shard: &mut IndexShardRoutingTable,
     place: Place<'_>,
-    at: usize,
+    allocation_id: &str,
     (why, disk_full): (String, bool),
-) -> Option<Change> {
+    (reason, at_ms): (UnassignedReason, u64),
+) -> Vec<Change> {
+    let moved = shard.position_of_target(allocation_id);
+    let Some(at) = moved.or_else(|| shard.position(allocation_id)) else { return Vec::new() };
     let copy = &mut shard.copies[at];
-    copy.failed_relocations += 1;
-    copy.last_failure = Some(why);
-    copy.disk_was_full = disk_full;
-    cancel(shard, place, at)
+    (copy.last_failure, copy.disk_was_full) = (Some(why), disk_full);
+    if moved.is_some() {
+        copy.failed_relocations += 1;
+        return cancel(shard, place, at).into_iter().collect();
+    }
+    copy.failures += 1;
+    unassign(shard, place, at, reason, at_ms)
 }
 
 /// Takes the copy at `at` from its node. The target of a replica goes on in its place; that of a primary goes with it,

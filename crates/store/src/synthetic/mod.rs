@@ -68,7 +68,7 @@ struct Disk {
 }
 
 /// The path of a copy on the virtual disk. It ends with a slash, so that no other path begins with it.
-pub(crate) fn disk_path(dir: &Path) -> String {
+fn disk_path(dir: &Path) -> String {
     format!("{}/", dir.display())
 }
 
@@ -198,6 +198,10 @@ pub(crate) fn holds_operations(disk: &VirtualDisk, dir: &Path) -> bool {
         let disk = disk.borrow();
         disk.stored.is_some() || !disk.log.is_empty()
     })
+}
+
+pub(crate) fn holds_anything(disk: &VirtualDisk, dir: &Path) -> bool {
+    disk.contains(&disk_path(dir))
 }
 
 /// Damages the operation log of a copy on a virtual disk that nobody has open: the next open says so. False where there

@@ -106,7 +106,7 @@ pub(crate) async fn create(
 }
 
 /// Looks at a copy's directory where the disk may be waited for.
-async fn look<T: Send + 'static>(
+pub(crate) async fn look<T: Send + 'static>(
     env: &Env,
     dir: &Path,
     look: impl FnOnce(&Path) -> Result<T> + Send + 'static,
@@ -115,36 +115,32 @@ async fn look<T: Send + 'static>(
     env.work(Work::DiskRead { bytes: 4096 }, move || look(&dir)).await
 }
 
-pub(crate) async fn committed(env: &Env, dir: &Path) -> Result<Option<Commit>> {
-    Ok(look(env, dir, commits::newest).await?.map(|stored| stored.commit))
+pub(crate) fn committed(dir: &Path) -> Result<Option<Commit>> {
+    Ok(commits::newest(dir)?.map(|stored| stored.commit))
 }
 
-pub(crate) async fn extent(env: &Env, dir: &Path) -> Result<Extent> {
-    look(env, dir, |dir| {
-        let stored = commits::newest(dir)?;
-        let logged = log_checkpoint::read(dir)?;
-        let mut extent = stored.as_ref().map(Extent::of_commit).unwrap_or_default();
-        if let log_checkpoint::Found::Synced(synced) = logged
-            && stored.as_ref().is_none_or(|stored| synced.is_of(stored))
-        {
-            extent.next_seq_no = extent.next_seq_no.max(synced.next_seq_no);
-            extent.global_checkpoint = extent.global_checkpoint.max(synced.global_checkpoint);
-        }
-        extent.is_loss_accepted = logged == log_checkpoint::Found::Accepted;
-        Ok(extent)
-    })
-    .await
+pub(crate) fn extent(dir: &Path) -> Result<Extent> {
+    let stored = commits::newest(dir)?;
+    let logged = log_checkpoint::read(dir)?;
+    let mut extent = stored.as_ref().map(Extent::of_commit).unwrap_or_default();
+    if let log_checkpoint::Found::Synced(synced) = logged
+        && stored.as_ref().is_none_or(|stored| synced.is_of(stored))
+    {
+        extent.next_seq_no = extent.next_seq_no.max(synced.next_seq_no);
+        extent.global_checkpoint = extent.global_checkpoint.max(synced.global_checkpoint);
+    }
+    extent.is_loss_accepted = logged == log_checkpoint::Found::Accepted;
+    Ok(extent)
 }
 
 /// Whether a directory has a part of a commit or of an operation log.
-pub(crate) async fn holds_operations(env: &Env, dir: &Path) -> Result<bool> {
+pub(crate) fn holds_operations(dir: &Path) -> Result<bool> {
     let is_part = |name: &String| name.starts_with("commit-") || name.starts_with("oplog");
-    look(env, dir, move |dir| Ok(files::names(dir)?.iter().any(is_part))).await
+    Ok(files::names(dir)?.iter().any(is_part))
 }
 
-/// Whether a directory has anything in it.
-pub(crate) async fn holds_anything(env: &Env, dir: &Path) -> Result<bool> {
-    look(env, dir, |dir| Ok(!files::names(dir)?.is_empty())).await
+pub(crate) fn holds_anything(dir: &Path) -> Result<bool> {
+    Ok(!files::names(dir)?.is_empty())
 }
 
 /// Flips a bit in the middle of a committed file.
