@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
 use store::ShardStats;
 
 use super::answer::Reply;
@@ -225,7 +226,7 @@ fn shard_row(
         None => node.to_owned(),
     });
     let unassigned = match copy.state {
-        CopyState::Unassigned { reason, at_ms } => Some((reason.name(), moment(at_ms))),
+        CopyState::Unassigned { reason, at_ms } => Some((json!(reason), moment(at_ms))),
         _ => None,
     };
     let number =
@@ -242,7 +243,7 @@ fn shard_row(
         node.into(),
         copy.recovery().map(|from| from.kind().to_ascii_lowercase()).into(),
         unassigned.as_ref().map(|(_, at)| at.as_str()).into(),
-        unassigned.as_ref().map(|(reason, _)| *reason).into(),
+        unassigned.as_ref().and_then(|(reason, _)| reason.as_str()).into(),
         copy.last_failure.as_deref().into(),
         number(|stats| stats.max_seq_no),
         number(|stats| stats.local_checkpoint),

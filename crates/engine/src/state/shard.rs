@@ -69,26 +69,6 @@ pub enum UnassignedReason {
     ReallocatedReplica,
 }
 
-impl UnassignedReason {
-    /// The name that REST shows: `NODE_LEFT`.
-    pub fn name(self) -> &'static str {
-        match self {
-            UnassignedReason::IndexCreated => "INDEX_CREATED",
-            UnassignedReason::ReplicaAdded => "REPLICA_ADDED",
-            UnassignedReason::NodeLeft => "NODE_LEFT",
-            UnassignedReason::ClusterRecovered => "CLUSTER_RECOVERED",
-            UnassignedReason::AllocationFailed => "ALLOCATION_FAILED",
-            UnassignedReason::PrimaryFailed => "PRIMARY_FAILED",
-            UnassignedReason::OutOfSync => "OUT_OF_SYNC",
-            UnassignedReason::DanglingIndexImported => "DANGLING_INDEX_IMPORTED",
-            UnassignedReason::ExistingIndexRestored => "EXISTING_INDEX_RESTORED",
-            UnassignedReason::Reinitialized => "REINITIALIZED",
-            UnassignedReason::RerouteCancelled => "REROUTE_CANCELLED",
-            UnassignedReason::ReallocatedReplica => "REALLOCATED_REPLICA",
-        }
-    }
-}
-
 /// What a copy is doing.
 #[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
