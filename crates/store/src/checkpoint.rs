@@ -138,12 +138,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn continues_from_a_commit() {
-        let mut tracker = LocalCheckpointTracker::new(Some(4), Some(9));
-        assert_eq!(tracker.gaps(), vec![5..10]);
-        tracker.mark_range(5..10);
-        assert_eq!((tracker.checkpoint(), tracker.max_seq_no()), (Some(9), Some(9)));
-    }
 }

@@ -216,8 +216,6 @@ mod tests {
         let source = Bytes::from_static(b"{}");
         let kind = match kind {
             'a' => OpKind::Index { source, auto_id: true, routing: None },
-            'i' => OpKind::Index { source, auto_id: false, routing: None },
-            'd' => OpKind::Delete,
             _ => OpKind::NoOp,
         };
         Operation { seq_no, version: 1, id: Arc::from(id), kind }
@@ -275,33 +273,5 @@ mod tests {
         let bounds = Bounds { committed: Some(2), ..Bounds::default() };
         assert_eq!(lookups(&ops, &bounds, &map), [Arc::from("x")]);
         assert_eq!(changes(&plan(&ops, &map, &[("x", 2)], bounds)), [(1, false)]);
-    }
-
-    #[test]
-    fn the_newest_wins_in_any_order() {
-        let map = VersionMap::default();
-        // In order: created, replaced, deleted, created.
-        let ops = [op(0, "x", 'a'), op(1, "x", 'i'), op(2, "x", 'd'), op(3, "x", 'i')];
-        let whole = plan(&ops, &map, &[], Bounds::default());
-        assert_eq!(changes(&whole), [(0, false), (1, true), (2, true), (3, false)]);
-        assert_eq!(whole.documents, 1);
-        // In reverse only the newest is applied.
-        let ops = [op(3, "x", 'i'), op(2, "x", 'd'), op(1, "x", 'i'), op(0, "x", 'a')];
-        let whole = plan(&ops, &map, &[], Bounds::default());
-        assert_eq!((changes(&whole), whole.documents), (vec![(0, false)], 1));
-    }
-
-    #[test]
-    fn a_delete_of_nothing_leaves_a_tombstone_that_stops_older_operations() {
-        let mut map = VersionMap::default();
-        let first = plan(&[op(4, "x", 'd')], &map, &[], Bounds::default());
-        assert!(first.changes.is_empty() && first.documents == 0);
-        for (id, entry) in first.entries {
-            map.insert(id, entry);
-        }
-        let bounds = Bounds { updates: first.updates, ..Bounds::default() };
-        let late = [op(1, "x", 'a')];
-        assert!(lookups(&late, &bounds, &map).is_empty());
-        assert!(plan(&late, &map, &[], bounds).changes.is_empty());
     }
 }

@@ -31,21 +31,3 @@ impl Retention {
         commit.min(global).min(leased)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lowest_need_wins() {
-        let mut retention = Retention::default();
-        assert_eq!(retention.floor(None, None), 0);
-        assert_eq!(retention.floor(Some(9), None), 10);
-        assert_eq!(retention.floor(Some(9), Some(5)), 6);
-        retention.set("follower", Some(3));
-        retention.set("peer", Some(8));
-        assert_eq!(retention.floor(Some(9), Some(5)), 3);
-        retention.set("follower", None);
-        assert_eq!(retention.floor(Some(9), Some(8)), 8);
-    }
-}

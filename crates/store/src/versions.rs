@@ -134,22 +134,6 @@ mod tests {
     }
 
     #[test]
-    fn the_version_of_what_was_deleted_is_known_for_a_minute() {
-        let mut map = VersionMap::default();
-        for (id, seq_no) in [("a", 1), ("b", 2)] {
-            map.insert(Arc::from(id), dead(seq_no));
-        }
-        let soon = Time(0) + DELETED_KEPT / 2;
-        map.refreshed(Some(2), soon);
-        assert_eq!((map.get("a"), map.get("b"), map.bytes()), (Some(&dead(1)), Some(&dead(2)), 0));
-        map.insert(Arc::from("a"), live(3));
-        map.refreshed(Some(3), soon);
-        assert_eq!((map.get("a"), map.get("b")), (None, Some(&dead(2))), "one is there again");
-        map.refreshed(Some(3), Time(0) + DELETED_KEPT);
-        assert_eq!(map.get("b"), None);
-    }
-
-    #[test]
     fn deletions_are_forgotten_where_nothing_is_refreshed() {
         let mut map = VersionMap::default();
         map.insert(Arc::from("a"), dead(1));

@@ -548,16 +548,4 @@ mod tests {
         lab.set("cluster.routing.allocation.enable", "all");
         assert_eq!(lab.shard("a", 0).replicas().next().unwrap().node, Some(replica));
     }
-
-    #[test]
-    fn running_again_changes_nothing() {
-        let mut lab = Lab::new(3);
-        lab.create("a", 9, 2);
-        let before = lab.state.clone();
-        let all = Touched::all(&before);
-        assert_eq!(promote(&mut lab.state, 99, &all), []);
-        let now_ms = lab.now_ms;
-        assert_eq!(reroute(&mut lab.state, now_ms, all), []);
-        assert_eq!(lab.state, before);
-    }
 }

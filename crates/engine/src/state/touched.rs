@@ -8,13 +8,6 @@ use super::{Change, ClusterState};
 pub(super) struct Touched(BTreeMap<String, BTreeSet<u32>>);
 
 impl Touched {
-    #[cfg(test)]
-    pub fn all(state: &ClusterState) -> Self {
-        let mut touched = Touched::default();
-        state.indices.keys().for_each(|index| touched.add_index(state, index));
-        touched
-    }
-
     pub fn add(&mut self, index: &str, shard: u32) {
         if let Some(shards) = self.0.get_mut(index) {
             shards.insert(shard);
