@@ -102,7 +102,6 @@ pub(crate) struct Segment {
     pub(crate) source_bytes: u64,
     id_bytes: u64,
     bytes: u64,
-    /// Whether its files are in compound format.
     is_compound: bool,
 }
 

@@ -16,11 +16,8 @@ use crate::transport::{Failure, Result, UNAVAILABLE};
 /// What failed for now is tried again after this.
 pub const RETRY_AFTER: Duration = Duration::from_millis(50);
 
-/// Why operations could not be applied.
 pub(crate) enum ApplyError {
-    /// The store of this node's copy failed.
     Store(store::Error),
-    /// Anything else.
     Other(Failure),
 }
 

@@ -22,7 +22,6 @@ use crate::transport::{Failure, Result};
 const SENT_AGAIN_OPS: usize = 1000;
 const SENT_AGAIN_BYTES: usize = 1 << 20;
 
-/// Whether an index follows a leader.
 pub(crate) fn follows(state: &ClusterState, index: &str) -> bool {
     state.indices.get(index).is_some_and(|meta| meta.leader.is_some())
 }

@@ -20,7 +20,6 @@ use crate::transport::{
     CallError, Class, Failure, Replicate, Request, Response, Result, unexpected,
 };
 
-/// How long a primary waits for a replica.
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a primary waits for the manager to take a failed copy out of the in-sync set: less than a write waits.
 const STALE_COPY_PATIENCE: Duration = Duration::from_secs(45);

@@ -8,7 +8,6 @@ use crate::core::Core;
 use crate::planted;
 use crate::transport::{Failure, Replicate, Response, Result};
 
-/// On a replica: applies operations and makes them durable.
 pub(crate) async fn replicate(core: &Rc<Core>, sent: Replicate) -> Result<Response> {
     let key = (sent.index_uuid, sent.shard);
     let shard = core.shards.borrow().get(&key).cloned();

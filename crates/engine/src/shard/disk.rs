@@ -29,7 +29,6 @@ use crate::state::{ClusterState, StoredIndex};
 use policy::retention::{Lease, Leases};
 use store::sealed::{seal, unseal};
 
-/// The file that says what an index is.
 const INDEX: &str = "index.json";
 
 /// The metadata that is written beside a copy's files.
@@ -59,7 +58,6 @@ impl CopyMetadata {
 pub(crate) struct StoredState {
     /// The newest that is whole.
     pub(crate) state: Option<Arc<ClusterState>>,
-    /// What is wrong with the files.
     pub(crate) damage: Vec<String>,
 }
 

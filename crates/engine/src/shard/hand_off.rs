@@ -34,7 +34,6 @@ impl Operations {
         *self.hand_off.borrow() == HandOff::None
     }
 
-    /// Whether it has handed over to this copy.
     pub(crate) fn handed_to(&self, target: &str) -> bool {
         matches!(&*self.hand_off.borrow(), HandOff::Done { to, .. } if to == target)
     }

@@ -20,7 +20,6 @@ struct Found {
     shards: Option<Arc<Vec<IndexShardRoutingTable>>>,
 }
 
-/// A shard as it is in a state.
 pub(crate) struct ShardInState {
     shards: Arc<Vec<IndexShardRoutingTable>>,
     number: usize,

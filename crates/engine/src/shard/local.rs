@@ -346,7 +346,6 @@ impl LocalShard {
         if self.is_started() || self.is_recovered() { self.store() } else { Err(self.recovers()) }
     }
 
-    /// Whether its last recovery came to its end.
     fn is_recovered(&self) -> bool {
         self.progress().is_some_and(|progress| progress.stage() == Stage::Done)
     }
@@ -391,7 +390,6 @@ impl LocalShard {
         Ok((self.primary_store()?, Operation::begin(&self.operations)))
     }
 
-    /// Ends its recovery, and closes the store.
     pub(crate) async fn close(&self) {
         let task = self.recovery.borrow_mut().take();
         drop(task);

@@ -26,7 +26,6 @@ impl FollowedCopies {
         }
     }
 
-    /// After the first successful read.
     pub(crate) fn after_read(self, leader_max_seq_no: Option<u64>) -> FollowedCopies {
         match self {
             FollowedCopies::BeforeRead => FollowedCopies::UpTo(leader_max_seq_no),

@@ -69,7 +69,6 @@ pub(super) fn bad_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a remote cluster is set up.
 pub(super) fn check_remote(state: &ClusterState, alias: &str) -> Result<(), StateError> {
     let settings = state.settings();
     if settings.remotes().contains_key(alias) {

@@ -135,7 +135,6 @@ impl ClusterState {
         !self.members.is_empty()
     }
 
-    /// A member that is there now.
     pub(crate) fn present_node(&self, name: &str) -> Option<&Node> {
         self.members.get(name).filter(|_| self.present.contains(name))
     }
@@ -223,7 +222,6 @@ impl ClusterState {
         self.disks.holders(&self.indices.get(index)?.uuid, shard)
     }
 
-    /// A shard, to be changed.
     pub(super) fn shard_mut(
         &mut self,
         index: &str,

@@ -173,7 +173,6 @@ impl StateDiff {
         Ok(state)
     }
 
-    /// Whether it begins from this state.
     pub(crate) fn check_from(&self, old: &ClusterState) -> Result<(), OtherVersion> {
         if old.cluster_uuid == self.cluster_uuid && old.version == self.from_version {
             return Ok(());

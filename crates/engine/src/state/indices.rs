@@ -96,7 +96,6 @@ fn check_routing_shards(routing_shards: u32, shards: u32) -> Result<(), StateErr
     Err(SettingError::Value { name, value, why }.into())
 }
 
-/// Whether an index can have this name and these aliases.
 pub(super) fn check_new(
     state: &ClusterState,
     index: &str,

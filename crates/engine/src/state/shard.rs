@@ -246,7 +246,6 @@ impl IndexShardRoutingTable {
         self.in_sync.iter().map(String::as_str).filter(move |id| !assigned(id))
     }
 
-    /// Whether a primary was ever started.
     pub(crate) fn was_started(&self) -> bool {
         !self.in_sync.is_empty()
     }

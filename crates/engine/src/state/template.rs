@@ -61,7 +61,6 @@ impl Template {
         self.index_patterns.iter().any(|pattern| matches(pattern, index))
     }
 
-    /// Its order or priority.
     pub(super) fn order(&self) -> i64 {
         self.order.unwrap_or(0)
     }

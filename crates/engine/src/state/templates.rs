@@ -41,7 +41,6 @@ impl Made {
     }
 }
 
-/// Lays mappings over others.
 type LayOver = fn(&mut Value, Value);
 
 /// Lays mappings over others: a field that both have is that of the upper one, but objects hold the fields of both.
@@ -199,7 +198,6 @@ pub(super) fn change(
     Ok(vec![Change::TemplatesChanged { name }])
 }
 
-/// Whether there can be such a template.
 fn check(
     state: &ClusterState,
     kind: TemplateKind,

@@ -23,7 +23,6 @@ impl Touched {
         }
     }
 
-    /// Adds what changes name.
     pub(crate) fn add_changes(&mut self, state: &ClusterState, changes: &[Change]) {
         for change in changes {
             match change {

@@ -146,7 +146,6 @@ impl Index {
         self.segments.iter().flat_map(SegmentState::live).map(listed).collect()
     }
 
-    /// Sums the searchable live documents.
     pub(super) fn digest(&self) -> Digest {
         let mut digest = Digest::default();
         for state in &self.segments {

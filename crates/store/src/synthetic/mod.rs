@@ -192,7 +192,6 @@ pub(crate) fn extent(disk: &VirtualDisk, dir: &Path) -> Extent {
     extent
 }
 
-/// Whether there is a commit or a log.
 pub(crate) fn holds_operations(disk: &VirtualDisk, dir: &Path) -> bool {
     known(disk, dir).is_some_and(|disk| {
         let disk = disk.borrow();

@@ -28,14 +28,12 @@ use crate::{
 /// What a commit that is being made consists of.
 #[derive(Default)]
 struct Linked {
-    /// Its files, by name.
     files: Vec<FileMeta>,
     segments: Vec<SegmentState>,
     /// How many appends there were when it began: its log is synced with it.
     appends: u64,
 }
 
-/// A copy of the virtual world that is open.
 pub(crate) struct SyntheticStorage {
     env: Env,
     dir: PathBuf,
@@ -255,7 +253,6 @@ impl SyntheticStorage {
         Ok((counted(request, &view), view))
     }
 
-    /// Counts what a view saw.
     pub(crate) async fn search_view(
         &self,
         view: &SearchView,

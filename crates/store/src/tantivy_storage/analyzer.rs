@@ -69,7 +69,6 @@ pub(crate) fn each_token(analyzer: Analyzer, text: &str, mut call: impl FnMut(&T
     }
 }
 
-/// Whether there is a word in a text.
 pub(crate) fn has_word(analyzer: Analyzer, text: &str) -> bool {
     // Of most texts the first letter tells.
     let is_plain = || text.bytes().any(|byte| byte.is_ascii_alphabetic());
@@ -145,7 +144,6 @@ impl Tokenizer for WordAnalyzer {
     }
 }
 
-/// The words of one text.
 struct Words<'a> {
     text: &'a str,
     /// Where the next word is looked for.

@@ -30,7 +30,6 @@ pub(super) enum LogError {
     Broken(Error),
 }
 
-/// All files of one copy's log.
 pub(super) struct Log {
     dir: PathBuf,
     /// Oldest first; the last one is written.
@@ -105,7 +104,6 @@ impl Log {
         self.synced.history
     }
 
-    /// The oldest generation that is kept.
     pub(super) fn oldest(&self) -> u64 {
         self.files.first().map_or(0, |file| file.generation)
     }

@@ -131,7 +131,6 @@ impl Shared {
         }
     }
 
-    /// Adds fragments to hits, which come with their whole sources.
     pub(super) fn highlight(
         &self,
         seen: (&Searcher, &Mapping),
@@ -170,7 +169,6 @@ impl Shared {
         read().map_err(|e| self.index_error("read terms", e))
     }
 
-    /// Number and stored bytes of each segment.
     pub(super) fn store_bytes_by_segment(&self) -> Vec<(usize, u64)> {
         let searcher = self.searcher();
         let bytes = |segment: &SegmentReader| {
@@ -179,7 +177,6 @@ impl Shared {
         searcher.segment_readers().iter().map(bytes).enumerate().collect()
     }
 
-    /// Reads every live document of one segment.
     pub(super) fn digest_segment(&self, searcher: &Searcher, number: usize) -> Result<Digest> {
         self.try_digest(searcher, number).map_err(|e| self.index_error("read documents", e))
     }
@@ -210,7 +207,6 @@ impl Shared {
         Ok(listed)
     }
 
-    /// Shows every live document of a segment.
     fn visit(
         &self,
         segment: &SegmentReader,

@@ -143,7 +143,6 @@ pub(crate) fn holds_anything(dir: &Path) -> Result<bool> {
     Ok(!files::names(dir)?.is_empty())
 }
 
-/// Flips a bit in the middle of a committed file.
 pub(crate) async fn damage(env: &Env, dir: &Path, generation: u64, file: &FileMeta) -> Result<()> {
     use std::os::unix::fs::FileExt;
     let path = commits::dir(dir, generation).join(&*file.name);
@@ -379,7 +378,6 @@ impl TantivyStorage {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Adds fragments to hits, which come with their whole sources.
     pub(crate) async fn highlight(
         &self,
         view: &SearchView,

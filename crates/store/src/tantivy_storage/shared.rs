@@ -315,7 +315,6 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes what was indexed searchable.
     pub(super) fn refresh(&self) -> Result<()> {
         let handles = self.handles();
         let committed = handles.write(IndexWriter::commit);
@@ -372,7 +371,6 @@ impl Shared {
         commits::link_index(&self.dir, &self.handles().index, generation)
     }
 
-    /// Makes a commit the newest, durably.
     pub(super) fn finish_commit(&self, mut stored: StoredCommit) -> Result<Commit> {
         {
             let log = lock(&self.log);
