@@ -305,7 +305,6 @@ fn bound_in_sync(shard: &mut IndexShardRoutingTable, copies: usize) -> Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::super::manager::lab::Lab;
-    use super::super::{Event, PlacedIndex};
     use super::*;
 
     #[test]
@@ -329,9 +328,7 @@ mod tests {
             let nodes: Vec<Vec<String>> = primaries.chars().map(named).collect();
             lab.set("narrows.allocation.replica_ring", "true");
             lab.set("cluster.routing.allocation.node_concurrent_recoveries", "9");
-            let placed =
-                PlacedIndex { index: "a".to_owned(), replicas: 1, nodes, ..Default::default() };
-            lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
+            lab.place("a", 1, nodes).unwrap();
             let shards = lab.state.shards().map(|(_, _, shard)| &shard.copies[1]);
             let found: String =
                 shards.filter_map(|copy| copy.node.as_ref()?.chars().last()).collect();
@@ -348,9 +345,7 @@ mod tests {
             lab.set("cluster.routing.allocation.exclude._name", manager);
             lab.set("narrows.allocation.uncounted", manager);
             let nodes = (1..=3).map(|number| vec![format!("n{}", number + others)]).collect();
-            let index = index.to_owned();
-            let placed = PlacedIndex { index, replicas: 1, nodes, ..Default::default() };
-            lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
+            lab.place(index, 1, nodes).unwrap();
             let number = |node: &String| node[1..].parse::<u32>().unwrap() - others;
             let shards = lab.state.shards();
             shards.filter_map(|(_, _, shard)| shard.copies[1].node.as_ref().map(number)).collect()

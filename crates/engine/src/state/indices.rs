@@ -324,8 +324,8 @@ fn remove_replicas(
 
 #[cfg(test)]
 mod tests {
+    use super::super::Event;
     use super::super::manager::lab::{Lab, creation, update};
-    use super::super::{Event, PlacedIndex};
     use super::*;
 
     #[test]
@@ -356,8 +356,7 @@ mod tests {
         assert!(!lab.state.indices["a"].closed);
         // A twin of a cluster has what that has.
         let nodes = vec![vec!["n1".to_owned()]; 20];
-        let placed = PlacedIndex { index: "c".to_owned(), nodes, ..PlacedIndex::default() };
-        lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
+        lab.place("c", 0, nodes).unwrap();
         lab.apply(Event::DeleteIndex { index: lab.state.meant("b") }).unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::super::indices::{REPLICAS, SHARDS};
-use super::super::{Aliases, Index, RerouteAction, RerouteCommand, check};
+use super::super::{Aliases, Index, PlacedIndex, RerouteAction, RerouteCommand, check};
 use super::*;
 
 /// A copy, as tests name it: index, shard, allocation id.
@@ -144,6 +144,12 @@ impl Lab {
     pub fn set_index(&mut self, index: &str, name: &str, value: &str) -> Vec<Change> {
         let settings = update(&[(name, value)]);
         self.apply(Event::PutIndexSettings { index: self.state.meant(index), settings }).unwrap()
+    }
+
+    /// Puts an index in place, whose shards have copies on these nodes.
+    pub fn place(&mut self, index: &str, replicas: u32, nodes: Vec<Vec<String>>) -> Applied {
+        let placed = PlacedIndex { index: index.to_owned(), replicas, nodes, ..Default::default() };
+        self.apply(Event::PlaceIndex(Box::new(placed)))
     }
 
     /// Every copy that recovers.

@@ -19,8 +19,7 @@ const NODES: u8 = 4;
 
 #[derive(Clone, Debug)]
 enum Act {
-    Join(u8),
-    Leave(u8),
+    One(Report),
     RestartManager,
     Create {
         index: u8,
@@ -38,8 +37,6 @@ enum Act {
         index: u8,
         range: u8,
     },
-    Start(u8),
-    Fail(u8),
     /// To the n-th shard; bit i of `missed_by` has the i-th copy miss it.
     Write {
         shard: u8,
@@ -99,8 +96,8 @@ fn report() -> impl Strategy<Value = Report> {
 fn act() -> impl Strategy<Value = Act> {
     let replicas = 0..NODES;
     prop_oneof![
-        3 => (0..NODES).prop_map(Act::Join),
-        2 => (0..NODES).prop_map(Act::Leave),
+        3 => (0..NODES).prop_map(|n| Act::One(Report::Join(n))),
+        2 => (0..NODES).prop_map(|n| Act::One(Report::Leave(n))),
         1 => Just(Act::RestartManager),
         1 => (0..3u8, 1..4u8, replicas.clone(), any::<bool>()).prop_map(
             |(index, shards, replicas, follows)| Act::Create { index, shards, replicas, follows }
@@ -108,8 +105,8 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0..9u8).prop_map(Act::Delete),
         1 => (0..3u8, replicas).prop_map(|(index, replicas)| Act::Replicas { index, replicas }),
         1 => (0..3u8, 0..4u8).prop_map(|(index, range)| Act::Expand { index, range }),
-        12 => any::<u8>().prop_map(Act::Start),
-        2 => any::<u8>().prop_map(Act::Fail),
+        12 => any::<u8>().prop_map(|n| Act::One(Report::Start(n))),
+        2 => any::<u8>().prop_map(|n| Act::One(Report::Fail(n))),
         6 => (any::<u8>(), any::<u8>()).prop_map(|(shard, missed_by)| Act::Write {
             shard,
             missed_by: missed_by & 0b0101,
@@ -392,8 +389,7 @@ impl Model {
     fn act(&mut self, act: &Act) {
         let index = |index: u8| format!("i{index}");
         match *act {
-            Act::Join(n) => self.join(n),
-            Act::Leave(n) => drop(self.event(Event::NodeLeft { node: name(n) })),
+            Act::One(ref report) => drop(self.report(report).map(|event| self.event(event))),
             Act::RestartManager => drop(self.event(Event::ManagerRestarted)),
             Act::Create { index: i, shards, replicas, follows } => {
                 self.create(index(i), shards, replicas, follows);
@@ -415,12 +411,6 @@ impl Model {
                     index: self.state.meant(&index(i)),
                     settings,
                 });
-            }
-            Act::Start(n) => drop(self.start(n)),
-            Act::Fail(n) => {
-                if let Some(event) = self.failing(n) {
-                    self.event(event);
-                }
             }
             Act::Together(ref reports) => {
                 let events: Vec<Event> = reports.iter().filter_map(|r| self.report(r)).collect();

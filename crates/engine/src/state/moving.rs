@@ -103,7 +103,6 @@ fn unwelcome(state: &ClusterState, filters: &Filters) -> Vec<Place> {
 #[cfg(test)]
 mod tests {
     use super::super::manager::lab::Lab;
-    use super::super::{Event, PlacedIndex};
 
     const EXCLUDE: &str = "cluster.routing.allocation.exclude._name";
 
@@ -126,9 +125,7 @@ mod tests {
         let names = |nodes: &&[&str]| nodes.iter().map(|node| (*node).to_owned()).collect();
         let nodes: Vec<Vec<String>> = shards.iter().map(names).collect();
         let replicas = nodes.iter().map(Vec::len).max().unwrap_or(1) as u32 - 1;
-        let placed =
-            PlacedIndex { index: "a".to_owned(), replicas, nodes, ..PlacedIndex::default() };
-        lab.apply(Event::PlaceIndex(Box::new(placed))).unwrap();
+        lab.place("a", replicas, nodes).unwrap();
         lab
     }
 

@@ -67,20 +67,18 @@ fn check(state: &ClusterState, placed: &PlacedIndex) -> Result<(), StateError> {
 #[cfg(test)]
 mod tests {
     use super::super::manager::lab::Lab;
-    use super::super::{Event, Status, health};
+    use super::super::{Status, health};
     use super::*;
 
-    fn placed(nodes: &[&[&str]]) -> Event {
+    fn place(lab: &mut Lab, nodes: &[&[&str]]) -> Applied {
         let names = |nodes: &&[&str]| nodes.iter().map(|node| (*node).to_owned()).collect();
-        let nodes = nodes.iter().map(names).collect();
-        let index = "a".to_owned();
-        Event::PlaceIndex(Box::new(PlacedIndex { index, replicas: 1, nodes, ..Default::default() }))
+        lab.place("a", 1, nodes.iter().map(names).collect())
     }
 
     #[test]
     fn copies_are_where_they_were_put_and_move_when_their_node_leaves() {
         let mut lab = Lab::new(3);
-        lab.apply(placed(&[&["n3", "n1"], &["n1", "n3"]])).unwrap();
+        place(&mut lab, &[&["n3", "n1"], &["n1", "n3"]]).unwrap();
         assert_eq!(health(&lab.state).status, Status::Green);
         assert_eq!(lab.shard("a", 0).primary().node.as_deref(), Some("n3"));
         lab.leave("n3");
@@ -92,7 +90,7 @@ mod tests {
     #[test]
     fn what_has_no_node_is_placed() {
         let mut lab = Lab::new(2);
-        lab.apply(placed(&[&["n1"]])).unwrap();
+        place(&mut lab, &[&["n1"]]).unwrap();
         assert_eq!(lab.initializing().len(), 1);
     }
 
@@ -100,7 +98,7 @@ mod tests {
     fn wrong_places_are_refused() {
         let mut lab = Lab::new(2);
         for nodes in [&["n9"][..], &["n1", "n1"], &["n1", "n2", "n3"]] {
-            let said = lab.apply(placed(&[nodes])).unwrap_err();
+            let said = place(&mut lab, &[nodes]).unwrap_err();
             assert_eq!(said.rest(), (400, "illegal_argument_exception"), "{said}");
         }
     }
