@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use super::Mapping;
 use super::document::{Extent, nowhere};
 use super::dynamic::{Dynamic, adds};
+use super::{Mapping, expand_dots};
 use crate::json::{self, Member, Node, Value};
 use crate::value::iso;
 use crate::{DateFormat, Refusal};
@@ -95,28 +95,28 @@ impl<'a> NewFields<'a> {
         }
         let document = json::document(source, None).map_err(Refusal::parsing)?;
         let mapping = self.grown.get_or_insert_with(|| self.mapping.clone());
-        let (added, put, written) = (Map::new(), BTreeMap::new(), json::Written::new(source));
-        let mut growing = Growing { mapping, added, put, written };
+        let (put, written) = (BTreeMap::new(), json::Written::new(source));
+        let mut growing = Growing { mapping, put, written };
         let taken = match &document {
             Value::Object(members) => growing.members("", members),
             _ => Ok(()),
         };
-        let Growing { mapping, added, put, .. } = growing;
+        let Growing { mapping, put, .. } = growing;
         let read = taken.and_then(|()| mapping.read(source, true, &mut nowhere));
         if let Err(refusal) = read {
             put.keys().for_each(|path| mapping.forget(path));
             return Err(refusal);
         }
-        Ok(Some(Json::Object(added)))
+        let mut added = json!({ "properties": put });
+        expand_dots(&mut added).map_err(Refusal::parsing)?;
+        Ok(Some(added))
     }
 }
 
 /// A mapping that takes the fields of one document.
 struct Growing<'a> {
     mapping: &'a mut Mapping,
-    /// What it took, as mapping JSON.
-    added: Map<String, Json>,
-    /// How it mapped each path of that.
+    /// What it took: how each path is mapped.
     put: BTreeMap<String, Json>,
     written: json::Written<'a>,
 }
@@ -182,20 +182,7 @@ impl Growing<'_> {
         }
         let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
         self.put.insert(path.to_owned(), json.clone());
-        self.mapping.add(above, Some(&json!({ name: json })), true).map_err(Refusal::parsing)?;
-        let mut at = &mut self.added;
-        for part in path.split('.') {
-            // What has properties is an object without saying so.
-            at.remove("type");
-            let properties = at.entry("properties").or_insert_with(|| json!({}));
-            let of = properties.as_object_mut().expect("an object of fields");
-            let slot = of.entry(part).or_insert_with(|| json!({}));
-            at = slot.as_object_mut().expect("a field is an object");
-        }
-        if let Json::Object(json) = json {
-            at.extend(json);
-        }
-        Ok(())
+        self.mapping.add(above, Some(&json!({ name: json })), true).map_err(Refusal::parsing)
     }
 }
 
