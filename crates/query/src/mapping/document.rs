@@ -6,7 +6,6 @@ use std::net::Ipv6Addr;
 
 use super::dynamic::{Dynamic, adds};
 use super::forms::{integer, is_other_form, number, place, range};
-use super::timestamp;
 use super::{Analyzer, Field, FieldType, Mapping};
 use crate::Refusal;
 use crate::json::{self, Member, Node, Part, Value};
@@ -88,7 +87,7 @@ impl Mapping {
         // With new fields it is read again.
         let is_checked = self.wants_timestamp && is_new && walk.extent == Extent::Whole;
         if is_checked && walk.timestamps != 1 {
-            return Err(Refusal::parsing(timestamp::NOT_ONE));
+            return Err(Refusal::parsing(NOT_ONE));
         }
         Ok(walk.extent)
     }
@@ -156,7 +155,7 @@ impl Walk<'_> {
                         }
                     }
                     if self.mapping.wants_timestamp
-                        && self.path == timestamp::FIELD
+                        && self.path == TIMESTAMP
                         && (field.kind, field.has_column) == (FieldType::Date, true)
                     {
                         // What is wrong with it was told above.
@@ -352,6 +351,12 @@ impl Field {
         Ok(())
     }
 }
+
+/// The field that has a date of each document, where the mapping asks for it.
+const TIMESTAMP: &str = "@timestamp";
+/// What is said of a document without it, or with several, in the words of OpenSearch.
+const NOT_ONE: &str =
+    "documents must contain a single-valued timestamp field '@timestamp' of date type";
 
 /// Lucene's `IndexWriter.MAX_TERM_LENGTH`. The index library silently drops terms of about twice that length.
 const MAX_TERM_BYTES: usize = 32_766;

@@ -409,6 +409,19 @@ fn half(number: f64) -> f64 {
     if nearest.abs() > HALF_MAX { f64::INFINITY.copysign(nearest) } else { nearest }
 }
 
+/// What an object says that has one flag; no where there is none.
+pub(super) fn flag_of(json: Option<&Value>, name: &str) -> Result<bool, String> {
+    let Some(json) = json else { return Ok(false) };
+    let no_object = || format!("it is an object: {{\"{name}\": true}}");
+    let object = json.as_object().ok_or_else(no_object)?;
+    known_keys(object, name)?;
+    match object.get(name) {
+        None => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(other) => Err(format!("\"{name}\" is true or false, not {other}")),
+    }
+}
+
 /// Fails where an object has another key than these.
 pub(super) fn known_keys(object: &Map<String, Value>, known: &str) -> Result<(), String> {
     let is_known = |key: &&String| known.split_whitespace().any(|known| known == key.as_str());

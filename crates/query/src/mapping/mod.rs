@@ -6,7 +6,6 @@ mod dynamic;
 mod field;
 mod forms;
 mod new_fields;
-mod timestamp;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +16,6 @@ pub use field::{Analyzer, Field, FieldType};
 pub use new_fields::NewFields;
 
 use dynamic::{Dynamic, Template};
-use timestamp::DATA_STREAM_TIMESTAMP;
 
 use crate::MappingError;
 use crate::json::join;
@@ -76,8 +74,8 @@ impl Mapping {
         if object.get("_source").is_some_and(|source| !keeps_source(source)) {
             return Err(refuse("_source", "documents are always kept whole; leave it out"));
         }
-        if is_new && let Some(routing) = object.get(ROUTING) {
-            check_routing(routing).map_err(|why| refuse(ROUTING, why))?;
+        if is_new {
+            field::flag_of(object.get(ROUTING), "required").map_err(|why| refuse(ROUTING, why))?;
         }
         mapping.dynamic = Dynamic::of(object, Dynamic::True).map_err(|why| refuse("", why))?;
         mapping.ignores_dates = match object.get("date_detection") {
@@ -87,7 +85,7 @@ impl Mapping {
                 return Err(refuse("date_detection", format!("it is true or false, not {other}")));
             }
         };
-        mapping.wants_timestamp = timestamp::is_asked_for(object.get(DATA_STREAM_TIMESTAMP))
+        mapping.wants_timestamp = field::flag_of(object.get(DATA_STREAM_TIMESTAMP), "enabled")
             .map_err(|why| refuse(DATA_STREAM_TIMESTAMP, why))?;
         mapping.templates = Template::all(object.get("dynamic_templates"))
             .map_err(|why| refuse("dynamic_templates", why))?;
@@ -254,15 +252,6 @@ fn keeps_source(source: &Value) -> bool {
     })
 }
 
-fn check_routing(routing: &Value) -> std::result::Result<(), String> {
-    let object = routing.as_object().ok_or("it is an object: {\"required\": true}")?;
-    field::known_keys(object, "required")?;
-    match object.get("required") {
-        None | Some(Value::Bool(_)) => Ok(()),
-        Some(other) => Err(format!("\"required\" is true or false, not {other}")),
-    }
-}
-
 /// Whether a mapping wants that each document names its `_routing`.
 pub fn requires_routing(mappings: &Value) -> bool {
     mappings[ROUTING]["required"] == true
@@ -304,6 +293,10 @@ pub const INDEX: &str = "_index";
 
 /// The metadata field that says by what a document's shard is found, where that is not its id.
 const ROUTING: &str = "_routing";
+
+/// What a mapping asks by that each document has one date in `@timestamp`, as those of data streams do. Indices may ask
+/// for it, too.
+const DATA_STREAM_TIMESTAMP: &str = "_data_stream_timestamp";
 
 /// What every document has beside its fields.
 const METADATA: &str = "_doc_count _field_names _id _ignored _index _nested_path _primary_term _routing _seq_no _size \
