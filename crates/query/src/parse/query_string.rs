@@ -43,7 +43,7 @@ impl QueryString {
 
     /// Reads a text of a body that has these clauses besides.
     pub(super) fn read(&self, text: &str, clauses: &mut Clauses) -> Result<Query> {
-        let tokens = tokens(text)?;
+        let tokens = tokens(text).map_err(|why| failed(text, why))?;
         let mut reader = Reader { of: self, text, tokens: &tokens, at: 0, clauses };
         if tokens.is_empty() {
             return Ok(Query::of(QueryKind::MatchNone));
@@ -77,15 +77,16 @@ enum Token {
     Pattern(String),
     Quoted(String),
     Regexp(String),
-    Range {
-        low: String,
-        high: String,
-        includes: (bool, bool),
-    },
+    Range(FieldQuery),
 }
 
 const SPACE: [char; 5] = [' ', '\t', '\n', '\r', '\u{3000}'];
 const SPECIAL: &str = "+-!():^[]\"{}~*?\\/";
+const OPEN_QUOTE: &str = "a quote is not closed";
+
+fn failed(text: &str, why: &str) -> SearchError {
+    illegal(format!("Failed to parse query [{text}]: {why}"))
+}
 
 /// What a text means beside clauses that are none of its own: without words it matches nothing, and is not left out.
 pub(super) fn whole(mut query: Query) -> Query {
@@ -93,10 +94,6 @@ pub(super) fn whole(mut query: Query) -> Query {
         asked.drops = false;
     }
     query
-}
-
-fn failed(text: &str, why: &str) -> SearchError {
-    illegal(format!("Failed to parse query [{text}]: {why}"))
 }
 
 /// A pattern of a text alone.
@@ -121,7 +118,8 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-fn tokens(text: &str) -> Result<Vec<Token>> {
+/// The tokens of a text; else what is wrong with it.
+fn tokens(text: &str) -> Result<Vec<Token>, &'static str> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -145,31 +143,29 @@ fn tokens(text: &str) -> Result<Vec<Token>> {
                 tokens.push(match (first, number.parse::<f32>()) {
                     ('~', _) => Token::Tilde,
                     (_, Ok(boost)) if boost.is_finite() => Token::Boost(boost),
-                    _ => return Err(failed(text, "[^] stands before a number")),
+                    _ => return Err("[^] stands before a number"),
                 });
             }
             '"' => {
-                let end =
-                    plain_at(after, &['"']).ok_or_else(|| failed(text, "a quote is not closed"))?;
+                let end = plain_at(after, &['"']).ok_or(OPEN_QUOTE)?;
                 tokens.push(Token::Quoted(unescaped(&after[..end])));
                 used += end + 1;
             }
             '/' => {
-                let end =
-                    plain_at(after, &['/']).ok_or_else(|| failed(text, "[/] is not closed"))?;
+                let end = plain_at(after, &['/']).ok_or("[/] is not closed")?;
                 tokens.push(Token::Regexp(after[..end].replace("\\/", "/")));
                 used += end + 1;
             }
             '[' | '{' => {
-                let (range, bytes) = range(text, after, first == '[')?;
+                let (range, bytes) = range(after, first == '[')?;
                 tokens.push(range);
                 used += bytes;
             }
-            ']' | '}' => return Err(failed(text, "a range is closed that was not opened")),
+            ']' | '}' => return Err("a range is closed that was not opened"),
             _ => {
                 used = word_bytes(rest);
                 if used == 0 {
-                    return Err(failed(text, "it ends with a backslash"));
+                    return Err("it ends with a backslash");
                 }
                 tokens.push(match &rest[..used] {
                     "AND" | "&&" => Token::And,
@@ -213,29 +209,29 @@ fn word_bytes(text: &str) -> usize {
 }
 
 /// A range behind its opening bracket, and the bytes that it takes.
-fn range(text: &str, after: &str, includes_low: bool) -> Result<(Token, usize)> {
+fn range(after: &str, includes_low: bool) -> Result<(Token, usize), &'static str> {
     let mut ends: Vec<(String, bool)> = Vec::new();
     let is_to = |(word, quoted): &(String, bool)| word == "TO" && !quoted;
     let mut at = 0;
     loop {
         let rest = &after[at..];
-        let Some(first) = rest.chars().next() else {
-            return Err(failed(text, "a range is not closed"));
-        };
-        match first {
+        match rest.chars().next().ok_or("a range is not closed")? {
             ' ' => at += 1,
-            ']' | '}' => {
+            last @ (']' | '}') => {
                 let (low, high) = match ends.as_slice() {
-                    [low, to, high] if is_to(to) => (low.0.clone(), high.0.clone()),
-                    [low, high] if !is_to(low) && !is_to(high) => (low.0.clone(), high.0.clone()),
-                    _ => return Err(failed(text, "a range is like [1 TO 2]")),
+                    [low, to, high] if is_to(to) => (&low.0, &high.0),
+                    [low, high] if !is_to(low) && !is_to(high) => (&low.0, &high.0),
+                    _ => return Err("a range is like [1 TO 2]"),
                 };
-                let includes = (includes_low, first == ']');
-                return Ok((Token::Range { low, high, includes }, at + 1));
+                let end = |text: &String, included| {
+                    let value = Literal::Text(text.clone());
+                    (text != "*").then_some(RangeEnd { value, included })
+                };
+                let range = between(end(low, includes_low), end(high, last == ']'));
+                return Ok((Token::Range(range), at + 1));
             }
             '"' => {
-                let end = plain_at(&rest[1..], &['"']);
-                let end = end.ok_or_else(|| failed(text, "a quote is not closed"))?;
+                let end = plain_at(&rest[1..], &['"']).ok_or(OPEN_QUOTE)?;
                 ends.push((unescaped(&rest[1..=end]), true));
                 at += end + 2;
             }
@@ -246,6 +242,11 @@ fn range(text: &str, after: &str, includes_low: bool) -> Result<(Token, usize)> 
             }
         }
     }
+}
+
+/// What lies between two ends, in the letters of the field's words.
+fn between(lower: Option<RangeEnd>, upper: Option<RangeEnd>) -> FieldQuery {
+    FieldQuery::Range(RangeQuery { lower, upper, analyzed: true, ..RangeQuery::default() })
 }
 
 struct Reader<'a> {
@@ -412,15 +413,7 @@ impl Reader<'_> {
             Some(Token::Regexp(regexp)) => {
                 self.asked(field, FieldQuery::Regexp { pattern: regexp, any_case: false })?
             }
-            Some(Token::Range { low, high, includes }) => {
-                let end = |text: String, included| {
-                    let value = Literal::Text(text);
-                    (value != Literal::Text("*".to_owned())).then_some(RangeEnd { value, included })
-                };
-                let (lower, upper) = (end(low, includes.0), end(high, includes.1));
-                let range = RangeQuery { lower, upper, analyzed: true, ..RangeQuery::default() };
-                self.asked(field, FieldQuery::Range(range))?
-            }
+            Some(Token::Range(range)) => self.asked(field, range)?,
             _ => return Err(self.wrong("a word is missing where an operator stands")),
         })
     }
@@ -464,8 +457,7 @@ fn one_sided(word: &str) -> Option<FieldQuery> {
     let included = value.len() < rest.len();
     let end = RangeEnd { value: Literal::Text(unescaped(value)), included };
     let (lower, upper) = if sign == ">" { (Some(end), None) } else { (None, Some(end)) };
-    let range = RangeQuery { lower, upper, analyzed: true, ..RangeQuery::default() };
-    (!value.is_empty()).then_some(FieldQuery::Range(range))
+    (!value.is_empty()).then(|| between(lower, upper))
 }
 
 #[cfg(test)]
