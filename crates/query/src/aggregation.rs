@@ -218,8 +218,8 @@ pub enum OrderBy {
 /// Ranges of dates, whose ends are read where the field's format is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DateRanges {
-    /// Name, start and end of each.
-    pub ranges: Vec<(Option<String>, Option<Literal>, Option<Literal>)>,
+    /// As they are asked for.
+    pub ranges: Vec<RangeBucket<Literal>>,
     /// How dates are read and written; else as the mapping says.
     pub format: Option<DateFormat>,
     /// Of ends that bring no zone.
@@ -271,13 +271,13 @@ pub struct Tuples {
 
 /// A bucket of `range`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RangeBucket {
+pub struct RangeBucket<End = f64> {
     /// Its name; made of its ends otherwise.
     pub key: Option<String>,
     /// The smallest value in it.
-    pub from: Option<f64>,
+    pub from: Option<End>,
     /// The smallest value beyond it.
-    pub to: Option<f64>,
+    pub to: Option<End>,
 }
 
 impl RangeBucket {

@@ -170,13 +170,10 @@ pub enum FieldQuery {
         center: (f64, f64),
         distance_m: f64,
     },
-    /// Degrees; `left` is greater than `right` where the box crosses the date line. `ignore_unmapped`: nothing matches
-    /// where the field is not mapped, which is an error otherwise.
+    /// Top, left, bottom and right, in degrees; left is greater than right where the box crosses the date line.
+    /// `ignore_unmapped`: nothing matches where the field is not mapped, which is an error otherwise.
     GeoBoundingBox {
-        top: f64,
-        left: f64,
-        bottom: f64,
-        right: f64,
+        sides: [f64; 4],
         ignore_unmapped: bool,
     },
     /// A point in one of these. `ignore_unmapped`: as of a box.

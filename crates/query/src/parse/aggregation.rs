@@ -89,7 +89,7 @@ const KINDS: [(&str, &str, Read); 34] = [
         Ok(AggregationKind::Percentiles(percents.unwrap_or_else(default)))
     }),
     ("range", "field missing ranges keyed", |options| {
-        let mut ranges = ranges(options.need("ranges")?)?;
+        let mut ranges = ranges(options, Node::float)?;
         ranges.sort_by(RangeBucket::order);
         Ok(AggregationKind::Range(ranges))
     }),

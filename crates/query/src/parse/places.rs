@@ -88,7 +88,8 @@ pub(super) fn shape(node: &Node, ignore_unmapped: bool) -> Result<FieldQuery> {
             let (bottom, right) = point(bottom_right, "coordinates")?;
             let reason = format_args!("top [{top}] is below bottom [{bottom}]");
             ensure(top >= bottom, coordinates.at, reason)?;
-            return Ok(FieldQuery::GeoBoundingBox { top, left, bottom, right, ignore_unmapped });
+            let sides = [top, left, bottom, right];
+            return Ok(FieldQuery::GeoBoundingBox { sides, ignore_unmapped });
         }
         "circle" if !ignore_unmapped => {
             let radius = options.need("radius")?;

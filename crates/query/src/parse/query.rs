@@ -147,9 +147,8 @@ impl<'a> Asked<'a> {
             }
             // How the box is looked up (`type`) changes nothing in what is found.
             "geo_bounding_box" => {
-                let [top, left, bottom, right] = sides(node, kind)?;
-                let ignore_unmapped = self.flag("ignore_unmapped")?;
-                FieldQuery::GeoBoundingBox { top, left, bottom, right, ignore_unmapped }
+                let (sides, ignore_unmapped) = (sides(node, kind)?, self.flag("ignore_unmapped")?);
+                FieldQuery::GeoBoundingBox { sides, ignore_unmapped }
             }
             "geo_distance" => self.distance()?,
             "geo_polygon" => {

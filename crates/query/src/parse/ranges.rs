@@ -9,28 +9,22 @@ use crate::json::{Node, Options};
 
 pub(super) fn date_ranges(options: &Options<'_>) -> Result<AggregationKind> {
     Ok(AggregationKind::DateRange(DateRanges {
-        ranges: each_range(options.need("ranges")?, Node::literal, |key, from, to| {
-            (key, from, to)
-        })?,
+        ranges: ranges(options, Node::literal)?,
         format: options.read("format", date_format)?,
         zone: options.read("time_zone", time_zone)?.unwrap_or_default(),
     }))
 }
 
-pub(super) fn ranges(node: &Node) -> Result<Vec<RangeBucket>> {
-    each_range(node, Node::float, |key, from, to| RangeBucket { key, from, to })
-}
-
-/// What `of` makes of the name and the ends of each of some ranges, one at least.
-fn each_range<'a, E, T>(
-    node: &'a Node<'a>,
-    end: impl Fn(&'a Node<'a>, &str) -> Result<E>,
-    of: impl Fn(Option<String>, Option<E>, Option<E>) -> T,
-) -> Result<Vec<T>> {
+/// The ranges that are asked for, one at least; `end` reads where one begins and ends.
+pub(super) fn ranges<'a, End>(
+    options: &Options<'a>,
+    end: fn(&'a Node<'a>, &str) -> Result<End>,
+) -> Result<Vec<RangeBucket<End>>> {
+    let node = options.need("ranges")?;
     let range = |item: &'a Node<'a>| {
         let options = item.options("ranges", "key from to", 0)?;
-        let key = options.read("key", Node::text)?;
-        Ok(of(key, options.read("from", &end)?, options.read("to", &end)?))
+        let (from, to) = (options.read("from", end)?, options.read("to", end)?);
+        Ok(RangeBucket { key: options.read("key", Node::text)?, from, to })
     };
     let ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
     few(node.at, ranges.len(), RANGES)?;
@@ -40,7 +34,7 @@ fn each_range<'a, E, T>(
 
 /// Unlike those of numbers, the field shows these ranges as they are asked for.
 pub(super) fn distances(options: &Options<'_>) -> Result<AggregationKind> {
-    let mut ranges = ranges(options.need("ranges")?)?;
+    let mut ranges = ranges(options, Node::float)?;
     ranges.iter_mut().for_each(|range| _ = range.from.get_or_insert(0.0));
     let (unit_m, origin) = (unit_m(options)?, point(options.need("origin")?, "origin")?);
     Ok(AggregationKind::Distance(Distances { origin, unit_m, ranges }))

@@ -299,9 +299,7 @@ impl Resolver<'_> {
             FieldQuery::GeoDistance { center, distance_m } => {
                 Ok(self.within_distance(path, *center, *distance_m))
             }
-            FieldQuery::GeoBoundingBox { top, left, bottom, right, .. } => {
-                Ok(self.within_box(path, (*top, *left, *bottom, *right)))
-            }
+            FieldQuery::GeoBoundingBox { sides, .. } => Ok(self.within_box(path, *sides)),
             FieldQuery::GeoPolygons { polygons, .. } => Ok(self.within_polygons(path, polygons)),
         }
     }

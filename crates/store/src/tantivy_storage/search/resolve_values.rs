@@ -166,11 +166,7 @@ impl Resolver<'_> {
     }
 
     /// Documents with a point in a box: its top, left, bottom and right.
-    pub(super) fn within_box(
-        &self,
-        path: &str,
-        (top, left, bottom, right): (f64, f64, f64, f64),
-    ) -> Resolved {
+    pub(super) fn within_box(&self, path: &str, [top, left, bottom, right]: [f64; 4]) -> Resolved {
         // As in the field points are kept in steps, rounded down, so that a point on the bottom or on the left may be
         // outside. A side above is rounded likewise.
         let (crosses, (top, right)) = (left > right, geo::kept((top, right)));

@@ -285,7 +285,7 @@ impl<'a> Translator<'a> {
             };
             context.resolve(&text, false).map(|ms| Some(ms as f64)).map_err(unfit)
         };
-        let one = |(key, from, to): &(Option<String>, Option<Literal>, Option<Literal>)| {
+        let one = |RangeBucket { key, from, to }: &RangeBucket<Literal>| {
             Ok::<_, SearchError>(RangeBucket { key: key.clone(), from: end(from)?, to: end(to)? })
         };
         let mut read = ranges.ranges.iter().map(one).collect::<std::result::Result<Vec<_>, _>>()?;
