@@ -248,13 +248,8 @@ pub fn point(text: &str) -> Option<(f64, f64)> {
     if let Some((lat, lon)) = text.split_once(',') {
         return Some((number(lat)?, number(lon)?));
     }
-    let (lon, lat) = text
-        .strip_prefix("POINT")?
-        .trim()
-        .strip_prefix('(')?
-        .strip_suffix(')')?
-        .trim()
-        .split_once(' ')?;
+    let within = text.strip_prefix("POINT")?.trim().strip_prefix('(')?.strip_suffix(')')?;
+    let (lon, lat) = within.trim().split_once(' ')?;
     Some((number(lat)?, number(lon)?))
 }
 

@@ -24,18 +24,14 @@ impl Dynamic {
     /// Of an object that is mapped so. The error says what is wrong with it.
     pub(super) fn of(object: &Map<String, Json>, around: Dynamic) -> Result<Dynamic, String> {
         match object.get("enabled") {
-            _ if around == Dynamic::Disabled => Ok(around),
-            Some(given) if *given == false || given == "false" => Ok(Dynamic::Disabled),
+            _ if around == Dynamic::Disabled => return Ok(around),
+            Some(given) if *given == false || given == "false" => return Ok(Dynamic::Disabled),
             Some(given) if *given != true && given != "true" => {
-                Err(format!("\"enabled\" is true or false, not {given}"))
+                return Err(format!("\"enabled\" is true or false, not {given}"));
             }
-            _ => Dynamic::read(object.get("dynamic"), around),
+            _ => {}
         }
-    }
-
-    /// The error says what it may be.
-    fn read(given: Option<&Json>, around: Dynamic) -> Result<Dynamic, String> {
-        match given {
+        match object.get("dynamic") {
             None => Ok(around),
             Some(given) if *given == true || given == "true" => Ok(Dynamic::True),
             Some(given) if *given == false || given == "false" => Ok(Dynamic::False),

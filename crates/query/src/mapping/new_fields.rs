@@ -55,10 +55,9 @@ impl Mapping {
 }
 
 fn forget<T>(of: &mut BTreeMap<String, T>, path: &str) {
-    let above = format!("{path}.");
-    let names = of.range(above.clone()..).map(|(name, _)| name);
-    let below: Vec<String> = names.take_while(|name| name.starts_with(&above)).cloned().collect();
-    below.iter().map(String::as_str).chain([path]).for_each(|path| drop(of.remove(path)));
+    of.remove(path);
+    // The sign behind the dot ends what begins with the path and a dot.
+    of.extract_if(format!("{path}.")..format!("{path}/"), |_, _| true).for_each(drop);
 }
 
 /// Whether a text is a date as `strict_date_optional_time` has it. Numbers are not, though a year is one.

@@ -4,21 +4,8 @@ use query::unfit;
 
 use super::failed::Result;
 
-/// Signs that mean something to the library.
-const SIGNS: &str = "\\.+*?()|[]{}^$#&-~";
-
 fn literal(pattern: &mut String, char: char) {
-    if SIGNS.contains(char) {
-        pattern.push('\\');
-    }
-    pattern.push(char);
-}
-
-/// What a word alone matches.
-pub(super) fn of_word(word: &str) -> String {
-    let mut pattern = String::new();
-    word.chars().for_each(|char| literal(&mut pattern, char));
-    pattern
+    pattern.push_str(&regex::escape(char.encode_utf8(&mut [0; 4])));
 }
 
 /// Of `regexp`: what Lucene and the library write alike; Lucene's own operators are refused. `any_case`: letters of

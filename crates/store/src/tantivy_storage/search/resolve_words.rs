@@ -218,10 +218,10 @@ impl Resolver<'_> {
                 idf += counts.idf(self.searcher.doc_freq(&term(word))?);
             }
             let mut parts = Vec::new();
-            let patterns = words.iter().map(|(place, word)| (*place, pattern::of_word(word)));
+            let patterns = words.iter().map(|(place, word)| (*place, regex::escape(word)));
             let any_end = match ends.len() < most {
-                true => format!("(?s){}.*", pattern::of_word(&start)),
-                false => ends.iter().map(|end| pattern::of_word(end)).collect::<Vec<_>>().join("|"),
+                true => format!("(?s){}.*", regex::escape(&start)),
+                false => ends.iter().map(|end| regex::escape(end)).collect::<Vec<_>>().join("|"),
             };
             for (place, pattern) in patterns.chain([(place, any_end)]) {
                 self.spend(pattern.len() * BYTES_OF_PATTERN_BYTE)?;
