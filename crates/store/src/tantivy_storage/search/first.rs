@@ -2,27 +2,22 @@
 //! all.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tantivy::index::SegmentId;
-use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
-use tantivy::{DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED, TantivyError, Term};
+use tantivy::query::doc_predicate_query::{ConstOrVariableSegmentPredicate, DocPredicate};
+use tantivy::query::{AllScorer, EnableScoring, Query};
+use tantivy::{DocId, Searcher, SegmentReader, TERMINATED};
 
-/// By segment, before which document the first ones end. Segments behind these have none of them.
-type Ends = Arc<BTreeMap<SegmentId, DocId>>;
-
-/// The first documents that a query matches.
-#[derive(Clone, Debug)]
-pub(super) struct First {
-    query: Arc<dyn Query>,
-    ends: Ends,
-}
+/// All documents up to the last of the first that a query matches: by segment, before which one they end. Segments
+/// behind these have none of them.
+#[derive(Debug)]
+pub(super) struct First(BTreeMap<SegmentId, DocId>);
 
 impl First {
     /// Finds so many; and whether what lies behind them was not looked at. Once it is stopped it looks at no more.
     pub(super) fn of(
-        query: Box<dyn Query>,
+        query: &dyn Query,
         most: u64,
         searcher: &Searcher,
         stop: &AtomicBool,
@@ -48,68 +43,22 @@ impl First {
                 }
                 doc = scorer.advance();
             }
-            ends.insert(segment.segment_id(), doc);
+            ends.insert(segment.segment_id(), doc.min(segment.max_doc()));
         }
-        Ok((First { query: query.into(), ends: Arc::new(ends) }, leaves_some))
+        Ok((First(ends), leaves_some))
     }
 }
 
-impl Query for First {
-    fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
-        let weight = self.query.weight(scoring)?;
-        Ok(Box::new(OfFirst { weight, ends: self.ends.clone() }))
-    }
+impl DocPredicate for First {
+    type SegmentDocPredicate = fn(DocId) -> bool;
 
-    fn query_terms<'a>(&'a self, visitor: &mut dyn FnMut(&'a Term, bool)) {
-        self.query.query_terms(visitor);
-    }
-}
-
-struct OfFirst {
-    weight: Box<dyn Weight>,
-    ends: Ends,
-}
-
-impl Weight for OfFirst {
-    fn scorer(&self, segment: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
-        let end = self.ends.get(&segment.segment_id()).copied().unwrap_or(0);
-        Ok(Box::new(Ended { scorer: self.weight.scorer(segment, boost)?, end }))
-    }
-
-    fn explain(&self, _: &SegmentReader, _: DocId) -> tantivy::Result<Explanation> {
-        Err(TantivyError::InvalidArgument("scores are not explained".to_owned()))
-    }
-}
-
-/// The documents of a scorer before one of them.
-struct Ended {
-    scorer: Box<dyn Scorer>,
-    end: DocId,
-}
-
-impl DocSet for Ended {
-    fn advance(&mut self) -> DocId {
-        self.scorer.advance();
-        self.doc()
-    }
-
-    fn seek(&mut self, target: DocId) -> DocId {
-        self.scorer.seek(target);
-        self.doc()
-    }
-
-    fn doc(&self) -> DocId {
-        let doc = self.scorer.doc();
-        if doc < self.end { doc } else { TERMINATED }
-    }
-
-    fn size_hint(&self) -> u32 {
-        self.scorer.size_hint().min(self.end)
-    }
-}
-
-impl Scorer for Ended {
-    fn score(&mut self) -> Score {
-        self.scorer.score()
+    fn doc_predicate(
+        &self,
+        segment: &SegmentReader,
+    ) -> tantivy::Result<ConstOrVariableSegmentPredicate<Self::SegmentDocPredicate>> {
+        let end = self.0.get(&segment.segment_id()).copied().unwrap_or(0);
+        let predicate: Self::SegmentDocPredicate = |_| true;
+        let necessary_condition = Box::new(AllScorer::new(end));
+        Ok(ConstOrVariableSegmentPredicate::Variable { predicate, necessary_condition })
     }
 }

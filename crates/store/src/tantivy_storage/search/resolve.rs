@@ -152,10 +152,12 @@ impl Resolver<'_> {
 
     /// The first documents that match, in place of all.
     fn first(&self, of: &FirstQuery) -> Result<Resolved> {
-        let query = self.resolve(&of.query)?;
-        let (first, leaves_some) = First::of(query, of.most, self.searcher, &self.limits.stop)?;
+        let query = self.clause(&of.query, false)?.unwrap_or_else(nothing);
+        let (first, leaves_some) =
+            First::of(query.as_ref(), of.most, self.searcher, &self.limits.stop)?;
         self.leaves_some.set(leaves_some);
-        Ok(Box::new(first))
+        let first = constant(Box::new(DocPredicateQuery::from(first)), 0.0);
+        Ok(Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, first)])))
     }
 
     /// A clause of others; none where it is to be left out. Clauses of clauses are where those around them drop.
