@@ -71,8 +71,9 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "it counts from the request on, in the field from when all nodes are told: `acknowledged` is false where the \
          manager has not come to it, which it does all the same",
     ),
+    ("`highlight` of the type `plain`", "it is refused: `unified` tags the same words"),
     (
-        "fragments of `highlight` of the type `unified`",
+        "fragments of `highlight`",
         "sentences and words end by the rules of Unicode (UAX 29), in OpenSearch by those of Java, which are older: \
          fragments begin and end elsewhere behind abbreviations and signs",
     ),
