@@ -73,6 +73,10 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ),
     ("`highlight` of the type `plain`", "it is refused: `unified` tags the same words"),
     (
+        "sorting hits by `_id`",
+        "it is refused, as by Elasticsearch 8 where nothing else is set: sort by `_doc`, or by a field with the same value",
+    ),
+    (
         "fragments of `highlight`",
         "sentences and words end by the rules of Unicode (UAX 29), in OpenSearch by those of Java, which are older: \
          fragments begin and end elsewhere behind abbreviations and signs",

@@ -25,29 +25,17 @@ impl<K: Ord, V: Clone> BySegment<K, V> {
         key: (SegmentId, K),
         find: impl FnOnce() -> tantivy::Result<V>,
     ) -> tantivy::Result<V> {
-        if let Some(known) = self.get(&key) {
+        let known = self.lock().get(&key).cloned();
+        if let Some(known) = known {
             return Ok(known);
         }
         let found = find()?;
-        self.remember(key, found.clone());
-        Ok(found)
-    }
-
-    pub(super) fn get(&self, key: &(SegmentId, K)) -> Option<V> {
-        self.lock().get(key).cloned()
-    }
-
-    pub(super) fn remember(&self, key: (SegmentId, K), found: V) {
         let mut known = self.lock();
         if known.len() >= ENTRIES_MAX {
             known.clear();
         }
-        known.insert(key, found);
-    }
-
-    /// Forgets what is known of segments that are not there.
-    pub(super) fn retain(&self, is_there: impl Fn(SegmentId) -> bool) {
-        self.lock().retain(|(segment, _), _| is_there(*segment));
+        known.insert(key, found.clone());
+        Ok(found)
     }
 
     pub(super) fn clear(&self) {

@@ -37,12 +37,6 @@ impl Column {
         Column { kind, values: Values::Absent, has_nanos: false }
     }
 
-    /// A column that was made of texts; none where no document has one.
-    pub(super) fn of_texts(texts: Option<StrColumn>) -> Self {
-        let values = texts.map_or(Values::Absent, Values::Text);
-        Column { kind: FieldType::Keyword, values, has_nanos: false }
-    }
-
     /// Opens the column of a field that is neither a text nor a point.
     pub(super) fn open(
         segment: &SegmentReader,

@@ -10,7 +10,6 @@
 //! | `first.rs` | the first documents that match, in place of all |
 //! | `statistics.rs` | what BM25 needs to know of a field |
 //! | `column.rs` | the values of a field in a segment |
-//! | `ids.rs` | the ids of a segment as such values |
 //! | `bounds.rs` | the least and greatest values of blocks of them |
 //! | `findings.rs`, `by_segment.rs` | what is known of segments for later searches |
 //! | `between.rs` | the documents with a value between two, block by block |
@@ -46,7 +45,6 @@ mod found;
 mod functions;
 mod fuzzy;
 mod highlight;
-mod ids;
 mod indexed_field;
 mod matching;
 mod metrics;
@@ -75,7 +73,7 @@ use tantivy::{Searcher, SegmentReader};
 
 use query::{
     FetchedHit, Literal, Mapping, SearchLimits, SearchRequest, ShardHit, ShardHits, SortKey,
-    SortTarget, SortValue, Stopped, compare_hits, keep_first_of_group,
+    SortValue, Stopped, compare_hits, keep_first_of_group,
 };
 
 use self::aggregate::Collectors;
@@ -215,29 +213,19 @@ impl Execution<'_> {
         if let Some(path) = &request.collapse {
             check_collapsible(path, self.mapping.field(path).map(|field| field.kind))?;
         }
-        let is_of_ids = |key: &SortKey| key.target == SortTarget::Field(ID.to_owned());
-        if keys.iter().any(is_of_ids) {
-            self.findings.keep_ids(searcher);
-        }
         let group = request.collapse.as_deref().map(|field| SortKey::of(field, None));
         let stop = &self.limits.stop;
         let matching = Matching { weight: weight.as_ref(), min_score: request.min_score, stop };
         let mut collectors = Collectors::new(&request.aggregations, resolver, matching)?;
         let order = (request, keys, group.as_ref());
         if searcher.segment_readers().is_empty() {
-            Top::new(
-                order,
-                (self.mapping, now_ms),
-                (None, self.findings.as_ref(), stop.as_ref()),
-                0,
-            )?;
+            Top::new(order, (self.mapping, now_ms), (None, self.findings.as_ref()), 0)?;
         }
         let (mut total, mut max_score, mut base, mut all) = (0, None::<f32>, 0, Vec::new());
         for (segment, reader) in (0..).zip(searcher.segment_readers()) {
             // Where no hits are shown nothing is read of the segment to sort them by.
-            let of = (wants_hits.then_some(reader), self.findings.as_ref(), stop.as_ref());
+            let of = (wants_hits.then_some(reader), self.findings.as_ref());
             let mut top = Top::new(order, (self.mapping, now_ms), of, base)?;
-            // Here, as finding the ids of a segment may have been stopped.
             if self.is_over() {
                 break;
             }

@@ -3,7 +3,6 @@
 use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use rustc_hash::FxHashMap;
 use tantivy::columnar::TermOrdHit;
@@ -19,7 +18,6 @@ use super::column::{Column, Pair, double_bits, double_of, long_bits, pair, text_
 use super::failed::{Failed, Result};
 use super::findings::Findings;
 use super::value::{self, check_sortable};
-use crate::tantivy_storage::schema::ID;
 
 /// Less is better. Above the 64 bits of a value stands whether there is one; an address fills all bits.
 type Bits = u128;
@@ -80,10 +78,10 @@ impl<'a> Top<'a> {
     pub(super) fn new(
         (request, keys, group): (&SearchRequest, &'a [SortKey], Option<&'a SortKey>),
         (mapping, now_ms): (&Mapping, i64),
-        (segment, findings, stop): (Option<&SegmentReader>, &Findings, &AtomicBool),
+        (segment, findings): (Option<&SegmentReader>, &Findings),
         base: u64,
     ) -> Result<Self> {
-        let key = |of| key(of, mapping, (segment, findings, stop), base, now_ms);
+        let key = |of| key(of, mapping, segment, base, now_ms);
         let keys: Vec<Key<'a>> = keys.iter().map(key).collect::<Result<_>>()?;
         let after: Option<Result<Vec<Bits>>> = request.search_after.as_ref().map(|values| {
             let pairs = keys.iter().zip(values);
@@ -248,7 +246,7 @@ fn unmapped(name: &str) -> Result<Field> {
 fn key<'a>(
     key: &'a SortKey,
     mapping: &Mapping,
-    (segment, findings, stop): (Option<&SegmentReader>, &Findings, &AtomicBool),
+    segment: Option<&SegmentReader>,
     base: u64,
     now_ms: i64,
 ) -> Result<Key<'a>> {
@@ -270,14 +268,10 @@ fn key<'a>(
                 None => Column::absent(mapped.kind),
             }
         }
-        None if path == ID => match segment {
-            Some(segment) => findings.ids(segment, stop)?,
-            None => Column::of_texts(None),
-        },
         None if mapping::is_metadata(path) => {
             let reason = format!(
-                "hits cannot be sorted by the metadata field [{path}]; sort by [_doc] or [_id], or by a keyword field \
-                 with the same value"
+                "hits cannot be sorted by the metadata field [{path}]; sort by [_doc], or by a keyword field with the \
+                 same value"
             );
             return Err(unfit(reason).into());
         }

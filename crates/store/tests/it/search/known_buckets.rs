@@ -400,6 +400,8 @@ fn buckets_of_fields_that_no_document_has() {
             (json!({"aggs": {"a": {"terms": {"field": "_id"}}}}), "metadata field [_id]"),
             (json!({"aggs": {"a": {"max": {"field": "_index"}}}}), "metadata field [_index]"),
             (json!({"sort": [{"_seq_no": {"unmapped_type": "long"}}]}), "sorted by the metadata"),
+            (json!({"sort": ["n", {"_id": "desc"}]}), "sort by [_doc], or by a keyword field"),
+            (json!({"collapse": {"field": "_id"}}), "unknown type for collapse field `_id`"),
             (json!({"query": {"exists": {"field": "_routing"}}}), "metadata field [_routing]"),
             (json!({"aggs": {"a": {"avg": of(json!("x"))}}}), "[none], which is not mapped"),
         ] {

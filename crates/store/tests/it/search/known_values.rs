@@ -1,16 +1,14 @@
 //! Values at the ends of what fields keep, and fields that are named by patterns.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use query::{Literal, Mapping, SearchLimits, SearchRequest, Stopped, parse_search};
+use query::{Literal, Mapping, SearchRequest, Stopped, parse_search};
 use serde_json::{Value, json};
 use store::{Options, Rejection, Shard};
 
 use super::known::{ids, is_refused, shard, sorted_ids};
 use super::known_buckets::aggregated;
 use super::{index, limits, merged, run, search, with};
-use crate::common::write;
 
 #[test]
 fn dates_of_every_year_are_found_sorted_and_counted() {
@@ -298,40 +296,6 @@ fn only_the_first_documents_are_looked_at_where_the_search_says_so() {
                 assert_eq!(counted, (found, found, stopped), "{query} {most:?} {sort}");
             }
         }
-    });
-}
-
-/// As texts, whatever they are.
-#[test]
-fn hits_are_sorted_by_their_ids() {
-    run("ids", 1, async |env, dir, _| {
-        let documents: Vec<Value> = (0..12).map(|n| json!({"n": n % 2})).collect();
-        let shard = shard(&env, &dir, json!({"n": {"type": "long"}}), &documents).await;
-        let sorted = |by: Value| json!({"sort": by, "size": 12});
-        // What a search had not found when it was stopped is not taken for all that there is.
-        let stopped = SearchLimits { stop: Arc::new(AtomicBool::new(true)), ..limits() };
-        let request = parse_search(sorted(json!(["_id"])).to_string().as_bytes()).unwrap();
-        let (hits, _) = shard.search(&Arc::new(request), &stopped).await.unwrap();
-        assert!(hits.stopped == Stopped::OutOfTime && hits.hits.is_empty());
-        let rising = [0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9];
-        assert_eq!(ids(&shard, sorted(json!(["_id"]))).await, rising);
-        let falling: Vec<u64> = rising.into_iter().rev().collect();
-        assert_eq!(ids(&shard, sorted(json!([{"_id": "desc"}]))).await, falling);
-        for (after, left) in [("11", 8usize), ("10x", 9), ("", 12), ("z", 0)] {
-            let mut body = sorted(json!(["_id"]));
-            body["search_after"] = json!([after]);
-            assert_eq!(ids(&shard, body).await, rising[12 - left..], "{after}");
-        }
-        let (_, hits, found) = search(&shard, &sorted(json!([{"n": "desc"}, "_id"]))).await;
-        assert_eq!(found, [1, 11, 3, 5, 7, 9, 0, 10, 2, 4, 6, 8]);
-        let shown = [Some(Literal::Integer(1)), Some(Literal::Text("11".to_owned()))];
-        assert_eq!(hits.hits[1].sort, shown);
-        // What was written again is in another segment, and once more in its own, deleted.
-        write(&shard, vec![index(5, &json!({}))]).await;
-        shard.refresh().await.unwrap();
-        assert_eq!(ids(&shard, sorted(json!(["_id"]))).await, rising);
-        let by_id = json!({"collapse": {"field": "_id"}});
-        is_refused(&shard, by_id, "unknown type for collapse field `_id`").await;
     });
 }
 
