@@ -1,17 +1,17 @@
 //! `function_score`: the scores of a query, changed by functions of each document.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use tantivy::columnar::Column as Library;
 use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TantivyError, Term};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use query::score::{Combine, Modifier, ScoreKind, Shape};
+use query::score::{Combine, ScoreKind};
 use query::value::point;
 use query::{Field, FieldType, Literal, Mapping, SearchError, date, geo, illegal, unfit};
 
-use super::column::{Column, Pair, pair, text_of};
+use super::column::{Column, pair, text_of};
 use super::value::{check_sortable, exact};
 use crate::tantivy_storage::schema::SEQ_NO;
 
@@ -35,33 +35,21 @@ pub(super) struct Functions {
 }
 
 /// One function.
-#[derive(Debug)]
 pub(super) struct Function {
     pub(super) filter: Option<Box<dyn Query>>,
     pub(super) weight: Option<f64>,
-    pub(super) kind: Kind,
+    pub(super) opens: Opens,
 }
 
-/// What a function is, in the types of its field.
-#[derive(Debug)]
-pub(super) enum Kind {
-    Constant,
-    FieldValue { field: (String, FieldType), factor: f64, modifier: Modifier, missing: Option<f64> },
-    Random { seed: u64, field: Option<(String, FieldType)> },
-    Decay(Decay),
-}
+/// What a function comes to of a document of one segment.
+type Number = Box<dyn Fn(DocId) -> Result<f64, SearchError> + Send>;
+/// Opens a function in a segment.
+pub(super) type Opens = Box<dyn Fn(&SegmentReader) -> tantivy::Result<Number> + Send + Sync>;
 
-/// How far a value is from an origin, and what that makes of it.
-#[derive(Debug)]
-pub(super) struct Decay {
-    pub(super) field: (String, FieldType),
-    pub(super) shape: Shape,
-    /// A number, or latitude and longitude.
-    pub(super) origin: (f64, f64),
-    pub(super) scale: f64,
-    pub(super) offset: f64,
-    pub(super) decay: f64,
-    pub(super) of_many: Combine,
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:?}, {:?}", self.filter, self.weight)
+    }
 }
 
 impl Query for FunctionScored {
@@ -103,7 +91,7 @@ impl Weight for Weighed {
     fn scorer(&self, segment: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let functions = self.by.functions.iter().zip(&self.filters).map(|(function, filter)| {
             let filter = filter.as_ref().map(|filter| filter.scorer(segment, 1.0)).transpose()?;
-            Ok(Open { filter, values: Values::open(segment, &function.kind)? })
+            Ok(Open { filter, number: (function.opens)(segment)? })
         });
         let functions = functions.collect::<tantivy::Result<_>>()?;
         let query = self.query.scorer(segment, boost)?;
@@ -120,31 +108,7 @@ impl Weight for Weighed {
 /// A function in one segment.
 struct Open {
     filter: Option<Box<dyn Scorer>>,
-    values: Values,
-}
-
-enum Values {
-    None,
-    Column(Column),
-    Points(Option<Pair>),
-    SeqNo(Library<u64>),
-}
-
-impl Values {
-    fn open(segment: &SegmentReader, kind: &Kind) -> tantivy::Result<Self> {
-        Ok(match kind {
-            Kind::Constant => Values::None,
-            Kind::Random { field: None, .. } => Values::SeqNo(segment.fast_fields().u64(SEQ_NO)?),
-            Kind::Decay(Decay { field: (path, kind @ FieldType::GeoPoint), .. }) => {
-                Values::Points(pair(segment, path, *kind)?)
-            }
-            Kind::FieldValue { field: (path, kind), .. }
-            | Kind::Random { field: Some((path, kind)), .. }
-            | Kind::Decay(Decay { field: (path, kind), .. }) => {
-                Values::Column(Column::open(segment, path, *kind)?)
-            }
-        })
-    }
+    number: Number,
 }
 
 struct Scored {
@@ -180,7 +144,7 @@ impl Scored {
             });
             if fits {
                 let weight = function.weight.unwrap_or(1.0);
-                match function.kind.number(&open.values, doc) {
+                match (open.number)(doc) {
                     Ok(number) => found.push((number * weight, weight)),
                     Err(error) => _ = self.by.failed.set(error),
                 }
@@ -219,152 +183,142 @@ impl Scorer for Scored {
     }
 }
 
-impl Kind {
-    /// A function in the types of its field. Fails where it does not fit them.
-    pub(super) fn of(
-        kind: &ScoreKind,
-        mapping: &Mapping,
-        now_ms: i64,
-    ) -> Result<Kind, SearchError> {
-        let field = |path: &str| {
-            let mapped = mapping.field(path);
-            mapped.ok_or_else(|| unfit(format!("unknown field [{path}] in [function_score]")))
-        };
-        let sortable = |path: &str, mapped: &Field| {
-            check_sortable(path, mapped).map(|()| (path.to_owned(), mapped.kind))
-        };
-        Ok(match kind {
-            ScoreKind::Constant => Kind::Constant,
-            ScoreKind::FieldValue { field: path, factor, modifier, missing } => {
-                let field = match mapping.field(path) {
-                    Some(mapped) => sortable(path, mapped)?,
-                    None if missing.is_some() => (path.clone(), FieldType::Long),
-                    None => {
-                        let reason = format!(
-                            "Unable to find a field mapper for field [{path}]. No 'missing' value defined."
-                        );
-                        return Err(unfit(reason));
-                    }
-                };
-                let (factor, modifier, missing) = (*factor, *modifier, *missing);
-                Kind::FieldValue { field, factor, modifier, missing }
-            }
-            ScoreKind::Random { seed, field: path } => {
-                let field = path.as_deref().map(|path| sortable(path, field(path)?));
-                let seed = seed.unwrap_or(now_ms) as u64;
-                Kind::Random { seed, field: field.transpose()? }
-            }
-            ScoreKind::Decay { shape, field: path, origin, scale, offset, decay, of_many } => {
-                let mapped = field(path)?;
-                let wrong = |what: &str, value: &Literal| {
-                    let (kind, text) = (mapped.kind.name(), value.text());
-                    unfit(format!(
-                        "[{what}] [{text}] is no distance of the field [{path}] of type [{kind}]"
-                    ))
-                };
-                let distance = |what: &str, value: &Literal| {
-                    let text = value.text();
-                    let found = match mapped.kind {
-                        FieldType::GeoPoint => geo::meters(&text, "m"),
-                        FieldType::Date if text == "0" => Some(0.0),
-                        FieldType::Date => date::fixed_interval_ms(&text).map(|ms| ms as f64),
-                        _ => text.parse().ok(),
-                    };
-                    found.ok_or_else(|| wrong(what, value))
-                };
-                let now = Literal::Text("now".to_owned());
-                let origin = match (mapped.kind, origin) {
-                    (FieldType::GeoPoint, Some(origin)) => {
-                        point(&origin.text()).ok_or_else(|| wrong("origin", origin))?
-                    }
-                    (FieldType::Date, origin) => {
-                        let origin = origin.as_ref().unwrap_or(&now);
-                        let read = (None, None, now_ms);
-                        match exact(path, mapped, origin, read)? {
-                            Some((Literal::Integer(ms), _)) => (ms as f64, 0.0),
-                            _ => return Err(wrong("origin", origin)),
-                        }
-                    }
-                    (_, Some(origin)) => (distance("origin", origin)?, 0.0),
-                    (_, None) => return Err(unfit(format!("[{path}] has no [origin]"))),
-                };
-                if mapped.kind != FieldType::GeoPoint {
-                    check_sortable(path, mapped)?;
+/// Reads a function in the types of its field. Fails where it does not fit them.
+pub(super) fn opens(
+    kind: &ScoreKind,
+    mapping: &Mapping,
+    now_ms: i64,
+) -> Result<Opens, SearchError> {
+    let field = |path: &str| {
+        let mapped = mapping.field(path);
+        mapped.ok_or_else(|| unfit(format!("unknown field [{path}] in [function_score]")))
+    };
+    let sortable = |path: &str, mapped: &Field| {
+        check_sortable(path, mapped).map(|()| (path.to_owned(), mapped.kind))
+    };
+    let opens: Opens = match kind {
+        ScoreKind::Constant => Box::new(|_: &SegmentReader| -> tantivy::Result<Number> {
+            Ok(Box::new(|_: DocId| Ok(1.0)))
+        }),
+        ScoreKind::FieldValue { field: path, factor, modifier, missing } => {
+            let (path, kind) = match mapping.field(path) {
+                Some(mapped) => sortable(path, mapped)?,
+                None if missing.is_some() => (path.clone(), FieldType::Long),
+                None => {
+                    let reason = format!(
+                        "Unable to find a field mapper for field [{path}]. No 'missing' value defined."
+                    );
+                    return Err(unfit(reason));
                 }
-                let scale_of = distance("scale", scale)?;
-                if scale_of <= 0.0 {
-                    return Err(unfit("[scale] must be > 0.0"));
-                }
-                Kind::Decay(Decay {
-                    field: (path.clone(), mapped.kind),
-                    shape: *shape,
-                    origin,
-                    scale: scale_of,
-                    offset: distance("offset", offset)?,
-                    decay: *decay,
-                    of_many: *of_many,
-                })
-            }
-        })
-    }
-
-    /// What it comes to of a document.
-    fn number(&self, values: &Values, doc: DocId) -> Result<f64, SearchError> {
-        let mut numbers = Vec::new();
-        match values {
-            Values::Column(column) => column.each_number(doc, |number| numbers.push(number)),
-            Values::Points(Some(points)) => {
-                let Kind::Decay(decay) = self else { return Ok(1.0) };
-                numbers.extend(points.of(doc).map(|point| geo::haversine_m(decay.origin, point)));
-            }
-            _ => {}
+            };
+            let (factor, modifier, missing) = (*factor, *modifier, *missing);
+            Box::new(move |segment: &SegmentReader| -> tantivy::Result<Number> {
+                let (column, path) = (Column::open(segment, &path, kind)?, path.clone());
+                Ok(Box::new(move |doc: DocId| {
+                    let mut least = None::<f64>;
+                    column
+                        .each_number(doc, |n| least = Some(least.map_or(n, |least| least.min(n))));
+                    let value = least.or(missing).ok_or_else(|| {
+                        illegal(format!(
+                            "Missing value for field [{path}]; send [missing] in [field_value_factor]"
+                        ))
+                    })?;
+                    let result = modifier.of(value * factor);
+                    if result.is_nan() || result < 0.0 {
+                        return Err(illegal(format!(
+                            "field value function must not produce negative scores, but got: [{result}] for field \
+                             value: [{value}]"
+                        )));
+                    }
+                    Ok(result)
+                }))
+            })
         }
-        Ok(match self {
-            Kind::Constant => 1.0,
-            Kind::FieldValue { field, factor, modifier, missing } => {
-                let found = numbers.into_iter().reduce(f64::min).or(*missing);
-                let path = &field.0;
-                let value = found.ok_or_else(|| {
-                    illegal(format!(
-                        "Missing value for field [{path}]; send [missing] in [field_value_factor]"
-                    ))
-                })?;
-                let result = modifier.of(value * factor);
-                if result.is_nan() || result < 0.0 {
-                    return Err(illegal(format!(
-                        "field value function must not produce negative scores, but got: [{result}] for field value: \
-                         [{value}]"
-                    )));
-                }
-                result
-            }
-            Kind::Random { seed, .. } => {
-                let hash = |bytes: &[u8]| xxh3_64_with_seed(bytes, *seed);
-                let hash = match values {
-                    Values::SeqNo(column) => hash(&column.first(doc).unwrap_or(0).to_le_bytes()),
-                    Values::Column(column) => {
-                        let mut first = None;
-                        column.each_bits(doc, |bits| first = first.or(Some(bits)));
-                        match (first, column.texts()) {
-                            (Some(ord), Some(texts)) => hash(text_of(texts, ord as u64).as_bytes()),
-                            (bits, _) => hash(&bits.unwrap_or(0).to_le_bytes()),
-                        }
-                    }
-                    _ => 0,
-                };
+        ScoreKind::Random { seed, field: path } => {
+            let field = path.as_deref().map(|path| sortable(path, field(path)?)).transpose()?;
+            let seed = seed.unwrap_or(now_ms) as u64;
+            Box::new(move |segment: &SegmentReader| -> tantivy::Result<Number> {
                 // As many bits as a score has.
-                (hash >> 40) as f64 / (1u64 << 24) as f64
-            }
-            Kind::Decay(of) => {
-                let is_point = of.field.1 == FieldType::GeoPoint;
-                let distance = |value: f64| match is_point {
-                    true => value,
-                    false => (value - of.origin.0).abs(),
+                let random = move |bytes: &[u8]| {
+                    (xxh3_64_with_seed(bytes, seed) >> 40) as f64 / (1u64 << 24) as f64
                 };
-                let away = |value: f64| ((distance(value) - of.offset).max(0.0), 1.0);
-                let distance = of.of_many.all(numbers.into_iter().map(away));
-                distance.map_or(1.0, |distance| of.shape.at(distance, of.scale, of.decay))
+                let Some((path, kind)) = &field else {
+                    let numbers = segment.fast_fields().u64(SEQ_NO)?;
+                    return Ok(Box::new(move |doc: DocId| {
+                        Ok(random(&numbers.first(doc).unwrap_or(0).to_le_bytes()))
+                    }));
+                };
+                let column = Column::open(segment, path, *kind)?;
+                Ok(Box::new(move |doc: DocId| {
+                    let mut first = None;
+                    column.each_bits(doc, |bits| first = first.or(Some(bits)));
+                    Ok(match (first, column.texts()) {
+                        (Some(ord), Some(texts)) => random(text_of(texts, ord as u64).as_bytes()),
+                        (bits, _) => random(&bits.unwrap_or(0).to_le_bytes()),
+                    })
+                }))
+            })
+        }
+        ScoreKind::Decay { shape, field: path, origin, scale, offset, decay, of_many } => {
+            let mapped = field(path)?;
+            let wrong = |what: &str, value: &Literal| {
+                let (kind, text) = (mapped.kind.name(), value.text());
+                unfit(format!(
+                    "[{what}] [{text}] is no distance of the field [{path}] of type [{kind}]"
+                ))
+            };
+            let distance = |what: &str, value: &Literal| {
+                let text = value.text();
+                let found = match mapped.kind {
+                    FieldType::GeoPoint => geo::meters(&text, "m"),
+                    FieldType::Date if text == "0" => Some(0.0),
+                    FieldType::Date => date::fixed_interval_ms(&text).map(|ms| ms as f64),
+                    _ => text.parse().ok(),
+                };
+                found.ok_or_else(|| wrong(what, value))
+            };
+            let now = Literal::Text("now".to_owned());
+            // A number, or latitude and longitude.
+            let origin = match (mapped.kind, origin) {
+                (FieldType::GeoPoint, Some(origin)) => {
+                    point(&origin.text()).ok_or_else(|| wrong("origin", origin))?
+                }
+                (FieldType::Date, origin) => {
+                    let origin = origin.as_ref().unwrap_or(&now);
+                    let read = (None, None, now_ms);
+                    match exact(path, mapped, origin, read)? {
+                        Some((Literal::Integer(ms), _)) => (ms as f64, 0.0),
+                        _ => return Err(wrong("origin", origin)),
+                    }
+                }
+                (_, Some(origin)) => (distance("origin", origin)?, 0.0),
+                (_, None) => return Err(unfit(format!("[{path}] has no [origin]"))),
+            };
+            if mapped.kind != FieldType::GeoPoint {
+                check_sortable(path, mapped)?;
             }
-        })
-    }
+            let scale = distance("scale", scale)?;
+            if scale <= 0.0 {
+                return Err(unfit("[scale] must be > 0.0"));
+            }
+            let offset = distance("offset", offset)?;
+            let (path, kind) = (path.clone(), mapped.kind);
+            let (shape, decay, of_many) = (*shape, *decay, *of_many);
+            Box::new(move |segment: &SegmentReader| -> tantivy::Result<Number> {
+                // One of both is there: points have no column of their own.
+                let column = Column::open(segment, &path, kind)?;
+                let points = pair(segment, &path, kind)?;
+                Ok(Box::new(move |doc: DocId| {
+                    let mut away = Vec::new();
+                    column.each_number(doc, |number| away.push((number - origin.0).abs()));
+                    let points = points.iter().flat_map(|points| points.of(doc));
+                    away.extend(points.map(|point| geo::haversine_m(origin, point)));
+                    let away = away.into_iter().map(|away| ((away - offset).max(0.0), 1.0));
+                    let distance = of_many.all(away);
+                    Ok(distance.map_or(1.0, |distance| shape.at(distance, scale, decay)))
+                }))
+            })
+        }
+    };
+    Ok(opens)
 }

@@ -25,7 +25,7 @@ use record::names::matches;
 use super::failed::Result;
 use super::findings::Findings;
 use super::first::First;
-use super::functions::{Function, FunctionScored, Functions, Kind};
+use super::functions::{Function, FunctionScored, Functions, opens};
 use super::indexed_field::IndexedField;
 use super::statistics::any_word;
 use crate::tantivy_storage::schema::{ID, WORDLESS, first_column};
@@ -380,7 +380,7 @@ impl Resolver<'_> {
             Ok(Function {
                 filter,
                 weight: function.weight,
-                kind: Kind::of(&function.kind, self.mapping, self.limits.now_ms)?,
+                opens: opens(&function.kind, self.mapping, self.limits.now_ms)?,
             })
         });
         let by = Functions {
