@@ -85,27 +85,25 @@ impl Column {
         self.raw().is_some_and(|column| matches!(column.index, ColumnIndex::Full))
     }
 
-    /// Values in all documents of the segment.
+    /// Values in all documents of the segment, which are no addresses.
     pub(super) fn values(&self) -> u32 {
-        match (&self.values, self.raw()) {
-            (Values::Ip(column), _) => column.values.num_vals(),
-            (_, column) => column.map_or(0, |column| column.values.num_vals()),
-        }
+        self.raw().map_or(0, |column| column.values.num_vals())
     }
 
-    /// Documents that have the field.
-    pub(super) fn documents(&self, max_doc: u32) -> u32 {
-        let index = match (&self.values, self.raw()) {
-            (Values::Ip(column), _) => &column.index,
-            (_, Some(column)) => &column.index,
-            _ => return 0,
-        };
-        match index {
-            ColumnIndex::Empty { .. } => 0,
-            ColumnIndex::Full => max_doc,
-            ColumnIndex::Optional(_) => self.values(),
-            many => (0..max_doc).filter(|doc| many.has_value(*doc)).count() as u32,
+    /// Documents that have the field, which has no addresses, and values in all of them; of a set each once.
+    pub(super) fn counts(&self, max_doc: u32) -> (u64, u64) {
+        let values = u64::from(self.values());
+        let is_multiple = |column: &Library<u64>| column.get_cardinality().is_multivalue();
+        if !self.raw().is_some_and(is_multiple) {
+            return (values, values);
         }
+        let (mut documents, mut values, mut found) = (0, 0, Vec::new());
+        for doc in 0..max_doc {
+            self.read_bits(doc, &mut found);
+            documents += u64::from(!found.is_empty());
+            values += found.len() as u64;
+        }
+        (documents, values)
     }
 
     /// Calls with each value of a document as bits: equal values have equal bits, and bits of numbers sort as the

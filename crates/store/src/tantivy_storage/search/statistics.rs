@@ -93,12 +93,8 @@ fn count(segment: &SegmentReader, indexed: &IndexedField) -> tantivy::Result<Fie
     let (field, kind) = (indexed.field, indexed.mapped.kind);
     if !kind.has_words() {
         let column = Column::open(segment, indexed.path, kind)?;
-        let documents = column.documents(segment.max_doc());
-        let words = match column.values() {
-            values if kind.is_set() && values > documents => once(&column, segment.max_doc()),
-            values => values,
-        };
-        return Ok(FieldCounts { documents: documents.into(), words: words.into() });
+        let (documents, words) = column.counts(segment.max_doc());
+        return Ok(FieldCounts { documents, words });
     }
     let words = segment.inverted_index(field)?.total_num_tokens();
     let documents = match segment.fieldnorms_readers().get_field(field)? {
@@ -110,16 +106,6 @@ fn count(segment: &SegmentReader, indexed: &IndexedField) -> tantivy::Result<Fie
         }
     };
     Ok(FieldCounts { documents: documents as u64, words })
-}
-
-/// Values of a column, those once that a document has several times.
-fn once(column: &Column, max_doc: u32) -> u32 {
-    let (mut found, mut values) = (Vec::new(), 0);
-    for doc in 0..max_doc {
-        column.read_bits(doc, &mut found);
-        values += found.len() as u32;
-    }
-    values
 }
 
 /// What finds the documents with a word in a field that keeps no lengths: all of its words together.
