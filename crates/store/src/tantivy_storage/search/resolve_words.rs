@@ -330,12 +330,12 @@ impl Resolver<'_> {
         if value.is_empty() {
             return Ok(self.with_value(indexed));
         }
-        let term = |text: &str| Term::from_field_text(indexed.field, text);
-        let upper = match successor(value) {
-            Some(next) => Bound::Excluded(term(&next)),
-            None => Bound::Unbounded,
-        };
-        Ok(Box::new(InvertedIndexRangeQuery::new(Bound::Included(term(value)), upper)))
+        let first = Term::from_field_text(indexed.field, value);
+        // No text has such a byte: this comes behind all that begin so.
+        let mut behind = first.clone();
+        behind.append_bytes(&[u8::MAX]);
+        let (first, behind) = (Bound::Included(first), Bound::Excluded(behind));
+        Ok(Box::new(InvertedIndexRangeQuery::new(first, behind)))
     }
 }
 
@@ -375,32 +375,4 @@ pub(super) fn end_in_its_letters(
         value => value,
     };
     Some(RangeEnd { value, included })
-}
-
-/// The least text that comes after all that begin with `prefix`; none if there is none.
-fn successor(prefix: &str) -> Option<String> {
-    let mut chars: Vec<char> = prefix.chars().collect();
-    while let Some(last) = chars.pop() {
-        // The surrogates between are no characters.
-        let next =
-            if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(last as u32 + 1) };
-        if let Some(next) = next {
-            chars.push(next);
-            return Some(chars.into_iter().collect());
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_comes_after_a_prefix() {
-        assert_eq!(successor("ab"), Some("ac".to_owned()));
-        assert_eq!(successor("a\u{10ffff}"), Some("b".to_owned()));
-        assert_eq!(successor("\u{d7ff}"), Some("\u{e000}".to_owned()));
-        assert_eq!(successor("\u{10ffff}"), None);
-    }
 }
