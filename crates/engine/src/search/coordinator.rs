@@ -273,22 +273,20 @@ async fn ask_copy(
     ask: &ShardSearch,
 ) -> Result<ShardSearched> {
     let name = in_flight.name();
-    let Some(address) = service.core.address_of(name) else {
-        let gone = left(name);
-        in_flight.failed();
-        return Err(gone);
-    };
     let request = Request::Search(Box::new(ask.clone()));
     let limit = match ask.request.timeout_ms {
         // The copy itself stops in time and answers with what it has found by then.
         Some(limit_ms) => SHARD_TIMEOUT + Duration::from_millis(limit_ms),
         None => SHARD_TIMEOUT,
     };
-    let answer = tokio::select! {
-        biased;
-        answer = service.core.call(&address, Class::Search, request, limit) => answer,
-        // A node that has left does not answer any more, and may not have closed its connections.
-        () = service.core.has_left(name) => Err(left(name).into()),
+    let answer = match service.core.address_of(name) {
+        None => Err(left(name).into()),
+        Some(address) => tokio::select! {
+            biased;
+            answer = service.core.call(&address, Class::Search, request, limit) => answer,
+            // A node that has left does not answer any more, and may not have closed its connections.
+            () = service.core.has_left(name) => Err(left(name).into()),
+        },
     };
     match answer {
         Ok(Response::Searched(searched)) => {

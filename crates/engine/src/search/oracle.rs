@@ -16,11 +16,7 @@ pub(super) struct Truth(RefCell<BTreeMap<String, u64>>);
 impl Truth {
     /// A request is sent, by whomever.
     pub(super) fn sent(&self, name: &str) {
-        let mut nodes = self.0.borrow_mut();
-        match nodes.get_mut(name) {
-            Some(in_flight) => *in_flight += 1,
-            None => drop(nodes.insert(name.to_owned(), 1)),
-        }
+        *self.0.borrow_mut().entry(name.to_owned()).or_default() += 1;
     }
 
     /// It ended.

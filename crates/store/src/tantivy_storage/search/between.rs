@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use tantivy::query::doc_predicate_query::DocPredicateBoxable;
-use tantivy::query::{EnableScoring, Query, Scorer};
+use tantivy::query::{ConstScorer, EnableScoring, Query, Scorer};
 use tantivy::{
     COLLECT_BLOCK_BUFFER_LEN, DocId, DocSet, Score, SeekDangerResult, SegmentReader, TERMINATED,
 };
@@ -39,9 +39,9 @@ impl DocPredicateBoxable for Between {
             return self.library.weight(scoring)?.scorer(reader, score);
         };
         let (ends, found) = (self.ends, Vec::new());
-        let mut blocks = Blocks { bounds, column, ends, score, found, at: 0, next: 0, ahead: 1 };
+        let mut blocks = Blocks { bounds, column, ends, found, at: 0, next: 0, ahead: 1 };
         blocks.load(0);
-        Ok(Box::new(blocks))
+        Ok(Box::new(ConstScorer::new(blocks, score)))
     }
 
     fn scorer_danger(
@@ -68,7 +68,6 @@ struct Blocks {
     bounds: Arc<Bounds>,
     column: Column,
     ends: (u64, u64),
-    score: Score,
     /// Some of them, the one at hand, and the document from which on others are looked for.
     found: Vec<DocId>,
     at: usize,
@@ -157,11 +156,5 @@ impl DocSet for Blocks {
             Fit::All => BLOCK,
         });
         some.sum()
-    }
-}
-
-impl Scorer for Blocks {
-    fn score(&mut self) -> Score {
-        self.score
     }
 }

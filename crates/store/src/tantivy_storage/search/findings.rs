@@ -21,7 +21,7 @@ impl Findings {
     /// Forgets them: they are found again when they are needed.
     pub(crate) fn clear(&self) {
         self.counts.clear();
-        self.booleans.0.clear();
+        self.booleans.clear();
         self.bounds.clear();
     }
 

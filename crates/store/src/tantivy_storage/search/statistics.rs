@@ -54,8 +54,7 @@ impl CountsCache {
 }
 
 /// Documents with false and with true, by segment and path.
-#[derive(Debug, Default)]
-pub(super) struct Booleans(pub(super) BySegment<String, [u64; 2]>);
+pub(super) type Booleans = BySegment<String, [u64; 2]>;
 
 impl Booleans {
     /// What a boolean scores where `there` have the field: BM25 of a word that stands once in a field without lengths.
@@ -79,7 +78,7 @@ impl Booleans {
                 }
                 Ok(counts)
             };
-            let counts = self.0.get_or_find((segment.segment_id(), path.to_owned()), count)?;
+            let counts = self.get_or_find((segment.segment_id(), path.to_owned()), count)?;
             found += counts[usize::from(yes)];
             words += counts[0] + counts[1];
         }
