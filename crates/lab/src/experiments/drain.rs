@@ -128,8 +128,7 @@ async fn next_node(run: &Runner<'_>, number: u32, excluded: &[String]) -> Result
 
 async fn exclude(run: &Runner<'_>, nodes: Value) -> Result<()> {
     if !run.is_elsewhere() {
-        let body = json!({ "persistent": { EXCLUDE: nodes } });
-        return run.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await.map(drop);
+        return run.persist(LEADER, &json!({ EXCLUDE: nodes })).await;
     }
     for index in &run.plan.indices {
         let body = json!({ EXCLUDE_OF_INDEX: nodes });

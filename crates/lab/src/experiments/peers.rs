@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use async_trait::async_trait;
 use clusters::FaultKind;
 use record::Row;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::plan::{Cluster, DeclaredStep, LEADER, Needs, StepOption};
@@ -98,7 +98,7 @@ async fn restart_in_turn(
         let node = format!("{LEADER}-{}", run.plan.leader.nodes - number);
         let copies = restart_empty(run, &node).await?;
         let began_epoch_ms = run.env.epoch_ms();
-        set_allocation(run, Value::Null).await?;
+        run.persist(LEADER, &json!({ ENABLE: null })).await?;
         let wanted = Wanted::Peers { since_epoch_ms: began_epoch_ms, copies };
         let watched = WatchedRecovery::of(turn, LEADER, wanted);
         all = run.watch_recovery(WatchedRecovery { already: all, ..watched }).await?;
@@ -114,7 +114,7 @@ async fn restart_in_turn(
 /// Ends a node, empties its disk and starts it again, while no copy is placed elsewhere. Answers how many copies lack a
 /// place now.
 async fn restart_empty(run: &mut Runner<'_>, node: &str) -> Result<u32> {
-    set_allocation(run, json!("none")).await?;
+    run.persist(LEADER, &json!({ ENABLE: "none" })).await?;
     let faults = run.clusters.faults()?;
     faults.begin(node, FaultKind::Kill).await?;
     faults.wipe(node)?;
@@ -124,10 +124,4 @@ async fn restart_empty(run: &mut Runner<'_>, node: &str) -> Result<u32> {
     let health = run.ask(LEADER, "GET", &path, None).await?;
     let copies = health["unassigned_shards"].as_u64().unwrap_or(0);
     Ok(u32::try_from(copies).unwrap_or(u32::MAX))
-}
-
-async fn set_allocation(run: &Runner<'_>, enable: Value) -> Result<()> {
-    let body = json!({ "persistent": { ENABLE: enable } });
-    run.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
-    Ok(())
 }

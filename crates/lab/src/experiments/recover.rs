@@ -47,6 +47,5 @@ async fn follow_all(run: &Runner<'_>, turn: &Turn<'_>) -> Result<()> {
         }
         Ok::<_, Error>(())
     });
-    try_join_all(follows).await?;
-    Ok(())
+    try_join_all(follows).await.map(drop)
 }

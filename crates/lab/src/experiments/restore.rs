@@ -99,6 +99,5 @@ async fn connect_repository(run: &Runner<'_>, variant: &Variant) -> Result<()> {
     }
     let body = json!({ "type": "url", "settings": settings });
     let path = format!("/_snapshot/{REMOTE}?verify=false");
-    run.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
-    Ok(())
+    run.ask(FOLLOWER, "PUT", &path, Some(&body)).await.map(drop)
 }

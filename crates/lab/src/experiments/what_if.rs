@@ -64,7 +64,7 @@ impl Experiment for WhatIf {
         }
         run.journal.phase("place", true, name, 1)?;
         run.watch.begin("place", name, None, "");
-        put(run, &BTreeMap::from([(ENABLE, json!("none")), (EXCLUDE, json!(MANAGER))])).await?;
+        run.persist(LEADER, &json!({ ENABLE: "none", EXCLUDE: MANAGER })).await?;
         let settings = variant.map(of_indices).unwrap_or_default();
         let indices = twin(run).placements(&settings);
         let controls = run.clusters.virtual_controls();
@@ -95,7 +95,7 @@ impl Experiment for WhatIf {
         }
         // Copies that were unassigned are made from here on, some before this is answered.
         let since_epoch_ms = run.env.epoch_ms();
-        put(run, &settings).await?;
+        run.persist(LEADER, &settings).await?;
         let began = (run.env.now(), run.env.epoch_ms());
         let nodes = twin.nodes.len() + 1;
         let mut outlook = Outlook::new(turn, since_epoch_ms, twin.outstanding(), nodes);
@@ -119,12 +119,12 @@ impl Experiment for WhatIf {
             }
             Question::Drain(nodes) => {
                 outlook.goal = Goal::Empty(nodes.iter().copied().map(Twin::machine).collect());
-                put(run, &BTreeMap::from([(EXCLUDE, and_these(&excluded, nodes))])).await?;
+                run.persist(LEADER, &json!({ EXCLUDE: and_these(&excluded, nodes) })).await?;
                 outlook.until_done(run).await?
             }
             Question::Add(_) => {
                 outlook.goal = Goal::Balanced;
-                put(run, &BTreeMap::from([(EXCLUDE, excluded)])).await?;
+                run.persist(LEADER, &json!({ EXCLUDE: excluded })).await?;
                 outlook.until_done(run).await?
             }
         };
@@ -294,12 +294,6 @@ fn of_the_cluster<'v>(twin: &Twin, variant: &'v Variant) -> BTreeMap<&'v str, Va
 fn and_these(excluded: &Value, nodes: &[usize]) -> Value {
     let first = excluded.as_str().unwrap_or(MANAGER).to_owned();
     json!(nodes.iter().fold(first, |all, node| format!("{all},{}", Twin::machine(*node))))
-}
-
-async fn put(run: &Runner<'_>, settings: &BTreeMap<&str, Value>) -> Result<()> {
-    let body = json!({ "persistent": settings });
-    run.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
-    Ok(())
 }
 
 /// What hosts are like: in the first lap as the plan says, in later ones as it is drawn.

@@ -5,7 +5,8 @@ use std::cell::{Cell, RefCell};
 use bytes::Bytes;
 use clusters::Clusters;
 use record::{Line, Row, ShardDigest, Writer};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 use world::Env;
 
 use super::journal::Journal;
@@ -85,6 +86,12 @@ impl<'a> Runner<'a> {
     ) -> Result<Value> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         Ok(self.clusters.request(cluster, method, path, body).await?.json()?)
+    }
+
+    /// Gives a cluster settings that stay until they are taken back.
+    pub(crate) async fn persist(&self, cluster: &str, settings: &impl Serialize) -> Result<()> {
+        let body = json!({ "persistent": settings });
+        self.ask(cluster, "PUT", "/_cluster/settings", Some(&body)).await.map(drop)
     }
 
     /// Whether the documents of a cluster's copies are read through searches: one that was not started here may have no

@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use record::Line;
-use serde_json::json;
 use world::Time;
 use world::model::{Host, Models};
 
@@ -75,10 +74,9 @@ impl Runner<'_> {
         if change.settings.is_empty() {
             return Ok(());
         }
-        let body = json!({ "persistent": change.settings });
-        self.ask(LEADER, "PUT", "/_cluster/settings", Some(&body)).await?;
+        self.persist(LEADER, &change.settings).await?;
         if self.plan.follower.is_some() && !self.plan.joined {
-            self.ask(FOLLOWER, "PUT", "/_cluster/settings", Some(&body)).await?;
+            self.persist(FOLLOWER, &change.settings).await?;
         }
         for (name, value) in &change.settings {
             let as_begun = changes.variant.settings.get(name).map(String::as_str);

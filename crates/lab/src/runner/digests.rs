@@ -119,8 +119,7 @@ impl Runner<'_> {
     async fn wait_for_status(&self, cluster: &str, status: &str) -> Result<()> {
         let names = self.plan.index_names();
         let path = format!("/_cluster/health/{names}?wait_for_status={status}&timeout=30s");
-        self.ask(cluster, "GET", &path, None).await?;
-        Ok(())
+        self.ask(cluster, "GET", &path, None).await.map(drop)
     }
 
     async fn digest(&self, cluster: &str, copies: Copies) -> Result<Vec<ShardDigest>> {

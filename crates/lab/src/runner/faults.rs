@@ -64,8 +64,6 @@ impl Runner<'_> {
     /// asks for it once there is room.
     async fn retry_failed(&self, node: &str) -> Result<()> {
         let cluster = if node.starts_with(FOLLOWER) { FOLLOWER } else { LEADER };
-        let path = "/_cluster/reroute?retry_failed=true";
-        self.ask(cluster, "POST", path, None).await?;
-        Ok(())
+        self.ask(cluster, "POST", "/_cluster/reroute?retry_failed=true", None).await.map(drop)
     }
 }

@@ -33,8 +33,7 @@ impl Runner<'_> {
         for (name, value) in variant.follow_parameters() {
             body[name] = json!(value);
         }
-        self.ask(FOLLOWER, "PUT", &path, Some(&body)).await?;
-        Ok(())
+        self.ask(FOLLOWER, "PUT", &path, Some(&body)).await.map(drop)
     }
 
     /// Has the follower read no operations for now.
@@ -45,8 +44,7 @@ impl Runner<'_> {
                 (format!("/_plugins/_replication/{index}/_pause"), Some(json!({})))
             }
         };
-        self.ask(FOLLOWER, "POST", &path, body.as_ref()).await?;
-        Ok(())
+        self.ask(FOLLOWER, "POST", &path, body.as_ref()).await.map(drop)
     }
 
     /// Has the follower forget whom it follows, where it does not by itself once the index is deleted.
@@ -87,10 +85,8 @@ impl Runner<'_> {
                     let path = format!("/_plugins/_replication/{index}/_status");
                     let status = self.ask(FOLLOWER, "GET", &path, None).await.ok()?;
                     if let Some(why) = status["reason"].as_str().filter(|why| !why.is_empty()) {
-                        return Some(format!(
-                            "{}: {why}",
-                            status["status"].as_str().unwrap_or("?")
-                        ));
+                        let status = status["status"].as_str().unwrap_or("?");
+                        return Some(format!("{status}: {why}"));
                     }
                 }
                 None

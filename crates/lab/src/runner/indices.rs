@@ -8,10 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use clusters::SyntheticIndex;
 use futures_util::future::try_join_all;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::base::Runner;
-use crate::corpus::{BulkBodies, portions};
+use crate::corpus::{BulkBodies, BulkBody, portions};
 use crate::error::{Error, Result};
 use crate::plan::{Action, FOLLOWER, Full, Index, LEADER, Pattern, Variant};
 
@@ -102,8 +102,7 @@ impl Runner<'_> {
         let clients = clients.into_iter().map(|part| start + part.start..start + part.end);
         try_join_all(clients.map(|part| self.bulk_client(index, part, done))).await?;
         // What is recovered later is what is committed now.
-        self.ask(LEADER, "POST", &format!("/{}/_flush", index.name), None).await?;
-        Ok(())
+        self.ask(LEADER, "POST", &format!("/{}/_flush", index.name), None).await.map(drop)
     }
 
     /// Sends bulk requests, one after another.
@@ -112,13 +111,11 @@ impl Runner<'_> {
         let bodies = BulkBodies::new(&corpus.source, self.plan.seed, part, corpus.bulk_documents)?;
         let path = format!("/{}/_bulk?filter_path=errors,took", index.name);
         for body in bodies {
-            let body = body?;
-            let documents = body.documents;
-            let bytes = body.body;
+            let BulkBody { documents, body, .. } = body?;
             let answer =
-                self.clusters.request(LEADER, "POST", &path, bytes.clone()).await?.json()?;
+                self.clusters.request(LEADER, "POST", &path, body.clone()).await?.json()?;
             if answer["errors"] == json!(true) {
-                let why = self.first_error(&index.name, bytes).await?;
+                let why = self.first_error(&index.name, body).await?;
                 return Err(Error::Rejected { why });
             }
             done.set(done.get() + documents);
@@ -172,14 +169,9 @@ impl Runner<'_> {
         for index in &self.plan.indices {
             let names = match index.rollover {
                 Some(_) => {
-                    let aliased =
-                        self.ask(cluster, "GET", &format!("/_alias/{}", index.name), None).await?;
-                    aliased
-                        .as_object()
-                        .into_iter()
-                        .flatten()
-                        .map(|(name, _)| name.clone())
-                        .collect()
+                    let path = format!("/_alias/{}", index.name);
+                    let aliased = self.ask(cluster, "GET", &path, None).await?;
+                    aliased.as_object().into_iter().flat_map(Map::keys).cloned().collect()
                 }
                 None => vec![index.name.clone()],
             };
@@ -224,7 +216,6 @@ impl Runner<'_> {
         }
         // What was merged last is committed, too.
         let path = format!("/{}/_flush", self.plan.index_names());
-        self.ask(LEADER, "POST", &path, None).await?;
-        Ok(())
+        self.ask(LEADER, "POST", &path, None).await.map(drop)
     }
 }

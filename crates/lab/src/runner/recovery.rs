@@ -195,33 +195,21 @@ fn shares(charged_s: &BTreeMap<Limit, f64>, full: Option<f64>, loss_share: f64) 
 mod tests {
     use super::*;
 
+    /// They sum to one, the largest first.
     #[test]
-    fn shares_sum_to_one_largest_first() {
+    fn what_a_link_was_charged_that_was_not_full_is_loss_and_latency() {
         let charged = BTreeMap::from([(Limit::Latency, 3.0), (Limit::LinkRate, 9.0)]);
-        let latency = LimitShare { limit: Limit::Latency, share: 0.25 };
-        let link = LimitShare { limit: Limit::LinkRate, share: 0.75 };
-        let expected = [link, latency];
-        assert_eq!(shares(&charged, None, 1.0), expected);
-        assert_eq!(shares(&charged, Some(0.98), 1.0), expected);
-    }
-
-    #[test]
-    fn the_link_was_the_limit_only_while_it_was_full() {
-        let charged = BTreeMap::from([(Limit::Latency, 3.0), (Limit::LinkRate, 9.0)]);
-        let latency = LimitShare { limit: Limit::Latency, share: 0.875 };
-        let link = LimitShare { limit: Limit::LinkRate, share: 0.125 };
-        assert_eq!(shares(&charged, Some(0.125), 0.0), [latency, link]);
-    }
-
-    #[test]
-    fn a_link_that_was_not_full_and_lost_segments_was_held_by_loss() {
-        let charged = BTreeMap::from([(Limit::Latency, 3.0), (Limit::LinkRate, 9.0)]);
-        let limits = |loss_share: f64| {
-            let shares = shares(&charged, Some(0.125), loss_share);
-            shares.into_iter().map(|share| (share.limit, share.share)).collect::<Vec<_>>()
-        };
         let (latency, loss, link) = (Limit::Latency, Limit::Loss, Limit::LinkRate);
-        assert_eq!(limits(0.5), [(loss, 0.5), (latency, 0.375), (link, 0.125)]);
-        assert_eq!(limits(1.0), [(loss, 0.625), (latency, 0.25), (link, 0.125)]);
+        for (full, loss_share, expected) in [
+            (None, 1.0, vec![(link, 0.75), (latency, 0.25)]),
+            (Some(0.98), 1.0, vec![(link, 0.75), (latency, 0.25)]),
+            (Some(0.125), 0.0, vec![(latency, 0.875), (link, 0.125)]),
+            (Some(0.125), 0.5, vec![(loss, 0.5), (latency, 0.375), (link, 0.125)]),
+            (Some(0.125), 1.0, vec![(loss, 0.625), (latency, 0.25), (link, 0.125)]),
+        ] {
+            let shares = shares(&charged, full, loss_share);
+            let found: Vec<_> = shares.into_iter().map(|one| (one.limit, one.share)).collect();
+            assert_eq!(found, expected, "full for {full:?}, {loss_share} lost");
+        }
     }
 }

@@ -47,12 +47,6 @@ struct Place {
     local_checkpoint: Option<u64>,
 }
 
-impl Place {
-    fn role(&self) -> &'static str {
-        if self.is_primary { "primary" } else { "replica" }
-    }
-}
-
 impl Runner<'_> {
     /// Reads every document of the copies that are meant, index by index.
     pub(crate) async fn read_copies(
@@ -87,19 +81,12 @@ impl Runner<'_> {
         for place in self.places(cluster, index, Copies::All).await? {
             let mut documents = Vec::new();
             self.read_copy(cluster, index, &place, |hit| documents.push(held(hit))).await?;
-            copies.push(ledger::Copy {
-                name: format!(
-                    "{cluster}: {}, {} [{index}][{}]",
-                    place.node,
-                    place.role(),
-                    place.shard
-                ),
-                shard: place.shard,
-                documents,
-                runs: RunSum::default(),
-                max_seq_no: place.max_seq_no,
-                local_checkpoint: place.local_checkpoint,
-            });
+            let Place { shard, node, is_primary, max_seq_no, local_checkpoint } = place;
+            let role = if is_primary { "primary" } else { "replica" };
+            let name = format!("{cluster}: {node}, {role} [{index}][{shard}]");
+            let runs = RunSum::default();
+            let copy = ledger::Copy { name, shard, documents, runs, max_seq_no, local_checkpoint };
+            copies.push(copy);
         }
         Ok(copies)
     }

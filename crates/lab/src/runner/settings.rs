@@ -53,18 +53,15 @@ impl Runner<'_> {
     ) -> Result<()> {
         // A cluster refuses a request that sets nothing.
         while !settings.is_empty() {
-            let body = json!({ "persistent": settings });
-            let asked = self.ask(cluster, "PUT", "/_cluster/settings", Some(&body)).await;
+            let asked = self.persist(cluster, settings).await;
             let Err(Error::Target(clusters::Error::Refused { status: 400, reason, .. })) = &asked
             else {
-                return asked.map(drop);
+                return asked;
             };
             let is_unknown = |name: &&str| {
                 reason.contains("not recognized") && reason.contains(&format!("[{name}]"))
             };
-            let Some(name) = settings.keys().copied().find(is_unknown) else {
-                return asked.map(drop);
-            };
+            let Some(name) = settings.keys().copied().find(is_unknown) else { return asked };
             if needs(variant, name) {
                 let (variant, setting) = (variant.name.clone(), name.to_owned());
                 return Err(Error::NoSetting { variant, setting });
@@ -93,10 +90,8 @@ impl Runner<'_> {
         let Some(controls) = self.clusters.virtual_controls() else {
             if !variant.own_parameters.is_empty() {
                 let (what, target) = (variant.own_parameters.join(", "), self.clusters.name());
-                let text = format!(
-                    "{what} of {} is for --on virtual: {target} keeps its own",
-                    variant.name
-                );
+                let name = &variant.name;
+                let text = format!("{what} of {name} is for --on virtual: {target} keeps its own");
                 self.note(Some(variant), &text)?;
             }
             return Ok(());
