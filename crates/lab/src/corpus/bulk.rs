@@ -219,16 +219,13 @@ impl Actions {
             Actions::AsSaid => {}
             Actions::Again(ids, conflicts) => {
                 let Id { number, again } = ids.next(client, n);
-                if again && conflicts.updates {
-                    out.extend_from_slice(
-                        format!("{{\"update\":{{\"_id\":\"{number:010}\"}}}}\n{{\"doc\":")
-                            .as_bytes(),
-                    );
+                let is_update = again && conflicts.updates;
+                let (action, doc) = if is_update { ("update", "{\"doc\":") } else { ("index", "") };
+                let line = format!("{{\"{action}\":{{\"_id\":\"{number:010}\"}}}}\n{doc}");
+                out.extend_from_slice(line.as_bytes());
+                if is_update {
                     return b"}\n";
                 }
-                out.extend_from_slice(
-                    format!("{{\"index\":{{\"_id\":\"{number:010}\"}}}}\n").as_bytes(),
-                );
             }
         }
         b"\n"

@@ -36,14 +36,9 @@ impl Sought {
 
     /// The values of a range, `{"gte": 1, "lt": 5}`.
     pub fn range(range: &Value) -> Self {
-        let end = |name: &str| scalar(&range[name]);
-        Sought {
-            gte: end("gte"),
-            gt: end("gt"),
-            lt: end("lt"),
-            lte: end("lte"),
-            format: end("format"),
-        }
+        let names = ["gte", "gt", "lt", "lte", "format"];
+        let [gte, gt, lt, lte, format] = names.map(|name| scalar(&range[name]));
+        Sought { gte, gt, lt, lte, format }
     }
 
     /// The value, if it is one.

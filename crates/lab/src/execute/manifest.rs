@@ -1,13 +1,13 @@
 //! What the record says of a run as a whole.
 
-use record::{FORMAT, LinkInfo, Manifest, NodeInfo, Status, TwinQuestion, VariantInfo};
+use record::{FORMAT, LinkInfo, Manifest, NodeInfo, Status, VariantInfo};
 
 use super::place::Place;
 use super::record_dir;
 use crate::machine;
 use crate::plan::{Resolved, Variant, models_in_use};
 use crate::runner::topology;
-use crate::twin::{TwinPlan, in_words};
+use crate::twin::in_words;
 
 /// The manifest of a run that begins now.
 pub(super) fn manifest(plan_text: &str, plan: &Resolved, place: &Place, run: String) -> Manifest {
@@ -37,23 +37,14 @@ pub(super) fn manifest(plan_text: &str, plan: &Resolved, place: &Place, run: Str
         variants: plan.variants.iter().map(|variant| variant_info(variant, place)).collect(),
         challenge: plan.track.as_ref().map(|track| track.challenge.clone()),
         track_params: plan.track.as_ref().map(|track| track.params.texts()),
-        question: plan.twin.as_ref().and_then(|_| asked(plan_text)),
+        question: plan.twin.as_ref().and_then(|_| Some(in_words(&plan_text.parse().ok()?))),
         changes: plan.changes.clone(),
     }
 }
 
-/// What the text of a twin's plan asks.
-fn asked(plan_text: &str) -> Option<TwinQuestion> {
-    let plan: TwinPlan = plan_text.parse().ok()?;
-    Some(in_words(&plan))
-}
-
 /// The nodes that are started. A bucket's servers are threads, which its rows name.
 fn nodes(plan: &Resolved) -> Vec<NodeInfo> {
-    let clusters = match plan.bucket {
-        Some(_) => Vec::new(),
-        None => topology(plan).clusters,
-    };
+    let clusters = if plan.bucket.is_some() { Vec::new() } else { topology(plan).clusters };
     let nodes = clusters.into_iter().flat_map(|cluster| {
         (0..cluster.nodes).map(move |n| {
             let machine = format!("{}-{n}", cluster.name);

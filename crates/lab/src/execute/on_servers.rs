@@ -36,10 +36,6 @@ pub(super) fn run(
     }
 }
 
-fn turns(plan: &Resolved) -> impl Iterator<Item = Turn<'_>> {
-    (1..=plan.laps).flat_map(|lap| plan.variants.iter().map(move |variant| Turn::of(variant, lap)))
-}
-
 fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<Ended> {
     world::real_world::run(plan.seed, async |env| {
         let watch = &*options.watch;
@@ -72,8 +68,9 @@ fn on_threads(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<
 /// Each variant in a world of its own: what one leaves behind takes no memory in the next.
 fn in_virtual_time(plan: &Resolved, options: &Options, mut writer: Writer) -> Result<Ended> {
     let mut before_ms = 0.0;
-    for turn in turns(plan) {
-        let (plan, variant, lap) = (plan.clone(), turn.variant.clone(), turn.lap);
+    let turns = (1..=plan.laps).flat_map(|lap| plan.variants.iter().map(move |one| (one, lap)));
+    for (variant, lap) in turns {
+        let (plan, variant) = (plan.clone(), variant.clone());
         let (watch, interrupt) = (options.watch.clone(), options.interrupt.clone());
         let (came, _trace) = world::virtual_world::run_traced(plan.seed, async move |env| {
             let env = &env.host(MANAGER);

@@ -79,14 +79,12 @@ impl Check {
         match self {
             Check::Status | Check::StatusOr(_) => Ok(()),
             _ if is_ignored => Ok(()),
-            Check::Search | Check::SearchOr(_) if !may_be_json(body) => Err(Failure::NotJson),
-            Check::Search | Check::SearchOr(_)
-                if after(head, b"\"timed_out\"").starts_with(b"true") =>
-            {
-                Err(Failure::TimedOut)
-            }
             Check::Search | Check::SearchOr(_) => {
                 match after(after(head, b"\"_shards\""), b"\"failed\"").first() {
+                    _ if !may_be_json(body) => Err(Failure::NotJson),
+                    _ if after(head, b"\"timed_out\"").starts_with(b"true") => {
+                        Err(Failure::TimedOut)
+                    }
                     None | Some(b'0') => Ok(()),
                     Some(_) => Err(Failure::Partial),
                 }

@@ -1,13 +1,12 @@
 //! Why a request was not answered well.
 
-use std::fmt;
-
 const REASON_CHARS_MAX: usize = 200;
 
 /// Why a request was not answered well.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// A status other than 2xx, of the whole or of one of many searches.
+    #[error("{status}{}{kind}", if kind.is_empty() { "" } else { " " })]
     Refused {
         /// The status.
         status: u16,
@@ -17,26 +16,37 @@ pub enum Failure {
         reason: String,
     },
     /// A search says that it timed out.
+    #[error("search timed out")]
     TimedOut,
     /// Some shards of a search failed.
+    #[error("shards failed")]
     Partial,
     /// Some documents of a bulk request were refused.
+    #[error("documents refused")]
     Items,
     /// No answer within the load's limit.
+    #[error("timeout")]
     NoAnswer,
     /// The host could not be reached.
+    #[error("not reachable")]
     Unreachable,
     /// The connection ended before the answer did.
+    #[error("connection closed")]
     Closed,
     /// What came is not HTTP, or too large.
+    #[error("not HTTP")]
     Malformed,
     /// What came is not the answer of a cluster: a proxy may have sent it.
+    #[error("not a cluster's answer")]
     NotJson,
     /// The answer to many searches is longer than what is kept of answers: an error in it would not be seen.
+    #[error("answer too long to judge")]
     TooLong,
     /// A search that scrolls was answered without a scroll id, or with one that is longer than what is kept of answers.
+    #[error("no scroll id")]
     NoScrollId,
     /// Its time was over before a client was free for it.
+    #[error("not sent in time")]
     NotSent,
 }
 
@@ -48,25 +58,5 @@ impl Failure {
             None => reason.to_owned(),
         };
         Failure::Refused { status, kind: kind.to_owned(), reason }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Refused { status, kind, .. } if kind.is_empty() => write!(f, "{status}"),
-            Failure::Refused { status, kind, .. } => write!(f, "{status} {kind}"),
-            Failure::TimedOut => f.write_str("search timed out"),
-            Failure::Partial => f.write_str("shards failed"),
-            Failure::Items => f.write_str("documents refused"),
-            Failure::NoAnswer => f.write_str("timeout"),
-            Failure::Unreachable => f.write_str("not reachable"),
-            Failure::Closed => f.write_str("connection closed"),
-            Failure::Malformed => f.write_str("not HTTP"),
-            Failure::NotJson => f.write_str("not a cluster's answer"),
-            Failure::TooLong => f.write_str("answer too long to judge"),
-            Failure::NoScrollId => f.write_str("no scroll id"),
-            Failure::NotSent => f.write_str("not sent in time"),
-        }
     }
 }
