@@ -50,11 +50,8 @@ pub(super) fn content(context: &Context<'_>, object: &Object<'_>) -> Result<(Con
     }
     let size = reader.whole(object, "bulk-size", 1, BULK_DOCUMENTS_MAX);
     if size.is_none() && object.get("bulk-size").is_none() {
-        reader.wrong(
-            object.node,
-            "",
-            "a bulk operation says how many documents a request has: \"bulk-size\": 500",
-        );
+        let said = "a bulk operation says how many documents a request has: \"bulk-size\": 500";
+        reader.wrong(object.node, "", said);
     }
     let percentage = reader.number(object, "ingest-percentage", 0.0).unwrap_or(100.0);
     if percentage <= 0.0 || percentage > 100.0 {
@@ -169,18 +166,10 @@ fn target(context: &Context<'_>, set: &DocumentSet) -> Result<String, Why> {
         (Some(index), _) => Ok(index.clone()),
         (None, [only]) => Ok(only.name.clone()),
         (None, several) => {
-            let lacks = || {
-                format!(
-                    "{} has no target-index, and the track has {} indices",
-                    set.file,
-                    several.len()
-                )
-            };
-            let why = set.refused.as_ref();
-            Err((
-                "corpora".to_owned(),
-                why.map_or_else(lacks, |why| format!("{}: {why}", set.file)),
-            ))
+            let (file, count) = (&set.file, several.len());
+            let lacks = || format!("{file} has no target-index, and the track has {count} indices");
+            let why = set.refused.as_ref().map_or_else(lacks, |why| format!("{file}: {why}"));
+            Err(("corpora".to_owned(), why))
         }
     }
 }
@@ -191,33 +180,25 @@ fn documents(
     corpus: &Corpus,
     (set, index): (&DocumentSet, &str),
 ) -> Result<(Source, u64), Why> {
-    let options = context.options;
+    let (options, scale, file) = (context.options, context.options.scale, &set.file);
     let refuse = |why: String| ("corpora".to_owned(), why);
     if let Some(why) = &set.refused {
-        return Err(refuse(format!("{}: {why}", set.file)));
+        return Err(refuse(format!("{file}: {why}")));
     }
     if set.has_actions && options.live {
-        return Err(refuse(format!("{} brings its own actions: {NOT_RENAMED}", set.file)));
+        return Err(refuse(format!("{file} brings its own actions: {NOT_RENAMED}")));
     }
     let all = if set.documents == 0 { u64::MAX } else { set.documents };
-    let scaled = if options.scale == 1.0 {
-        all
-    } else {
-        ((all as f64 * options.scale).ceil() as u64).max(1)
-    };
+    let scaled = if scale == 1.0 { all } else { ((all as f64 * scale).ceil() as u64).max(1) };
     let wanted = if options.test_mode { scaled.min(TEST_DOCUMENTS) } else { scaled };
     let folders = folders(context.reader.files.dir(), &corpus.name, options);
-    if let Some(path) = find(&folders, &set.file, options.test_mode) {
-        if set.documents == 0 && options.scale != 1.0 && !options.test_mode {
-            return Err(refuse(format!(
-                "{} has no document-count, so --scale is of no use",
-                set.file
-            )));
+    if let Some(path) = find(&folders, file, options.test_mode) {
+        if set.documents == 0 && scale != 1.0 && !options.test_mode {
+            return Err(refuse(format!("{file} has no document-count, so --scale is of no use")));
         }
-        if options.scale > 1.0 {
+        if scale > 1.0 {
             return Err(refuse(format!(
-                "{} is sent once, so --scale is at most 1 for it; found {}",
-                set.file, options.scale
+                "{file} is sent once, so --scale is at most 1 for it; found {scale}"
             )));
         }
         return Ok((Source::File(path), wanted));
@@ -233,40 +214,34 @@ fn made_up(
     wanted: u64,
 ) -> Result<Source, Why> {
     let refuse = |why: String| ("corpora".to_owned(), why);
+    let (file, corpus) = (&set.file, &corpus.name);
     if !context.options.generate {
         return Err(refuse(format!(
-            "{} is not there; give its folder with --corpora DIR, or have documents of its kind generated with --generate",
-            set.file
+            "{file} is not there; give its folder with --corpora DIR, or have documents of its kind generated with --generate"
         )));
     }
     if set.has_actions {
         return Err(refuse(format!(
-            "{} is not there, and documents with actions of their own are not generated; give its folder with --corpora DIR",
-            set.file
+            "{file} is not there, and documents with actions of their own are not generated; give its folder with --corpora \
+             DIR"
         )));
     }
     if wanted == u64::MAX {
-        return Err(refuse(format!(
-            "{} has no document-count: how many are to be generated?",
-            set.file
-        )));
+        return Err(refuse(format!("{file} has no document-count: how many are to be generated?")));
     }
-    if let Some(generated) = generator(&corpus.name, context) {
+    if let Some(generated) = generator(corpus, context) {
         context.change(format!(
-            "The documents of the corpus {} are generated: its files are not there. They have the fields and the sizes of \
-             the original, not its values.",
-            corpus.name
+            "The documents of the corpus {corpus} are generated: its files are not there. They have the fields and the sizes \
+             of the original, not its values."
         ));
         return Ok(Source::Generated(generated));
     }
     let (mapped, left_out) = Mapped::of(&mapping(context, index));
     if mapped.is_empty() {
-        let names = Generated::ALL.map(Generated::name);
+        let names = Generated::ALL.map(Generated::name).join(", ");
         return Err(refuse(format!(
-            "{} is not there, no generator is like the corpus {} (there are {}), and the track maps no field of {index}",
-            set.file,
-            corpus.name,
-            names.join(", ")
+            "{file} is not there, no generator is like the corpus {corpus} (there are {names}), and the track maps no field \
+             of {index}"
         )));
     }
     let without = match left_out.as_slice() {
@@ -274,9 +249,8 @@ fn made_up(
         some => format!(", without {}", some.join(", ")),
     };
     context.change(format!(
-        "The documents of the corpus {} are made of the mapping of {index}{without}: its files are not there. The figures \
-         say nothing of the original.",
-        corpus.name
+        "The documents of the corpus {corpus} are made of the mapping of {index}{without}: its files are not there. The \
+         figures say nothing of the original."
     ));
     Ok(Source::Mapped(Arc::new(mapped)))
 }
@@ -306,18 +280,12 @@ fn generator(corpus: &str, context: &Context<'_>) -> Option<Generated> {
 fn folders(track: &Path, corpus: &str, options: &TrackOptions) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for dir in options.corpora.iter().map(PathBuf::as_path).chain([track]) {
-        found.extend([
-            dir.to_owned(),
-            dir.join(corpus),
-            dir.join("data"),
-            dir.join("data").join(corpus),
-        ]);
+        let data = dir.join("data");
+        found.extend([dir.to_owned(), dir.join(corpus), data.clone(), data.join(corpus)]);
     }
     if let Some(home) = std::env::var_os("HOME").map(PathBuf::from) {
-        for kept in [".rally/benchmarks/data", ".osb/benchmarks/data", ".benchmark/benchmarks/data"]
-        {
-            found.push(home.join(kept).join(corpus));
-        }
+        let kept = [".rally", ".osb", ".benchmark"];
+        found.extend(kept.map(|of| home.join(of).join("benchmarks/data").join(corpus)));
     }
     found
 }

@@ -20,11 +20,8 @@ pub(super) fn steps(
     let reader = context.reader;
     context.only(object, "a composite", &["requests", "max-connections"]);
     let Some(requests) = object.get("requests") else {
-        reader.wrong(
-            object.node,
-            "",
-            "a composite has requests: \"requests\": [{ \"stream\": [...] }]",
-        );
+        let said = "a composite has requests: \"requests\": [{ \"stream\": [...] }]";
+        reader.wrong(object.node, "", said);
         return Ok(Vec::new());
     };
     let mut steps = sequence(context, requests, read, 0)?;

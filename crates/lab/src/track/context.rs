@@ -132,12 +132,8 @@ impl Context<'_> {
         let mut out = String::new();
         for (name, value) in pairs {
             let sign = if out.is_empty() { '?' } else { '&' };
-            let _ = write!(
-                out,
-                "{sign}{}={}",
-                utf8_percent_encode(&name, &SENT),
-                utf8_percent_encode(&value, &SENT)
-            );
+            let [name, value] = [&name, &value].map(|text| utf8_percent_encode(text, &SENT));
+            let _ = write!(out, "{sign}{name}={value}");
         }
         out
     }

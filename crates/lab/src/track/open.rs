@@ -11,7 +11,7 @@ use super::corpora::{Corpus, corpus};
 use super::needless;
 use super::python::Python;
 use super::reader::{Object, Reader, Refusal};
-use super::render::{Files, Place, Rendered};
+use super::render::{Files, Rendered};
 use super::tasks::{self, Schedule};
 use super::templates::{KINDS, Template, below};
 use super::{Track, TrackOptions};
@@ -134,12 +134,8 @@ pub fn open(path: &Path, options: &TrackOptions) -> Result<Track> {
 /// The name of a track is that of its folder.
 fn name_of(dir: &Path) -> String {
     let whole = dir.canonicalize();
-    let name = whole
-        .as_deref()
-        .unwrap_or(dir)
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or("track");
+    let name = whole.as_deref().unwrap_or(dir).file_name();
+    let name = name.and_then(|name| name.to_str()).unwrap_or("track");
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     name.chars().map(plain).collect()
 }
@@ -411,12 +407,7 @@ fn refusals(
         let rest = if several { "all of these" } else { "it" };
         let message =
             format!("{name}: {}; --skip-refused runs the rest without {rest}", refusal.why);
-        let place = if refusal.place == Place::default() {
-            Place { file: 0, line: 1 }
-        } else {
-            refusal.place
-        };
-        files.mistake(place, &refusal.word, message)
+        files.mistake(refusal.place, &refusal.word, message)
     };
     Mistakes::of(refused.iter().map(mistake))
 }

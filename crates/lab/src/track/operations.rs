@@ -104,19 +104,15 @@ pub(super) fn operation(
         let body = object.plain("body").unwrap_or_default();
         check_settings(&body).map_err(|why| refuse("body", why))?;
     }
+    let refused = |(word, why): Why| refuse(&word, why);
     let (mut action, bulk_documents) = match kind {
         // The name of bulk operations before Rally 0.8.
         "bulk" | "index" => {
-            let (content, documents) =
-                bulk::content(context, object).map_err(|why| refuse(&why.0, why.1))?;
+            let (content, documents) = bulk::content(context, object).map_err(refused)?;
             (send(name, content), Some(documents))
         }
-        "search" | "scroll-search" => {
-            (search(context, name, object, kind).map_err(|why| refuse(&why.0, why.1))?, None)
-        }
-        "field-caps" => {
-            (field_caps(context, name, object).map_err(|why| refuse(&why.0, why.1))?, None)
-        }
+        "search" | "scroll-search" => (search(context, name, object, kind).map_err(refused)?, None),
+        "field-caps" => (field_caps(context, name, object).map_err(refused)?, None),
         "raw-request" => (raw_request(context, name, object), None),
         "composite" => {
             let read = |kind: &str, object: &Object<'_>| {
@@ -255,10 +251,8 @@ fn search(
     if context.options.embedded
         && let Err(error) = query::parse_search(body.to_string().as_bytes())
     {
-        return Err((
-            "body".to_owned(),
-            format!("the embedded engine does not answer it: {error}"),
-        ));
+        let why = format!("the embedded engine does not answer it: {error}");
+        return Err(("body".to_owned(), why));
     }
     let (path, body) =
         (format!("/{index}/_search{}", context.query(object, &own)), body.to_string());
@@ -324,10 +318,8 @@ fn ignored(context: &Context<'_>, object: &Object<'_>) -> Option<[u16; 4]> {
         match (text.parse::<u16>(), room.next()) {
             (Ok(status @ 100..600), Some(to)) => *to = status,
             _ => {
-                let said = format!(
-                    "ignore has statuses of HTTP, four at most, found {}",
-                    texts.join(", ")
-                );
+                let found = texts.join(", ");
+                let said = format!("ignore has statuses of HTTP, four at most, found {found}");
                 context.reader.wrong(object.get("ignore")?, text, said);
                 return None;
             }
@@ -450,11 +442,8 @@ fn force_merge(context: &Context<'_>, object: &Object<'_>) -> Request {
             None
         }
     };
-    let path = format!(
-        "/{}/_forcemerge{}",
-        context.index(object, || context.all_indices()),
-        context.query(object, &own)
-    );
+    let index = context.index(object, || context.all_indices());
+    let path = format!("/{index}/_forcemerge{}", context.query(object, &own));
     Request { polled, ..request("POST", path, None) }
 }
 

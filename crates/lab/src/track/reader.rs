@@ -76,11 +76,8 @@ impl<'a> Reader<'a> {
         let node = object.get(name)?;
         let number = node.float(name).ok().filter(|number| *number >= least);
         if number.is_none() {
-            self.wrong(
-                node,
-                name,
-                format!("{name} is a number of at least {least}, found {}", shown(node)),
-            );
+            let said = format!("{name} is a number of at least {least}, found {}", shown(node));
+            self.wrong(node, name, said);
         }
         number
     }

@@ -15,6 +15,7 @@ use crate::load::{Arrival, Content, Extent, Load, Operation};
 
 /// The most clients of a task, as of a load.
 const CLIENTS_MAX: u64 = 10_000;
+const ITERATIONS_MAX: u64 = u64::MAX / 1_000_000;
 /// Longer than any load that ends with its documents goes on.
 const UNTIL_THE_END: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The longest a task is measured in test mode, as in Rally.
@@ -175,11 +176,8 @@ fn together(
         Some(name) => {
             let known = found.names[before..].iter().map(String::as_str);
             let near = did_you_mean(&name, known);
-            reader.wrong(
-                parallel.get("completed-by")?,
-                &name,
-                format!("no task here is called \"{name}\"{near}"),
-            );
+            let said = format!("no task here is called \"{name}\"{near}");
+            reader.wrong(parallel.get("completed-by")?, &name, said);
             CompletedBy::All
         }
     };
@@ -280,18 +278,15 @@ fn scheduled(
         let own = reader.number(object, member, least);
         own.or_else(|| reader.number(parallel?, member, least))
     };
-    let whole = |member: &str, most: u64| {
-        let own = reader.whole(object, member, 0, most);
-        own.or_else(|| reader.whole(parallel?, member, 0, most))
+    let whole = |member: &str| {
+        let own = reader.whole(object, member, 0, ITERATIONS_MAX);
+        own.or_else(|| reader.whole(parallel?, member, 0, ITERATIONS_MAX))
     };
     let as_time = |seconds: f64| Duration::from_secs_f64(seconds.min(1e7));
     let seconds = |member: &str| number(member, 0.0).map(as_time);
     let clients = reader.whole(object, "clients", 1, CLIENTS_MAX).unwrap_or(1);
     let (warm_up_time, time) = (seconds("warmup-time-period"), seconds("time-period"));
-    let (warm_up, iterations) = (
-        whole("warmup-iterations", u64::MAX / 1_000_000),
-        whole("iterations", u64::MAX / 1_000_000),
-    );
+    let (warm_up, iterations) = (whole("warmup-iterations"), whole("iterations"));
     if (warm_up_time.is_some() || time.is_some()) && (warm_up.is_some() || iterations.is_some()) {
         let said = format!("{name} counts iterations and goes by the time; give one of the two");
         reader.wrong(object.node, "iterations", said);
@@ -406,13 +401,10 @@ fn arrival(context: &Context<'_>, object: &Object<'_>, known: &Known) -> Option<
             reader.wrong(node, "target-throughput", said);
             return None;
         }
-        (Some(node), None) => match rate(node, known) {
-            Ok(rate) => rate,
-            Err(why) => {
-                reader.wrong(node, "target-throughput", why);
-                return None;
-            }
-        },
+        (Some(node), None) => {
+            let wrong = |why| reader.wrong(node, "target-throughput", why);
+            rate(node, known).map_err(wrong).ok()?
+        }
         (None, Some(node)) => {
             let seconds = reader.number(object, "target-interval", 0.0)?;
             if seconds <= 0.0 {
