@@ -29,8 +29,7 @@ pub(super) fn measure(dir: &Path, laps: u32) -> Result<Vec<Measurement>> {
     let path = dir.join("disk");
     let failed = |source| Error::Io { what: "measure the disk with", path: path.clone(), source };
     for lap in 0..laps {
-        let write_rate = write_lap(&path).map_err(failed)?;
-        write.laps.push(write_rate);
+        write.laps.push(write_lap(&path).map_err(failed)?);
         let read_rate = read_lap(&path).map_err(failed)?;
         read.laps.push(read_rate);
         let small = small_read_lap(&path, u64::from(lap)).map_err(failed)?;

@@ -83,11 +83,8 @@ fn documents(corpus: Corpus, count: u64) -> Vec<Bytes> {
     let mut lines = Vec::new();
     corpus.documents(SEED, 0, count, &mut lines);
     let lines = Bytes::from(lines);
-    lines
-        .split(|byte| *byte == b'\n')
-        .filter(|l| !l.is_empty())
-        .map(|l| lines.slice_ref(l))
-        .collect()
+    let each = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    each.map(|line| lines.slice_ref(line)).collect()
 }
 
 fn requests(sources: &[Bytes], first: usize) -> Vec<WriteRequest> {
@@ -149,10 +146,8 @@ async fn refuse(shard: &Shard, sources: &[Bytes]) -> Result<Duration> {
         used += process_time() - began;
         let results = results.map_err(|error| failed("read documents", error))?;
         if results.iter().any(Result::is_ok) {
-            return Err(failed(
-                "read documents",
-                "a document was indexed that does not fit its mapping",
-            ));
+            let why = "a document was indexed that does not fit its mapping";
+            return Err(failed("read documents", why));
         }
     }
     Ok(used)

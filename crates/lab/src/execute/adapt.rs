@@ -135,9 +135,8 @@ fn in_virtual_time(written: &Resolved, now: &Resolved, options: &Options) -> Vec
         ));
     }
     if options.laps.is_none() && written.laps != now.laps {
-        let laps =
-            if now.laps == 1 { "is 1 lap".to_owned() } else { format!("are {} laps", now.laps) };
-        changes.push(format!("There {laps} in place of {}.", written.laps));
+        let (is, laps) = if now.laps == 1 { ("is", "lap") } else { ("are", "laps") };
+        changes.push(format!("There {is} {} {laps} in place of {}.", now.laps, written.laps));
     }
     if let (Some(was), Some(is)) = (&written.bucket, &now.bucket)
         && was.items != is.items

@@ -108,10 +108,8 @@ impl<'a> Table<'a> {
                     .filter(|name| !figures.contains(name))
                     .collect();
                 let tell = tell.join(", ");
-                Err(format!(
-                    "{} published rows match; these columns tell them apart: {tell}",
-                    rows.len()
-                ))
+                let count = rows.len();
+                Err(format!("{count} published rows match; these columns tell them apart: {tell}"))
             }
         }
     }

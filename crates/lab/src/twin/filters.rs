@@ -91,10 +91,8 @@ pub(super) fn filters(
             let unknown: Vec<&str> =
                 patterns.iter().map(String::as_str).filter(is_unknown).collect();
             if !unknown.is_empty() && !is_by_attribute(setting) {
-                tell(format!(
-                    "{setting} = {}: no node of the twin is called so",
-                    unknown.join(",")
-                ));
+                let unknown = unknown.join(",");
+                tell(format!("{setting} = {unknown}: no node of the twin is called so"));
                 is_known &= !ADDRESSES.contains(&by);
             }
             named = Some(match named {

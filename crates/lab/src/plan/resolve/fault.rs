@@ -72,24 +72,20 @@ impl Plan {
 
     /// Refuses keys that the kind of fault does not have.
     fn check_fault_keys(&self, table: &FaultTable, kind: FaultKind) -> Result<()> {
-        let has_factor = matches!(kind, FaultKind::Slow { .. } | FaultKind::Load { .. });
-        let span = |given: Option<std::ops::Range<usize>>, fits: bool| given.filter(|_| !fits);
-        let factor = span(table.factor.as_ref().map(Spanned::span), has_factor);
-        let processes = table.processes.as_ref().map(Spanned::span);
-        let processes = span(processes, matches!(kind, FaultKind::Load { .. }));
-        let free = table.free.as_ref().map(Spanned::span);
-        let free = span(free, matches!(kind, FaultKind::FullDisk { .. }));
-        let by = table.by.as_ref().map(Spanned::span);
-        let by = span(by, matches!(kind, FaultKind::Clock { .. }));
-        let wrong = [
-            (factor, "only \"slow\" and \"load\" have a factor"),
-            (processes, "only \"load\" has processes"),
-            (free, "only \"full_disk\" leaves room free"),
-            (by, "only a \"clock\" is set by a time"),
-        ];
-        match wrong.into_iter().find_map(|(span, message)| Some((span?, message))) {
-            Some((span, message)) => Err(self.error(span, message)),
-            None => Ok(()),
+        let is_load = matches!(kind, FaultKind::Load { .. });
+        let has_factor = is_load || matches!(kind, FaultKind::Slow { .. });
+        let is_full_disk = matches!(kind, FaultKind::FullDisk { .. });
+        let is_clock = matches!(kind, FaultKind::Clock { .. });
+        self.only(&table.factor, has_factor, "only \"slow\" and \"load\" have a factor")?;
+        self.only(&table.processes, is_load, "only \"load\" has processes")?;
+        self.only(&table.free, is_full_disk, "only \"full_disk\" leaves room free")?;
+        self.only(&table.by, is_clock, "only a \"clock\" is set by a time")
+    }
+
+    fn only<T>(&self, given: &Option<Spanned<T>>, fits: bool, message: &str) -> Result<()> {
+        match given {
+            Some(given) if !fits => Err(self.error(given.span(), message)),
+            _ => Ok(()),
         }
     }
 

@@ -139,29 +139,17 @@ impl StepText<'_> {
 
     fn restarts(&self) -> Result<RandomRestarts> {
         let example = "write it out, as { restart_at_random = { cluster = \"follower\", every = \"2h\", pause = \"5m\" } }";
-        let cluster = self.text("cluster").ok_or_else(|| self.wrong(example))?;
-        let clusters = [LEADER, FOLLOWER];
-        if !clusters.contains(&cluster.get_ref().as_str()) {
-            let said = unknown("no cluster is called", cluster.get_ref(), "Clusters", &clusters);
-            return Err(self.wrong(said));
-        }
-        let kinds = ["all", "any"];
-        let nodes = self.text("nodes");
-        let nodes = nodes.as_ref().map_or("any", |nodes| nodes.get_ref().as_str());
-        if !kinds.contains(&nodes) {
-            return Err(
-                self.wrong(unknown("no choice of nodes is called", nodes, "Choices", &kinds))
-            );
-        }
-        let kinds = ["kill", "stop", "any"];
-        let kind = self.text("kind");
-        let kind = match kind.as_ref().map_or("any", |kind| kind.get_ref().as_str()) {
-            "kill" => Some(FaultKind::Kill),
-            "stop" => Some(FaultKind::Stop),
-            "any" => None,
-            other => {
-                return Err(self.wrong(unknown("no restart is called", other, "Kinds", &kinds)));
-            }
+        let clusters = ["no cluster is called", "Clusters"];
+        let cluster = self.one_of("cluster", &[LEADER, FOLLOWER], clusters)?;
+        let cluster = cluster.ok_or_else(|| self.wrong(example))?;
+        let choices = ["no choice of nodes is called", "Choices"];
+        let nodes = self.one_of("nodes", &["all", "any"], choices)?;
+        let kinds = ["no restart is called", "Kinds"];
+        let kind = self.one_of("kind", &["kill", "stop", "any"], kinds)?;
+        let kind = match kind.as_deref() {
+            Some("kill") => Some(FaultKind::Kill),
+            Some("stop") => Some(FaultKind::Stop),
+            _ => None,
         };
         let full = self.full(&["every", "pause"])?;
         let lasts = |key: &str| {
@@ -170,12 +158,21 @@ impl StepText<'_> {
             Ok::<_, Error>(ByWorld { real, full: full.unwrap_or(real) })
         };
         Ok(RandomRestarts {
-            cluster: cluster.into_inner(),
-            all: nodes == "all",
+            cluster,
+            all: nodes.as_deref() == Some("all"),
             kind,
             every: lasts("every")?,
             pause: lasts("pause")?,
         })
+    }
+
+    /// One of the words that are known, where the option is given.
+    fn one_of(&self, key: &str, known: &[&str], [said, all]: [&str; 2]) -> Result<Option<String>> {
+        let checked = self.text(key).map(|word| match known.contains(&word.get_ref().as_str()) {
+            true => Ok(word.into_inner()),
+            false => Err(self.wrong(unknown(said, word.get_ref(), all, known))),
+        });
+        checked.transpose()
     }
 
     fn searching(&self) -> Result<Searching> {

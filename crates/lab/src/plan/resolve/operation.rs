@@ -61,14 +61,11 @@ impl Plan {
     }
 
     fn cost(&self, table: &CostTable) -> Result<String> {
-        let documents: u64 = match &table.documents {
-            Some(documents) => self.number("documents", documents, COST_DOCUMENTS)?,
-            None => 0,
-        };
-        let bytes = match &table.bytes {
-            Some(bytes) => self.unit(bytes, parse_size)?,
-            None => 0,
-        };
+        let documents = table.documents.as_ref();
+        let documents: Result<u64> =
+            documents.map_or(Ok(0), |count| self.number("documents", count, COST_DOCUMENTS));
+        let bytes = table.bytes.as_ref().map_or(Ok(0), |bytes| self.unit(bytes, parse_size));
+        let (documents, bytes) = (documents?, bytes?);
         let cost = json!({ "documents": documents, "bytes": bytes });
         Ok(json!({ "size": 0, "ext": { "narrows": { "cost": cost } } }).to_string())
     }

@@ -148,11 +148,8 @@ impl Plan {
                 if matches!(one.needs, Needs::TwoClusters | Needs::SecondSite)
                     && lacks_follower =>
             {
-                format!(
-                    "the step \"{}\" needs a [follower] and a [link]; add {}",
-                    one.name,
-                    self.lacking_site()
-                )
+                let (name, lacking) = (one.name, self.lacking_site());
+                format!("the step \"{name}\" needs a [follower] and a [link]; add {lacking}")
             }
             all if writes && !all.iter().any(|one| one.writers != Writers::Never) => format!(
                 "the step \"index_in_background\" goes on while {} does; add one of them",
@@ -204,10 +201,10 @@ impl Plan {
             if !steps.contains(&measured) {
                 let message = match steps.as_slice() {
                     [one] => format!("{what}, in the step {one}; this plan does not have it"),
-                    all => format!(
-                        "{what}, in one of the steps {}; this plan has none of them",
-                        all.join(", ")
-                    ),
+                    all => {
+                        let all = all.join(", ");
+                        format!("{what}, in one of the steps {all}; this plan has none of them")
+                    }
                 };
                 return Err(self.error(first, message));
             }
