@@ -51,9 +51,9 @@ fn resolve(text: &str) -> Result<Resolved> {
     super::resolve(text, 1.0, |_, _| Ok(()))
 }
 
-fn said(from: &str, to: &str) -> String {
-    assert!(TEXT.contains(from), "{from}");
-    resolve(&TEXT.replacen(from, to, 1)).unwrap_err().to_string()
+fn said(text: &str, from: &str, to: &str) -> String {
+    assert!(text.contains(from), "{from}");
+    resolve(&text.replacen(from, to, 1)).unwrap_err().to_string()
 }
 
 #[test]
@@ -110,10 +110,6 @@ fn the_published_run_has_its_own_size_costs_and_replicas() {
     assert_eq!((closed.baseline.clone(), open.baseline.as_deref()), (None, Some("closed")));
     assert_eq!((plan.indices[0].replicas_of(closed), plan.indices[0].replicas_of(open)), (1, 2));
     assert_eq!(open.faults[0].kind, FaultKind::Load { processes: 32, factor: 4.0 });
-    let said = |text: &str, from: &str, to: &str| {
-        assert!(text.contains(from), "{from}");
-        resolve(&text.replacen(from, to, 1)).unwrap_err().to_string()
-    };
     let later = said(&text, "beside = \"closed\"", "beside = \"open\"");
     assert!(later.contains("no variant before this one is called \"open\""), "{later}");
     assert!(said(&text, "replicas = 2", "replicas = 3").contains("give 0 to 2"));
@@ -147,7 +143,7 @@ each = { setting = "narrows.search.selection", values = ["none", "c3"] }"#;
     let first = "open: none";
     assert_eq!(seen, [(first, None, "none", 1), ("open: c3", Some(first), "c3", 1)]);
     let wrong = each.replace("\"c3\"", "[1]");
-    let said = resolve(&TEXT.replacen("name = \"open\"", &wrong, 1)).unwrap_err().to_string();
+    let said = said(&TEXT, "name = \"open\"", &wrong);
     assert!(said.contains("found an array"), "{said}");
 }
 
@@ -192,7 +188,7 @@ fn what_is_wrong_is_shown_in_its_place() {
         ("word = [\"physician\", \"cell\"]", "word = { from = 3 }", "a parameter is a range"),
         ("[load]", "[load]\nspeed = 3", "unknown key \"speed\""),
     ] {
-        let said = said(from, to);
+        let said = said(&TEXT, from, to);
         assert!(said.contains(part) && said.starts_with("my.toml:"), "{to}: {said}");
     }
     let without = |text: &str, from: &str, to: &str| {
@@ -207,10 +203,7 @@ fn what_is_wrong_is_shown_in_its_place() {
 /// A plan that recovers would measure its variants as if neither stood there.
 #[test]
 fn a_load_or_a_fault_is_refused_where_nothing_is_sent() {
-    let said = |table: &str| {
-        let text = super::TEXT.replacen("[settings]\n", &format!("{table}\n\n[settings]\n"), 1);
-        resolve(&text).unwrap_err().to_string()
-    };
+    let said = |table: &str| said(super::TEXT, "[settings]\n", &format!("{table}\n\n[settings]\n"));
     let fault = said("[[fault]]\nnode = \"leader-1\"\nkind = \"pause\"");
     assert!(fault.contains("in the step load; this plan does not have it"), "{fault}");
     let count = "[[operation]]\nname = \"count\"\npath = \"/{index}/_count\"\n";
@@ -222,6 +215,6 @@ fn a_load_or_a_fault_is_refused_where_nothing_is_sent() {
 fn settings_are_not_changed_where_nothing_recovers() {
     let closed = "name = \"closed\"\n";
     let changed = format!("{closed}change = [{{ at = \"1s\", settings = {{ a = \"b\" }} }}]\n");
-    let said = said(closed, &changed);
+    let said = said(&TEXT, closed, &changed);
     assert!(said.contains("recover, recover_peers"), "{said}");
 }

@@ -50,10 +50,23 @@ fn names(plan: &Resolved) -> Vec<&'static str> {
     plan.steps.iter().map(Step::name).collect()
 }
 
+/// What is said of a plan that is wrong.
+fn refused(text: &str) -> String {
+    resolve(text, 1.0, check).unwrap_err().to_string()
+}
+
 /// What is said when `from` in the bundled plan becomes `to`.
 fn said(from: &str, to: &str) -> String {
     assert!(TEXT.contains(from), "{from}");
-    resolve(&TEXT.replacen(from, to, 1), 1.0, check).unwrap_err().to_string()
+    refused(&TEXT.replacen(from, to, 1))
+}
+
+/// As [`said`], in one line: what is said, and of which text.
+fn told(from: &str, to: &str) -> String {
+    let said = said(from, to);
+    let [first, _, source, marks] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    let marked = source.get(marks.find('^').unwrap()..marks.len()).unwrap_or("the end");
+    format!("{} | {marked}", first.trim_start_matches("my.toml:"))
 }
 
 #[test]
@@ -96,18 +109,8 @@ fn a_replica_needs_one_cluster_and_a_follower_needs_two() {
       |                            ^^^^^^^^^^^^^
     "#);
     let joins = |cluster: &str| format!("[follower]\njoins = \"{cluster}\"");
-    insta::assert_snapshot!(said("[follower]", &joins("leader")), @r#"
-    my.toml:7:28: this step needs two clusters; take joins out of [follower], or use add_replica
-      |
-    7 | steps = ["start", "index", "recover", "verify"]
-      |                            ^^^^^^^^^
-    "#);
-    insta::assert_snapshot!(said("[follower]", &joins("other")), @r#"
-    my.toml:16:9: the follower's nodes can join "leader" alone
-       |
-    16 | joins = "other"
-       |         ^^^^^^^
-    "#);
+    insta::assert_snapshot!(told("[follower]", &joins("leader")), @r#"7:28: this step needs two clusters; take joins out of [follower], or use add_replica | "recover""#);
+    insta::assert_snapshot!(told("[follower]", &joins("other")), @r#"16:9: the follower's nodes can join "leader" alone | "other""#);
 }
 
 #[test]
@@ -155,36 +158,11 @@ fn scale_multiplies_documents_and_leaves_at_least_one() {
 
 #[test]
 fn keys_are_checked() {
-    insta::assert_snapshot!(said("[leader]\nnodes = 3", "leader = 3"), @r"
-    my.toml:12:10: leader is a table; write [leader] and below it nodes = 3
-       |
-    12 | leader = 3
-       |          ^
-    ");
-    insta::assert_snapshot!(said("laps = 1", "laps = 1\nnonsense = 2"), @r#"
-    my.toml:9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, twin, operation, load, fault, change, virtual, node_settings, settings, fitted, variant
-      |
-    9 | nonsense = 2
-      | ^^^^^^^^
-    "#);
-    insta::assert_snapshot!(said("steps = [\"start\", \"index\", \"recover\", \"verify\"]", ""), @r#"
-    my.toml:4:1: the key "steps" is missing here; write steps = ["start", "index", "recover", "verify"]
-      |
-    4 | name = "remote-recovery"
-      | ^
-    "#);
-    insta::assert_snapshot!(said("laps = 1", "laps ="), @r"
-    my.toml:8:7: laps has no value
-      |
-    8 | laps =
-      |       ^
-    ");
-    insta::assert_snapshot!(said("steps = [", "steps = [3, "), @r#"
-    my.toml:7:10: a step is a name or a table, found integer
-      |
-    7 | steps = [3, "start", "index", "recover", "verify"]
-      |          ^
-    "#);
+    insta::assert_snapshot!(told("[leader]\nnodes = 3", "leader = 3"), @"12:10: leader is a table; write [leader] and below it nodes = 3 | 3");
+    insta::assert_snapshot!(told("laps = 1", "laps = 1\nnonsense = 2"), @r#"9:1: unknown key "nonsense". Keys here: name, about, source, steps, laps, sample, seed, test_bed, leader, follower, link, corpus, index, bucket, twin, operation, load, fault, change, virtual, node_settings, settings, fitted, variant | nonsense"#);
+    insta::assert_snapshot!(told("steps = [\"start\", \"index\", \"recover\", \"verify\"]", ""), @r#"4:1: the key "steps" is missing here; write steps = ["start", "index", "recover", "verify"] | n"#);
+    insta::assert_snapshot!(told("laps = 1", "laps ="), @"8:7: laps has no value | the end");
+    insta::assert_snapshot!(told("steps = [", "steps = [3, "), @"7:10: a step is a name or a table, found integer | 3");
     insta::assert_snapshot!(said("[link]\n", "[link.extra]\n"), @r#"
     3 mistakes in my.toml
 
@@ -291,8 +269,7 @@ fn an_index_may_have_mappings_of_its_own() {
         resolve(&with("{ properties = { title = { type = \"text\" } } }"), 1.0, check).unwrap();
     let mappings = serde_json::json!({ "properties": { "title": { "type": "text" } } });
     assert_eq!(plan.indices[0].mappings, Some(mappings));
-    let flat =
-        resolve(&with("{ title = { type = \"text\" } }"), 1.0, check).unwrap_err().to_string();
+    let flat = refused(&with("{ title = { type = \"text\" } }"));
     assert!(flat.contains("properties = { title = { type = \"text\" } }"), "{flat}");
 }
 
@@ -327,8 +304,7 @@ fn a_bad_name_of_an_index_is_told_a_good_one() {
 #[test]
 fn a_mistake_in_the_order_of_steps_does_not_hide_others() {
     let text = TEXT.replacen("\"index\", \"recover\"", "\"recover\", \"index\"", 1);
-    let both = resolve(&text.replacen("rtt = \"100ms\"", "rtt = 50", 1), 1.0, check).unwrap_err();
-    let both = both.to_string();
+    let both = refused(&text.replacen("rtt = \"100ms\"", "rtt = 50", 1));
     assert!(both.contains("comes before") && both.contains("rtt = \"50ms\""), "{both}");
     let missing = said("\"start\", \"index\", ", "");
     assert!(missing.contains("the step \"start\" is missing; write steps = ["), "{missing}");
@@ -336,58 +312,18 @@ fn a_mistake_in_the_order_of_steps_does_not_hide_others() {
 
 #[test]
 fn values_are_checked() {
-    insta::assert_snapshot!(said("rtt = \"100ms\"", "rtt = \"100\""), @r#"
-    my.toml:19:7: "100" is not a time; write a number with micros, ms, s, m, h or d, for example 100ms or 100s
-       |
-    19 | rtt = "100"
-       |       ^^^^^
-    "#);
-    insta::assert_snapshot!(said("rtt = \"100ms\"", "rtt = \"5m\""), @r#"
-    my.toml:19:7: rtt is out of range; give 0s to 60s
-       |
-    19 | rtt = "5m"
-       |       ^^^^
-    "#);
-    insta::assert_snapshot!(said("rate = \"1gbit\"", "rate = \"10bit\""), @r#"
-    my.toml:20:8: rate is out of range; give 8kbit to 1000gbit
-       |
-    20 | rate = "10bit"
-       |        ^^^^^^^
-    "#);
-    insta::assert_snapshot!(said("sample = \"100ms\"", "sample = \"0s\""), @r#"
-    my.toml:9:10: sample is out of range; give 1ms to 3600s
-      |
-    9 | sample = "0s"
-      |          ^^^^
-    "#);
-    insta::assert_snapshot!(said("name = \"geopoint\"", "name = \"http-logs\""), @r#"
-    my.toml:24:8: no corpus is called "http-logs"; did you mean "http_logs"? Corpora: geopoint, http_logs, pmc, nginx; or give a .json, .ndjson, .jsonl, .bz2, .gz or .zst file
-       |
-    24 | name = "http-logs"
-       |        ^^^^^^^^^^^
-    "#);
-    insta::assert_snapshot!(said("name = \"remote-recovery\"", "name = \"Mine\""), @r#"
-    my.toml:4:8: a plan's name has lower-case letters, digits and hyphens only
-      |
-    4 | name = "Mine"
-      |        ^^^^^^
-    "#);
+    insta::assert_snapshot!(told("rtt = \"100ms\"", "rtt = \"100\""), @r#"19:7: "100" is not a time; write a number with micros, ms, s, m, h or d, for example 100ms or 100s | "100""#);
+    insta::assert_snapshot!(told("rtt = \"100ms\"", "rtt = \"5m\""), @r#"19:7: rtt is out of range; give 0s to 60s | "5m""#);
+    insta::assert_snapshot!(told("rate = \"1gbit\"", "rate = \"10bit\""), @r#"20:8: rate is out of range; give 8kbit to 1000gbit | "10bit""#);
+    insta::assert_snapshot!(told("sample = \"100ms\"", "sample = \"0s\""), @r#"9:10: sample is out of range; give 1ms to 3600s | "0s""#);
+    insta::assert_snapshot!(told("name = \"geopoint\"", "name = \"http-logs\""), @r#"24:8: no corpus is called "http-logs"; did you mean "http_logs"? Corpora: geopoint, http_logs, pmc, nginx; or give a .json, .ndjson, .jsonl, .bz2, .gz or .zst file | "http-logs""#);
+    insta::assert_snapshot!(told("name = \"remote-recovery\"", "name = \"Mine\""), @r#"4:8: a plan's name has lower-case letters, digits and hyphens only | "Mine""#);
 }
 
 #[test]
 fn settings_are_checked_by_the_caller() {
-    insta::assert_snapshot!(said("chunk_size\" = \"64kb\"", "chunk_size\" = \"64 apples\""), @r#"
-    my.toml:45:1: "64 apples" is not a size; write a number with b, kb, mb, gb or tb, for example 64kb or 1mb
-       |
-    45 | "ccr.indices.recovery.chunk_size" = "64 apples"
-       | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    "#);
-    insta::assert_snapshot!(said("chunk_size\" = \"64kb\"", "chunk_size\" = [64]"), @r#"
-    my.toml:45:37: a setting is a string, a number, true or false, found an array
-       |
-    45 | "ccr.indices.recovery.chunk_size" = [64]
-       |                                     ^^^^
-    "#);
+    insta::assert_snapshot!(told("chunk_size\" = \"64kb\"", "chunk_size\" = \"64 apples\""), @r#"45:1: "64 apples" is not a size; write a number with b, kb, mb, gb or tb, for example 64kb or 1mb | "ccr.indices.recovery.chunk_size" = "64 apples""#);
+    insta::assert_snapshot!(told("chunk_size\" = \"64kb\"", "chunk_size\" = [64]"), @"45:37: a setting is a string, a number, true or false, found an array | [64]");
 }
 
 /// As [`said`], the message alone: first line, without the place.
@@ -403,37 +339,21 @@ fn message(from: &str, to: &str, place: &str) -> String {
 fn steps_with_options_are_checked() {
     let verify = ", \"verify\"]";
     let step = |to: &str, place: &str| message(verify, &format!(", {to}]"), place);
-    assert_eq!(
-        step("{ recover_peers = { restrat = 4 } }", "7:39"),
-        "the step \"recover_peers\" has no option \"restrat\"; did you mean \"restart\"? Options: restart"
-    );
-    assert_eq!(
-        step("{ recover_peers = { restart = 3 } }", "7:39"),
-        "restart on 3 nodes, of which the first stays up is out of range; give 1 to 2"
-    );
-    assert_eq!(
-        step("{ verify = { x = 1 } }", "7:39"),
-        "the step \"verify\" has no options, found \"x\""
-    );
-    assert!(
-        step("{ a = 1, b = 2 }", "7:39").starts_with("a step is a name, or a table of one name")
-    );
+    insta::assert_snapshot!(step("{ recover_peers = { restrat = 4 } }", "7:39"), @r#"the step "recover_peers" has no option "restrat"; did you mean "restart"? Options: restart"#);
+    insta::assert_snapshot!(step("{ recover_peers = { restart = 3 } }", "7:39"), @"restart on 3 nodes, of which the first stays up is out of range; give 1 to 2");
+    insta::assert_snapshot!(step("{ verify = { x = 1 } }", "7:39"), @r#"the step "verify" has no options, found "x""#);
+    insta::assert_snapshot!(step("\"index\"", "7:39"), @r#"the step "index" stands here twice"#);
+    insta::assert_snapshot!(step("\"recover_peers\"", "7:9"), @r#"a plan has the step "recover" or "recover_peers", not both"#);
+    let two = step("{ a = 1, b = 2 }", "7:39");
+    assert!(two.starts_with("a step is a name, or a table of one name"), "{two}");
     assert!(step("\"index_in_background\"", "7:39").starts_with("say how many documents a second"));
-    assert_eq!(step("\"index\"", "7:39"), "the step \"index\" stands here twice");
-    assert_eq!(
-        step("\"recover_peers\"", "7:9"),
-        "a plan has the step \"recover\" or \"recover_peers\", not both"
-    );
     let rate = "{ index_in_background = { documents_per_s = 80_000 } }";
     let plan = TEXT.replacen("\"recover\"", &format!("{rate}, \"recover\""), 1);
     let plan = resolve(&plan, 1.0, check).unwrap();
     assert_eq!(plan.background().unwrap().documents_per_s, 80_000);
     assert!(plan.spoils_indices());
     let no_link = message("[link]\nrtt = \"100ms\"\nrate = \"1gbit\"\n", "", "7:9");
-    assert_eq!(
-        no_link,
-        "the step \"recover\" needs a [follower] and a [link]; add [link] with rtt = \"100ms\" and rate = \"1gbit\""
-    );
+    insta::assert_snapshot!(no_link, @r#"the step "recover" needs a [follower] and a [link]; add [link] with rtt = "100ms" and rate = "1gbit""#);
 }
 
 #[test]
@@ -445,14 +365,8 @@ fn parameters_of_the_virtual_world_are_checked() {
     assert!(unknown.contains("did you mean \"disk.scheduler\""), "{unknown}");
     let range = said("\"link.loss\" = { value = 0.5, source = \"x\" }", "35:25");
     assert!(range.contains("Share of the segments") && range.contains("0 to 0.1"), "{range}");
-    assert_eq!(
-        said("\"link.loss\" = { value = 0.1 }", "35:15"),
-        "the key \"source\" is missing here; write source = \"a data sheet\""
-    );
-    assert_eq!(
-        said("\"link.loss\" = { value = 0.1, source = \" \" }", "35:39"),
-        "say where the value comes from"
-    );
+    insta::assert_snapshot!(said("\"link.loss\" = { value = 0.1 }", "35:15"), @r#"the key "source" is missing here; write source = "a data sheet""#);
+    insta::assert_snapshot!(said("\"link.loss\" = { value = 0.1, source = \" \" }", "35:39"), @"say where the value comes from");
     let leader =
         "[leader]\nnodes = 3\n[leader.virtual]\n\"link.loss\" = { value = 0, source = \"x\" }";
     let own = message("[leader]\nnodes = 3", leader, "15:1");
@@ -508,32 +422,14 @@ fn indices_share_the_corpus() {
     let none = message("[settings]\n", &two.replace("share = 0.75\n", ""), "38:8");
     assert_eq!(none, "of several indices each says its share of the corpus, 0 to 1");
     let taken = message("[settings]\n", &two.replace("other", "leader"), "38:8");
-    assert_eq!(
-        taken,
-        "each index has a name of its own; this one is empty or taken: write for example name = \"leader-2\""
-    );
+    insta::assert_snapshot!(taken, @r#"each index has a name of its own; this one is empty or taken: write for example name = "leader-2""#);
 }
 
 #[test]
 fn published_rows_are_checked() {
-    insta::assert_snapshot!(said("file = \"remote-recovery\"", "file = \"remote\""), @r#"
-    my.toml:43:22: no published figures are called "remote"; did you mean "remote-recovery"? Files: dcp, remote-recovery, replica-selection, shard-recovery
-       |
-    43 | published = { file = "remote", match = { track = "geopoint", chunk_size = "64kb", max_concurrent_file_chunks = 1 } }
-       |                      ^^^^^^^^
-    "#);
-    insta::assert_snapshot!(said("track = \"geopoint\", chunk_size", "trak = \"geopoint\", chunk_size"), @r#"
-    my.toml:43:51: the published figures have no column "trak"; did you mean "track"? Columns: experiment, track, shards, replicas, primary_bytes_gb, chunk_size, max_concurrent_file_chunks, smart_file_fetch, compress, java, commit_or_pr, recovery_seconds, note
-       |
-    43 | published = { file = "remote-recovery", match = { trak = "geopoint", chunk_size = "64kb", max_concurrent_file_chunks = 1 } }
-       |                                                   ^^^^
-    "#);
-    insta::assert_snapshot!(said("track = \"geopoint\", chunk_size = \"64kb\"", "track = \"http_logs\", chunk_size = \"1mb\""), @r#"
-    my.toml:43:49: no published row has these values together; leave "published" out where there is none
-       |
-    43 | published = { file = "remote-recovery", match = { track = "http_logs", chunk_size = "1mb", max_concurrent_file_chunks = 1 } }
-       |                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    "#);
+    insta::assert_snapshot!(told("file = \"remote-recovery\"", "file = \"remote\""), @r#"43:22: no published figures are called "remote"; did you mean "remote-recovery"? Files: dcp, remote-recovery, replica-selection, shard-recovery | "remote""#);
+    insta::assert_snapshot!(told("track = \"geopoint\", chunk_size", "trak = \"geopoint\", chunk_size"), @r#"43:51: the published figures have no column "trak"; did you mean "track"? Columns: experiment, track, shards, replicas, primary_bytes_gb, chunk_size, max_concurrent_file_chunks, smart_file_fetch, compress, java, commit_or_pr, recovery_seconds, note | trak"#);
+    insta::assert_snapshot!(told("track = \"geopoint\", chunk_size = \"64kb\"", "track = \"http_logs\", chunk_size = \"1mb\""), @r#"43:49: no published row has these values together; leave "published" out where there is none | { track = "http_logs", chunk_size = "1mb", max_concurrent_file_chunks = 1 }"#);
 }
 
 const FIRST: &str = "name = \"64 KB x 1\"\n";
@@ -571,19 +467,20 @@ fn changes_of_the_plan_stand_before_those_of_a_variant_each_with_the_time_of_its
 
 #[test]
 fn a_change_says_when_and_what_and_knows_its_settings() {
-    let change = |change: &str| said(FIRST, &format!("{FIRST}change = [{change}]\n"));
-    let nothing = change("{ at = \"5s\", settings = {} }");
-    assert!(nothing.contains("say which: settings = {"), "{nothing}");
-    let unknown =
-        change("{ at = \"5s\", settings = { \"ccr.indices.recovery.chunk_sise\" = \"1mb\" } }");
-    assert!(unknown.contains("did you mean \"ccr.indices.recovery.chunk_size\""), "{unknown}");
     let noop = "virtual = { \"disk.scheduler\" = { value = \"noop\", source = \"a slide\" } }";
-    let nowhere = change(&format!("{{ at = \"5s\", {noop} }}"));
-    assert!(nowhere.contains("say whose host it is"), "{nowhere}");
-    let nothing_of_it = change("{ at = \"5s\", node = \"leader-1\" }");
-    assert!(nothing_of_it.contains("virtual = {"), "{nothing_of_it}");
-    let no_node = change(&format!("{{ at = \"5s\", node = \"leader-99\", {noop} }}"));
-    assert!(no_node.contains("no node is called \"leader-99\""), "{no_node}");
-    let never = change("{ settings = { \"ccr.indices.recovery.chunk_size\" = \"1mb\" } }");
-    assert!(never.contains("at = \"30s\""), "{never}");
+    let chunk = "settings = { \"ccr.indices.recovery.chunk_size\" = \"1mb\" }";
+    for (change, expected) in [
+        ("at = \"5s\", settings = {}", "say which: settings = {"),
+        (
+            &format!("at = \"5s\", {}", chunk.replace("size", "sise")),
+            "did you mean \"ccr.indices.recovery.chunk_size\"",
+        ),
+        (&format!("at = \"5s\", {noop}"), "say whose host it is"),
+        ("at = \"5s\", node = \"leader-1\"", "virtual = {"),
+        (&format!("at = \"5s\", node = \"leader-99\", {noop}"), "no node is called \"leader-99\""),
+        (chunk, "at = \"30s\""),
+    ] {
+        let said = said(FIRST, &format!("{FIRST}change = [{{ {change} }}]\n"));
+        assert!(said.contains(expected), "{change}: {said}");
+    }
 }
