@@ -96,19 +96,10 @@ impl<'a> Table<'a> {
             [row] => self.published(row, values, figure),
             [] => Err(self.none_fits(values)),
             rows => {
-                let differ = |name: &&String| {
-                    rows.iter().any(|row| row.get(name.as_str()) != rows[0].get(name.as_str()))
-                };
-                let figures = [figure, "note"];
-                let tell: Vec<&str> = self
-                    .columns
-                    .iter()
-                    .filter(differ)
-                    .map(String::as_str)
-                    .filter(|name| !figures.contains(name))
-                    .collect();
-                let tell = tell.join(", ");
-                let count = rows.len();
+                let differ = |name: &str| rows.iter().any(|row| row.get(name) != rows[0].get(name));
+                let columns = self.columns.iter().map(String::as_str);
+                let tell = columns.filter(|name| ![figure, "note"].contains(name) && differ(name));
+                let (count, tell) = (rows.len(), tell.collect::<Vec<_>>().join(", "));
                 Err(format!("{count} published rows match; these columns tell them apart: {tell}"))
             }
         }

@@ -7,16 +7,16 @@ use world::Env;
 
 /// Listens to a run.
 pub trait Watch {
-    /// A phase begins. `total` is what it will count up to, in `unit` (`documents`, `bytes`).
-    fn begin(&self, phase: &str, variant: Option<&str>, total: Option<u64>, unit: &str);
+    /// A phase begins. The total is what it will count up to, in a unit (`documents`, `bytes`).
+    fn begin(&self, _phase: &str, _variant: Option<&str>, _total: Option<u64>, _unit: &str) {}
     /// How far it is.
-    fn progress(&self, done: u64, total: Option<u64>);
+    fn progress(&self, _done: u64, _total: Option<u64>) {}
     /// It has ended.
-    fn end(&self);
+    fn end(&self) {}
     /// A variant is finished.
-    fn row(&self, row: &Row);
+    fn row(&self, _row: &Row) {}
     /// Something worth telling.
-    fn note(&self, text: &str);
+    fn note(&self, _text: &str) {}
     /// What the clock of the virtual world shows, in seconds: rates are of its time. Not called in real time.
     fn clock(&self, _now_s: f64) {}
     /// The run is over; a phase that was begun may not have ended.
@@ -64,10 +64,4 @@ impl Watch for VirtualTime {
 /// Shows nothing.
 pub struct Quiet;
 
-impl Watch for Quiet {
-    fn begin(&self, _: &str, _: Option<&str>, _: Option<u64>, _: &str) {}
-    fn progress(&self, _: u64, _: Option<u64>) {}
-    fn end(&self) {}
-    fn row(&self, _: &Row) {}
-    fn note(&self, _: &str) {}
-}
+impl Watch for Quiet {}

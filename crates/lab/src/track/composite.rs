@@ -3,7 +3,7 @@
 use query::json::Node;
 use serde_json::Value;
 
-use super::context::{Context, Why, request};
+use super::context::{Context, Why};
 use super::reader::{Object, Refusal};
 use super::{Action, Request, Step};
 use crate::load::{Content, Operation};
@@ -94,5 +94,5 @@ fn as_step(operation: Operation) -> Result<Request, Why> {
         Ok(json) if !body.ends_with('\n') => json,
         _ => Value::String(body),
     });
-    Ok(Request { check, is_counted, ..request(known, path, body) })
+    Ok(Request { check, is_counted, ..Request::new(known, path, body) })
 }

@@ -144,17 +144,19 @@ impl Context<'_> {
     }
 }
 
-/// A request without anything special.
-pub(super) fn request(method: &'static str, path: String, body: Option<Value>) -> Request {
-    Request {
-        method,
-        path,
-        body,
-        check: Check::Status,
-        may_be_missing: false,
-        condition: None,
-        retried: false,
-        is_counted: false,
-        polled: None,
+impl Request {
+    /// A request without anything special.
+    pub(crate) fn new(method: &'static str, path: String, body: Option<Value>) -> Request {
+        Request {
+            method,
+            path,
+            body,
+            check: Check::Status,
+            may_be_missing: false,
+            condition: None,
+            retried: false,
+            is_counted: false,
+            polled: None,
+        }
     }
 }

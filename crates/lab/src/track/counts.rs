@@ -124,7 +124,6 @@ fn count_request(request: &mut Request) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::context::request;
     use super::*;
 
     #[test]
@@ -137,9 +136,13 @@ mod tests {
     #[test]
     fn a_search_of_a_composite_counts_all_documents() {
         for (path, asked) in [("/a/_search?q=tea", Some(body())), ("/a/_search", None)] {
-            let mut search = request("GET", path.to_owned(), asked);
+            let mut search = Request::new("GET", path.to_owned(), asked);
             assert!(count_request(&mut search), "{path}");
-            assert_eq!(search, request("POST", "/a/_search".to_owned(), Some(body())), "{path}");
+            assert_eq!(
+                search,
+                Request::new("POST", "/a/_search".to_owned(), Some(body())),
+                "{path}"
+            );
             assert!(!count_request(&mut search), "{path}");
         }
     }
@@ -160,9 +163,9 @@ mod tests {
             let mut content = pattern(path, bodies);
             assert_eq!(count(&mut content), changes, "{path}");
             assert_eq!(content, pattern(counted, Vec::new()), "{path}");
-            let mut asked = request("POST", path.to_owned(), query);
+            let mut asked = Request::new("POST", path.to_owned(), query);
             assert_eq!(count_request(&mut asked), changes, "{path}");
-            assert_eq!(asked, request("POST", counted.to_owned(), None), "{path}");
+            assert_eq!(asked, Request::new("POST", counted.to_owned(), None), "{path}");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::bulk;
 use super::composite;
-use super::context::{Context, Index, NOT_RENAMED, Why, request};
+use super::context::{Context, Index, NOT_RENAMED, Why};
 use super::embedded;
 use super::live;
 use super::reader::{Object, Refusal};
@@ -361,7 +361,10 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<S
             let names = if named.is_empty() { all.collect() } else { named };
             let delete = |name: &String| {
                 let path = format!("/{name}{}", context.query(object, &[]));
-                Step::Request(Request { may_be_missing: !strict, ..request("DELETE", path, None) })
+                Step::Request(Request {
+                    may_be_missing: !strict,
+                    ..Request::new("DELETE", path, None)
+                })
             };
             names.iter().map(delete).collect()
         }
@@ -372,7 +375,7 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<S
         "refresh" => {
             only(&["index"]);
             let index = context.index(object, || context.all_indices());
-            one(request("POST", format!("/{index}/_refresh"), None))
+            one(Request::new("POST", format!("/{index}/_refresh"), None))
         }
         "force-merge" => {
             only(&["index", "max-num-segments", "mode", "poll-period"]);
@@ -387,13 +390,13 @@ fn steps(context: &Context<'_>, kind: &str, object: &Object<'_>) -> Result<Vec<S
             let metrics = reader.texts(object, "metrics").join(",");
             let below = if metrics.is_empty() { metrics } else { format!("/{metrics}") };
             let path = format!("/_nodes/stats{below}{}", context.query(object, &[]));
-            one(Request { is_counted: true, ..request("GET", path, None) })
+            one(Request { is_counted: true, ..Request::new("GET", path, None) })
         }
         "put-settings" => {
             only(&["body"]);
             needed("body", "the settings");
             let body = object.plain("body").unwrap_or_else(|| json!({}));
-            one(request("PUT", "/_cluster/settings".to_owned(), Some(body)))
+            one(Request::new("PUT", "/_cluster/settings".to_owned(), Some(body)))
         }
         _ => {
             only(&["duration"]);
@@ -423,7 +426,7 @@ fn cluster_health(context: &Context<'_>, object: &Object<'_>) -> Request {
         context.reader.wrong(object.at("request-params"), "wait_for_status", said);
     }
     let condition = Some(Condition::Health { status, none_relocating });
-    Request { condition, ..request("GET", path, None) }
+    Request { condition, ..Request::new("GET", path, None) }
 }
 
 /// Merges segments, and waits for the answer or asks for the tasks, by the operation's mode.
@@ -444,7 +447,7 @@ fn force_merge(context: &Context<'_>, object: &Object<'_>) -> Request {
     };
     let index = context.index(object, || context.all_indices());
     let path = format!("/{index}/_forcemerge{}", context.query(object, &own));
-    Request { polled, ..request("POST", path, None) }
+    Request { polled, ..Request::new("POST", path, None) }
 }
 
 /// Asks for the numbers of indices, until they are what the operation waits for where it says so.
@@ -460,7 +463,7 @@ fn index_stats(context: &Context<'_>, object: &Object<'_>) -> Request {
     });
     let path = format!("/{index}/_stats{}", context.query(object, &[]));
     let is_counted = condition.is_none();
-    Request { condition, is_counted, ..request("GET", path, None) }
+    Request { condition, is_counted, ..Request::new("GET", path, None) }
 }
 
 /// Every index of the track, or those that the operation names, with the operation's settings on top of their own.
@@ -471,7 +474,7 @@ fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Result<Vec<Step
     if let (Some(mut body), [name]) = (object.plain("body"), named.as_slice()) {
         context.leave_out(&format!("The index {name}"), &mut body);
         context.check_new_index(object.at("body"), &body)?;
-        return Ok(vec![Step::Request(request("PUT", format!("/{name}{query}"), Some(body)))]);
+        return Ok(vec![Step::Request(Request::new("PUT", format!("/{name}{query}"), Some(body)))]);
     }
     for name in named.iter().filter(|name| context.indices.iter().all(|index| index.name != **name))
     {
@@ -501,7 +504,7 @@ fn create_indices(context: &Context<'_>, object: &Object<'_>) -> Result<Vec<Step
         if let Some(node) = object.get("settings").filter(|_| body != index.body) {
             context.check_new_index(node, &body)?;
         }
-        Ok(Step::Request(request("PUT", format!("/{}{query}", index.name), Some(body))))
+        Ok(Step::Request(Request::new("PUT", format!("/{}{query}", index.name), Some(body))))
     };
     let mut steps = Vec::new();
     for index in &wanted {

@@ -88,7 +88,6 @@ fn expression(names: &str, prefix: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::context::request;
     use super::*;
 
     #[test]
@@ -112,7 +111,7 @@ mod tests {
     #[test]
     fn transient_settings_become_lasting_ones() {
         let body = json!({ "transient": { "a": 1 }, "persistent": { "b": 2 } });
-        let mut request = request("PUT", "/_cluster/settings".to_owned(), Some(body));
+        let mut request = Request::new("PUT", "/_cluster/settings".to_owned(), Some(body));
         rename_request(&mut request, "n-");
         assert_eq!(request.body, Some(json!({ "persistent": { "a": 1, "b": 2 } })));
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use engine::state::TemplateKind;
 
-use super::context::{Context, request};
+use super::context::Context;
 use super::reader::{Object, Refusal};
 use super::templates::{Kind, Template};
 use super::{Request, Step};
@@ -48,10 +48,10 @@ pub(super) fn of(
     let query = context.query(object, &[]);
     let delete = |name: &str, indices: Option<&str>| {
         let path = format!("{}{name}{query}", kind.endpoint);
-        let template = Request { may_be_missing, ..request("DELETE", path, None) };
+        let template = Request { may_be_missing, ..Request::new("DELETE", path, None) };
         let indices = indices.map(|pattern| Request {
             may_be_missing: true,
-            ..request("DELETE", format!("/{pattern}"), None)
+            ..Request::new("DELETE", format!("/{pattern}"), None)
         });
         [Some(template), indices].into_iter().flatten().map(Step::Request).collect::<Vec<_>>()
     };
@@ -81,7 +81,7 @@ fn create(
 ) -> Result<Vec<Step>, Refusal> {
     let query = context.query(object, &[]);
     let put = |name: &str, body: Value| {
-        Step::Request(request("PUT", format!("{}{name}{query}", kind.endpoint), Some(body)))
+        Step::Request(Request::new("PUT", format!("{}{name}{query}", kind.endpoint), Some(body)))
     };
     if let Some(name) = own {
         let Some(mut body) = object.plain("body") else {

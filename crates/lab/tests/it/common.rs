@@ -35,6 +35,14 @@ pub fn lines<'r, T>(run: &'r RunDir, told: impl Fn(&'r Line) -> Option<T>) -> Ve
     run.lines.iter().filter_map(told).collect()
 }
 
+/// The notes of a record.
+pub fn notes(run: &RunDir) -> Vec<&str> {
+    lines(run, |line| match line {
+        Line::Note { text, .. } => Some(text.as_str()),
+        _ => None,
+    })
+}
+
 /// Without optimisation a step of all that is nested in a run needs more than a test's thread has.
 pub fn on_a_large_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = std::thread::Builder::new().stack_size(64 << 20);

@@ -58,10 +58,7 @@ fn every_fault_passes_and_nothing_is_lost() {
     assert_eq!(samples.last().unwrap().lag_operations, 0);
     // The index was there before it was followed: its files were copied.
     assert!(samples.last().unwrap().recovered_bytes > Some(0));
-    let said = run_dir.lines.iter().any(|line| match line {
-        Line::Note { text, .. } => text == "10 copies hold what was acknowledged",
-        _ => false,
-    });
+    let said = common::notes(&run_dir).contains(&"10 copies hold what was acknowledged");
     assert!(said, "the checker says what it found");
 }
 
@@ -175,10 +172,8 @@ fn two_hours_of_logs_roll_over_and_nothing_is_lost() {
     assert_eq!(found.operations, found.acknowledged, "each is an operation, and there is no other");
     // 400 MB at once take 3 s over the link.
     assert!(found.lag_s_max < 20.0, "{found:?}");
-    let takes = run_dir.lines.iter().filter(
-        |line| matches!(line, Line::Note { text, .. } if text.ends_with("takes the writes")),
-    );
-    assert_eq!(takes.count(), 2);
+    let notes = common::notes(&run_dir).into_iter();
+    assert_eq!(notes.filter(|text| text.ends_with("takes the writes")).count(), 2);
 }
 
 #[test]

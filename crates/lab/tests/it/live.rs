@@ -8,7 +8,6 @@ use std::time::Duration;
 use clusters::live::{Address, LiveOptions};
 use lab::plan::Plan;
 use lab::{Error, LiveHosts, Options, Place, Watch};
-use record::Row;
 
 /// Says which cluster it is, and that it is green, whatever it is asked; its address.
 fn cluster() -> String {
@@ -40,10 +39,6 @@ impl Watch for Breaks {
     fn begin(&self, _: &str, _: Option<&str>, _: Option<u64>, _: &str) {
         panic!("as a bug does");
     }
-    fn progress(&self, _: u64, _: Option<u64>) {}
-    fn end(&self) {}
-    fn row(&self, _: &Row) {}
-    fn note(&self, _: &str) {}
 }
 
 /// What is left in the journal is still to be put back.

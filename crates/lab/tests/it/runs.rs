@@ -470,6 +470,6 @@ fn a_limit_that_is_raised_meanwhile_counts_from_then_on_and_in_no_other_variant(
     let what = "indices.recovery.max_bytes_per_sec = 20mb";
     assert_eq!(told.collect::<Vec<_>>(), [("raised", what, true), ("raised", what, false)]);
     let missed = "the recovery ended before indices.recovery.max_bytes_per_sec was changed";
-    let is_missed = |line: &&Line| matches!(line, Line::Note { text, .. } if text == missed);
-    assert_eq!(run_dir.lines.iter().filter(is_missed).count(), 1);
+    let notes = common::notes(&run_dir);
+    assert_eq!(notes.into_iter().filter(|text| *text == missed).count(), 1);
 }

@@ -3,7 +3,7 @@
 
 use lab::Error;
 use lab::plan::Plan;
-use record::{Line, Row, RunDir};
+use record::{Row, RunDir};
 use testbed::plans::background_indexing;
 
 use crate::common;
@@ -22,14 +22,11 @@ fn run(plan: &Plan, planted: Option<&'static str>) -> (Result<Vec<Row>, Error>, 
 
 /// What was indexed beside, by the record's notes, one for each variant.
 fn indexed(run_dir: &RunDir) -> Vec<u64> {
-    let note = |line: &Line| match line {
-        Line::Note { text, .. } => {
-            let count = text.strip_prefix("indexed ")?.split_once(" documents")?.0;
-            count.replace('\u{202f}', "").parse().ok()
-        }
-        _ => None,
+    let count = |text: &str| {
+        let count = text.strip_prefix("indexed ")?.split_once(" documents")?.0;
+        count.replace('\u{202f}', "").parse().ok()
     };
-    run_dir.lines.iter().filter_map(note).collect()
+    common::notes(run_dir).into_iter().filter_map(count).collect()
 }
 
 /// Every variant is verified, and its copies hold what was indexed before and beside.
@@ -98,7 +95,6 @@ fn an_acknowledged_write_that_is_gone_is_found() {
     let full = "full = { documents = 1_000_000, bytes = \"200mb\", segments = 8 }\n";
     let (ended, run_dir) = run(&plan(steps, 1, &format!("{full}{VARIANTS}")), planted);
     assert!(matches!(ended, Err(Error::NotTheSame { .. })), "{ended:?}");
-    let says =
-        |line: &Line| matches!(line, Line::Note { text, .. } if text.contains("some are gone"));
-    assert!(run_dir.lines.iter().any(says), "the record says what is gone");
+    let says = common::notes(&run_dir).iter().any(|text| text.contains("some are gone"));
+    assert!(says, "the record says what is gone");
 }

@@ -399,7 +399,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::load::{Arrival, Check, Extent};
+    use crate::load::{Arrival, Extent};
     use crate::plan::LEADER;
     use crate::track::Action;
 
@@ -475,16 +475,10 @@ mod tests {
                 room: &room,
                 nodes: None,
             };
+            let path = "/narrows-1-a,narrows-1-b/_forcemerge";
             let request = |polled: Option<Duration>| Request {
-                method: "POST",
-                path: "/narrows-1-a,narrows-1-b/_forcemerge".to_owned(),
-                body: None,
-                check: Check::Status,
-                may_be_missing: false,
-                condition: None,
-                retried: false,
-                is_counted: false,
                 polled,
+                ..Request::new("POST", path.to_owned(), None)
             };
             let began = env.now();
             let polled = answered(&through, &request(Some(Duration::from_secs(10)))).await;

@@ -112,7 +112,7 @@ impl Check<'_> {
                 true
             }
             (Holds::Table(section), DeValue::Table(table)) => {
-                self.table(section, table, at.clone());
+                self.table(section, table, at);
                 true
             }
             (Holds::Tables(section), DeValue::Array(list))
@@ -124,11 +124,16 @@ impl Check<'_> {
             _ => false,
         };
         if !fits {
-            let said = self.instead(key, value);
-            self.wrong(at.clone(), said);
-            self.found.replaced.push(at.clone());
-            *value = key.replacement(at);
+            self.replace(key, value);
         }
+    }
+
+    /// Says what is wrong with a value, and puts an example in its place.
+    fn replace(&mut self, key: &Key, value: &mut Spanned<DeValue<'_>>) {
+        let (at, said) = (value.span(), self.instead(key, value));
+        self.wrong(at.clone(), said);
+        self.found.replaced.push(at.clone());
+        *value = key.replacement(at);
     }
 
     fn tables(&mut self, section: &'static Section, list: &mut DeArray<'_>) {
@@ -165,31 +170,20 @@ impl Check<'_> {
     fn steps(&mut self, steps: &mut DeArray<'_>) {
         for entry in steps.iter_mut() {
             let DeValue::Table(step) = entry.get_mut() else { continue };
-            for (name, value) in std::mem::take(step) {
+            for (name, mut value) in std::mem::take(step) {
                 let section = STEPS.iter().find(|section| section.title == *name.get_ref());
-                let mut value = value;
                 match (section, value.get_mut()) {
                     (Some(section), DeValue::Table(options)) => self.options(section, options),
+                    (_, DeValue::String(_)) => {}
                     // A wait has one option, so its value may stand alone.
                     (Some(section), _) if section.title == "wait" => {
                         let lasts = section.key("lasts").expect("a wait lasts");
-                        let lasts = Key { name: "wait", ..*lasts };
-                        self.alone(&lasts, &mut value);
+                        self.replace(&Key { name: "wait", ..*lasts }, &mut value);
                     }
                     _ => {}
                 }
                 step.insert(name, value);
             }
-        }
-    }
-
-    fn alone(&mut self, key: &Key, value: &mut Spanned<DeValue<'_>>) {
-        if !value.get_ref().is_str() {
-            let at = value.span();
-            let said = self.instead(key, value);
-            self.wrong(at.clone(), said);
-            self.found.replaced.push(at.clone());
-            *value = key.replacement(at);
         }
     }
 
@@ -305,36 +299,23 @@ impl Key {
         } else {
             self.example
         };
-        let value = DeValue::parse(example).expect("a test parses every example");
-        let mut value = Spanned::new(at.clone(), value.into_inner());
-        place(&mut value, &at);
-        value
+        placed(DeValue::parse(example).expect("a test parses every example"), &at)
     }
 }
 
-/// Says of everything in a value that it stands at `at`.
-fn place(value: &mut Spanned<DeValue<'static>>, at: &Range<usize>) {
-    match value.get_mut() {
+/// A value of which everything stands at `at`.
+fn placed(value: Spanned<DeValue<'static>>, at: &Range<usize>) -> Spanned<DeValue<'static>> {
+    let value = match value.into_inner() {
         DeValue::Array(list) => {
-            for one in list.iter_mut() {
-                *one = Spanned::new(
-                    at.clone(),
-                    std::mem::replace(one.get_mut(), DeValue::Boolean(false)),
-                );
-                place(one, at);
-            }
+            DeValue::Array(list.into_iter().map(|one| placed(one, at)).collect())
         }
         DeValue::Table(table) => {
-            let placed = std::mem::take(table).into_iter().map(|(name, mut one)| {
-                one = Spanned::new(
-                    at.clone(),
-                    std::mem::replace(one.get_mut(), DeValue::Boolean(false)),
-                );
-                place(&mut one, at);
-                (Spanned::new(at.clone(), name.into_inner()), one)
-            });
-            *table = placed.collect();
+            let one = |(name, one): (Spanned<_>, _)| {
+                (Spanned::new(at.clone(), name.into_inner()), placed(one, at))
+            };
+            DeValue::Table(table.into_iter().map(one).collect())
         }
-        _ => {}
-    }
+        other => other,
+    };
+    Spanned::new(at.clone(), value)
 }

@@ -12,7 +12,6 @@ use insight::what_if::{Answer, answers};
 use lab::plan::Plan;
 use lab::twin::{self, TwinPlan};
 use lab::{Ended, Options, Place, Watch};
-use record::Row;
 use tokio::sync::watch;
 
 use crate::exit::Usage;
@@ -115,10 +114,6 @@ impl Watch for Begins {
         // It is heard once.
         let _ = self.0.send(());
     }
-    fn progress(&self, _: u64, _: Option<u64>) {}
-    fn end(&self) {}
-    fn row(&self, _: &Row) {}
-    fn note(&self, _: &str) {}
 }
 
 /// Whether two cores and the memory that is free are enough for two twins. Where nobody tells, they are not.
