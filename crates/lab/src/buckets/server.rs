@@ -128,7 +128,6 @@ impl RunningServer {
         }
     }
 
-    /// What it says of itself.
     pub async fn seen(&self) -> Result<ServerUse> {
         self.ask(Ask::Use).await
     }

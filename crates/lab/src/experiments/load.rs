@@ -156,7 +156,6 @@ fn hosts_of(run: &Runner<'_>, plan: &LoadUse) -> Result<(BTreeMap<String, String
     Ok((nodes, hosts))
 }
 
-/// The load of a plan on these hosts.
 fn load_of(run: &Runner<'_>, plan: &LoadUse, hosts: &[WireHost], lap: u32) -> Load {
     Load {
         hosts: hosts.iter().map(|host| host.address().to_owned()).collect(),

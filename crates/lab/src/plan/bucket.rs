@@ -20,7 +20,6 @@ pub struct BucketUse {
 }
 
 impl BucketUse {
-    /// The same bucket at the published size.
     #[must_use]
     pub(crate) fn at_full_size(&self) -> BucketUse {
         match self.full {

@@ -27,7 +27,6 @@ pub struct HostChange {
 }
 
 impl SettingChange {
-    /// The names of what it changes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let parameters = self.host.iter().flat_map(|host| &host.parameters);
         let parameters = parameters.map(|parameter| parameter.name.as_str());

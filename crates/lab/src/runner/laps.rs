@@ -53,7 +53,6 @@ pub(crate) trait Experiment {
         fill_and_digest(run, variant).await
     }
 
-    /// Measures a variant.
     async fn measure(&mut self, run: &mut Runner<'_>, turn: &Turn<'_>) -> Result<Row>;
 
     /// Compares what was copied with what the leader holds; the row says what was found.

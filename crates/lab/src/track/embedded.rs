@@ -92,7 +92,6 @@ fn check_search(
     })
 }
 
-/// Method, path and check of each request.
 fn requests(action: &Action) -> Vec<(&str, String, Check)> {
     match action {
         Action::Send(operation) => match &operation.content {

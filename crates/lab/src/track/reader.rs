@@ -61,7 +61,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text, where there is one.
     pub(super) fn text(&self, object: &Object<'_>, name: &str) -> Option<String> {
         let node = object.get(name)?;
         let text = node.text(name).ok();

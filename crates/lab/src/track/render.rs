@@ -90,7 +90,6 @@ impl io::Write for Bounded {
     }
 }
 
-/// The files of a track.
 pub(super) struct Files {
     /// Where the track's own file lies.
     dir: PathBuf,

@@ -32,7 +32,6 @@ pub(super) struct Part {
     pub(super) deletes_in_1000: u32,
 }
 
-/// A bulk request, and its writes.
 pub(super) struct Batch {
     pub(super) body: Bytes,
     pub(super) writes: Vec<Sent>,
@@ -46,7 +45,6 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// A writer at the beginning of its part.
     pub(super) fn new(source: &Source, seed: u64, part: &Part) -> Result<Writer> {
         Ok(Writer {
             reader: DocumentReader::new(source, seed, part.documents.clone())?,

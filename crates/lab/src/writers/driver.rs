@@ -119,7 +119,6 @@ impl Driver {
         }
     }
 
-    /// Whether writers are still at it.
     pub(crate) fn is_writing(&self) -> bool {
         self.tasks.borrow().iter().any(|task| !task.is_finished())
     }

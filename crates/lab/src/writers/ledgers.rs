@@ -166,7 +166,6 @@ pub(crate) struct WriteTarget {
     unanswered: RefCell<Vec<(usize, Sent)>>,
 }
 
-/// A write, or a run of documents.
 #[derive(Clone, Debug)]
 pub(crate) enum Sent {
     Write { id: String, shard: u32, action: Action },
@@ -215,7 +214,6 @@ impl Sent {
     }
 }
 
-/// All ledgers of a driver.
 pub(crate) struct WriteLedgers {
     pub(crate) targets: Vec<WriteTarget>,
     ledgers: RefCell<Vec<Rc<IndexLedger>>>,

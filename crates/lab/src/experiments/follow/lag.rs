@@ -202,13 +202,11 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Waits from now on, after what happened.
     pub(super) fn new(after: &str, began: Time) -> Waiting {
         let after = after.to_owned();
         Waiting { after, began, start: None, copies_until: began, follows_from: None }
     }
 
-    /// Takes a sample into account.
     pub(super) fn look(&mut self, now: Time, sample: &FollowSample, is_whole: bool) {
         self.start.get_or_insert_with(|| sample.clone());
         if is_whole {

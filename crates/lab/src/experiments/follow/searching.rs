@@ -152,7 +152,6 @@ impl Clients {
         )))
     }
 
-    /// What each node knows of the cluster.
     async fn seen(&self, index: &str) -> Vec<Seen> {
         let path = format!(
             "/_cluster/state/version,master_node,nodes,routing_table/{index}?local=true&filter_path=version,\

@@ -25,7 +25,6 @@ pub(super) struct Grain {
 }
 
 impl Grain {
-    /// The grain for what a variant has to copy.
     pub(super) fn of(twin: &Twin, variant: &Variant) -> Grain {
         let written = variant.settings.get(CHUNK).and_then(|text| parse_size(text).ok());
         let chunk_bytes = written.unwrap_or(CHUNK_BYTES_WITHOUT).max(1);

@@ -45,7 +45,6 @@ pub(super) enum Goal {
     Balanced,
 }
 
-/// What is waited for.
 pub(super) struct Outlook<'t> {
     pub(super) turn: &'t Turn<'t>,
     pub(super) goal: Goal,

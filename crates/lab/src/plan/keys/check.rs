@@ -15,7 +15,6 @@ use crate::plan::document::PLAN;
 /// As many nodes as a cluster can have: where their number is wrong, nothing is wrong because of it.
 const NODES: &str = "64";
 
-/// What was found in a file.
 #[derive(Clone, Debug, Default)]
 pub(in crate::plan) struct Checked {
     /// Where something is wrong, and what in a sentence.

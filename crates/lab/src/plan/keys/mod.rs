@@ -46,7 +46,6 @@ pub(super) struct Key {
 pub(super) enum Holds {
     /// Any text.
     Text,
-    /// A list of texts.
     Texts,
     /// A text with a unit of time.
     Time,
@@ -54,9 +53,7 @@ pub(super) enum Holds {
     Size,
     /// A text with a unit of bits or bytes a second.
     Rate,
-    /// A whole number.
     Whole,
-    /// A number.
     Number,
     /// A text with a unit of time, or a whole number of requests.
     TimeOrRequests,
@@ -123,7 +120,6 @@ impl Holds {
     }
 }
 
-/// A key that has to be there.
 pub(super) const fn needed(
     name: &'static str,
     holds: Holds,
@@ -133,7 +129,6 @@ pub(super) const fn needed(
     Key { name, holds, default: None, example, about }
 }
 
-/// A key that may be left out.
 pub(super) const fn optional(
     name: &'static str,
     holds: Holds,
