@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::choices::near_or_stop;
 use crate::diagnostic::Mistakes;
 
 /// What is tried when a plan's file is opened. Where that fails, the command line named no plan.
@@ -21,12 +20,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[expect(missing_docs, reason = "each message says what its fields are")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(
-        "no plan is called \"{name}\"{} `narrows plans` lists the plans; a plan of your own is given by its path, which \
-         ends in .toml",
-        near_or_stop(name, known)
-    )]
-    UnknownPlan { name: String, known: Vec<&'static str> },
     #[error(
         "there is no file {path}; `narrows plans remote-recovery > {path}` writes a plan to start from"
     )]
@@ -103,25 +96,8 @@ pub enum Error {
     /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] record::Error),
-    #[error(
-        "plan {plan} indexes {} of documents, too much for {target}; run it with --on virtual, or smaller: \
-         --scale {scale}",
-        record::units::show_bytes(*bytes)
-    )]
-    TooLarge {
-        plan: String,
-        target: &'static str,
-        bytes: u64,
-        /// A scale at which it is a GB or less.
-        scale: f64,
-    },
     #[error("a thread of the run: {source}; raise the limit of processes, or report a bug")]
     Thread { source: std::io::Error },
-    #[error(
-        "the operation has no parameter \"{name}\"{}; give it with its values, for example {name}=1..100 or {name}=a,b",
-        record::names::did_you_mean(name, known.iter().map(String::as_str))
-    )]
-    Parameter { name: String, known: Vec<String> },
     #[error("the leader refused a document: {why}; check that the corpus fits its mapping")]
     Rejected { why: String },
     #[error(
@@ -216,14 +192,11 @@ impl Error {
     /// Whether what was asked for cannot be done as it was asked: nothing was started.
     pub fn is_usage(&self) -> bool {
         match self {
-            Error::UnknownPlan { .. }
-            | Error::NoPlan { .. }
+            Error::NoPlan { .. }
             | Error::Io { what: READ_PLAN, .. }
             | Error::Plan(_)
             | Error::Usage { .. }
             | Error::Scale { .. }
-            | Error::Parameter { .. }
-            | Error::TooLarge { .. }
             | Error::NoSetting { .. }
             | Error::NoRepository { .. } => true,
             Error::Target(error) => error.is_usage(),

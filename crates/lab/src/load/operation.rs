@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use record::names::did_you_mean;
 
 use super::check::Check;
 use crate::corpus::{BulkBodies, Random, Source, Written};
@@ -370,8 +371,11 @@ impl Template {
             }
             let name = &inner[..length];
             let number = names.iter().position(|known| *known == name).ok_or_else(|| {
-                let known = names.iter().map(|name| (*name).to_owned()).collect();
-                Error::Parameter { name: name.to_owned(), known }
+                let near = did_you_mean(name, names.iter().copied());
+                Error::usage(format!(
+                    "the operation has no parameter \"{name}\"{near}; give it with its values, for example \
+                     {name}=1..100 or {name}=a,b"
+                ))
             })?;
             pieces.push(Piece::Text(rest[..open].to_owned()));
             pieces.push(Piece::Parameter(number));

@@ -11,6 +11,7 @@ use super::document::{Document, PLAN};
 use super::expand;
 use super::keys::{self, Checked, Holds};
 use super::unclosed::unclosed;
+use crate::choices::near_or_stop;
 use crate::diagnostic::{Diagnostic, Mistakes};
 use crate::error::{Error, READ_PLAN, Result};
 
@@ -61,8 +62,12 @@ impl Plan {
                  in .toml, or the folder of a track"
             )
         } else {
-            let known = bundled().iter().map(|plan| plan.name).collect();
-            return Err(Error::UnknownPlan { name: name_or_path.to_owned(), known });
+            let known: Vec<&str> = bundled().iter().map(|plan| plan.name).collect();
+            format!(
+                "no plan is called \"{name_or_path}\"{} `narrows plans` lists the plans; a plan of your own is given by \
+                 its path, which ends in .toml",
+                near_or_stop(name_or_path, &known)
+            )
         };
         Err(Error::Usage { why })
     }

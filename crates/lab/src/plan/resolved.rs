@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clusters::FaultKind;
+use record::units::show_bytes;
 
 use super::action::Action;
 use super::background::Background;
@@ -174,7 +175,11 @@ impl Resolved {
         }
         // The power of ten at which it is a GB or less.
         let scale = 10f64.powf((self.scale * 1e9 / bytes).log10().floor());
-        Err(Error::TooLarge { plan: self.name.clone(), target, bytes: bytes as u64, scale })
+        let (plan, size) = (&self.name, show_bytes(bytes as u64));
+        Err(Error::usage(format!(
+            "plan {plan} indexes {size} of documents, too much for {target}; run it with --on virtual, or smaller: \
+             --scale {scale}"
+        )))
     }
 
     /// Refuses a scale at which the files of an index have no room for its documents.
