@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::codec::FailoverEntry;
 use crate::policy::{SnapshotCursor, StreamStart};
 
 /// What one vbucket sent.
@@ -20,8 +19,8 @@ pub struct Count {
     pub rollbacks: u64,
     /// The position of the stream.
     pub at: SnapshotCursor,
-    /// The producer's failover log, newest first.
-    pub failover: Vec<FailoverEntry>,
+    /// The producer's newest history; 0 where it is not known.
+    pub history: u64,
 }
 
 impl Count {
@@ -32,7 +31,7 @@ impl Count {
 
     /// How to ask for more.
     pub fn resume(&self) -> StreamStart {
-        self.at.resume(self.failover.first().map_or(0, |newest| newest.uuid))
+        self.at.resume(self.history)
     }
 }
 
@@ -56,17 +55,17 @@ impl Counts {
         change(self.0.borrow_mut().entry(vb).or_default())
     }
 
-    /// The producer's failover log is forgotten, as by a server that keeps none on disk. The next stream is asked for
+    /// The producer's history is forgotten, as by a server that keeps none on disk. The next stream is asked for
     /// from a position in a history that no producer knows.
     pub(crate) fn forget_history(&self, vb: u16) {
-        self.change(vb, |count| count.failover.clear());
+        self.change(vb, |count| count.history = 0);
     }
 
-    /// A vbucket is read from this position on.
-    pub(crate) fn begin_at(&self, vb: u16, seqno: u64, failover: Vec<FailoverEntry>) {
+    /// A vbucket is read from this position in a history on.
+    pub(crate) fn begin_at(&self, vb: u16, seqno: u64, history: u64) {
         self.change(vb, |count| {
             count.at = SnapshotCursor::new(seqno, seqno, seqno);
-            count.failover = failover;
+            count.history = history;
         });
     }
 }

@@ -7,7 +7,7 @@ use super::{Consumer, Event, Sink};
 use crate::codec::{
     Answer, Body, FailoverEntry, Opcode, Request, Response, Status, StreamRequest, VbucketState,
 };
-use crate::policy::StreamStart;
+use crate::policy::{SnapshotCursor, StreamStart};
 use crate::wire::Outgoing;
 use crate::{Error, Result};
 
@@ -100,7 +100,8 @@ impl Consumer {
         let taken = match &self.sink {
             Sink::Bucket(bucket) => bucket.adopt_failover(vb, stream.last(), log),
             Sink::Count(counts) => {
-                counts.change(vb, |count| count.failover = log);
+                let history = log.first().map_or(0, |newest| newest.uuid);
+                counts.change(vb, |count| count.history = history);
                 Ok(true)
             }
         };
@@ -150,12 +151,11 @@ impl Consumer {
                     bucket.resume(vb)
                 }
             },
-            Sink::Count(counts) => {
-                let failover = counts.of(vb).failover;
-                counts.begin_at(vb, to, failover);
-                counts.change(vb, |count| count.rollbacks += 1);
-                Some(counts.of(vb).resume())
-            }
+            Sink::Count(counts) => Some(counts.change(vb, |count| {
+                count.at = SnapshotCursor::new(to, to, to);
+                count.rollbacks += 1;
+                count.resume()
+            })),
         };
         let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
         self.by_opaque.remove(&stream.opaque());

@@ -220,7 +220,7 @@ async fn open(
     if settings.follow {
         for (vb, seqno) in vbuckets {
             let log = client.failover_log(*vb).await?;
-            counts.begin_at(*vb, *seqno, log);
+            counts.begin_at(*vb, *seqno, log.first().map_or(0, |newest| newest.uuid));
         }
     }
     // Without a window the producer would send without bound.
