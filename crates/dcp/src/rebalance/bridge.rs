@@ -47,8 +47,8 @@ struct Seen {
     items: Cell<u64>,
     /// Streams that ended, and why.
     ended: RefCell<BTreeMap<u16, EndReason>>,
-    /// Answers to the manager's requests.
-    answers: RefCell<BTreeMap<u32, Result<Status, u16>>>,
+    /// The last answer to a request of the manager, which makes one at a time.
+    answer: Cell<Option<(u32, Result<Status, u16>)>>,
     failure: RefCell<Option<Error>>,
     changed: Notify,
 }
@@ -113,8 +113,8 @@ impl Bridge {
         let what = body.opcode().name();
         // If the task is gone, its failure is the error to report.
         let _ = self.commands.send(Request::new(opaque, vb, body).packet());
-        let status = self.until(|seen| seen.answers.borrow_mut().remove(&opaque)).await?;
-        match status {
+        let answered = self.until(|seen| seen.answer.get().filter(|(of, _)| *of == opaque));
+        match answered.await?.1 {
             Ok(Status::Success) => Ok(()),
             Ok(status) => Err(refused(what, vb, status.name().to_owned())),
             Err(number) => Err(refused(what, vb, format!("status {number:#04x}"))),
@@ -264,7 +264,7 @@ async fn pass_answers(env: Env, mut from: Incoming, mut to: Outgoing, seen: Rc<S
             if own {
                 let number = packet.vbucket_or_status;
                 let status = Status::of(number).ok_or(number);
-                seen.answers.borrow_mut().insert(packet.opaque, status);
+                seen.answer.set(Some((packet.opaque, status)));
                 seen.changed.notify_waiters();
                 continue;
             }
