@@ -29,7 +29,7 @@ pub(crate) use stream::StreamReport;
 const ROUND_BYTES: usize = 256 << 10;
 /// Bytes that a stream sends before the next stream has its turn.
 const TURN_BYTES: usize = 64 << 10;
-/// Backfills of a consumer whose window is full end after so long without an acknowledgement.
+/// Streams that hold files or memory for a consumer whose window is full end after so long without an acknowledgement.
 const SLOW_AFTER: Duration = Duration::from_secs(600);
 /// What a STREAM_REQ may ask for.
 const STREAM_FLAGS: u32 =
@@ -250,21 +250,21 @@ impl Producer {
         Ok(())
     }
 
-    /// Ends backfills whose consumer has acknowledged nothing for too long: no file is compacted while they last. Their
-    /// streams can be asked for again. Answers when to look again; none while the window is open or none reads.
-    pub fn end_slow_backfills(&mut self) -> Option<Time> {
+    /// Ends streams whose consumer has acknowledged nothing for too long: no file is compacted while one of them reads,
+    /// and what one has taken from memory stays there. They can be asked for again. Answers when to look again; none
+    /// while the window is open or none holds anything.
+    pub fn end_slow_streams(&mut self) -> Option<Time> {
         if self.window.is_open() {
             self.full_since = None;
             return None;
         }
         let now = self.env.now();
         let due = *self.full_since.get_or_insert(now) + SLOW_AFTER;
-        let reading = self.streams.iter_mut().filter(|(_, stream)| stream.is_backfilling());
-        let mut reading = reading.peekable();
+        let mut holding = self.streams.iter_mut().filter(|(_, stream)| stream.holds_something());
         if now < due {
-            return reading.peek().map(|_| due);
+            return holding.next().map(|_| due);
         }
-        for (vb, stream) in reading {
+        for (vb, stream) in holding {
             stream.end(EndReason::Slow);
             self.moved.insert(*vb, Some(stream.report()));
         }

@@ -131,6 +131,12 @@ impl Stream {
         self.backfill.is_some()
     }
 
+    /// Whether it reads from disk, or has versions ready that are not sent.
+    pub fn holds_something(&self) -> bool {
+        let is_item = |ready: &Ready| matches!(ready, Ready::FromMemory(_) | Ready::FromDisk(_));
+        self.is_backfilling() || self.ready.iter().any(is_item)
+    }
+
     /// Whether everything was sent, STREAM_END included.
     pub fn is_over(&self) -> bool {
         self.over && self.ready.is_empty()

@@ -209,7 +209,7 @@ impl Connection {
             Dcp::None => Ok(self.known_by),
             Dcp::Consumer(consumer) => consumer.run_due(&mut self.out).await,
             Dcp::Producer(producer) => loop {
-                let slow = producer.end_slow_backfills();
+                let slow = producer.end_slow_streams();
                 match producer.check_liveness() {
                     None => return Ok(slow),
                     Some(Liveness::Wait(until)) => {

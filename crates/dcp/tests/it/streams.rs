@@ -286,3 +286,19 @@ fn a_backfill_that_nobody_acknowledges_ends() {
         assert!(answered.is(Status::Success), "{answered:?}");
     });
 }
+
+/// What it has taken from memory stays there for as long as it lasts.
+#[test]
+fn a_stream_from_memory_that_nobody_acknowledges_ends() {
+    world::virtual_world::run(7, async |env| {
+        let bench = Bench::start(&env, settings(1, 64 << 20)).await;
+        bench.fill(0..400, 1000).await;
+        let mut wire = open_raw(&bench, "stalls", 10_000).await;
+        ask(&mut wire, Request::new(7, 0, all_of_it(0))).await;
+        let (bytes, _) = read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
+        env.sleep(Duration::from_secs(700)).await;
+        ask(&mut wire, Request::new(8, 0, Body::BufferAck { bytes: bytes as u32 })).await;
+        let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
+        assert_eq!(bodies, [Body::StreamEnd { reason: EndReason::Slow }]);
+    });
+}
