@@ -225,6 +225,7 @@ impl Consumer {
             let bytes = packet.wire_bytes();
             let request = Request::parse(packet).map_err(|e| protocol(out, e))?;
             self.count(&request, bytes);
+            self.check_window(out)?;
             let buffers = self.throttled() == Some(ReplicationPressure::Buffer);
             if buffers && !matches!(request.body, Body::Noop) {
                 self.buffered.push_back(request);
@@ -268,6 +269,17 @@ impl Consumer {
         match self.throttled() {
             None if self.cap.is_none() => self.acks.processed(bytes),
             _ => self.withheld_bytes += bytes,
+        }
+    }
+
+    /// What waits for memory has no bound but the window, and that none if the producer does not keep to it.
+    fn check_window(&self, out: &Outgoing) -> Result<()> {
+        match self.waits_for_memory() && self.acks.is_overrun(self.withheld_bytes) {
+            true => {
+                let found = format!("{} bytes, which nobody acknowledged", self.withheld_bytes);
+                Err(Error::unexpected(out.address(), "a full window", found))
+            }
+            false => Ok(()),
         }
     }
 

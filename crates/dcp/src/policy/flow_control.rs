@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use world::Time;
 
+use crate::codec::{HEADER_BYTES, MAX_BODY_BYTES};
+
 /// The consumer acknowledges once this share of its window was processed: one part in five.
 const ACK_PARTS: u32 = 5;
 /// After this time it acknowledges less, too.
@@ -117,6 +119,13 @@ impl AckPolicy {
         self.pending_bytes -= u64::from(bytes);
         self.last = now;
         Some(bytes)
+    }
+
+    /// Whether so many bytes that were not acknowledged are more than a producer sends that keeps to the window. The
+    /// last message may go beyond it.
+    pub(crate) fn is_overrun(&self, unacknowledged_bytes: usize) -> bool {
+        let most = self.window_bytes as usize + HEADER_BYTES + MAX_BODY_BYTES;
+        self.window_bytes > 0 && unacknowledged_bytes > most
     }
 
     /// When to call [`AckPolicy::due`] even if nothing more was processed; none while there is nothing to acknowledge.

@@ -9,8 +9,9 @@ use crate::server::{all_of_it, ask, has_ended, open_raw, read_all, replica};
 use bytes::Bytes;
 use dcp::bucket::{BucketSettings, CheckpointLimits, ItemData, Take};
 use dcp::codec::{
-    Body, EndReason, Marker, Request, Response, SNAPSHOT_DISK, SNAPSHOT_MEMORY, STREAM_DISK_ONLY,
-    STREAM_TAKEOVER, STREAM_TO_LATEST, Status, StreamRequest, VbucketState,
+    Answer, Body, EndReason, FailoverEntry, Marker, Mutation, Opcode, Request, Response,
+    SNAPSHOT_DISK, SNAPSHOT_MEMORY, STREAM_DISK_ONLY, STREAM_TAKEOVER, STREAM_TO_LATEST, Status,
+    StreamRequest, VbucketState,
 };
 use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, NOOP_INTERVAL, Sink};
 use dcp::wire::Wire;
@@ -300,5 +301,34 @@ fn a_stream_from_memory_that_nobody_acknowledges_ends() {
         ask(&mut wire, Request::new(8, 0, Body::BufferAck { bytes: bytes as u32 })).await;
         let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
         assert_eq!(bodies, [Body::StreamEnd { reason: EndReason::Slow }]);
+    });
+}
+
+#[test]
+fn a_producer_that_sends_beyond_its_window_while_memory_is_short_is_left() {
+    world::virtual_world::run(7, async |env| {
+        let bench = Bench::start(&env, settings(1, 1 << 20)).await;
+        let Wire { outgoing: mut out, .. } =
+            Wire::connect(&env, bench.server.address(), None).await.unwrap();
+        let sink = Sink::Bucket(bench.replica(settings(1, 1 << 20)).await);
+        let mut consumer = Consumer::new(&env, ConsumerKind::Mainstream, sink, 100_000);
+        let opaque = consumer.add_stream(0, 0, None).unwrap().opaque;
+        let log = Answer::FailoverLog(vec![FailoverEntry { uuid: 5, seqno: 0 }]);
+        let granted = Response::new(Opcode::StreamRequest, opaque, Status::Success, log).packet();
+        let marker = Marker { start: 0, end: 1000, flags: SNAPSHOT_MEMORY };
+        let marker = Request::new(opaque, 0, Body::SnapshotMarker(marker)).packet();
+        consumer.take(vec![granted, marker], &mut out).await.unwrap();
+        for by_seqno in 1..=1000 {
+            // Keys stay in memory, also where they are on disk.
+            let key = Bytes::from(format!("{by_seqno:0>60000}"));
+            let item = Body::Mutation(Mutation { by_seqno, key, ..Mutation::default() });
+            let took = consumer.take(vec![Request::new(opaque, 0, item).packet()], &mut out).await;
+            if let Err(error) = took {
+                assert!(error.to_string().contains("a full window"), "{error}");
+                assert!(by_seqno < 400, "{by_seqno} came");
+                return;
+            }
+        }
+        panic!("60 MB came, and the window is one of 100 kB");
     });
 }
