@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod bench;
+pub mod faults;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 pub mod generated;

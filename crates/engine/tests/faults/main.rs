@@ -21,55 +21,25 @@ mod scenario;
 mod shrink;
 mod site;
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pairs::Kind;
 use run::{Summary, run};
 use scenario::{Case, Scenario, Shape};
+use testbed::faults::{self, Ran, again, caught};
 
 /// Runs in an ordinary test.
 const RUNS: u64 = 264;
-/// How often a long night says how far it is.
-const PROGRESS_EVERY: u64 = 10_000;
-/// A case to run again in place of all others.
-const CASE: &str = "NARROWS_FAULT_CASE";
-
-thread_local! {
-    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Panics within runs are results.
-fn be_quiet() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !IS_QUIET.get() {
-                before(info);
-            } else if std::env::var_os(CASE).is_some() {
-                eprintln!("{info}");
-            }
-        }));
-    });
-}
 
 fn quietly(
     scenario: &Scenario,
     planted: impl IntoIterator<Item = &'static str> + 'static,
 ) -> Result<Summary, String> {
-    be_quiet();
-    IS_QUIET.set(true);
-    let result = run(scenario, planted);
-    IS_QUIET.set(false);
-    result
+    caught(|| run(scenario, planted))
 }
 
 /// What runs came to.
-#[derive(Default)]
 struct Total {
     runs: u64,
     /// Of those that passed.
@@ -97,8 +67,25 @@ impl fmt::Display for Total {
     }
 }
 
+/// What a run that passed came to, and the pairs of kinds of faults that overlapped in it.
+type Passed = (Summary, BTreeSet<(Kind, Kind)>);
+
 fn search(seeds: std::ops::Range<u64>, planted: Option<&'static str>, enough: usize) -> Total {
     search_cases(seeds, Case::in_turn, planted, enough)
+}
+
+fn add((sum, all_pairs): &mut Passed, (one, pairs): Passed) {
+    all_pairs.extend(pairs);
+    sum.acknowledged += one.acknowledged;
+    sum.rejected += one.rejected;
+    sum.unknown += one.unknown;
+    sum.ms += one.ms;
+    sum.unfollowed += one.unfollowed;
+    sum.acknowledged_unfollowed += one.acknowledged_unfollowed;
+    sum.searched += one.searched;
+    sum.moved_primaries += one.moved_primaries;
+    sum.moved_replicas += one.moved_replicas;
+    sum.mended_ms = sum.mended_ms.max(one.mended_ms);
 }
 
 /// Runs seeds on every core until `enough` fail.
@@ -108,53 +95,13 @@ fn search_cases(
     planted: Option<&'static str>,
     enough: usize,
 ) -> Total {
-    let next = AtomicU64::new(seeds.start);
-    let total: Mutex<Total> = Mutex::default();
+    let run = |seed| -> Result<Passed, String> {
+        let scenario = Scenario::of(&case(seed));
+        Ok((quietly(&scenario, planted)?, scenario.overlapping()))
+    };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds.end || total.lock().unwrap().failed.len() >= enough {
-                        return;
-                    }
-                    let scenario = Scenario::of(&case(seed));
-                    let result = quietly(&scenario, planted);
-                    let mut total = total.lock().unwrap();
-                    total.runs += 1;
-                    if total.runs.is_multiple_of(PROGRESS_EVERY) {
-                        let (runs, failed) = (total.runs, total.failed.len());
-                        let to_go = seeds.end - seeds.start - runs;
-                        eprintln!(
-                            "{runs} runs from seed {} on, {failed} failed, {to_go} to go",
-                            seeds.start
-                        );
-                    }
-                    match result {
-                        Ok(summary) => {
-                            total.pairs.extend(scenario.overlapping());
-                            let sum = &mut total.sum;
-                            sum.acknowledged += summary.acknowledged;
-                            sum.rejected += summary.rejected;
-                            sum.unknown += summary.unknown;
-                            sum.ms += summary.ms;
-                            sum.unfollowed += summary.unfollowed;
-                            sum.acknowledged_unfollowed += summary.acknowledged_unfollowed;
-                            sum.searched += summary.searched;
-                            sum.moved_primaries += summary.moved_primaries;
-                            sum.moved_replicas += summary.moved_replicas;
-                            sum.mended_ms = sum.mended_ms.max(summary.mended_ms);
-                        }
-                        Err(why) => total.failed.push((seed, why)),
-                    }
-                }
-            });
-        }
-    });
-    let mut total = total.into_inner().unwrap();
-    total.failed.sort();
-    total
+    let Ran { runs, sum: (sum, pairs), failed } = faults::search(seeds, threads, enough, run, add);
+    Total { runs, sum, pairs, failed }
 }
 
 /// Fails with what failed, if anything did: the first one made smaller, and the command that runs it again.
@@ -167,17 +114,17 @@ fn fail(failed: &[(u64, String)], case: impl Fn(u64) -> Case) {
     let Some((seed, why)) = failed.first() else { return };
     let (case, small) = shrink::shrink(&case(*seed), |s| quietly(s, None).err());
     panic!(
-        "seed {seed}, the first of {} that failed: {why}\nMade smaller: {small}\n{}\nRun it again:\n  {CASE}={case} \
-         cargo test --release -p engine --test faults nothing_is_lost -- --nocapture",
+        "seed {seed}, the first of {} that failed: {why}\nMade smaller: {small}\n{}\n{}",
         failed.len(),
-        Scenario::of(&case)
+        Scenario::of(&case),
+        again(&case, "-p engine --test faults nothing_is_lost"),
     );
 }
 
 #[test]
 fn nothing_is_lost() {
-    if let Ok(text) = std::env::var(CASE) {
-        return replay(&text);
+    if let Some(case) = faults::case() {
+        return replay(&case);
     }
     let seeds = testbed::night::seeds("faults of two clusters", RUNS);
     let began = std::time::Instant::now();
@@ -279,9 +226,8 @@ fn runs_with_restarts_find_a_copy_of_an_earlier_term() {
 }
 
 /// Runs a case again.
-fn replay(text: &str) {
-    let case: Case = text.parse().unwrap_or_else(|why| panic!("{why}"));
-    let scenario = Scenario::of(&case);
+fn replay(case: &Case) {
+    let scenario = Scenario::of(case);
     eprintln!("{case}: {scenario}");
     match quietly(&scenario, None) {
         Ok(summary) => eprintln!("{summary:?}"),

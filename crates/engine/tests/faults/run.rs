@@ -6,7 +6,6 @@ mod unfollowed;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -47,27 +46,17 @@ pub struct Summary {
     pub moved_replicas: u64,
 }
 
-/// Runs it. The error says what was lost, or that the clusters never became equal, or what panicked.
+/// Runs it. The error says what was lost, or that the clusters never became equal.
 pub fn run(
     scenario: &Scenario,
     planted: impl IntoIterator<Item = &'static str> + 'static,
 ) -> Result<Summary, String> {
     let whole = scenario.clone();
-    let world = || {
-        virtual_world::run_traced(scenario.seed, move |env| async move {
-            planted.into_iter().for_each(|fault| env.plant(fault));
-            Stage::set(&env, whole).await.play().await
-        })
-    };
-    match catch_unwind(AssertUnwindSafe(world)) {
-        Ok(Ok((result, _))) => result,
-        Ok(Err(deadlock)) => Err(format!("nothing is left to happen: {deadlock}")),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-            Err(format!("it panicked: {}", text.unwrap_or_default()))
-        }
-    }
+    let played = virtual_world::run_traced(scenario.seed, move |env| async move {
+        planted.into_iter().for_each(|fault| env.plant(fault));
+        Stage::set(&env, whole).await.play().await
+    });
+    played.map_err(|deadlock| format!("nothing is left to happen: {deadlock}"))?.0
 }
 
 /// Everything that is there.

@@ -2,10 +2,10 @@
 //! replicas that are behind, while clients write, replicas follow and vbuckets move; some disks are slow. At the end
 //! nothing is lost or reordered, and both servers hold the same.
 //!
-//! A seed says everything. One that fails is printed with the command that runs it again, as the first of a few:
+//! A seed says everything. One that fails is printed with the command that runs it again:
 //!
 //! ```text
-//! NARROWS_NIGHT=1@17 cargo test --release -p dcp --test it faults::nothing_is_lost -- --nocapture
+//! NARROWS_FAULT_CASE=17 cargo test --release -p dcp --test it faults::nothing_is_lost -- --nocapture
 //! ```
 
 mod clients;
@@ -13,7 +13,10 @@ mod episode;
 mod ledger;
 mod run;
 
+use std::ops::Range;
+
 use run::{Summary, run};
+use testbed::faults::{self, Ran, again, caught};
 
 /// Runs in an ordinary test.
 const RUNS: u64 = 8;
@@ -22,36 +25,25 @@ const FOUND_WITHIN: u64 = 200;
 
 /// One run; panics within it are its failure.
 fn quietly(seed: u64, planted: Option<&'static str>) -> Result<Summary, String> {
-    let ran = std::panic::catch_unwind(|| run(seed, planted));
-    ran.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or(panic.downcast_ref::<&str>().copied());
-        Err(format!("panicked: {}", text.unwrap_or("without words")))
-    })
+    caught(|| run(seed, planted))
+}
+
+/// Runs seeds until `enough` fail; one after another, as other tests of this binary are beside them.
+fn search(seeds: Range<u64>, planted: Option<&'static str>, enough: usize) -> Ran<Summary> {
+    faults::search(seeds, 1, enough, |seed| quietly(seed, planted), Summary::add)
 }
 
 #[test]
 fn nothing_is_lost() {
-    let seeds = testbed::night::seeds("faults of DCP servers", RUNS);
-    let runs = seeds.end - seeds.start;
-    let (mut sum, mut failed) = (Summary::default(), Vec::new());
-    for seed in seeds {
-        match quietly(seed, None) {
-            Ok(one) => sum.add(&one),
-            Err(why) => {
-                eprintln!("seed {seed}: {why}");
-                failed.push(seed);
-            }
-        }
+    if let Some(seed) = faults::case() {
+        return eprintln!("{:?}", quietly(seed, None).unwrap());
     }
+    let seeds = testbed::night::seeds("faults of DCP servers", RUNS);
+    let Ran { runs, sum, failed } = search(seeds, None, usize::MAX);
     eprintln!("{runs} runs: {sum:?}");
-    assert!(
-        failed.is_empty(),
-        "seeds {failed:?} fail; run one again:\n  {}=1@{} cargo test --release -p dcp --test it \
-         faults::nothing_is_lost -- --nocapture",
-        testbed::night::NIGHT,
-        failed[0]
-    );
+    if let Some((seed, _)) = failed.first() {
+        panic!("{failed:#?}\n{}", again(seed, "-p dcp --test it faults::nothing_is_lost"));
+    }
     assert!(sum.acknowledged > 20 * runs && sum.persisted > runs, "hardly anything was written");
     assert!(sum.moved > 0 && sum.broken_moves > 0, "hardly anything moved");
     assert!(sum.failovers > 0 && sum.rollbacks > 0, "nobody had to go back");
@@ -65,10 +57,9 @@ fn a_seed_says_everything() {
 }
 
 fn is_found(planted: &'static str) {
-    let found =
-        (0..FOUND_WITHIN).find_map(|seed| Some((seed, quietly(seed, Some(planted)).err()?)));
-    let (seed, why) = found.unwrap_or_else(|| panic!("[{planted}]: {FOUND_WITHIN} seeds pass"));
-    eprintln!("[{planted}] after {} runs: {why}", seed + 1);
+    let Ran { runs, failed, .. } = search(0..FOUND_WITHIN, Some(planted), 1);
+    let Some((_, why)) = failed.first() else { panic!("[{planted}]: {runs} seeds pass") };
+    eprintln!("[{planted}] after {runs} runs: {why}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub fn add(&mut self, other: &Summary) {
+    pub fn add(&mut self, other: Summary) {
         self.acknowledged += other.acknowledged;
         self.unknown += other.unknown;
         self.persisted += other.persisted;
