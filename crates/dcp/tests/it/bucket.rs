@@ -20,7 +20,10 @@ testbed::both_worlds!(
     memory_stays_under_its_quota,
     a_document_written_again_and_again_takes_little_memory,
     cleaning_keeps_what_is_needed,
-    the_highest_numbers_of_a_producer_do_not_stop_writes,
+    the_highest_numbers_of_a_producer_do_not_stop_writes;
+    simulated:
+    a_full_disk_holds_writes_until_there_is_room,
+    a_full_disk_is_an_error_of_opening_and_of_closing,
 );
 
 /// Opens a bucket again that nobody closed, once nothing works in its directory any more.
@@ -70,40 +73,34 @@ async fn what_is_written_is_read(env: Env) {
     assert_eq!(bucket.high_seqno(0), Some(2), "the expiration has a place of its own");
 }
 
-#[test]
-fn a_full_disk_holds_writes_until_there_is_room() {
-    world::virtual_world::run(7, async |env| {
-        let (_place, bucket) = opened(&env, settings(1, 64 << 20)).await;
-        assert!(store::set_disk_free_bytes(&env, Some(0)));
-        let seqno = set(&bucket, 0, "a", b"one").unwrap();
-        let refused = Err(Status::TemporaryFailure);
-        assert_eq!(bucket.wait_persisted(0, seqno, PATIENCE).await, refused);
-        assert_eq!(set(&bucket, 0, "b", b"two").map(|_| ()), refused);
-        assert_eq!(bucket.delete(0, b"a", 0).map(|_| ()), refused);
-        store::set_disk_free_bytes(&env, None);
-        env.sleep(PATIENCE).await;
-        bucket.wait_persisted(0, seqno, PATIENCE).await.unwrap();
-        assert_eq!(set(&bucket, 0, "b", b"two"), Ok(seqno + 1));
-    });
+async fn a_full_disk_holds_writes_until_there_is_room(env: Env) {
+    let (_place, bucket) = opened(&env, settings(1, 64 << 20)).await;
+    assert!(store::set_disk_free_bytes(&env, Some(0)));
+    let seqno = set(&bucket, 0, "a", b"one").unwrap();
+    let refused = Err(Status::TemporaryFailure);
+    assert_eq!(bucket.wait_persisted(0, seqno, PATIENCE).await, refused);
+    assert_eq!(set(&bucket, 0, "b", b"two").map(|_| ()), refused);
+    assert_eq!(bucket.delete(0, b"a", 0).map(|_| ()), refused);
+    store::set_disk_free_bytes(&env, None);
+    env.sleep(PATIENCE).await;
+    bucket.wait_persisted(0, seqno, PATIENCE).await.unwrap();
+    assert_eq!(set(&bucket, 0, "b", b"two"), Ok(seqno + 1));
 }
 
-#[test]
-fn a_full_disk_is_an_error_of_opening_and_of_closing() {
-    world::virtual_world::run(7, async |env| {
-        let place = place(&env);
-        let open = || Bucket::open(&env, settings(1, 64 << 20), &place.dir);
-        assert!(store::set_disk_free_bytes(&env, Some(0)));
-        let opened = env.timeout(PATIENCE, open()).await.unwrap();
-        assert!(matches!(opened, Err(dcp::Error::Store(error)) if error.is_disk_full()));
-        store::set_disk_free_bytes(&env, None);
-        let bucket = open().await.unwrap();
-        set(&bucket, 0, "a", b"one").unwrap();
-        store::set_disk_free_bytes(&env, Some(0));
-        // The flusher has tried by then.
-        env.sleep(Duration::from_millis(100)).await;
-        let closed = env.timeout(PATIENCE, bucket.close()).await.unwrap();
-        assert!(matches!(closed, Err(dcp::Error::Store(error)) if error.is_disk_full()));
-    });
+async fn a_full_disk_is_an_error_of_opening_and_of_closing(env: Env) {
+    let place = place(&env);
+    let open = || Bucket::open(&env, settings(1, 64 << 20), &place.dir);
+    assert!(store::set_disk_free_bytes(&env, Some(0)));
+    let opened = env.timeout(PATIENCE, open()).await.unwrap();
+    assert!(matches!(opened, Err(dcp::Error::Store(error)) if error.is_disk_full()));
+    store::set_disk_free_bytes(&env, None);
+    let bucket = open().await.unwrap();
+    set(&bucket, 0, "a", b"one").unwrap();
+    store::set_disk_free_bytes(&env, Some(0));
+    // The flusher has tried by then.
+    env.sleep(Duration::from_millis(100)).await;
+    let closed = env.timeout(PATIENCE, bucket.close()).await.unwrap();
+    assert!(matches!(closed, Err(dcp::Error::Store(error)) if error.is_disk_full()));
 }
 
 async fn all_is_there_after_closing(env: Env) {

@@ -21,7 +21,10 @@ testbed::both_worlds!(
     a_destination_that_keeps_its_history_does_not_roll_back,
     a_vbucket_that_is_not_there_does_not_move,
     a_server_that_goes_ends_the_move,
-    a_connection_that_breaks_ends_the_move,
+    a_connection_that_breaks_ends_the_move;
+    simulated:
+    a_bridge_between_servers_that_fall_silent_ends,
+    a_replica_that_will_never_be_persisted_is_given_up,
 );
 
 fn rebalance(from: &Bench, to: &Bench, path: Path) -> Rebalance {
@@ -200,20 +203,17 @@ async fn speechless(env: &Env) -> ClientOptions {
 }
 
 /// As where the power of both hosts fails: no connection closes.
-#[test]
-fn a_bridge_between_servers_that_fall_silent_ends() {
-    world::virtual_world::run(7, async |env| {
-        for path in [Path::Decoding, Path::Plain] {
-            let (source, destination) = (speechless(&env).await, speechless(&env).await);
-            let move_overhead = Duration::ZERO;
-            let name = "test".to_owned();
-            let rebalance = Rebalance { source, destination, path, name, move_overhead };
-            let replication = rebalance.replicate(&env, &[0]).await.unwrap();
-            let ended = env.timeout(Duration::from_secs(3600), replication.failure()).await;
-            let error = ended.expect("it waits for ever");
-            assert!(error.to_string().contains("taken for gone"), "{error}");
-        }
-    });
+async fn a_bridge_between_servers_that_fall_silent_ends(env: Env) {
+    for path in [Path::Decoding, Path::Plain] {
+        let (source, destination) = (speechless(&env).await, speechless(&env).await);
+        let move_overhead = Duration::ZERO;
+        let name = "test".to_owned();
+        let rebalance = Rebalance { source, destination, path, name, move_overhead };
+        let replication = rebalance.replicate(&env, &[0]).await.unwrap();
+        let ended = env.timeout(Duration::from_secs(3600), replication.failure()).await;
+        let error = ended.expect("it waits for ever");
+        assert!(error.to_string().contains("taken for gone"), "{error}");
+    }
 }
 
 /// Why a replica is not built, where something happens after a while.
@@ -230,29 +230,26 @@ async fn failed_build(env: &Env, rebalance: &Rebalance, vb: u16, happens: impl F
     }
 }
 
-#[test]
-fn a_replica_that_will_never_be_persisted_is_given_up() {
-    world::virtual_world::run(7, async |env| {
-        let source = Bench::start(&env, settings(4, 64 << 20)).await;
-        source.fill(0..400, 200).await;
-        for (vb, high) in source.bucket.seqnos(None) {
-            source.bucket.wait_persisted(vb, high, PATIENCE).await.unwrap();
-        }
-        let to = destination(&env, ConsumerKind::Mainstream).await;
-        let rebalance = rebalance(&source, &to, Path::Plain);
-        assert!(store::set_disk_free_bytes(&env, Some(0)));
-        let full = failed_build(&env, &rebalance, 0, || ()).await;
-        assert!(full.contains("SEQNO_PERSISTENCE of vbucket 0: ETMPFAIL"), "{full}");
-        // The next item finds that the destination takes none any more.
-        let promotes = || {
-            to.bucket.set_state(1, VbucketState::Active).unwrap();
-            set(&source.bucket, 1, "late", "x").unwrap();
-        };
-        let promoted = failed_build(&env, &rebalance, 1, promotes).await;
-        assert!(promoted.contains("the stream was closed"), "{promoted}");
-        let ends = || source.bucket.set_state(2, VbucketState::Dead).unwrap();
-        let ended = failed_build(&env, &rebalance, 2, ends).await;
-        assert!(ended.contains("moved or changed its state"), "{ended}");
-        store::set_disk_free_bytes(&env, None);
-    });
+async fn a_replica_that_will_never_be_persisted_is_given_up(env: Env) {
+    let source = Bench::start(&env, settings(4, 64 << 20)).await;
+    source.fill(0..400, 200).await;
+    for (vb, high) in source.bucket.seqnos(None) {
+        source.bucket.wait_persisted(vb, high, PATIENCE).await.unwrap();
+    }
+    let to = destination(&env, ConsumerKind::Mainstream).await;
+    let rebalance = rebalance(&source, &to, Path::Plain);
+    assert!(store::set_disk_free_bytes(&env, Some(0)));
+    let full = failed_build(&env, &rebalance, 0, || ()).await;
+    assert!(full.contains("SEQNO_PERSISTENCE of vbucket 0: ETMPFAIL"), "{full}");
+    // The next item finds that the destination takes none any more.
+    let promotes = || {
+        to.bucket.set_state(1, VbucketState::Active).unwrap();
+        set(&source.bucket, 1, "late", "x").unwrap();
+    };
+    let promoted = failed_build(&env, &rebalance, 1, promotes).await;
+    assert!(promoted.contains("the stream was closed"), "{promoted}");
+    let ends = || source.bucket.set_state(2, VbucketState::Dead).unwrap();
+    let ended = failed_build(&env, &rebalance, 2, ends).await;
+    assert!(ended.contains("moved or changed its state"), "{ended}");
+    store::set_disk_free_bytes(&env, None);
 }

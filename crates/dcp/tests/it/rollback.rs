@@ -17,7 +17,8 @@ use crate::common::{Place, opened, persisted, set, settings};
 testbed::both_worlds!(
     a_replica_rolls_back,
     a_rollback_leads_to_what_is_whole_on_disk,
-    a_history_begins_where_the_view_was_whole,
+    a_history_begins_where_the_view_was_whole;
+    simulated: a_rollback_that_fails_changes_nothing, an_active_vbucket_is_not_rolled_back,
 );
 
 fn item(seqno: u64, key: &str) -> ItemData {
@@ -41,62 +42,56 @@ async fn replica_in_mid_snapshot(env: &Env) -> (Place, Bucket) {
     (place, bucket)
 }
 
-#[test]
-fn a_rollback_that_fails_changes_nothing() {
-    world::virtual_world::run(7, async |env| {
-        let (_place, bucket) = replica_in_mid_snapshot(&env).await;
-        persisted(&bucket, 0).await;
-        assert!(store::set_disk_free_bytes(&env, Some(0)));
-        assert!(bucket.roll_back(0, 4).await.is_err());
-        assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(7), 4));
-        store::set_disk_free_bytes(&env, None);
-        assert_eq!(bucket.roll_back(0, 4).await.unwrap(), 4);
-        assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(4), 3));
-    });
+async fn a_rollback_that_fails_changes_nothing(env: Env) {
+    let (_place, bucket) = replica_in_mid_snapshot(&env).await;
+    persisted(&bucket, 0).await;
+    assert!(store::set_disk_free_bytes(&env, Some(0)));
+    assert!(bucket.roll_back(0, 4).await.is_err());
+    assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(7), 4));
+    store::set_disk_free_bytes(&env, None);
+    assert_eq!(bucket.roll_back(0, 4).await.unwrap(), 4);
+    assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(4), 3));
 }
 
-#[test]
-fn an_active_vbucket_is_not_rolled_back() {
-    world::virtual_world::run(7, async |env| {
-        let (_place, bucket) = replica_in_mid_snapshot(&env).await;
-        let mut model = env.virtual_host_model().unwrap();
-        model.disk.sync = Duration::from_millis(20);
-        env.set_host_model(model);
-        let roll_back = || {
-            let bucket = bucket.clone();
-            env.spawn("rolls back", async move { bucket.roll_back(0, 4).await })
-        };
-        // It becomes active while what it has is written, and a client does not stop writing to it.
-        let rolling = roll_back();
-        env.sleep(Duration::from_millis(1)).await;
-        bucket.set_state(0, VbucketState::Active).unwrap();
-        let (written, clock) = (bucket.clone(), env.clone());
-        let writing = env.spawn("writes", async move {
-            while set(&written, 0, "e", b"one").is_ok() {
-                clock.sleep(Duration::from_millis(1)).await;
-            }
-        });
-        let rolled_back = env.timeout(Duration::from_secs(1), rolling).await;
-        assert!(rolled_back.expect("it ends").unwrap().is_err());
-        drop(writing);
-        assert!(bucket.high_seqno(0) > Some(7));
-        assert_eq!(bucket.documents(), 5);
-        let log = bucket.failover_log(0).unwrap();
-        assert!(bucket.adopt_failover(0, 7, log.clone()).is_err(), "its history is its own");
-        bucket.set_state(0, VbucketState::Replica).unwrap();
-        env.sleep(Duration::from_millis(100)).await;
-        // It is to become active while the rollback is written, and whoever wanted the rollback goes.
-        let rolling = roll_back();
-        env.sleep(Duration::from_millis(5)).await;
-        let refused = Err(Status::TemporaryFailure);
-        assert_eq!(bucket.set_state(0, VbucketState::Active), refused);
-        drop(rolling);
-        env.sleep(Duration::from_millis(100)).await;
-        assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(4), 3));
-        assert!(bucket.adopt_failover(0, 7, log.clone()).is_err(), "the stream would leave a gap");
-        assert!(bucket.adopt_failover(0, 4, log).unwrap());
-        bucket.set_state(0, VbucketState::Active).unwrap();
+async fn an_active_vbucket_is_not_rolled_back(env: Env) {
+    let (_place, bucket) = replica_in_mid_snapshot(&env).await;
+    let mut model = env.virtual_host_model().unwrap();
+    model.disk.sync = Duration::from_millis(20);
+    env.set_host_model(model);
+    let roll_back = || {
+        let bucket = bucket.clone();
+        env.spawn("rolls back", async move { bucket.roll_back(0, 4).await })
+    };
+    // It becomes active while what it has is written, and a client does not stop writing to it.
+    let rolling = roll_back();
+    env.sleep(Duration::from_millis(1)).await;
+    bucket.set_state(0, VbucketState::Active).unwrap();
+    let (written, clock) = (bucket.clone(), env.clone());
+    let writing = env.spawn("writes", async move {
+        while set(&written, 0, "e", b"one").is_ok() {
+            clock.sleep(Duration::from_millis(1)).await;
+        }
     });
+    let rolled_back = env.timeout(Duration::from_secs(1), rolling).await;
+    assert!(rolled_back.expect("it ends").unwrap().is_err());
+    drop(writing);
+    assert!(bucket.high_seqno(0) > Some(7));
+    assert_eq!(bucket.documents(), 5);
+    let log = bucket.failover_log(0).unwrap();
+    assert!(bucket.adopt_failover(0, 7, log.clone()).is_err(), "its history is its own");
+    bucket.set_state(0, VbucketState::Replica).unwrap();
+    env.sleep(Duration::from_millis(100)).await;
+    // It is to become active while the rollback is written, and whoever wanted the rollback goes.
+    let rolling = roll_back();
+    env.sleep(Duration::from_millis(5)).await;
+    let refused = Err(Status::TemporaryFailure);
+    assert_eq!(bucket.set_state(0, VbucketState::Active), refused);
+    drop(rolling);
+    env.sleep(Duration::from_millis(100)).await;
+    assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(4), 3));
+    assert!(bucket.adopt_failover(0, 7, log.clone()).is_err(), "the stream would leave a gap");
+    assert!(bucket.adopt_failover(0, 4, log).unwrap());
+    bucket.set_state(0, VbucketState::Active).unwrap();
 }
 
 async fn a_rollback_leads_to_what_is_whole_on_disk(env: Env) {

@@ -25,7 +25,12 @@ testbed::both_worlds!(
     a_vbucket_that_is_promoted_ends_its_own_stream_alone,
     a_vbucket_that_is_promoted_while_its_stream_is_asked_for_is_refused_alone,
     a_stream_from_a_replica_ends_when_that_becomes_active,
-    an_idle_consumer_waits_for_noops_alone,
+    an_idle_consumer_waits_for_noops_alone;
+    simulated:
+    a_full_disk_during_a_rollback_refuses_that_stream_alone,
+    a_backfill_that_nobody_acknowledges_ends,
+    a_stream_from_memory_that_nobody_acknowledges_ends,
+    a_producer_that_sends_beyond_its_window_while_memory_is_short_is_left,
 );
 
 /// The rest of the snapshot comes in two, the first of which is never whole: both markers are answered.
@@ -225,110 +230,98 @@ async fn an_idle_consumer_waits_for_noops_alone(env: Env) {
     assert!(until >= began + 2 * NOOP_INTERVAL, "{until:?}");
 }
 
-#[test]
-fn a_full_disk_during_a_rollback_refuses_that_stream_alone() {
-    world::virtual_world::run(7, async |env| {
-        let bench = Bench::start(&env, settings(4, 64 << 20)).await;
-        bench.fill(0..8, 100).await;
-        let (bucket, mut follower) = replica(&env, &bench, ConsumerKind::Mainstream).await;
-        bucket.set_state(0, VbucketState::Active).unwrap();
-        set(&bucket, 0, "key", "of another history").unwrap();
-        bucket.set_state(0, VbucketState::Replica).unwrap();
-        env.sleep(Duration::from_millis(200)).await;
-        assert!(store::set_disk_free_bytes(&env, Some(0)));
-        [0, 1].iter().for_each(|vb| follower.add_stream(*vb, 0).unwrap());
-        let status = Status::TemporaryFailure.name().to_owned();
-        let (refused, mut events) = (Event::Refused { vb: 0, status }, Vec::new());
-        while bucket.high_seqno(1) != Some(2) || !events.contains(&refused) {
-            events.extend(follower.step().await.unwrap());
-        }
-        assert_eq!(bucket.high_seqno(0), Some(1));
-        store::set_disk_free_bytes(&env, None);
-        follower.add_stream(0, 0).unwrap();
-        reach(&mut follower, &bucket, 0, Some(2)).await;
-        assert_eq!(bucket.documents_of(0), Some(2));
-    });
+async fn a_full_disk_during_a_rollback_refuses_that_stream_alone(env: Env) {
+    let bench = Bench::start(&env, settings(4, 64 << 20)).await;
+    bench.fill(0..8, 100).await;
+    let (bucket, mut follower) = replica(&env, &bench, ConsumerKind::Mainstream).await;
+    bucket.set_state(0, VbucketState::Active).unwrap();
+    set(&bucket, 0, "key", "of another history").unwrap();
+    bucket.set_state(0, VbucketState::Replica).unwrap();
+    env.sleep(Duration::from_millis(200)).await;
+    assert!(store::set_disk_free_bytes(&env, Some(0)));
+    [0, 1].iter().for_each(|vb| follower.add_stream(*vb, 0).unwrap());
+    let status = Status::TemporaryFailure.name().to_owned();
+    let (refused, mut events) = (Event::Refused { vb: 0, status }, Vec::new());
+    while bucket.high_seqno(1) != Some(2) || !events.contains(&refused) {
+        events.extend(follower.step().await.unwrap());
+    }
+    assert_eq!(bucket.high_seqno(0), Some(1));
+    store::set_disk_free_bytes(&env, None);
+    follower.add_stream(0, 0).unwrap();
+    reach(&mut follower, &bucket, 0, Some(2)).await;
+    assert_eq!(bucket.documents_of(0), Some(2));
 }
 
 /// Files are not compacted while it reads.
-#[test]
-fn a_backfill_that_nobody_acknowledges_ends() {
-    world::virtual_world::run(7, async |env| {
-        let bench = Bench::start(&env, settings(1, 2 << 20)).await;
-        bench.fill(0..6000, 1000).await;
-        let mut wire = open_raw(&bench, "stalls", 10_000).await;
-        ask(&mut wire, Request::new(7, 0, all_of_it(0))).await;
-        let (bytes, bodies) = read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
-        let (Some(Body::SnapshotMarker(marker)), Some(Body::Mutation(last))) =
-            (bodies.first(), bodies.last())
-        else {
-            panic!("{bodies:?}");
-        };
-        let mut client = bench.client().await;
-        for (after_s, reading) in [(0, "1"), (500, "1"), (200, "0")] {
-            env.sleep(Duration::from_secs(after_s)).await;
-            let stats = client.stats("dcp").await.unwrap();
-            assert_eq!(stats["eq_dcpq:stalls:backfill_num_active"], reading);
-        }
-        ask(&mut wire, Request::new(8, 0, Body::BufferAck { bytes: bytes as u32 })).await;
-        let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
-        assert_eq!(bodies, [Body::StreamEnd { reason: EndReason::Slow }]);
-        // It goes on where it was.
-        let rest = StreamRequest {
-            flags: 0,
-            start: last.by_seqno,
-            end: u64::MAX,
-            uuid: bench.bucket.failover_log(0).unwrap()[0].uuid,
-            snap_start: marker.start,
-            snap_end: marker.end,
-        };
-        ask(&mut wire, Request::new(9, 0, Body::StreamRequest(rest))).await;
-        let answered = Response::parse(wire.incoming.next().await.unwrap().unwrap()).unwrap();
-        assert!(answered.is(Status::Success), "{answered:?}");
-    });
+async fn a_backfill_that_nobody_acknowledges_ends(env: Env) {
+    let bench = Bench::start(&env, settings(1, 2 << 20)).await;
+    bench.fill(0..6000, 1000).await;
+    let mut wire = open_raw(&bench, "stalls", 10_000).await;
+    ask(&mut wire, Request::new(7, 0, all_of_it(0))).await;
+    let (bytes, bodies) = read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
+    let (Some(Body::SnapshotMarker(marker)), Some(Body::Mutation(last))) =
+        (bodies.first(), bodies.last())
+    else {
+        panic!("{bodies:?}");
+    };
+    let mut client = bench.client().await;
+    for (after_s, reading) in [(0, "1"), (500, "1"), (200, "0")] {
+        env.sleep(Duration::from_secs(after_s)).await;
+        let stats = client.stats("dcp").await.unwrap();
+        assert_eq!(stats["eq_dcpq:stalls:backfill_num_active"], reading);
+    }
+    ask(&mut wire, Request::new(8, 0, Body::BufferAck { bytes: bytes as u32 })).await;
+    let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
+    assert_eq!(bodies, [Body::StreamEnd { reason: EndReason::Slow }]);
+    // It goes on where it was.
+    let rest = StreamRequest {
+        flags: 0,
+        start: last.by_seqno,
+        end: u64::MAX,
+        uuid: bench.bucket.failover_log(0).unwrap()[0].uuid,
+        snap_start: marker.start,
+        snap_end: marker.end,
+    };
+    ask(&mut wire, Request::new(9, 0, Body::StreamRequest(rest))).await;
+    let answered = Response::parse(wire.incoming.next().await.unwrap().unwrap()).unwrap();
+    assert!(answered.is(Status::Success), "{answered:?}");
 }
 
 /// What it has taken from memory stays there for as long as it lasts.
-#[test]
-fn a_stream_from_memory_that_nobody_acknowledges_ends() {
-    world::virtual_world::run(7, async |env| {
-        let bench = Bench::start(&env, settings(1, 64 << 20)).await;
-        bench.fill(0..400, 1000).await;
-        let mut wire = open_raw(&bench, "stalls", 10_000).await;
-        ask(&mut wire, Request::new(7, 0, all_of_it(0))).await;
-        let (bytes, _) = read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
-        env.sleep(Duration::from_secs(700)).await;
-        ask(&mut wire, Request::new(8, 0, Body::BufferAck { bytes: bytes as u32 })).await;
-        let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
-        assert_eq!(bodies, [Body::StreamEnd { reason: EndReason::Slow }]);
-    });
+async fn a_stream_from_memory_that_nobody_acknowledges_ends(env: Env) {
+    let bench = Bench::start(&env, settings(1, 64 << 20)).await;
+    bench.fill(0..400, 1000).await;
+    let mut wire = open_raw(&bench, "stalls", 10_000).await;
+    ask(&mut wire, Request::new(7, 0, all_of_it(0))).await;
+    let (bytes, _) = read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
+    env.sleep(Duration::from_secs(700)).await;
+    ask(&mut wire, Request::new(8, 0, Body::BufferAck { bytes: bytes as u32 })).await;
+    let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
+    assert_eq!(bodies, [Body::StreamEnd { reason: EndReason::Slow }]);
 }
 
-#[test]
-fn a_producer_that_sends_beyond_its_window_while_memory_is_short_is_left() {
-    world::virtual_world::run(7, async |env| {
-        let bench = Bench::start(&env, settings(1, 1 << 20)).await;
-        let Wire { outgoing: mut out, .. } =
-            Wire::connect(&env, bench.server.address(), None).await.unwrap();
-        let sink = Sink::Bucket(bench.replica(settings(1, 1 << 20)).await);
-        let mut consumer = Consumer::new(&env, ConsumerKind::Mainstream, sink, 100_000);
-        let opaque = consumer.add_stream(0, 0, None).unwrap().opaque;
-        let log = Answer::FailoverLog(vec![FailoverEntry { uuid: 5, seqno: 0 }]);
-        let granted = Response::new(Opcode::StreamRequest, opaque, Status::Success, log).packet();
-        let marker = Marker { start: 0, end: 1000, flags: SNAPSHOT_MEMORY };
-        let marker = Request::new(opaque, 0, Body::SnapshotMarker(marker)).packet();
-        consumer.take(vec![granted, marker], &mut out).await.unwrap();
-        for by_seqno in 1..=1000 {
-            // Keys stay in memory, also where they are on disk.
-            let key = Bytes::from(format!("{by_seqno:0>60000}"));
-            let item = Body::Mutation(Mutation { by_seqno, key, ..Mutation::default() });
-            let took = consumer.take(vec![Request::new(opaque, 0, item).packet()], &mut out).await;
-            if let Err(error) = took {
-                assert!(error.to_string().contains("a full window"), "{error}");
-                assert!(by_seqno < 400, "{by_seqno} came");
-                return;
-            }
+async fn a_producer_that_sends_beyond_its_window_while_memory_is_short_is_left(env: Env) {
+    let bench = Bench::start(&env, settings(1, 1 << 20)).await;
+    let Wire { outgoing: mut out, .. } =
+        Wire::connect(&env, bench.server.address(), None).await.unwrap();
+    let sink = Sink::Bucket(bench.replica(settings(1, 1 << 20)).await);
+    let mut consumer = Consumer::new(&env, ConsumerKind::Mainstream, sink, 100_000);
+    let opaque = consumer.add_stream(0, 0, None).unwrap().opaque;
+    let log = Answer::FailoverLog(vec![FailoverEntry { uuid: 5, seqno: 0 }]);
+    let granted = Response::new(Opcode::StreamRequest, opaque, Status::Success, log).packet();
+    let marker = Marker { start: 0, end: 1000, flags: SNAPSHOT_MEMORY };
+    let marker = Request::new(opaque, 0, Body::SnapshotMarker(marker)).packet();
+    consumer.take(vec![granted, marker], &mut out).await.unwrap();
+    for by_seqno in 1..=1000 {
+        // Keys stay in memory, also where they are on disk.
+        let key = Bytes::from(format!("{by_seqno:0>60000}"));
+        let item = Body::Mutation(Mutation { by_seqno, key, ..Mutation::default() });
+        let took = consumer.take(vec![Request::new(opaque, 0, item).packet()], &mut out).await;
+        if let Err(error) = took {
+            assert!(error.to_string().contains("a full window"), "{error}");
+            assert!(by_seqno < 400, "{by_seqno} came");
+            return;
         }
-        panic!("60 MB came, and the window is one of 100 kB");
-    });
+    }
+    panic!("60 MB came, and the window is one of 100 kB");
 }

@@ -14,6 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use world::Env;
 
+testbed::real_world!(a_packet_that_breaks_off_is_an_error);
+
 const WINDOW_BYTES: u32 = 4000;
 
 /// What a server says to a request; none where it closes.
@@ -172,30 +174,27 @@ fn packets_that_are_none_end_the_connection_with_a_name() {
     assert!(matches!(&closed, Error::Closed { .. }), "{closed}");
 }
 
-#[test]
-fn a_packet_that_breaks_off_is_an_error() {
-    world::real_world::run(7, async |env| {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let serving = env.spawn("breaks off", async move {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            // What is unread when it closes would make a reset of the end.
-            let mut buffer = BytesMut::new();
-            let hello = loop {
-                assert!(stream.read_buf(&mut buffer).await.unwrap() > 0);
-                if let Some(packet) = Packet::take(&mut buffer, 1 << 16).unwrap() {
-                    break Request::parse(packet).unwrap();
-                }
-            };
-            let mut bytes = well(&hello).unwrap();
-            bytes[8..12].copy_from_slice(&99u32.to_be_bytes());
-            stream.write_all(&bytes).await.unwrap();
-        });
-        let options = ClientOptions { address, ..server(&env, well).await };
-        let error = Client::connect(&env, &options).await.err().expect("half a packet is none");
-        assert!(error.to_string().contains("in the middle of a packet"), "{error}");
-        serving.await.unwrap();
+async fn a_packet_that_breaks_off_is_an_error(env: Env) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let serving = env.spawn("breaks off", async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        // What is unread when it closes would make a reset of the end.
+        let mut buffer = BytesMut::new();
+        let hello = loop {
+            assert!(stream.read_buf(&mut buffer).await.unwrap() > 0);
+            if let Some(packet) = Packet::take(&mut buffer, 1 << 16).unwrap() {
+                break Request::parse(packet).unwrap();
+            }
+        };
+        let mut bytes = well(&hello).unwrap();
+        bytes[8..12].copy_from_slice(&99u32.to_be_bytes());
+        stream.write_all(&bytes).await.unwrap();
     });
+    let options = ClientOptions { address, ..server(&env, well).await };
+    let error = Client::connect(&env, &options).await.err().expect("half a packet is none");
+    assert!(error.to_string().contains("in the middle of a packet"), "{error}");
+    serving.await.unwrap();
 }
 
 /// A marker and items with these numbers, after a stream was granted.
