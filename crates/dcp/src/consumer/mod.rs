@@ -324,7 +324,7 @@ impl Consumer {
             self.apply(batch, out)?;
         }
         // Messages of a closed stream that were still on their way are dropped.
-        if self.streams.get(&vb).is_none_or(|stream| stream.opaque() != opaque) {
+        if self.streams.get(&vb).is_none_or(|stream| stream.opaque != opaque) {
             return match request.body {
                 Body::SetVbucketState { .. } => {
                     answer(out, Opcode::SetVbucketState, opaque, Status::NotFound)
@@ -409,7 +409,7 @@ impl Consumer {
     fn answer_marker(&mut self, vb: u16, out: &mut Outgoing) -> Result<()> {
         let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
         for _ in 0..stream.owed_answers() {
-            answer(out, Opcode::SnapshotMarker, stream.opaque(), Status::Success)?;
+            answer(out, Opcode::SnapshotMarker, stream.opaque, Status::Success)?;
         }
         Ok(())
     }

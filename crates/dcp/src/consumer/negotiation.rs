@@ -41,7 +41,7 @@ impl Consumer {
         self.by_opaque.insert(opaque, vb);
         let flags = self.streams.get_mut(&vb).map_or(0, |stream| {
             stream.begin(opaque, at);
-            stream.flags()
+            stream.flags
         });
         let StreamStart { start, uuid, snap_start, snap_end } = at;
         // An empty vbucket has no history.
@@ -53,8 +53,8 @@ impl Consumer {
     /// Closes a stream that is no longer wanted.
     pub fn close_stream(&mut self, vb: u16) -> Option<Request> {
         let stream = self.streams.remove(&vb)?;
-        self.by_opaque.remove(&stream.opaque());
-        Some(Request::new(stream.opaque(), vb, Body::CloseStream))
+        self.by_opaque.remove(&stream.opaque);
+        Some(Request::new(stream.opaque, vb, Body::CloseStream))
     }
 
     /// A response of the producer.
@@ -69,7 +69,7 @@ impl Consumer {
             (Ok(Status::Success), Answer::FailoverLog(log)) => self.opened(vb, log, out),
             (Ok(Status::Rollback), Answer::Rollback(to)) => self.roll_back(vb, to, out).await,
             (status, _) => {
-                let added_by = self.streams.remove(&vb).and_then(|stream| stream.added_by());
+                let added_by = self.streams.remove(&vb).and_then(|stream| stream.added_by);
                 self.by_opaque.remove(&response.opaque);
                 self.events.push_back(Event::Refused { vb, status: name });
                 self.answer_add_stream(added_by, status.unwrap_or(Status::Internal), 0, out)
@@ -95,8 +95,7 @@ impl Consumer {
 
     fn opened(&mut self, vb: u16, log: Vec<FailoverEntry>, out: &mut Outgoing) -> Result<()> {
         let Some(stream) = self.streams.get(&vb) else { return Ok(()) };
-        let (added_by, opaque, rollbacks) =
-            (stream.added_by(), stream.opaque(), stream.rollbacks());
+        let (added_by, opaque, rollbacks) = (stream.added_by, stream.opaque, stream.rollbacks);
         let taken = match &self.sink {
             Sink::Bucket(bucket) => bucket.adopt_failover(vb, stream.last(), log),
             Sink::Count(counts) => {
@@ -158,7 +157,7 @@ impl Consumer {
             })),
         };
         let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
-        self.by_opaque.remove(&stream.opaque());
+        self.by_opaque.remove(&stream.opaque);
         let again = stream.rolled_back();
         match at {
             Some(at) if again => {
@@ -166,7 +165,7 @@ impl Consumer {
                 out.put(request.packet())
             }
             _ => {
-                let added_by = self.streams.remove(&vb).and_then(|stream| stream.added_by());
+                let added_by = self.streams.remove(&vb).and_then(|stream| stream.added_by);
                 self.refused(vb, added_by, refusal, out)
             }
         }

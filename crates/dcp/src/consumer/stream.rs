@@ -10,14 +10,16 @@ const ROLLBACKS_MAX: u32 = 8;
 /// A requested stream.
 #[derive(Debug)]
 pub(super) struct Stream {
-    opaque: u32,
-    flags: u32,
+    /// The opaque of the request, and of every message of the stream.
+    pub opaque: u32,
+    pub flags: u32,
     /// The opaque of the ADD_STREAM that wanted it; none where the consumer began by itself.
-    added_by: Option<u32>,
+    pub added_by: Option<u32>,
     cursor: SnapshotCursor,
     /// Markers that asked for an answer and have none yet.
     owed: u32,
-    rollbacks: u32,
+    /// Rollbacks that the producer demanded so far.
+    pub rollbacks: u32,
 }
 
 impl Stream {
@@ -33,27 +35,9 @@ impl Stream {
         self.cursor = SnapshotCursor::new(at.start, at.snap_start, at.snap_end);
     }
 
-    /// The opaque of the request, and of every message of the stream.
-    pub fn opaque(&self) -> u32 {
-        self.opaque
-    }
-
     /// The last sequence number that came, or after which it was requested.
     pub fn last(&self) -> u64 {
         self.cursor.last()
-    }
-
-    pub fn flags(&self) -> u32 {
-        self.flags
-    }
-
-    pub fn added_by(&self) -> Option<u32> {
-        self.added_by
-    }
-
-    /// Rollbacks that the producer demanded so far.
-    pub fn rollbacks(&self) -> u32 {
-        self.rollbacks
     }
 
     /// The producer demanded a rollback; answers whether to ask again.

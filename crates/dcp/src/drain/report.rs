@@ -41,12 +41,6 @@ pub struct DrainReport {
     pub not_active: Vec<u16>,
 }
 
-/// A sum over a time: 10^6 bytes a second, and items a second.
-fn rates(bytes: u64, items: u64, seconds: f64) -> (f64, f64) {
-    let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-    (per_s(bytes) / 1e6, per_s(items))
-}
-
 impl ConnectionReport {
     /// Items received.
     pub fn items(&self) -> u64 {
@@ -56,11 +50,6 @@ impl ConnectionReport {
     /// Bytes received.
     pub fn bytes(&self) -> u64 {
         self.vbuckets.values().map(|vb| vb.bytes).sum()
-    }
-
-    /// MB/s and items/s.
-    pub fn rates(&self) -> (f64, f64) {
-        rates(self.bytes(), self.items(), self.seconds)
     }
 }
 
@@ -75,11 +64,6 @@ impl DrainReport {
         self.connections.iter().map(ConnectionReport::bytes).sum()
     }
 
-    /// MB/s and items/s.
-    pub fn rates(&self) -> (f64, f64) {
-        rates(self.bytes(), self.items(), self.seconds)
-    }
-
     /// Vbuckets whose stream ended before all was sent, and why.
     pub fn broken(&self) -> impl Iterator<Item = (u16, &str)> {
         let all = self.connections.iter().flat_map(|connection| &connection.vbuckets);
@@ -88,11 +72,11 @@ impl DrainReport {
 
     /// The same as one JSON object; `interrupted` says that it was stopped before its end.
     pub fn json(&self, interrupted: bool) -> Value {
-        let sum = |bytes, items, seconds| {
-            let (mb_per_s, items_per_s) = rates(bytes, items, seconds);
+        let sum = |bytes: u64, items: u64, seconds: f64| {
+            let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
             json!({
                 "seconds": seconds, "bytes": bytes, "items": items,
-                "mb_per_s": mb_per_s, "items_per_s": items_per_s,
+                "mb_per_s": per_s(bytes) / 1e6, "items_per_s": per_s(items),
             })
         };
         let connections = self.connections.iter().map(|connection| {

@@ -281,7 +281,7 @@ impl Producer {
         }
         // A stream that has ended waits for no answer. The own copy must not become dead for a consumer whose copy will
         // not become active.
-        let asked = |stream: &Stream| stream.opaque() == response.opaque && !stream.has_ended();
+        let asked = |stream: &Stream| stream.opaque == response.opaque && !stream.over;
         let stream = self.streams.iter_mut().find(|(_, stream)| asked(stream));
         let Some((vb, stream)) = stream else { return Ok(()) };
         match (response.opcode, response.status) {

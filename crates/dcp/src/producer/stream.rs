@@ -64,7 +64,8 @@ impl StreamReport {
 /// A stream of a producer.
 pub(super) struct Stream {
     vb: u16,
-    opaque: u32,
+    /// That of its STREAM_REQ.
+    pub opaque: u32,
     request: StreamRequest,
     cursor: CursorId,
     epoch: u64,
@@ -81,7 +82,7 @@ pub(super) struct Stream {
     takeover: Option<Takeover>,
     opened: Time,
     /// Nothing follows the messages that are ready.
-    over: bool,
+    pub over: bool,
 }
 
 impl Stream {
@@ -121,30 +122,15 @@ impl Stream {
         Some(stream)
     }
 
-    /// The opaque of its STREAM_REQ.
-    pub fn opaque(&self) -> u32 {
-        self.opaque
-    }
-
-    /// Whether it reads from disk.
-    pub fn is_backfilling(&self) -> bool {
-        self.backfill.is_some()
-    }
-
     /// Whether it reads from disk, or has versions ready that are not sent.
     pub fn holds_something(&self) -> bool {
         let is_item = |ready: &Ready| matches!(ready, Ready::FromMemory(_) | Ready::FromDisk(_));
-        self.is_backfilling() || self.ready.iter().any(is_item)
+        self.backfill.is_some() || self.ready.iter().any(is_item)
     }
 
     /// Whether everything was sent, STREAM_END included.
     pub fn is_over(&self) -> bool {
         self.over && self.ready.is_empty()
-    }
-
-    /// Whether it has ended, and perhaps its last messages are still to be sent.
-    pub fn has_ended(&self) -> bool {
-        self.over
     }
 
     /// How far it is.
@@ -153,7 +139,7 @@ impl Stream {
             read_to: self.read_to,
             end: self.request.end,
             ready: self.ready.len() as u64,
-            backfilling: self.is_backfilling(),
+            backfilling: self.backfill.is_some(),
         }
     }
 

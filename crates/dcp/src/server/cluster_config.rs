@@ -8,8 +8,7 @@ use crate::wire::host_of;
 
 /// Answers GET_CLUSTER_CONFIG.
 pub(super) fn cluster_config(shared: &Shared, bucket: Option<&Bucket>) -> String {
-    let listens_on = host_of(&shared.address);
-    let host = shared.settings.public_host.as_deref().unwrap_or(listens_on);
+    let host = host_of(&shared.address);
     let port: u16 = shared.address.rsplit(':').next().and_then(|p| p.parse().ok()).unwrap_or(0);
     let shown = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     // Clients want a port for management, too. Nothing answers HTTP on this one.

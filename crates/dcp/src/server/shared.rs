@@ -22,8 +22,6 @@ pub struct ServerSettings {
     pub users: Vec<Credentials>,
     /// How its consumers work.
     pub consumer: ConsumerKind,
-    /// The host that clients are to connect to; none for the one that the server listens on.
-    pub public_host: Option<String>,
 }
 
 /// What a server did since it began.

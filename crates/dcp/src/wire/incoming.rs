@@ -1,7 +1,6 @@
 //! Packets from a peer.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -27,12 +26,6 @@ pub struct Incoming {
     packets: VecDeque<Packet>,
     max_body_bytes: usize,
     read_bytes: usize,
-}
-
-impl fmt::Debug for Incoming {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Incoming").field("address", &self.address).finish_non_exhaustive()
-    }
 }
 
 impl Incoming {

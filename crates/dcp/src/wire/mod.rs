@@ -24,7 +24,6 @@ pub(crate) use peer::{PEER_PATIENCE, gone, host_of, is_loopback};
 use crate::{Error, Result};
 
 /// Both ends of one side of a connection.
-#[derive(Debug)]
 pub struct Wire {
     /// From the peer.
     pub incoming: Incoming,

@@ -1,7 +1,5 @@
 //! Packets to a peer.
 
-use std::fmt;
-
 use bytes::BytesMut;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use world::Env;
@@ -24,12 +22,6 @@ pub struct Outgoing {
     gathered: BytesMut,
     packets: Vec<Packet>,
     packet_bytes: usize,
-}
-
-impl fmt::Debug for Outgoing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outgoing").field("address", &self.address).finish_non_exhaustive()
-    }
 }
 
 impl Outgoing {

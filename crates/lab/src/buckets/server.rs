@@ -191,7 +191,7 @@ async fn serve(
     }
     let listener = PacketListener::bind(&env, &env.any_address()).await?;
     let users = vec![credentials()];
-    let settings = ServerSettings { users, consumer: spec.consumer, public_host: None };
+    let settings = ServerSettings { users, consumer: spec.consumer };
     let server = Server::start(&env, listener, vec![bucket.clone()], settings)?;
     let idle = || {
         let own = env.clone();

@@ -92,7 +92,7 @@ impl Bench {
     pub async fn with(env: &Env, settings: BucketSettings, consumer: ConsumerKind) -> Bench {
         let (place, bucket) = opened(env, settings).await;
         let listener = PacketListener::bind(env, &env.any_address()).await.unwrap();
-        let settings = ServerSettings { users: vec![credentials()], consumer, public_host: None };
+        let settings = ServerSettings { users: vec![credentials()], consumer };
         let server = Server::start(env, listener, vec![bucket.clone()], settings).unwrap();
         Bench { env: env.clone(), bucket, server, places: RefCell::new(vec![place]) }
     }

@@ -177,8 +177,7 @@ impl Shared {
         let bucket = Bucket::open(&host, settings, Dir::new("/data")).await;
         let bucket = bucket.map_err(|error| format!("{name} does not open: {error}"))?;
         let listener = PacketListener::bind(&host, &format!("{name}:11210")).await;
-        let settings =
-            ServerSettings { users: vec![credentials()], consumer: *kind, public_host: None };
+        let settings = ServerSettings { users: vec![credentials()], consumer: *kind };
         let server = Server::start(
             &host,
             listener.map_err(|error| error.to_string())?,

@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 Kind::Batching => ConsumerKind::Batching,
                 Kind::Fast => ConsumerKind::Fast,
             };
-            let settings = ServerSettings { users: vec![user], consumer, public_host: None };
+            let settings = ServerSettings { users: vec![user], consumer };
             let server = Server::start(&env, listener, vec![bucket.clone()], settings)?;
             writeln!(terminal::out(), "couchbase://{}/{}", server.address(), args.bucket)?;
             if consumer == ConsumerKind::Fast {
