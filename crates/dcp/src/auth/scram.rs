@@ -24,15 +24,6 @@ fn sign(hash: Hash, key: &[u8], text: &[u8]) -> Vec<u8> {
     hmac::sign(&hmac::Key::new(hash.hmac(), key), text).as_ref().to_vec()
 }
 
-fn digest_of(hash: Hash, bytes: &[u8]) -> Vec<u8> {
-    let algorithm = match hash {
-        Hash::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
-        Hash::Sha256 => &digest::SHA256,
-        Hash::Sha512 => &digest::SHA512,
-    };
-    digest::digest(algorithm, bytes).as_ref().to_vec()
-}
-
 /// Salted passwords that a thread's clients remember: a second connection saves the 4096 rounds (RFC 5802, section 3,
 /// allows it).
 const REMEMBERED: usize = 16;
@@ -84,7 +75,8 @@ pub fn salted(hash: Hash, password: &str, salt: &[u8]) -> Vec<u8> {
 /// The client's proof and the server's signature over the messages.
 fn prove(hash: Hash, salted: &[u8], messages: &str) -> (Vec<u8>, Vec<u8>) {
     let client_key = sign(hash, salted, b"Client Key");
-    let signature = sign(hash, &digest_of(hash, &client_key), messages.as_bytes());
+    let stored_key = digest::digest(hash.hmac().digest_algorithm(), &client_key);
+    let signature = sign(hash, stored_key.as_ref(), messages.as_bytes());
     let proof = client_key.iter().zip(signature).map(|(key, sign)| key ^ sign).collect();
     let server_key = sign(hash, salted, b"Server Key");
     (proof, sign(hash, &server_key, messages.as_bytes()))

@@ -16,7 +16,7 @@ use crate::wire::{Incoming, Outgoing, Wire, host_of, is_loopback};
 use crate::{Error, Result};
 
 pub use address::BucketAddress;
-pub(crate) use nodes::{NODES_MAX, nodes, nodes_known_to};
+pub(crate) use nodes::{NODES_MAX, nodes_known_to};
 
 /// The most statistics that a group may have: connections have some thirty for each of up to 1024 vbuckets.
 const STATS_MAX: usize = 1_000_000;
@@ -59,12 +59,10 @@ pub struct ClientOptions {
     pub agent: String,
 }
 
-impl ClientOptions {
-    /// Whether the password itself may be sent: nobody on the way can read it, or take the server's place.
-    fn may_send_password(&self) -> bool {
-        let here = is_loopback(host_of(&self.address));
-        here || self.tls.as_ref().is_some_and(|tls| tls.verified)
-    }
+/// Whether the password itself may be sent: nobody on the way can read it, or take the server's place. `verified` is
+/// none without TLS.
+fn may_send_password(address: &str, verified: Option<bool>) -> bool {
+    is_loopback(host_of(address)) || verified == Some(true)
 }
 
 /// An authenticated connection with a bucket. It has one request at a time.
@@ -191,7 +189,8 @@ impl Client {
             return Err(Error::unexpected(self.address(), Opcode::SaslList.name(), found));
         };
         let names: Vec<&[u8]> = names.split(|byte| *byte == b' ').collect();
-        let takes_password = options.may_send_password() || self.env.is_virtual();
+        let verified = options.tls.as_ref().map(|tls| tls.verified);
+        let takes_password = may_send_password(&options.address, verified) || self.env.is_virtual();
         let usable = |mechanism: &Mechanism| {
             let safe = *mechanism != Mechanism::Plain || takes_password;
             safe && names.contains(&mechanism.name().as_bytes())
@@ -356,26 +355,6 @@ impl Client {
 mod tests {
     use super::*;
 
-    fn options(host: &str, verified: Option<bool>) -> ClientOptions {
-        let tls = |verified| {
-            let provider = Arc::new(rustls::crypto::ring::default_provider());
-            let config = ClientConfig::builder_with_provider(provider)
-                .with_safe_default_protocol_versions()
-                .unwrap()
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth();
-            Tls { config: Arc::new(config), verified }
-        };
-        ClientOptions {
-            address: format!("{host}:11207"),
-            bucket: "example".to_owned(),
-            credentials: Credentials { user: "a".to_owned(), password: "b".to_owned() },
-            tls: verified.map(tls),
-            timeout: Duration::from_secs(1),
-            agent: "test".to_owned(),
-        }
-    }
-
     #[test]
     fn the_password_goes_to_whom_we_know() {
         for (host, verified, may) in [
@@ -385,7 +364,8 @@ mod tests {
             ("[::1]", None, true),
             ("localhost", Some(false), true),
         ] {
-            assert_eq!(options(host, verified).may_send_password(), may, "{host} {verified:?}");
+            let address = format!("{host}:11207");
+            assert_eq!(may_send_password(&address, verified), may, "{address} {verified:?}");
         }
     }
 }

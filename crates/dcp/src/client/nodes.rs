@@ -1,7 +1,6 @@
 //! The nodes of a bucket, from the cluster configuration that one of them sends.
 
 use serde_json::Value;
-use world::Env;
 
 use super::{Client, ClientOptions};
 use crate::Result;
@@ -11,13 +10,8 @@ use crate::wire::{host_of, is_loopback};
 /// The most nodes that a bucket is taken to have; a cluster has some tens.
 pub(crate) const NODES_MAX: usize = 256;
 
-/// The addresses of all data nodes; if the configuration has none, that of the node asked. Fails if the node asked
-/// cannot be reached, or refuses us.
-pub(crate) async fn nodes(env: &Env, options: &ClientOptions) -> Result<Vec<String>> {
-    nodes_known_to(&mut Client::connect(env, options).await?, options).await
-}
-
-/// The same, asked on a connection that there is. Fails if nothing valid is answered.
+/// The addresses of all data nodes; if the configuration has none, that of the node asked. Fails if nothing valid is
+/// answered.
 pub(crate) async fn nodes_known_to(
     client: &mut Client,
     options: &ClientOptions,

@@ -1,31 +1,5 @@
 //! Why bytes are no packet, or a packet no message.
 
-use std::fmt;
-
-/// A part of a packet's body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Framing extras.
-    Framing,
-    /// Extras.
-    Extras,
-    /// Key.
-    Key,
-    /// Value.
-    Value,
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Part::Framing => "framing extras",
-            Part::Extras => "extras",
-            Part::Key => "key",
-            Part::Value => "value",
-        })
-    }
-}
-
 /// Bytes that are no packet, or a packet that is no message.
 #[expect(missing_docs, reason = "each message says what is wrong, and what its fields are")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,12 +18,12 @@ pub enum DecodeError {
     )]
     Datatype { found: u8 },
     #[error("{part} of {found} bytes cannot be sent, at most {limit}")]
-    PartTooLong { part: Part, found: usize, limit: usize },
+    PartTooLong { part: &'static str, found: usize, limit: usize },
     /// An opcode that is not known.
     #[error("opcode {found:#04x} is not known here")]
     Opcode { found: u8 },
     #[error("opcode {opcode:#04x}: {part} of {found} bytes is not right")]
-    Length { opcode: u8, part: Part, found: usize },
+    Length { opcode: u8, part: &'static str, found: usize },
     #[error("opcode {opcode:#04x}: {field} {found} is not known")]
     Number { opcode: u8, field: &'static str, found: u64 },
     #[error("opcode {opcode:#04x}: expected a {expected}")]

@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use super::error::{DecodeError, Part};
+use super::error::DecodeError;
 use super::packet::Packet;
 
 /// Reads numbers off a part whose length was checked.
@@ -11,13 +11,13 @@ pub(super) struct Fields<'a>(&'a [u8]);
 impl<'a> Fields<'a> {
     /// The extras of a packet, which must have one of the given lengths.
     pub(super) fn extras(packet: &'a Packet, lengths: &[usize]) -> Result<Fields<'a>, DecodeError> {
-        Fields::part(packet.opcode, Part::Extras, &packet.extras, lengths)
+        Fields::part(packet.opcode, "extras", &packet.extras, lengths)
     }
 
     /// A part of a packet, which must have one of the given lengths.
     pub(super) fn part(
         opcode: u8,
-        part: Part,
+        part: &'static str,
         bytes: &'a [u8],
         lengths: &[usize],
     ) -> Result<Fields<'a>, DecodeError> {
@@ -92,6 +92,6 @@ pub(super) fn records(
 ) -> Result<impl Iterator<Item = Fields<'_>>, DecodeError> {
     match value.len().is_multiple_of(bytes) {
         true => Ok(value.chunks_exact(bytes).map(Fields)),
-        false => Err(DecodeError::Length { opcode, part: Part::Value, found: value.len() }),
+        false => Err(DecodeError::Length { opcode, part: "value", found: value.len() }),
     }
 }

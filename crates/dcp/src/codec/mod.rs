@@ -12,7 +12,7 @@ mod response;
 mod status;
 mod time_text;
 
-pub use error::{DecodeError, Part};
+pub use error::DecodeError;
 pub use opcode::Opcode;
 pub use packet::{
     DATATYPE_JSON, DATATYPE_SNAPPY, DATATYPE_XATTR, HEADER_BYTES, Kind, MAX_BODY_BYTES, Packet,

@@ -16,7 +16,7 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use super::error::{DecodeError, Part};
+use super::error::DecodeError;
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 24;
@@ -167,10 +167,10 @@ impl Packet {
     /// Appends the packet's bytes. Fails if a part is longer than its length field can say.
     pub fn put(&self, out: &mut BytesMut) -> Result<(), DecodeError> {
         let flexible = !self.framing.is_empty();
-        check(Part::Framing, self.framing.len(), 0xff)?;
-        check(Part::Extras, self.extras.len(), 0xff)?;
-        check(Part::Key, self.key.len(), if flexible { 0xff } else { 0xffff })?;
-        check(Part::Value, self.body_bytes(), u32::MAX as usize)?;
+        check("framing extras", self.framing.len(), 0xff)?;
+        check("extras", self.extras.len(), 0xff)?;
+        check("key", self.key.len(), if flexible { 0xff } else { 0xffff })?;
+        check("value", self.body_bytes(), u32::MAX as usize)?;
         out.reserve(self.wire_bytes());
         out.put_u8(match (self.kind, flexible) {
             (Kind::Request, false) => REQUEST,
@@ -198,6 +198,6 @@ impl Packet {
     }
 }
 
-fn check(part: Part, found: usize, limit: usize) -> Result<(), DecodeError> {
+fn check(part: &'static str, found: usize, limit: usize) -> Result<(), DecodeError> {
     if found <= limit { Ok(()) } else { Err(DecodeError::PartTooLong { part, found, limit }) }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::error::{DecodeError, Part};
+use super::error::DecodeError;
 use super::fields::{Fields, Writer, records};
 use super::opcode::{Opcode, wire_numbers};
 use super::packet::{Kind, Packet};
@@ -323,7 +323,12 @@ enum Need {
     Must,
 }
 
-fn check(packet: &Packet, part: Part, bytes: &Bytes, need: Need) -> Result<(), DecodeError> {
+fn check(
+    packet: &Packet,
+    part: &'static str,
+    bytes: &Bytes,
+    need: Need,
+) -> Result<(), DecodeError> {
     let wrong = match need {
         Need::No => !bytes.is_empty(),
         Need::May => false,
@@ -359,10 +364,10 @@ fn shape(opcode: Opcode) -> (&'static [usize], Need, Need) {
 
 fn parse(opcode: Opcode, packet: Packet) -> Result<Body, DecodeError> {
     let (lengths, needs_key, needs_value) = shape(opcode);
-    check(&packet, Part::Key, &packet.key, needs_key)?;
-    check(&packet, Part::Value, &packet.value, needs_value)?;
+    check(&packet, "key", &packet.key, needs_key)?;
+    check(&packet, "value", &packet.value, needs_value)?;
     let Packet { opcode: code, extras, key, value, .. } = packet;
-    let mut f = Fields::part(code, Part::Extras, &extras, lengths)?;
+    let mut f = Fields::part(code, "extras", &extras, lengths)?;
     let unknown = |field, found: u64| DecodeError::Number { opcode: code, field, found };
     Ok(match opcode {
         Opcode::Get => Body::Get { key },
@@ -436,7 +441,7 @@ fn parse(opcode: Opcode, packet: Packet) -> Result<Body, DecodeError> {
         Opcode::SeqnoPersistence => Body::SeqnoPersistence { seqno: f.u64() },
         Opcode::Manifest => Body::Manifest,
         Opcode::ErrorMap => {
-            Body::ErrorMap { version: Fields::part(code, Part::Value, &value, &[2])?.u16() }
+            Body::ErrorMap { version: Fields::part(code, "value", &value, &[2])?.u16() }
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::error::{DecodeError, Part};
+use super::error::DecodeError;
 use super::fields::{Fields, Writer, records};
 use super::opcode::Opcode;
 use super::packet::{Kind, Packet};
@@ -141,7 +141,7 @@ fn parse(
     let (code, value) = (packet.opcode, &packet.value);
     let plain = |value: Bytes| if value.is_empty() { Answer::Empty } else { Answer::Value(value) };
     if opcode == Opcode::StreamRequest && status == Ok(Status::Rollback) {
-        return Ok(Answer::Rollback(Fields::part(code, Part::Value, value, &[8])?.u64()));
+        return Ok(Answer::Rollback(Fields::part(code, "value", value, &[8])?.u64()));
     }
     if status != Ok(Status::Success) {
         return Ok(plain(packet.value));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc;
 use world::{Env, LocalFuture, Task, Time};
 
-use crate::client::{Client, ClientOptions, nodes};
+use crate::client::{Client, ClientOptions, nodes_known_to};
 use crate::codec::{EndReason, STREAM_ACTIVE_ONLY, STREAM_TO_LATEST};
 use crate::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
 use crate::{Error, Result};
@@ -90,7 +90,7 @@ impl Drain {
         settings: &'a DrainSettings,
     ) -> LocalFuture<'a, Result<Drain>> {
         Box::pin(async move {
-            let nodes = nodes(env, options).await?;
+            let nodes = nodes_known_to(&mut Client::connect(env, options).await?, options).await?;
             let mut plan = Vec::new();
             let mut not_active: BTreeSet<u16> =
                 settings.vbuckets.iter().flatten().copied().collect();

@@ -116,19 +116,13 @@ impl Connection {
             let until = self.timers().await?;
             self.update_report();
             self.flush().await?;
-            let woken = match more {
-                true => match incoming.buffered() {
-                    Ok(Some(packet)) => Ok(Woken::Packet(Some(packet))),
-                    Ok(None) => self.poll(&mut incoming).await,
-                    Err(error) => Err(error),
-                },
-                false => {
-                    self.note_pause(true);
-                    let woken = self.wait(&mut incoming, until).await;
-                    self.note_pause(false);
-                    woken
-                }
-            };
+            if !more {
+                self.note_pause(true);
+            }
+            let woken = self.wait(&mut incoming, until, more).await;
+            if !more {
+                self.note_pause(false);
+            }
             match woken {
                 Ok(Woken::Packet(Some(packet))) => self.packets(packet, &mut incoming).await?,
                 Ok(Woken::Packet(None) | Woken::Closed) => return Ok(()),
@@ -161,27 +155,22 @@ impl Connection {
         };
     }
 
-    /// Waits for whatever comes first.
-    async fn wait(&mut self, incoming: &mut Incoming, until: Option<Time>) -> Result<Woken> {
+    /// Waits for whatever comes first; not at all where there is `more` to send.
+    async fn wait(
+        &mut self,
+        incoming: &mut Incoming,
+        until: Option<Time>,
+        more: bool,
+    ) -> Result<Woken> {
         let env = self.shared.env.clone();
         let (notify, close) = (self.notify.clone(), self.close.clone());
         tokio::select! {
             biased;
             () = close.notified() => Ok(Woken::Closed),
             packet = incoming.next() => packet.map(Woken::Packet),
+            () = std::future::ready(()), if more => Ok(Woken::Notified),
             () = notify.notified() => Ok(Woken::Notified),
             () = env.sleep_until_due(until) => Ok(Woken::Time),
-        }
-    }
-
-    /// As [`Connection::wait`], but without waiting.
-    async fn poll(&mut self, incoming: &mut Incoming) -> Result<Woken> {
-        let close = self.close.clone();
-        tokio::select! {
-            biased;
-            () = close.notified() => Ok(Woken::Closed),
-            packet = incoming.next() => packet.map(Woken::Packet),
-            () = std::future::ready(()) => Ok(Woken::Notified),
         }
     }
 

@@ -187,11 +187,6 @@ proptest! {
         prop_assert_eq!(Packet::take(&mut buffer, MAX_BODY_BYTES), Ok(None));
     }
 
-    #[test]
-    fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        body::decode(&bytes);
-    }
-
     /// Headers that are nearly right reach further into the decoder than chance does.
     #[test]
     fn nearly_right_bytes_are_survived(
@@ -299,10 +294,10 @@ fn parts_of_the_wrong_length_are_named() {
     let mut packet = Request::new(1, 0, Body::BufferAck { bytes: 1 }).packet();
     packet.extras = Bytes::from_static(&[0; 5]);
     let error = Request::parse(packet).unwrap_err();
-    assert_eq!(error, DecodeError::Length { opcode: 0x5d, part: Part::Extras, found: 5 });
+    assert_eq!(error, DecodeError::Length { opcode: 0x5d, part: "extras", found: 5 });
     let packet = Packet::new(Kind::Request, Opcode::Get.number());
     let error = Request::parse(packet).unwrap_err();
-    assert_eq!(error, DecodeError::Length { opcode: 0, part: Part::Key, found: 0 });
+    assert_eq!(error, DecodeError::Length { opcode: 0, part: "key", found: 0 });
     let end = Request::new(1, 0, Body::StreamEnd { reason: EndReason::Ok });
     let mut packet = end.packet();
     packet.extras = Bytes::from_static(&[0, 0, 0, 9]);
