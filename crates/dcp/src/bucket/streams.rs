@@ -152,11 +152,6 @@ impl Bucket {
         })
     }
 
-    /// Applies a version from the producer. Fails as [`Bucket::begin_snapshot`].
-    pub fn apply(&self, vb: u16, data: ItemData) -> Result<()> {
-        self.apply_all(vb, [data])
-    }
-
     /// Applies versions from the producer in their order, and checks the memory once. Fails as
     /// [`Bucket::begin_snapshot`]; versions before the one that does not fit are applied.
     pub fn apply_all(&self, vb: u16, versions: impl IntoIterator<Item = ItemData>) -> Result<()> {

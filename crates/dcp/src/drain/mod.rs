@@ -181,6 +181,10 @@ impl Drain {
         // A finished drain took as long as its last connection.
         let last = self.connections.iter().map(|connection| connection.ended.unwrap_or(now)).max();
         let seconds = (last.unwrap_or(now) - self.began).as_secs_f64();
+        let of_vbucket = |connection: &Draining, vb: u16| {
+            let (count, end) = (connection.counts.of(vb), self.ends.get(&vb).cloned());
+            VbucketReport { items: count.items(), bytes: count.bytes, seqno: count.at.last(), end }
+        };
         let connections = self.connections.iter().map(|connection| ConnectionReport {
             name: connection.name.clone(),
             node: connection.node.clone(),
@@ -188,19 +192,7 @@ impl Drain {
             vbuckets: connection
                 .vbuckets
                 .iter()
-                .map(|vb| {
-                    let count = connection.counts.of(*vb);
-                    let end = self.ends.get(vb).cloned();
-                    (
-                        *vb,
-                        VbucketReport {
-                            items: count.items(),
-                            bytes: count.bytes,
-                            seqno: count.at.last(),
-                            end,
-                        },
-                    )
-                })
+                .map(|vb| (*vb, of_vbucket(connection, *vb)))
                 .collect(),
         });
         let not_active = self.not_active.clone();

@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::codec::{
     Body, EndReason, Kind, OPEN_PRODUCER, Opcode, Packet, Request, Response, Status,
 };
-use crate::wire::{Incoming, Outgoing, PEER_PATIENCE, Wire, gone};
+use crate::wire::{Incoming, Outgoing, PEER_PATIENCE, Wire};
 
 /// Bytes that the decoding path reads at a time, as `ns_server` sets its sockets.
 const SOCKET_BYTES: usize = 64 << 10;
@@ -55,8 +55,8 @@ struct Seen {
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A connection to a producer and one to a consumer, joined.
-pub(super) struct Bridge {
+/// A connection to a producer and one to a consumer, joined: vbuckets are copied over it.
+pub struct Bridge {
     commands: mpsc::UnboundedSender<Packet>,
     seen: Rc<Seen>,
     next_opaque: u32,
@@ -65,7 +65,7 @@ pub(super) struct Bridge {
 
 impl Bridge {
     /// Opens both connections under a name, and joins them.
-    pub fn open<'a>(
+    pub(super) fn open<'a>(
         env: &'a Env,
         mut source: Client,
         mut destination: Client,
@@ -96,18 +96,18 @@ impl Bridge {
         })
     }
 
-    /// What was passed on.
+    /// What was passed on so far.
     pub fn stats(&self) -> BridgeStats {
         self.seen.stats.get()
     }
 
     /// Items that were passed on.
-    pub fn items(&self) -> u64 {
+    pub(super) fn items(&self) -> u64 {
         self.seen.items.get()
     }
 
     /// Asks the consumer, and waits for its answer.
-    pub async fn ask(&mut self, vb: u16, body: Body) -> Result<()> {
+    pub(super) async fn ask(&mut self, vb: u16, body: Body) -> Result<()> {
         self.next_opaque += 1;
         let opaque = self.next_opaque;
         let what = body.opcode().name();
@@ -122,7 +122,7 @@ impl Bridge {
     }
 
     /// Waits until the stream of a vbucket has ended.
-    pub async fn ended(&self, vb: u16) -> Result<EndReason> {
+    pub(super) async fn ended(&self, vb: u16) -> Result<EndReason> {
         self.until(|seen| seen.ended.borrow_mut().remove(&vb)).await
     }
 
@@ -187,7 +187,7 @@ async fn pass_items(
                 biased;
                 // The consumer has had it send NOOPs.
                 packet = env.timeout(PEER_PATIENCE, from.next()) => {
-                    packet.unwrap_or_else(|_| Err(gone(&address)))?
+                    packet.unwrap_or_else(|_| Err(Error::silent(&address, PEER_PATIENCE)))?
                 }
                 command = asked.recv() => {
                     let Some(command) = command else { return Ok(()) };

@@ -15,9 +15,7 @@ use crate::client::{Client, ClientOptions};
 use crate::codec::{Body, EndReason, STREAM_TAKEOVER, Status, VbucketState};
 use crate::{Error, Result};
 
-pub use bridge::{BridgeStats, Path};
-
-use bridge::Bridge;
+pub use bridge::{Bridge, BridgeStats, Path};
 
 /// A takeover begins once fewer items than this are left.
 const FEW_ITEMS: u64 = 1000;
@@ -46,21 +44,6 @@ pub struct Rebalance {
     pub move_overhead: Duration,
 }
 
-/// Vbuckets that are being copied.
-pub struct Replication(Bridge);
-
-impl Replication {
-    /// What was passed on so far.
-    pub fn stats(&self) -> BridgeStats {
-        self.0.stats()
-    }
-
-    /// Waits until it breaks off, or the stream of one of the vbuckets ends.
-    pub async fn failure(&self) -> Error {
-        self.0.failure().await
-    }
-}
-
 impl Rebalance {
     /// Moves one vbucket: it becomes active at the destination. Returns what was passed on. Fails if a server cannot be
     /// reached or refuses, or a stream ends early. A takeover that breaks off may leave the vbucket active nowhere: the
@@ -71,7 +54,7 @@ impl Rebalance {
         vb: u16,
     ) -> LocalFuture<'a, Result<BridgeStats>> {
         Box::pin(async move {
-            let Replication(mut replication) = self.build_replica(env, vb).await?;
+            let mut replication = self.build_replica(env, vb).await?;
             replication.ask(vb, Body::CloseStream).await?;
             let mut passed = replication.stats();
             drop(replication);
@@ -91,11 +74,7 @@ impl Rebalance {
 
     /// Builds a replica of one vbucket, which stays active at the source; it is persisted when this returns, and what
     /// is written goes on to it for as long as the answer is kept. Fails if a server cannot be reached or refuses.
-    pub fn build_replica<'a>(
-        &'a self,
-        env: &'a Env,
-        vb: u16,
-    ) -> LocalFuture<'a, Result<Replication>> {
+    pub fn build_replica<'a>(&'a self, env: &'a Env, vb: u16) -> LocalFuture<'a, Result<Bridge>> {
         Box::pin(async move {
             env.sleep(self.move_overhead).await;
             let mut at_source = Client::connect(env, &self.source).await?;
@@ -116,7 +95,7 @@ impl Rebalance {
                 // Once the stream has ended, what is waited for never comes, and neither server says so.
                 ended = replication.ended(vb) => return Err(self.ended_early("a stream", ended?)),
             }
-            Ok(Replication(replication))
+            Ok(replication)
         })
     }
 
@@ -130,7 +109,7 @@ impl Rebalance {
         &'a self,
         env: &'a Env,
         vbuckets: &'a [u16],
-    ) -> LocalFuture<'a, Result<Replication>> {
+    ) -> LocalFuture<'a, Result<Bridge>> {
         Box::pin(async move {
             let mut at_destination = Client::connect(env, &self.destination).await?;
             let mut bridge = self.bridge(env, &format!("{}:replication", self.name)).await?;
@@ -139,7 +118,7 @@ impl Rebalance {
                 at_destination.require(*vb, replica).await?;
                 bridge.ask(*vb, Body::AddStream { flags: 0 }).await?;
             }
-            Ok(Replication(bridge))
+            Ok(bridge)
         })
     }
 

@@ -19,7 +19,7 @@ use world::{Env, LocalFuture};
 pub use incoming::Incoming;
 pub use message::Packets;
 pub use outgoing::Outgoing;
-pub(crate) use peer::{PEER_PATIENCE, gone, host_of, is_loopback};
+pub(crate) use peer::{PEER_PATIENCE, host_of, is_loopback};
 
 use crate::{Error, Result};
 

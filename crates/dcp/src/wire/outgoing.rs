@@ -5,7 +5,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use world::Env;
 
 use super::message::Packets;
-use super::peer::{PEER_PATIENCE, gone};
+use super::peer::PEER_PATIENCE;
 use crate::codec::Packet;
 use crate::{Error, Result};
 
@@ -71,7 +71,7 @@ impl Outgoing {
     /// As [`Outgoing::flush`]; fails, too, if the peer leaves sent bytes unread for too long.
     pub(crate) async fn flush_in_time(&mut self, env: &Env) -> Result<()> {
         let flushed = env.timeout(PEER_PATIENCE, self.flush()).await;
-        flushed.unwrap_or_else(|_| Err(gone(&self.address)))
+        flushed.unwrap_or_else(|_| Err(Error::silent(&self.address, PEER_PATIENCE)))
     }
 
     /// Sends what was gathered. After dropping the future while it waits, the connection must not be used any more.

@@ -3,16 +3,9 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::Error;
-
 /// How long a peer may leave sent bytes unread, or a producer that sends NOOPs say nothing (`dcp_idle_timeout`): twice
 /// the default interval of NOOPs.
 pub(crate) const PEER_PATIENCE: Duration = Duration::from_secs(360);
-
-/// A peer was waited for that long.
-pub(crate) fn gone(address: &str) -> Error {
-    Error::silent(address, PEER_PATIENCE)
-}
 
 /// The host of an address, without the brackets of IPv6.
 pub(crate) fn host_of(address: &str) -> &str {

@@ -1,7 +1,6 @@
 //! Buckets, in both worlds: what is written is read, streamed and kept.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -315,7 +314,7 @@ async fn the_highest_numbers_of_a_producer_do_not_stop_writes(env: Env) {
     bucket.begin_snapshot(0, marker(1)).unwrap();
     let (key, rev_seqno, cas) = (Bytes::from_static(b"a"), u64::MAX, u64::MAX);
     let highest = ItemData { key, by_seqno: 1, rev_seqno, cas, ..ItemData::default() };
-    bucket.apply(0, highest).unwrap();
+    bucket.apply_all(0, [highest]).unwrap();
     bucket.set_state(0, VbucketState::Active).unwrap();
     let mut before = 0;
     for seqno in [2, 3] {
@@ -326,39 +325,4 @@ async fn the_highest_numbers_of_a_producer_do_not_stop_writes(env: Env) {
     }
     assert_eq!(bucket.delete(0, b"a", 0).unwrap().seqno, 4);
     persisted(&bucket, 0).await;
-}
-
-#[test]
-fn a_persisted_sequence_number_survives_the_host() {
-    world::virtual_world::run(11, async |env| {
-        for round in 0..20u64 {
-            let host = env.host("a");
-            let dir = PathBuf::from(format!("/data{round}"));
-            let bucket = Bucket::open(&host, settings(4, 64 << 20), &dir).await.unwrap();
-            let (acked_in, mut acked_out) = tokio::sync::mpsc::unbounded_channel();
-            let inner = bucket.clone();
-            host.spawn("writes", async move {
-                for n in 0.. {
-                    let vb = (n % 4) as u16;
-                    set(&inner, vb, &format!("key{}", n % 50), format!("{n}").as_bytes()).unwrap();
-                    if n % 7 == 0 {
-                        let high = inner.high_seqno(vb).unwrap();
-                        inner.wait_persisted(vb, high, PATIENCE).await.unwrap();
-                        let _ = acked_in.send((vb, high));
-                    }
-                }
-            })
-            .detach();
-            env.sleep(Duration::from_micros(500 + env.random_u64() % 20_000)).await;
-            env.kill_host("a");
-            drop(bucket);
-            let bucket = Bucket::open(&env.host("a"), settings(4, 64 << 20), &dir).await.unwrap();
-            let mut acked = 0;
-            while let Ok((vb, seqno)) = acked_out.try_recv() {
-                assert!(bucket.high_seqno(vb).unwrap() >= seqno, "round {round}");
-                acked += 1;
-            }
-            assert!(acked > 0 || round > 0, "nothing was acknowledged in time");
-        }
-    });
 }

@@ -30,7 +30,7 @@ fn item(seqno: u64, key: &str) -> ItemData {
 fn stream_in(bucket: &Bucket, vb: u16, marker: (u64, u64, u32), items: &[(u64, &str)]) {
     let (start, end, flags) = marker;
     bucket.begin_snapshot(vb, Marker { start, end, flags }).unwrap();
-    items.iter().for_each(|(seqno, key)| bucket.apply(vb, item(*seqno, key)).unwrap());
+    items.iter().for_each(|(seqno, key)| bucket.apply_all(vb, [item(*seqno, key)]).unwrap());
 }
 
 /// A replica with one whole snapshot, up to 4, and a part of another.
@@ -176,7 +176,7 @@ fn a_torn_round_of_a_replica_is_a_part_of_a_snapshot() {
         let uuid = bucket.failover_log(0).unwrap()[0].uuid;
         stream_in(&bucket, 0, (0, 4, SNAPSHOT_DISK), &[(1, "a"), (2, "b")]);
         let large = ItemData { value: Bytes::from(vec![1; 1000]), ..item(4, "c") };
-        bucket.apply(0, large).unwrap();
+        bucket.apply_all(0, [large]).unwrap();
         stream_in(&bucket, 0, (4, 9, SNAPSHOT_DISK), &[(5, "a"), (9, "d")]);
         persisted(&bucket, 0).await;
         drop(bucket);
@@ -190,14 +190,14 @@ fn a_torn_round_of_a_replica_is_a_part_of_a_snapshot() {
 
 async fn a_replica_rolls_back(env: Env) {
     let (place, bucket) = opened(&env, settings(1, 64 << 20)).await;
-    assert!(bucket.apply(0, item(1, "a")).is_err(), "an active vbucket takes no stream");
+    assert!(bucket.apply_all(0, [item(1, "a")]).is_err(), "an active vbucket takes no stream");
     bucket.set_state(0, VbucketState::Replica).unwrap();
     let uuid = bucket.failover_log(0).unwrap()[0].uuid;
-    assert!(bucket.apply(0, item(1, "a")).is_err(), "no snapshot yet");
+    assert!(bucket.apply_all(0, [item(1, "a")]).is_err(), "no snapshot yet");
     let flags = SNAPSHOT_MEMORY | SNAPSHOT_CHECKPOINT;
     stream_in(&bucket, 0, (0, 4, flags), &[(1, "a"), (2, "b"), (4, "c")]);
     stream_in(&bucket, 0, (5, 9, flags), &[(5, "a"), (7, "d")]);
-    assert!(bucket.apply(0, item(10, "e")).is_err(), "outside its snapshot");
+    assert!(bucket.apply_all(0, [item(10, "e")]).is_err(), "outside its snapshot");
     let resume = StreamStart { start: 7, uuid, snap_start: 5, snap_end: 9 };
     assert_eq!(bucket.resume(0), Some(resume));
     persisted(&bucket, 0).await;

@@ -48,9 +48,7 @@ async fn a_takeover_in_the_middle_of_a_snapshot_ends(env: Env) {
     let Some(Take::Some(first)) = bench.bucket.take(0, open.cursor) else { panic!("no items") };
     bench.bucket.close_stream(0, open.cursor);
     bucket.begin_snapshot(0, Marker { start: 1, end: 60, flags: SNAPSHOT_MEMORY }).unwrap();
-    for item in &first.items[..25] {
-        bucket.apply(0, (***item).clone()).unwrap();
-    }
+    bucket.apply_all(0, first.items[..25].iter().map(|item| (***item).clone())).unwrap();
     let sink = Sink::Bucket(bucket.clone());
     let kind = ConsumerKind::Mainstream;
     let mut follower = follow(&env, &bench, "moves", sink, kind, 1 << 20).await;
@@ -144,7 +142,7 @@ async fn a_stream_from_a_replica_is_not_whole_before_the_replica_is(env: Env) {
         let bucket = &bench.bucket;
         bucket.set_state(0, VbucketState::Replica).unwrap();
         bucket.begin_snapshot(0, Marker { start: 1, end: 100, flags: SNAPSHOT_DISK }).unwrap();
-        bucket.apply(0, item(50)).unwrap();
+        bucket.apply_all(0, [item(50)]).unwrap();
         bucket.wait_persisted(0, 50, PATIENCE).await.unwrap();
         let mut wire = open_raw(&bench, "reader", 0).await;
         ask(&mut wire, Request::new(7, 0, all_of_it(flags))).await;
@@ -153,7 +151,7 @@ async fn a_stream_from_a_replica_is_not_whole_before_the_replica_is(env: Env) {
             panic!("{bodies:?}");
         };
         assert_eq!((marker.end, first.by_seqno), (100, 50));
-        bucket.apply(0, item(100)).unwrap();
+        bucket.apply_all(0, [item(100)]).unwrap();
         let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
         let [Body::Mutation(last), Body::StreamEnd { reason: EndReason::Ok }] = &bodies[..] else {
             panic!("{bodies:?}");

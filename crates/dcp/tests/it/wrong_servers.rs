@@ -14,7 +14,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use world::Env;
 
-testbed::real_world!(a_packet_that_breaks_off_is_an_error);
+testbed::real_world!(
+    a_packet_that_breaks_off_is_an_error,
+    a_stream_that_ends_for_an_unknown_reason_is_no_violation,
+    a_server_that_sends_back_for_ever_is_left,
+);
 
 const WINDOW_BYTES: u32 = 4000;
 
@@ -243,26 +247,20 @@ fn a_rollback_that_leads_forward_is_refused() {
 }
 
 /// Newer producers know more reasons.
-#[test]
-fn a_stream_that_ends_for_an_unknown_reason_is_no_violation() {
-    let ended = world::real_world::run(7, async |env| {
-        let says: Says = |request| {
-            let mut bytes = well(request)?;
-            let end = Body::StreamEnd { reason: EndReason::Other(9) };
-            bytes.extend(encoded(Request::new(request.opaque, request.vbucket, end).packet()));
-            Some(bytes)
-        };
-        follow(&env, but(Opcode::StreamRequest, says)).await.unwrap()
-    });
+async fn a_stream_that_ends_for_an_unknown_reason_is_no_violation(env: Env) {
+    let says: Says = |request| {
+        let mut bytes = well(request)?;
+        let end = Body::StreamEnd { reason: EndReason::Other(9) };
+        bytes.extend(encoded(Request::new(request.opaque, request.vbucket, end).packet()));
+        Some(bytes)
+    };
+    let ended = follow(&env, but(Opcode::StreamRequest, says)).await.unwrap();
     assert_eq!(ended, Event::Ended { vb: 0, reason: EndReason::Other(9) });
 }
 
-#[test]
-fn a_server_that_sends_back_for_ever_is_left() {
-    let ended = world::real_world::run(7, async |env| {
-        let says: Says = |request| answer(request, Status::Rollback, Answer::Rollback(0));
-        follow(&env, but(Opcode::StreamRequest, says)).await.unwrap()
-    });
+async fn a_server_that_sends_back_for_ever_is_left(env: Env) {
+    let says: Says = |request| answer(request, Status::Rollback, Answer::Rollback(0));
+    let ended = follow(&env, but(Opcode::StreamRequest, says)).await.unwrap();
     assert!(
         matches!(&ended, Event::Refused { vb: 0, status } if status == Status::Rollback.name())
     );

@@ -7,7 +7,7 @@ use dcp::client::ClientOptions;
 use dcp::consumer::ConsumerKind;
 use dcp::drain::{Drain, DrainSettings};
 use dcp::policy::memory_of_today;
-use dcp::rebalance::{Path, Rebalance, Replication};
+use dcp::rebalance::{Bridge, Path, Rebalance};
 use futures_util::future::{select_all, try_join_all};
 use record::{ConsumerMemory, Row, StreamFigures, ThreadUse};
 use world::Env;
@@ -339,7 +339,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Begins to copy every vbucket.
-    async fn copy(&self) -> Result<Vec<Replication>> {
+    async fn copy(&self) -> Result<Vec<Bridge>> {
         let mut copying = Vec::new();
         for (rebalance, vbuckets) in self.rebalances(Path::Plain) {
             copying.push(rebalance.replicate(&self.env, &vbuckets).await?);
@@ -441,7 +441,7 @@ fn as_at_the_source(turn: &Turn<'_>, differing: &[u16]) -> Result<()> {
 }
 
 /// Waits until a copy breaks off.
-async fn any_failure(copying: &[Replication]) -> Error {
+async fn any_failure(copying: &[Bridge]) -> Error {
     let (failed, ..) = select_all(copying.iter().map(|copy| Box::pin(copy.failure()))).await;
     failed.into()
 }

@@ -9,7 +9,7 @@ use dcp::bucket::{Bucket, BucketSettings, CheckpointLimits, Condition};
 use dcp::client::ClientOptions;
 use dcp::codec::{Status, VbucketState, Write};
 use dcp::drain::{Drain, DrainSettings};
-use dcp::rebalance::{Path, Rebalance, Replication};
+use dcp::rebalance::{Bridge, Path, Rebalance};
 use dcp::server::{Server, ServerSettings};
 use dcp::wire::PacketListener;
 use world::model::Disk;
@@ -84,7 +84,7 @@ fn user() -> Credentials {
 enum Reader {
     Client(Drain),
     /// Its bucket receives for as long as the first is kept.
-    Node(#[allow(dead_code, reason = "kept")] Task<dcp::Result<Replication>>, Node),
+    Node(#[allow(dead_code, reason = "kept")] Task<dcp::Result<Bridge>>, Node),
 }
 
 /// A bucket that is read.
