@@ -239,6 +239,7 @@ impl Bucket {
             let uuid = vbucket.failover.uuid();
             let written = Written { cas: data.cas, seqno: data.by_seqno, uuid };
             vbucket.take(Item::new(data, &used));
+            vbucket.wake();
             Ok(written)
         })?;
         self.mark_dirty(vb);

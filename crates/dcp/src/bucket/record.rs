@@ -155,18 +155,12 @@ fn decode_state(mut rest: &[u8]) -> Option<DiskRecord> {
     let (vb, state) = (rest.try_get_u16_le().ok()?, rest.try_get_u8().ok()?);
     let (snap_start, snap_end) = (rest.try_get_u64_le().ok()?, rest.try_get_u64_le().ok()?);
     let count = rest.try_get_u8().ok()?;
-    let (entries, left) = rest.as_chunks::<16>();
-    if entries.len() != usize::from(count) || !left.is_empty() {
-        return None;
-    }
-    let number = |half: &[u8]| u64::from_le_bytes(half.try_into().unwrap_or_default());
-    let failover = entries
-        .iter()
-        .map(|entry| FailoverEntry { uuid: number(&entry[..8]), seqno: number(&entry[8..]) })
-        .collect();
+    let mut number = || rest.try_get_u64_le().ok();
+    let entries = (0..count).map(|_| Some(FailoverEntry { uuid: number()?, seqno: number()? }));
+    let failover = entries.collect::<Option<Vec<_>>>()?;
     let state = VbucketState::of(state)?;
     let state = StateRecord { state, snap_start, snap_end, failover };
-    Some(DiskRecord::State(vb, state.into()))
+    rest.is_empty().then(|| DiskRecord::State(vb, state.into()))
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ impl Bucket {
                     continue;
                 }
                 (data.key, data.value) = self.detach(data.key, data.value);
-                vbucket.take_quietly(Item::new(data, used));
+                vbucket.take(Item::new(data, used));
             }
             vbucket.wake();
             took

@@ -81,14 +81,8 @@ impl Vbucket {
         }
     }
 
-    /// Stores a version: the newest of its document and of the vbucket.
+    /// Stores a version: the newest of its document and of the vbucket. The caller wakes streams.
     pub fn take(&mut self, item: Rc<Item>) {
-        self.take_quietly(item);
-        self.wake();
-    }
-
-    /// As [`Vbucket::take`], without waking streams.
-    pub(crate) fn take_quietly(&mut self, item: Rc<Item>) {
         self.high_seqno = item.by_seqno;
         self.count_cas(item.cas);
         let replaced = self.table.put(item.clone());

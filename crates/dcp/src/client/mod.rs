@@ -130,17 +130,10 @@ impl Client {
     pub fn ask(&mut self, vb: u16, body: Body) -> LocalFuture<'_, Result<Response>> {
         Box::pin(async move {
             self.next_opaque += 1;
-            let request = Request::new(self.next_opaque, vb, body);
-            self.send(request).await?;
+            self.outgoing.put(Request::new(self.next_opaque, vb, body).packet())?;
+            self.outgoing.flush_in_time(&self.env).await?;
             self.response(self.next_opaque).await
         })
-    }
-
-    /// Sends a request, whose answer the caller waits for. Fails if the connection breaks, or the server leaves it
-    /// unread for too long.
-    pub async fn send(&mut self, request: Request) -> Result<()> {
-        self.outgoing.put(request.packet())?;
-        self.outgoing.flush_in_time(&self.env).await
     }
 
     /// Waits for the answer to a request.

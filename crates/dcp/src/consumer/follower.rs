@@ -81,14 +81,6 @@ impl Follower {
         self.out.put(request.packet())
     }
 
-    /// Ends a stream. Never fails in practice: the request is small.
-    pub fn close_stream(&mut self, vb: u16) -> Result<()> {
-        match self.consumer.close_stream(vb) {
-            Some(request) => self.out.put(request.packet()),
-            None => Ok(()),
-        }
-    }
-
     /// Sends what is due and handles the next packets; answers the events. Dropping the future while it waits is
     /// allowed only if the connection is dropped, too. Fails if the connection breaks or the producer violates the
     /// protocol.

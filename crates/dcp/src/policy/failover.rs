@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::codec::FailoverEntry;
 
 /// The most entries of a table; the oldest are dropped.
-pub const MAX_ENTRIES: usize = 25;
+const MAX_ENTRIES: usize = 25;
 
 /// The histories of a vbucket, newest first. A history begins after a sequence number, when the vbucket becomes
 /// active or its node restarts after a crash.

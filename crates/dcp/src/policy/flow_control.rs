@@ -29,7 +29,7 @@ pub struct OverAcknowledged {
     pub outstanding: u64,
 }
 
-/// The producer's side.
+/// The producer's side; without a limit by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Bytes; 0 is without a limit.
@@ -38,11 +38,6 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window of so many bytes; 0 is without a limit.
-    pub fn new(size_bytes: u32) -> Window {
-        Window { size_bytes, outstanding_bytes: 0 }
-    }
-
     /// Changes the size; outstanding bytes stay outstanding. Without a window none were counted.
     pub fn resize(&mut self, size_bytes: u32) {
         self.size_bytes = size_bytes;
@@ -190,7 +185,7 @@ mod tests {
 
     #[test]
     fn one_message_may_overshoot_and_then_none_is_sent() {
-        let mut window = Window::new(100);
+        let mut window = Window { size_bytes: 100, ..Window::default() };
         window.sent(99);
         assert!(window.is_open());
         window.sent(1000);
@@ -204,7 +199,7 @@ mod tests {
 
     #[test]
     fn acknowledging_too_much_is_named() {
-        let mut window = Window::new(100);
+        let mut window = Window { size_bytes: 100, ..Window::default() };
         window.sent(50);
         let error = window.acknowledged(51).unwrap_err();
         assert_eq!(error, OverAcknowledged { acknowledged: 51, outstanding: 50 });
@@ -212,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_window_of_zero_is_none() {
-        let mut window = Window::new(0);
+        let mut window = Window::default();
         window.sent(usize::MAX);
         assert!(window.is_open());
         window.acknowledged(u32::MAX).unwrap();
@@ -267,7 +262,7 @@ mod tests {
     fn producer_and_consumer_keep_each_other_going() {
         for window_bytes in [1, 24, 100, 1000, 20_000] {
             for message in [24, 25, 99, 1000, 70_000] {
-                let mut window = Window::new(window_bytes);
+                let mut window = Window { size_bytes: window_bytes, ..Window::default() };
                 let mut acks = AckPolicy::new(at(0), window_bytes);
                 let (mut sent, mut now) = (0, 0);
                 while sent < 500 {

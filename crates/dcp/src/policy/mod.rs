@@ -8,7 +8,7 @@ mod pauses;
 mod snapshot;
 mod takeover;
 
-pub use failover::{FailoverTable, MAX_ENTRIES, StartDecision, StreamStart};
+pub use failover::{FailoverTable, StartDecision, StreamStart};
 pub use flow_control::{AckPolicy, OverAcknowledged, RateCap, Window, consumer_window_bytes};
 pub use liveness::{ConsumerLiveness, Liveness, ProducerLiveness};
 pub use memory::{
