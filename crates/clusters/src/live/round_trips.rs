@@ -25,7 +25,7 @@ const MEASURABLE_MS: f64 = 1.0;
 const LOCAL: &str = "/_nodes/_local/stats/process?filter_path=nodes.*.name";
 
 /// Round trips from the hosts that were given to the nodes that recoveries read from or write to, and to remote
-/// clusters. None where nothing recovers.
+/// clusters. None where nothing recovers. Of recoveries of which no host is an end, one host measures those to both.
 pub(super) async fn measure(
     client: &LiveClient,
     seen: &Observation,
@@ -35,26 +35,22 @@ pub(super) async fn measure(
     if seen.recoveries.iter().all(|recovery| recovery.ended) && seen.followers.is_empty() {
         return found;
     }
+    let mut asked: Vec<(usize, String, f64)> = Vec::new();
     for host in 0..client.hosts().len() {
         // A host that does not answer is a gap in the observation itself.
         let Ok((local, base_ms)) = local(client, host).await else { continue };
         let mut ends: Vec<&str> = Vec::new();
         for recovery in seen.recoveries.iter().filter(|recovery| !recovery.ended) {
             let pair = [recovery.source.as_deref(), recovery.target.as_deref()];
-            // Only a pair that this host is part of can be measured from here.
+            // Only a pair that this host is part of can be measured whole from here.
             if pair.contains(&Some(local.as_str())) {
                 ends.extend(pair.into_iter().flatten().filter(|end| *end != local));
             }
         }
         ends.sort_unstable();
         ends.dedup();
-        for end in ends.into_iter().take(PAIRS_MAX) {
-            let Some(node) = seen.nodes.iter().find(|node| node.name == end) else { continue };
-            let path = format!("/_nodes/{}/stats/process?filter_path=nodes.*.name", node.id);
-            if let Ok(took_ms) = shortest_ms(client, host, &path).await {
-                push(&mut found, &local, end, took_ms - base_ms);
-            }
-        }
+        ends.truncate(PAIRS_MAX);
+        to_ends(client, (host, local.as_str(), base_ms), seen, &ends, &mut found).await;
         let connected = remotes.iter().filter(|remote| remote.connected != Some(false));
         for remote in connected.take(PAIRS_MAX) {
             // The embedded engine asks the remote cluster for this answer; the others answer it by themselves.
@@ -67,8 +63,43 @@ pub(super) async fn measure(
                 push(&mut found, &local, &remote.alias, took_ms - base_ms);
             }
         }
+        asked.push((host, local, base_ms));
+    }
+    if let Some((host, local, base_ms)) = asked.first() {
+        let ends = apart(seen, &asked);
+        to_ends(client, (*host, local.as_str(), *base_ms), seen, &ends, &mut found).await;
     }
     found
+}
+
+/// Round trips from the node behind a host to others.
+async fn to_ends(
+    client: &LiveClient,
+    (host, local, base_ms): (usize, &str, f64),
+    seen: &Observation,
+    ends: &[&str],
+    found: &mut Vec<RoundTrip>,
+) {
+    for end in ends {
+        let Some(node) = seen.nodes.iter().find(|node| node.name == *end) else { continue };
+        let path = format!("/_nodes/{}/stats/process?filter_path=nodes.*.name", node.id);
+        if let Ok(took_ms) = shortest_ms(client, host, &path).await {
+            push(found, local, end, took_ms - base_ms);
+        }
+    }
+}
+
+/// Both ends of some recoveries of which no end was asked: a round trip between two nodes is hardly longer than those
+/// of a third one to both. Of a large cluster one host is given, which is mostly an end of none.
+fn apart<'s>(seen: &'s Observation, asked: &[(usize, String, f64)]) -> Vec<&'s str> {
+    let is_asked = |end: &str| asked.iter().any(|(_, name, _)| name == end);
+    let pair = |one: &'s Recovery| {
+        let (from, to) = (one.source.as_deref()?, one.target.as_deref()?);
+        (!one.ended && !is_asked(from) && !is_asked(to)).then_some([from, to])
+    };
+    let pairs: BTreeSet<[&str; 2]> = seen.recoveries.iter().filter_map(pair).collect();
+    let ends: BTreeSet<&str> = pairs.into_iter().take(PAIRS_MAX / 2).flatten().collect();
+    ends.into_iter().collect()
 }
 
 /// How long each host takes to answer for itself, asked all at once: a node that stands still for a moment answers

@@ -84,6 +84,29 @@ fn a_look_at_a_cluster_that_hangs_has_one_end() {
     });
 }
 
+/// Of a large cluster one host is given, which is no end of what recovers: it tells how far both ends are from it.
+#[test]
+fn a_host_that_is_no_end_of_a_recovery_measures_the_way_to_both() {
+    const RECOVERY: &str = r#"{"logs":{"shards":[{"id":0,"type":"PEER","stage":"INDEX","primary":false,
+        "start_time_in_millis":1,"source":{"name":"b"},"target":{"name":"a"}}]}}"#;
+    const STATS: &str =
+        r#"{"nodes":{"id-a":{"name":"a"},"id-b":{"name":"b"},"id-h":{"name":"h"}}}"#;
+    const LOCAL: &str = r#"{"nodes":{"id-h":{"name":"h"}}}"#;
+    world::virtual_world::run(1, async |env| {
+        let answer = |path: &str| match path {
+            "/" => Some((200, ROOT)),
+            "/_recovery" => Some((200, RECOVERY)),
+            _ if path.starts_with("/_nodes/stats") => Some((200, STATS)),
+            _ if path.ends_with("/stats/process") => Some((200, LOCAL)),
+            _ => Some((404, "{}")),
+        };
+        let (mut sampler, _server) = serve(&env, answer).await;
+        let look = sampler.look(Depth::Light).await.unwrap();
+        let trips = look.round_trips.iter().map(|trip| (&*trip.from, &*trip.to, trip.rtt_ms));
+        assert_eq!(trips.collect::<Vec<_>>(), [("h", "a", 0.0), ("h", "b", 0.0)]);
+    });
+}
+
 /// As where a proxy cuts what is long: whoever answers everything else is there.
 #[test]
 fn an_answer_that_is_cut_off_is_a_gap() {

@@ -80,6 +80,8 @@ pub(crate) struct Copying<'s, 'a> {
     pub(crate) chunk_count: Option<f64>,
     pub(crate) in_flight_bytes: Option<f64>,
     pub(crate) rtt_ms: Option<f64>,
+    /// What it hardly exceeds, where it was not measured and that is known.
+    pub(crate) rtt_at_most_ms: Option<f64>,
     /// Source and target, as far as their nodes were seen.
     pub(crate) ends: Vec<End<'s>>,
     /// What all recoveries between the same two nodes moved from one look to the next.
@@ -271,6 +273,13 @@ impl<'s, 'a> Among<'s, '_, 'a> {
         }
     }
 
+    /// What that between two nodes hardly exceeds, where nobody measured it.
+    fn rtt_at_most_ms(&self) -> Option<f64> {
+        let last = self.transfer.last();
+        let (source, target) = (last.sender()?, last.target.as_deref()?);
+        self.series.rtt_at_most_ms(source, target).filter(|_| self.rtt_ms().is_none())
+    }
+
     /// What it and all others between the same two nodes moved from one look to the next.
     fn path_steps(&self) -> Vec<Step> {
         let last = self.transfer.last();
@@ -318,6 +327,7 @@ impl<'s, 'a> Copying<'s, 'a> {
             passed: among.passed(&node),
             node,
             rtt_ms: among.rtt_ms(),
+            rtt_at_most_ms: among.rtt_at_most_ms(),
             ends: ends.into_iter().flatten().collect(),
             path_steps: among.path_steps(),
         })

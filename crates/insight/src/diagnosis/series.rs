@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::observation::{AnswerTime, Node, Observation, Recovery, Remote, Scope, Setting};
 
 use super::node_span::NodeSpan;
-use super::threshold::SHORT_S;
+use super::threshold::{NEAR_MS, SHORT_S};
 use crate::stats::mean;
 
 pub(crate) const MS_PER_S: f64 = 1e3;
@@ -159,6 +159,23 @@ impl<'a> Series<'a> {
             between.map(|trip| trip.rtt_ms).reduce(f64::min)
         };
         shortest(source, target).or_else(|| shortest(target, source))
+    }
+
+    /// What a round trip between two nodes hardly exceeds, where nobody measured it: those from a third node to both.
+    /// Each counts for what can be measured at least.
+    pub(crate) fn rtt_at_most_ms(&self, source: &str, target: &str) -> Option<f64> {
+        let shortest = |to: &str| {
+            let mut from_each: BTreeMap<&str, f64> = BTreeMap::new();
+            let all = self.looks.iter().flat_map(|(_, look)| &look.round_trips);
+            for trip in all.filter(|trip| trip.to == to) {
+                let known = from_each.entry(&trip.from).or_insert(f64::INFINITY);
+                *known = known.min(trip.rtt_ms.max(NEAR_MS.value));
+            }
+            from_each
+        };
+        let (to_source, to_target) = (shortest(source), shortest(target));
+        let both = to_source.iter().filter_map(|(from, ms)| Some(ms + to_target.get(from)?));
+        both.reduce(f64::min)
     }
 
     /// Shortest round trip to a remote cluster, from any node.

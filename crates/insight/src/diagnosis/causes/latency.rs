@@ -113,6 +113,9 @@ fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Result<(f64, Option<
             Err(Against::figure(format!("the nodes are near each other: {rtt} of round trip")))
         }
         (None, None) => {
+            if let Some(against) = too_short(recovery) {
+                return Err(against);
+            }
             let doubt = "bandwidth looks the same while the round trip is not known: give the hosts of both nodes, or \
                  compare a ping with the time a chunk takes";
             if !recovery.is_idle() || implied_ms < IMPLIED_MS.value {
@@ -130,6 +133,20 @@ fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Result<(f64, Option<
             Ok((GUESS_STRENGTH.value, Some(doubt.to_owned())))
         }
     }
+}
+
+/// What speaks against a round trip that was not measured: a third node is near to both ends.
+fn too_short(recovery: &Copying<'_, '_>) -> Option<Against> {
+    let at_most_ms = recovery.rtt_at_most_ms?;
+    let little = recovery.in_flight_bytes? / (at_most_ms / MS_PER_S);
+    (recovery.rate_bytes_per_s < little * LITTLE_USED.value).then(|| {
+        Against::figure(format!(
+            "a round trip takes hardly more than {}, which is that by way of a node that was asked, and over which \
+             chunks in flight allow {}",
+            words::rtt_tenths(at_most_ms),
+            words::rate(little)
+        ))
+    })
 }
 
 /// What the finding rests on once it is named. Where nobody measured the round trip every recovery has one, mostly

@@ -32,6 +32,23 @@ fn a_full_path_says_what_window_by_connection_would_give_its_rate() {
     assert!(!near.doubt.as_ref().unwrap().contains("a window of") && !told(&near), "{near:?}");
 }
 
+/// The trap: of a large cluster one host is given, which is no end of what recovers, so that nobody measures the round
+/// trip. Where both ends are near that host, latency is no guess.
+#[test]
+fn a_round_trip_that_nobody_measured_is_hardly_longer_than_by_way_of_a_third_node() {
+    let at = |to_source: f64, to_target: f64| {
+        only(&looks_at(9 * MB, |look, _| {
+            let from_h = |to: &str, rtt_ms| RoundTrip { from: "h".into(), to: to.into(), rtt_ms };
+            look.round_trips = vec![from_h("a", to_source), from_h("b", to_target)];
+        }))
+    };
+    let near = at(0.0, 1.5);
+    assert_eq!(near.class, Class::Unknown);
+    let (_, why) = against(&near, Class::Latency);
+    assert!(why.starts_with("a round trip takes hardly more than 2.5 ms"), "{why}");
+    assert_eq!(at(0.0, 90.0).class, Class::Latency, "they may be far from each other");
+}
+
 /// A small shard, of which a lump comes now and then, so that the path does not go at a level rate.
 fn small(s: u64, source: &str, target: &str) -> Recovery {
     let mut small = recovery("small", s, 0);
