@@ -52,11 +52,6 @@ impl Follower {
         })
     }
 
-    /// Limits the rate from now on; up to a window comes earlier.
-    pub fn cap(&mut self, rate_bytes_per_s: f64) {
-        self.consumer.cap(rate_bytes_per_s);
-    }
-
     /// Waits until what has come would have come at the rate; not at all without one.
     pub(crate) async fn wait_for_rate(&self) {
         if let Some(due) = self.consumer.cap_due() {

@@ -162,7 +162,7 @@ impl Consumer {
     }
 
     /// Limits the rate from now on. What comes is taken at once, NOOPs too, and acknowledged late.
-    pub fn cap(&mut self, rate_bytes_per_s: f64) {
+    pub(crate) fn cap(&mut self, rate_bytes_per_s: f64) {
         self.cap = Some(RateCap::new(self.env.now(), rate_bytes_per_s));
     }
 

@@ -124,11 +124,9 @@ impl Drain {
                 let counts = Counts::default();
                 let early_bytes = share.map_or(u32::MAX, |share| (share * EARLY_S) as u32);
                 let window_bytes = settings.window_bytes.min(early_bytes);
-                let limited = DrainSettings { window_bytes, ..settings.clone() };
-                let mut follower = open(env, &at, &name, &counts, &vbuckets, &limited).await?;
-                if let Some(share) = share {
-                    follower.cap(share);
-                }
+                let limited =
+                    DrainSettings { window_bytes, rate_bytes_per_s: share, ..settings.clone() };
+                let follower = open(env, &at, &name, &counts, &vbuckets, &limited).await?;
                 let began = env.now();
                 let draining = drain(env.clone(), place, follower, sender.clone());
                 connections.push(Draining {
@@ -217,7 +215,10 @@ async fn open(
     }
     // Without a window the producer would send without bound.
     let window = settings.window_bytes.max(1);
-    let consumer = Consumer::new(env, ConsumerKind::Fast, Sink::Count(counts.clone()), window);
+    let mut consumer = Consumer::new(env, ConsumerKind::Fast, Sink::Count(counts.clone()), window);
+    if let Some(rate) = settings.rate_bytes_per_s {
+        consumer.cap(rate);
+    }
     let mut follower = Follower::open(env, client, name, consumer, window).await?;
     let flags = if settings.follow { 0 } else { STREAM_TO_LATEST };
     for (vb, _) in vbuckets {

@@ -50,9 +50,8 @@ pub(super) fn error_map() -> String {
             }
             Status::AuthError | Status::NoBucket => &["conn-state-invalidated", "auth"],
             Status::AuthContinue => &["special-handling", "auth"],
-            Status::Access => &["support"],
             Status::Rollback => &["dcp", "special-handling"],
-            Status::UnknownCommand | Status::NotSupported => &["support"],
+            Status::Access | Status::UnknownCommand | Status::NotSupported => &["support"],
             _ => &["invalid-input"],
         }
     };

@@ -60,6 +60,12 @@ enum Woken {
     Time,
 }
 
+/// A response that says no more than how it went.
+pub(super) fn status_alone(opcode: u8, opaque: u32, status: Status) -> Packet {
+    let vbucket_or_status = status.number();
+    Packet { opaque, vbucket_or_status, ..Packet::new(Kind::Response, opcode) }
+}
+
 /// Answers the first request of a peer with EBUSY, and closes.
 pub(super) async fn turn_away(shared: Rc<Shared>, wire: Wire) {
     let Wire { mut incoming, outgoing: mut out } = wire;
@@ -68,10 +74,7 @@ pub(super) async fn turn_away(shared: Rc<Shared>, wire: Wire) {
     *shared.last_error.borrow_mut() = Some(said);
     let answering = async {
         let asked = incoming.expect("before it was turned away").await?;
-        let mut packet = Packet::new(Kind::Response, asked.opcode);
-        packet.opaque = asked.opaque;
-        packet.vbucket_or_status = Status::Busy.number();
-        out.put(packet)?;
+        out.put(status_alone(asked.opcode, asked.opaque, Status::Busy))?;
         out.flush().await
     };
     // It may be gone.
@@ -303,9 +306,7 @@ impl Connection {
                 DecodeError::TooLarge { .. } => Status::TooBig,
                 _ => Status::Invalid,
             };
-            let mut packet = Packet::new(Kind::Response, 0);
-            packet.vbucket_or_status = status.number();
-            self.out.put(packet)?;
+            self.out.put(status_alone(0, 0, status))?;
             // The peer may be gone; the first error is the one to report.
             let _ = self.flush().await;
         }

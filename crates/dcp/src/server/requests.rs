@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::connection::{Connection, Dcp};
+use super::connection::{Connection, Dcp, status_alone};
 use super::shared::NamedConnection;
 use super::{cluster_config, stats};
 use crate::Result;
 use crate::bucket::{Bucket, Condition, Written};
 use crate::codec::{
-    Answer, Body, Kind, OPEN_DELETE_TIMES, OPEN_NO_VALUE, OPEN_PRODUCER, OPEN_XATTRS, Opcode,
-    Packet, Request, Response, Status, VbucketState,
+    Answer, Body, OPEN_DELETE_TIMES, OPEN_NO_VALUE, OPEN_PRODUCER, OPEN_XATTRS, Opcode, Packet,
+    Request, Response, Status, VbucketState,
 };
 use crate::consumer::{Consumer, Sink};
 use crate::policy::consumer_window_bytes;
@@ -29,6 +29,10 @@ type Answered = std::result::Result<(u64, u8, Answer), Status>;
 
 fn done(answer: Answer) -> Answered {
     Ok((0, 0, answer))
+}
+
+fn of_status(status: Status) -> Answered {
+    if status == Status::Success { done(Answer::Empty) } else { Err(status) }
 }
 
 impl Connection {
@@ -78,10 +82,7 @@ impl Connection {
     }
 
     fn refuse_with(&mut self, opcode: u8, opaque: u32, status: Status) -> Result<()> {
-        let mut packet = Packet::new(Kind::Response, opcode);
-        packet.opaque = opaque;
-        packet.vbucket_or_status = status.number();
-        self.out.put(packet)
+        self.out.put(status_alone(opcode, opaque, status))
     }
 
     /// The answer; none if it has been sent or comes later.
@@ -199,15 +200,9 @@ impl Connection {
                 self.out.put(response.packet())?;
                 return Ok(None);
             }
-            (Body::CloseStream, Dcp::Producer(producer)) => match producer.close_stream(vb) {
-                Status::Success => done(Answer::Empty),
-                status => Err(status),
-            },
+            (Body::CloseStream, Dcp::Producer(producer)) => of_status(producer.close_stream(vb)),
             (Body::Control { name, value }, Dcp::Producer(producer)) => {
-                match producer.control(&name, &value) {
-                    Status::Success => done(Answer::Empty),
-                    status => Err(status),
-                }
+                of_status(producer.control(&name, &value))
             }
             (Body::AddStream { flags }, Dcp::Consumer(consumer)) => {
                 match consumer.add_stream(vb, flags, Some(opaque)) {

@@ -15,11 +15,8 @@ const SEGMENT_BYTES: usize = 1400;
 /// Link type: IPv4 without a link.
 const RAW_IPV4: u32 = 228;
 
-#[derive(Default)]
-struct Recorded {
-    /// Whether the server sent it, and the bytes.
-    parts: Vec<(bool, Vec<u8>)>,
-}
+/// Of each part whether the server sent it, and the bytes.
+type Recorded = Vec<(bool, Vec<u8>)>;
 
 /// One connection, recorded.
 pub struct Capture {
@@ -50,7 +47,7 @@ impl Capture {
                     return;
                 };
                 let bytes = if by_server { &from_server[..count] } else { &from_client[..count] };
-                kept.borrow_mut().parts.push((by_server, bytes.to_vec()));
+                kept.borrow_mut().push((by_server, bytes.to_vec()));
                 if to.write_all(bytes).await.is_err() {
                     return;
                 }
@@ -72,7 +69,7 @@ impl Capture {
         }
         // Sequence numbers of the client and the server.
         let mut next = [1000, 5000];
-        for (at, (by_server, bytes)) in self.recorded.borrow().parts.iter().enumerate() {
+        for (at, (by_server, bytes)) in self.recorded.borrow().iter().enumerate() {
             for segment in bytes.chunks(SEGMENT_BYTES) {
                 let (own, other) = (usize::from(*by_server), usize::from(!*by_server));
                 let packet = packet(*by_server, next[own], next[other], segment);
