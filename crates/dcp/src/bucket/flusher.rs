@@ -4,7 +4,7 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use policy::failures::{Action, Component, action};
-use store::Location;
+use store::{Location, Record};
 use tokio::sync::Notify;
 
 use super::checkpoint::{PERSISTENCE, Take};
@@ -15,6 +15,9 @@ use crate::{Error, Result, planted};
 
 /// Bytes that one round writes, about.
 const ROUND_BYTES: u64 = 8 << 20;
+/// A part of a round that is appended to one file of the log, about. A replica takes a snapshot as a whole, which may
+/// be larger than the numbers of 32 bits that are places in a file.
+const APPEND_BYTES: usize = 64 << 20;
 /// Pause after the disk refused a write, for example because it is full.
 const RETRY: Duration = Duration::from_secs(1);
 /// Files are compacted once less than this share of them is needed.
@@ -85,7 +88,17 @@ impl Bucket {
     /// Appends and syncs. Where a sync fails, nobody knows what is durable: the log accepts nothing more.
     async fn append_synced(&self, records: Vec<DiskRecord>) -> store::Result<Vec<Location>> {
         let _at_work = self.begin_disk_work();
-        let locations = self.0.log.append(records).await?;
+        let mut locations = Vec::with_capacity(records.len());
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        for record in records {
+            bytes += record.payload_bytes();
+            part.push(record);
+            if bytes >= APPEND_BYTES {
+                locations.extend(self.0.log.append(std::mem::take(&mut part)).await?);
+                bytes = 0;
+            }
+        }
+        locations.extend(self.0.log.append(part).await?);
         if !self.0.env.is_planted(planted::LOG_NOT_SYNCED) {
             self.0.log.sync().await?;
         }

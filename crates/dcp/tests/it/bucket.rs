@@ -326,3 +326,28 @@ async fn the_highest_numbers_of_a_producer_do_not_stop_writes(env: Env) {
     assert_eq!(bucket.delete(0, b"a", 0).unwrap().seqno, 4);
     persisted(&bucket, 0).await;
 }
+
+/// As where a replica takes a snapshot faster than its disk: all of it is one round of the flusher.
+#[test]
+fn a_large_snapshot_is_written_to_files_of_ordinary_size() {
+    world::real_world::run(7, async |env| {
+        let settings = settings(1, 512 << 20);
+        let (place, bucket) = opened(&env, settings.clone()).await;
+        bucket.set_state(0, VbucketState::Replica).unwrap();
+        let marker = Marker { start: 1, end: 150, flags: SNAPSHOT_MEMORY };
+        bucket.begin_snapshot(0, marker).unwrap();
+        let value = Bytes::from(vec![7; 1 << 20]);
+        let item = |by_seqno: u64| {
+            let (key, value) = (format!("key{by_seqno}").into(), value.clone());
+            ItemData { key, value, by_seqno, cas: by_seqno, ..ItemData::default() }
+        };
+        bucket.apply_all(0, (1..=150).map(item)).unwrap();
+        persisted(&bucket, 0).await;
+        let files = std::fs::read_dir(&place.dir).unwrap();
+        let largest = files.map(|file| file.unwrap().metadata().unwrap().len()).max();
+        assert!(largest < Some(70 << 20), "{largest:?}");
+        bucket.close().await.unwrap();
+        let bucket = Bucket::open(&env, settings, &place.dir).await.unwrap();
+        assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(150), 150));
+    });
+}
