@@ -251,8 +251,8 @@ impl Producer {
     }
 
     /// Ends streams whose consumer has acknowledged nothing for too long: no file is compacted while one of them reads,
-    /// and what one has taken from memory stays there. They can be asked for again. Answers when to look again; none
-    /// while the window is open or none holds anything.
+    /// what one has taken from memory stays there, and clients may wait for a takeover. They can be asked for again.
+    /// Answers when to look again; none while the window is open or none holds anything.
     pub fn end_slow_streams(&mut self) -> Option<Time> {
         if self.window.is_open() {
             self.full_since = None;
@@ -266,6 +266,8 @@ impl Producer {
         }
         for (vb, stream) in holding {
             stream.end(EndReason::Slow);
+            // Nobody may ever read that it has ended.
+            stream.close(&self.context.bucket);
             self.moved.insert(*vb, Some(stream.report()));
         }
         None

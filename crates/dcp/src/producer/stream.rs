@@ -122,10 +122,11 @@ impl Stream {
         Some(stream)
     }
 
-    /// Whether it reads from disk, or has versions ready that are not sent.
+    /// Whether it goes on, and reads from disk, has versions ready that are not sent, or may have clients wait.
     pub fn holds_something(&self) -> bool {
         let is_item = |ready: &Ready| matches!(ready, Ready::FromMemory(_) | Ready::FromDisk(_));
-        self.backfill.is_some() || self.ready.iter().any(is_item)
+        let reads = self.backfill.is_some() || self.ready.iter().any(is_item);
+        !self.over && (reads || self.takeover.is_some())
     }
 
     /// Whether everything was sent, STREAM_END included.

@@ -30,6 +30,7 @@ testbed::both_worlds!(
     a_full_disk_during_a_rollback_refuses_that_stream_alone,
     a_backfill_that_nobody_acknowledges_ends,
     a_stream_from_memory_that_nobody_acknowledges_ends,
+    a_takeover_that_nobody_acknowledges_holds_up_no_clients_for_ever,
     a_producer_that_sends_beyond_its_window_while_memory_is_short_is_left,
 );
 
@@ -322,4 +323,21 @@ async fn a_producer_that_sends_beyond_its_window_while_memory_is_short_is_left(e
         }
     }
     panic!("60 MB came, and the window is one of 100 kB");
+}
+
+async fn a_takeover_that_nobody_acknowledges_holds_up_no_clients_for_ever(env: Env) {
+    let checkpoints = CheckpointLimits { max_items: 5, max_bytes: 1 << 20 };
+    let takeover_max_time = Duration::from_millis(50);
+    let settings = BucketSettings { checkpoints, takeover_max_time, ..settings(1, 64 << 20) };
+    let bench = Bench::start(&env, settings).await;
+    bench.fill(0..400, 1000).await;
+    let mut wire = open_raw(&bench, "stalls", 10_000).await;
+    ask(&mut wire, Request::new(7, 0, all_of_it(STREAM_TAKEOVER))).await;
+    let (bytes, _) = read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
+    // What it takes from now on comes later than a takeover may last.
+    ask(&mut wire, Request::new(8, 0, Body::BufferAck { bytes: bytes as u32 })).await;
+    read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
+    assert_eq!(set(&bench.bucket, 0, "key0", "x"), Err(Status::TemporaryFailure));
+    env.sleep(Duration::from_secs(700)).await;
+    set(&bench.bucket, 0, "key0", "x").unwrap();
 }
