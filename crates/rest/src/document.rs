@@ -20,8 +20,7 @@ use super::wanted::{Wanted, with_source};
 use engine::Node;
 use engine::replication::{WRITE_TIMEOUT, write_documents};
 use engine::search::Preference;
-use engine::settings::Update;
-use engine::state::{Aliases, ClusterState, Event, IndexMeta};
+use engine::state::{ClusterState, Event, IndexMeta, Made};
 use engine::transport::{Failure, Result, ShardAction, ShardAnswer, Written, unexpected};
 
 /// Parameters of writes. Those of [`UNSUPPORTED`] are known, so that they are refused in words.
@@ -160,12 +159,7 @@ pub(super) async fn ensure_index_on(node: &Node, index: &str) -> Result<()> {
     if node.core().state().indices.contains_key(index) {
         return refuse_follower(node, index);
     }
-    let event = Event::CreateIndex {
-        index: index.to_owned(),
-        settings: Update::new(),
-        mappings: Value::Null,
-        aliases: Aliases::new(),
-    };
+    let event = Event::CreateIndex { index: index.to_owned(), made: Made::default() };
     match node.core().submit(event).await {
         // Somebody else was faster.
         Err(failure) if failure.kind != "resource_already_exists_exception" => Err(failure),

@@ -301,7 +301,7 @@ fn shard_json(shard: &IndexShardRoutingTable) -> Value {
 mod tests {
     use super::*;
     use engine::settings::Update;
-    use engine::state::{Event, Node, apply};
+    use engine::state::{Event, Made, Node, apply};
 
     fn state() -> ClusterState {
         let node = |name: &str| Node {
@@ -315,8 +315,8 @@ mod tests {
         apply(&mut state, 0, Event::NodeJoined { node, found: Vec::new() }).unwrap();
         for index in ["a", "b"] {
             let settings = Update::from([("index.number_of_shards".into(), Some("2".into()))]);
-            let (mappings, aliases) = (Value::Null, Default::default());
-            let event = Event::CreateIndex { index: index.into(), settings, mappings, aliases };
+            let made = Made { settings, ..Made::default() };
+            let event = Event::CreateIndex { index: index.into(), made };
             apply(&mut state, 0, event).unwrap();
         }
         let copies: Vec<(u32, String)> = state

@@ -20,47 +20,37 @@ use super::names::{
 use engine::settings::{
     IndexSettings, SettingScope, SettingsMap, Update, When, check_update, parse_update,
 };
-use engine::state::{Aliases, ClusterState, Event, Made, merge_mappings};
+use engine::state::{ClusterState, Event, Made, merge_mappings};
 use engine::transport::{Failure, Result};
 
 /// How long a new index waits for its shards where the request does not say.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a new index is given.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Body {
-    pub(super) settings: Update,
-    pub(super) mappings: Value,
-    pub(super) aliases: Aliases,
+/// Takes what a new index is made with from a request, which may hold more.
+pub(super) fn take_made(object: &mut Map<String, Value>) -> Result<Made> {
+    let mut made = Made::default();
+    if let Some(settings) = object.remove("settings") {
+        made.settings = parse_update(SettingScope::Index, &settings)?;
+    }
+    made.mappings = object.remove("mappings").unwrap_or_default();
+    if let Some(aliases) = object.remove("aliases") {
+        made.aliases = read_aliases(&aliases)?;
+    }
+    expand_dots(&mut made.mappings)?;
+    Mapping::parse(&made.mappings)?;
+    Ok(made)
 }
 
-impl Body {
-    /// Takes the parts of it from a request, which may hold others.
-    pub(super) fn take(object: &mut Map<String, Value>) -> Result<Body> {
-        let mut body = Body::default();
-        if let Some(settings) = object.remove("settings") {
-            body.settings = parse_update(SettingScope::Index, &settings)?;
-        }
-        body.mappings = object.remove("mappings").unwrap_or_default();
-        if let Some(aliases) = object.remove("aliases") {
-            body.aliases = read_aliases(&aliases)?;
-        }
-        expand_dots(&mut body.mappings)?;
-        Mapping::parse(&body.mappings)?;
-        Ok(body)
-    }
-
-    fn read(json: Value) -> Result<Body> {
-        let mut object = object(json, ": {\"settings\", \"mappings\"}")?;
-        let body = Body::take(&mut object)?;
-        refuse_unknown_keys(&object, &["aliases", "mappings", "settings"], "for create index")?;
-        Ok(body)
-    }
+fn read_made(json: Value) -> Result<Made> {
+    let mut object = object(json, ": {\"settings\", \"mappings\"}")?;
+    let made = take_made(&mut object)?;
+    refuse_unknown_keys(&object, &["aliases", "mappings", "settings"], "for create index")?;
+    Ok(made)
 }
 
 /// Whether an index can be made with this body of `PUT /{index}`. The error is the reason of the refusal.
 pub fn check_new_index(body: &Value) -> Result<(), String> {
-    let read = Body::read(body.clone()).map_err(|failure| failure.reason)?;
+    let read = read_made(body.clone()).map_err(|failure| failure.reason)?;
     let checked = check_update(SettingScope::Index, When::Start, &read.settings);
     checked.map(drop).map_err(|error| error.to_string())
 }
@@ -71,9 +61,9 @@ pub(super) async fn create(call: Call) -> Result<Reply> {
     let active = Active::read(&call.query, 1)?;
     let limit = call.query.duration("timeout", PATIENCE)?;
     let index = call.index().to_owned();
-    let Body { settings, mappings, aliases } = Body::read(call.json()?)?;
-    active.check(&index, replicas(&call.state(), &index, &settings)?)?;
-    let event = Event::CreateIndex { index: index.clone(), settings, mappings, aliases };
+    let made = read_made(call.json()?)?;
+    active.check(&index, replicas(&call.state(), &index, &made.settings)?)?;
+    let event = Event::CreateIndex { index: index.clone(), made };
     let env = &call.node.core().env;
     let give_up = env.now() + limit;
     let done = call.submit(vec![event]).await?;
@@ -198,19 +188,19 @@ mod tests {
     use super::*;
 
     fn refused(json: Value) -> String {
-        Body::read(json).unwrap_err().reason
+        read_made(json).unwrap_err().reason
     }
 
     #[test]
     fn reads_the_body_of_a_new_index() {
-        assert_eq!(Body::read(Value::Null).unwrap(), Body::default());
+        assert_eq!(read_made(Value::Null).unwrap(), Made::default());
         let mappings = json!({"properties": {"a": {"type": "long"}}});
-        let body = Body::read(json!({
+        let body = read_made(json!({
             "settings": {"number_of_shards": 3}, "mappings": mappings.clone(), "aliases": {},
         }));
         let settings = Update::from([("index.number_of_shards".to_owned(), Some("3".to_owned()))]);
-        assert_eq!(body.unwrap(), Body { settings, mappings, aliases: Aliases::new() });
-        let dotted = Body::read(json!({"mappings": {"properties": {"a.b": {"type": "long"}}}}));
+        assert_eq!(body.unwrap(), Made { settings, mappings, ..Made::default() });
+        let dotted = read_made(json!({"mappings": {"properties": {"a.b": {"type": "long"}}}}));
         let expanded = json!({"properties": {"a": {"properties": {"b": {"type": "long"}}}}});
         assert_eq!(dotted.unwrap().mappings, expanded);
     }

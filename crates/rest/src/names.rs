@@ -314,22 +314,16 @@ fn is_called(state: &ClusterState, index: &str, fits: impl Fn(&str) -> bool) -> 
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
-    use engine::settings::Update;
-    use engine::state::{Alias, Aliases, Event, apply};
+    use engine::state::{Alias, Aliases, Event, Made, apply};
 
     fn state() -> ClusterState {
         let mut state = ClusterState::new("c", [], || 1);
         for index in ["logs-1", "logs-2", "geo"] {
             let alias = if index == "geo" { "places" } else { "logs" };
-            let event = Event::CreateIndex {
-                index: index.to_owned(),
-                settings: Update::new(),
-                mappings: Value::Null,
-                aliases: Aliases::from([(alias.to_owned(), Alias::default())]),
-            };
+            let aliases = Aliases::from([(alias.to_owned(), Alias::default())]);
+            let made = Made { aliases, ..Made::default() };
+            let event = Event::CreateIndex { index: index.to_owned(), made };
             apply(&mut state, 0, event).unwrap();
         }
         state
@@ -456,16 +450,13 @@ mod tests {
             filter: filter.map(|field| format!("{{\"exists\":{{\"field\":\"{field}\"}}}}")),
             ..Alias::default()
         };
-        let event = Event::CreateIndex {
-            index: "shop".to_owned(),
-            settings: Update::new(),
-            mappings: Value::Null,
-            aliases: Aliases::from([
-                ("shop-a".to_owned(), filtered(Some("a"))),
-                ("shop-b".to_owned(), filtered(Some("b"))),
-                ("whole".to_owned(), filtered(None)),
-            ]),
-        };
+        let aliases = Aliases::from([
+            ("shop-a".to_owned(), filtered(Some("a"))),
+            ("shop-b".to_owned(), filtered(Some("b"))),
+            ("whole".to_owned(), filtered(None)),
+        ]);
+        let made = Made { aliases, ..Made::default() };
+        let event = Event::CreateIndex { index: "shop".to_owned(), made };
         apply(&mut state, 0, event).unwrap();
         for (expression, filters_of_shop) in [
             ("shop-a", 1),

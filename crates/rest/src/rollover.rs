@@ -9,7 +9,7 @@ use super::active::Active;
 use super::answer::Reply;
 use super::call::{Call, object, refuse_unknown_keys};
 use super::error::{bad_body, bad_request};
-use super::index::{Body, replicas};
+use super::index::{replicas, take_made};
 use super::names::no_such_index;
 use super::spread::{on_shards, primaries, stats_of};
 use engine::state::{Event, Index, RollOver};
@@ -116,7 +116,7 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
     let dry_run = call.query.flag("dry_run", false)?;
     let mut object = object(call.json()?, ": {\"conditions\", \"settings\"}")?;
     let conditions = read_conditions(object.remove("conditions"))?;
-    let Body { settings, mappings, aliases } = Body::take(&mut object)?;
+    let made = take_made(&mut object)?;
     let known = ["aliases", "conditions", "mappings", "settings"];
     refuse_unknown_keys(&object, &known, "of _rollover")?;
     let old = source(&call)?;
@@ -125,7 +125,7 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
         Some(name) => name.to_owned(),
         None => next_name(&from)?,
     };
-    active.check(&to, replicas(&call.state(), &to, &settings)?)?;
+    active.check(&to, replicas(&call.state(), &to, &made.settings)?)?;
     let reached = reached(&call, &from, &conditions, limit).await?;
     let mut results = Map::new();
     for (name, condition) in &conditions {
@@ -135,7 +135,7 @@ pub(super) async fn roll_over(call: Call) -> Result<Reply> {
     let (mut done, mut acked) = (false, false);
     if is_due && !dry_run {
         let alias = call.index().to_owned();
-        let request = RollOver { alias, from: old, to: to.clone(), settings, mappings, aliases };
+        let request = RollOver { alias, from: old, to: to.clone(), made };
         done = call.submit(vec![Event::RollOver(Box::new(request))]).await?;
         let left = give_up - env.now();
         acked = done && active.wait_everywhere(&call.node, &to, left).await;

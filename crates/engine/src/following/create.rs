@@ -10,7 +10,7 @@ use super::service::FollowService;
 use super::source::Source;
 use crate::remote;
 use crate::settings::{FollowParameters, Update};
-use crate::state::{Event, FollowOrigin, Following, Index};
+use crate::state::{Event, FollowOrigin, Following, Index, Made};
 use crate::transport::{LeaderShard, RemoteIndex, Result, unexpected};
 
 /// What is to follow what, and how.
@@ -101,9 +101,7 @@ async fn create(
         leader,
         shards: of.shards,
         routing_shards: of.routing_shards,
-        settings,
-        mappings,
-        aliases: of.aliases.clone(),
+        made: Made { settings, mappings, aliases: of.aliases.clone() },
     };
     service.core.submit(event).await
 }

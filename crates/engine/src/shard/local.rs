@@ -411,12 +411,9 @@ pub(crate) fn store_durability(durability: Durability) -> store::Durability {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
-    use crate::settings::Update;
     use crate::shard::Blocked;
-    use crate::state::{Aliases, Event, Node, apply};
+    use crate::state::{Event, Made, Node, apply};
 
     /// A state of one node with one index, and its primary.
     fn one_index() -> (Arc<ClusterState>, LocalShard) {
@@ -435,12 +432,7 @@ mod tests {
     }
 
     fn create() -> Event {
-        Event::CreateIndex {
-            index: "a".to_owned(),
-            settings: Update::default(),
-            mappings: Value::Null,
-            aliases: Aliases::default(),
-        }
+        Event::CreateIndex { index: "a".to_owned(), made: Made::default() }
     }
 
     #[test]

@@ -1,13 +1,10 @@
-//! Aliases: further names of indices, which of the indices takes the writes to one, and rollover.
+//! Aliases: further names of indices, and which of the indices takes the writes to one.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::json_text;
 use crate::ids::Index;
-use crate::settings::Update;
 
 /// What an alias is to one of its indices.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,20 +46,4 @@ pub enum AliasAction {
     Remove { index: Index, alias: String },
     /// Deletes an index: another may take over its name as an alias in the same step.
     RemoveIndex { index: Index },
-}
-
-/// What a rollover makes.
-#[expect(missing_docs, reason = "the fields that a name says enough about have no description")]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RollOver {
-    pub alias: String,
-    /// The index that takes its writes now.
-    pub from: Index,
-    /// The one that is made, and takes them from then on.
-    pub to: String,
-    pub settings: Update,
-    /// Its mappings: an object, or null for none.
-    #[serde(with = "json_text")]
-    pub mappings: Value,
-    pub aliases: Aliases,
 }

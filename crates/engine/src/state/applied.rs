@@ -2,28 +2,22 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::alias::Aliases;
 use super::change::Change;
 use super::cluster::ClusterState;
 use super::error::StateError;
 use super::follow::FollowOrigin;
 use super::index::IndexMeta;
+use super::made::Made;
 use crate::ids::Index;
-use crate::settings::Update;
 
 /// What came of an event: the changes in order, or why it is refused.
 pub(super) type Applied = Result<Vec<Change>, StateError>;
 
 /// An index that is to be made.
-#[derive(Default)]
 pub(super) struct NewIndex {
     pub index: String,
     pub leader: Option<FollowOrigin>,
-    pub settings: Update,
-    pub mappings: Value,
-    pub aliases: Aliases,
+    pub made: Made,
 }
 
 /// The index of this name, to be changed.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::alias::{Alias, AliasAction, Aliases, RollOver};
+use super::alias::{Alias, AliasAction, Aliases};
 use super::applied::{Applied, find, find_meant};
 use super::check_aliases::check;
-use super::{Change, ClusterState, Made, StateError, indices, templates};
+use super::made::RollOver;
+use super::{Change, ClusterState, StateError, indices, templates};
 
 /// Every action, or none of them.
 pub(super) fn change_aliases(
@@ -51,7 +52,7 @@ fn set(state: &mut ClusterState, index: String, aliases: Aliases) -> Applied {
 
 /// Makes an index and has it take the writes of an alias, in one step.
 pub(super) fn roll_over(state: &mut ClusterState, now_ms: u64, roll_over: RollOver) -> Applied {
-    let RollOver { alias, from, to, settings, mappings, aliases } = roll_over;
+    let RollOver { alias, from, to, made } = roll_over;
     let now = state.write_index(&alias)?.map(str::to_owned);
     let mut old = match &now {
         Some(now) if *now == from.name && *now != alias => {
@@ -71,9 +72,8 @@ pub(super) fn roll_over(state: &mut ClusterState, now_ms: u64, roll_over: RollOv
     } else {
         old.remove(&alias);
     }
-    let asked = Made { settings, mappings, aliases };
-    let mut new = templates::new_index(state, to.clone(), asked);
-    new.aliases.remove(&alias);
+    let mut new = templates::new_index(state, to.clone(), made);
+    new.made.aliases.remove(&alias);
     let mut changes = indices::create_index(state, now_ms, new)?;
     changes.extend(set(state, from.name, old)?);
     let made = find(state, &to)?;
@@ -83,10 +83,8 @@ pub(super) fn roll_over(state: &mut ClusterState, now_ms: u64, roll_over: RollOv
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::super::manager::lab::{Lab, creation};
-    use super::super::{Event, Index};
+    use super::super::{Event, Index, Made};
     use super::*;
     use crate::settings::Update;
 
@@ -170,9 +168,10 @@ mod tests {
             alias: "logs".to_owned(),
             from: lab.state.meant(from),
             to: to.to_owned(),
-            settings: Update::new(),
-            mappings: Value::Null,
-            aliases: Aliases::from([("all".to_owned(), Alias::default())]),
+            made: Made {
+                aliases: Aliases::from([("all".to_owned(), Alias::default())]),
+                ..Made::default()
+            },
         }));
         lab.apply(event).map(|_| ()).map_err(|error| error.to_string())
     }

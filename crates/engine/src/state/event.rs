@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::reported_extents::FoundCopy;
 use super::{
-    AliasAction, Aliases, AutoFollowChange, ClusterInfo, DanglingCopy, FollowChange, FollowOrigin,
-    Index, Node, PlacedIndex, RollOver, StoredIndex, TemplateChange, TemplateKind, json_text,
+    AliasAction, AutoFollowChange, ClusterInfo, DanglingCopy, FollowChange, FollowOrigin, Index,
+    Made, Node, PlacedIndex, RollOver, StoredIndex, TemplateChange, TemplateKind, json_text,
 };
 use crate::settings::Update;
 
@@ -59,14 +59,7 @@ pub enum Event {
     /// The manager started again from its stored state: nobody is there until he joins.
     ManagerRestarted,
     /// `PUT {index}`.
-    CreateIndex {
-        index: String,
-        settings: Update,
-        /// Mappings: an object, or null for none.
-        #[serde(with = "json_text")]
-        mappings: Value,
-        aliases: Aliases,
-    },
+    CreateIndex { index: String, made: Made },
     /// `POST _aliases`: all of it in this order, or nothing.
     ChangeAliases { actions: Vec<AliasAction> },
     /// `POST {alias}/_rollover`, where its conditions hold. Refused where another was faster.
@@ -78,11 +71,8 @@ pub enum Event {
         leader: FollowOrigin,
         shards: u32,
         routing_shards: Option<u32>,
-        /// Settings by full name; the number of shards is the leader's.
-        settings: Update,
-        #[serde(with = "json_text")]
-        mappings: Value,
-        aliases: Aliases,
+        /// With the mappings and the aliases of the leader; the number of shards is the leader's, too.
+        made: Made,
     },
     /// Something changes about how an index follows its leader.
     SetFollowing { index: Index, change: FollowChange },

@@ -11,7 +11,7 @@ use super::applied::{Applied, NewIndex, bad_name, check_remote, find, find_meant
 use super::recovery_counts::RecoveryCounts;
 use super::tombstones::Tombstone;
 use super::{
-    Aliases, Change, ClusterState, FollowOrigin, Index, IndexMeta, IndexShardRoutingTable,
+    Aliases, Change, ClusterState, FollowOrigin, Index, IndexMeta, IndexShardRoutingTable, Made,
     ShardCopy, StateError, UnassignedReason, check_aliases, mapping,
 };
 use crate::settings::{self, SettingError, SettingScope, SettingsMap, Update, When, check_update};
@@ -46,7 +46,8 @@ pub(super) fn make_index(
     new: NewIndex,
     is_bounded: bool,
 ) -> Applied {
-    let NewIndex { index, leader, settings: update, mappings, aliases } = new;
+    let NewIndex { index, leader, made } = new;
+    let Made { settings: update, mappings, aliases } = made;
     check_new(state, &index, &aliases)?;
     let mappings = mapping::merge(&Value::Null, &mappings)?;
     let mut given = SettingsMap::new();
@@ -138,19 +139,20 @@ pub(super) fn create_follower(
 ) -> Applied {
     check_remote(state, &leader.remote_cluster)?;
     check_routing_shards(routing_shards.unwrap_or(shards), shards)?;
-    if let Some(Some(value)) = new.settings.remove(ROUTING_SHARDS) {
+    if let Some(Some(value)) = new.made.settings.remove(ROUTING_SHARDS) {
         let why = "a follower has the routing shards of its leader; leave it out".to_owned();
         return Err(SettingError::Value { name: ROUTING_SHARDS.to_owned(), value, why }.into());
     }
     let shards = shards.to_string();
-    if let Some(Some(given)) = new.settings.insert(SHARDS.to_owned(), Some(shards.clone()))
+    if let Some(Some(given)) = new.made.settings.insert(SHARDS.to_owned(), Some(shards.clone()))
         && given != shards
     {
         let why = format!("a follower has as many shards as its leader, which has {shards}");
         return Err(SettingError::Value { name: SHARDS.to_owned(), value: given, why }.into());
     }
-    new.aliases.retain(|alias, _| *alias != new.index && !state.indices.contains_key(alias));
-    new.aliases.values_mut().for_each(|alias| *alias = alias.for_reading());
+    let can_be_here = |alias: &String| *alias != new.index && !state.indices.contains_key(alias);
+    new.made.aliases.retain(|alias, _| can_be_here(alias));
+    new.made.aliases.values_mut().for_each(|alias| *alias = alias.for_reading());
     new.leader = Some(leader);
     let index = new.index.clone();
     let changes = create_index(state, now_ms, new)?;

@@ -8,7 +8,7 @@ use super::applied::{Applied, NewIndex, find_meant};
 use super::touched::Touched;
 use super::{
     Change, ClusterInfo, ClusterState, CopyState, Event, FoundCopy, Index, IndexShardRoutingTable,
-    MAX_RETRIES, Made, Node, ShardCopy, StateError, UnassignedReason, auto_expand, change_aliases,
+    MAX_RETRIES, Node, ShardCopy, StateError, UnassignedReason, auto_expand, change_aliases,
     change_auto_follow, change_following, commands, dangling, indices, placed, relocation,
     returning, templates,
 };
@@ -75,22 +75,14 @@ fn apply_one(
         Event::NodeJoined { node, found } => node_joined(state, now_ms, node, found, touched),
         Event::NodeLeft { node } => Ok(node_left(state, now_ms, &node, UnassignedReason::NodeLeft)),
         Event::ManagerRestarted => Ok(manager_restarted(state, now_ms)),
-        Event::CreateIndex { index, settings, mappings, aliases } => {
-            let new = templates::new_index(state, index, Made { settings, mappings, aliases });
+        Event::CreateIndex { index, made } => {
+            let new = templates::new_index(state, index, made);
             indices::create_index(state, now_ms, new)
         }
         Event::ChangeAliases { actions } => change_aliases::change_aliases(state, now_ms, actions),
         Event::RollOver(roll_over) => change_aliases::roll_over(state, now_ms, *roll_over),
-        Event::CreateFollower {
-            index,
-            leader,
-            shards,
-            routing_shards,
-            settings,
-            mappings,
-            aliases,
-        } => {
-            let new = NewIndex { index, settings, mappings, aliases, leader: None };
+        Event::CreateFollower { index, leader, shards, routing_shards, made } => {
+            let new = NewIndex { index, leader: None, made };
             indices::create_follower(state, now_ms, new, leader, (shards, routing_shards))
         }
         Event::SetFollowing { index, change } => {

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::super::indices::{REPLICAS, SHARDS};
-use super::super::{Aliases, Index, PlacedIndex, RerouteAction, RerouteCommand, check};
+use super::super::{Index, Made, PlacedIndex, RerouteAction, RerouteCommand, check};
 use super::*;
 
 /// A copy, as tests name it: index, shard, allocation id.
@@ -37,8 +35,8 @@ pub fn update(pairs: &[(&str, &str)]) -> Update {
 
 /// An index is made, without mappings and aliases.
 pub fn creation(index: &str, settings: Update) -> Event {
-    let (index, mappings, aliases) = (index.to_owned(), Value::Null, Aliases::new());
-    Event::CreateIndex { index, settings, mappings, aliases }
+    let made = Made { settings, ..Made::default() };
+    Event::CreateIndex { index: index.to_owned(), made }
 }
 
 impl ClusterState {

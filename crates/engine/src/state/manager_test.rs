@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::indices::{REPLICAS, SHARDS};
 use super::super::{
-    Alias, AliasAction, Aliases, FollowChange, FollowOrigin, Index, RecoverySource, RollOver,
+    Alias, AliasAction, Aliases, FollowChange, FollowOrigin, Index, Made, RecoverySource, RollOver,
     Status, check, health,
 };
 use super::lab::{Lab, creation, node, update};
@@ -267,12 +267,14 @@ fn a_follower_recovers_from_remote() {
         },
         shards: 2,
         routing_shards: Some(6),
-        settings,
-        mappings: json!({"properties": {"a": {"type": "long"}}}),
-        aliases: Aliases::from([
-            ("all".to_owned(), Alias { filter: Some("{}".to_owned()), ..Alias::default() }),
-            ("other".to_owned(), Default::default()),
-        ]),
+        made: Made {
+            settings,
+            mappings: json!({"properties": {"a": {"type": "long"}}}),
+            aliases: Aliases::from([
+                ("all".to_owned(), Alias { filter: Some("{}".to_owned()), ..Alias::default() }),
+                ("other".to_owned(), Default::default()),
+            ]),
+        },
     };
     let said = lab.apply(follow("eu", Update::new())).unwrap_err();
     assert_eq!(said.to_string(), "no remote cluster [eu]; set cluster.remote.eu.seeds first");
@@ -289,8 +291,8 @@ fn a_follower_recovers_from_remote() {
     let said = lab.apply(wrong).unwrap_err();
     assert!(said.to_string().contains("a multiple of index.number_of_shards"), "{said}");
     let mut deep = follow("eu", Update::new());
-    if let Event::CreateFollower { mappings, .. } = &mut deep {
-        *mappings = nested(21);
+    if let Event::CreateFollower { made, .. } = &mut deep {
+        made.mappings = nested(21);
     }
     let said = lab.apply(deep).unwrap_err().to_string();
     assert!(said.contains("Limit of mapping depth [20]"), "{said}");
@@ -391,14 +393,8 @@ fn a_change_that_comes_late_is_not_for_an_index_that_was_made_anew() {
     lab.apply(Event::ChangeAliases { actions: vec![add(&lab.state.meant("a"))] }).unwrap();
     let before = lab.state.clone();
     let index = || index.clone();
-    let roll_over = RollOver {
-        alias: alias.clone(),
-        from: index(),
-        to: "c".to_owned(),
-        settings: Update::new(),
-        mappings: Value::Null,
-        aliases: Aliases::new(),
-    };
+    let roll_over =
+        RollOver { alias: alias.clone(), from: index(), to: "c".to_owned(), made: Made::default() };
     for late in [
         Event::PutIndexSettings { index: index(), settings: update(&[(REPLICAS, "1")]) },
         Event::PutMapping {

@@ -3,7 +3,8 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `cluster` | [`ClusterState`]: members, indices, routing, settings |
-//! | `alias` | further names of indices, and rollover |
+//! | `alias` | further names of indices |
+//! | `made` | what an index is made with, also by a rollover |
 //! | `index` | [`IndexMeta`]: what an index is |
 //! | `shard` | [`IndexShardRoutingTable`]: where the copies of a shard are, and which of them are in sync |
 //! | `event`, `change` | what may happen; what came of it |
@@ -79,6 +80,7 @@ mod health;
 mod index;
 mod indices;
 mod json_text;
+mod made;
 mod manager;
 mod mapping;
 #[cfg(test)]
@@ -98,7 +100,7 @@ mod tombstones;
 mod touched;
 
 pub use crate::ids::Index;
-pub use alias::{Alias, AliasAction, Aliases, RollOver};
+pub use alias::{Alias, AliasAction, Aliases};
 pub use auto_follow::{AutoFollow, AutoFollowChange};
 pub use change::Change;
 pub(crate) use changed_indices::ChangedIndices;
@@ -118,6 +120,7 @@ pub use follow::{FollowChange, FollowOrigin, Following};
 pub use health::{Health, Status, health, health_of, health_of_some};
 pub use index::IndexMeta;
 pub use indices::check_index_name;
+pub use made::{Made, RollOver};
 pub use manager::{Batch, apply, apply_all};
 pub use mapping::merge as merge_mappings;
 pub use placed::PlacedIndex;
@@ -126,4 +129,3 @@ pub use shard::{
     CopyState, IndexShardRoutingTable, MAX_RETRIES, RecoverySource, ShardCopy, UnassignedReason,
 };
 pub use template::{Template, TemplateChange, TemplateKind, Templates};
-pub use templates::Made;

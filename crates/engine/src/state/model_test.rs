@@ -7,11 +7,10 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use serde_json::Value;
 
 use super::{
-    Change, ClusterState, Event, FollowOrigin, FoundCopy, Node, RecoverySource, RerouteAction,
-    RerouteCommand, ShardCopy, StateDiff, Status, apply_all, check, explain, health,
+    Change, ClusterState, Event, FollowOrigin, FoundCopy, Made, Node, RecoverySource,
+    RerouteAction, RerouteCommand, ShardCopy, StateDiff, Status, apply_all, check, explain, health,
 };
 use crate::settings::Update;
 
@@ -473,7 +472,10 @@ impl Model {
 
     fn create(&mut self, index: String, shards: u8, replicas: u8, follows: bool) {
         let mut settings = one("index.number_of_replicas", Some(&replicas.to_string()));
-        let mappings = Value::Null;
+        if !follows {
+            settings.extend(one("index.number_of_shards", Some(&shards.to_string())));
+        }
+        let made = Made { settings, ..Made::default() };
         let event = if follows {
             let leader = FollowOrigin {
                 following: Default::default(),
@@ -481,18 +483,10 @@ impl Model {
                 leader_index: "l".to_owned(),
                 leader_uuid: "u".to_owned(),
             };
-            Event::CreateFollower {
-                index,
-                leader,
-                shards: u32::from(shards),
-                routing_shards: None,
-                settings,
-                mappings,
-                aliases: Default::default(),
-            }
+            let shards = u32::from(shards);
+            Event::CreateFollower { index, leader, shards, routing_shards: None, made }
         } else {
-            settings.extend(one("index.number_of_shards", Some(&shards.to_string())));
-            Event::CreateIndex { index, settings, mappings, aliases: Default::default() }
+            Event::CreateIndex { index, made }
         };
         self.event(event);
     }

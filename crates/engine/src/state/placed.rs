@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::applied::{Applied, NewIndex};
 use super::indices::{REPLICAS, SHARDS, make_index};
-use super::{Change, ClusterState, CopyState, StateError};
+use super::{Change, ClusterState, CopyState, Made, StateError};
 use crate::settings::Update;
 
 /// An index with the places of its copies.
@@ -28,7 +28,8 @@ pub(super) fn place_index(state: &mut ClusterState, now_ms: u64, placed: PlacedI
     let PlacedIndex { index, replicas, mut settings, nodes } = placed;
     settings.insert(SHARDS.to_owned(), Some(nodes.len().to_string()));
     settings.insert(REPLICAS.to_owned(), Some(replicas.to_string()));
-    let new = NewIndex { index: index.clone(), settings, ..NewIndex::default() };
+    let made = Made { settings, ..Made::default() };
+    let new = NewIndex { index: index.clone(), leader: None, made };
     let mut changes = make_index(state, now_ms, new, false)?;
     let uuid = state.indices[&index].uuid.clone();
     for (number, nodes) in (0..).zip(nodes) {

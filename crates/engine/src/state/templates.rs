@@ -9,23 +9,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::applied::{Applied, NewIndex, bad_name};
+use super::made::Made;
 use super::template::{Template, TemplateChange, TemplateKind};
-use super::{Aliases, Change, ClusterState, StateError};
-use crate::settings::{SettingScope, Update, When, check_update};
+use super::{Change, ClusterState, StateError};
+use crate::settings::{SettingScope, When, check_update};
 
 /// Bytes of the patterns of a template together: whether others overlap costs the product of both.
 const MAX_PATTERN_BYTES: usize = 4096;
-
-/// What an index is made with.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Made {
-    /// Settings by full name.
-    pub settings: Update,
-    /// Mappings: an object, or null for none.
-    pub mappings: Value,
-    /// Aliases.
-    pub aliases: Aliases,
-}
 
 impl Made {
     fn add(&mut self, above: Made, lay_over: LayOver) {
@@ -160,8 +150,8 @@ impl ClusterState {
 
 /// An index that is made with what a request asks for, and what templates say.
 pub(super) fn new_index(state: &ClusterState, index: String, asked: Made) -> NewIndex {
-    let Made { settings, mappings, aliases } = state.with_templates(&index, asked);
-    NewIndex { index, leader: None, settings, mappings, aliases }
+    let made = state.with_templates(&index, asked);
+    NewIndex { index, leader: None, made }
 }
 
 pub(super) fn change(
@@ -282,7 +272,7 @@ mod tests {
     use super::super::manager::lab::{Lab, creation};
     use super::super::{Alias, Event, StateDiff};
     use super::*;
-    use crate::settings::SettingsMap;
+    use crate::settings::{SettingsMap, Update};
 
     fn put(
         lab: &mut Lab,
