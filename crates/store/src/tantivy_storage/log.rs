@@ -108,6 +108,11 @@ impl Log {
         self.files.first().map_or(0, |file| file.generation)
     }
 
+    /// Whether the next operations go to a new file.
+    pub(super) fn is_full(&self) -> bool {
+        self.files.last().is_some_and(|newest| newest.len > GENERATION_BYTES)
+    }
+
     /// Appends operations with one write, to a new file where the newest has grown enough. What a failed write left is
     /// cut off again.
     pub(super) fn append(&mut self, ops: &[Operation]) -> std::result::Result<(), LogError> {
@@ -116,7 +121,7 @@ impl Log {
         for op in ops {
             frame::append(&mut buffer, |payload| op.encode(payload));
         }
-        if self.newest().len > GENERATION_BYTES {
+        if self.is_full() {
             self.roll()?;
         }
         let writer = self.writer.clone();

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use tantivy::indexer::IndexWriterOptions;
@@ -241,6 +241,8 @@ impl Shared {
     }
 
     pub(super) fn append(&self, ops: &[Operation]) -> Result<()> {
+        let rolls = lock(&self.log).is_full();
+        let _turn = rolls.then(|| self.turn_to_sync()).transpose()?;
         let mut log = lock(&self.log);
         let appended = log.append(ops);
         self.count_log(&log);
@@ -254,16 +256,21 @@ impl Shared {
         }
     }
 
-    /// After a failed sync nobody knows what is durable, so the copy fails. The system tells a failure once: a sync
-    /// that is told of none has failed all the same where the one before it did, or that which a new file began with.
+    /// The turn to sync the log, or to begin another file of it, which syncs the one before. The system tells a failure
+    /// once: of two syncs at a time one would end as if nothing had happened.
+    fn turn_to_sync(&self) -> Result<MutexGuard<'_, ()>> {
+        let turn = lock(&self.syncing);
+        self.check_sound()?;
+        Ok(turn)
+    }
+
+    /// After a failed sync nobody knows what is durable, so the copy fails.
     pub(super) fn sync(&self, global_checkpoint: Option<u64>) -> Result<()> {
-        let _one = lock(&self.syncing);
+        let _turn = self.turn_to_sync()?;
         let (file, path, position) = lock(&self.log).current();
         let synced = file.sync_data();
         synced.map_err(|error| self.fail(crate::error::io("sync", &path)(error)))?;
-        let mut log = lock(&self.log);
-        self.check_sound()?;
-        let noted = log.note_synced(position, global_checkpoint);
+        let noted = lock(&self.log).note_synced(position, global_checkpoint);
         noted.map_err(|error| self.fail(error))
     }
 
@@ -367,7 +374,10 @@ impl Shared {
 
     /// Holds on to the files of the refreshed index as commit `generation`, and begins a new log file.
     pub(super) fn begin_commit(&self, generation: u64) -> Result<()> {
-        lock(&self.log).roll().map_err(|error| self.log_failed(error))?;
+        {
+            let _turn = self.turn_to_sync()?;
+            lock(&self.log).roll().map_err(|error| self.log_failed(error))?;
+        }
         commits::link_index(&self.dir, &self.handles().index, generation)
     }
 
@@ -511,18 +521,21 @@ mod tests {
     /// Whoever asked for the first one may be gone, and its thread goes on.
     #[test]
     fn a_sync_behind_one_that_failed_acknowledges_nothing() {
-        let (_dir, shared) = opened();
-        let shared = Arc::new(shared);
-        let failing = lock(&shared.syncing);
-        let behind = std::thread::spawn({
-            let shared = shared.clone();
-            move || shared.sync(None)
-        });
-        std::thread::sleep(Duration::from_millis(50));
-        shared.fail(FirstFailure::new("the disk took no sync").error(&shared.dir));
-        drop(failing);
-        let error = behind.join().unwrap().unwrap_err();
-        assert!(error.to_string().contains("the disk took no sync"), "{error}");
+        let syncs: [fn(&Shared) -> Result<()>; 2] = [|it| it.sync(None), |it| it.begin_commit(2)];
+        for sync in syncs {
+            let (_dir, shared) = opened();
+            let shared = Arc::new(shared);
+            let failing = lock(&shared.syncing);
+            let behind = std::thread::spawn({
+                let shared = shared.clone();
+                move || sync(&shared)
+            });
+            std::thread::sleep(Duration::from_millis(50));
+            shared.fail(FirstFailure::new("the disk took no sync").error(&shared.dir));
+            drop(failing);
+            let error = behind.join().unwrap().unwrap_err();
+            assert!(error.to_string().contains("the disk took no sync"), "{error}");
+        }
     }
 
     #[test]
