@@ -124,8 +124,8 @@ struct Writer {
 impl Writer {
     fn begin(dir: &Path, generation: u32) -> Result<Writer> {
         let path = path(dir, generation);
-        // A try that failed, as on a full disk, may have left it; it has no records: nobody else makes files here. It is
-        // not gone on with: its name may not be durable, and another sync would not say so.
+        // A try that failed, as on a full disk, may have left it; it has no records: nobody else makes files here. Its
+        // name may not be durable, and another sync would not say so.
         files::remove_file(&path)?;
         let file = Arc::new(files::begin_file(&path, &HEADER)?);
         Ok(Writer { generation, file, len: HEADER.len() as u32, failed: None })
