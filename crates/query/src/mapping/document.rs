@@ -185,27 +185,19 @@ impl Walk<'_> {
     /// Refuses a number that a field of texts would keep otherwise than it is written: `1.50`, `1e3`, or one of more
     /// digits than there are.
     fn check_numbers(&mut self, field: &Field, node: &Node<'_>) -> Result<(), Refusal> {
-        if !matches!(node.value, Value::List(_) | Value::Number(_)) {
-            return Ok(());
-        }
-        let of_texts =
-            |(path, way): (&str, &Field)| way.kind.is_of_texts().then(|| path.to_owned());
-        let path = self.mapping.kept_ways(&self.path, field).find_map(of_texts);
-        path.map_or(Ok(()), |path| self.check_texts(&path, node))
-    }
-
-    fn check_texts(&mut self, path: &str, node: &Node<'_>) -> Result<(), Refusal> {
         let number = match &node.value {
             Value::List(items) => {
-                return items.iter().try_for_each(|item| self.check_texts(path, item));
+                return items.iter().try_for_each(|item| self.check_numbers(field, item));
             }
-            Value::Number(number) if number.is_f64() => number.to_string(),
+            Value::Number(number) if number.is_f64() => number,
             _ => return Ok(()),
         };
-        match self.written.of(node) {
-            Some(written) if written != number => Err(Refusal::parsing(format!(
+        let mut ways = self.mapping.kept_ways(&self.path, field);
+        let Some((path, _)) = ways.find(|(_, way)| way.kind.is_of_texts()) else { return Ok(()) };
+        match (self.written.of(node), number.to_string()) {
+            (Some(written), kept) if written != kept => Err(Refusal::parsing(format!(
                 "the number [{written}] in the field [{path}] of texts is not supported by this engine, which would \
-                 keep it as [{number}]; send it as a string"
+                 keep it as [{kept}]; send it as a string"
             ))),
             _ => Ok(()),
         }
