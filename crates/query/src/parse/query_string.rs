@@ -109,7 +109,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// Takes `\x` for x.
-fn unescaped(text: &str) -> String {
+pub(super) fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(char) = chars.next() {
@@ -147,12 +147,12 @@ fn tokens(text: &str) -> Result<Vec<Token>, &'static str> {
                 });
             }
             '"' => {
-                let end = plain_at(after, &['"']).ok_or(OPEN_QUOTE)?;
+                let end = plain_at(after, |sign| sign == '"').ok_or(OPEN_QUOTE)?;
                 tokens.push(Token::Quoted(unescaped(&after[..end])));
                 used += end + 1;
             }
             '/' => {
-                let end = plain_at(after, &['/']).ok_or("[/] is not closed")?;
+                let end = plain_at(after, |sign| sign == '/').ok_or("[/] is not closed")?;
                 tokens.push(Token::Regexp(after[..end].replace("\\/", "/")));
                 used += end + 1;
             }
@@ -171,7 +171,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, &'static str> {
                     "AND" | "&&" => Token::And,
                     "OR" | "||" => Token::Or,
                     "NOT" => Token::Not,
-                    word if plain_at(word, &['*', '?']).is_some() => {
+                    word if plain_at(word, |sign| "*?".contains(sign)).is_some() => {
                         Token::Pattern(word.to_owned())
                     }
                     word => Token::Word(word.to_owned()),
@@ -184,10 +184,10 @@ fn tokens(text: &str) -> Result<Vec<Token>, &'static str> {
 }
 
 /// Where the first of some signs stands that is not escaped.
-fn plain_at(text: &str, signs: &[char]) -> Option<usize> {
+pub(super) fn plain_at(text: &str, is_sign: impl Fn(char) -> bool) -> Option<usize> {
     let mut escaped = false;
     text.char_indices().find_map(|(at, char)| {
-        let is_plain = signs.contains(&char) && !escaped;
+        let is_plain = !escaped && is_sign(char);
         escaped = char == '\\' && !escaped;
         is_plain.then_some(at)
     })
@@ -231,7 +231,7 @@ fn range(after: &str, includes_low: bool) -> Result<(Token, usize), &'static str
                 return Ok((Token::Range(range), at + 1));
             }
             '"' => {
-                let end = plain_at(&rest[1..], &['"']).ok_or(OPEN_QUOTE)?;
+                let end = plain_at(&rest[1..], |sign| sign == '"').ok_or(OPEN_QUOTE)?;
                 ends.push((unescaped(&rest[1..=end]), true));
                 at += end + 2;
             }

@@ -3,7 +3,7 @@
 
 use super::clauses::Clauses;
 use super::limits::MAX_PARENTHESES;
-use super::query_string::{QueryString, escaped, whole};
+use super::query_string::{QueryString, escaped, plain_at, unescaped, whole};
 use crate::error::{Result, illegal};
 use crate::query::{BoolQuery, FieldQuery, Query, QueryKind};
 use crate::value::Literal;
@@ -130,35 +130,16 @@ impl Reader<'_> {
         self.of.ask(self.of.fields.clone(), query, tie_breaker, self.clauses).map(Some)
     }
 
-    /// Takes what stands before one of `ends` that no backslash escapes; without the backslashes.
-    fn take(&mut self, ends: impl Fn(char) -> bool) -> (String, Option<char>) {
-        let mut taken = String::new();
-        let mut chars = self.rest.chars();
-        loop {
-            self.rest = chars.as_str();
-            match chars.next() {
-                Some('\\') => taken.extend(chars.next()),
-                Some(sign) if ends(sign) => return (taken, Some(sign)),
-                Some(sign) => taken.push(sign),
-                None => return (taken, None),
-            }
-        }
-    }
-
     fn phrase(&mut self) -> Result<Option<Query>> {
-        let whole = self.rest;
-        self.rest = &whole[1..];
-        let (text, end) = self.take(|sign| sign == '"');
-        if end.is_none() {
-            // What is not closed is not opened.
-            self.rest = &whole[1..];
-            return Ok(None);
-        }
-        self.rest = &self.rest[1..];
+        let after = &self.rest[1..];
+        self.rest = after;
+        // What is not closed is not opened.
+        let Some(end) = plain_at(after, |sign| sign == '"') else { return Ok(None) };
+        self.rest = &after[end + 1..];
         self.refuse_tilde()?;
-        match text.is_empty() {
-            true => Ok(None),
-            false => self.asked(FieldQuery::MatchPhrase(Literal::Text(text))),
+        match unescaped(&after[..end]) {
+            text if text.is_empty() => Ok(None),
+            text => self.asked(FieldQuery::MatchPhrase(Literal::Text(text))),
         }
     }
 
@@ -172,13 +153,15 @@ impl Reader<'_> {
     }
 
     fn word(&mut self) -> Result<Option<Query>> {
-        let begin = self.rest;
-        let (text, _) = self.take(|sign| sign.is_whitespace() || "+|()\"~".contains(sign));
-        let written = &begin[..begin.len() - self.rest.len()];
-        if self.rest.starts_with('~') {
+        let is_end = |sign: char| sign.is_whitespace() || "+|()\"~".contains(sign);
+        let end = plain_at(self.rest, is_end).unwrap_or(self.rest.len());
+        let (written, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        if rest.starts_with('~') {
             self.refuse_tilde()?;
-            self.rest = &self.rest[1..];
+            self.rest = &rest[1..];
         }
+        let text = unescaped(written);
         if text.is_empty() {
             return Ok(None);
         }
