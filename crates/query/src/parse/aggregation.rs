@@ -2,10 +2,10 @@
 
 use record::names::did_you_mean;
 
-use super::grid::grid;
 use super::histogram::{auto_histogram, histogram};
 use super::limits::{AGGREGATIONS, FILTERS, MAX_AGGREGATION_DEPTH, MAX_PARTS, PERCENTS, few};
 use super::pipeline::over_path;
+use super::places::grid;
 use super::query::query;
 use super::ranges::{date_ranges, distances, ranges};
 use super::terms::{size, terms};

@@ -7,13 +7,13 @@ use crate::error::{SearchError, Spot, illegal};
 pub(super) type Bound = (usize, &'static str);
 
 /// `indices.query.bool.max_clause_count`
-pub(super) const MAX_CLAUSES: usize = 1024;
+const MAX_CLAUSES: usize = 1024;
 /// `indices.query.bool.max_nested_depth`
 pub(super) const MAX_BOOL_DEPTH: usize = 20;
 /// `index.max_terms_count`
 pub(super) const MAX_TERMS: usize = 65_536;
 /// A field's name is kept with each clause that asks it.
-pub(super) const MAX_NAME_BYTES: usize = 1024;
+const MAX_NAME_BYTES: usize = 1024;
 /// Each document is compared with each.
 pub(super) const POLYGON_POINTS: Bound = (1000, "points of polygons");
 /// Parentheses within each other in the text of a query.
@@ -60,6 +60,36 @@ pub(super) fn few(at: Spot, count: usize, (most, what): (usize, &str)) -> Result
             let reason = format!("there are at most {most} {what}, found {count}");
             Err(SearchError { at: Some(at), ..illegal(reason) })
         }
+    }
+}
+
+/// The clauses of a body so far. Those of the texts in it count, and each counts once for each field that it names: it
+/// is kept, sent and resolved as many times.
+#[derive(Default)]
+pub(super) struct Clauses(usize);
+
+impl Clauses {
+    /// Counts more of them.
+    pub(super) fn add(&mut self, more: usize) -> Result<(), SearchError> {
+        self.0 = self.0.saturating_add(more);
+        if self.0 <= MAX_CLAUSES {
+            return Ok(());
+        }
+        Err(illegal(format!(
+            "the query has more than {MAX_CLAUSES} clauses (indices.query.bool.max_clause_count), counted once for \
+             each field that a text asks; send terms in place of many clauses"
+        )))
+    }
+
+    /// Counts one more of each of some fields; of one where none is named.
+    pub(super) fn of_fields(&mut self, fields: &[(String, f32)]) -> Result<(), SearchError> {
+        if fields.iter().any(|(name, _)| name.len() > MAX_NAME_BYTES) {
+            let reason = format!(
+                "the name of a field has at most {MAX_NAME_BYTES} bytes in a query of several"
+            );
+            return Err(illegal(reason));
+        }
+        self.add(fields.len().max(1))
     }
 }
 

@@ -1,9 +1,7 @@
 //! The body of `_search` and `_count` as plain data. Pure: no mapping is known here.
 
 mod aggregation;
-mod clauses;
 mod function_score;
-mod grid;
 mod highlight;
 mod histogram;
 mod hits;

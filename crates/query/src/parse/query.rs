@@ -2,8 +2,7 @@
 
 use record::names::did_you_mean;
 
-use super::clauses::Clauses;
-use super::limits::{MAX_BOOL_DEPTH, MAX_TERMS};
+use super::limits::{Clauses, MAX_BOOL_DEPTH, MAX_TERMS};
 use super::places::{corners, point, shape, sides};
 use super::query_string::{QueryString, escaped};
 use crate::error::{Result, SearchError, ensure, illegal, parsing};

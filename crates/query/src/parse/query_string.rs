@@ -1,8 +1,7 @@
 //! The language of `query_string` and `?q=`, as the field's library reads it: words, phrases, ranges and patterns, of
 //! fields, with `AND`, `OR`, `NOT`, `+`, `-` and parentheses.
 
-use super::clauses::Clauses;
-use super::limits::MAX_PARENTHESES;
+use super::limits::{Clauses, MAX_PARENTHESES};
 use crate::error::{Result, SearchError, illegal};
 use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind, RangeEnd, RangeQuery};
 use crate::value::Literal;

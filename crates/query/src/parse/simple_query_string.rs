@@ -1,8 +1,7 @@
 //! The language of `simple_query_string`, as Lucene's `SimpleQueryParser` reads it: `+`, `|`, `-`, phrases, prefixes
 //! and parentheses. Nothing of it is wrong: what cannot be an operator is passed over.
 
-use super::clauses::Clauses;
-use super::limits::MAX_PARENTHESES;
+use super::limits::{Clauses, MAX_PARENTHESES};
 use super::query_string::{QueryString, escaped, plain_at, unescaped, whole};
 use crate::error::{Result, illegal};
 use crate::query::{BoolQuery, FieldQuery, Query, QueryKind};
