@@ -73,6 +73,10 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ),
     ("`highlight` of the type `plain`", "it is refused: `unified` tags the same words"),
     (
+        "`terms` of addresses with `include`, `exclude` or `missing`",
+        "they are refused: `filters` has a bucket for each network, and `missing` one for those without an address",
+    ),
+    (
         "sorting hits by `_id`",
         "it is refused, as by Elasticsearch 8 where nothing else is set: sort by `_doc`, or by a field with the same value",
     ),

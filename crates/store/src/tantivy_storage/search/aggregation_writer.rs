@@ -12,7 +12,6 @@ use query::aggregation::{
 use query::grid::Grid;
 use query::histogram::{AutoHistogram, Histogram};
 use query::pipeline::Answer;
-use query::value::ip;
 use query::{DateFormat, Literal, SearchError, Text, Zone, illegal};
 use serde_json::Value;
 
@@ -197,24 +196,8 @@ impl<'a> Writer<'a> {
             _ => -1,
         };
         let shown = self.found.shown.get(&of.field).cloned();
-        let of_missing;
-        let mut all = rows(found);
-        if let (Some(Shown::Address), Some(missing)) = (&shown, &of.missing)
-            && let Some(address) = ip(&missing.text())
-        {
-            // The library knows what stands for a missing address by its text, beside the address itself.
-            let (key, text) = (Literal::Address(address), Literal::Text(missing.text()));
-            let is_it = |row: &Row<'_>| row.key == key || row.key == text;
-            let (one, others): (Vec<Row<'_>>, Vec<Row<'_>>) = all.into_iter().partition(is_it);
-            all = others;
-            of_missing = merged(one.iter().filter_map(|row| row.subs))?;
-            let doc_count = one.iter().map(|row| row.doc_count).sum();
-            if !one.is_empty() {
-                all.push(Row { key, doc_count, subs: of_missing.as_ref() });
-            }
-        }
+        let mut rows = rows(found);
         // As in the field those below it are not counted as others.
-        let mut rows = all;
         rows.retain(|row| row.doc_count >= of.min_doc_count);
         if let Some(Shown::Double) = shown {
             rows.iter_mut().for_each(|row| row.key = Literal::Float(row.key.number()));

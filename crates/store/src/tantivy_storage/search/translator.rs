@@ -92,12 +92,16 @@ impl<'a> Translator<'a> {
         let mut terms = all_terms();
         let reading = match &of.kind {
             AggregationKind::Terms { include, exclude, .. } if has_texts => {
+                let is_plain = include.is_none() && exclude.is_none() && missing.is_none();
+                if kind == Some(FieldType::Ip) && !is_plain {
+                    let reason = "[include], [exclude] and [missing] of a field of the type [ip] are not supported by \
+                                  this engine; send [filters]";
+                    return Err(illegal(format!("[{}]: {reason}", of.field)).into());
+                }
                 terms.missing = missing.map(|missing| Key::Str(missing.text()));
-                let chosen = |chosen: &Option<Chosen>| match chosen {
-                    Some(chosen) => self.texts(of, chosen).map(Some),
-                    None => Ok(None),
-                };
-                (terms.include, terms.exclude) = (chosen(include)?, chosen(exclude)?);
+                let texts = |chosen: &Chosen| self.texts(chosen);
+                terms.include = include.as_ref().map(texts).transpose()?;
+                terms.exclude = exclude.as_ref().map(texts).transpose()?;
                 None
             }
             AggregationKind::Terms { include, exclude, .. }
@@ -182,13 +186,7 @@ impl<'a> Translator<'a> {
     }
 
     /// What the library takes for texts that are chosen.
-    fn texts(&self, of: &Aggregation, chosen: &Chosen) -> Result<IncludeExcludeParam> {
-        let field = &of.field;
-        if self.resolver.mapping.field(field).is_some_and(|mapped| mapped.kind == FieldType::Ip) {
-            let reason = "[include] and [exclude] of a field of the type [ip] are not supported by this engine; send \
-                          [filters]";
-            return Err(illegal(format!("[{field}]: {reason}")).into());
-        }
+    fn texts(&self, chosen: &Chosen) -> Result<IncludeExcludeParam> {
         Ok(match chosen {
             Chosen::Values(values) => {
                 IncludeExcludeParam::Values(values.iter().map(Literal::text).collect())
@@ -443,11 +441,8 @@ pub(super) fn prune(
             | AggregationKind::Grid(Grid { shard_size, .. }),
             AggregationVariants::Terms(terms),
         ) = (&of.kind, &mut asked.agg)
-            // Of doubles with the same count it takes whole numbers first, and a missing address is a text to it.
-            && !matches!(
-                (shown.get(&of.field), &of.missing),
-                (Some(Shown::Double), _) | (Some(Shown::Address), Some(_))
-            )
+            // Of doubles with the same count it takes whole numbers first.
+            && !matches!(shown.get(&of.field), Some(Shown::Double))
             && let Some(target) = target(of, of_shard)
             // To it a text that stands for missing ones lies behind all others of a segment, and addresses of several
             // segments lie as their texts do.
