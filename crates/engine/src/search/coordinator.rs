@@ -8,7 +8,7 @@ use std::time::Duration;
 use policy::failures::{Action, Component, action};
 use query::{SearchRequest, Stopped, compare_hits, keep_first_of_group};
 use store::Aggregated;
-use world::Task;
+use world::{Task, Time};
 
 use super::answer_budget::AnswerBudget;
 use super::asked_shards::{AskedShard, ViewOfShard, asked_shards, moved_to};
@@ -103,15 +103,12 @@ pub(super) async fn search_shards(
             (unanswered, task)
         })
         .collect();
-    let mut gathered = Gathered::of(tasks, Vec::new()).await;
+    let mut gathered = Gathered::of(began, tasks, Vec::new()).await;
     if service.core.env.is_planted(planted::FAILED_SHARD_UNSAID) {
         gathered.failures.clear();
     }
     let views = if held.is_some() { Views::Opened } else { Views::LetGo };
-    let (mut outcome, continued) =
-        gathered.merge(service, &job.request, job.allow_partial, views).await?;
-    outcome.took = service.core.env.now() - began;
-    Ok((outcome, continued))
+    gathered.merge(service, &job.request, job.allow_partial, views).await
 }
 
 /// What becomes of the views that a search uses.
@@ -127,6 +124,7 @@ pub(super) enum Views {
 
 /// What the shards of a search answered.
 pub(super) struct Gathered {
+    began: Time,
     /// Those that were asked.
     shards: usize,
     answers: Vec<Answered>,
@@ -134,10 +132,10 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Waits for the answers of shards, beside those that have failed before.
-    pub(super) async fn of(asked: Vec<Asking>, failed: Vec<ShardFailure>) -> Self {
-        let shards = asked.len() + failed.len();
-        let mut gathered = Gathered { shards, answers: Vec::new(), failures: failed };
+    /// Waits for the answers of shards to a search that began then, beside those that have failed before.
+    pub(super) async fn of(began: Time, asked: Vec<Asking>, failures: Vec<ShardFailure>) -> Self {
+        let shards = asked.len() + failures.len();
+        let mut gathered = Gathered { began, shards, answers: Vec::new(), failures };
         for (unanswered, task) in asked {
             match task.await {
                 Ok(Ok(answered)) => gathered.answers.push(answered),
@@ -157,7 +155,7 @@ impl Gathered {
         allow_partial: bool,
         views: Views,
     ) -> Result<(SearchOutcome, Vec<ViewOfShard>), Vec<ShardFailure>> {
-        let Gathered { shards, answers, failures } = self;
+        let Gathered { began, shards, answers, failures } = self;
         if !failures.is_empty() && (answers.is_empty() || !allow_partial) {
             if views != Views::Held {
                 free(service, &answers, &BTreeMap::new());
@@ -196,6 +194,7 @@ impl Gathered {
             }
             return Err(outcome.failures);
         }
+        outcome.took = service.core.env.now() - began;
         Ok((outcome, continued))
     }
 }

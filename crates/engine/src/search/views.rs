@@ -64,9 +64,6 @@ pub(super) async fn search_views(
         });
         (unanswered, task)
     });
-    let gathered = Gathered::of(asked.collect(), search.failed.to_vec()).await;
-    let (mut outcome, continued) =
-        gathered.merge(service, search.request, search.allow_partial, Views::Held).await?;
-    outcome.took = service.core.env.now() - began;
-    Ok((outcome, continued))
+    let gathered = Gathered::of(began, asked.collect(), search.failed.to_vec()).await;
+    gathered.merge(service, search.request, search.allow_partial, Views::Held).await
 }

@@ -327,13 +327,10 @@ fn hash_text(text: &str) -> u64 {
 
 impl ValueSource for Source {
     fn column_type(&self) -> ColumnType {
-        match (&self.computed.reading, self.computed.kind) {
-            (Reading::Hash, _) => ColumnType::U64,
-            (Reading::Cell(_), _) => ColumnType::I64,
-            (Reading::Value | Reading::Kept(_), _) if self.column.kind().is_float() => {
-                ColumnType::F64
-            }
-            (Reading::Value | Reading::Kept(_), _) => ColumnType::I64,
+        match &self.computed.reading {
+            Reading::Hash => ColumnType::U64,
+            Reading::Cell(_) => ColumnType::I64,
+            Reading::Value | Reading::Kept(_) if !self.column.kind().is_float() => ColumnType::I64,
             _ => ColumnType::F64,
         }
     }
