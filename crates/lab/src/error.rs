@@ -135,8 +135,6 @@ pub enum Error {
         "{variant}: the leader has acknowledged nothing for {seconds} s, after {written} of {wanted} documents; is it down?"
     )]
     NobodyWrites { variant: String, seconds: u64, written: u64, wanted: u64 },
-    #[error("{target} has no snapshots to restore; run this plan with --on opensearch")]
-    NoRepository { target: &'static str },
     #[error(
         "{variant} cannot be run there: that release has no {setting}; take other variants with --variant"
     )]
@@ -197,8 +195,7 @@ impl Error {
             | Error::Plan(_)
             | Error::Usage { .. }
             | Error::Scale { .. }
-            | Error::NoSetting { .. }
-            | Error::NoRepository { .. } => true,
+            | Error::NoSetting { .. } => true,
             Error::Target(error) => error.is_usage(),
             _ => false,
         }

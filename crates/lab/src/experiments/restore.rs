@@ -32,10 +32,6 @@ impl RestoreSnapshot {
 
 #[async_trait(?Send)]
 impl Experiment for RestoreSnapshot {
-    fn check_clusters(&self, run: &Runner<'_>) -> Result<()> {
-        repository(run).map(drop)
-    }
-
     async fn prepare(&mut self, run: &mut Runner<'_>, variant: Option<&Variant>) -> Result<()> {
         run.fill_leader(variant).await?;
         take_snapshot(run, variant).await?;
@@ -56,14 +52,13 @@ impl Experiment for RestoreSnapshot {
     }
 }
 
-fn repository(run: &Runner<'_>) -> Result<Repository> {
-    let target = run.clusters.name();
-    run.clusters.repository(LEADER).ok_or(Error::NoRepository { target })
+fn repository(run: &Runner<'_>) -> Repository {
+    run.clusters.repository(LEADER).expect("a plan with this step is refused where there is none")
 }
 
 /// Takes a snapshot of the leader's indices as they are now, in place of an earlier one: for one variant, or for all.
 async fn take_snapshot(run: &Runner<'_>, variant: Option<&Variant>) -> Result<()> {
-    let location = repository(run)?.location;
+    let location = repository(run).location;
     let name = variant.map(|variant| variant.name.as_str());
     run.journal.phase("snapshot", true, name, 1)?;
     run.watch.begin("snapshot", name, None, "");
@@ -93,7 +88,7 @@ async fn connect_repository(run: &Runner<'_>, variant: &Variant) -> Result<()> {
     for cluster in [LEADER, FOLLOWER] {
         run.put_settings(cluster, variant, &mut of_cluster).await?;
     }
-    let mut settings = json!({ "url": repository(run)?.url });
+    let mut settings = json!({ "url": repository(run).url });
     for (name, value) in own.into_iter().filter(|(_, value)| !value.is_null()) {
         settings[name.trim_start_matches(OF_REPOSITORY)] = value;
     }

@@ -467,13 +467,6 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_is_not_there_is_named() {
-        let operation = pattern("/a/_search", &["{{yaer}}"], &[("year", Draw::Choice(vec![]))]);
-        let said = operation.requests(1, 0, 1).err().unwrap().to_string();
-        assert!(said.contains("\"yaer\"") && said.contains("did you mean \"year\""), "{said}");
-    }
-
-    #[test]
     fn bulk_requests_of_two_drivers_hold_every_document_once() {
         let operation = Operation::bulk("a", Source::Generated(Corpus::Geopoint), 10..31, 4);
         let mut lines = Vec::new();

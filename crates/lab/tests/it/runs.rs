@@ -122,16 +122,11 @@ fn three_indices_recover_at_once_and_compressed() {
     assert!(held.is_none_or(|held| held.share <= busy), "{compressed:?}");
 }
 
+/// What is indexed beside is not in the copy.
 #[test]
-fn what_is_indexed_beside_is_not_in_the_copy() {
-    let rows = run("recover-while-indexing", 0.01, |_| ());
-    assert_eq!(rows.len(), 2);
-    assert!(rows.iter().all(|row| row.verified && row.documents == 1_190_000), "{rows:?}");
-}
-
-#[test]
-fn tracks_of_which_nothing_is_published_recover_as_the_others_do() {
+fn every_track_recovers_alone_and_beside_writers() {
     for (name, scale, documents) in [
+        ("recover-while-indexing", 0.01, 1_190_000),
         ("remote-recovery-compressed", 0.002, 121_689),
         ("remote-recovery-pmc", 0.02, 11_484),
         ("recover-while-indexing-geopoint", 0.01, 292_840),
@@ -372,13 +367,6 @@ fn variants_of_a_lap_have_the_same_arrivals_and_each_lap_its_own() {
     // An answer takes milliseconds.
     assert!(apart(0, 1) < 0.1 && apart(2, 3) < 0.1, "{seconds:?}");
     assert!(apart(0, 2) > 0.2, "{seconds:?}");
-}
-
-#[test]
-fn a_target_without_snapshots_refuses_a_restore_by_name() {
-    let plan = common::resolved(&Plan::open("restore-over-link").unwrap(), 0.01);
-    let error = common::run(plan, None).0.unwrap_err();
-    assert!(error.is_usage() && error.to_string().contains("virtual"), "{error}");
 }
 
 /// A load of a bundled plan, small.

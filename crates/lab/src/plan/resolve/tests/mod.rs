@@ -153,7 +153,6 @@ fn scale_multiplies_documents_and_leaves_at_least_one() {
         let said = resolve(TEXT, scale, check).unwrap_err().to_string();
         assert!(said.starts_with(&format!("scale {written} is out of range; give ")), "{said}");
     }
-    insta::assert_snapshot!(resolve(TEXT, 0.0, check).unwrap_err(), @"scale 0 is out of range; give a number above 0 and at most 1000000, for example 0.1");
 }
 
 #[test]
@@ -269,8 +268,6 @@ fn an_index_may_have_mappings_of_its_own() {
         resolve(&with("{ properties = { title = { type = \"text\" } } }"), 1.0, check).unwrap();
     let mappings = serde_json::json!({ "properties": { "title": { "type": "text" } } });
     assert_eq!(plan.indices[0].mappings, Some(mappings));
-    let flat = refused(&with("{ title = { type = \"text\" } }"));
-    assert!(flat.contains("properties = { title = { type = \"text\" } }"), "{flat}");
 }
 
 #[test]
