@@ -120,14 +120,6 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_back() {
-        for corpus in Corpus::ALL {
-            assert_eq!(Corpus::named(corpus.name()), Some(corpus));
-        }
-        assert_eq!(Corpus::named("geopoints"), None);
-    }
-
-    #[test]
     fn the_seed_decides_and_nothing_else() {
         for corpus in Corpus::ALL {
             assert_eq!(lines(corpus, 7, 0, 50), lines(corpus, 7, 0, 50));

@@ -24,12 +24,18 @@ fn requests(track: &Track) -> Vec<&Request> {
     }
 }
 
-/// What the only task sends as a load.
-fn content(track: &Track) -> &Content {
-    match &only_task(track).action {
+/// What a task sends as a load.
+fn content(task: &Task) -> &Content {
+    match &task.action {
         Action::Send(operation) => &operation.content,
         Action::Do(steps) => panic!("{steps:?} are no load"),
     }
+}
+
+#[track_caller]
+fn has_changed(track: &Track, words: &[&str]) {
+    let said = track.changes.join(" ");
+    assert!(words.iter().all(|words| said.contains(words)), "{said}");
 }
 
 #[test]
@@ -115,8 +121,7 @@ fn python_that_belongs_to_no_task_is_said_and_what_belongs_to_one_is_refused() {
     );
     let track = opened_beside(&[("track.py", python)], &text, &skipping()).unwrap();
     assert_eq!(task_names(&track), ["x"]);
-    let said = track.changes.join(" ");
-    assert!(said.contains("processor Downloader of track.py is Python and is not run"), "{said}");
+    has_changed(&track, &["processor Downloader of track.py is Python and is not run"]);
 }
 
 #[test]
@@ -158,14 +163,10 @@ fn an_index_that_is_not_made_is_refused_with_what_is_about_it_and_the_others_are
     assert_eq!(task_names(&track), ["create-index", "fill", "all"]);
     let paths: Vec<&str> = requests(&track).iter().map(|request| request.path.as_str()).collect();
     assert_eq!(paths, ["/orders"]);
-    let Action::Send(fill) = &track.elements[1].tasks[0].action else { panic!("{track:?}") };
-    let Content::Corpora(parts) = &fill.content else { panic!("{track:?}") };
+    let Content::Corpora(parts) = content(&track.elements[1].tasks[0]) else { panic!("{track:?}") };
     assert_eq!(parts.iter().map(|part| part.index.as_str()).collect::<Vec<_>>(), ["orders"]);
-    let said = track.changes.join(" ");
-    for words in ["shapes is not made", "health is left out", "at is left out", "make is left out"]
-    {
-        assert!(said.contains(words), "{said}");
-    }
+    let left_out = ["health is left out", "at is left out", "make is left out"];
+    has_changed(&track, &[&left_out[..], &["shapes is not made"]].concat());
 }
 
 #[test]
@@ -179,10 +180,8 @@ fn an_index_is_made_without_settings_that_would_change_no_answer_and_that_is_sai
     let track = open(&embedded()).unwrap();
     let body = requests(&track)[0].body.as_ref().unwrap();
     assert_eq!(*body, json!({ "settings": { "index.number_of_shards": 2 } }));
-    let said = track.changes.join(" ");
-    for words in ["orders.json is sent without index.merge", "The index orders is sent without"] {
-        assert!(said.contains(words), "{said}");
-    }
+    let sent = ["orders.json is sent without index.merge", "The index orders is sent without"];
+    has_changed(&track, &sent);
     // Elsewhere they are sent.
     let track = open(&TrackOptions { embedded: false, ..embedded() }).unwrap();
     let settings = &requests(&track)[0].body.as_ref().unwrap()["settings"];
@@ -198,10 +197,7 @@ fn members_of_a_task_within_its_bulk_operation_change_nothing_as_in_rally_and_th
     let plain =
         opened(&task(r#"{ "operation-type": "bulk", "bulk-size": 1 }"#), &embedded()).unwrap();
     assert_eq!((found.load.clients, found.load.warm_up), (1, only_task(&plain).load.warm_up));
-    let said = track.changes.join(" ");
-    for name in ["\"clients\" within", "\"warmup-time-period\" within"] {
-        assert!(said.contains(name), "{said}");
-    }
+    has_changed(&track, &["\"clients\" within", "\"warmup-time-period\" within"]);
 }
 
 #[test]
@@ -226,10 +222,8 @@ fn what_can_be_done_with_fields_is_asked_of_all_indices_unless_some_are_named() 
     {
         let operation = task(&format!(r#"{{ "operation-type": "field-caps"{own} }}"#));
         let track = opened(&operation, &embedded()).unwrap();
-        let Action::Send(sent) = &only_task(&track).action else { panic!("{track:?}") };
-        let Content::Pattern { method, path: found, bodies, .. } = &sent.content else {
-            panic!("{track:?}")
-        };
+        let sent = content(only_task(&track));
+        let Content::Pattern { method, path: found, bodies, .. } = sent else { panic!("{sent:?}") };
         assert_eq!((method.as_str(), found.as_str(), bodies.len()), ("GET", path, 0));
     }
     let filter = r#"{ "operation-type": "field-caps", "index_filter": { "range": { "at": { "gte": 1 } } } }"#;
@@ -251,8 +245,7 @@ fn documents_that_are_made_of_a_mapping_hold_what_searches_look_for() {
                 "body": { "query": { "term": { "k": "from a search" } } } } } ] }"#;
     let options = TrackOptions { generate: true, ..embedded() };
     let track = opened_beside(&[("orders.json", mapping)], text, &options).unwrap();
-    let Action::Send(fill) = &track.elements[0].tasks[0].action else { panic!("{track:?}") };
-    let Content::Corpora(parts) = &fill.content else { panic!("{track:?}") };
+    let Content::Corpora(parts) = content(&track.elements[0].tasks[0]) else { panic!("{track:?}") };
     assert!(format!("{:?}", parts[0].source).contains("from a search"), "{parts:?}");
 }
 
@@ -328,13 +321,15 @@ fn whatever_goes_through_steps_is_tried_again_where_it_says_so() {
 fn what_a_task_says_of_its_requests_is_obeyed() {
     let raw = r#"{ "operation-type": "raw-request", "path": "/a", "ignore": 404 }"#;
     let track = opened(&task(raw), &embedded()).unwrap();
-    let Content::Pattern { check, .. } = content(&track) else { panic!("{track:?}") };
+    let Content::Pattern { check, .. } = content(only_task(&track)) else { panic!("{track:?}") };
     assert_eq!(*check, Check::StatusOr([404, 0, 0, 0]));
     let searched = opened(&task(&raw.replace("/a", "/a/_search")), &embedded()).unwrap();
-    let Content::Pattern { check, .. } = content(&searched) else { panic!("{searched:?}") };
+    let Content::Pattern { check, .. } = content(only_task(&searched)) else {
+        panic!("{searched:?}")
+    };
     assert_eq!(*check, Check::SearchOr([404, 0, 0, 0]));
     let many = opened(&task(&raw.replace("/a", "/a/_msearch")), &embedded()).unwrap();
-    let Content::Pattern { check, .. } = content(&many) else { panic!("{many:?}") };
+    let Content::Pattern { check, .. } = content(only_task(&many)) else { panic!("{many:?}") };
     assert_eq!(*check, Check::SearchesOr([404, 0, 0, 0]));
     for ignored in ["\"never\"", "[ 404, 7 ]", "[ 400, 401, 402, 403, 404 ]"] {
         let raw = raw.replace("404", ignored);
@@ -343,11 +338,11 @@ fn what_a_task_says_of_its_requests_is_obeyed() {
 
     let search = r#"{ "operation-type": "search", "results-per-page": 7, "body": { "size": 1 } }"#;
     let track = opened(&task(search), &embedded()).unwrap();
-    let Content::Pattern { bodies, .. } = content(&track) else { panic!("{track:?}") };
+    let Content::Pattern { bodies, .. } = content(only_task(&track)) else { panic!("{track:?}") };
     assert_eq!(serde_json::from_str::<Value>(&bodies[0]).unwrap(), json!({ "size": 7 }));
     let scroll = search.replace("\"results-per-page\"", "\"pages\": 2, \"results-per-page\"");
     let track = opened(&task(&scroll), &embedded()).unwrap();
-    let Content::Scroll { body, .. } = content(&track) else { panic!("{track:?}") };
+    let Content::Scroll { body, .. } = content(only_task(&track)) else { panic!("{track:?}") };
     let body: Value = serde_json::from_str(body).unwrap();
     assert_eq!(body, json!({ "size": 7, "sort": ["_doc"] }));
 
@@ -415,11 +410,11 @@ fn a_share_of_what_is_not_counted_or_more_than_all_of_a_file_is_refused() {
         opened_with(", \"document-count\": 3", &task(half), &options)
     };
     let track = counted(1.0).unwrap();
-    let Content::Corpora(parts) = content(&track) else { panic!("{track:?}") };
+    let Content::Corpora(parts) = content(only_task(&track)) else { panic!("{track:?}") };
     assert_eq!((parts[0].documents.clone(), parts[0].said), (0..2, Some(3)));
     let options = TrackOptions { test_mode: true, ..embedded() };
     let short = opened_with(", \"document-count\": 3", &task(half), &options).unwrap();
-    let Content::Corpora(parts) = content(&short) else { panic!("{short:?}") };
+    let Content::Corpora(parts) = content(only_task(&short)) else { panic!("{short:?}") };
     assert_eq!(parts[0].said, None, "another file may be read");
     says(counted(5.0), &["documents.json is sent once", "--scale", "found 5"]);
     for percentage in ["0", "101"] {
