@@ -48,18 +48,13 @@ impl<'a> Sampler<'a> {
     pub fn sample(&mut self, journal: &Journal<'_>, thread: &str, busy: Duration) -> Result<()> {
         let now = self.env.now();
         let before = self.last.iter_mut().find(|(name, ..)| *name == thread);
-        let cores = match before {
-            Some((_, then, spent)) => {
-                let wall = (now - *then).as_secs_f64();
-                let cores = busy.saturating_sub(*spent).as_secs_f64() / wall.max(1e-9);
-                (*then, *spent) = (now, busy);
-                cores
-            }
-            None => {
-                self.last.push((thread.to_owned(), now, busy));
-                return Ok(());
-            }
+        let Some((_, then, spent)) = before else {
+            self.last.push((thread.to_owned(), now, busy));
+            return Ok(());
         };
+        let wall = (now - *then).as_secs_f64();
+        let cores = busy.saturating_sub(*spent).as_secs_f64() / wall.max(1e-9);
+        (*then, *spent) = (now, busy);
         let cluster = if thread == "producer" { LEADER } else { FOLLOWER };
         let sample = NodeSample {
             cluster: cluster.to_owned(),

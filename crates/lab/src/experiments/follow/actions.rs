@@ -233,7 +233,7 @@ async fn look(
     sample_following(run, following).await?;
     let pace = following.pace(pace, run.plan.sample);
     let next = (began + pace).max(run.env.now());
-    let due = following.restarts.as_ref().map(Restarts::due);
+    let due = following.restarts.as_ref().map(|restarts| restarts.due);
     let next = [due, until].into_iter().flatten().fold(next, Time::min);
     run.env.sleep_until(next).await;
     Ok(())

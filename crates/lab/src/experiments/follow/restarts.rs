@@ -21,7 +21,7 @@ pub(super) struct Restarts {
     pub(super) pause: Duration,
     chance: Random,
     /// When the next event is due: nodes go down, or those that are down start.
-    due: Time,
+    pub(super) due: Time,
     down: Option<Fault>,
 }
 
@@ -55,10 +55,6 @@ impl Restarts {
         };
         restarts.due = now + restarts.wait();
         restarts
-    }
-
-    pub(super) fn due(&self) -> Time {
-        self.due
     }
 
     pub(super) fn is_down(&self) -> bool {
@@ -125,7 +121,7 @@ mod tests {
         let mut restarts = Restarts::new(&rule, 3, true, (seed, 0), Time::default());
         let (mut drawn, mut up_since, mut down) = (BTreeSet::new(), Time::default(), None);
         for _ in 0..400 {
-            let now = restarts.due();
+            let now = restarts.due;
             assert_eq!(restarts.next(up_since), None, "nothing is due before its time");
             match (restarts.next(now).unwrap(), down.take()) {
                 (Due::Ends(fault), None) => {
@@ -147,7 +143,7 @@ mod tests {
         let rule = RandomRestarts { all: true, kind: Some(FaultKind::Kill), ..rule };
         let mut restarts = Restarts::new(&rule, 3, false, (seed, 1), Time::default());
         for _ in 0..20 {
-            let due = restarts.next(restarts.due()).unwrap();
+            let due = restarts.next(restarts.due).unwrap();
             let (Due::Ends(fault) | Due::Starts(fault)) = due;
             assert_eq!((fault.node.as_str(), fault.kind), ("follower", FaultKind::Kill));
         }

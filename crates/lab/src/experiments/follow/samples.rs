@@ -13,13 +13,9 @@ use crate::runner::{Recoveries, Runner, Wanted};
 const SAMPLE_PATIENCE: Duration = Duration::from_millis(1500);
 
 /// One sample of the lag, of every node, and of the link.
-pub(super) async fn sample_following(
-    run: &Runner<'_>,
-    following: &mut Following,
-) -> Result<FollowSample> {
+pub(super) async fn sample_following(run: &Runner<'_>, following: &mut Following) -> Result<()> {
     let sample = ask_for_lag(run, following).await?;
-    record_sample(run, following, &sample).await?;
-    Ok(sample)
+    record_sample(run, following, &sample).await
 }
 
 /// How far behind the follower is, and whether it has caught up after a restart.
