@@ -71,7 +71,6 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "it counts from the request on, in the field from when all nodes are told: `acknowledged` is false where the \
          manager has not come to it, which it does all the same",
     ),
-    ("`highlight` of the type `plain`", "it is refused: `unified` tags the same words"),
     (
         "`terms` of addresses with `include`, `exclude` or `missing`",
         "they are refused: `filters` has a bucket for each network, and `missing` one for those without an address",
@@ -81,7 +80,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "it is refused, as by Elasticsearch 8 where nothing else is set: sort by `_doc`, or by a field with the same value",
     ),
     (
-        "fragments of `highlight`",
+        "fragments of `highlight` of the type `unified`",
         "sentences and words end by the rules of Unicode (UAX 29), in OpenSearch by those of Java, which are older: \
          fragments begin and end elsewhere behind abbreviations and signs",
     ),

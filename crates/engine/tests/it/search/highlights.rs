@@ -130,7 +130,7 @@ async fn fields_are_named_by_paths_and_patterns(env: Env) {
         })),
         (fox.clone(), json!({
             "pre_tags": ["["], "post_tags": ["]"], "number_of_fragments": 0,
-            "fields": {"title": {"no_match_size": 3}, "body": {"type": "unified"}},
+            "fields": {"title": {"no_match_size": 3}, "body": {"type": "plain"}},
         }), json!({
             "0": {"body": ["The quick [fox] ran. It was late."], "title": ["Quick"]},
             "1": {"body": ["No [fox] was near the dog, but a quick cat."], "title": ["The"]},
@@ -186,7 +186,6 @@ async fn what_has_no_fragments_is_said(env: Env) {
     let highlight = |highlight: Value| json!({"highlight": highlight});
     for (body, part) in [
         (highlight(json!({"fields": {"body": {"type": "fvh"}}})), "send unified or plain"),
-        (highlight(json!({"fields": {"body": {"type": "plain"}}})), "leave [type] out"),
         (highlight(json!({"fields": {"body": {"fragmenter": "span"}}})), "leave it out"),
         (highlight(json!({"tags_schema": "styled", "fields": {"body": {}}})), "[tags_schema]"),
         (highlight(json!({"fields": {"n": {"no_match_size": 5}}})), "[n], which is of type [long]"),

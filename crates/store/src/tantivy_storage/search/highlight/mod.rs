@@ -2,7 +2,9 @@
 //! and their values, and what all of it may take.
 
 mod breaks;
+mod plain;
 mod sought;
+mod tagged;
 mod unified;
 mod wanted;
 
@@ -40,11 +42,6 @@ pub(super) fn check(resolver: &Resolver<'_>, asked: &Highlight) -> Result<()> {
         resolver.clauses(query)?;
     }
     for field in &asked.fields {
-        if field.highlighter == Highlighter::Plain {
-            let reason = "[highlight] with [type] [plain] is not supported by this engine; leave [type] out, or send \
-                          [unified], which tags the same words in fragments that end with sentences";
-            return Err(illegal(reason).into());
-        }
         if let Some(mapped) = resolver.mapping.field(&field.pattern) {
             is_shown(field, &field.pattern, mapped)?;
         }
@@ -158,12 +155,16 @@ impl Shown<'_> {
             .into());
         }
         spend(work, chars.saturating_mul(sought.work()))?;
+        let is_plain = asked.highlighter == Highlighter::Plain;
         let is_keyword = mapped.kind == FieldType::Keyword;
         let analyzer = if is_keyword { Analyzer::Keyword } else { mapped.analyzers.0 };
-        let texts = texts.iter().map(|text| sought.text(analyzer, text));
+        let texts = texts.iter().map(|text| sought.text(analyzer, text, is_plain));
         let texts: Vec<sought::Text> = texts.collect();
         let is_whole = asked.fragments == 0 || is_keyword;
-        let fragments = unified::fragments(asked, is_whole, &texts, sought);
+        let fragments = match asked.highlighter {
+            Highlighter::Plain => plain::fragments(asked, &texts, sought),
+            Highlighter::Unified => unified::fragments(asked, is_whole, &texts, sought),
+        };
         spend(work, WORK_OF_BYTE * fragments.iter().map(String::len).sum::<usize>())?;
         Ok(fragments)
     }
@@ -211,7 +212,7 @@ mod tests {
 
     /// The fragments of values in which words are looked for, and a phrase where `phrase` is not empty.
     fn found(asked: &HighlightField, texts: &[&str], words: &str, phrase: &str) -> Vec<String> {
-        let clause = |wanted| Clause { path: "t".to_owned(), wanted };
+        let clause = |wanted| Clause { path: "t".to_owned(), boost: 1.0, wanted };
         let words = words.split_whitespace().map(|word| match word.strip_suffix('*') {
             Some(start) => {
                 let start = start.to_owned();
@@ -235,6 +236,10 @@ mod tests {
     fn unified() -> HighlightField {
         let tags = ("[".to_owned(), "]".to_owned());
         HighlightField { tags, ..HighlightField::default() }
+    }
+
+    fn plain() -> HighlightField {
+        HighlightField { highlighter: Highlighter::Plain, ..unified() }
     }
 
     #[test]
@@ -279,24 +284,46 @@ mod tests {
 
     #[test]
     fn phrases_are_found_where_they_stand() {
-        let text = "red fox, a fox red; the red fox";
-        let of = |words, phrase| found(&unified(), &[text], words, phrase);
-        assert_eq!(of("", "red fox"), ["[red] [fox], a fox red; the [red] [fox]"]);
-        assert_eq!(of("fox", "red fox"), ["[red] [fox], a [fox] red; the [red] [fox]"]);
-        assert_eq!(of("", "fox a"), ["red [fox], [a] fox red; the red fox"]);
-        assert_eq!(of("", "blue fox"), [""; 0]);
-        assert_eq!(of("re*", ""), ["[red] fox, a fox [red]; the [red] fox"]);
-        assert_eq!(of("re* red", ""), ["[red] fox, a fox [red]; the [red] fox"]);
+        for asked in [unified(), plain()] {
+            let of =
+                |words, phrase| found(&asked, &["red fox, a fox red; the red fox"], words, phrase);
+            assert_eq!(of("", "red fox"), ["[red] [fox], a fox red; the [red] [fox]"]);
+            assert_eq!(of("fox", "red fox"), ["[red] [fox], a [fox] red; the [red] [fox]"]);
+            assert_eq!(of("", "fox a"), ["red [fox], [a] fox red; the red fox"]);
+            assert_eq!(of("", "blue fox"), [""; 0]);
+            assert_eq!(of("re*", ""), ["[red] fox, a fox [red]; the [red] fox"]);
+            assert_eq!(of("re* red", ""), ["[red] fox, a fox [red]; the [red] fox"]);
+        }
+    }
+
+    #[test]
+    fn plain_pieces_are_cut_by_size() {
+        let sized = HighlightField { fragment_size: 20, ..plain() };
+        assert_eq!(
+            found(
+                &sized,
+                &["The quick fox ran over the lazy dog and slept for a day"],
+                "fox dog",
+                ""
+            ),
+            ["The quick [fox] ran", " over the lazy [dog] and"]
+        );
+        let whole = HighlightField { fragments: 0, ..plain() };
+        assert_eq!(found(&whole, &["a fox.", "no", "Fox "], "fox", ""), ["a [fox].", "[Fox] "]);
+        let best = HighlightField { fragment_size: 10, fragments: 1, ..plain() };
+        assert_eq!(found(&best, &["a fox over there, a fox and a dog"], "fox dog", "").len(), 1);
     }
 
     #[test]
     fn the_beginning_stands_in_for_what_was_not_found() {
-        let of = |size: usize, texts: &[&str]| {
-            found(&HighlightField { no_match_size: size, ..unified() }, texts, "none", "")
+        let of = |asked: HighlightField, size: usize, texts: &[&str]| {
+            found(&HighlightField { no_match_size: size, ..asked }, texts, "none", "")
         };
-        assert_eq!(of(5, &["", "The quick fox"]), ["The quick"]);
-        assert_eq!(of(50, &["The quick fox", "x"]), ["The quick fox"]);
-        assert_eq!(of(0, &["The"]), [""; 0]);
+        assert_eq!(of(unified(), 5, &["", "The quick fox"]), ["The quick"]);
+        assert_eq!(of(unified(), 50, &["The quick fox", "x"]), ["The quick fox"]);
+        assert_eq!(of(plain(), 9, &["The quick fox"]), ["The quick"]);
+        assert_eq!(of(plain(), 8, &["The quick fox"]), ["The"]);
+        assert_eq!((of(plain(), 2, &["The"]), of(unified(), 0, &["The"])), (vec![], vec![]));
     }
 
     #[test]
@@ -305,8 +332,10 @@ mod tests {
         let text = "<b>Tom's</b> & \"fox\"";
         let escaped = "&lt;b&gt;Tom&#x27;s&lt;&#x2F;b&gt; &amp; &quot;[fox]&quot;";
         assert_eq!(found(&asked, &[text], "fox", ""), [escaped]);
-        let text = "😀 naïve 😀 fox, 漢 fox 😀";
-        assert_eq!(found(&unified(), &[text], "fox", ""), ["😀 naïve 😀 [fox], 漢 [fox] 😀"]);
+        for asked in [unified(), plain()] {
+            let text = "😀 naïve 😀 fox, 漢 fox 😀";
+            assert_eq!(found(&asked, &[text], "fox", ""), ["😀 naïve 😀 [fox], 漢 [fox] 😀"]);
+        }
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub(super) struct Token {
     pub(super) start: usize,
     pub(super) end: usize,
     /// As Lucene counts: 0 for the first word, or for a stop word in its place.
-    position: usize,
+    pub(super) position: usize,
+    pub(super) text: String,
     /// Its number, if it is one of the words that are looked for.
     pub(super) word: Option<usize>,
     /// What it fits of what words are to fit, by number.
@@ -30,28 +31,28 @@ pub(super) struct Text {
 #[derive(Default)]
 pub(super) struct Sought<'a> {
     numbers: BTreeMap<&'a str, usize>,
-    /// Of each word whether it counts wherever it stands, and not in phrases alone.
-    pub(super) alone: Vec<bool>,
-    /// The places and numbers of their words.
-    phrases: Vec<Vec<(usize, usize)>>,
-    fitting: Vec<&'a Fits>,
+    /// Of each word its boost; none where it counts in phrases alone.
+    pub(super) alone: Vec<Option<f32>>,
+    /// The places and numbers of their words, and their boosts.
+    pub(super) phrases: Vec<(Vec<(usize, usize)>, f32)>,
+    pub(super) fitting: Vec<(&'a Fits, f32)>,
 }
 
 impl<'a> Sought<'a> {
     pub(super) fn of(clauses: impl Iterator<Item = &'a Clause>) -> Self {
         let mut sought = Sought::default();
-        for clause in clauses {
-            match &clause.wanted {
+        for Clause { boost, wanted, .. } in clauses {
+            match wanted {
                 Wanted::Word(word) => {
                     let number = sought.number(word);
-                    sought.alone[number] = true;
+                    sought.alone[number] = Some(*boost);
                 }
                 Wanted::Phrase(words) => {
                     let words = words.iter().map(|(place, word)| (*place, sought.number(word)));
                     let words = words.collect();
-                    sought.phrases.push(words);
+                    sought.phrases.push((words, *boost));
                 }
-                Wanted::Fitting(fits) => sought.fitting.push(fits),
+                Wanted::Fitting(fits) => sought.fitting.push((fits, *boost)),
             }
         }
         sought
@@ -61,7 +62,7 @@ impl<'a> Sought<'a> {
         let next = self.alone.len();
         let number = *self.numbers.entry(word).or_insert(next);
         if number == next {
-            self.alone.push(false);
+            self.alone.push(None);
         }
         number
     }
@@ -72,12 +73,18 @@ impl<'a> Sought<'a> {
 
     /// What is done for each word of a text, about.
     pub(super) fn work(&self) -> usize {
-        let of_phrases = self.phrases.iter().map(|words| words.len() + left_out(words));
+        let of_phrases = self.phrases.iter().map(|(words, _)| words.len() + left_out(words));
         1 + self.fitting.len() + of_phrases.sum::<usize>()
     }
 
-    /// A text with those of its words that are looked for.
-    pub(super) fn text(&self, analyzer: Analyzer, text: &str) -> Text {
+    /// Whether a word is one of a phrase.
+    pub(super) fn is_in(&self, phrase: usize, token: &Token) -> bool {
+        let words = &self.phrases[phrase].0;
+        token.word.is_some_and(|word| words.iter().any(|(_, of)| *of == word))
+    }
+
+    /// A text with its words: all of them, or those that are looked for.
+    pub(super) fn text(&self, analyzer: Analyzer, text: &str, all: bool) -> Text {
         let first = if analyzer == Analyzer::English { FIRST_OF_ENGLISH } else { 0 };
         let (mut bytes, mut units, mut tokens) = (0, 0, Vec::new());
         let mut units_to = |offset: usize| {
@@ -87,13 +94,14 @@ impl<'a> Sought<'a> {
         };
         each_token(analyzer, text, |token| {
             let word = self.numbers.get(token.text.as_str()).copied();
-            let fits = |number: &usize| self.fitting[*number](token.text.as_str());
+            let fits = |number: &usize| (self.fitting[*number].0)(token.text.as_str());
             let fits: Vec<usize> = (0..self.fitting.len()).filter(fits).collect();
-            if word.is_some() || !fits.is_empty() {
+            if all || word.is_some() || !fits.is_empty() {
                 tokens.push(Token {
                     start: units_to(token.offset_from),
                     end: units_to(token.offset_to),
                     position: token.position.saturating_sub(first),
+                    text: token.text.clone(),
                     word,
                     fits,
                 });
@@ -102,12 +110,11 @@ impl<'a> Sought<'a> {
         Text { units: text.encode_utf16().collect(), tokens }
     }
 
-    /// Of each word whether it stands in a phrase. As Lucene's `SpanNearQuery` finds them for its highlighters: in their
-    /// order, with no more words between than the phrase leaves out.
-    pub(super) fn in_phrases(&self, tokens: &[Token]) -> Vec<bool> {
-        let mut in_phrases = vec![false; tokens.len()];
+    /// Calls with each place where a phrase stands: the phrase's number, and its tokens. As Lucene's `SpanNearQuery`
+    /// finds them for its highlighters: in their order, with no more words between than the phrase leaves out.
+    pub(super) fn each_span(&self, tokens: &[Token], mut call: impl FnMut(usize, &[usize])) {
         if self.phrases.is_empty() {
-            return in_phrases;
+            return;
         }
         let mut standing: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, token) in tokens.iter().enumerate() {
@@ -117,7 +124,7 @@ impl<'a> Sought<'a> {
         }
         let of = |word: usize| standing.get(&word).map_or(&[][..], Vec::as_slice);
         let mut span = Vec::new();
-        for words in &self.phrases {
+        for (number, (words, _)) in self.phrases.iter().enumerate() {
             let [(_, first), rest @ ..] = words.as_slice() else { continue };
             let between = left_out(words);
             for start in of(*first) {
@@ -133,11 +140,10 @@ impl<'a> Sought<'a> {
                     span.push(*next);
                 }
                 if span.len() == words.len() && others <= between {
-                    span.iter().for_each(|at| in_phrases[*at] = true);
+                    call(number, &span);
                 }
             }
         }
-        in_phrases
     }
 }
 

@@ -8,6 +8,7 @@ use query::HighlightField;
 
 use super::breaks::{sentences, words};
 use super::sought::{Sought, Text};
+use super::tagged::{put, shown};
 
 /// A word that was found; `term` numbers what it was found by.
 struct Match {
@@ -76,9 +77,11 @@ pub(super) fn fragments(
 
 /// The words of a text that were found, in their order.
 fn matches(text: &Text, sought: &Sought<'_>) -> Vec<Match> {
+    let mut in_phrases = vec![false; text.tokens.len()];
+    sought.each_span(&text.tokens, |_, tokens| tokens.iter().for_each(|at| in_phrases[*at] = true));
     let mut found = Vec::new();
-    for (token, in_phrase) in text.tokens.iter().zip(sought.in_phrases(&text.tokens)) {
-        let counts = |word: &usize| sought.alone[*word] || in_phrase;
+    for (token, in_phrase) in text.tokens.iter().zip(in_phrases) {
+        let counts = |word: &usize| sought.alone[*word].is_some() || in_phrase;
         let fits = token.fits.iter().map(|number| sought.alone.len() + number);
         let terms = token.word.filter(counts).into_iter().chain(fits);
         found.extend(terms.map(|term| Match { start: token.start, end: token.end, term }));
@@ -156,42 +159,6 @@ fn written(
     }
     put(&mut text, asked, &units[at..to.max(at)], false);
     text
-}
-
-/// Writes a part of a text behind a fragment, with tags around it or without.
-fn put(fragment: &mut String, asked: &HighlightField, units: &[u16], is_tagged: bool) {
-    let (before, behind) = &asked.tags;
-    if is_tagged {
-        fragment.push_str(before);
-    }
-    let text = String::from_utf16_lossy(units);
-    match asked.html {
-        false => fragment.push_str(&text),
-        true => text.chars().for_each(|char| escape(fragment, char)),
-    }
-    if is_tagged {
-        fragment.push_str(behind);
-    }
-}
-
-/// As Lucene's `SimpleHTMLEncoder`.
-fn escape(fragment: &mut String, char: char) {
-    match char {
-        '"' => fragment.push_str("&quot;"),
-        '&' => fragment.push_str("&amp;"),
-        '<' => fragment.push_str("&lt;"),
-        '>' => fragment.push_str("&gt;"),
-        '\'' => fragment.push_str("&#x27;"),
-        '/' => fragment.push_str("&#x2F;"),
-        char => fragment.push(char),
-    }
-}
-
-/// A fragment without spaces around it, as Java's `trim` has it; none if nothing is left.
-fn shown(fragment: &str) -> Option<String> {
-    let fragment = fragment.strip_suffix('\u{2029}').unwrap_or(fragment);
-    let trimmed = fragment.trim_matches(|char: char| char <= ' ');
-    (!trimmed.trim().is_empty()).then(|| trimmed.to_owned())
 }
 
 /// The beginning of the first value, where nothing was found and it is asked for.

@@ -27,6 +27,8 @@ pub(super) enum Wanted {
 /// A clause of a query, of one field.
 pub(super) struct Clause {
     pub(super) path: String,
+    /// What its score is multiplied by.
+    pub(super) boost: f32,
     pub(super) wanted: Wanted,
 }
 
@@ -38,11 +40,12 @@ impl Resolver<'_> {
     /// What a query looks for, apart from what it excludes.
     pub(super) fn clauses(&self, query: &Query) -> Result<Vec<Clause>> {
         let mut clauses = Vec::new();
-        self.add_clauses(query, &mut clauses)?;
+        self.add_clauses(query, 1.0, &mut clauses)?;
         Ok(clauses)
     }
 
-    fn add_clauses(&self, query: &Query, to: &mut Vec<Clause>) -> Result<()> {
+    fn add_clauses(&self, query: &Query, boost: f32, to: &mut Vec<Clause>) -> Result<()> {
+        let boost = boost * query.boost;
         match &query.kind {
             QueryKind::MatchAll
             | QueryKind::MatchNone
@@ -50,20 +53,20 @@ impl Resolver<'_> {
             | QueryKind::Ids(_) => Ok(()),
             QueryKind::Bool(of) => {
                 let mut clauses = of.must.iter().chain(&of.should).chain(&of.filter);
-                clauses.try_for_each(|query| self.add_clauses(query, to))
+                clauses.try_for_each(|query| self.add_clauses(query, boost, to))
             }
-            QueryKind::ConstantScore(of) => self.add_clauses(of, to),
+            QueryKind::ConstantScore(of) => self.add_clauses(of, boost, to),
             QueryKind::DisMax(queries, _) => {
-                queries.iter().try_for_each(|query| self.add_clauses(query, to))
+                queries.iter().try_for_each(|query| self.add_clauses(query, boost, to))
             }
-            QueryKind::FunctionScore(of) => self.add_clauses(&of.query, to),
-            QueryKind::Aliased(of) => self.add_clauses(&of.query, to),
-            QueryKind::First(of) => self.add_clauses(&of.query, to),
-            QueryKind::Field(path, asked) => self.add_of_field(path, asked, to),
+            QueryKind::FunctionScore(of) => self.add_clauses(&of.query, boost, to),
+            QueryKind::Aliased(of) => self.add_clauses(&of.query, boost, to),
+            QueryKind::First(of) => self.add_clauses(&of.query, boost, to),
+            QueryKind::Field(path, asked) => self.add_of_field(path, asked, boost, to),
             QueryKind::Fields(asked) => {
                 let (fields, lenient) = self.asked_fields(asked);
-                for path in fields.into_keys() {
-                    match self.add_of_field(path, &asked.query, to) {
+                for (path, of_field) in fields {
+                    match self.add_of_field(path, &asked.query, boost * of_field, to) {
                         Err(failed) if lenient && failed.is_unfit() => {}
                         added => added?,
                     }
@@ -73,11 +76,17 @@ impl Resolver<'_> {
         }
     }
 
-    fn add_of_field(&self, path: &str, asked: &FieldQuery, to: &mut Vec<Clause>) -> Result<()> {
+    fn add_of_field(
+        &self,
+        path: &str,
+        asked: &FieldQuery,
+        boost: f32,
+        to: &mut Vec<Clause>,
+    ) -> Result<()> {
         let Some(indexed) = self.indexed(path).filter(|indexed| indexed.is_text()) else {
             return Ok(());
         };
-        let add = |wanted| to.push(Clause { path: path.to_owned(), wanted });
+        let add = |wanted| to.push(Clause { path: path.to_owned(), boost, wanted });
         self.of_words(&indexed, asked)?.into_iter().for_each(add);
         Ok(())
     }
