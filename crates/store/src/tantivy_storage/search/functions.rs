@@ -1,6 +1,5 @@
 //! `function_score`: the scores of a query, changed by functions of each document.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
@@ -46,8 +45,8 @@ type Number = Box<dyn Fn(DocId) -> Result<f64, SearchError> + Send>;
 /// Opens a function in a segment.
 pub(super) type Opens = Box<dyn Fn(&SegmentReader) -> tantivy::Result<Number> + Send + Sync>;
 
-impl fmt::Debug for Function {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         write!(f, "{:?}, {:?}", self.filter, self.weight)
     }
 }
@@ -67,10 +66,9 @@ impl Query for FunctionScored {
             EnableScoring::Disabled { .. } => return self.query.weight(scoring),
             enabled => enabled,
         };
+        let unscored = EnableScoring::disabled_from_schema(scoring.schema());
         let filters = self.by.functions.iter().map(|function| {
-            let schema = scoring.schema();
-            let filter = function.filter.as_ref();
-            filter.map(|of| of.weight(EnableScoring::disabled_from_schema(schema))).transpose()
+            function.filter.as_ref().map(|filter| filter.weight(unscored)).transpose()
         });
         let filters = filters.collect::<tantivy::Result<_>>()?;
         Ok(Box::new(Weighed { query: self.query.weight(scoring)?, filters, by: self.by.clone() }))
@@ -91,7 +89,7 @@ impl Weight for Weighed {
     fn scorer(&self, segment: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let functions = self.by.functions.iter().zip(&self.filters).map(|(function, filter)| {
             let filter = filter.as_ref().map(|filter| filter.scorer(segment, 1.0)).transpose()?;
-            Ok(Open { filter, number: (function.opens)(segment)? })
+            Ok((filter, (function.opens)(segment)?))
         });
         let functions = functions.collect::<tantivy::Result<_>>()?;
         let query = self.query.scorer(segment, boost)?;
@@ -105,15 +103,10 @@ impl Weight for Weighed {
     }
 }
 
-/// A function in one segment.
-struct Open {
-    filter: Option<Box<dyn Scorer>>,
-    number: Number,
-}
-
 struct Scored {
     query: Box<dyn Scorer>,
-    functions: Vec<Open>,
+    /// With their filters, in the segment at hand.
+    functions: Vec<(Option<Box<dyn Scorer>>, Number)>,
     by: Arc<Functions>,
     /// Of the document at hand.
     score: Score,
@@ -138,13 +131,13 @@ impl Scored {
             return score;
         }
         let mut found = Vec::with_capacity(self.functions.len());
-        for (open, function) in self.functions.iter_mut().zip(&self.by.functions) {
-            let fits = open.filter.as_mut().is_none_or(|filter| {
+        for ((filter, number), function) in self.functions.iter_mut().zip(&self.by.functions) {
+            let fits = filter.as_mut().is_none_or(|filter| {
                 filter.doc() == doc || (filter.doc() < doc && filter.seek(doc) == doc)
             });
             if fits {
                 let weight = function.weight.unwrap_or(1.0);
-                match (open.number)(doc) {
+                match number(doc) {
                     Ok(number) => found.push((number * weight, weight)),
                     Err(error) => _ = self.by.failed.set(error),
                 }
@@ -214,10 +207,9 @@ pub(super) fn opens(
             let (factor, modifier, missing) = (*factor, *modifier, *missing);
             Box::new(move |segment: &SegmentReader| -> tantivy::Result<Number> {
                 let (column, path) = (Column::open(segment, &path, kind)?, path.clone());
-                Ok(Box::new(move |doc: DocId| {
+                Ok(Box::new(move |doc: DocId| -> Result<f64, SearchError> {
                     let mut least = None::<f64>;
-                    column
-                        .each_number(doc, |n| least = Some(least.map_or(n, |least| least.min(n))));
+                    column.each_number(doc, |n| least = Some(least.unwrap_or(n).min(n)));
                     let value = least.or(missing).ok_or_else(|| {
                         illegal(format!(
                             "Missing value for field [{path}]; send [missing] in [field_value_factor]"
@@ -261,47 +253,8 @@ pub(super) fn opens(
         }
         ScoreKind::Decay { shape, field: path, origin, scale, offset, decay, of_many } => {
             let mapped = field(path)?;
-            let wrong = |what: &str, value: &Literal| {
-                let (kind, text) = (mapped.kind.name(), value.text());
-                unfit(format!(
-                    "[{what}] [{text}] is no distance of the field [{path}] of type [{kind}]"
-                ))
-            };
-            let distance = |what: &str, value: &Literal| {
-                let text = value.text();
-                let found = match mapped.kind {
-                    FieldType::GeoPoint => geo::meters(&text, "m"),
-                    FieldType::Date if text == "0" => Some(0.0),
-                    FieldType::Date => date::fixed_interval_ms(&text).map(|ms| ms as f64),
-                    _ => text.parse().ok(),
-                };
-                found.ok_or_else(|| wrong(what, value))
-            };
-            let now = Literal::Text("now".to_owned());
-            // A number, or latitude and longitude.
-            let origin = match (mapped.kind, origin) {
-                (FieldType::GeoPoint, Some(origin)) => {
-                    point(&origin.text()).ok_or_else(|| wrong("origin", origin))?
-                }
-                (FieldType::Date, origin) => {
-                    let origin = origin.as_ref().unwrap_or(&now);
-                    let read = (None, None, now_ms);
-                    match exact(path, mapped, origin, read)? {
-                        Some((Literal::Integer(ms), _)) => (ms as f64, 0.0),
-                        _ => return Err(wrong("origin", origin)),
-                    }
-                }
-                (_, Some(origin)) => (distance("origin", origin)?, 0.0),
-                (_, None) => return Err(unfit(format!("[{path}] has no [origin]"))),
-            };
-            if mapped.kind != FieldType::GeoPoint {
-                check_sortable(path, mapped)?;
-            }
-            let scale = distance("scale", scale)?;
-            if scale <= 0.0 {
-                return Err(unfit("[scale] must be > 0.0"));
-            }
-            let offset = distance("offset", offset)?;
+            let ends = (origin.as_ref(), scale, offset);
+            let (origin, scale, offset) = decay_ends((path, mapped), ends, now_ms)?;
             let (path, kind) = (path.clone(), mapped.kind);
             let (shape, decay, of_many) = (*shape, *decay, *of_many);
             Box::new(move |segment: &SegmentReader| -> tantivy::Result<Number> {
@@ -321,4 +274,50 @@ pub(super) fn opens(
         }
     };
     Ok(opens)
+}
+
+/// Where a decay begins (a number, or latitude and longitude), its scale and its offset, as the field keeps its values.
+fn decay_ends(
+    (path, mapped): (&str, &Field),
+    (origin, scale, offset): (Option<&Literal>, &Literal, &Literal),
+    now_ms: i64,
+) -> Result<((f64, f64), f64, f64), SearchError> {
+    let wrong = |what: &str, value: &Literal| {
+        let (kind, text) = (mapped.kind.name(), value.text());
+        unfit(format!("[{what}] [{text}] is no distance of the field [{path}] of type [{kind}]"))
+    };
+    let distance = |what: &str, value: &Literal| {
+        let text = value.text();
+        let found = match mapped.kind {
+            FieldType::GeoPoint => geo::meters(&text, "m"),
+            FieldType::Date if text == "0" => Some(0.0),
+            FieldType::Date => date::fixed_interval_ms(&text).map(|ms| ms as f64),
+            _ => text.parse().ok(),
+        };
+        found.ok_or_else(|| wrong(what, value))
+    };
+    let now = Literal::Text("now".to_owned());
+    let origin = match (mapped.kind, origin) {
+        (FieldType::GeoPoint, Some(origin)) => {
+            point(&origin.text()).ok_or_else(|| wrong("origin", origin))?
+        }
+        (FieldType::Date, origin) => {
+            let origin = origin.unwrap_or(&now);
+            let read = (None, None, now_ms);
+            match exact(path, mapped, origin, read)? {
+                Some((Literal::Integer(ms), _)) => (ms as f64, 0.0),
+                _ => return Err(wrong("origin", origin)),
+            }
+        }
+        (_, Some(origin)) => (distance("origin", origin)?, 0.0),
+        (_, None) => return Err(unfit(format!("[{path}] has no [origin]"))),
+    };
+    if mapped.kind != FieldType::GeoPoint {
+        check_sortable(path, mapped)?;
+    }
+    let scale = distance("scale", scale)?;
+    if scale <= 0.0 {
+        return Err(unfit("[scale] must be > 0.0"));
+    }
+    Ok((origin, scale, distance("offset", offset)?))
 }
