@@ -28,6 +28,8 @@ pub struct Model {
     rate: Box<dyn FnMut(&Now) -> f64>,
     /// CPU in percent, of the rate.
     pub cpu: fn(f64) -> u64,
+    /// The source's disk, where it is busy all the time: what it reads beside each byte of the recovery.
+    pub reads_beside: Option<f64>,
     pub queue: bool,
     /// Whether the source answers late every third time.
     pub late: bool,
@@ -57,6 +59,7 @@ impl Model {
             bytes: 1e12,
             rate: Box::new(rate),
             cpu: |_| 10,
+            reads_beside: None,
             queue: false,
             late: false,
             began_with: now.clone(),
@@ -85,6 +88,12 @@ impl Model {
             node.os_cpu_percent = Some((self.cpu)(rate));
             node.timestamp_ms = Some(t_ms as u64);
             node.process_cpu_ms = None;
+        }
+        if let Some(beside) = self.reads_beside {
+            let source = &mut look.nodes[0];
+            source.io_time_ms = Some(t_ms as u64);
+            let kib = self.done * (1.0 + beside) / 1024.0;
+            (source.read_kib, source.write_kib) = (Some(kib as u64), Some(0));
         }
         if self.late {
             let ms = if self.looks.len().is_multiple_of(3) { 500.0 } else { 1.0 };

@@ -158,6 +158,18 @@ fn a_lull_tells_the_recovery_from_its_neighbour() {
     }
 }
 
+/// A device that serves many requests at once has work all the time at half the rate, too: whose bytes it moves tells.
+#[test]
+fn a_disk_that_stays_busy_is_blamed_on_others_where_it_moves_their_bytes() {
+    for (beside, class) in [(0.0, Class::Disk), (1.0, Class::NoisyNeighbour)] {
+        let mut model = Model::new("opensearch", |now| now.limit.min(2e7));
+        model.reads_beside = Some(beside);
+        let found = model.explain();
+        assert_eq!(reading(&found, Kind::Lull).reading, Reading::Stays, "{found:#?}");
+        assert_eq!(found.findings[0].class, class, "{found:#?}");
+    }
+}
+
 /// Cores that others take more of, just while a limit of four times the rate is lowered by a fifth.
 #[test]
 fn a_limit_that_was_far_away_is_not_blamed_for_what_slows_beside_it() {

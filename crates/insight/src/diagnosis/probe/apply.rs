@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::result::{Kind, ProbeResult, Reading};
+use crate::diagnosis::busy::BusyDisk;
 use crate::diagnosis::class::Class;
-use crate::diagnosis::copying::standstills;
+use crate::diagnosis::copying::{Recovering, standstills};
 use crate::diagnosis::diagnose::{Diagnosis, headline, mark_over, sort, unsettle};
 use crate::diagnosis::finding::{Evidence, Finding, Lift, Next};
 use crate::diagnosis::rivals::{By, RuledOut};
@@ -12,6 +13,8 @@ use crate::diagnosis::series::Series;
 use crate::diagnosis::threshold::{Threshold, at};
 
 pub(super) const CONFIRMED: Threshold = at("strength of a finding that a probe confirmed", 0.98);
+pub(super) const MOSTLY_OWN: Threshold =
+    at("recovery bytes over device bytes, from which on its time tells nothing against it", 0.8);
 pub(super) const SHARED: Threshold = at("strength of slots that would share the same rate", 0.3);
 
 /// Confirms, corrects or takes back findings; every result becomes evidence where it speaks of one. `series` is what
@@ -34,7 +37,7 @@ pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Seri
         let measured = result.probe.meter.measured(series);
         match result.probe.kind {
             Kind::Brake => brake(diagnosis, result, &measured, follows),
-            Kind::Lull => lull(diagnosis, result, follows),
+            Kind::Lull => lull(diagnosis, result, series, follows),
             Kind::Chunks => chunks(diagnosis, result, &measured, follows),
             Kind::Slots => slots(diagnosis, result, follows),
         }
@@ -160,7 +163,17 @@ fn lift_by(finding: &mut Finding, result: &ProbeResult) {
     lift.to = (result.probe.kind == Kind::Chunks).then(|| result.probe.to.clone());
 }
 
-fn lull(diagnosis: &mut Diagnosis, result: &ProbeResult, own: bool) {
+/// Whether most of what the disk of a node moved were the recoveries' bytes: a device that serves many requests at once
+/// has work all the time long before it is full, so that its time need not fall with the rate.
+fn moves_mostly_recoveries(series: &Series<'_>, node: &str) -> bool {
+    let recovering = Recovering::all(series);
+    let mut ends =
+        recovering.iter().filter_map(|one| one.copying(series)).flat_map(|one| &one.ends);
+    let disk = ends.find(|end| end.node() == node).and_then(BusyDisk::seen);
+    disk.and_then(|disk| disk.own).is_some_and(|own| own >= MOSTLY_OWN.value)
+}
+
+fn lull(diagnosis: &mut Diagnosis, result: &ProbeResult, series: &Series<'_>, own: bool) {
     let place = &result.probe.place;
     let busy = of_class(diagnosis, &[Class::Cpu, Class::Disk, Class::NoisyNeighbour]);
     for finding in busy.filter(|finding| finding.place == *place) {
@@ -171,6 +184,9 @@ fn lull(diagnosis: &mut Diagnosis, result: &ProbeResult, own: bool) {
                 let class = if disk { Class::Disk } else { Class::Cpu };
                 let sentence = format!("the {part} of {place} are busy with the recovery itself");
                 reclassify(finding, class, sentence, result);
+            }
+            (false, Class::Disk) if moves_mostly_recoveries(series, place) => {
+                finding.evidence.push(evidence(result));
             }
             (false, Class::Cpu | Class::Disk) => {
                 let sentence = format!("something else keeps the {part} of {place} busy");

@@ -35,6 +35,7 @@ pub const THRESHOLDS: &[Threshold] = &[
     prober::OBEYED,
     prober::RESOLUTION,
     apply::CONFIRMED,
+    apply::MOSTLY_OWN,
     apply::SHARED,
 ];
 

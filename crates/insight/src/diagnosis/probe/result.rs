@@ -123,7 +123,7 @@ impl ProbeResult {
             (Reading::Follows, Kind::Brake) => "; the limiter is the bottleneck".to_owned(),
             (Reading::Stays, Kind::Brake) => "; the limiter is not the bottleneck".to_owned(),
             (Reading::Follows, Kind::Lull) => "; the recovery itself keeps it busy".to_owned(),
-            (Reading::Stays, Kind::Lull) => "; something else keeps it busy".to_owned(),
+            (Reading::Stays, Kind::Lull) => "; it stays as busy as before".to_owned(),
             (Reading::Follows, Kind::Chunks) => "; latency is the bottleneck".to_owned(),
             (Reading::Stays, Kind::Chunks) => "; more in flight brings nothing".to_owned(),
             (Reading::Follows, Kind::Slots) => "; recovery slots are the bottleneck".to_owned(),
