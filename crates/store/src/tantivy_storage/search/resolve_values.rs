@@ -26,16 +26,8 @@ impl Resolver<'_> {
             let word = Term::from_field_text(indexed.field, &value.text());
             return self.word(indexed, word, None);
         }
-        let Some((low, high)) = self.ends(indexed, value)? else { return Ok(nothing()) };
-        let score = match low {
-            // Kept as words in the field, and scored as such.
-            Literal::Boolean(yes) => {
-                let there = self.counts(indexed)?;
-                self.findings.booleans.score(self.searcher, indexed.path, yes, there)?
-            }
-            _ => 1.0,
-        };
-        Ok(constant(self.exactly(indexed, low, high), score))
+        let ends = self.ends(indexed, value)?;
+        ends.map_or(Ok(nothing()), |(low, high)| self.exactly(indexed, low, high))
     }
 
     pub(super) fn terms(&self, indexed: &IndexedField, values: &[Literal]) -> Result<Resolved> {
@@ -60,7 +52,7 @@ impl Resolver<'_> {
                     _ = points.insert(value::bits(&low))
                 }
                 Some((low, high)) => {
-                    ranges.push((Occur::Should, self.exactly(indexed, low, high)));
+                    ranges.push((Occur::Should, self.exactly(indexed, low, high)?));
                 }
             }
         }
@@ -78,7 +70,7 @@ impl Resolver<'_> {
         Ok(exact(indexed.path, indexed.mapped, value, (None, None, self.limits.now_ms))?)
     }
 
-    fn exactly(&self, indexed: &IndexedField, low: Literal, high: Literal) -> Resolved {
+    fn exactly(&self, indexed: &IndexedField, low: Literal, high: Literal) -> Result<Resolved> {
         self.between(indexed, (Bound::Included(low), Bound::Included(high)))
     }
 
@@ -98,28 +90,16 @@ impl Resolver<'_> {
                 Ok(ranges(path, bounds, *relation))
             }
             (Bound::Unbounded, Bound::Unbounded) => Ok(constant(self.exists(path)?, 1.0)),
-            bounds if indexed.mapped.kind == FieldType::Boolean => {
-                let ends = ends_of(FieldType::Boolean, &bounds);
-                let has = |yes: bool| {
-                    let bits = long_bits(yes.into());
-                    ends.is_some_and(|(low, high)| (low..=high).contains(&bits))
-                };
-                // A range of one value is that value, and scores as it does.
-                match has(true) == has(false) {
-                    true => Ok(constant(self.between(indexed, bounds), 1.0)),
-                    false => self.term(indexed, &Literal::Boolean(has(true))),
-                }
-            }
-            bounds => Ok(self.between(indexed, bounds)),
+            bounds => self.between(indexed, bounds),
         }
     }
 
-    fn between(&self, indexed: &IndexedField, bounds: Bounds) -> Resolved {
+    fn between(&self, indexed: &IndexedField, bounds: Bounds) -> Result<Resolved> {
         let kind = indexed.mapped.kind;
         if kind == FieldType::DoubleRange {
-            return ranges(indexed.path, bounds, Relation::Intersects);
+            return Ok(constant(ranges(indexed.path, bounds, Relation::Intersects), 1.0));
         }
-        let ends = ends_of(kind, &bounds);
+        let (ends, mut score) = (ends_of(kind, &bounds), 1.0);
         let (low, high) = bounds;
         let (field, schema) = (indexed.field, self.searcher.schema());
         let term = |bound: Bound<Literal>| bound.map(|value| value::term(&value, field, schema));
@@ -130,25 +110,31 @@ impl Resolver<'_> {
                     Bound::Unbounded => Bound::Excluded(Term::from_field_text(field, NO_WORDS)),
                     low => low,
                 };
-                return Box::new(InvertedIndexRangeQuery::new(low, term(high)));
+                return Ok(Box::new(InvertedIndexRangeQuery::new(low, term(high))));
             }
             FieldType::Keyword | FieldType::Ip | FieldType::GeoPoint => {
-                return Box::new(LibraryRange::new(term(low), term(high)));
+                return Ok(constant(Box::new(LibraryRange::new(term(low), term(high))), 1.0));
             }
             // The library has no ranges of booleans.
             FieldType::Boolean => {
                 let fits = move |bits: u128| {
                     ends.is_some_and(|(low, high)| (low.into()..=high.into()).contains(&bits))
                 };
+                let [no, yes] = [0, 1].map(|value| fits(long_bits(value).into()));
+                // One value alone is kept as a word in the field, and scored as such.
+                if no != yes {
+                    let (there, path) = (self.counts(indexed)?, indexed.path);
+                    score = self.findings.booleans.score(self.searcher, path, yes, there)?;
+                }
                 any_value(indexed, Arc::new(fits))
             }
             _ => Box::new(LibraryRange::new(term(low), term(high))),
         };
-        let Some(ends) = ends else { return nothing() };
+        let Some(ends) = ends else { return Ok(nothing()) };
         let (path, findings) = (indexed.path.to_owned(), self.findings.clone());
         let between: Arc<dyn DocPredicateBoxable> =
             Arc::new(Between { path, kind, ends, findings, library });
-        Box::new(DocPredicateQuery::from(between))
+        Ok(constant(Box::new(DocPredicateQuery::from(between)), score))
     }
 
     /// Documents with a point at most so far from another.
