@@ -156,9 +156,9 @@ impl Reader<'_> {
         let end = plain_at(self.rest, is_end).unwrap_or(self.rest.len());
         let (written, rest) = self.rest.split_at(end);
         self.rest = rest;
-        if rest.starts_with('~') {
+        if let Some(behind) = rest.strip_prefix('~') {
             self.refuse_tilde()?;
-            self.rest = &rest[1..];
+            self.rest = behind;
         }
         let text = unescaped(written);
         if text.is_empty() {
