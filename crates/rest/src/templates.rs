@@ -8,11 +8,11 @@ use super::alias::aliases_json;
 use super::answer::{Reply, object_of};
 use super::call::{Call, refuse_unknown_keys, texts};
 use super::error::{bad_body, invalid, not_supported};
-use super::index::{Body, refuse_types};
+use super::index::{refuse_types, take_made};
 use super::names::{matches, matches_any};
 use super::table::{Cell, Column, Table, numbers, words};
 use engine::settings::{SettingScope, SettingsMap, When, check_update, flat, nested};
-use engine::state::{Event, Template, TemplateChange, TemplateKind};
+use engine::state::{Event, Made, Template, TemplateChange, TemplateKind};
 use engine::transport::{Failure, Result};
 
 /// Parameters of what puts a template.
@@ -77,7 +77,7 @@ fn read(kind: TemplateKind, json: Value) -> Result<Template> {
             _ => return Err(bad_body("[template] is an object: {\"settings\", \"mappings\"}")),
         },
     };
-    let Body { settings, mappings, aliases } = Body::take(&mut inner)?;
+    let Made { settings, mappings, aliases } = take_made(&mut inner)?;
     refuse_unknown_keys(&inner, &["aliases", "mappings", "settings"], &place)?;
     let checked = check_update(SettingScope::Index, When::Start, &settings)?;
     let settings: SettingsMap =

@@ -10,7 +10,7 @@ use super::call::Call;
 use super::error::not_supported;
 use super::maintenance::query_alone;
 use super::names::{filters, indices, no_such_index};
-use super::search::{failed, preference};
+use super::search::failed;
 use super::spread::primaries;
 use engine::search::{Preference, SearchJob, search};
 use engine::transport::Result;

@@ -57,9 +57,10 @@ fn nothing_is_kept_of_a_file_that_could_not_be_synced() {
         drop(given_up);
         let given_up = begin(&env, &copy).await;
         break_disk(&given_up);
+        let listed = commit();
         tokio::select! {
             biased;
-            _ = given_up.install(&commit()) => panic!("another thread syncs"),
+            _ = given_up.install(&listed) => panic!("another thread syncs"),
             () = std::future::ready(()) => {}
         }
         drop(given_up);
