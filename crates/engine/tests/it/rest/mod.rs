@@ -143,7 +143,7 @@ async fn speaks_http(env: Env) {
                    4\r\n{\"a\"\r\n3\r\n:2}\r\n0\r\n\r\n";
     let answer = http(&env, &address, chunked).await;
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
-    assert_eq!(c.counted("a").await["count"], 3);
+    assert_eq!(c.counted("a").await["count"], 5, "two of them by their ids");
     c.stop().await;
     assert!(TcpStream::connect(&address).await.is_err(), "a node that stopped does not listen");
 }
