@@ -11,7 +11,7 @@ use super::message::{Request, Response};
 
 /// The version of what nodes say to each other. Raise it with every change of a message, or of what is in one: the
 /// bytes do not say what they are, so that builds of two versions would take one thing for another.
-pub const WIRE_VERSION: u8 = 15;
+pub const WIRE_VERSION: u8 = 16;
 /// Every frame begins with this and the version. Those of builds before there was one begin with 0 or 1.
 const MARK: u8 = b'n';
 
