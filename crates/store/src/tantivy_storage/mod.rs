@@ -9,7 +9,7 @@
 //! | `merges.rs`, `work_directory.rs` | how many merges go on; how they are ended, and the order of segments |
 //! | `lookup.rs` | looking up, getting, digesting |
 //! | `search/` | searching |
-//! | `analyzer.rs`, `english.rs` | words of texts; their stems |
+//! | `analyzer.rs`, `english.rs`, `analyzed.rs` | words of texts; their stems; how they are shown |
 //! | `stored.rs` | a document's id and source |
 //! | `commits.rs` | commits on disk: made, checked, read |
 //! | `log.rs`, `log_file.rs`, `log_header.rs` | the operation log; one of its files; how that begins |
