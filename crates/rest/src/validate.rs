@@ -12,6 +12,7 @@ use super::maintenance::query_alone;
 use super::names::{filters, indices, no_such_index};
 use super::search::failed;
 use super::spread::primaries;
+use super::uri_query::URI_QUERY;
 use engine::search::{Preference, SearchJob, search};
 use engine::transport::Result;
 
@@ -27,9 +28,12 @@ pub(super) async fn validate(call: Call) -> Result<Reply> {
         }
     }
     let all_shards = call.query.flag("all_shards", false)?;
+    let has_parameters = URI_QUERY.iter().any(|name| call.query.get(name).is_some());
     let query = match query_alone(&call) {
         // A parameter is wrong, and not the query.
-        Err(failure) if failure.kind == "illegal_argument_exception" => return Err(failure),
+        Err(failure) if has_parameters && failure.kind == "illegal_argument_exception" => {
+            return Err(failure);
+        }
         Err(failure) => return Ok(json!({ "valid": false, "error": failure.reason }).into()),
         Ok(query) => query,
     };

@@ -2,7 +2,7 @@
 //! fields, with `AND`, `OR`, `NOT`, `+`, `-` and parentheses.
 
 use super::limits::{Clauses, MAX_PARENTHESES};
-use crate::error::{Result, SearchError, illegal};
+use crate::error::{Result, SearchError, unfit};
 use crate::query::{BoolQuery, FieldQuery, FieldsQuery, Query, QueryKind, RangeEnd, RangeQuery};
 use crate::value::Literal;
 
@@ -84,7 +84,7 @@ const SPECIAL: &str = "+-!():^[]\"{}~*?\\/";
 const OPEN_QUOTE: &str = "a quote is not closed";
 
 fn failed(text: &str, why: &str) -> SearchError {
-    illegal(format!("Failed to parse query [{text}]: {why}"))
+    unfit(format!("Failed to parse query [{text}]: {why}"))
 }
 
 /// What a text means beside clauses that are none of its own: without words it matches nothing, and is not left out.

@@ -35,10 +35,14 @@ async fn a_query_is_valid_or_it_is_said_why_not(env: Env) {
         (json!({"nested": {}}), "the query [nested] is not supported"),
         (json!({"term": {"n": "many"}}), "many"),
         (json!({"range": {"d": {"gte": "no date"}}}), "no date"),
+        (json!({"query_string": {"query": "(fox"}}), "Failed to parse query [(fox]"),
+        (json!({"bool": {"must": vec![json!({"match_all": {}}); 1024]}}), "max_clause_count"),
     ] {
         let (valid, error) = said("/a", query.clone()).await;
         assert!(!valid && error.contains(why), "{query}: {error}");
     }
+    let of_text = c.get("/a/_validate/query?q=(fox").await;
+    assert_eq!(of_text["valid"], false, "{of_text}");
     let of_all = c.get("/a/_validate/query?q=t:fox&all_shards=true").await;
     assert_eq!(of_all["_shards"], json!({"total": 1, "successful": 1, "failed": 0}));
     let path = "/a/_validate/query?explain=true";
