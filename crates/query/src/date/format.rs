@@ -30,7 +30,7 @@ const ALL_SIGNS: &[u8] = b"yuMdHmsSfX";
 const ISO: &str = "yyyy-MM-dd'T'HH:mm:ss.fX";
 
 /// What the field calls patterns (`DateFormatters`). A lenient format wants all digits of each part, as its strict twin
-/// does: dates with fewer are refused. Dates of weeks, days of years and the names of earlier releases (`basicDate`) are
+/// does: dates with fewer are refused. Dates of weeks, days of years and names of earlier releases (`basicDate`) are
 /// not there.
 const NAMED: &str = "
 date_optional_time strict_date_optional_time strict_date_optional_time_nanos: yyyy-MM-dd'T'HH:mm:ss.fX

@@ -77,7 +77,8 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ),
     (
         "sorting hits by `_id`",
-        "it is refused, as by Elasticsearch 8 where nothing else is set: sort by `_doc`, or by a field with the same value",
+        "it is refused, as by Elasticsearch 8 where nothing else is set: sort by `_doc`, or by a field with the same \
+         value",
     ),
     (
         "fragments of `highlight` of the type `unified`",
