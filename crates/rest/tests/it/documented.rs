@@ -185,7 +185,8 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ),
     (
         "`_validate/query`",
-        "why a query is not valid is said in any case, as `error`; one that is refused here by its name is not valid",
+        "why a query is not valid is said in any case, as `error`; one that is refused here by its name is not valid; \
+         where the text of `q` or of `query_string` cannot be read, there is no `_shards`",
     ),
     ("conflicts of versions", "the error has no `index`, `index_uuid` and `shard`"),
     (
