@@ -125,8 +125,8 @@ fn needs(copy: &WaitingCopy, count: usize) -> Vec<Need> {
     if let Some(need) = need_of_each(copy, &refusals) {
         return vec![need; count];
     }
-    // A node that holds a copy takes no other, whatever is lifted. Where all do and a node has left, that may come back:
-    // what else refuses the copy everywhere, as allocation that is off for a restart, does so there, too.
+    // A node that holds a copy takes no other, whatever is lifted. Where all do and a node has left, that one may come
+    // back: what else refuses the copy everywhere, as allocation that is off for a restart, does so there, too.
     if !has_left(copy) || refusals.values().any(|said| is_free(said)) {
         refusals.retain(|_, said| is_free(said));
     }

@@ -25,9 +25,9 @@ impl Turns {
     /// The copies to explain now, of those that wait. One explanation is of all copies of a slice: they are next to
     /// each other in `waiting`, and differ only in how they came to wait.
     ///
-    /// For each answer in `before`, the copies as last explained, one copy is explained again, by the deciders that gave
-    /// it: what was found is found anew, or known to be over. The others take turns: primaries first, for replicas mostly wait for theirs, and of
-    /// each index one copy before another.
+    /// For each answer in `before`, the copies as last explained, with the deciders that gave it, one copy is explained
+    /// again: what was found is found anew, or known to be over. The others take turns: primaries first, for replicas
+    /// mostly wait for theirs, and of each index one copy before another.
     pub(super) fn choose<'c>(
         &mut self,
         waiting: &'c mut [WaitingCopy],
@@ -86,8 +86,8 @@ mod tests {
         WaitingCopy { index, shard, primary, state, ..WaitingCopy::default() }
     }
 
-    /// What is explained in one look, after `before`; those of `logs` wait for a slot, and all others are refused: those
-    /// of `full` by another decider.
+    /// What is explained in one look, after `before`. Copies of `logs` wait for a slot, and all others are refused:
+    /// those of `full` by another decider.
     fn explained(
         turns: &mut Turns,
         copies: &[WaitingCopy],
