@@ -25,7 +25,7 @@ const MEASURABLE_MS: f64 = 1.0;
 const LOCAL: &str = "/_nodes/_local/stats/process?filter_path=nodes.*.name";
 
 /// Round trips from the hosts that were given to the nodes that recoveries read from or write to, and to remote
-/// clusters. None where nothing recovers. Of recoveries of which no host is an end, one host measures those to both.
+/// clusters. None where nothing recovers. Where no host is an end of a recovery, one host measures the way to both.
 pub(super) async fn measure(
     client: &LiveClient,
     seen: &Observation,
@@ -49,8 +49,9 @@ pub(super) async fn measure(
         }
         ends.sort_unstable();
         ends.dedup();
-        ends.truncate(PAIRS_MAX);
-        to_ends(client, (host, local.as_str(), base_ms), seen, &ends, &mut found).await;
+        for end in ends.into_iter().take(PAIRS_MAX) {
+            found.extend(to_end(client, (host, local.as_str(), base_ms), seen, end).await);
+        }
         let connected = remotes.iter().filter(|remote| remote.connected != Some(false));
         for remote in connected.take(PAIRS_MAX) {
             // The embedded engine asks the remote cluster for this answer; the others answer it by themselves.
@@ -60,33 +61,31 @@ pub(super) async fn measure(
                 format!("/_resolve/index/{}:narrows-no-such-index-*", remote.alias)
             };
             if let Ok(took_ms) = shortest_ms(client, host, &path).await {
-                push(&mut found, &local, &remote.alias, took_ms - base_ms);
+                found.extend(trip(&local, &remote.alias, took_ms - base_ms));
             }
         }
         asked.push((host, local, base_ms));
     }
     if let Some((host, local, base_ms)) = asked.first() {
-        let ends = apart(seen, &asked);
-        to_ends(client, (*host, local.as_str(), *base_ms), seen, &ends, &mut found).await;
+        // All at once: what only bounds a round trip may be a little long, and must not hold the look up.
+        let ends = apart(seen, &asked).into_iter();
+        let trips = ends.map(|end| to_end(client, (*host, local.as_str(), *base_ms), seen, end));
+        found.extend(join_all(trips).await.into_iter().flatten());
     }
     found
 }
 
-/// Round trips from the node behind a host to others.
-async fn to_ends(
+/// The round trip from the node behind a host to another.
+async fn to_end(
     client: &LiveClient,
     (host, local, base_ms): (usize, &str, f64),
     seen: &Observation,
-    ends: &[&str],
-    found: &mut Vec<RoundTrip>,
-) {
-    for end in ends {
-        let Some(node) = seen.nodes.iter().find(|node| node.name == *end) else { continue };
-        let path = format!("/_nodes/{}/stats/process?filter_path=nodes.*.name", node.id);
-        if let Ok(took_ms) = shortest_ms(client, host, &path).await {
-            push(found, local, end, took_ms - base_ms);
-        }
-    }
+    end: &str,
+) -> Option<RoundTrip> {
+    let node = seen.nodes.iter().find(|node| node.name == end)?;
+    let path = format!("/_nodes/{}/stats/process?filter_path=nodes.*.name", node.id);
+    let took_ms = shortest_ms(client, host, &path).await.ok()?;
+    trip(local, end, took_ms - base_ms)
 }
 
 /// Both ends of some recoveries of which no end was asked: a round trip between two nodes is hardly longer than those
@@ -142,13 +141,14 @@ pub(super) fn pairs(seen: &Observation) -> BTreeSet<(String, String)> {
     active.filter_map(pair).collect()
 }
 
-fn push(found: &mut Vec<RoundTrip>, from: &str, to: &str, rtt_ms: f64) {
-    if rtt_ms >= MEASURABLE_MS {
-        found.push(RoundTrip { from: from.to_owned(), to: to.to_owned(), rtt_ms });
-    } else if rtt_ms > -MEASURABLE_MS {
+/// None where the host itself was held up while its own answer was timed.
+fn trip(from: &str, to: &str, rtt_ms: f64) -> Option<RoundTrip> {
+    (rtt_ms > -MEASURABLE_MS).then(|| RoundTrip {
+        from: from.to_owned(),
+        to: to.to_owned(),
         // Too short to be measured.
-        found.push(RoundTrip { from: from.to_owned(), to: to.to_owned(), rtt_ms: 0.0 });
-    }
+        rtt_ms: if rtt_ms >= MEASURABLE_MS { rtt_ms } else { 0.0 },
+    })
 }
 
 /// The name of the node behind a host, and how long its own answer takes.
