@@ -92,20 +92,14 @@ fn beside(recovery: &Copying<'_, '_>) -> &'static str {
 fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Result<(f64, Option<String>), Against> {
     match (recovery.little_bytes_per_s(), recovery.rtt_ms) {
         (Some(little), _) => {
-            let used = recovery.rate_bytes_per_s / little;
             let is_free = recovery.is_idle() && recovery.standstill().is_none();
             let least = if is_free { LITTLE_USED } else { LITTLE_USED_BUSY };
+            if let Some(against) = allows_more(recovery, little, least, "the round trip") {
+                return Err(against);
+            }
             // A node that is kept from running answers as late as its chunks come: that is no round trip.
             let runs = 1.0 - recovery.starved();
-            if used < least.value {
-                let (rate, little) = (words::rate(recovery.rate_bytes_per_s), words::rate(little));
-                let least = words::percent(least.value);
-                return Err(Against::figure(format!(
-                    "{rate} is {} of the {little} that chunks in flight allow over the round trip ({least} would tell)",
-                    words::percent(used)
-                )));
-            }
-            Ok((STRENGTH.at_most(used) * runs, None))
+            Ok((STRENGTH.at_most(recovery.rate_bytes_per_s / little) * runs, None))
         }
         // Near nodes: a round trip explains nothing.
         (None, Some(rtt_ms)) => {
@@ -139,12 +133,24 @@ fn strength(recovery: &Copying<'_, '_>, implied_ms: f64) -> Result<(f64, Option<
 fn too_short(recovery: &Copying<'_, '_>) -> Option<Against> {
     let at_most_ms = recovery.rtt_at_most_ms?;
     let little = recovery.in_flight_bytes? / (at_most_ms / MS_PER_S);
-    (recovery.rate_bytes_per_s < little * LITTLE_USED.value).then(|| {
+    let over =
+        format!("{}, in which a third node reaches both ends", words::rtt_tenths(at_most_ms));
+    allows_more(recovery, little, LITTLE_USED, &over)
+}
+
+/// What speaks against a round trip `over` which chunks in flight allow `little` bytes a second, where much less comes.
+fn allows_more(
+    recovery: &Copying<'_, '_>,
+    little: f64,
+    least: Threshold,
+    over: &str,
+) -> Option<Against> {
+    let used = recovery.rate_bytes_per_s / little;
+    (used < least.value).then(|| {
+        let [rate, little] = [recovery.rate_bytes_per_s, little].map(words::rate);
+        let [used, least] = [used, least.value].map(words::percent);
         Against::figure(format!(
-            "a round trip takes hardly more than {}, which is that by way of a node that was asked, and over which \
-             chunks in flight allow {}",
-            words::rtt_tenths(at_most_ms),
-            words::rate(little)
+            "{rate} is {used} of the {little} that chunks in flight allow over {over} ({least} would tell)"
         ))
     })
 }
