@@ -237,9 +237,10 @@ impl<'s, 'a> Among<'s, '_, 'a> {
     fn passes(&self, bytes_per_s: f64, limit: f64, in_flight_bytes: Option<f64>) -> bool {
         let few = in_flight_bytes.unwrap_or(0.0) * ROUNDS.value;
         let is_told = self.transfer.bytes().is_some_and(|came| came as f64 >= few);
+        // Settings of all looks are compared last: few recoveries come that far.
         let is_changed =
-            self.knobs.rate.is_some_and(|(name, _)| self.series.changed(name).is_some());
-        is_told && !is_changed && bytes_per_s > limit * PASSES.value
+            || self.knobs.rate.is_some_and(|(name, _)| self.series.changed(name).is_some());
+        is_told && bytes_per_s > limit * PASSES.value && !is_changed()
     }
 
     /// An end, and what all recoveries move there; none where its node was not seen.
@@ -273,11 +274,10 @@ impl<'s, 'a> Among<'s, '_, 'a> {
         }
     }
 
-    /// What that between two nodes hardly exceeds, where nobody measured it.
+    /// What that between two nodes hardly exceeds.
     fn rtt_at_most_ms(&self) -> Option<f64> {
         let last = self.transfer.last();
-        let (source, target) = (last.sender()?, last.target.as_deref()?);
-        self.series.rtt_at_most_ms(source, target).filter(|_| self.rtt_ms().is_none())
+        self.series.rtt_at_most_ms(last.sender()?, last.target.as_deref()?)
     }
 
     /// What it and all others between the same two nodes moved from one look to the next.
@@ -313,6 +313,7 @@ impl<'s, 'a> Copying<'s, 'a> {
             (is_for_all || !among.passes(node_bytes_per_s, limit, in_flight_bytes)).then_some(limit)
         });
         let ends = [true, false].map(|is_source| among.end(is_source, in_flight_bytes));
+        let rtt_ms = among.rtt_ms();
         Some(Copying {
             limiter,
             limit_bytes_per_s: limit,
@@ -326,8 +327,8 @@ impl<'s, 'a> Copying<'s, 'a> {
             node_bytes_per_s,
             passed: among.passed(&node),
             node,
-            rtt_ms: among.rtt_ms(),
-            rtt_at_most_ms: among.rtt_at_most_ms(),
+            rtt_ms,
+            rtt_at_most_ms: if rtt_ms.is_none() { among.rtt_at_most_ms() } else { None },
             ends: ends.into_iter().flatten().collect(),
             path_steps: among.path_steps(),
         })
