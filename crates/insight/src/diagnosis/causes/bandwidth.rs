@@ -100,12 +100,12 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
         true => words::rtt_tenths(rtt_ms),
         false => words::rtt(rtt_ms.round()),
     };
+    let (seen, untold) = if recovery.tells_use() { ("", "") } else { (" that is seen", UNTOLD) };
     let sentence = format!(
         "the path {place} carries {} and no more: the rate is level, {trip} of round trip would let more through, and \
-         no limiter, core or disk that is told of binds",
+         no limiter, core or disk{seen} binds",
         words::rate(recovery.path_bytes_per_s())
     );
-    let untold = if recovery.tells_use() { "" } else { UNTOLD };
     let (mut evidence, mut doubt) = (evidence(recovery, spread), format!("{DOUBT}{untold}"));
     let lift = match alias {
         Some(alias) => Lift::action(&format!("{CARRIES}; {}", connections_to(alias))),

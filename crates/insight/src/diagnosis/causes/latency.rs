@@ -79,12 +79,12 @@ fn judge(recovery: &Copying<'_, '_>) -> Answer {
 fn beside(recovery: &Copying<'_, '_>) -> &'static str {
     if !recovery.is_idle() {
         "no limiter binds, and that explains the rate although cores or disks are busy"
+    } else if !recovery.tells_use() {
+        "no limiter binds, and not all is told of cores and disks"
     } else if recovery.ends.iter().any(|end| recovery.hardly_waits(end).is_some()) {
         "no limiter binds, disks are idle, and chunks hardly wait for cores that other work keeps busy"
-    } else if recovery.tells_use() {
-        "no limiter binds, cores and disks are idle"
     } else {
-        "no limiter binds, and not all is told of cores and disks"
+        "no limiter binds, cores and disks are idle"
     }
 }
 
