@@ -109,7 +109,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     }
 }
 
-/// What lifts a decider on nodes that hold no copy yet, and leaves these without a place.
+/// Whoever lifts what refuses these copies on nodes without one helps other copies of the shard, and is told so.
 fn others_come(copies: &[&WaitingCopy]) -> String {
     let elsewhere: Vec<&str> = refused_elsewhere(copies).into_iter().collect();
     if elsewhere.is_empty() {
