@@ -47,7 +47,10 @@ fn a_round_trip_that_nobody_measured_is_hardly_longer_than_by_way_of_a_third_nod
     let (_, why) = against(&near, Class::Latency);
     let says = "allow over 2.5 ms, in which a third node reaches both ends (60 % would tell)";
     assert!(why.ends_with(says), "{why}");
-    assert_eq!(at(0.0, 90.0).class, Class::Latency, "they may be far from each other");
+    for (to_source, to_target) in [(0.0, 90.0), (90.0, 0.0), (300.0, 300.0)] {
+        let far = at(to_source, to_target);
+        assert_eq!(far.class, Class::Latency, "they may be far from each other: {far:?}");
+    }
 }
 
 /// A small shard, of which a lump comes now and then, so that the path does not go at a level rate.
