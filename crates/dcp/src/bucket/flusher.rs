@@ -85,24 +85,31 @@ impl Bucket {
         Ok((waits || left == Some(true)) && self.flush_locked().await?)
     }
 
-    /// Appends and syncs. Where a sync fails, nobody knows what is durable: the log accepts nothing more.
+    /// Appends and syncs. Where a sync fails, nobody knows what is durable: the log accepts nothing more. What an
+    /// earlier try has appended is not appended again: nobody would know its first place, and remove it from there.
     async fn append_synced(&self, records: Vec<DiskRecord>) -> store::Result<Vec<Location>> {
         let _at_work = self.begin_disk_work();
-        let mut locations = Vec::with_capacity(records.len());
+        let already = self.0.appended.borrow().len();
         let (mut part, mut bytes) = (Vec::new(), 0);
-        for record in records {
+        for record in records.into_iter().skip(already) {
             bytes += record.payload_bytes();
             part.push(record);
             if bytes >= APPEND_BYTES {
-                locations.extend(self.0.log.append(std::mem::take(&mut part)).await?);
+                self.append_part(std::mem::take(&mut part)).await?;
                 bytes = 0;
             }
         }
-        locations.extend(self.0.log.append(part).await?);
+        self.append_part(part).await?;
         if !self.0.env.is_planted(planted::LOG_NOT_SYNCED) {
             self.0.log.sync().await?;
         }
-        Ok(locations)
+        Ok(self.0.appended.take())
+    }
+
+    async fn append_part(&self, part: Vec<DiskRecord>) -> store::Result<()> {
+        let locations = self.0.log.append(part).await?;
+        self.0.appended.borrow_mut().extend(locations);
+        Ok(())
     }
 
     /// The next round: whole checkpoints of each vbucket, and its state if that has changed.

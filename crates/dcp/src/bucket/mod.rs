@@ -38,7 +38,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use store::RecordLog;
+use store::{Location, RecordLog};
 use tokio::sync::Notify;
 use world::{Env, Task, Time};
 
@@ -118,6 +118,8 @@ struct Inner {
     dirty: RefCell<BTreeSet<u16>>,
     /// The round that is being written, or waits for the disk to take it.
     unwritten: RefCell<Option<Rc<Round>>>,
+    /// Where those records of that round lie that are in the log already.
+    appended: RefCell<Vec<Location>>,
     flush: Rc<Notify>,
     persisted: Notify,
     /// Held while the log is written.

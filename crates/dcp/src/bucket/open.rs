@@ -44,6 +44,7 @@ impl Bucket {
                 checkpoint_bytes: Cell::default(),
                 dirty: RefCell::new(dirty),
                 unwritten: RefCell::default(),
+                appended: RefCell::default(),
                 flush: Rc::default(),
                 persisted: Notify::new(),
                 log_lock: tokio::sync::Mutex::new(()),

@@ -22,6 +22,7 @@ testbed::both_worlds!(
     the_highest_numbers_of_a_producer_do_not_stop_writes;
     simulated:
     a_full_disk_holds_writes_until_there_is_room,
+    a_disk_that_fills_up_within_a_round_has_each_part_of_it_once,
     a_full_disk_is_an_error_of_opening_and_of_closing,
 );
 
@@ -327,27 +328,41 @@ async fn the_highest_numbers_of_a_producer_do_not_stop_writes(env: Env) {
     persisted(&bucket, 0).await;
 }
 
-/// As where a replica takes a snapshot faster than its disk: all of it is one round of the flusher.
+/// A replica that has taken a snapshot of 150 MiB faster than its disk: all of it is one round of the flusher.
+async fn replica_of_a_large_snapshot(env: &Env) -> (Place, Bucket) {
+    let (place, bucket) = opened(env, settings(1, 512 << 20)).await;
+    bucket.set_state(0, VbucketState::Replica).unwrap();
+    bucket.begin_snapshot(0, Marker { start: 1, end: 150, flags: SNAPSHOT_MEMORY }).unwrap();
+    let value = Bytes::from(vec![7; 1 << 20]);
+    let item = |by_seqno: u64| {
+        let (key, value) = (format!("key{by_seqno}").into(), value.clone());
+        ItemData { key, value, by_seqno, cas: by_seqno, ..ItemData::default() }
+    };
+    bucket.apply_all(0, (1..=150).map(item)).unwrap();
+    (place, bucket)
+}
+
 #[test]
 fn a_large_snapshot_is_written_to_files_of_ordinary_size() {
     world::real_world::run(7, async |env| {
-        let settings = settings(1, 512 << 20);
-        let (place, bucket) = opened(&env, settings.clone()).await;
-        bucket.set_state(0, VbucketState::Replica).unwrap();
-        let marker = Marker { start: 1, end: 150, flags: SNAPSHOT_MEMORY };
-        bucket.begin_snapshot(0, marker).unwrap();
-        let value = Bytes::from(vec![7; 1 << 20]);
-        let item = |by_seqno: u64| {
-            let (key, value) = (format!("key{by_seqno}").into(), value.clone());
-            ItemData { key, value, by_seqno, cas: by_seqno, ..ItemData::default() }
-        };
-        bucket.apply_all(0, (1..=150).map(item)).unwrap();
+        let (place, bucket) = replica_of_a_large_snapshot(&env).await;
         persisted(&bucket, 0).await;
         let files = std::fs::read_dir(&place.dir).unwrap();
         let largest = files.map(|file| file.unwrap().metadata().unwrap().len()).max();
         assert!(largest < Some(70 << 20), "{largest:?}");
         bucket.close().await.unwrap();
-        let bucket = Bucket::open(&env, settings, &place.dir).await.unwrap();
+        let bucket = Bucket::open(&env, settings(1, 512 << 20), &place.dir).await.unwrap();
         assert_eq!((bucket.high_seqno(0), bucket.documents()), (Some(150), 150));
     });
+}
+
+/// It has room for the first part, and then for the others alone.
+async fn a_disk_that_fills_up_within_a_round_has_each_part_of_it_once(env: Env) {
+    let (_place, bucket) = replica_of_a_large_snapshot(&env).await;
+    assert!(store::set_disk_free_bytes(&env, Some(100 << 20)));
+    let refused = Err(Status::TemporaryFailure);
+    assert_eq!(bucket.wait_persisted(0, 150, PATIENCE).await, refused);
+    store::set_disk_free_bytes(&env, Some(100 << 20));
+    env.sleep(PATIENCE).await;
+    bucket.wait_persisted(0, 150, PATIENCE).await.unwrap();
 }
