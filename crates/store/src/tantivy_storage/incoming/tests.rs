@@ -90,7 +90,7 @@ fn a_reception_that_was_given_up_keeps_others_out_until_its_work_has_ended() {
     world::real_world::run(7, |env| async move {
         let copy = dir.path().join("copy");
         let (older, incoming) = (commits::dir(&copy, 1), copy.join(INCOMING));
-        fs::create_dir_all(&older).unwrap();
+        files::make_dir(&older).unwrap();
         fs::create_dir(&incoming).unwrap();
         let pipe = older.join("f");
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
