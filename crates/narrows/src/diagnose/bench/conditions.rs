@@ -38,8 +38,9 @@ const LOST_ONE_IN: [f64; 3] = [10_000.0, 1000.0, 100.0];
 const BATCHES_LEFT: [u32; 3] = [2, 1, 1];
 /// The most batches that OpenSearch takes.
 pub(crate) const BATCHES_MAX: u32 = 4;
-/// Milliseconds of every second in which a paused host does not run, by severity.
-const PAUSED_MS: [u64; 3] = [350, 600, 850];
+/// Milliseconds of every second in which a paused host does not run, by severity. Most of it: what holds the
+/// surroundings takes the rest, so that after shorter pauses lifting that brings more than ending them.
+const PAUSED_MS: [u64; 3] = [550, 700, 850];
 /// Bytes a second that a default core receives, checks and writes.
 const CORE_BYTES_PER_S: f64 = 2.8e9;
 /// A neighbour shares a disk that alone would carry so many times the rate.

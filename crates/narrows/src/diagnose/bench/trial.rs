@@ -198,12 +198,8 @@ impl<'a, P: Place> Runs<'a, P> {
             return Ok(Some("lifting the cause does not give back four fifths"));
         }
         for action in Action::ALL.iter().filter(|action| !own.contains(action)) {
-            let rate = self.after(injected, &[*action], now).await?;
-            // What is of no class cannot be lifted to compare: it is what holds where nothing else brings as much.
-            if own.is_empty() && rate >= base {
-                return Ok(Some("lifting something else brings more"));
-            }
             // What widens the surroundings as much lifts something of theirs, and not the cause.
+            let rate = self.after(injected, &[*action], now).await?;
             if given_back(rate)
                 && rate >= COSTS * self.after(&case.surroundings, &[*action], base).await?
             {
