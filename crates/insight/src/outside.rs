@@ -35,7 +35,7 @@ pub(crate) fn account(
     trace: Option<&Trace<'_>>,
     row: &Row,
 ) -> Option<Elapsed> {
-    let trace = trace.filter(|_| manifest.target != FOREIGN)?;
+    let trace = trace.filter(|_| manifest.target != FOREIGN && !copied_nothing(manifest, row))?;
     let mut account = Elapsed::of(trace, row.seconds)?;
     name_limiter(&mut account, bounds, row.bytes);
     Some(account)
@@ -48,10 +48,20 @@ pub(crate) fn seen(
     trace: Option<&Trace<'_>>,
     row: &Row,
 ) -> Seen {
+    if copied_nothing(manifest, row) {
+        let text = "nothing was copied".to_owned();
+        let verdict = Verdict { limit: None, share: 0.0, ceiling: None, next: None, text };
+        return Seen { limits: Vec::new(), verdict };
+    }
     let Some(account) = account(manifest, bounds, trace, row) else {
         return Seen { limits: Vec::new(), verdict: inferred(bounds, trace) };
     };
     judged(&account, bounds, row.bytes, row.bytes_per_s)
+}
+
+/// Whether a twin had nothing to copy, as where no copy finds a place: then nothing held it, and no setting lifts it.
+fn copied_nothing(manifest: &Manifest, row: &Row) -> bool {
+    manifest.question.is_some() && row.bytes == 0
 }
 
 fn judged(account: &Elapsed, bounds: &Bounds, bytes: u64, bytes_per_s: f64) -> Seen {

@@ -1,6 +1,6 @@
 //! A run of recoveries: its headline, its slowest and its fastest variant.
 
-use record::{Manifest, RunDir, Status, TwinQuestion, units};
+use record::{Manifest, Row, RunDir, Status, TwinQuestion, units};
 
 use crate::headline::{Headline, WORTH_TELLING};
 use crate::variant::{Finished, Variant};
@@ -68,25 +68,47 @@ pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> Headline {
 pub(crate) fn of_twin(run: &RunDir, variants: &[Variant]) -> Option<Headline> {
     let (asked, until) = (&run.manifest.question.as_ref()?.asked, run.until()?);
     // The first lap goes by what is known or assumed, as the answer does; in the others it is drawn.
-    let seconds = |variant: &Variant| {
+    let shown = |variant: &Variant| {
         let rows = run.rows.iter().filter(|row| row.variant == variant.name);
-        rows.min_by_key(|row| row.lap).map(|row| row.seconds)
+        rows.min_by_key(|row| row.lap)
     };
-    let mut done = variants.iter().filter_map(|variant| Some((variant, seconds(variant)?)));
-    let (first, first_s) = done.next()?;
-    let short = format!("{asked}: {until} after {}", units::show_seconds(first_s));
+    let never_green = |variant: &Variant| run.never_green(&variant.name).next().is_some();
+    let when = |variant: &Variant, row: &Row| {
+        let after = format!("{until} after {}", units::show_seconds(row.seconds));
+        match never_green(variant) {
+            false => after,
+            // Nothing came: when nothing was waited for any more tells nothing.
+            true if row.bytes == 0 => "never green".to_owned(),
+            true => format!("{after}, but never green"),
+        }
+    };
+    let mut done = variants.iter().filter_map(|variant| Some((variant, shown(variant)?)));
+    let (first, first_row) = done.next()?;
+    let short = format!("{asked}: {}", when(first, first_row));
     // As an option has it: a word.
     let with = |variant: &Variant| format!("with {}", variant.name.replace(" = ", "="));
-    if let Some((fastest, fastest_s)) = done.min_by(|a, b| a.1.total_cmp(&b.1)) {
-        let fastest_s = units::show_seconds(fastest_s);
-        let whole = format!("{short}; {} {fastest_s}", with(fastest));
-        return Some(Headline::of(whole, [format!("{short}, or {fastest_s}"), short]));
-    }
-    let said = match first.name.as_str() {
-        TwinQuestion::AS_IT_IS => Headline::from(short),
-        _ => Headline::of(format!("{short} {}", with(first)), [short]),
+    let later = |a: &(&Variant, &Row), b: &(&Variant, &Row)| {
+        never_green(a.0).cmp(&never_green(b.0)).then(a.1.seconds.total_cmp(&b.1.seconds))
     };
-    Some(held_by(said, first.finished().and_then(held)))
+    let mut said = match (done.min_by(later), first.name.as_str()) {
+        (Some((fastest, row)), _) => {
+            let fastest_when = match never_green(first) || never_green(fastest) {
+                true => when(fastest, row),
+                false => units::show_seconds(row.seconds),
+            };
+            let whole = format!("{short}; {} {fastest_when}", with(fastest));
+            Headline::of(whole, [format!("{short}, or {fastest_when}"), short])
+        }
+        (None, TwinQuestion::AS_IT_IS) => {
+            held_by(Headline::from(short), first.finished().and_then(held))
+        }
+        (None, _) => {
+            let said = Headline::of(format!("{short} {}", with(first)), [short]);
+            held_by(said, first.finished().and_then(held))
+        }
+    };
+    said.details.extend(run.never_green(&first.name).map(|why| format!("{why}.")));
+    Some(said)
 }
 
 fn held_by(said: Headline, limit: Option<&str>) -> Headline {

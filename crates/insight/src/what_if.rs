@@ -6,7 +6,7 @@ mod recovery_use;
 
 use std::collections::BTreeMap;
 
-use record::{Line, RecoverySample, RunDir, TwinQuestion};
+use record::{Line, RecoverySample, RunDir};
 use serde::Serialize;
 
 pub use self::curve::Point;
@@ -109,7 +109,7 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
             phases: phases(&samples, &away, green_s),
             curve: curve(&samples, green_s, !away.is_empty()),
             recovery_use: recovery_use(run, variant, shown, chunk_bytes),
-            never_green: notes(run, &variant.name, TwinQuestion::STAYS),
+            never_green: run.never_green(&variant.name).map(str::to_owned).collect(),
             full_disks: notes(run, &variant.name, WATERMARK),
             came_back: notes(run, &variant.name, CAME_BACK),
         })

@@ -70,11 +70,19 @@ impl RunDir {
     /// The word for what a twin waited for; none of other runs.
     pub fn until(&self) -> Option<&str> {
         let until = self.manifest.question.as_ref()?.until.as_str();
-        let stays = |line: &Line| match line {
-            Line::Note { text, .. } => text.contains(TwinQuestion::STAYS),
-            _ => false,
-        };
-        Some(if self.lines.iter().any(stays) { TwinQuestion::PLACED } else { until })
+        let mut names = self.manifest.variants.iter().map(|variant| variant.name.as_str());
+        let is_placed = names.any(|name| self.never_green(name).next().is_some());
+        Some(if is_placed { TwinQuestion::PLACED } else { until })
+    }
+
+    /// Which copies of a variant of a twin find no place and why, a sentence each; none where all are made.
+    pub fn never_green(&self, variant: &str) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter_map(move |line| match line {
+            Line::Note { variant: Some(of), text, .. } if of == variant => {
+                text.contains(TwinQuestion::STAYS).then_some(text.as_str())
+            }
+            _ => None,
+        })
     }
 
     /// Whether it ended before anything began: its clusters did not start, or could not be reached.

@@ -93,6 +93,33 @@ fn a_twin_is_told_by_what_it_was_asked() {
     assert_eq!(set, "an empty node joins: balanced after 12.2 s with enable=all");
 }
 
+/// What never comes is no time, and nothing that a setting lifts holds it.
+#[test]
+fn a_twin_that_is_never_green_says_so() {
+    let stays = Row::measured("as it is", 1, 0.001, 0);
+    let mut run = run(&["as it is", "enable = all"], Status::Complete, vec![stays]);
+    let (asked, until) = ("n2 lost for good".to_owned(), "green".to_owned());
+    run.manifest.question = Some(TwinQuestion { asked, until });
+    let text = format!("3 copies find no place, and {}: why", TwinQuestion::STAYS);
+    let variant = Some("as it is".to_owned());
+    run.lines.push(Line::Note { t_ms: 1.0, variant, text: text.clone() });
+    let summary = Summary::of(&run);
+    assert_eq!(summary.headline, "n2 lost for good: never green");
+    assert_eq!(summary.details, [format!("{text}.")]);
+    let told = &advice(&run, &summary)[0];
+    assert_eq!((told.limit, told.sentence.as_str()), (None, "nothing was copied"));
+    assert!(told.gain.is_none() && told.lift.is_none(), "{told:?}");
+    // Another one that is made is the fastest, however long it takes.
+    run.rows.push(row("enable = all", 1, 12.2, Limit::DiskWrite));
+    let headline = Summary::of(&run).headline;
+    assert_eq!(headline, "n2 lost for good: never green; with enable=all placed after 12.2 s");
+    // Others are made beside those that have no place.
+    (run.rows[0].bytes, run.rows[0].seconds) = (60_000_000, 67.0);
+    run.rows.truncate(1);
+    let headline = Summary::of(&run).headline;
+    assert_eq!(headline, "n2 lost for good: placed after 67.0 s, but never green");
+}
+
 #[test]
 fn a_load_has_no_recovery_to_advise_on() {
     let mut rows = vec![row("a", 1, 480.0, Limit::Latency), row("b", 1, 10.0, Limit::LinkRate)];
