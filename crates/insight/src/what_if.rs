@@ -96,7 +96,11 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
         let chunk_bytes = chunks.max().unwrap_or(0);
         let differs = |(name, value): &(&String, &String)| first.settings.get(*name) != Some(value);
         let changed = variant.settings.iter().filter(differs);
-        let gain = base.get(&shown).map(|base| base / green_s).filter(|gain| gain.is_finite());
+        // The time until some copies are placed is none in which all are green.
+        let stays = |name: &str| run.never_green(name).next().is_some();
+        let compares = stays(&first.name) == stays(&variant.name);
+        let base = base.get(&shown).filter(|_| compares);
+        let gain = base.map(|base| base / green_s).filter(|gain| gain.is_finite());
         Some(Answer {
             variant: variant.name.clone(),
             changed: changed.map(|(name, value)| (name.clone(), value.clone())).collect(),

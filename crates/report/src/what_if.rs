@@ -22,6 +22,8 @@ const BAR: usize = 30;
 const PLACE: &str = "place";
 /// A gain that is off 1 by no more is none.
 const GAIN_MIN: f64 = 0.005;
+/// Nor is one that saves less: a copy in the field takes longer to begin.
+const SAVED_MIN_S: f64 = 0.1;
 /// A limit below this share is not worth a word.
 const SHARE_MIN: f64 = 0.05;
 
@@ -40,7 +42,7 @@ pub fn what_if(
     let mut text = format!("{}\n", plain(asked));
     write_answers(&mut text, until, answers, width);
     if let [as_it_is, others @ ..] = tried
-        && !others.is_empty()
+        && !(others.is_empty() || copies_nothing(as_it_is))
     {
         let _ = writeln!(text, "\nWhat settings bring, each by itself");
         let (idle, change): (Vec<_>, Vec<_>) = others.iter().partition(|one| changes_nothing(one));
@@ -66,7 +68,13 @@ pub fn what_if(
 }
 
 fn changes_nothing(answer: &Answer) -> bool {
-    (answer.gain - 1.0).abs() <= GAIN_MIN
+    let gained = answer.gain - 1.0;
+    gained.abs() <= GAIN_MIN || (gained * answer.green_s).abs() < SAVED_MIN_S
+}
+
+/// Whether no copy finds a place: nothing holds that, nothing is left of it, and no rate changes it.
+fn copies_nothing(answer: &Answer) -> bool {
+    answer.bytes == 0 && !answer.never_green.is_empty()
 }
 
 /// A setting without what stands before its last dot.
@@ -109,14 +117,20 @@ fn write_answers(text: &mut String, until: &str, answers: &[Answer], width: usiz
         }
     }
     let Some(first) = answers.first() else { return };
-    write_phases(text, "What holds it", first, width);
+    if !copies_nothing(first) {
+        write_phases(text, "What holds it", first, width);
+    }
     // Of more of them a table says it.
-    if let [_, other] = answers {
+    if let [_, other] = answers
+        && !copies_nothing(other)
+    {
         let title = format!("What holds it with {}", plain(&other.variant));
         write_phases(text, &title, other, width);
     }
-    write_curve(text, &first.curve, width);
-    let _ = writeln!(text, "\n{}", recovery_use(&first.recovery_use));
+    if !copies_nothing(first) {
+        write_curve(text, &first.curve, width);
+        let _ = writeln!(text, "\n{}", recovery_use(&first.recovery_use));
+    }
     for sentence in first.came_back.iter().chain(&first.full_disks) {
         let _ = writeln!(text, "{}.", plain(sentence));
     }
@@ -124,7 +138,7 @@ fn write_answers(text: &mut String, until: &str, answers: &[Answer], width: usiz
 
 /// When it is done, in words.
 fn done(until: &str, answer: &Answer) -> String {
-    if answer.bytes == 0 && !answer.never_green.is_empty() {
+    if copies_nothing(answer) {
         return "nothing is copied".to_owned();
     }
     let (least, most) = answer.between_s;
@@ -306,7 +320,11 @@ mod tests {
         );
         assert!(text.contains("\n  never green: 1 copy finds no place\n"), "{text}");
         answer.bytes = 0;
-        assert!(said(&answer).starts_with("\nas it is: nothing is copied\n  never green: 1 copy"));
+        let only = "\nas it is: nothing is copied\n  never green: 1 copy finds no place\n";
+        assert_eq!(said(&answer), only, "nothing holds it, and nothing is left of it");
+        let tried = [answer.clone(), Answer { gain: 2.0, ..answer.clone() }];
+        let text = what_if(("n2 lost", "placed"), &tried[..1], &tried, 80);
+        assert!(!text.contains("What settings bring"), "{text}");
     }
 
     #[test]
@@ -339,11 +357,15 @@ mod tests {
             of("a.rate = 8mb", 3.8),
             of("a.slots = 4", 1.0),
             of("a.chunks = 4", 1.001),
+            Answer { green_s: 0.001, ..of("a.size = 1mb", 2.0) },
             of("all of these", 3.8),
         ];
         let text = what_if(("n2 lost", "green"), &[unheld()], &tried, 80);
         assert!(text.contains("\n  a.rate = 8mb") && text.contains("\n  all of these"), "{text}");
-        assert!(text.ends_with("  Nothing is gained by: slots = 4, chunks = 4\n"), "{text}");
+        assert!(
+            text.ends_with("  Nothing is gained by: slots = 4, chunks = 4, size = 1mb\n"),
+            "{text}"
+        );
         assert!(!text.contains("a.slots"), "{text}");
     }
 

@@ -135,6 +135,22 @@ fn what_takes_no_time_is_no_times_as_fast() {
 }
 
 #[test]
+fn what_is_green_is_not_compared_with_what_never_is() {
+    let mut manifest = record::Manifest::unknown("twin", record::FORMAT);
+    let named = |name: &str| record::VariantInfo { name: name.into(), ..Default::default() };
+    manifest.variants = ["a", "b"].map(named).to_vec();
+    let rows = vec![record::Row::measured("a", 1, 0.001, 0), record::Row::measured("b", 1, 8.0, 9)];
+    let text = format!("1 copy finds no place, and {}", record::TwinQuestion::STAYS);
+    let stays =
+        |name: &str| Line::Note { t_ms: 1.0, variant: Some(name.to_owned()), text: text.clone() };
+    let mut run = RunDir { manifest, lines: vec![stays("a")], rows, damage: Vec::new() };
+    let found = answers(&run);
+    assert_eq!((found[0].never_green.len(), found[1].gain), (1, 1.0));
+    run.lines.push(stays("b"));
+    assert_eq!(answers(&run)[1].gain, 0.001 / 8.0, "both leave some without a place");
+}
+
+#[test]
 fn an_interval_does_not_go_below_the_time_for_which_nodes_are_away() {
     assert_eq!(between(90.5, 100.0, 90.0), (90.0, 120.0));
     assert_eq!(between(200.0, 200.0, 90.0), (160.0, 240.0));
