@@ -187,8 +187,11 @@ pub fn as_it_is(plan: &mut TwinPlan) {
 pub fn set(plan: &mut TwinPlan, settings: &[(String, String)]) {
     let settings: Vec<(&str, String)> =
         settings.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-    let name: Vec<String> =
-        settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let shown = |(name, value): &(&str, String)| match value.as_str() {
+        "" => format!("{name} = \"\""),
+        value => format!("{name} = {value}"),
+    };
+    let name: Vec<String> = settings.iter().map(shown).collect();
     push(plan, variant(&name.join(", "), &settings));
 }
 

@@ -135,7 +135,11 @@ fn parse_pair(text: &str, form: &str, example: &str) -> Result<(String, String),
 }
 
 fn parse_setting(text: &str) -> Result<(String, String), String> {
-    let (name, value) = parse_pair(text, "NAME=VALUE", "indices.recovery.max_bytes_per_sec=160mb")?;
+    let (name, value) = match text.split_once('=') {
+        // Without a value a filter lets copies be anywhere.
+        Some((name, "")) if name.ends_with("._name") => (name.to_owned(), String::new()),
+        _ => parse_pair(text, "NAME=VALUE", "indices.recovery.max_bytes_per_sec=160mb")?,
+    };
     match name.as_str() {
         "index.number_of_replicas" => return Err("ask that with --replicas INDEX=N".to_owned()),
         "index.number_of_shards" => {

@@ -365,6 +365,24 @@ fn a_drained_node_ends_empty_and_what_cannot_leave_it_is_said_before() {
     failed(&twin.asked("--drain c"), 2, &["cluster.routing.allocation.enable is none"]);
 }
 
+/// Copies of c have no place while b is kept free of copies, and have one where it is not.
+#[test]
+fn a_filter_that_keeps_copies_away_is_lifted_by_one_without_a_value() {
+    let twin = Twin::with(&[
+        ("[settings]", "[settings]\n\"cluster.routing.allocation.exclude._name\" = \"b\""),
+        ("[\"a\", \"b\"]", "[\"a\", \"c\"]"),
+        ("[\"b\", \"c\"]", "[\"a\", \"c\"]"),
+    ]);
+    let found = twin.answer("--lose c --set cluster.routing.allocation.exclude._name=");
+    let (first, lifted) = (&found["answers"][0], &found["answers"][1]);
+    assert_eq!((mb(first), mb(lifted)), (0, 3 * 30), "{found}");
+    let says = first["never_green"][0].as_str().unwrap();
+    assert!(says.starts_with("3 copies find no place"), "{says}");
+    assert_eq!((&lifted["never_green"], &lifted["gain"]), (&json!([]), &json!(1.0)), "{found}");
+    assert_eq!(lifted["variant"], "cluster.routing.allocation.exclude._name = \"\"");
+    failed(&twin.asked("--lose c --set indices.recovery.max_bytes_per_sec="), 2, &["NAME=VALUE"]);
+}
+
 /// A replica that only a may have finds no place, before and after: the cluster is yellow, and c becomes empty all the
 /// same.
 #[test]
