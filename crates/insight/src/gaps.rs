@@ -54,11 +54,14 @@ fn status(run: &RunDir, variants: &[Variant]) -> Option<String> {
         Status::BrokenOff => Some(format!("The run broke off: {count}.")),
         Status::Interrupted => Some(format!("The run was interrupted: {count}.")),
         Status::Failed => {
-            let note = run.lines.iter().rev().find_map(|line| match line {
-                Line::Note { text, .. } => Some(format!(" Last note: {text}")),
-                _ => None,
-            });
-            Some(format!("The run failed: {count}.{}", note.unwrap_or_default()))
+            let failure = run.manifest.failure.as_ref().map(|why| format!(" Why: {why}."));
+            let note = || {
+                run.lines.iter().rev().find_map(|line| match line {
+                    Line::Note { text, .. } => Some(format!(" Last note: {text}")),
+                    _ => None,
+                })
+            };
+            Some(format!("The run failed: {count}.{}", failure.or_else(note).unwrap_or_default()))
         }
     }
 }

@@ -198,6 +198,9 @@ pub struct Manifest {
     pub scale: f64,
     /// How it ended.
     pub status: Status,
+    /// Why it failed, as it was told; none where it did not, and in runs of earlier builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// The machine.
     pub machine: Machine,
     /// The link, where there is one.

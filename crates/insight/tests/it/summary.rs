@@ -388,6 +388,10 @@ fn a_track_that_stopped_in_the_middle_did_not_finish_and_says_at_which_task() {
 fn an_empty_run_and_a_row_without_time_are_no_results() {
     let failed = run(&[], Status::Failed, vec![]);
     assert_eq!(Summary::of(&failed).headline, "No variant began: the run failed");
+    let mut failed = run(&["a"], Status::Failed, vec![]);
+    failed.manifest.failure = Some("no index [a]".to_owned());
+    let why = "The run failed: 0 of 1 variants finished. Why: no index [a].";
+    assert_eq!(Summary::of(&failed).gaps[0], why);
     let zero = run(&["a"], Status::Complete, vec![row("a", 1, 0.0, Limit::Latency)]);
     let summary = Summary::of(&zero);
     assert_eq!(summary.variants[0].progress, Progress::NotRun);

@@ -73,6 +73,7 @@ pub fn execute_resolved(
     let held = writer.hold();
     let mut trace = None;
     let ended = run(&plan, place, options, &dir, writer, &mut manifest, &mut trace);
+    manifest.failure = ended.as_ref().err().map(told);
     manifest.status = match &ended {
         Ok(Ended::Complete) => Status::Complete,
         Ok(Ended::Interrupted) => Status::Interrupted,
@@ -90,6 +91,13 @@ pub fn execute_resolved(
         }
     };
     Ok(Executed { id, dir, run, ended, trace })
+}
+
+/// An error with its causes, as a terminal tells it.
+fn told(error: &Error) -> String {
+    let error: &(dyn std::error::Error + 'static) = error;
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Runs the plan; the record has all that was measured when this returns.

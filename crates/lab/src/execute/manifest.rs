@@ -31,6 +31,7 @@ pub(super) fn manifest(plan_text: &str, plan: &Resolved, place: &Place, run: Str
         seed: plan.seed,
         scale: plan.scale,
         status: Status::Running,
+        failure: None,
         machine: machine::describe(),
         link,
         nodes: if is_live { Vec::new() } else { nodes(plan) },

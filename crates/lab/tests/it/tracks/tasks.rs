@@ -53,6 +53,8 @@ fn what_was_measured_before_a_task_failed_is_kept() {
     let said = ended.unwrap_err().to_string();
     assert!(said.contains("never: GET /_all/_stats"), "{said}");
     assert_eq!((run.manifest.status, run.rows.len()), (Status::Failed, 1));
+    let failure = run.manifest.failure.as_deref().unwrap();
+    assert!(failure.contains("never: GET /_all/_stats"), "{failure}");
     assert_eq!(names(&run), ["create-index", "health"]);
     assert_eq!(run.rows[0].stopped_at.as_deref(), Some("never"));
     assert_eq!(load(&run, "health").requests, 5);
