@@ -113,7 +113,8 @@ impl Steering {
             "give_way" => self.run(at_ms).came(at_ms, line, "gave way"),
             "end" => {
                 let run = self.run(at_ms);
-                run.close(at_ms, "taken back at the end");
+                // Somebody else may have set it since: the end says what became of it.
+                run.close(at_ms, "on trial to the end");
                 run.end = Some(End { at_ms, why: line.why });
             }
             _ => {}
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!((steering.runs.len(), &steering.runs[0].end), (1, &None));
         let end = [&lines[..], &[line("01:07:00", "end", "", "")]].concat();
         let ended = read(&end);
-        assert_eq!(results(&ended)[3], ("4mb", "taken back at the end"));
+        assert_eq!(results(&ended)[3], ("4mb", "on trial to the end"));
         let told = Some(End { at_ms: ms("01:07:00"), why: "so".to_owned() });
         assert_eq!(ended.runs[0].end, told);
         // It was killed, and another one began.
