@@ -22,6 +22,8 @@ struct Answer {
     variant: String,
     between_s: (f64, f64),
     curve: Vec<Point>,
+    #[serde(default)]
+    never_green: Vec<String>,
 }
 
 /// What is outstanding so long after it began.
@@ -64,8 +66,11 @@ impl Outlook {
         let Printed { asked, until, lost, mut answers } = serde_json::from_str(printed).ok()?;
         let mut curve = std::mem::take(&mut answers.first_mut()?.curve);
         curve.truncate(POINTS_MAX);
-        let within = |Answer { variant, between_s, .. }: Answer| {
-            let words = format!("in {}", show_interval(between_s.0, between_s.1));
+        let within = |Answer { variant, between_s, never_green, .. }: Answer| {
+            let mut words = format!("in {}", show_interval(between_s.0, between_s.1));
+            if let Some(why) = never_green.first() {
+                words += &format!(", but never green: {why}");
+            }
             Within { variant, between_s, words }
         };
         let answers = answers.into_iter().take(ANSWERS_MAX).map(within).collect();
@@ -99,6 +104,11 @@ mod tests {
         assert_eq!((outlook.curve.len(), outlook.curve[0].bytes), (2, 60));
         assert_eq!(Outlook::read(&printed, 1000, 1001 + DAY_MS), None);
         assert_eq!(Outlook::read(&printed, u64::MAX, 1000), None, "no browser knows that day");
+        let mut stays: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        stays["answers"][0]["never_green"] = json!(["1 copy finds no place"]);
+        let outlook = Outlook::read(&stays.to_string(), 1000, 2000).unwrap();
+        let words = "in 60.0 s to 90.0 s, but never green: 1 copy finds no place";
+        assert_eq!(outlook.answers[0].words, words);
         for wrong in ["", "{}", &printed[..printed.len() - 1], &printed.replace("answers", "a")] {
             assert_eq!(Outlook::read(wrong, 1000, 1000), None, "{wrong}");
         }
