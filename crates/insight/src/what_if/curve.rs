@@ -3,7 +3,7 @@
 use record::RecoverySample;
 use serde::Serialize;
 
-use super::phases::{DONE, UNASSIGNED, count, outstanding};
+use super::phases::{DONE, UNASSIGNED, begun_in_all, count, outstanding};
 
 /// A curve has so many points at most.
 const POINTS_MAX: usize = 60;
@@ -30,12 +30,13 @@ pub(super) fn curve(
     // is what the answer says. Of nodes that restart each has its own copies, and the next ones are not lost yet.
     let known = samples.last().map_or(0, |(_, end)| end.recovered_bytes);
     let total = |sample: &RecoverySample| if is_restarted { sample.total_bytes } else { known };
+    let in_all = begun_in_all(samples);
     let point = |(t_s, sample): &(f64, &RecoverySample)| {
         // Whatever is moved beside it goes on, and what has no place has none.
         if *t_s >= green_s {
             return Point { t_s: green_s, copies: count(sample, UNASSIGNED), bytes: 0 };
         }
-        let copies = match outstanding(sample) {
+        let copies = match outstanding(sample, in_all) {
             // The cluster has not noticed, or has not been looked at.
             0 if count(sample, DONE) == 0 => sample.waiting.unwrap_or(0),
             copies => copies,

@@ -67,8 +67,19 @@ pub(super) fn active(sample: &RecoverySample) -> u32 {
     stages.map(|(_, count)| count).sum()
 }
 
-pub(super) fn outstanding(sample: &RecoverySample) -> u32 {
-    count(sample, UNASSIGNED) + count(sample, WAITING) + active(sample)
+/// Recoveries that have begun by the last of these samples: as many as there are.
+pub(super) fn begun_in_all(samples: &[(f64, &RecoverySample)]) -> u32 {
+    samples.last().map_or(0, |(_, end)| begun(end))
+}
+
+fn begun(sample: &RecoverySample) -> u32 {
+    active(sample) + count(sample, DONE)
+}
+
+/// Copies that are not started. How many wait to be moved was estimated: no more do than begin in the end.
+pub(super) fn outstanding(sample: &RecoverySample, in_all: u32) -> u32 {
+    let waiting = count(sample, WAITING).min(in_all.saturating_sub(begun(sample)));
+    count(sample, UNASSIGNED) + waiting + active(sample)
 }
 
 fn kind(sample: &RecoverySample, is_away: bool) -> PhaseKind {
@@ -90,6 +101,7 @@ pub(super) fn phases(
     green_s: f64,
 ) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
+    let in_all = begun_in_all(samples);
     let nothing = BTreeMap::new();
     let mut charged = &nothing;
     let start = std::iter::once((0.0, None));
@@ -116,7 +128,7 @@ pub(super) fn phases(
         }
         let is_same = phases.last().is_some_and(|last| last.what == what);
         if !is_same {
-            let copies = sample.map_or(0, outstanding);
+            let copies = sample.map_or(0, |sample| outstanding(sample, in_all));
             let limits = Vec::new();
             phases.push(Phase { from_s: *from_s, to_s, what, copies, limits });
         }

@@ -74,6 +74,10 @@ fn what_was_estimated_to_be_moved_is_no_more_than_what_was_moved() {
     let samples = [(1.0, &all[0]), (4.0, &end)];
     let expected = Point { t_s: 3.0, copies: 0, bytes: 0 };
     assert_eq!(curve(&samples, 3.0, false)[1], expected);
+    let begins = sample(&[("INDEX", 1), (WAITING, 2)], 0, 1.0);
+    let samples = [(1.0, &begins), (3.0, &all[2])];
+    assert_eq!(curve(&samples, 3.0, false)[0].copies, 1);
+    assert_eq!(phases(&samples, &[], 3.0)[1].copies, 1);
     // The node is empty while copies are moved for balance that nobody counted: what is left begins with all of it.
     let balancing = sample(&[("INDEX", 2), (DONE, 3)], 180, 2.0);
     let samples = [(1.0, &all[0]), (2.0, &balancing), (4.0, &balancing)];
