@@ -18,7 +18,7 @@ pub mod twin;
 mod writers;
 
 pub use diagnostic::{Diagnostic, Mistakes};
-pub use error::{Error, Result};
+pub use error::{Error, Result, told};
 pub use execute::{
     Ended, Executed, Interrupt, JOURNALS, LiveHosts, NO_LEADER, OpenSearchNodes, Options, Place,
     caught, execute, execute_resolved, execute_track, fresh, journal, now, stopped_unless_told,

@@ -256,15 +256,9 @@ pub(crate) fn of(result: anyhow::Result<()>) -> ExitCode {
     })
 }
 
-/// The error and its causes, each once: some say their cause themselves, at their end or before what to do.
-fn told(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| {
-        match said.is_empty() {
-            true => cause,
-            false if said.contains(&cause) => said,
-            false => format!("{said}: {cause}"),
-        }
-    })
+/// The error and its causes, each once.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    lab::told(error.chain().map(ToString::to_string))
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

@@ -13,7 +13,7 @@ use super::place::Place;
 use super::record_dir::fresh;
 use super::working::Ended;
 use super::{in_virtual_time, on_live, on_processes, on_servers};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, told};
 use crate::plan::{Plan, Resolved};
 
 /// A run that took place, however it ended.
@@ -73,7 +73,7 @@ pub fn execute_resolved(
     let held = writer.hold();
     let mut trace = None;
     let ended = run(&plan, place, options, &dir, writer, &mut manifest, &mut trace);
-    manifest.failure = ended.as_ref().err().map(told);
+    manifest.failure = ended.as_ref().err().map(failure);
     manifest.status = match &ended {
         Ok(Ended::Complete) => Status::Complete,
         Ok(Ended::Interrupted) => Status::Interrupted,
@@ -93,11 +93,11 @@ pub fn execute_resolved(
     Ok(Executed { id, dir, run, ended, trace })
 }
 
-/// An error with its causes, as a terminal tells it.
-fn told(error: &Error) -> String {
+/// What a run failed by, as a terminal tells it.
+fn failure(error: &Error) -> String {
     let error: &(dyn std::error::Error + 'static) = error;
     let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    told(causes.map(ToString::to_string))
 }
 
 /// Runs the plan; the record has all that was measured when this returns.

@@ -552,6 +552,7 @@ fn an_answer_that_cannot_be_kept_is_told() {
     assert!(shown.contains("c lost for good") && !shown.contains("Report: "), "{shown}");
     let why = "the answer is not kept: create run directory ";
     assert_eq!(stderr.matches(why).count(), 1, "settings are tried, too: {stderr}");
+    assert_eq!(stderr.matches("os error").count(), 1, "a cause is told once: {stderr}");
     failed(&asked(file), 2, &["is a file; write --runs DIR"]);
     assert_eq!(common::entries(twin.dir.path()), ["twin.toml"]);
 }

@@ -14,7 +14,7 @@ use lab::twin::{self, TwinPlan};
 use lab::{Ended, Options, Place, Watch};
 use tokio::sync::watch;
 
-use crate::exit::Usage;
+use crate::exit::{self, Usage};
 use crate::interrupt;
 use crate::progress::Progress;
 use crate::runs;
@@ -145,7 +145,8 @@ impl Kept<'_> {
         if self.instead.is_none() {
             match self.execute_in(self.asking.runs, plan, draws) {
                 Err(error) if is_of_record(&error) => self.say(&format!(
-                    "the answer is not kept: {error:#}; --runs DIR keeps it elsewhere"
+                    "the answer is not kept: {}; --runs DIR keeps it elsewhere",
+                    exit::told(&error)
                 )),
                 told => return told,
             }
