@@ -103,10 +103,11 @@ fn a_twin_that_is_never_green_says_so() {
     let text = format!("3 copies find no place, and {}: why", TwinQuestion::STAYS);
     let variant = Some("as it is".to_owned());
     run.lines.push(Line::Note { t_ms: 1.0, variant, text: text.clone() });
-    let summary = Summary::of(&run);
-    assert_eq!(summary.headline, "n2 lost for good: never green");
-    assert_eq!(summary.details, [format!("{text}.")]);
-    let told = &advice(&run, &summary)[0];
+    let (said, told) = {
+        let summary = Summary::of(&run);
+        ((summary.headline.clone(), summary.details.clone()), advice(&run, &summary).remove(0))
+    };
+    assert_eq!(said, ("n2 lost for good: never green".to_owned(), vec![format!("{text}.")]));
     assert_eq!((told.limit, told.sentence.as_str()), (None, "nothing was copied"));
     assert!(told.gain.is_none() && told.lift.is_none(), "{told:?}");
     // Another one that is made is the fastest, however long it takes.
