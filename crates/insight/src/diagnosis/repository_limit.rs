@@ -21,6 +21,9 @@ pub(crate) const REPOSITORY_STRENGTH: Threshold =
 const DONE_BEFORE: &str =
     "nodes that were done before one looked may have written a part of it: no API tells";
 
+/// OpenSearch 2.19.1 answers "trying to modify or unregister repository that is currently used".
+const IN_USE: &str = "a cluster that refuses this of a repository in use takes it once";
+
 /// The evidence that a repository's own limit holds restores from it.
 const RESTORE_LIMIT: &str = "settings.max_restore_bytes_per_sec";
 
@@ -47,7 +50,8 @@ pub(crate) fn restore(rule: &Rule, recovery: &Copying<'_, '_>) -> Option<Finding
     );
     let api = format!("_snapshot/{repository}");
     let action = format!(
-        "PUT {api} again with its settings and a higher max_restore_bytes_per_sec, while searches and indexing have room"
+        "PUT {api} again with its settings and a higher max_restore_bytes_per_sec, while searches and indexing have \
+         room; {IN_USE} the restore is over: to begin it anew, DELETE the index that it fills"
     );
     Some(Finding {
         subjects: vec![recovery.transfer.name()],
@@ -79,7 +83,9 @@ pub(crate) fn snapshot(rule: &Rule, series: &Series<'_>) -> Option<Finding> {
     );
     let api = format!("_snapshot/{repository}");
     let action = format!(
-        "nothing, if it is in time; otherwise PUT {api} again with its settings and a higher max_snapshot_bytes_per_sec"
+        "nothing, if it is in time; otherwise PUT {api} again with its settings and a higher \
+         max_snapshot_bytes_per_sec; {IN_USE} the snapshot is over, or ended by DELETE {api}/{}",
+        one.snapshot.name
     );
     Some(Finding {
         subjects: vec![one.name()],

@@ -128,7 +128,9 @@ impl Written<'_> {
             let takes = |bytes_per_s: f64| show_seconds((bytes / bytes_per_s).ceil());
             let (text, nodes, left) = (self.limit.0, self.nodes, takes(self.limit.1 * self.nodes));
             // One that is slow, or stuck, does not come nearer to its limit by itself.
-            let is_slow = self.bytes_per_s < USED_ALONE.value * self.limit.1 * self.nodes_max;
+            // Before the first shard is done, only small files are whole: their rate says nothing of the large ones.
+            let is_slow = self.bytes_per_s < USED_ALONE.value * self.limit.1 * self.nodes_max
+                && *shards_done != Some(0);
             let so_far = match is_slow && self.bytes_per_s > 0.0 {
                 true => {
                     let rate = words::rate(self.bytes_per_s);

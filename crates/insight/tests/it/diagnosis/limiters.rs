@@ -188,6 +188,8 @@ fn a_restore_is_held_by_the_limiter_of_its_node_or_of_its_repository() {
     );
     let lift = of_repository.lift.unwrap();
     assert!(lift.setting.is_none() && lift.action.starts_with("PUT _snapshot/backup"), "{lift:?}");
+    // A cluster does not change a repository that it reads.
+    assert!(lift.action.contains("refuses this of a repository in use"), "{lift:?}");
     assert_eq!(of_repository.gain.unwrap().factor, 2.0);
     // Nor is it nothing to whoever raises settings.
     let looks = restored(10 * MB, Some("10mb"));
