@@ -143,7 +143,12 @@ impl Seen {
         // Others share the limiter; where nothing came meanwhile, no rates tell how.
         let shared = recovery.node_bytes_per_s / recovery.rate_bytes_per_s;
         let shared = if shared.is_finite() { shared } else { 1.0 };
-        Seen::of(recovery, whole.bytes_per_s()? * shared / limit, paused)
+        // No limiter lets more through than its rate: where more came, it was higher for most of the time.
+        let used = whole.bytes_per_s()? / limit;
+        if used > 1.0 / LIMIT_USED.value {
+            return None;
+        }
+        Seen::of(recovery, used * shared, paused)
     }
 
     fn finding(

@@ -440,6 +440,20 @@ fn of_few_chunks_the_whole_time_of_a_recovery_tells() {
     assert_eq!(finding.class, Class::RateLimit, "{finding:?}");
 }
 
+/// The trap: a limit was lowered before one looked, and the whole time of the recovery tells of the one before.
+#[test]
+fn what_came_at_a_higher_limit_says_nothing_of_a_lower_one() {
+    let finding = only(&looks_at(0, |look, s| {
+        look.settings = settings(&[(MAX_BYTES, "256kb")]);
+        let recovery = &mut look.recoveries[0];
+        recovery.total_ms = Some(100_000 + s * 1000);
+        recovery.recovered_bytes = Some(100 * MB);
+        recovery.source_throttle_ms = Some(80_000);
+        look.round_trips = rtt(20.0);
+    }));
+    assert_eq!(finding.class, Class::Unknown, "{finding:?}");
+}
+
 /// The trap: a second look, at two copies that began a moment ago. No pause is over that the limiter could tell, and
 /// nobody has measured the round trip, so that chunks that take 2 s each look like latency.
 #[test]
