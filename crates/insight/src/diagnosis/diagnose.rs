@@ -97,7 +97,7 @@ pub fn diagnose_again(series: &Series<'_>, of_nodes: &mut OfNodes) -> Diagnosis 
     healthy.extend(goes_on_beside(series));
     healthy.extend(follow_on(series));
     let mut findings = merged(held);
-    mark_over(&mut findings, series);
+    mark_over(&mut findings, series, series);
     let mut waiting = of_waiting(series, &findings, &recovering);
     join_slots(&mut waiting, &mut findings, series);
     findings.extend(waiting);
@@ -182,16 +182,21 @@ fn of_recoveries<'s, 'a>(
 }
 
 /// What holds recoveries on a path holds the others between the same nodes as well, and what a node's limiter holds are
-/// all that pass it: those without a cause of their own become its subjects. A replay is a copy's own, and so is what a
-/// copy waits for that has all its files.
+/// all that pass it: those without a cause of their own become its subjects, and of those of which nothing came, the
+/// ones that only have a busy neighbour. A replay is a copy's own, and so is what a copy waits for that has all its
+/// files.
 fn joined(held: Vec<(&Recovery, Finding)>, series: &Series<'_>) -> Vec<Finding> {
-    let (without, mut findings): (Vec<_>, Vec<_>) = held.into_iter().partition(|(one, finding)| {
-        finding.is_without_a_cause() && one.copies_files() && !waits_with_all(one, series)
-    });
+    let (mut without, mut findings): (Vec<(&Recovery, Finding)>, Vec<_>) =
+        held.into_iter().partition(|(one, finding)| {
+            let is_open = finding.is_without_a_cause() || is_suspected(one, finding, series);
+            is_open && one.copies_files() && !waits_with_all(one, series)
+        });
+    // What stays a suspicion holds others on its path as before.
+    without.sort_by_key(|(_, finding)| finding.is_without_a_cause());
     for (recovery, finding) in without {
         let holds = |(other, known): &&mut (&Recovery, Finding)| {
-            (recovery.is_on_path_of(other) && is_of_path(known.class))
-                || passes_limiter(recovery, known, series)
+            let is_on_path = recovery.is_on_path_of(other) && is_of_path(known.class);
+            (is_on_path && finding.is_without_a_cause()) || passes_limiter(recovery, known, series)
         };
         let strongest = findings
             .iter_mut()
@@ -203,6 +208,14 @@ fn joined(held: Vec<(&Recovery, Finding)>, series: &Series<'_>) -> Vec<Finding> 
         }
     }
     findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Whether nothing of a recovery came while one looked, and busy cores of a neighbour are all that is seen beside it. A
+/// chunk that waits in line at a limiter looks the same.
+fn is_suspected(recovery: &Recovery, finding: &Finding, series: &Series<'_>) -> bool {
+    let came = series.transfer(recovery).and_then(Transfer::bytes);
+    let is_of_a_disk = finding.evidence.iter().any(|line| line.field.starts_with("fs.io_stats"));
+    finding.class == Class::NoisyNeighbour && !is_of_a_disk && came == Some(0)
 }
 
 /// Whether a recovery has had all its files for as long as one looked, which is long, and is not over.
@@ -359,15 +372,31 @@ impl OfNodes {
     }
 }
 
-/// Marks findings of which all recoveries are over by the last look.
-pub(super) fn mark_over(findings: &mut [Finding], series: &Series<'_>) {
+/// Marks findings of which all recoveries are over by the last look. What passes a limiter next is held by it as well:
+/// of many short recoveries, those of now began too late for the looks that were `judged`.
+pub(super) fn mark_over(findings: &mut [Finding], series: &Series<'_>, judged: &Series<'_>) {
     let (ended, going): (Vec<_>, Vec<_>) =
         series.transfers().iter().partition(|transfer| transfer.last().ended);
     let names = |all: Vec<&Transfer<'_>>| all.into_iter().map(Transfer::name).collect();
     let (ended, going): (BTreeSet<String>, BTreeSet<String>) = (names(ended), names(going));
+    let last = series.last().map(|look| &look.recoveries[..]).unwrap_or_default();
+    let is_new =
+        |one: &&Recovery| !one.ended && one.copies_files() && judged.transfer(one).is_none();
+    let new: Vec<&Recovery> = last.iter().filter(is_new).collect();
     for finding in findings {
         let is_over = |subject: &String| ended.contains(subject) && !going.contains(subject);
         finding.over = !finding.subjects.is_empty() && finding.subjects.iter().all(is_over);
+        if !finding.over {
+            continue;
+        }
+        let known: &Finding = finding;
+        let next = new.iter().filter(|one| passes_limiter(one, known, series));
+        let next: Vec<String> =
+            next.map(|one| Transfer::since_its_beginning(series.span_ms(), one).name()).collect();
+        finding.over = next.is_empty();
+        for subject in next {
+            holds_too(finding, vec![subject]);
+        }
         if finding.over {
             finding.sentence =
                 finding.sentence.replace(" is the bottleneck", " was the bottleneck");
@@ -376,9 +405,13 @@ pub(super) fn mark_over(findings: &mut [Finding], series: &Series<'_>) {
 }
 
 /// What holds now comes before what held recoveries that are over, each the strongest first; unknown causes come last.
-/// Of two that propose values for one setting, the first has its way.
+/// Of two as strong, what keeps a copy from coming up at all comes before what slows another. Of two that propose
+/// values for one setting, the first has its way.
 pub(super) fn sort(findings: &mut [Finding]) {
-    let rank = |one: &Finding| (one.class == Class::Unknown, one.over, -one.strength);
+    let rank = |one: &Finding| {
+        let slows = one.class != Class::AllocationBlock;
+        (one.class == Class::Unknown, one.over, -one.strength, slows)
+    };
     findings.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
     let mut proposed: BTreeMap<String, String> = BTreeMap::new();
     for finding in findings {
@@ -524,5 +557,8 @@ mod tests {
         let unknown = of(Class::Unknown, false, 1.0);
         assert_eq!(leads(vec![unknown, limit.clone()]), Some(Class::RateLimit));
         assert_eq!(leads(vec![limit]), Some(Class::RateLimit));
+        let full = of(Class::RateLimit, false, 1.0);
+        let primary = of(Class::AllocationBlock, false, 1.0);
+        assert_eq!(leads(vec![full, primary]), Some(Class::AllocationBlock), "it is away");
     }
 }

@@ -43,7 +43,7 @@ pub fn apply(diagnosis: &mut Diagnosis, results: Vec<ProbeResult>, series: &Seri
         }
     }
     diagnosis.probes = results;
-    mark_over(&mut diagnosis.findings, series);
+    mark_over(&mut diagnosis.findings, series, &series.head(diagnosis.looks));
     sort(&mut diagnosis.findings);
     diagnosis.headline = headline(diagnosis, series);
 }

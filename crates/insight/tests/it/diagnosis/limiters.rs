@@ -454,6 +454,50 @@ fn what_came_at_a_higher_limit_says_nothing_of_a_lower_one() {
     assert_eq!(finding.class, Class::Unknown, "{finding:?}");
 }
 
+/// The trap: of several copies that share a low limit, no chunk of one came while one looked, and other work keeps all
+/// cores of its target busy.
+#[test]
+fn a_busy_neighbour_is_not_blamed_for_what_waits_in_line_at_a_limiter() {
+    let finding = only(&looks_at(MB, |look, s| {
+        look.settings = settings(&[(MAX_BYTES, "1mb")]);
+        look.recoveries[0].source_throttle_ms = Some(s * 1000);
+        look.nodes[0].throttle_ms = Some(s * 1000);
+        let mut waits = recovery("j", s, 0);
+        (waits.target, waits.recovered_bytes) = (Some("c".into()), Some(10 * MB));
+        look.recoveries.push(waits);
+        look.nodes.push(node("c", s));
+        look.nodes[2].os_cpu_percent = Some(100);
+        look.round_trips = rtt(0.0);
+    }));
+    assert_eq!((finding.class, finding.place.as_str()), (Class::RateLimit, "a"));
+    assert_eq!(finding.subjects, ["i[0] to b", "j[0] to c"]);
+}
+
+/// The trap: of many short recoveries each is over soon, and the next passes the limiter that held it.
+#[test]
+fn a_limiter_that_the_next_recovery_passes_is_not_over() {
+    let looks = |target: &'static str| {
+        looks_at(LIMIT, move |look, s| {
+            look.recoveries[0].source_throttle_ms = Some(s * 900);
+            look.nodes[0].throttle_ms = Some(s * 900);
+            look.recoveries[0].ended = s == 10;
+            look.nodes.push(node("c", s));
+            look.nodes.push(node("d", s));
+            if s == 10 {
+                let mut next = recovery("j", 0, 0);
+                (next.start_ms, next.total_ms) = (Some(1_009_900), Some(100));
+                (next.source, next.target) = (Some("c".into()), Some(target.into()));
+                look.recoveries.push(next);
+            }
+        })
+    };
+    let held = only(&looks("a"));
+    assert!(!held.over && held.sentence.contains(" is the bottleneck"), "{held:?}");
+    assert_eq!(held.subjects, ["i[0] to b", "j[0] to a"]);
+    let elsewhere = only(&looks("d"));
+    assert!(elsewhere.over && elsewhere.sentence.contains(" was the bottleneck"), "{elsewhere:?}");
+}
+
 /// The trap: a second look, at two copies that began a moment ago. No pause is over that the limiter could tell, and
 /// nobody has measured the round trip, so that chunks that take 2 s each look like latency.
 #[test]
