@@ -10,6 +10,7 @@ use clusters::{
 };
 use insight::diagnosis::Diagnosis;
 use insight::diagnosis::probe::{self, Probe, Prober, Step};
+use record::Status;
 use world::Env;
 
 use super::{
@@ -60,7 +61,16 @@ pub(crate) async fn probe(
     for result in &results {
         recording.note(looking.series().span_ms(), &result.sentence())?;
     }
-    recording.end(looking.series().span_ms())?;
+    let t_ms = looking.series().span_ms();
+    let status = match &ended {
+        Ok(Ended::Complete) => Status::Complete,
+        Ok(Ended::Interrupted) => Status::Interrupted,
+        Err(error) => {
+            recording.note(t_ms, &format!("{error:#}"))?;
+            Status::Failed
+        }
+    };
+    recording.end_as(status, t_ms)?;
     if matches!(ended?, Ended::Interrupted) {
         return Err(anyhow!("interrupted; {}", as_it_was(&left)));
     }

@@ -108,11 +108,16 @@ impl Recording {
     }
 
     /// Ends it in order.
-    pub(crate) fn end(mut self, t_ms: f64) -> anyhow::Result<PathBuf> {
+    pub(crate) fn end(self, t_ms: f64) -> anyhow::Result<PathBuf> {
+        self.end_as(Status::Complete, t_ms)
+    }
+
+    /// The same of what did not have to come to its end.
+    pub(crate) fn end_as(mut self, status: Status, t_ms: f64) -> anyhow::Result<PathBuf> {
         if self.began {
             self.phase(t_ms, false)?;
         }
-        self.manifest.status = Status::Complete;
+        self.manifest.status = status;
         self.writer.manifest(&self.manifest)?;
         Ok(self.dir())
     }

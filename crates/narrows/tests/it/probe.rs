@@ -106,6 +106,8 @@ fn ctrl_c_puts_it_back() {
     signal(probing.id(), "INT");
     failed(&probing.wait_with_output(), 1, &["as it was"]);
     everything_is_as_it_was(cluster, FOUND, runs);
+    let listed = Command::new(BINARY).args(["runs", "--runs"]).arg(runs).output().unwrap();
+    assert!(done(&listed).contains("interrupted"), "{}", said(&listed));
 }
 
 #[test]
