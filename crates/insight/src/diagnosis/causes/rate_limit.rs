@@ -108,6 +108,9 @@ struct Seen {
     used: f64,
     /// Share of the time that each chunk in flight pauses.
     each_paused: f64,
+    /// The same as it is told: where they pause one after another and nothing tells what comes next, each of them waits
+    /// behind the ones that pause.
+    told_paused: f64,
     strength: f64,
 }
 
@@ -122,7 +125,9 @@ impl Seen {
             Some(_) if each_paused >= PAUSED_ALONE.value => PAUSED_STRENGTH.at_most(each_paused),
             _ => return None,
         };
-        Some(Seen { used, each_paused, strength })
+        let in_line = paused.filter(|_| raise_max(recovery) <= RAISE_MIN.value);
+        let told_paused = in_line.unwrap_or(each_paused);
+        Some(Seen { used, each_paused, told_paused, strength })
     }
 
     fn while_looked(recovery: &Copying<'_, '_>, limit: f64) -> Option<Seen> {
@@ -261,7 +266,7 @@ impl Seen {
     }
 
     fn paused_text(&self) -> String {
-        words::percent(self.each_paused.min(1.0))
+        words::percent(self.told_paused.min(1.0))
     }
 }
 

@@ -355,6 +355,21 @@ fn a_rate_just_above_a_limit_is_said_to_be_all_of_it() {
     assert!(formula.contains("chunks pause 100 % of their time"), "{formula}");
 }
 
+/// The trap: the source alone pauses, for all of the time, and the chunks behind the one that pauses wait for it. A
+/// fifth of the time would be no reason to promise twice the rate.
+#[test]
+fn chunks_that_wait_behind_one_that_pauses_are_held_for_all_of_the_time() {
+    let found = only(&looks_at(1 << 20, |look, s| {
+        look.settings = settings(&[(MAX_BYTES, "1mb"), (CHUNKS, "5")]);
+        look.recoveries[0].source_throttle_ms = Some(s * 1000);
+        look.round_trips = rtt(0.0);
+    }));
+    assert_eq!(found.class, Class::RateLimit);
+    let gain = found.gain.unwrap();
+    assert!((gain.factor - 2.0).abs() < 0.01, "{gain:?}");
+    assert!(gain.formula.contains("chunks pause 100 % of their time"), "{}", gain.formula);
+}
+
 /// The trap: what a path carries happens to be near the limit, which pauses nobody.
 #[test]
 fn a_level_rate_near_a_limit_that_pauses_nobody_is_the_path() {
