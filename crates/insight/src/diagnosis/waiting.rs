@@ -100,8 +100,11 @@ pub(crate) fn waiting<'s, 'a>(series: &'s Series<'a>) -> Vec<Waiting<'s, 'a>> {
             groups.entry(need).or_default().push(copy);
         }
     }
-    let unassigned = unassigned.len();
     let explained: usize = groups.values().map(Vec::len).sum();
+    // The list is asked for less often than the health, and while copies come up fewer wait than it names.
+    let by_health = last.health.as_ref().and_then(|health| health.unassigned);
+    let most = by_health.map_or(usize::MAX, |count| count as usize);
+    let unassigned = unassigned.len().min(most).max(explained);
     let waiting = |(need, copies): (Need, Vec<&'a WaitingCopy>)| {
         let elsewhere = explained - copies.len();
         Waiting { series, need, copies, unassigned, elsewhere, held_by: None }

@@ -89,6 +89,11 @@ fn slots_count_those_alone_that_may_wait_for_one() {
     );
     let of_slots = said(&[slot(), not_asked()]);
     assert!(of_slots[0].starts_with("2 copies wait for a recovery slot"), "{of_slots:?}");
+    // The trap: one of them came up since the list was asked for, and the health says so.
+    let mut fewer = while_waiting(&[slot(), not_asked()]);
+    fewer.iter_mut().for_each(|(_, look)| look.health.as_mut().unwrap().unassigned = Some(1));
+    let said = only(&fewer).sentence;
+    assert!(said.starts_with("1 copy waits for a recovery slot"), "{said}");
 }
 
 /// The trap: what holds recoveries of other nodes leaves room at those that throttle.
