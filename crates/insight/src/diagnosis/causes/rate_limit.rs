@@ -118,15 +118,15 @@ impl Seen {
     /// None where the limiter does not hold. `paused` is summed over the chunks in flight; none where it is not told.
     fn of(recovery: &Copying<'_, '_>, used: f64, paused: Option<f64>) -> Option<Seen> {
         let each_paused = paused.map_or(0.0, |paused| recovery.of_each(paused));
+        let in_line = paused.filter(|_| raise_max(recovery) <= RAISE_MIN.value);
+        let told_paused = in_line.unwrap_or(each_paused);
         let strength = match paused {
             Some(paused) if recovery.is_limited(used, paused) => used.min(1.0),
             None if used >= USED_ALONE.value => VERDICT.value,
             // The limiter may also serve recoveries that are not seen from here.
-            Some(_) if each_paused >= PAUSED_ALONE.value => PAUSED_STRENGTH.at_most(each_paused),
+            Some(_) if each_paused >= PAUSED_ALONE.value => PAUSED_STRENGTH.at_most(told_paused),
             _ => return None,
         };
-        let in_line = paused.filter(|_| raise_max(recovery) <= RAISE_MIN.value);
-        let told_paused = in_line.unwrap_or(each_paused);
         Some(Seen { used, each_paused, told_paused, strength })
     }
 

@@ -370,6 +370,20 @@ fn chunks_that_wait_behind_one_that_pauses_are_held_for_all_of_the_time() {
     assert!(gain.formula.contains("chunks pause 100 % of their time"), "{}", gain.formula);
 }
 
+/// The trap: a limit was raised before one looked, chunks in line still keep to the old one, and other work keeps all
+/// cores busy. Chunks that pause one after another for all of the time wait for no cores.
+#[test]
+fn pauses_for_all_of_the_time_come_before_a_busy_neighbour() {
+    let found = only(&looks_at(1_900_000, |look, s| {
+        look.settings = settings(&[(MAX_BYTES, "3mb")]);
+        look.recoveries[0].source_throttle_ms = Some(s * 1000);
+        look.recoveries[0].target_throttle_ms = Some(s * 300);
+        look.nodes[1].os_cpu_percent = Some(99);
+        look.round_trips = rtt(0.0);
+    }));
+    assert_eq!(found.class, Class::RateLimit, "{found:?}");
+}
+
 /// The trap: what a path carries happens to be near the limit, which pauses nobody.
 #[test]
 fn a_level_rate_near_a_limit_that_pauses_nobody_is_the_path() {
