@@ -14,6 +14,10 @@ impl QueryString {
     /// Reads a text of this language, of a body that has these clauses besides. Fails where it asks for what this
     /// engine does not have.
     pub(super) fn read_simple(&self, text: &str, clauses: &mut Clauses) -> Result<Query> {
+        // Alone it stands for all documents, whatever their fields; beside others it is a word.
+        if text.trim() == "*" {
+            return Ok(Query::match_all());
+        }
         let mut reader = Reader { of: self, rest: text, clauses };
         Ok(reader.query(0)?.map_or_else(|| Query::of(QueryKind::MatchNone), whole))
     }
@@ -97,7 +101,8 @@ impl Reader<'_> {
                 ')' if depth > 0 => break,
                 _ if "+|-)".contains(sign) || sign.is_whitespace() => {
                     self.rest = after;
-                    not ^= sign == '-';
+                    // It counts where a clause follows at once, and a second one takes it back.
+                    not = sign == '-' && !not;
                     // The first of several operators counts, and none before the first clause.
                     if "+|".contains(sign) && !joined.queries.is_empty() {
                         operator = operator.or(Some(sign == '+'));
@@ -117,8 +122,8 @@ impl Reader<'_> {
             if let Some(of) = found {
                 let of = if not { negated(of) } else { of };
                 joined.add(of, operator.take().unwrap_or(self.of.all))?;
-                not = false;
             }
+            not = false;
         }
         Ok(joined.query())
     }
@@ -142,29 +147,30 @@ impl Reader<'_> {
         }
     }
 
+    /// Behind a word or a phrase it asks for others that are like it, also without a number.
     fn refuse_tilde(&self) -> Result<()> {
-        match self.rest.strip_prefix('~').and_then(|rest| rest.chars().next()) {
-            Some(next) if next.is_ascii_digit() => Err(illegal(
+        if self.rest.starts_with('~') {
+            return Err(illegal(
                 "[simple_query_string] with [~] is not supported by this engine; send the words without it",
-            )),
-            _ => Ok(()),
+            ));
         }
+        Ok(())
     }
 
     fn word(&mut self) -> Result<Option<Query>> {
         let is_end = |sign: char| sign.is_whitespace() || "+|()\"~".contains(sign);
-        let end = plain_at(self.rest, is_end).unwrap_or(self.rest.len());
+        // A `~` that opens a word is one of its signs.
+        let first = usize::from(self.rest.starts_with('~'));
+        let end = plain_at(&self.rest[first..], is_end).map_or(self.rest.len(), |end| first + end);
         let (written, rest) = self.rest.split_at(end);
         self.rest = rest;
-        if let Some(behind) = rest.strip_prefix('~') {
-            self.refuse_tilde()?;
-            self.rest = behind;
-        }
+        self.refuse_tilde()?;
         let text = unescaped(written);
         if text.is_empty() {
             return Ok(None);
         }
-        let prefix = text.strip_suffix('*').filter(|_| !written.ends_with("\\*"));
+        let is_prefix = |prefix: &&str| !prefix.is_empty() && !written.ends_with("\\*");
+        let prefix = text.strip_suffix('*').filter(is_prefix);
         let all = self.of.all;
         self.asked(match prefix {
             Some(prefix) => FieldQuery::Wildcard {
@@ -202,6 +208,12 @@ mod tests {
             ("\"a", "a", "a"),
             ("+ | a", "a", "a"),
             ("a-b", "a-b", "a-b"),
+            ("- a", "a", "a"),
+            ("--a", "a", "a"),
+            ("-+a", "a", "a"),
+            ("-\"a", "a", "a"),
+            ("*", "*", "*"),
+            ("a * ** ~b", "(a * ~\\** ~b)", "(+a +* +~\\** +~b)"),
             ("()", "none", "none"),
             ("", "none", "none"),
         ] {
@@ -214,6 +226,8 @@ mod tests {
         }
         for (text, why) in [
             ("roam~1", "[~]"),
+            ("a roam~ b", "[~]"),
+            ("\"a b\"~", "[~]"),
             (&"(".repeat(50), "too deep"),
             (&"a ".repeat(1025), "1024 clauses"),
             (&"(a b) ".repeat(513), "1024 clauses"),
