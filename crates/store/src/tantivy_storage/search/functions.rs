@@ -195,7 +195,9 @@ pub(super) fn opens(
         }),
         ScoreKind::FieldValue { field: path, factor, modifier, missing } => {
             let (path, kind) = match mapping.field(path) {
-                Some(mapped) => sortable(path, mapped)?,
+                Some(mapped) => {
+                    check_numeric(path, mapped.kind).and_then(|()| sortable(path, mapped))?
+                }
                 None if missing.is_some() => (path.clone(), FieldType::Long),
                 None => {
                     let reason = format!(
@@ -313,11 +315,27 @@ fn decay_ends(
         (_, None) => return Err(unfit(format!("[{path}] has no [origin]"))),
     };
     if mapped.kind != FieldType::GeoPoint {
+        check_numeric(path, mapped.kind)?;
         check_sortable(path, mapped)?;
     }
     let scale = distance("scale", scale)?;
     if scale <= 0.0 {
         return Err(unfit("[scale] must be > 0.0"));
     }
-    Ok((origin, scale, distance("offset", offset)?))
+    let offset = distance("offset", offset)?;
+    if offset < 0.0 {
+        return Err(unfit("[offset] must be >= 0.0"));
+    }
+    Ok((origin, scale, offset))
+}
+
+/// Fails where the values of a field are no numbers, so that a function would pass over all of them.
+fn check_numeric(path: &str, kind: FieldType) -> Result<(), SearchError> {
+    if kind.is_set() {
+        let kind = kind.name();
+        return Err(unfit(format!(
+            "field [{path}] is of type [{kind}], but only numeric types are supported in [function_score]"
+        )));
+    }
+    Ok(())
 }

@@ -137,8 +137,8 @@ fn a_boolean_scores_more_where_documents_have_both_values() {
 #[test]
 fn functions_change_scores() {
     run("functions", 1, async |env, dir, _| {
-        let properties =
-            json!({"n": {"type": "long"}, "at": {"type": "date"}, "p": {"type": "geo_point"}});
+        let properties = json!({"n": {"type": "long"}, "at": {"type": "date"}, "p": {"type": "geo_point"},
+                "k": {"type": "keyword"}});
         let documents = [
             json!({"n": 8, "at": "2020-01-10", "p": "0,0"}),
             json!({"n": 98, "at": "2020-01-01", "p": "0,10"}),
@@ -188,6 +188,14 @@ fn functions_change_scores() {
             let body =
                 json!({"query": {"function_score": {"field_value_factor": {"field": field}}}});
             is_refused(&shard, body, why).await;
+        }
+        let no_numbers = "only numeric types";
+        for (function, why) in [
+            (json!({"field_value_factor": {"field": "k", "missing": 1}}), no_numbers),
+            (json!({"gauss": {"k": {"origin": 1, "scale": 1}}}), no_numbers),
+            (json!({"gauss": {"n": {"origin": 1, "scale": 1, "offset": -1}}}), "[offset] must be"),
+        ] {
+            is_refused(&shard, json!({"query": {"function_score": function}}), why).await;
         }
     });
 }
