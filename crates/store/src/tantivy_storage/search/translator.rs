@@ -244,6 +244,9 @@ impl<'a> Translator<'a> {
         }
         if let Some(after) = &mut after {
             self.found.keep(sources, after);
+            for ((source, column), value) in sources.iter().zip(&columns).zip(after.iter()) {
+                check_after(source, column.kind, value)?;
+            }
         }
         // With more than a search may have there will be no answer.
         let size = asked.size.min(self.resolver.limits.max_buckets.saturating_add(1));
@@ -420,6 +423,23 @@ fn check(of: &Aggregation, mapped: &Field) -> Result<()> {
     let reason =
         format!("Field [{path}] of type [{kind}] is not supported for aggregation [{name}]");
     Err(illegal(reason).into())
+}
+
+/// Fails where the page of a `composite` is to begin behind what is no value of the field: texts come behind all
+/// numbers, so that it would be empty.
+fn check_after(of: &Aggregation, kind: Option<FieldType>, value: &Literal) -> Result<()> {
+    let is_text = matches!(value, Literal::Text(_));
+    match kind {
+        Some(kind) if *value != Literal::Null && is_text != kind.is_of_texts() => {
+            let (path, name, kind, text) = (&of.field, &of.name, kind.name(), value.text());
+            Err(illegal(format!(
+                "[after] of [composite] has [{text}] for [{name}], which is no value of the field [{path}] of type \
+                 [{kind}]; send [after_key] of the page before"
+            ))
+            .into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Lets `terms` have no more buckets than a shard sends, where the library can tell which. Of a segment (not

@@ -270,6 +270,11 @@ fn buckets_of_dates_and_of_pages() {
             let expected = expected.into_iter().filter(|(.., n)| *n > 0).map(bucket);
             assert_eq!(pages, expected.collect::<Vec<_>>(), "{zone}");
         }
+        for (field, value) in [("b", json!("yes")), ("d", json!("soon")), ("k", json!(5))] {
+            let sources = json!([{"s": {"terms": {"field": field}}}]);
+            let page = json!({"composite": {"sources": sources, "after": {"s": value}}});
+            is_refused(&shard, json!({"aggs": {"c": page}}), "[after] of [composite]").await;
+        }
     });
 }
 
