@@ -276,6 +276,8 @@ mod tests {
             {"query":{"term":{"a":{"valeu":1}}}} => did you mean "value"
             {"query":{"term":{"a":{}}}} => [term] requires [value]
             {"query":{"match":{"a":{"query":"x","fuzziness":3}}}} => [fuzziness]
+            {"query":{"dis_max":{"queries":[],"tie_breaker":1.5}}} => [tie_breaker] must be between 0 and 1, found [1.5]
+            {"query":{"multi_match":{"query":"x","fields":["a"],"tie_breaker":-1}}} => [tie_breaker]
             {"query":{"function_score":{"script_score":{}}}} => no scripts
             {"query":{"function_score":{"functions":[{}]}}} => [a function]
             {"query":{"match_phrase":{"a":{"query":"x","slop":1}}}} => slop

@@ -441,7 +441,12 @@ fn lenient(options: &Options<'_>, fields: &[(String, f32)]) -> Result<Option<boo
 }
 
 fn tie_breaker(options: &Options<'_>, default: f64) -> Result<f32> {
-    Ok(options.read("tie_breaker", Node::float)?.unwrap_or(default) as f32)
+    let share = options.read("tie_breaker", |node, name| {
+        let share = node.float(name)?;
+        let reason = format_args!("[{name}] must be between 0 and 1, found [{share}]");
+        ensure((0.0..=1.0).contains(&share), node.at, reason).map(|()| share)
+    })?;
+    Ok(share.unwrap_or(default) as f32)
 }
 
 /// What a text that has a language of its own is read with.
