@@ -2,7 +2,7 @@
 
 use query::mapping::Analyzer;
 
-use super::analyzer::{FIRST_OF_ENGLISH, each_token, is_emoji};
+use super::analyzer::{FIRST_OF_ENGLISH, each_token, is_emoji, is_southeast_asian};
 
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +62,7 @@ fn kind(word: &str) -> &'static str {
 /// The type of words of a script that has one of its own.
 fn script(char: char) -> Option<&'static str> {
     Some(match char {
-        '\u{e01}'..='\u{edf}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17dd}' => {
-            "<SOUTHEAST_ASIAN>"
-        }
+        _ if is_southeast_asian(char) => "<SOUTHEAST_ASIAN>",
         '\u{1100}'..='\u{11ff}' | '\u{3131}'..='\u{318e}' | '\u{ac00}'..='\u{d7fb}' => "<HANGUL>",
         '\u{3041}'..='\u{3096}' | '\u{309d}'..='\u{309f}' => "<HIRAGANA>",
         '\u{30a1}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9d}' => "<KATAKANA>",

@@ -1,8 +1,9 @@
 //! What cuts texts into words. The standard analyzer does by the rules of Unicode (UAX #29), in lower case.
 //!
 //! Lucene's `StandardTokenizer` follows the same rules, so that `don't`, `3.14` and `snake_case` are one word each, and
-//! each ideograph is a word, and each emoji. Words longer than 255 characters are cut into pieces, as there. They
-//! differ in the signs `#` and `*` on a key, and in a mark after an emoji that has it drawn as text.
+//! each ideograph is a word, each emoji, and each run of Thai, Lao, Khmer or Burmese, which have no spaces between
+//! words. Words longer than 255 characters are cut into pieces, as there. They differ in the signs `#` and `*` on a
+//! key, and in a mark after an emoji that has it drawn as text.
 
 use std::sync::LazyLock;
 
@@ -82,10 +83,9 @@ fn tokenizer(analyzer: Analyzer) -> Option<WordAnalyzer> {
     match analyzer {
         Analyzer::Keyword => None,
         Analyzer::Standard => Some(standard),
-        Analyzer::Simple => Some(WordAnalyzer {
-            next: |text, at| next_run(text, at, char::is_alphabetic),
-            ..standard
-        }),
+        Analyzer::Simple => {
+            Some(WordAnalyzer { next: |text, at| next_run(text, at, is_letter), ..standard })
+        }
         Analyzer::Whitespace => Some(WordAnalyzer {
             next: |text, at| next_run(text, at, |char| !is_space(char)),
             lowers: false,
@@ -124,6 +124,14 @@ fn next_run(text: &str, at: usize, is_of_word: fn(char) -> bool) -> Option<(usiz
     let start = at + text[at..].find(is_of_word)?;
     let run = text[start..].chars().take_while(|char| is_of_word(*char)).take(MAX_WORD_CHARS);
     Some((start, start + run.map(char::len_utf8).sum::<usize>()))
+}
+
+/// Java's `Character.isLetter`: vowels that are marks at a letter are none, nor numerals, nor letters in a circle.
+fn is_letter(char: char) -> bool {
+    static OPENS_NAME: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\p{ID_Start}").expect("the pattern is right"));
+    let is_letter = char.is_alphabetic() && !char.is_numeric();
+    is_letter && (char.is_ascii() || OPENS_NAME.is_match(char.encode_utf8(&mut [0; 4])))
 }
 
 /// Java's `Character.isWhitespace`: spaces that hold words together are none.
@@ -167,6 +175,27 @@ pub(super) fn is_emoji(part: &str) -> bool {
     !part.is_ascii() && EMOJI.is_match(part)
 }
 
+/// Letters and vowels of scripts that have no spaces between words (`LB=Complex_Context`).
+pub(super) fn is_southeast_asian(char: char) -> bool {
+    matches!(
+        char,
+        '\u{e01}'..='\u{e3a}' | '\u{e40}'..='\u{e4e}' // Thai
+        | '\u{e81}'..='\u{ecd}' | '\u{edc}'..='\u{edf}' // Lao
+        | '\u{1000}'..='\u{103f}' | '\u{1050}'..='\u{108f}' | '\u{109a}'..='\u{109f}' // Burmese
+        | '\u{1780}'..='\u{17d3}' | '\u{17d7}' | '\u{17dc}'..='\u{17dd}' // Khmer
+        | '\u{1950}'..='\u{1974}' | '\u{1980}'..='\u{19c9}' | '\u{1a20}'..='\u{1a7c}' // Tai
+        | '\u{aa60}'..='\u{aac2}'
+    )
+}
+
+/// Whether a sign makes a word of the part that it stands in: letters and digits do, and none of the numbers that are
+/// signs of their own, as fractions are and those above the line.
+fn makes_word(char: char) -> bool {
+    // By the rules there is no bound between a letter and a digit.
+    let is_digit = || String::from_iter(['a', char]).split_word_bounds().count() == 1;
+    char.is_alphabetic() || char.is_ascii_digit() || char.is_numeric() && is_digit()
+}
+
 /// The next word of a text, from `at` on.
 fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
@@ -196,12 +225,18 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
         let looked_at = &rest[..rest.floor_char_boundary(window)];
         let found = looked_at
             .split_word_bound_indices()
-            .find(|(_, part)| part.chars().any(char::is_alphanumeric) || is_emoji(part));
+            .find(|(_, part)| part.chars().any(makes_word) || is_emoji(part));
         let is_sure = |(offset, part): &(usize, &str)| {
             offset + part.len() + AHEAD_BYTES <= looked_at.len() || part.len() > MAX_WORD_BYTES
         };
         if looked_at.len() == rest.len() || found.as_ref().is_some_and(is_sure) {
-            return found.map(|(offset, part)| (start + offset, start + offset + part.len()));
+            return found.map(|(offset, part)| {
+                let start = start + offset;
+                // The rules have a bound at each sign of these scripts.
+                let run = text[start..].chars().take_while(|char| is_southeast_asian(*char));
+                let run: usize = run.take(MAX_WORD_CHARS).map(char::len_utf8).sum();
+                (start, start + part.len().max(run))
+            });
         }
         window *= 2;
     }
@@ -285,6 +320,8 @@ mod tests {
             // As `StandardTokenizer` of Lucene 9.12.1 cuts them.
             ("a © ™ ✓ b → ‼", "a © ™ b ‼"),
             ("x🦊y 🦊🦊 👍🏽 ❤️", "x 🦊 y 🦊 🦊 👍🏽 ❤️"),
+            ("10 m² ½ a²b ③ ٣", "10 m a b ٣"),
+            ("สวัสดี ครับ2 aກb ភាសា", "สวัสดี ครับ 2 a ກ b ភាសា"),
             (
                 "👨\u{200d}👩\u{200d}👧 🇩🇪🇫🇷 🇪 1\u{fe0f}\u{20e3}",
                 "👨\u{200d}👩\u{200d}👧 🇩🇪 🇫🇷 1\u{fe0f}\u{20e3}",
@@ -302,7 +339,14 @@ mod tests {
     #[test]
     fn every_byte_of_a_long_text_is_looked_at_a_few_times_only() {
         // All of the rest for each piece would be 10^11 bytes.
-        let parts = [("a", 15_687), ("é", 15_687), ("a'", 31_250), ("_", 0), ("漢", 4_000_000)];
+        let parts = [
+            ("a", 15_687),
+            ("é", 15_687),
+            ("a'", 31_250),
+            ("_", 0),
+            ("漢", 4_000_000),
+            ("ก", 15_687),
+        ];
         for (part, pieces) in parts {
             let text = part.repeat(4_000_000);
             let mut analyzer = WordAnalyzer::standard();
@@ -332,11 +376,14 @@ mod tests {
             each_word(analyzer, &"b".repeat(70_000), |_, word| lengths.push(word.len()));
             assert_eq!((lengths.len(), lengths[0], lengths[274]), (275, 255, 130), "{analyzer:?}");
         }
-        let mut words = Vec::new();
-        each_word(Analyzer::Whitespace, "a\u{3000}b\u{a0}c\u{b}d", |_, word| {
-            words.push(word.to_owned());
-        });
-        assert_eq!(words, ["a", "b\u{a0}c", "d"]);
+        for (analyzer, text, expected) in [
+            (Analyzer::Whitespace, "a\u{3000}b\u{a0}c\u{b}d", "a|b\u{a0}c|d"),
+            (Analyzer::Simple, "สวัสดี Ⅷ Ⓐ ªé漢", "สว|สด|ªé漢"),
+        ] {
+            let mut words = Vec::new();
+            each_word(analyzer, text, |_, word| words.push(word.to_owned()));
+            assert_eq!(words.join("|"), expected);
+        }
     }
 
     /// As Java's `Character.toLowerCase` has them.
