@@ -33,8 +33,9 @@ const ISO: &str = "yyyy-MM-dd'T'HH:mm:ss.fX";
 /// does: dates with fewer are refused. Dates of weeks, days of years and names of earlier releases (`basicDate`) are
 /// not there.
 const NAMED: &str = "
-date_optional_time strict_date_optional_time strict_date_optional_time_nanos: yyyy-MM-dd'T'HH:mm:ss.fX
-date_time strict_date_time iso8601: yyyy-MM-dd'T'HH:mm:ss.fX
+date_optional_time strict_date_optional_time strict_date_optional_time_nanos iso8601: yyyy-MM-dd'T'HH:mm:ss.fX
+date_time: yyyy-MM-dd'T'HH:mm:ss.fX||yyyy-MM-dd'T'HH:mmX
+strict_date_time: yyyy-MM-dd'T'HH:mm:ss.fX||yyyy-MM-dd'T'HH:mm:ssX
 basic_date: yyyyMMdd
 basic_date_time: yyyyMMdd'T'HHmmss.fX
 basic_date_time_no_millis: yyyyMMdd'T'HHmmssX
@@ -62,7 +63,7 @@ year strict_year: yyyy
 year_month strict_year_month: yyyy-MM
 ";
 
-/// Each name with its pattern.
+/// Each name with its patterns, of which the first one writes.
 fn named() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = NAMED.lines().filter_map(|line| line.split_once(": "));
     lines.flat_map(|(names, pattern)| names.split(' ').map(move |name| (name, pattern)))
@@ -81,19 +82,30 @@ impl DateFormat {
             let len = text.len();
             return Err(format!("a date format of {len} bytes is longer than {MAX_FORMAT_BYTES}"));
         }
-        let forms = text.split("||").map(str::trim).map(|part| match part {
-            "epoch_millis" => Ok(Form::Millis),
-            "epoch_second" => Ok(Form::Seconds),
-            part => match named().find(|(name, _)| *name == part) {
-                Some((_, ISO)) => Ok(Form::Iso),
-                Some((_, pattern)) => Ok(Form::Pattern(pattern.to_owned())),
-                None => match pieces(part, SIGNS) {
-                    Ok(_) => Ok(Form::Pattern(part.to_owned())),
-                    Err(why) => Err(why + &did_you_mean(part, named().map(|(name, _)| name))),
+        if text.trim().is_empty() {
+            return Err("a date format is empty; leave it out, or name one".to_owned());
+        }
+        let mut forms = Vec::new();
+        for part in text.split("||").map(str::trim) {
+            match part {
+                "epoch_millis" => forms.push(Form::Millis),
+                "epoch_second" => forms.push(Form::Seconds),
+                part => match named().find(|(name, _)| *name == part) {
+                    Some((_, ISO)) => forms.push(Form::Iso),
+                    Some((_, patterns)) => {
+                        let patterns = patterns.split("||").map(str::to_owned);
+                        forms.extend(patterns.map(Form::Pattern));
+                    }
+                    None => match pieces(part, SIGNS) {
+                        Ok(_) => forms.push(Form::Pattern(part.to_owned())),
+                        Err(why) => {
+                            return Err(why + &did_you_mean(part, named().map(|(name, _)| name)));
+                        }
+                    },
                 },
-            },
-        });
-        Ok(DateFormat(forms.collect::<Result<_, String>>()?))
+            }
+        }
+        Ok(DateFormat(forms))
     }
 
     /// Reads a format that an earlier build took: those of its forms that are read by now, or the default where none
@@ -146,11 +158,16 @@ impl DateFormat {
     }
 
     /// As [`DateFormat::read_ms`], of a text that was accepted before: an earlier build took `2024/05/06 07:08:09z` for
-    /// ISO 8601, too.
+    /// ISO 8601, too, and all of it where a time with a zone is asked for.
     pub(crate) fn read_stored_ms(&self, text: &str) -> Option<i64> {
         let iso_ms = || {
             let text = text.replace('/', "-").replace([' ', 't'], "T").replace('z', "Z");
-            iso(&text).filter(|_| self.0.contains(&Form::Iso)).map(|moment| moment.ms)
+            let is_iso = |form: &Form| match form {
+                Form::Iso => true,
+                Form::Pattern(pattern) => pattern == ISO,
+                _ => false,
+            };
+            iso(&text).filter(|_| self.0.iter().any(is_iso)).map(|moment| moment.ms)
         };
         self.read_ms(text).or_else(iso_ms)
     }
@@ -366,6 +383,12 @@ mod tests {
         let ms = iso("2015-03-09T10:11Z").map(|moment| moment.ms);
         assert_eq!((default.read_ms(taken), default.read_stored_ms(taken)), (None, ms));
         assert_eq!(clock.read_stored_ms(taken), None, "it has no ISO 8601");
+        // What has neither time nor zone is none of these; a year may be so many milliseconds.
+        let strict = DateFormat::parse("strict_date_time||epoch_millis").unwrap();
+        assert_eq!((strict.read_ms("2015-03-09"), strict.read_number_ms(2015)), (None, Some(2015)));
+        assert_eq!(strict.read_ms("2015-03-09T10:11:00+02:00"), Some(at("2015-03-09T08:11Z")));
+        assert_eq!(strict.read_stored_ms("2015-03-09"), Some(at("2015-03-09")));
+        assert!(DateFormat::parse(" ").unwrap_err().contains("is empty"));
         assert!(DateFormat::parse("yyyy'T").is_err());
         assert!(DateFormat::parse(&"yyyy||".repeat(170)).is_ok());
         assert!(DateFormat::parse(&"yyyy||".repeat(171)).unwrap_err().contains("1024"));
