@@ -212,6 +212,15 @@ mod tests {
 
     /// The fragments of values in which words are looked for, and a phrase where `phrase` is not empty.
     fn found(asked: &HighlightField, texts: &[&str], words: &str, phrase: &str) -> Vec<String> {
+        found_in("text", asked, texts, (words, phrase))
+    }
+
+    fn found_in(
+        kind: &str,
+        asked: &HighlightField,
+        texts: &[&str],
+        (words, phrase): (&str, &str),
+    ) -> Vec<String> {
         let clause = |wanted| Clause { path: "t".to_owned(), boost: 1.0, wanted };
         let words = words.split_whitespace().map(|word| match word.strip_suffix('*') {
             Some(start) => {
@@ -224,7 +233,7 @@ mod tests {
         let phrase: Vec<(usize, String)> = phrase.map(|(at, word)| (at, word.to_owned())).collect();
         let phrase = (!phrase.is_empty()).then_some(Wanted::Phrase(phrase));
         let clauses: Vec<Clause> = words.chain(phrase).map(clause).collect();
-        let mapping = json!({"properties": {"t": {"type": "text"}}});
+        let mapping = json!({"properties": {"t": {"type": kind}}});
         let mapping = Mapping::parse(&mapping).unwrap();
         let (mapped, sought) = (mapping.field("t").unwrap(), Sought::of(clauses.iter()));
         let limits = SearchLimits::default();
@@ -324,6 +333,9 @@ mod tests {
         assert_eq!(of(plain(), 9, &["The quick fox"]), ["The quick"]);
         assert_eq!(of(plain(), 8, &["The quick fox"]), ["The"]);
         assert_eq!((of(plain(), 2, &["The"]), of(unified(), 0, &["The"])), (vec![], vec![]));
+        for asked in [unified(), plain()] {
+            assert_eq!(found_in("keyword", &asked, &[""], ("none", "")), [""; 0]);
+        }
     }
 
     #[test]

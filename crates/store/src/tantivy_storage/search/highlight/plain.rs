@@ -144,6 +144,7 @@ impl Cutter {
 fn beginning(asked: &HighlightField, texts: &[Text]) -> Option<String> {
     let Text { units, tokens } = texts.first()?;
     let ends = tokens.iter().map(|token| token.end);
-    let end = ends.take_while(|end| *end <= asked.no_match_size).last()?;
+    // The word of an empty keyword ends where it begins.
+    let end = ends.take_while(|end| *end <= asked.no_match_size).last().filter(|end| *end > 0)?;
     Some(String::from_utf16_lossy(&units[..end]))
 }
