@@ -11,7 +11,11 @@ use query::Fuzziness;
 use super::wildcard::accepts;
 use crate::tantivy_storage::analyzer::NO_WORDS;
 
-/// The nearest words with their edits, the nearest first, and of these by their letters.
+/// In how many parts a word is taken to be to compare shares of words.
+const SHARE_OF_WORD: usize = 1 << 20;
+
+/// The nearest words with their edits, the nearest first, and of these by their letters: as in Lucene an edit of a long
+/// word counts for less than one of a short word.
 pub(super) fn near_words(
     searcher: &Searcher,
     field: Field,
@@ -22,7 +26,8 @@ pub(super) fn near_words(
     let word = Term::from_field_text(field, text);
     let within = |edits| FuzzyTermQuery::new(word.clone(), edits, of.transpositions).automaton();
     let (all, one_edit) = (within(of.edits(text))?, within(1)?);
-    let mut found: BTreeSet<(usize, String)> = BTreeSet::new();
+    let chars = text.chars().count();
+    let mut found: BTreeSet<(usize, String, usize)> = BTreeSet::new();
     for segment in searcher.segment_readers() {
         let index = segment.inverted_index(field)?;
         let mut words = index.terms().search(&all).into_stream()?;
@@ -34,11 +39,13 @@ pub(super) fn near_words(
                     true => 0,
                     false => 2 - usize::from(accepts(&one_edit, &word)),
                 };
-                found.insert((edits, word));
+                let shorter = word.chars().count().min(chars).max(1);
+                found.insert((edits * SHARE_OF_WORD / shorter, word, edits));
             }
         }
     }
-    Ok(found.into_iter().take(of.words_max.clamp(1, 1024)).collect())
+    let nearest = found.into_iter().take(of.words_max.clamp(1, 1024));
+    Ok(nearest.map(|(_, word, edits)| (edits, word)).collect())
 }
 
 /// The first words that begin so.
@@ -76,15 +83,17 @@ mod tests {
         let index = Index::create_in_ram(schema.build());
         let words = ["abc", "acb", "ab", "abxy", "été", "ete", "far"];
         let searcher = searcher(&index, words.map(|word| doc!(field => word)).to_vec());
-        let near = |word: &str, transpositions| {
+        let some = |word: &str, transpositions, words_max| {
             let edits_from = (0, 0);
-            let of = Fuzziness { edits_from, prefix_chars: 0, words_max: 50, transpositions };
+            let of = Fuzziness { edits_from, prefix_chars: 0, words_max, transpositions };
             let found = near_words(&searcher, field, word, &of).unwrap();
             let shown = found.iter().map(|(edits, word)| format!("{edits} {word}"));
             shown.collect::<Vec<_>>().join(", ")
         };
-        assert_eq!(near("abc", true), "0 abc, 1 ab, 1 acb, 2 abxy");
+        let near = |word: &str, transpositions| some(word, transpositions, 50);
+        assert_eq!(near("abc", true), "0 abc, 1 acb, 1 ab, 2 abxy");
         assert_eq!(near("abc", false), "0 abc, 1 ab, 2 abxy, 2 acb");
         assert_eq!(near("été", true), "0 été, 2 ete");
+        assert_eq!(some("abcd", true, 2), "1 abc, 2 abxy", "and not ab, which is half of it");
     }
 }
