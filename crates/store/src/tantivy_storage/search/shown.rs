@@ -73,13 +73,13 @@ fn values(
     let dates = format.unwrap_or(&field.dates);
     let mut found = Vec::new();
     column.read_bits(doc, &mut found);
+    // Bits are in the order of values, other than texts of dates and addresses.
+    found.sort_unstable();
     let value = |bits: u128| match (field.kind, column.literal(bits)) {
         (FieldType::Boolean, Literal::Integer(yes)) => Literal::Boolean(yes == 1),
         (FieldType::Date, Literal::Integer(ms)) => Literal::Text(dates.show(ms)),
         (FieldType::Ip, address) => Literal::Text(address.text()),
         (_, value) => value,
     };
-    let mut values: Vec<Literal> = found.into_iter().map(value).collect();
-    values.sort_by(Literal::order);
-    Ok(values)
+    Ok(found.into_iter().map(value).collect())
 }

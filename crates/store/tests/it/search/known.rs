@@ -201,6 +201,26 @@ fn functions_change_scores() {
 }
 
 #[test]
+fn hits_show_the_values_of_a_field_in_their_order() {
+    run("ordered", 1, async |env, dir, _| {
+        let properties = json!({
+            "b": {"type": "boolean"}, "d": {"type": "date", "format": "dd/MM/yyyy"}, "i": {"type": "ip"},
+        });
+        let document = json!({
+            "b": [true, false], "d": ["01/12/2024", "20/01/2024"], "i": ["10.0.0.5", "9.9.9.9", "::1"],
+        });
+        let documents = [document.clone(), document];
+        let shard = shard(&env, &dir, properties, &documents).await;
+        let (_, hits, _) = search(&shard, &json!({"docvalue_fields": ["b", "d", "i"]})).await;
+        let shown = ["b", "d", "i"].map(|name| {
+            let values = hits.hits[0].fields[name].iter().map(Literal::text);
+            values.collect::<Vec<_>>().join(" ")
+        });
+        assert_eq!(shown, ["false true", "20/01/2024 01/12/2024", "::1 9.9.9.9 10.0.0.5"]);
+    });
+}
+
+#[test]
 fn words_that_are_near_are_found() {
     run("fuzzy", 1, async |env, dir, _| {
         let properties =
