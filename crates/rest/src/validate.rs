@@ -11,7 +11,6 @@ use super::error::not_supported;
 use super::maintenance::query_alone;
 use super::names::{filters, indices, no_such_index};
 use super::search::failed;
-use super::spread::primaries;
 use super::uri_query::URI_QUERY;
 use engine::search::{Preference, SearchJob, search};
 use engine::transport::Result;
@@ -21,13 +20,12 @@ pub(super) const KNOWN: &[&str] = &["all_shards", "explain", "rewrite"];
 
 /// `GET /{index}/_validate/query`. The field says only with `explain` why a query is not valid.
 pub(super) async fn validate(call: Call) -> Result<Reply> {
-    for name in ["explain", "rewrite"] {
+    for name in KNOWN {
         if call.query.flag(name, false)? {
-            let instead = "leave it out: why a query is not valid is said in any case";
+            let instead = "leave it out: a shard of each index is asked, and says why a query is not valid";
             return Err(not_supported(&format!("[{name}]"), instead));
         }
     }
-    let all_shards = call.query.flag("all_shards", false)?;
     let has_parameters = URI_QUERY.iter().any(|name| call.query.get(name).is_some());
     let query = match query_alone(&call) {
         // A parameter is wrong, and not the query.
@@ -43,11 +41,7 @@ pub(super) async fn validate(call: Call) -> Result<Reply> {
     if names.is_empty() && !call.query.flag("allow_no_indices", false)? {
         return Err(no_such_index(&state, call.indices().unwrap_or("_all")));
     }
-    let (total, which) = match all_shards {
-        true => (primaries(&state, &names).len(), Preference::default()),
-        // Any text leads to one shard of each index.
-        false => (names.len(), Preference::default().routed(Some("0"))),
-    };
+    let total = names.len();
     let query = query.within(filters(&state, call.indices(), &names)?);
     // What is wrong with it is known by the first document.
     let most = (!query.is_match_all()).then_some(1);
@@ -60,7 +54,8 @@ pub(super) async fn validate(call: Call) -> Result<Reply> {
     let job = SearchJob {
         indices: names,
         request: Arc::new(request),
-        preference: which,
+        // Any text leads to one shard of each index.
+        preference: Preference::default().routed(Some("0")),
         allow_partial: false,
         point_in_time: None,
     };

@@ -43,10 +43,13 @@ async fn a_query_is_valid_or_it_is_said_why_not(env: Env) {
     }
     let of_text = c.get("/a/_validate/query?q=(fox").await;
     assert_eq!(of_text["valid"], false, "{of_text}");
-    let of_all = c.get("/a/_validate/query?q=t:fox&all_shards=true").await;
-    assert_eq!(of_all["_shards"], json!({"total": 1, "successful": 1, "failed": 0}));
-    let path = "/a/_validate/query?explain=true";
-    c.refuses(400, "[explain] is not supported", "GET", path, Value::Null).await;
+    let of_one = c.get("/a/_validate/query?q=t:fox&all_shards=false").await;
+    assert_eq!(of_one["_shards"], json!({"total": 1, "successful": 1, "failed": 0}));
+    for name in ["all_shards", "explain", "rewrite"] {
+        let (path, why) =
+            (format!("/a/_validate/query?{name}=true"), format!("[{name}] is not supported"));
+        c.refuses(400, &why, "GET", &path, Value::Null).await;
+    }
     c.answers(404, "GET", "/nope*/_validate/query", Value::Null).await;
     c.stop().await;
 }
