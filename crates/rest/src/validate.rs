@@ -22,7 +22,8 @@ pub(super) const KNOWN: &[&str] = &["all_shards", "explain", "rewrite"];
 pub(super) async fn validate(call: Call) -> Result<Reply> {
     for name in KNOWN {
         if call.query.flag(name, false)? {
-            let instead = "leave it out: a shard of each index is asked, and says why a query is not valid";
+            let instead =
+                "leave it out: a shard of each index is asked, and says why a query is not valid";
             return Err(not_supported(&format!("[{name}]"), instead));
         }
     }
