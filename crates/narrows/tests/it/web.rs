@@ -155,7 +155,7 @@ fn what_steer_and_what_if_left_is_on_the_page_of_that_cluster_alone() {
     assert_eq!(step["got"].as_str().unwrap().split(' ').nth(1), Some("times"), "{step}");
     let outlook = until(1, "outlook", &|found| !found.is_null());
     assert_eq!((&outlook["until"], &outlook["lost"]), (&"green".into(), &Value::Array(vec![])));
-    assert!(outlook["answers"][0]["words"].as_str().unwrap().starts_with("in "), "{outlook}");
+    assert!(outlook["answers"][0]["words"].as_str().unwrap().starts_with("green in "), "{outlook}");
     assert!(outlook["curve"][0]["bytes"].as_u64().unwrap() > 1_000_000, "{outlook}");
     assert_eq!((of(0, "outlook"), of(1, "steering")), (Value::Null, Value::Null));
     signal(steering.child.id(), "TERM");

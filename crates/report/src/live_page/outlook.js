@@ -48,20 +48,20 @@ function drawOutlook(outlook, history, nodes, width) {
     draw("text", { class: "tick", x: left - 8, y: y(max * share) + 4, "text-anchor": "end" }, share ? size(max * share) : "0")));
   const labels = [0.25, 0.5, 0.75].map((share) => draw("text", { class: "tick", x: x(ends * share), y: height - 8, "text-anchor": "middle" },
     lasting(ends * share)));
-  const words = `${outlook.asked}: ${outlook.until} ${answer.words}`;
+  const words = `${outlook.asked}: ${answer.words}`;
   const now = points.findLast(([, bytes]) => bytes !== null);
   const hasBytes = known.some(([, bytes]) => bytes > 0);
   const picture = hasBytes && draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
-    "aria-label": `Bytes that are left, predicted: at most ${size(Math.max(0, ...predicted.map(([, bytes]) => bytes)))}, ${outlook.until} ` +
+    "aria-label": `Bytes that are left, predicted: at most ${size(Math.max(0, ...predicted.map(([, bytes]) => bytes)))}, ` +
       `${answer.words}${now ? `; measured ${lasting(now[0])} after it began: ${size(now[1])}` : ""}` },
     draw("rect", { class: "within", x: x(least), y: top, width: Math.max(2, x(most) - x(least)), height: height - top - bottom },
-      draw("title", {}, `${outlook.until} ${answer.words}`)),
+      draw("title", {}, answer.words)),
     ...grid, draw("path", { class: "predicted", d: pathOf(predicted, x, y) }),
     points.length > 0 && draw("path", { class: "total-line", d: pathOf(points, x, y) }), ...labels);
   return [
     el("p", { class: "hint" }, `What narrows what-if said of the cluster as it was on ${day.format(outlook.at_ms)}.`),
     el("p", { class: "says" }, prose(words)),
-    ...others.map((other) => el("p", { class: "more" }, prose(`With ${other.variant}: ${outlook.until} ${other.words}`))),
+    ...others.map((other) => el("p", { class: "more" }, prose(`With ${other.variant}: ${other.words}`))),
     picture,
     hasBytes && el("p", { class: "hint legend-line" }, key("predicted", "left as predicted"),
       el("span", {}, `shaded: when it may be ${outlook.until}`),

@@ -23,6 +23,8 @@ struct Answer {
     between_s: (f64, f64),
     curve: Vec<Point>,
     #[serde(default)]
+    bytes: u64,
+    #[serde(default)]
     never_green: Vec<String>,
 }
 
@@ -54,6 +56,7 @@ pub struct Outlook {
 struct Within {
     variant: String,
     between_s: (f64, f64),
+    /// What comes of it and when.
     words: String,
 }
 
@@ -66,11 +69,14 @@ impl Outlook {
         let Printed { asked, until, lost, mut answers } = serde_json::from_str(printed).ok()?;
         let mut curve = std::mem::take(&mut answers.first_mut()?.curve);
         curve.truncate(POINTS_MAX);
-        let within = |Answer { variant, between_s, never_green, .. }: Answer| {
-            let mut words = format!("in {}", show_interval(between_s.0, between_s.1));
-            if let Some(why) = never_green.first() {
-                words += &format!(", but never green: {why}");
-            }
+        let within = |Answer { variant, between_s, bytes, never_green, .. }: Answer| {
+            let comes = format!("{until} in {}", show_interval(between_s.0, between_s.1));
+            let words = match never_green.first() {
+                None => comes,
+                // Nothing comes: when nothing was waited for any more tells nothing.
+                Some(why) if bytes == 0 => format!("nothing is copied, and never green: {why}"),
+                Some(why) => format!("{comes}, but never green: {why}"),
+            };
             Within { variant, between_s, words }
         };
         let answers = answers.into_iter().take(ANSWERS_MAX).map(within).collect();
@@ -100,15 +106,19 @@ mod tests {
         let printed = printed.to_string();
         let outlook = Outlook::read(&printed, 1000, 2000).unwrap();
         let words: Vec<_> = outlook.answers.iter().map(|one| one.words.as_str()).collect();
-        assert_eq!(words, ["in 60.0 s to 90.0 s", "in 1:00 to 3:20"]);
+        assert_eq!(words, ["green in 60.0 s to 90.0 s", "green in 1:00 to 3:20"]);
         assert_eq!((outlook.curve.len(), outlook.curve[0].bytes), (2, 60));
         assert_eq!(Outlook::read(&printed, 1000, 1001 + DAY_MS), None);
         assert_eq!(Outlook::read(&printed, u64::MAX, 1000), None, "no browser knows that day");
         let mut stays: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        stays["until"] = json!("placed");
         stays["answers"][0]["never_green"] = json!(["1 copy finds no place"]);
-        let outlook = Outlook::read(&stays.to_string(), 1000, 2000).unwrap();
-        let words = "in 60.0 s to 90.0 s, but never green: 1 copy finds no place";
-        assert_eq!(outlook.answers[0].words, words);
+        let mut says = |bytes: u64| {
+            stays["answers"][0]["bytes"] = json!(bytes);
+            Outlook::read(&stays.to_string(), 1000, 2000).unwrap().answers[0].words.clone()
+        };
+        assert_eq!(says(60), "placed in 60.0 s to 90.0 s, but never green: 1 copy finds no place");
+        assert_eq!(says(0), "nothing is copied, and never green: 1 copy finds no place");
         for wrong in ["", "{}", &printed[..printed.len() - 1], &printed.replace("answers", "a")] {
             assert_eq!(Outlook::read(wrong, 1000, 1000), None, "{wrong}");
         }
