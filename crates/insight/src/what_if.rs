@@ -46,7 +46,7 @@ pub struct Answer {
     pub away_s: f64,
     /// How many draws there were, the first included.
     pub draws: usize,
-    /// How many times faster it is than the first variant in the same draw.
+    /// How many times faster it is than the first variant in the same draw; 1 where only one of both is ever green.
     pub gain: f64,
     /// Bytes that were copied.
     pub bytes: u64,
