@@ -194,7 +194,8 @@ pub(super) fn is_southeast_asian(char: char) -> bool {
 fn makes_word(char: char) -> bool {
     // By the rules there is no bound between a letter and a digit.
     let is_digit = || String::from_iter(['a', char]).split_word_bounds().count() == 1;
-    char.is_alphabetic() || char.is_ascii_digit() || char.is_numeric() && is_digit()
+    char.is_ascii_alphanumeric()
+        || !char.is_ascii() && (char.is_alphabetic() || char.is_numeric() && is_digit())
 }
 
 /// The next word of a text, from `at` on.
@@ -233,6 +234,10 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
         if looked_at.len() == rest.len() || found.as_ref().is_some_and(is_sure) {
             return found.map(|(offset, part)| {
                 let start = start + offset;
+                // Letters of Latin have one byte or two, and are the most: they are not looked at again.
+                if bytes[start] < 0xe0 {
+                    return (start, start + part.len());
+                }
                 // The rules have a bound at each sign of these scripts.
                 let run = text[start..].chars().take_while(|char| is_southeast_asian(*char));
                 let run: usize = run.take(MAX_WORD_CHARS).map(char::len_utf8).sum();
