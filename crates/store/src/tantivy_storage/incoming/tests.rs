@@ -12,6 +12,8 @@ fn commit() -> Commit {
 }
 
 async fn begin(env: &Env, copy: &Path) -> FileIncoming {
+    // A process that another test starts has the lock of the one before as well, until it runs its program.
+    drop(files::until_free(copy).unwrap());
     FileIncoming::begin(env, copy, &commit()).await.unwrap()
 }
 
