@@ -1,6 +1,6 @@
 //! When something was wrong during a variant, or set otherwise than at its beginning: what charts shade.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use record::Line;
 use record::observation::Setting;
@@ -20,7 +20,13 @@ pub struct Shade {
 /// did not end lasts until the variant ends.
 pub(crate) fn shades(lines: &[Line], variant: &str, begins_ms: f64, seconds: f64) -> Vec<Shade> {
     let mut found = Found { begins_ms, seconds, open: BTreeMap::new(), shades: Vec::new() };
-    let mut first = None::<&Settings>;
+    // Whoever changes a setting says when. Looks ask now and then, and repeat what one before them was told.
+    let changed_here = lines.iter().filter_map(|line| match line {
+        Line::Fault { variant: of, what, .. } if of == variant => Some(what.split_once(" = ")?.0),
+        _ => None,
+    });
+    let told: BTreeSet<&str> = changed_here.collect();
+    let (mut first, mut seen) = (None::<&Settings>, Vec::<String>::new());
     for line in lines {
         match line {
             Line::Fault { t_ms, variant: of, what, begins } if of == variant => match begins {
@@ -30,7 +36,11 @@ pub(crate) fn shades(lines: &[Line], variant: &str, begins_ms: f64, seconds: f64
             Line::Observation { t_ms, observation } => {
                 let Some(settings) = &observation.settings else { continue };
                 let first = *first.get_or_insert(settings);
-                found.set(&changed(first, settings), *t_ms);
+                let now = changed(first, settings, &told);
+                let over = seen.iter().filter(|what| !now.contains(what));
+                over.for_each(|what| found.end(what, *t_ms));
+                now.iter().for_each(|what| found.begin(what, *t_ms));
+                seen = now;
             }
             _ => {}
         }
@@ -43,11 +53,12 @@ pub(crate) fn shades(lines: &[Line], variant: &str, begins_ms: f64, seconds: f64
 
 type Settings = BTreeMap<String, Setting>;
 
-/// What is set otherwise than at first, in words.
-fn changed(first: &Settings, now: &Settings) -> Vec<String> {
+/// What is set otherwise than at first, in words, but for settings whose changes are told.
+fn changed(first: &Settings, now: &Settings, told: &BTreeSet<&str>) -> Vec<String> {
     let names = first.keys().chain(now.keys().filter(|name| !first.contains_key(*name)));
     let value = |of: &Settings, name: &str| of.get(name).map(|setting| setting.value.clone());
-    let differing = names.filter(|name| value(first, name) != value(now, name));
+    let untold = names.filter(|name| !told.contains(name.as_str()));
+    let differing = untold.filter(|name| value(first, name) != value(now, name));
     let words = |name: &String| match value(now, name) {
         Some(value) => format!("{name} = {value}"),
         None => format!("{name} not set"),
@@ -77,14 +88,6 @@ impl Found {
             self.shades.push(Shade { from_s, to_s, what: what.to_owned() });
         }
     }
-
-    /// What is set otherwise from now on is this, and nothing else.
-    fn set(&mut self, changed: &[String], t_ms: f64) {
-        let over = self.open.keys().filter(|what| !changed.contains(what));
-        let over: Vec<String> = over.cloned().collect();
-        over.iter().for_each(|what| self.end(what, t_ms));
-        changed.iter().for_each(|what| self.begin(what, t_ms));
-    }
 }
 
 #[cfg(test)]
@@ -92,19 +95,34 @@ mod tests {
     use super::*;
     use record::observation::{Observation, Scope};
 
+    const LIMIT: &str = "indices.recovery.max_bytes_per_sec";
+
     fn seen(lines: Vec<Line>) -> Vec<(f64, f64, String)> {
         let shades = shades(&lines, "a", 10_000.0, 60.0);
         shades.into_iter().map(|shade| (shade.from_s, shade.to_s, shade.what)).collect()
     }
 
+    fn fault(t_s: f64, variant: &str, what: &str, begins: bool) -> Line {
+        let (variant, what) = (variant.to_owned(), what.to_owned());
+        Line::Fault { t_ms: t_s * 1000.0, variant, what, begins }
+    }
+
+    /// A look that was told the value of a setting, where it asked.
+    fn look(t_s: f64, value: Option<&str>) -> Line {
+        let setting = |value: &str| {
+            let setting = Setting { value: value.to_owned(), scope: Scope::Transient };
+            BTreeMap::from([(LIMIT.to_owned(), setting)])
+        };
+        let observation = Observation { settings: value.map(setting), ..Default::default() };
+        Line::Observation { t_ms: t_s * 1000.0, observation: Box::new(observation) }
+    }
+
+    fn words(value: &str) -> String {
+        format!("{LIMIT} = {value}")
+    }
+
     #[test]
     fn a_fault_is_shaded_as_far_as_it_is_within_its_variant() {
-        let fault = |t_s: f64, variant: &str, what: &str, begins| Line::Fault {
-            t_ms: t_s * 1000.0,
-            variant: variant.to_owned(),
-            what: what.to_owned(),
-            begins,
-        };
         let (cut, killed) = ("the link is cut off", "n1 is killed");
         let lines = vec![
             fault(1.0, "a", cut, true),
@@ -120,15 +138,6 @@ mod tests {
 
     #[test]
     fn a_setting_is_shaded_while_it_is_not_what_it_was() {
-        let name = "indices.recovery.max_bytes_per_sec";
-        let look = |t_s: f64, value: Option<&str>| {
-            let setting = |value: &str| {
-                let setting = Setting { value: value.to_owned(), scope: Scope::Transient };
-                BTreeMap::from([(name.to_owned(), setting)])
-            };
-            let observation = Observation { settings: value.map(setting), ..Default::default() };
-            Line::Observation { t_ms: t_s * 1000.0, observation: Box::new(observation) }
-        };
         let looks = [
             (10.0, Some("40mb")),
             (20.0, Some("200mb")),
@@ -137,7 +146,21 @@ mod tests {
             (40.0, Some("40mb")),
         ];
         let lines = looks.map(|(t_s, value)| look(t_s, value)).to_vec();
-        let words = |value: &str| format!("{name} = {value}");
         assert_eq!(seen(lines), [(10.0, 20.0, words("200mb")), (20.0, 30.0, words("400mb"))]);
+    }
+
+    /// The first look repeats what was told before the change, and none was made once it was taken back.
+    #[test]
+    fn a_setting_that_was_changed_here_is_shaded_from_its_change_to_its_end() {
+        let what = words("200mb");
+        let lines = vec![
+            look(10.0, Some("40mb")),
+            fault(12.0, "a", &what, true),
+            look(14.0, Some("40mb")),
+            look(24.0, Some("200mb")),
+            fault(30.0, "a", &what, false),
+            look(31.0, Some("200mb")),
+        ];
+        assert_eq!(seen(lines), [(2.0, 20.0, what)]);
     }
 }

@@ -87,6 +87,11 @@ impl Looking {
         Some(format!("nothing answers any more since {since} after the first look: {error}"))
     }
 
+    /// When the time of looks begins.
+    pub(crate) fn began(&self) -> Time {
+        self.began
+    }
+
     fn now(&self) -> Time {
         self.sampler.client().now()
     }

@@ -15,6 +15,9 @@ use crate::runs;
 
 const VARIANT: &str = "watch";
 const LAP: u32 = 1;
+/// Where many looks are made, one in so many milliseconds is kept, and each for a while after a change.
+const KEPT_EVERY_MS: f64 = 10_000.0;
+const KEPT_AFTER_CHANGE_MS: f64 = 30_000.0;
 
 /// Writes looks as they come.
 pub(crate) struct Recording {
@@ -25,6 +28,11 @@ pub(crate) struct Recording {
     told: BTreeMap<String, Recovery>,
     /// The sum of those that ended and are no longer told.
     over: RecoverySample,
+    /// When the last look was made that is kept, and when a setting was changed last.
+    kept_ms: Option<f64>,
+    changed_ms: Option<f64>,
+    /// Settings that are not as they were found, as lines say it.
+    changed: BTreeMap<String, String>,
 }
 
 impl Recording {
@@ -59,8 +67,16 @@ impl Recording {
             ..Manifest::unknown(&run, FORMAT)
         };
         let writer = Writer::create(&path, &manifest)?;
-        let (told, over) = (BTreeMap::new(), RecoverySample::default());
-        Ok(Recording { writer, manifest, began: false, told, over })
+        Ok(Recording {
+            writer,
+            manifest,
+            began: false,
+            told: BTreeMap::new(),
+            over: RecoverySample::default(),
+            kept_ms: None,
+            changed_ms: None,
+            changed: BTreeMap::new(),
+        })
     }
 
     /// Where it is.
@@ -74,13 +90,29 @@ impl Recording {
         lease_holder(&run.to_string_lossy())
     }
 
-    /// Appends a look, and what charts draw of it. `series` ends with it.
+    /// Appends one of many looks where it is time for one.
+    pub(crate) fn look_in_time(
+        &mut self,
+        t_ms: f64,
+        look: &Observation,
+        series: &Series<'_>,
+    ) -> anyhow::Result<()> {
+        let ago = |then_ms: Option<f64>| then_ms.map_or(f64::INFINITY, |then_ms| t_ms - then_ms);
+        let is_due =
+            ago(self.kept_ms) >= KEPT_EVERY_MS || ago(self.changed_ms) <= KEPT_AFTER_CHANGE_MS;
+        if is_due { self.look(t_ms, look, series) } else { Ok(()) }
+    }
+
+    /// Appends a look, and what charts draw of it, unless it was appended already. `series` ends with it.
     pub(crate) fn look(
         &mut self,
         t_ms: f64,
         look: &Observation,
         series: &Series<'_>,
     ) -> anyhow::Result<()> {
+        if self.kept_ms.replace(t_ms) == Some(t_ms) {
+            return Ok(());
+        }
         let variant = || Some(VARIANT.to_owned());
         if !self.began {
             self.began = true;
@@ -105,6 +137,34 @@ impl Recording {
     pub(crate) fn note(&mut self, t_ms: f64, text: &str) -> anyhow::Result<()> {
         let variant = Some(VARIANT.to_owned());
         Ok(self.writer.line(&Line::Note { t_ms, variant, text: text.to_owned() })?)
+    }
+
+    /// Notes that a setting has this value from now on; none where it is as it was found.
+    pub(crate) fn changed(
+        &mut self,
+        t_ms: f64,
+        name: &str,
+        value: Option<&str>,
+    ) -> anyhow::Result<()> {
+        self.changed_ms = Some(t_ms);
+        if let Some(what) = self.changed.remove(name) {
+            self.differs(t_ms, what, false)?;
+        }
+        let Some(value) = value else { return Ok(()) };
+        let what = format!("{name} = {value}");
+        self.changed.insert(name.to_owned(), what.clone());
+        self.differs(t_ms, what, true)
+    }
+
+    /// Notes that every setting is as it was found.
+    pub(crate) fn put_back(&mut self, t_ms: f64) -> anyhow::Result<()> {
+        let mut all = std::mem::take(&mut self.changed).into_values();
+        all.try_for_each(|what| self.differs(t_ms, what, false))
+    }
+
+    fn differs(&mut self, t_ms: f64, what: String, begins: bool) -> anyhow::Result<()> {
+        let variant = VARIANT.to_owned();
+        Ok(self.writer.line(&Line::Fault { t_ms, variant, what, begins })?)
     }
 
     /// Ends it in order.
@@ -234,6 +294,42 @@ mod tests {
             Progress::Partial { seconds, .. } => assert_eq!(*seconds, 9.0),
             other => panic!("a watch finishes no lap: {other:?}"),
         }
+    }
+
+    /// What a change brings shows in seconds, and a night is long.
+    #[test]
+    fn looks_are_kept_now_and_then_and_each_for_a_while_after_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let look = Observation::default();
+        let mut recording = Recording::create(dir.path(), "steer", "es:9200", &look).unwrap();
+        for s in 0..=65 {
+            let t_ms = f64::from(s) * 1e3;
+            match s {
+                15 => recording.changed(t_ms, "limit", Some("8mb")).unwrap(),
+                18 => recording.changed(t_ms, "limit", Some("16mb")).unwrap(),
+                20 => recording.changed(t_ms, "limit", None).unwrap(),
+                21 => recording.changed(t_ms, "slots", Some("4")).unwrap(),
+                _ => {}
+            }
+            recording.look_in_time(t_ms, &look, &Series::new([(t_ms, &look)])).unwrap();
+        }
+        // The last look is kept, and once.
+        for _ in 0..2 {
+            recording.look(65e3, &look, &Series::new([(65e3, &look)])).unwrap();
+        }
+        recording.put_back(66e3).unwrap();
+        let run = RunDir::open(&recording.end(67e3).unwrap()).unwrap();
+        let kept_s = run.lines.iter().filter_map(|line| match line {
+            Line::Observation { t_ms, .. } => Some((t_ms / 1e3) as u32),
+            _ => None,
+        });
+        let expected: Vec<u32> = [0, 10].into_iter().chain(15..=51).chain([61, 65]).collect();
+        assert_eq!(kept_s.collect::<Vec<_>>(), expected);
+        let shades = &curves(&run, &Summary::of(&run))[0].shades;
+        let shades = shades.iter().map(|shade| (shade.from_s, shade.to_s, shade.what.as_str()));
+        let expected =
+            [(15.0, 18.0, "limit = 8mb"), (18.0, 20.0, "limit = 16mb"), (21.0, 66.0, "slots = 4")];
+        assert_eq!(shades.collect::<Vec<_>>(), expected);
     }
 
     /// 70 MB were there when somebody began to look, and each second brings one more.

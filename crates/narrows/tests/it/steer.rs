@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use record::{Line, RunDir};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -54,6 +55,14 @@ fn persistent() -> Value {
 fn everything_is_as_it_was(cluster: &Cluster, runs: &Path) {
     assert_eq!((cluster.settings(), cluster.set_at("transient")), (persistent(), json!({})));
     assert_eq!(journals(runs), Vec::<PathBuf>::new());
+}
+
+/// The record of the only run.
+#[track_caller]
+fn recorded(runs: &Path) -> RunDir {
+    let ids: Vec<_> = entries(runs).into_iter().filter(|name| *name != "clusters").collect();
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    RunDir::open(&runs.join(&ids[0])).unwrap()
 }
 
 /// It is told to stop, ends well, and leaves everything as it was; its last step.
@@ -182,6 +191,12 @@ fn what_helped_stays_where_that_is_wanted() {
     left[LIMIT] = json!("2mb");
     assert_eq!(cluster.settings(), left, "and no lease");
     assert_eq!(journals(dir.path()), Vec::<PathBuf>::new());
+    let (lines, kept) = (recorded(dir.path()).lines, format!("{LIMIT} = 2mb"));
+    let told = lines.iter().filter_map(|line| match line {
+        Line::Fault { what, begins, .. } if what.starts_with(LIMIT) => Some((what, *begins)),
+        _ => None,
+    });
+    assert_eq!(told.last(), Some((&kept, true)), "its page shades it to the end");
 }
 
 #[test]

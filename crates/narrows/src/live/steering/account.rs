@@ -22,6 +22,18 @@ impl Entry {
         Entry::Said { what, text: text.into() }
     }
 
+    /// A setting that has another value from now on, and that value; none where it is as it was found.
+    pub(super) fn changed(&self) -> Option<(&str, Option<&str>)> {
+        let Entry::Decided { decision, is_done: true } = self else { return None };
+        match decision {
+            Decision::Set(proposal) => Some((&proposal.setting, Some(&proposal.to))),
+            Decision::TakeBack(_, back) | Decision::GiveWay(back, _) => {
+                Some((&back.setting, (!back.is_as_found).then_some(&*back.to)))
+            }
+            _ => None,
+        }
+    }
+
     /// A line for people.
     pub(crate) fn text(&self) -> String {
         let (decision, is_done) = match self {

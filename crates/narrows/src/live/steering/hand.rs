@@ -69,6 +69,16 @@ impl Hand {
         self.looking.series().last().cloned().context("a look was made")
     }
 
+    /// When the time of its looks begins.
+    pub(super) fn began(&self) -> Time {
+        self.looking.began()
+    }
+
+    /// All that it saw.
+    pub(super) fn series(&self) -> Series<'_> {
+        self.looking.series()
+    }
+
     /// What was decided so far.
     pub(crate) fn steering(&self) -> &Steering {
         &self.steering

@@ -24,9 +24,6 @@ use crate::live::{
 };
 use crate::terminal::say;
 
-/// From one look to the next that goes into the record.
-const RECORDED_EVERY_MS: f64 = 10_000.0;
-
 /// What steering is asked for.
 pub(crate) struct Steer<'a> {
     pub(crate) urls: &'a [String],
@@ -110,7 +107,8 @@ async fn apply(
     let restore = restore_command(&dir, client.options());
     let mut changes = Changes::new(BorrowedSettings::new(client, journal));
     let mut folder = ClusterFolder::of(runs, &uuid);
-    let (began, recording) = (env.now(), RefCell::new(recording));
+    let (began, recording) = (hand.began(), RefCell::new(recording));
+    let now_ms = || (env.now() - began).as_secs_f64() * 1e3;
     // Whoever waits for another one, or may not steer, tells nothing on the page of what that one does.
     let has_begun = Cell::new(false);
     let mut write_and_note = |entry: &Entry| {
@@ -121,7 +119,11 @@ async fn apply(
             say!("narrows: watch --web will not show what steer does: {error:#}");
             folder = None;
         }
-        recording.borrow_mut().note((env.now() - began).as_secs_f64() * 1e3, &entry.text())
+        let (t_ms, mut recording) = (now_ms(), recording.borrow_mut());
+        if let Some((name, value)) = entry.changed() {
+            recording.changed(t_ms, name, value)?;
+        }
+        recording.note(t_ms, &entry.text())
     };
     let mut account = Account::new(&mut write_and_note);
     let (mut ending, mut steers_since) = (None, None);
@@ -131,14 +133,9 @@ async fn apply(
         account.tell(Entry::said("begin", allowed(asked)))?;
         let since = *steers_since.insert(env.now());
         let ends = asked.span.map(|span| since + span);
-        let mut last_ms: Option<f64> = None;
         let mut seen = |series: &Series<'_>, t_ms: f64| {
-            if last_ms.is_some_and(|last_ms| t_ms - last_ms < RECORDED_EVERY_MS) {
-                return Ok(());
-            }
-            last_ms = Some(t_ms);
             let look = series.last().context("a look was made")?;
-            recording.borrow_mut().look(t_ms, look, series)
+            recording.borrow_mut().look_in_time(t_ms, look, series)
         };
         ending = Some(hand.steer(Some(&mut changes), ends, &mut account, &mut seen).await?);
         Ok(())
@@ -157,6 +154,7 @@ async fn apply(
         false => changes.put_back().await,
     };
     let done = patiently(env, &restore, put_back).await?;
+    let put_back_ms = now_ms();
     let left = settle(env, &restore, changes.into_settings(), done, told()).await?;
     if let Some(Ending::Stopped(why)) = &ending {
         tell_left(&untold(&left, why));
@@ -172,9 +170,15 @@ async fn apply(
         (Err(_), _) => "it failed",
     };
     let text = format!("{why}, {}; what helped: {helped}; {put_back}", after(steered));
+    let series = hand.series();
+    if let Some((t_ms, look)) = series.looks().last().filter(|_| steered.is_some()) {
+        recording.borrow_mut().look(*t_ms, look, &series)?;
+    }
+    if !keeps {
+        recording.borrow_mut().put_back(put_back_ms)?;
+    }
     account.tell(Entry::said("end", text))?;
-    let t_ms = (env.now() - began).as_secs_f64() * 1e3;
-    recording.into_inner().end(t_ms)?;
+    recording.into_inner().end(now_ms())?;
     ended?;
     match ending {
         // Why it stopped is in the last line.
