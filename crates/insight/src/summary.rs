@@ -63,7 +63,9 @@ impl<'a> Summary<'a> {
         let following = following(run, &traces, &variants);
         let watched = (!looks.looks().is_empty()).then(|| {
             let mut diagnosis = diagnose(&looks);
-            diagnosis.gaps.splice(0..0, run.damage.iter().cloned());
+            let failure =
+                run.manifest.failure.as_ref().map(|why| format!("The run failed: {why}."));
+            diagnosis.gaps.splice(0..0, run.damage.iter().cloned().chain(failure));
             diagnosis
         });
         let Headline { text, mut details } = match &watched {
@@ -322,7 +324,21 @@ fn add_gains(variants: &mut [Variant], baseline: usize, seed: u64) {
 
 #[cfg(test)]
 mod tests {
+    use record::Status;
+
     use super::*;
+
+    #[test]
+    fn a_watch_that_failed_says_why() {
+        let (status, failure) = (Status::Failed, Some("somebody else set it".to_owned()));
+        let manifest = Manifest { status, failure, ..Manifest::unknown("r", record::FORMAT) };
+        let look = Line::Observation { t_ms: 0.0, observation: Box::default() };
+        let (rows, damage) = (Vec::new(), Vec::new());
+        let run = RunDir { manifest, lines: vec![look], rows, damage };
+        assert!(
+            Summary::of(&run).gaps.contains(&"The run failed: somebody else set it.".to_owned())
+        );
+    }
 
     #[test]
     fn a_steer_is_summed_up_by_what_it_set_and_kept() {

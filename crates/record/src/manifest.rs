@@ -198,7 +198,7 @@ pub struct Manifest {
     pub scale: f64,
     /// How it ended.
     pub status: Status,
-    /// Why it failed, as it was told; none where it did not, in looks at live clusters, and in runs of earlier builds.
+    /// Why it failed, as it was told; none where it did not, and in runs of earlier builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The machine.

@@ -16,6 +16,7 @@ use world::Env;
 use super::{
     ConnectArgs, Looking, Recording, as_it_was, patiently, second_client, settle, tell_left, usage,
 };
+use crate::exit;
 use crate::interrupt::{Ended, told, until_told};
 use crate::terminal::say;
 
@@ -62,15 +63,11 @@ pub(crate) async fn probe(
         recording.note(looking.series().span_ms(), &result.sentence())?;
     }
     let t_ms = looking.series().span_ms();
-    let status = match &ended {
-        Ok(Ended::Complete) => Status::Complete,
-        Ok(Ended::Interrupted) => Status::Interrupted,
-        Err(error) => {
-            recording.note(t_ms, &format!("{error:#}"))?;
-            Status::Failed
-        }
+    match &ended {
+        Ok(Ended::Complete) => recording.end(t_ms)?,
+        Ok(Ended::Interrupted) => recording.end_as(Status::Interrupted, t_ms)?,
+        Err(error) => recording.fail(exit::told(error), t_ms)?,
     };
-    recording.end_as(status, t_ms)?;
     if matches!(ended?, Ended::Interrupted) {
         return Err(anyhow!("interrupted; {}", as_it_was(&left)));
     }

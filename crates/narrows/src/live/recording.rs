@@ -182,6 +182,12 @@ impl Recording {
         Ok(self.dir())
     }
 
+    /// Ends it where it failed, and says why.
+    pub(crate) fn fail(mut self, why: String, t_ms: f64) -> anyhow::Result<PathBuf> {
+        self.manifest.failure = Some(why);
+        self.end_as(Status::Failed, t_ms)
+    }
+
     fn phase(&mut self, t_ms: f64, begins: bool) -> anyhow::Result<()> {
         let phase = Phase { name: "recover".to_owned(), begins };
         Ok(self.writer.line(&Line::Phase {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use record::{Line, RunDir};
+use record::{Line, RunDir, Status};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -177,6 +177,9 @@ fn what_somebody_else_sets_meanwhile_stays_and_it_stops() {
     let mut left = persistent();
     left[LIMIT] = json!("3mb");
     assert_eq!(cluster.settings(), left);
+    let manifest = recorded(dir.path()).manifest;
+    assert_eq!(manifest.status, Status::Failed);
+    assert!(manifest.failure.as_ref().is_some_and(|why| why.contains("3mb")), "{manifest:?}");
     assert_eq!(journals(dir.path()), Vec::<PathBuf>::new());
 }
 

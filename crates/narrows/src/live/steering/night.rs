@@ -17,6 +17,7 @@ use super::account::{Account, Entry};
 use super::changes::Changes;
 use super::guard::GuardQuery;
 use super::hand::{Ending, Hand};
+use crate::exit;
 use crate::interrupt::{Ended, told, until_told};
 use crate::live::{
     ClusterFolder, ConnectArgs, Looking, Recording, as_it_was, connect, patiently, second_client,
@@ -178,7 +179,16 @@ async fn apply(
         recording.borrow_mut().put_back(put_back_ms)?;
     }
     account.tell(Entry::said("end", text))?;
-    recording.into_inner().end(now_ms())?;
+    let failure = match (&ended, &ending) {
+        (Err(error), _) => Some(exit::told(error)),
+        (_, Some(Ending::Stopped(why))) => Some(why.clone()),
+        _ => None,
+    };
+    let recording = recording.into_inner();
+    match failure {
+        Some(why) => recording.fail(why, now_ms())?,
+        None => recording.end(now_ms())?,
+    };
     ended?;
     match ending {
         // Why it stopped is in the last line.
