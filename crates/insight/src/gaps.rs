@@ -149,6 +149,7 @@ mod tests {
             published_s: None,
             published_bytes: None,
             published_gain: None,
+            never_green: false,
             progress: Progress::Partial { seconds: 0.0, recovered_bytes: 0, total_bytes: 0 },
         };
         assert_eq!(unfinished(&variant, false).unwrap(), "field: stopped before its end.");

@@ -8,11 +8,23 @@ use crate::words;
 
 pub(crate) fn slowest_and_fastest(variants: &[Variant]) -> Option<(&Variant, &Variant)> {
     let by_time = |variant: &&Variant| variant.finished().map(|finished| finished.seconds);
-    let finished = || variants.iter().filter(|variant| variant.finished().is_some());
+    let is_any_green =
+        variants.iter().any(|variant| variant.finished().is_some() && !variant.never_green);
+    let counts = move |variant: &&Variant| {
+        variant.finished().is_some() && !(is_any_green && variant.never_green)
+    };
+    let finished = || variants.iter().filter(counts);
     let order = |a: &&Variant, b: &&Variant| by_time(a).partial_cmp(&by_time(b)).expect("finite");
     // Of two variants with equal times the first of the plan counts, as slowest and as fastest.
     let slowest = finished().rev().max_by(order)?;
     Some((slowest, finished().min_by(order)?))
+}
+
+/// Whether the times of two variants may be compared, by whether each is never green and by its bytes: the time until
+/// some copies are placed is none in which all are green, nor is it one where no copy was placed.
+pub(crate) fn times_compare(one: (bool, u64), other: (bool, u64)) -> bool {
+    let is_placed = |(never_green, bytes): (bool, u64)| !never_green || bytes > 0;
+    one.0 == other.0 && is_placed(one) && is_placed(other)
 }
 
 pub(crate) fn headline(manifest: &Manifest, variants: &[Variant]) -> Headline {
@@ -72,10 +84,9 @@ pub(crate) fn of_twin(run: &RunDir, variants: &[Variant]) -> Option<Headline> {
         let rows = run.rows.iter().filter(|row| row.variant == variant.name);
         rows.min_by_key(|row| row.lap)
     };
-    let never_green = |variant: &Variant| run.never_green(&variant.name).next().is_some();
     let when = |variant: &Variant, row: &Row| {
         let after = format!("{until} after {}", units::show_seconds(row.seconds));
-        match never_green(variant) {
+        match variant.never_green {
             false => after,
             // Nothing came: when nothing was waited for any more tells nothing.
             true if row.bytes == 0 => "never green".to_owned(),
@@ -88,11 +99,11 @@ pub(crate) fn of_twin(run: &RunDir, variants: &[Variant]) -> Option<Headline> {
     // As an option has it: a word.
     let with = |variant: &Variant| format!("with {}", variant.name.replace(" = ", "="));
     let later = |a: &(&Variant, &Row), b: &(&Variant, &Row)| {
-        never_green(a.0).cmp(&never_green(b.0)).then(a.1.seconds.total_cmp(&b.1.seconds))
+        a.0.never_green.cmp(&b.0.never_green).then(a.1.seconds.total_cmp(&b.1.seconds))
     };
     let mut said = match (done.min_by(later), first.name.as_str()) {
         (Some((fastest, row)), _) => {
-            let fastest_when = match never_green(first) || never_green(fastest) {
+            let fastest_when = match first.never_green || fastest.never_green {
                 true => when(fastest, row),
                 false => units::show_seconds(row.seconds),
             };

@@ -221,6 +221,7 @@ fn variant(run: &RunDir, traces: &Traces<'_>, name: &str) -> Variant {
         published_s: published_s.or_else(|| info.and_then(|info| info.published_s)),
         published_bytes: rows.iter().find_map(|row| row.published_bytes),
         published_gain: None,
+        never_green: run.never_green(name).next().is_some(),
         progress,
     }
 }
@@ -307,12 +308,15 @@ fn mean_limits(rows: &[&Row]) -> Vec<LimitShare> {
 fn add_gains(variants: &mut [Variant], baseline: usize, seed: u64) {
     let published_base = variants[baseline].published_s;
     let base = variants[baseline].finished().expect("the baseline finished").clone();
+    let of_base = (variants[baseline].never_green, base.bytes);
     for (index, variant) in variants.iter_mut().enumerate() {
         variant.published_gain = match (published_base, variant.published_s) {
             (Some(base), Some(own)) if own > 0.0 => Some(base / own),
             _ => None,
         };
-        if let Progress::Finished(finished) = &mut variant.progress {
+        if let Progress::Finished(finished) = &mut variant.progress
+            && recoveries::times_compare(of_base, (variant.never_green, finished.bytes))
+        {
             finished.gain = Some(base.seconds / finished.seconds);
             if index != baseline {
                 finished.gain_interval =

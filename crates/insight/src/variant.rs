@@ -34,6 +34,8 @@ pub struct Variant {
     pub published_bytes: Option<u64>,
     /// Published seconds of the baseline over published seconds of this variant.
     pub published_gain: Option<f64>,
+    /// Whether copies of a twin find no place in it: its time is the one until all others are placed.
+    pub never_green: bool,
     /// How far it came.
     pub progress: Progress,
 }

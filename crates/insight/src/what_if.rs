@@ -16,6 +16,7 @@ pub use self::recovery_use::RecoveryUse;
 use self::curve::curve;
 use self::phases::{DELAYED, count, phases};
 use self::recovery_use::recovery_use;
+use crate::recoveries::times_compare;
 
 /// What the time may differ by because of all that is not modelled, as a share. Fitted to the 24 cases of seed 1 in
 /// `docs/benchmarks/what_if.md`, of which nine in ten were off by less than 22 %; cases of another seed judge it there.
@@ -46,7 +47,8 @@ pub struct Answer {
     pub away_s: f64,
     /// How many draws there were, the first included.
     pub draws: usize,
-    /// How many times faster it is than the first variant in the same draw; 1 where only one of both is ever green.
+    /// How many times faster it is than the first variant in the same draw; 1 where only one of both is ever green, or
+    /// one that never is copies nothing.
     pub gain: f64,
     /// Bytes that were copied.
     pub bytes: u64,
@@ -96,9 +98,11 @@ pub fn answers(run: &RunDir) -> Vec<Answer> {
         let chunk_bytes = chunks.max().unwrap_or(0);
         let differs = |(name, value): &(&String, &String)| first.settings.get(*name) != Some(value);
         let changed = variant.settings.iter().filter(differs);
-        // The time until some copies are placed is none in which all are green.
-        let stays = |name: &str| run.never_green(name).next().is_some();
-        let compares = stays(&first.name) == stays(&variant.name);
+        let of_lap = |name: &str| {
+            let row = run.rows.iter().find(|row| row.variant == name && row.lap == shown);
+            (run.never_green(name).next().is_some(), row.map_or(0, |row| row.bytes))
+        };
+        let compares = times_compare(of_lap(&first.name), of_lap(&variant.name));
         let base = base.get(&shown).filter(|_| compares);
         let gain = base.map(|base| base / green_s).filter(|gain| gain.is_finite());
         Some(Answer {

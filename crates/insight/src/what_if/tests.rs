@@ -151,7 +151,9 @@ fn what_is_green_is_not_compared_with_what_never_is() {
     let found = answers(&run);
     assert_eq!((found[0].never_green.len(), found[1].gain), (1, 1.0));
     run.lines.push(stays("b"));
-    assert_eq!(answers(&run)[1].gain, 0.001 / 8.0, "both leave some without a place");
+    assert_eq!(answers(&run)[1].gain, 1.0, "where nothing is placed there is no time");
+    (run.rows[0].seconds, run.rows[0].bytes) = (4.0, 9);
+    assert_eq!(answers(&run)[1].gain, 0.5, "both leave some without a place");
 }
 
 #[test]

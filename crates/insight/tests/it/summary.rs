@@ -112,8 +112,11 @@ fn a_twin_that_is_never_green_says_so() {
     assert!(told.gain.is_none() && told.lift.is_none(), "{told:?}");
     // Another one that is made is the fastest, however long it takes.
     run.rows.push(row("enable = all", 1, 12.2, Limit::DiskWrite));
-    let headline = Summary::of(&run).headline;
-    assert_eq!(headline, "n2 lost for good: never green; with enable=all placed after 12.2 s");
+    let summary = Summary::of(&run);
+    let said = "n2 lost for good: never green; with enable=all placed after 12.2 s";
+    assert_eq!(summary.headline, said);
+    assert!(summary.finished().all(|(_, figures)| figures.gain.is_none()), "there is no time");
+    assert_eq!(summary.slowest_and_fastest().unwrap().0.name, "enable = all");
     // Others are made beside those that have no place.
     (run.rows[0].bytes, run.rows[0].seconds) = (60_000_000, 67.0);
     run.rows.truncate(1);
