@@ -65,7 +65,8 @@ fn damaged(line: usize) -> io::Error {
 fn lock(file: &File) -> io::Result<()> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(io::Error::other(
-            "the run that it belongs to still lives, and puts everything back at its end; end that, as with Ctrl-C",
+            "the run that it belongs to still lives; end that, as with Ctrl-C: it puts everything back then, but for \
+             what it was told to keep",
         )),
         // Where the file system has no locks, nobody is kept from anything.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
@@ -386,7 +387,8 @@ mod tests {
         for change in [settings(&[("a", None)], &[("a", Some("1"))]), settings(&[], &[])] {
             journal.record(change).unwrap();
             let refused = Journal::open(&path).err().unwrap().to_string();
-            assert!(refused.contains("still lives"), "{refused}");
+            assert!(refused.contains("still lives; end that"), "{refused}");
+            assert!(refused.ends_with("but for what it was told to keep"), "{refused}");
         }
         drop(journal);
         let again = Journal::open(&path).unwrap();

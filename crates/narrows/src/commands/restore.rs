@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clusters::live::{Address, LiveClient};
 use clusters::{
-    Credentials, Journal, Unsettled, check_nobody_steers, lease_wait_sentence, restore_command,
+    Credentials, Error, Journal, Unsettled, check_nobody_steers, lease_wait_sentence,
+    restore_command,
 };
 use futures_util::future::join_all;
 use record::units::show_seconds;
 use world::Env;
 
-use crate::exit::refuse;
+use crate::exit::{Usage, refuse};
 use crate::interrupt::until_told;
 use crate::live::{ConnectArgs, broken_off, client, tell_left, tell_wait, usage};
 use crate::runs;
@@ -101,6 +102,7 @@ struct Restored {
     client: LiveClient,
     hosts: Vec<String>,
     again: String,
+    journal_path: PathBuf,
     unsettled: Unsettled,
 }
 
@@ -123,22 +125,23 @@ async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<Restore
         show_seconds(timeout.as_secs_f64())
     );
     let again = restore_command(path.parent().unwrap_or(path), client.options());
+    let journal_path = path.to_owned();
     let tell = |other: &str| say!("narrows: {}", lease_wait_sentence(other));
     let restored = async {
         check_nobody_steers(&client, &journal, tell).await?;
         clusters::restore(&client, journal).await
     };
-    let unsettled = unless_told(&again, restored).await?;
-    Ok(Restored { client, hosts, again, unsettled })
+    let unsettled = unless_told(&again, &journal_path, restored).await?;
+    Ok(Restored { client, hosts, again, journal_path, unsettled })
 }
 
 impl Restored {
     /// Removes indices, looks for changes that come late, and removes the journal.
     async fn settle(self) -> anyhow::Result<()> {
-        let Restored { client, hosts, again, unsettled } = self;
+        let Restored { client, hosts, again, journal_path, unsettled } = self;
         tell_wait(unsettled.may_come_for(&client), &again);
         let sentences = unsettled.again().to_vec();
-        let left = unless_told(&again, unsettled.settle(&client)).await?;
+        let left = unless_told(&again, &journal_path, unsettled.settle(&client)).await?;
         tell_left(&left);
         let mut out = terminal::out();
         for sentence in sentences {
@@ -152,15 +155,32 @@ impl Restored {
 /// Waits for what is done, unless somebody says stop; then `again` does it later.
 async fn unless_told<T>(
     again: &str,
-    work: impl Future<Output = Result<T, clusters::Error>>,
+    journal_path: &Path,
+    work: impl Future<Output = Result<T, Error>>,
 ) -> anyhow::Result<T> {
     let mut done = None;
     let ended = until_told(async {
-        done = Some(work.await.map_err(usage)?);
+        done = Some(work.await.map_err(|error| kept(error, again, journal_path))?);
         Ok(())
     });
     ended.await?;
     done.ok_or_else(|| broken_off(again))
+}
+
+/// What is said where a cluster could not be put back. A journal stays, also that of a cluster that is no more.
+fn kept(error: Error, again: &str, journal_path: &Path) -> anyhow::Error {
+    match error {
+        Error::Connection { .. }
+        | Error::Timeout { .. }
+        | Error::NoHost { .. }
+        | Error::OtherCluster { .. } => Usage(format!(
+            "{error}; {} stays: once the cluster that it is of answers, say `{again}`; where that is gone for good, \
+             remove the file",
+            journal_path.display()
+        ))
+        .into(),
+        other => usage(other),
+    }
 }
 
 /// The hosts of a journal that are asked. The directory of a run may come from somebody else, and whoever wrote its

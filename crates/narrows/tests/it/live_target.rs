@@ -188,6 +188,21 @@ fn a_cluster_that_is_silent_is_waited_for_as_long_as_is_said() {
     failed(&output.unwrap(), 2, &["1.50 s at most", "within 1.5s"]);
 }
 
+#[test]
+fn the_journal_of_a_cluster_that_is_gone_stays_and_it_is_said_how_to_be_rid_of_it() {
+    const OTHER: &str = r#"{"cluster_uuid":"v","version":{"number":"2.19.1"}}"#;
+    let other = answering(|_| Some(("200 OK", OTHER)));
+    let gone = ("http://127.0.0.1:1", "127.0.0.1:1");
+    for (url, why) in [gone, (other.as_str(), "the cluster that answers is v")] {
+        let run = left(&[("changes.jsonl", &journal_of(&[url]))]);
+        let output = restoring(&run).output().unwrap();
+        let again = format!("narrows restore {}", run.path().display());
+        failed(&output, 2, &[why, "changes.jsonl stays", &again, "gone for good, remove the file"]);
+        assert!(!said(&output).contains("write where REST does"), "{}", said(&output));
+        assert!(run.path().join("changes.jsonl").exists());
+    }
+}
+
 /// A run's directory may come from somebody else, whose host would be handed the credentials.
 #[test]
 fn credentials_go_to_no_host_that_only_a_journal_names() {
