@@ -98,6 +98,11 @@ impl<'a> Summary<'a> {
         }
     }
 
+    /// Whether it is the record of `narrows steer`.
+    pub fn is_steered(&self) -> bool {
+        self.watched.is_some() && self.manifest.plan == STEER
+    }
+
     /// Variants that finished, with their figures.
     pub fn finished(&self) -> impl Iterator<Item = (&Variant, &Finished)> {
         self.variants.iter().filter_map(|variant| Some((variant, variant.finished()?)))

@@ -130,7 +130,11 @@ fn nothing_in_common(compared: &Runs<'_>) -> String {
         names.dedup();
         let contender = &compared.contenders[at];
         let manifest = &contender.run.manifest;
-        let has = match (names.is_empty(), &contender.summary.watched) {
+        let summary = &contender.summary;
+        let has = match (names.is_empty(), &summary.watched) {
+            (true, Some(_)) if summary.is_steered() => {
+                format!("steered a cluster ({})", summary.headline)
+            }
             (true, Some(_)) => "only watched a cluster".to_owned(),
             (true, None) => "measured nothing".to_owned(),
             (false, _) => format!("has {}", names.join(", ")),
@@ -138,12 +142,37 @@ fn nothing_in_common(compared: &Runs<'_>) -> String {
         format!("{} {has}", manifest.run)
     };
     let each: Vec<String> = (0..compared.contenders.len()).map(of).collect();
-    format!("these runs have no figure in common: {}; give runs of one plan", each.join("; "))
+    let is_steered = compared.contenders.iter().any(|one| one.summary.is_steered());
+    let instead = match is_steered {
+        true => "; `narrows report RUN` shows what each change of a steered one brought",
+        false => "",
+    };
+    let each = each.join("; ");
+    format!("these runs have no figure in common: {each}; give runs of one plan{instead}")
 }
 
 #[cfg(test)]
 mod tests {
+    use record::{FORMAT, Line, Manifest};
+
     use super::*;
+
+    #[test]
+    fn runs_that_steered_say_what_they_did() {
+        let steered = |run: &str, notes: &[&str]| {
+            let note =
+                |text: &&str| Line::Note { t_ms: 0.0, variant: None, text: (*text).to_owned() };
+            let look = Line::Observation { t_ms: 0.0, observation: Box::default() };
+            let manifest = Manifest { plan: "steer".to_owned(), ..Manifest::unknown(run, FORMAT) };
+            let lines = notes.iter().map(note).chain([look]).collect();
+            RunDir { manifest, lines, rows: Vec::new(), damage: Vec::new() }
+        };
+        let (a, b) = (steered("a", &["set x 1 -> 2", "keep x 1 -> 2"]), steered("b", &[]));
+        let said = nothing_in_common(&Runs::of(&[&a, &b]));
+        let each =
+            "a steered a cluster (1 change, 1 kept); b steered a cluster (nothing to change)";
+        assert!(said.contains(each) && said.contains("narrows report RUN"), "{said}");
+    }
 
     #[test]
     fn percentages_are_read_with_their_sign_or_without() {
