@@ -8,12 +8,13 @@ use clusters::{
     restore_command,
 };
 use futures_util::future::join_all;
+use record::RunDir;
 use record::units::show_seconds;
 use world::Env;
 
 use crate::exit::{Usage, refuse};
 use crate::interrupt::until_told;
-use crate::live::{ConnectArgs, broken_off, client, tell_left, tell_wait, usage};
+use crate::live::{ClusterFolder, ConnectArgs, broken_off, client, tell_left, tell_wait, usage};
 use crate::runs;
 use crate::terminal::{self, say};
 
@@ -103,6 +104,8 @@ struct Restored {
     hosts: Vec<String>,
     again: String,
     journal_path: PathBuf,
+    /// Where `watch --web` reads of the run, if that steered.
+    folder: Option<ClusterFolder>,
     unsettled: Unsettled,
 }
 
@@ -124,25 +127,35 @@ async fn put_back(env: &Env, path: &Path, args: &Args) -> anyhow::Result<Restore
         hosts.join(","),
         show_seconds(timeout.as_secs_f64())
     );
-    let again = restore_command(path.parent().unwrap_or(path), client.options());
+    let dir = path.parent().unwrap_or(path);
+    let again = restore_command(dir, client.options());
     let journal_path = path.to_owned();
+    let steered = RunDir::open(dir).is_ok_and(|run| run.manifest.plan == "steer");
+    let folder = dir.parent().filter(|_| steered);
+    let folder = folder.and_then(|runs| ClusterFolder::of(runs, &journal.head().cluster_uuid));
     let tell = |other: &str| say!("narrows: {}", lease_wait_sentence(other));
     let restored = async {
         check_nobody_steers(&client, &journal, tell).await?;
         clusters::restore(&client, journal).await
     };
     let unsettled = unless_told(&again, &journal_path, restored).await?;
-    Ok(Restored { client, hosts, again, journal_path, unsettled })
+    Ok(Restored { client, hosts, again, journal_path, folder, unsettled })
 }
 
 impl Restored {
     /// Removes indices, looks for changes that come late, and removes the journal.
     async fn settle(self) -> anyhow::Result<()> {
-        let Restored { client, hosts, again, journal_path, unsettled } = self;
+        let Restored { client, hosts, again, journal_path, folder, unsettled } = self;
         tell_wait(unsettled.may_come_for(&client), &again);
         let sentences = unsettled.again().to_vec();
         let left = unless_told(&again, &journal_path, unsettled.settle(&client)).await?;
         tell_left(&left);
+        let ended = "it was killed, and `narrows restore` has put back what it had set";
+        if let Some(folder) = folder
+            && let Err(error) = folder.end_untold(&lab::now(), ended)
+        {
+            say!("narrows: watch --web will not show that this was put back: {error:#}");
+        }
         let mut out = terminal::out();
         for sentence in sentences {
             writeln!(out, "{sentence}")?;

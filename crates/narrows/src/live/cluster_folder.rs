@@ -66,6 +66,18 @@ impl ClusterFolder {
         write().with_context(|| format!("write {}", path.display()))
     }
 
+    /// Appends the end of a run that was killed and told none; nothing where no run goes on.
+    pub(crate) fn end_untold(&self, time: &str, why: &str) -> anyhow::Result<()> {
+        let steps = end_of(&self.0.join(STEPS), STEPS_BYTES_READ).unwrap_or_default();
+        let mut lines = steps.lines().rev();
+        match lines.find_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            Some(last) if last["step"] != "end" => {
+                self.step(&json!({ "time": time, "step": "end", "why": why }))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Keeps what `what-if --json` prints, in place of what it printed before.
     pub(crate) fn answer(&self, printed: &Value) -> anyhow::Result<()> {
         let path = self.0.join(ANSWER);
@@ -192,6 +204,26 @@ mod tests {
             env.sleep(LOOKED_EVERY).await;
             assert_eq!(reader.look(&env), "");
             assert_eq!(reader.shown(), NOTHING, "so it is told to a page that is opened");
+        });
+    }
+
+    #[test]
+    fn a_run_that_was_killed_ends_where_it_is_put_back_and_no_other_does() {
+        world::virtual_world::run(1, async |env| {
+            let dir = tempfile::tempdir().unwrap();
+            let folder = || ClusterFolder::of(dir.path(), "u").unwrap();
+            let end = || folder().end_untold("2020-01-01T00:00:05Z", "it was killed").unwrap();
+            end();
+            assert!(!folder().0.exists(), "nobody steered");
+            folder().step(&line(&env, "one")).unwrap();
+            end();
+            end();
+            let steps = fs::read_to_string(folder().0.join(STEPS)).unwrap();
+            assert_eq!(steps.lines().count(), 2, "{steps}");
+            let mut reader = FolderReader::new(folder(), env.now());
+            let shown = reader.look(&env);
+            assert!(shown.contains("\"end\":{") && shown.contains("it was killed"), "{shown}");
+            assert!(!shown.contains("\"ended_ms\":null"), "nothing is on trial: {shown}");
         });
     }
 

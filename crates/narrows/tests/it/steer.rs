@@ -65,6 +65,14 @@ fn recorded(runs: &Path) -> RunDir {
     RunDir::open(&runs.join(&ids[0])).unwrap()
 }
 
+/// How many runs have begun, and how many ended, as the page of the cluster is told.
+fn begun_and_ended(runs: &Path) -> (usize, usize) {
+    let folder = std::fs::read_dir(runs.join("clusters")).unwrap().next().unwrap().unwrap();
+    let steps = std::fs::read_to_string(folder.path().join("steps.jsonl")).unwrap();
+    let count = |step: &str| steps.matches(&format!("\"step\":\"{step}\"")).count();
+    (count("begin"), count("end"))
+}
+
 /// It is told to stop, ends well, and leaves everything as it was; its last step.
 #[track_caller]
 fn stops_well(steering: Steering, by: &str, cluster: &Cluster, runs: &Path) -> Value {
@@ -107,10 +115,7 @@ fn a_recovery_that_a_throttle_holds_is_steered_and_ctrl_c_puts_everything_back()
         failed(&other, 2, &["changes settings of that cluster already"]);
     }
     assert_eq!(cluster.settings()[LIMIT], "2mb", "and hinders nobody");
-    let folder = std::fs::read_dir(dir.path().join("clusters")).unwrap().next().unwrap().unwrap();
-    let steps = std::fs::read_to_string(folder.path().join("steps.jsonl")).unwrap();
-    let count = |step: &str| steps.matches(&format!("\"step\":\"{step}\"")).count();
-    assert_eq!((count("begin"), count("end")), (1, 0), "its page tells of one alone: {steps}");
+    assert_eq!(begun_and_ended(dir.path()), (1, 0), "its page tells of one alone");
     let end = stops_well(steering, "INT", &cluster, dir.path());
     assert!(end["why"].as_str().unwrap().contains("every setting is as it was"), "{end}");
     failed(&restore("last", dir.path()), 0, &["nothing to put back", "goes once all is put back"]);
@@ -141,6 +146,7 @@ fn after_kill_9_restore_puts_everything_back_and_another_one_may_steer() {
     let again = format!("{LIMIT} is \"{FOUND}\" again");
     failed(&restore(killed, dir.path()), 0, &["60.0 s at most", &again]);
     everything_is_as_it_was(&cluster, dir.path());
+    assert_eq!(begun_and_ended(dir.path()), (1, 1), "its page shades no more");
 }
 
 #[test]
