@@ -55,7 +55,7 @@ impl TrackArgs {
     /// The track that a path names; none where it names a plan.
     pub(crate) fn open(&self, path: &str, scale: f64, on: &On) -> anyhow::Result<Option<Track>> {
         let Some(file) = file_of(path) else {
-            self.refuse_for_plan()?;
+            self.refuse_for_plan(path)?;
             return Ok(None);
         };
         if self.nodes != 1 && matches!(on, On::Url(_)) {
@@ -81,7 +81,7 @@ impl TrackArgs {
         Ok(Some(lab::track::open(&file, &options)?))
     }
 
-    fn refuse_for_plan(&self) -> anyhow::Result<()> {
+    fn refuse_for_plan(&self, path: &str) -> anyhow::Result<()> {
         let given = [
             ("--track-params", self.track_params.is_some()),
             ("--challenge", self.challenge.is_some()),
@@ -93,12 +93,16 @@ impl TrackArgs {
             ("--corpora", self.corpora.is_some()),
             ("--nodes", self.nodes != 1),
         ];
-        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-            refuse!(
-                "{option} is for a track: give the path of its track.json, of a workload.json, or of their folder"
-            );
-        }
-        Ok(())
+        let Some((option, _)) = given.iter().find(|(_, given)| *given) else { return Ok(()) };
+        let found = match Path::new(path) {
+            dir if dir.is_dir() => "is a folder without track.json or workload.json",
+            gone if gone.components().count() > 1 && !gone.exists() => "is not there",
+            _ => "is none",
+        };
+        refuse!(
+            "{option} is for a track, and {path} {found}: give the path of its track.json, of a workload.json, or of \
+             their folder"
+        );
     }
 }
 

@@ -227,7 +227,10 @@ fn made_up(
         )));
     }
     if wanted == u64::MAX {
-        return Err(refuse(format!("{file} has no document-count: how many are to be generated?")));
+        return Err(refuse(format!(
+            "{file} is not there, and how many documents are to be generated is not known: write its document-count \
+             into the track, or give its folder with --corpora DIR"
+        )));
     }
     if let Some(generated) = generator(corpus, context) {
         context.change(format!(

@@ -22,7 +22,11 @@ use overrides::Overrides;
 pub(super) use overrides::parse_scale;
 use place::PlaceArgs;
 
+const TIMEOUT: &str = "How long the first answer of a cluster may take; later ones may take 5 minutes, or this where \
+                       it is longer";
+
 #[derive(clap::Args)]
+#[command(mut_arg("timeout", |timeout| timeout.help(TIMEOUT)))]
 pub(crate) struct Args {
     /// A plan that comes with narrows (see `narrows plans`), or a path that ends in .toml; a track of Rally or a
     /// workload of OpenSearch Benchmark by its track.json or workload.json, or by their folder.

@@ -186,6 +186,9 @@ fn a_cluster_that_is_silent_is_waited_for_as_long_as_is_said() {
     let run = left(&[("changes.jsonl", &journal_of(&[&url]))]);
     let output = restoring(&run).args(["--timeout", "1500ms"]).output();
     failed(&output.unwrap(), 2, &["1.50 s at most", "within 1.5s"]);
+    let (runs, more) = (tempfile::tempdir().unwrap(), ["--allow-changes", "--timeout", "1500ms"]);
+    let output = self::run(&url, &runs, &more).output().unwrap();
+    failed(&output, 2, &["within 1.5s"]);
 }
 
 #[test]

@@ -205,7 +205,13 @@ fn mistakes_of_a_track_show_file_and_line() {
     shop.refused(&["--track-params", "bulksize:5"], &["no parameter \"bulksize\""]);
     shop.refused(&["--track-params", "bulk_size"], &["number_of_shards:1"]);
     shop.refused(&["--variant", "x"], &["--variant is for plans"]);
-    refused(&["run", "remote-recovery", "--test-mode"], &["--test-mode is for a track"]);
+    for (path, found) in [
+        ("remote-recovery", "remote-recovery is none"),
+        ("src/commands", "src/commands is a folder without track.json or workload.json"),
+        ("no/such/folder", "no/such/folder is not there"),
+    ] {
+        refused(&["run", path, "--generate"], &["--generate is for a track, and", found]);
+    }
     refused(&["run", "no/such/track.json"], &["no/such/track.json"]);
 
     let shop = Shop::new().with("operations/default.json", "\"bulk-size\"", "\"bulk-sise\"");

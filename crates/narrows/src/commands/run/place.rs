@@ -4,7 +4,7 @@ use std::slice;
 use std::time::Duration;
 
 use clusters::ClusterIdentity;
-use clusters::live::LiveClient;
+use clusters::live::{LiveClient, LiveOptions};
 use lab::{LiveHosts, Place};
 
 use crate::exit::{Usage, refuse};
@@ -13,7 +13,7 @@ use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
 use crate::own_mounts;
 
-/// How long a live cluster may take to answer: a wait for health is one answer.
+/// How long a live cluster that has answered may take to answer at least: a wait for health is one answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(300);
 
 #[derive(clap::Args)]
@@ -47,7 +47,8 @@ impl PlaceArgs {
         if self.on != On::OpenSearch {
             self.opensearch.refuse_elsewhere()?;
         }
-        let live = |hosts: &[String]| checked_options(hosts, connect, ANSWER_PATIENCE);
+        let patience = ANSWER_PATIENCE.max(connect.timeout());
+        let live = |hosts: &[String]| checked_options(hosts, connect, patience);
         let leader = self.leader.as_ref().map(|url| live(slice::from_ref(url))).transpose()?;
         Ok(match &self.on {
             On::Embedded => Place::Embedded {
@@ -78,7 +79,8 @@ fn reach(live: &LiveHosts, connect: &ConnectArgs) -> anyhow::Result<()> {
     world::real_world::run(0, async |env| {
         for hosts in live.leader.iter().chain([&live.follower]) {
             refuse_several_clusters(&env, &hosts.addresses, connect).await?;
-            let client = LiveClient::new(&env, hosts).map_err(usage)?;
+            let hosts = LiveOptions { timeout: connect.timeout(), ..hosts.clone() };
+            let client = LiveClient::new(&env, &hosts).map_err(usage)?;
             ClusterIdentity::ask(&client).await.map_err(usage)?;
         }
         Ok(())
