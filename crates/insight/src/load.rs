@@ -14,6 +14,8 @@ use crate::words::{counted, three_digits, times};
 const SATURATED: f64 = 0.9;
 /// A driver that uses a core or waits for one for so much of the time has no more to give either.
 const STARVED: f64 = 0.95;
+/// Rates of fewer requests, or documents of bulks, are not set against each other: a 99th percentile needs as many.
+const TELLING: u64 = 100;
 /// Late starts above this share are worth a sentence.
 const LATE: f64 = 0.01;
 
@@ -366,12 +368,21 @@ pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> Headline {
         let of = |lap: &LoadFigures| lap.throughput.median_per_s;
         median(&load.laps.iter().map(of).collect::<Vec<f64>>()).filter(|rate| *rate > 0.0)
     };
+    let sent = |load: &VariantLoad| -> u64 {
+        load.laps.iter().map(|lap| lap.requests.max(lap.documents)).sum()
+    };
     let mut most: Option<(f64, Headline)> = None;
+    let mut few: Option<u64> = None;
     for case in cases(loads) {
         let Some(((base_label, base), others)) = case.loads.split_first() else { continue };
         for (_, other) in others {
             let ratio = throughput(base).zip(throughput(other)).map(|(base, other)| other / base);
             let Some(ratio) = ratio else { continue };
+            let least = sent(base).min(sent(other));
+            if least < TELLING {
+                few = Some(few.map_or(least, |few| few.min(least)));
+                continue;
+            }
             if most.as_ref().is_none_or(|(found, _)| ratio.ln().abs() > found.ln().abs()) {
                 let case =
                     if case.name.is_empty() { String::new() } else { format!("{}: ", case.name) };
@@ -392,7 +403,16 @@ pub(crate) fn headline_of_variants(loads: &[VariantLoad]) -> Headline {
         }
     }
     match most {
-        None => headline(&first.laps),
+        None => match few {
+            None => headline(&first.laps),
+            Some(few) => {
+                let text = format!(
+                    "Too few requests to tell variants apart: {few} of one, {TELLING} are needed"
+                );
+                let details = vec!["A larger --scale or more laps send more.".to_owned()];
+                Headline { text, details }
+            }
+        },
         Some((ratio, said)) if ratio.max(1.0 / ratio) >= WORTH_TELLING => said,
         Some(_) => Headline::from(
             "No throughput differs by 5 % or more from what it is compared with".to_owned(),

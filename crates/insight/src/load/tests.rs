@@ -116,6 +116,21 @@ fn a_case_is_what_is_compared_by_what_its_names_share() {
     assert_eq!(cases(&strange)[0].name, "");
     let said = headline_of_variants(&strange).text;
     assert_eq!(said, "ab: c has 0.50 times the throughput of a");
+    // A few tell nothing, however much they differ; all laps count, and so do documents of a bulk.
+    let mut few = loads.to_vec();
+    few[3].laps[0].requests = 6;
+    let said = headline_of_variants(&few).text;
+    assert_eq!(said, "one: ours has 0.60 times the throughput of none");
+    few.iter_mut().for_each(|load| load.laps[0].requests = 50);
+    let said = headline_of_variants(&few).text;
+    assert_eq!(said, "Too few requests to tell variants apart: 50 of one, 100 are needed");
+    few.iter_mut().for_each(|load| load.laps.push(load.laps[0].clone()));
+    assert_eq!(headline_of_variants(&few).text, "four: ARS has 2.0 times the throughput of none");
+    few.iter_mut().for_each(|load| {
+        load.laps.truncate(1);
+        load.laps[0].documents = 5000;
+    });
+    assert_eq!(headline_of_variants(&few).text, "four: ARS has 2.0 times the throughput of none");
 }
 
 #[test]
