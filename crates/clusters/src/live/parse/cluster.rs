@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::observation::{Health, Identity, IndexBlock, Remote, Scope, Setting};
+use record::units::show_size_setting;
 use serde_json::Value;
 
 use super::{at, count, count_at, entries, index_settings, scalar, text_at};
@@ -128,11 +129,19 @@ pub(crate) fn settings(answer: &Value) -> BTreeMap<String, Setting> {
                 value => scalar(value),
             };
             if let Some(value) = value.filter(|_| kept) {
+                // Nothing is compared with these word by word: whoever changes one finds that nobody has set it.
+                let value = if scope == Scope::Default { as_written(value) } else { value };
                 all.insert(name.clone(), Setting { value, scope });
             }
         }
     }
     all
+}
+
+/// A size as people write it: `40mb`. OpenSearch tells those of its defaults in bytes.
+fn as_written(value: String) -> String {
+    let bytes = value.strip_suffix('b').and_then(|digits| digits.parse::<u64>().ok());
+    bytes.map_or(value, show_size_setting)
 }
 
 /// Other clusters, by alias.
@@ -198,6 +207,18 @@ mod tests {
         assert_eq!(found["indices.recovery.max_concurrent_file_chunks"].scope, Scope::Default);
         assert_eq!(found["cluster.routing.allocation.awareness.attributes"].value, "zone,rack");
         assert_eq!(found.len(), 3);
+    }
+
+    #[test]
+    fn a_default_in_bytes_is_told_as_people_write_it_and_what_somebody_set_as_it_is() {
+        let found = settings(&json!({
+            "persistent": {"indices.recovery.chunk_size": "1048576b"},
+            "defaults": {
+                "indices.recovery.max_bytes_per_sec": "41943040b", "cluster.info.update.interval": "30s",
+            },
+        }));
+        let values: Vec<&str> = found.values().map(|setting| setting.value.as_str()).collect();
+        assert_eq!(values, ["30s", "1048576b", "40mb"]);
     }
 
     #[test]
