@@ -240,7 +240,7 @@ fn note_away(run: &Runner<'_>, variant: &Variant) -> Result<()> {
         [first, ..] => format!("{} shards ({first} is the first) have", away.len()),
     };
     let text = "one copy, so that the cluster was red until the node of such a copy came back and opened it; a replica \
-                would prevent that";
+                on another node would prevent that";
     run.note(Some(variant), &format!("{shards} {text}"))
 }
 

@@ -55,11 +55,11 @@ fn sentence(plan: &TwinPlan) -> (String, &'static str) {
     let joining = twin.and_then(|twin| twin.get("add")).and_then(Value::as_array);
     match (names("lose"), names("restart"), names("drain"), joining.map(Vec::len)) {
         (Some(lost), ..) => (format!("{lost} lost for good"), "green"),
-        (_, Some(nodes), ..) if nodes.split(", ").count() == node_names(plan).len() => {
-            ("all nodes restart, one after another".to_owned(), "green")
-        }
         (_, Some(node), ..) if node_names(plan).contains(&node.as_str()) => {
             (format!("{node} restarts"), "green")
+        }
+        (_, Some(nodes), ..) if nodes.split(", ").count() == node_names(plan).len() => {
+            ("all nodes restart, one after another".to_owned(), "green")
         }
         (_, Some(nodes), ..) => (format!("{nodes} restart one after another"), "green"),
         (_, _, Some(drained), _) => (format!("everything is moved away from {drained}"), "empty"),
@@ -77,4 +77,22 @@ fn replicas(plan: &TwinPlan) -> String {
         _ => format!("{index} with {number} replicas"),
     };
     asked.into_iter().flatten().map(one).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::twin::{Asked, ask};
+
+    #[test]
+    fn an_only_node_restarts_after_no_other() {
+        let said = |nodes: &str| {
+            let mut plan: TwinPlan = format!("[twin]\nnode = [{nodes}]\n").parse().unwrap();
+            ask(&mut plan, &Asked::Restart { nodes: Vec::new(), down: None, flush: false });
+            in_words(&plan).asked
+        };
+        assert_eq!(said("{ name = \"a\" }"), "a restarts");
+        let two = said("{ name = \"a\" }, { name = \"b\" }");
+        assert_eq!(two, "all nodes restart, one after another");
+    }
 }

@@ -436,7 +436,12 @@ fn save(path: &Path, plan: &TwinPlan) -> anyhow::Result<()> {
     std::fs::write(path, twin::text(plan))
         .with_context(|| format!("cannot write the twin to {}", path.display()))?;
     let path = path.display();
-    say!("narrows: the twin is in {path}; `narrows what-if {path} --lose NODE` asks it again");
+    // An only one cannot be lost: nothing would be left.
+    let question = match twin::node_names(plan)[..] {
+        [_] => "--rolling-restart",
+        _ => "--lose NODE",
+    };
+    say!("narrows: the twin is in {path}; `narrows what-if {path} {question}` asks it again");
     Ok(())
 }
 

@@ -265,6 +265,7 @@ fn a_shard_with_one_copy_is_said_to_be_away_with_its_node() {
     assert!(one.starts_with("c restarts\n"), "{one}");
     assert!(one.contains("the node is away") && !one.contains("the allocator"), "{one}");
     assert!(one.contains("logs[2] has one copy, so that the cluster was red"), "{one}");
+    assert!(one.contains("a replica on another node would prevent that"), "{one}");
     let all = away("--rolling-restart");
     assert!(all.contains("3 shards (logs[0] is the first) have one copy, so"), "{all}");
 }
