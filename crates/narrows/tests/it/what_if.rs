@@ -418,7 +418,8 @@ shard = [{ bytes = "1mb", documents = 100, segments = 1, copies = ["a"] }]
     let lost = listed.lines().find(|line| line.contains("c lost for good: placed after"));
     assert!(lost.is_some_and(|line| line.contains(", but never green")), "{listed}");
     // The next node restarts once all is green.
-    failed(&twin.asked("--rolling-restart --draws 1"), 1, &["1 copy finds no place"]);
+    let words = ["1 copy finds no place", "take away the replicas that find no place"];
+    failed(&twin.asked("--rolling-restart --draws 1"), 1, &words);
 }
 
 /// One node has a copy of each shard and no place for their replicas; nothing may be moved for balance.
