@@ -31,6 +31,8 @@ pub struct Model {
     /// The source's disk, where it is busy all the time: what it reads beside each byte of the recovery.
     pub reads_beside: Option<f64>,
     pub queue: bool,
+    /// Whether chunks pause for nearly all of the time.
+    pub pauses: bool,
     /// Whether the source answers late every third time.
     pub late: bool,
     now: Now,
@@ -61,6 +63,7 @@ impl Model {
             cpu: |_| 10,
             reads_beside: None,
             queue: false,
+            pauses: false,
             late: false,
             began_with: now.clone(),
             now,
@@ -105,6 +108,9 @@ impl Model {
         recovery.total_ms = Some((t_ms - self.began_ms + LOOK_MS) as u64);
         recovery.recovered_bytes = Some(self.done as u64);
         recovery.total_bytes = Some(self.bytes as u64);
+        if self.pauses {
+            recovery.source_throttle_ms = Some((t_ms * 0.9) as u64);
+        }
         if self.queue {
             look.waiting = [for_a_slot()].into();
         }

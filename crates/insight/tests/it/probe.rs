@@ -66,6 +66,36 @@ fn a_probe_waits_until_what_was_in_flight_has_passed() {
     assert!(why.contains("in flight takes 25.0 s to pass"), "{why}");
 }
 
+/// The trap: of half a megabyte at a time, seconds at four fifths of the limit look like those at all of it.
+#[test]
+fn where_few_chunks_pass_a_limit_is_halved_or_not_braked_at_all() {
+    const CHUNK: f64 = 524_288.0;
+    let explained = |limit: &'static str| {
+        let (mut let_through, mut came) = (0.0_f64, 0.0_f64);
+        let mut model = Model::limited("opensearch", limit, move |now| {
+            let_through += now.limit * LOOK_MS / 1e3;
+            let before = came;
+            came = (let_through / CHUNK).floor() * CHUNK;
+            (came - before) / (LOOK_MS / 1e3)
+        });
+        model.pauses = true;
+        model.explain()
+    };
+    let found = explained("800kb");
+    let brake = reading(&found, Kind::Brake);
+    assert_eq!(
+        (brake.probe.to.as_str(), &brake.reading),
+        ("400kb", &Reading::Follows),
+        "{brake:?}"
+    );
+    assert_eq!(found.findings[0].class, Class::RateLimit, "{found:#?}");
+    let found = explained("300kb");
+    let brake = reading(&found, Kind::Brake);
+    assert!(matches!(&brake.reading, Reading::Open(why) if why.contains("so seldom")), "{brake:?}");
+    assert_eq!(brake.during, None, "nothing is changed for it");
+    assert_eq!(found.findings[0].class, Class::RateLimit, "what looking said stays");
+}
+
 /// Whatever it waits for: here for recoveries that begin with the setting, of which none does once it is changed.
 #[test]
 fn a_probe_takes_half_a_minute_at_most() {
@@ -400,7 +430,7 @@ fn a_limit_that_has_no_lower_one_is_not_braked() {
         let probes = plan(&series, &diagnose(&series));
         probes.iter().any(|probe| probe.kind == Kind::Brake)
     };
-    assert!(of_limit("40kb") && !of_limit("2kb"));
+    assert!(of_limit("40kb") && !of_limit("1kb"));
 }
 
 /// The trap: by default a node of Elasticsearch's cold tier alone lets more through than others do. A fifth below that

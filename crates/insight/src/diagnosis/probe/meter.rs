@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use record::observation::{Observation, Recovery};
 
 use crate::diagnosis::knobs::Knobs;
-use crate::diagnosis::series::{Series, Transfer};
+use crate::diagnosis::series::{MS_PER_S, Series, Transfer};
 use crate::diagnosis::threshold::{Threshold, at};
 use crate::diagnosis::unanswered::tells_of_recoveries;
 
@@ -14,7 +14,8 @@ pub(super) const RATE_MS: Threshold = at("ms of a recovery whose own rate counts
 /// What is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Meter {
-    /// Bytes a second of recoveries together. `steady` leaves out the steps in which one of them began or ended.
+    /// Bytes a second of recoveries together. `steady` leaves out the steps in which one of them began or ended, and
+    /// joins those between one chunk and the next.
     Together { whose: Whose, steady: bool },
     /// Bytes a second of each recovery by itself.
     Each { whose: Whose },
@@ -74,7 +75,11 @@ impl Meter {
         match self {
             Meter::Together { whose, steady } => {
                 let counts = |recovery: &Recovery| whose.counts(recovery, series);
-                looks.windows(2).filter_map(|pair| together(pair, &counts, *steady)).collect()
+                let steps = looks.windows(2).map(|pair| together(pair, &counts, *steady));
+                match *steady {
+                    true => from_chunk_to_chunk(steps),
+                    false => steps.flatten().map(CameIn::bytes_per_s).collect(),
+                }
             }
             Meter::Each { whose } => {
                 let before = series.looks().iter().filter(|(t_ms, _)| *t_ms < span.from_ms);
@@ -101,13 +106,46 @@ impl Meter {
     }
 }
 
-/// Bytes a second of all recoveries together between two looks; none if no recovery goes on, and with `steady` also
-/// none if one began or ended. Where one of the looks does not tell of recoveries, nothing is known of the step.
+/// What came in a step.
+struct CameIn {
+    bytes: u64,
+    wall_ms: f64,
+}
+
+impl CameIn {
+    fn bytes_per_s(self) -> f64 {
+        self.bytes as f64 / (self.wall_ms / MS_PER_S)
+    }
+}
+
+/// Rates of steps. Where chunks are few, nothing comes in most of them: those until the next chunk are one step with
+/// it, as else its rate seems to vary by as much as it is. When the first one began is not known.
+fn from_chunk_to_chunk(steps: impl Iterator<Item = Option<CameIn>>) -> Vec<f64> {
+    let (mut rates, mut has_come) = (Vec::new(), false);
+    let mut waited_ms = Some(0.0);
+    for step in steps {
+        let Some(CameIn { bytes, wall_ms }) = step else {
+            (waited_ms, has_come) = (Some(0.0), false);
+            continue;
+        };
+        if bytes == 0 {
+            waited_ms = waited_ms.filter(|_| has_come).map(|ms| ms + wall_ms);
+            continue;
+        }
+        let came = waited_ms.map(|ms| CameIn { bytes, wall_ms: ms + wall_ms });
+        rates.extend(came.map(CameIn::bytes_per_s));
+        (waited_ms, has_come) = (Some(0.0), true);
+    }
+    rates
+}
+
+/// What came of all recoveries together between two looks; none if no recovery goes on, and with `steady` also none if
+/// one began or ended. Where one of the looks does not tell of recoveries, nothing is known of the step.
 fn together(
     pair: &[(f64, &Observation)],
     counts: &impl Fn(&Recovery) -> bool,
     steady: bool,
-) -> Option<f64> {
+) -> Option<CameIn> {
     let [(then_ms, then), (now_ms, now)] = pair else { return None };
     if ![then, now].into_iter().all(|look| tells_of_recoveries(look)) {
         return None;
@@ -122,7 +160,7 @@ fn together(
         let was = before.and_then(|before| before.recovered_bytes).unwrap_or(0);
         bytes += recovery.recovered_bytes?.saturating_sub(was);
     }
-    Some(bytes as f64 / ((now_ms - then_ms) / 1e3))
+    Some(CameIn { bytes, wall_ms: now_ms - then_ms })
 }
 
 /// The recoveries that copy files, by key.
@@ -168,6 +206,20 @@ mod tests {
         let meter = Meter::Together { whose: Whose::All, steady: false };
         let span = Span { from_ms: 0.0, to_ms: f64::INFINITY };
         assert_eq!(meter.samples(&series, span, false), [1e7, 1e7]);
+    }
+
+    /// The trap: of a megabyte every two seconds, looks a second apart see 0 and 1 MB/s in turn, as if it varied.
+    #[test]
+    fn steps_in_which_nothing_came_are_one_with_the_next_chunk() {
+        let step = |bytes| Some(CameIn { bytes, wall_ms: 1e3 });
+        let rates =
+            |steps: &[Option<u64>]| from_chunk_to_chunk(steps.iter().map(|bytes| step((*bytes)?)));
+        let [nothing, chunk] = [Some(0), Some(1_000_000)];
+        let seldom = [nothing, chunk, nothing, chunk, nothing, nothing, chunk, nothing];
+        assert_eq!(rates(&seldom), [5e5, 1e6 / 3.0], "when the first one began is not known");
+        assert_eq!(rates(&[chunk, chunk]), [1e6, 1e6]);
+        assert_eq!(rates(&[chunk, nothing, None, nothing, chunk, chunk]), [1e6, 1e6]);
+        assert_eq!(rates(&[nothing, nothing]), Vec::<f64>::new());
     }
 
     /// A restore and a recovery, each 10 MB/s, pass one limiter.

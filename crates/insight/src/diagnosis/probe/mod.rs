@@ -24,6 +24,8 @@ use super::threshold::Threshold;
 /// Every number that probes compare with or reckon from, for operators.
 pub const THRESHOLDS: &[Threshold] = &[
     plan::BRAKE,
+    plan::FEW_CHUNKS,
+    plan::HALF_BRAKE,
     plan::LULL,
     meter::RATE_MS,
     prober::SETTLE_MS,

@@ -4,14 +4,19 @@ use record::observation::Setting;
 use record::units::{parse_size, show_size_setting};
 
 use super::meter::{Meter, Whose};
+use super::prober::{MEASURE_MS, PROBE_MS, SAMPLES, settle_ms};
 use super::result::{Kind, Probe};
 use crate::diagnosis::busiest::{Busiest, busiest};
 use crate::diagnosis::class::Class;
 use crate::diagnosis::diagnose::Diagnosis;
-use crate::diagnosis::series::Series;
+use crate::diagnosis::series::{MS_PER_S, Series};
 use crate::diagnosis::threshold::{Threshold, at};
 
 pub(super) const BRAKE: Threshold = at("share of the limit that a brake leaves", 0.8);
+/// Where chunks are few, one more or less is as much as a fifth.
+pub(super) const FEW_CHUNKS: Threshold =
+    at("chunks that pass while a limit is braked so, below which half of it is left", 40.0);
+pub(super) const HALF_BRAKE: Threshold = at("share of the limit that a brake leaves then", 0.5);
 pub(super) const LULL: Threshold = at("share of the rate that a lull leaves", 0.5);
 
 /// The probes to make. A result can make later probes needless, so those that decide most come first. Empty if nothing
@@ -19,7 +24,7 @@ pub(super) const LULL: Threshold = at("share of the rate that a lull leaves", 0.
 pub fn plan(series: &Series<'_>, diagnosis: &Diagnosis) -> Vec<Probe> {
     let Some(busiest) = busiest(series) else { return Vec::new() };
     let mut probes = Vec::new();
-    probes.extend(brake(series, &busiest));
+    probes.extend(brake(series, diagnosis, &busiest));
     let mut findings = diagnosis.findings.iter();
     let busy =
         findings.find(|f| matches!(f.class, Class::Cpu | Class::Disk | Class::NoisyNeighbour));
@@ -46,12 +51,29 @@ fn limiter(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<(&'static str, 
     less_elsewhere.is_none().then(|| (name, series.setting_or_default(name, default)))
 }
 
-fn brake(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<Probe> {
+fn brake(series: &Series<'_>, diagnosis: &Diagnosis, busiest: &Busiest<'_>) -> Option<Probe> {
     let (name, found) = limiter(series, busiest)?;
+    let limit = busiest.limit_bytes_per_s?;
+    let is_blamed = diagnosis.findings.iter().any(|finding| {
+        let setting = finding.lift.as_ref().and_then(|lift| lift.setting.as_deref());
+        finding.class == Class::RateLimit && setting == Some(name)
+    });
+    // Half of a limit that did not seem to hold may be low enough to.
+    let chunk_ms = busiest.knobs.chunk_bytes(series).map(|bytes| bytes / limit * MS_PER_S);
+    let chunk_ms =
+        chunk_ms.filter(|ms| is_blamed && MEASURE_MS.value * BRAKE.value / ms < FEW_CHUNKS.value);
+    let share = if chunk_ms.is_some() { HALF_BRAKE } else { BRAKE };
     // Whole kilobytes: a limit is written as a size.
-    let kib = (busiest.limit_bytes_per_s? * BRAKE.value / 1024.0).ceil().max(1.0);
-    let factor = kib * 1024.0 / busiest.limit_bytes_per_s?;
-    // A limit of a few of them cannot be lowered by a fifth.
+    let kib = (limit * share.value / 1024.0).ceil().max(1.0);
+    let factor = kib * 1024.0 / limit;
+    let passes_in_ms = busiest.passes_in_ms.unwrap_or(0.0);
+    let measure_ms = chunk_ms.map_or(MEASURE_MS.value, |ms| {
+        // As long as there is time for, before, after and meanwhile, and for so many samples at least.
+        let settles_ms = settle_ms(passes_in_ms) + settle_ms(passes_in_ms / factor);
+        let left_ms = PROBE_MS.value - MEASURE_MS.value - settles_ms;
+        (left_ms / (1.0 + factor)).max(SAMPLES.value * ms / factor).max(MEASURE_MS.value)
+    });
+    // A limit of a few of them cannot be lowered.
     (factor < 1.0).then(|| Probe {
         kind: Kind::Brake,
         setting: name.to_owned(),
@@ -60,7 +82,8 @@ fn brake(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<Probe> {
         factor,
         later_only: false,
         place: busiest.node.clone(),
-        passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),
+        passes_in_ms,
+        measure_ms,
         meter: Meter::Together {
             whose: Whose::Limiter(busiest.node.clone(), busiest.knobs),
             steady: true,
@@ -80,6 +103,7 @@ fn lull(series: &Series<'_>, busiest: &Busiest<'_>, place: &str, disk: bool) -> 
         later_only: false,
         place: place.to_owned(),
         passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),
+        measure_ms: MEASURE_MS.value,
         meter: Meter::Busy { node: place.to_owned(), disk },
     })
 }
@@ -105,6 +129,7 @@ fn chunks(series: &Series<'_>, busiest: &Busiest<'_>) -> Option<Probe> {
         later_only,
         place,
         passes_in_ms: busiest.passes_in_ms.unwrap_or(0.0),
+        measure_ms: MEASURE_MS.value,
         meter,
     };
     let chunks = busiest.knobs.chunks_setting(series);
@@ -134,6 +159,7 @@ fn slots(series: &Series<'_>, diagnosis: &Diagnosis) -> Option<Probe> {
         later_only: false,
         place: String::new(),
         passes_in_ms: 0.0,
+        measure_ms: MEASURE_MS.value,
         // A further slot also fills the gaps between one recovery and the next, so steps with those count.
         meter: Meter::Together { whose: Whose::All, steady: false },
     })

@@ -58,8 +58,8 @@ struct Active {
     since_ms: f64,
     /// When the phase began.
     entered_ms: f64,
-    /// When the probe is over at the latest.
-    ends_ms: f64,
+    /// When the probe is over at the latest; none before its first look: what was seen before takes none of its time.
+    ends_ms: Option<f64>,
     base: Vec<f64>,
     during: Vec<f64>,
     /// Rates before and during a lull, which changes the rate and measures something else.
@@ -80,7 +80,7 @@ impl Prober {
     pub fn new(probes: Vec<Probe>, since_ms: f64) -> Prober {
         let waiting = probes.into();
         let mut prober = Prober { waiting, active: None, results: Vec::new(), began_ms: since_ms };
-        prober.begin(since_ms, since_ms);
+        prober.begin(since_ms, None);
         prober
     }
 
@@ -103,11 +103,13 @@ impl Prober {
     /// What to do, now that the series has another look. `now_ms` is that look's time.
     pub fn next(&mut self, now_ms: f64, series: &Series<'_>) -> Step {
         let Some(active) = &mut self.active else { return Step::Done };
+        active.ends_ms.get_or_insert(now_ms + PROBE_MS.value);
         let span = Span { from_ms: active.since_ms, to_ms: now_ms };
         match active.phase {
-            Phase::Set | Phase::PutBack
-                if now_ms - active.entered_ms < settle_ms(&active.probe) =>
-            {
+            Phase::Set if now_ms - active.entered_ms < settle_ms(active.probe.passes_in_ms) => {
+                Step::Look
+            }
+            Phase::PutBack if now_ms - active.entered_ms < settle_back_ms(&active.probe) => {
                 Step::Look
             }
             Phase::Set => {
@@ -119,9 +121,7 @@ impl Prober {
                 Step::Look
             }
             Phase::Before if round_ms(&active.probe) > PROBE_MS.value => {
-                let passes_in = show_seconds(active.probe.passes_in_ms / MS_PER_S);
-                let why =
-                    format!("what is in flight takes {passes_in} to pass, too long for a probe");
+                let why = too_long(&active.probe);
                 self.finish(now_ms, Some(&why))
             }
             Phase::Before => match active.measure(series, span) {
@@ -159,7 +159,7 @@ impl Prober {
         }
     }
 
-    fn begin(&mut self, since_ms: f64, now_ms: f64) {
+    fn begin(&mut self, since_ms: f64, ends_ms: Option<f64>) {
         let holds = |o: &ProbeResult| o.probe.kind == Kind::Brake && o.reading == Reading::Follows;
         if self.results.iter().any(holds) {
             // Where the limiter is the bottleneck, the rate follows nothing else: other probes would tell nothing.
@@ -170,8 +170,8 @@ impl Prober {
             // Recoveries are few, so those before the first probe count, too: the brake has shown that the limiter
             // did not hold them.
             since_ms: if probe.later_only { self.began_ms } else { since_ms },
-            entered_ms: now_ms,
-            ends_ms: now_ms + PROBE_MS.value,
+            entered_ms: since_ms,
+            ends_ms,
             probe,
             base: Vec::new(),
             during: Vec::new(),
@@ -183,7 +183,8 @@ impl Prober {
         let Some(active) = self.active.take() else { return Step::Done };
         let result = active.result(why);
         let again = matches!(result.reading, Reading::Open(_)) && result.elasticity.is_some();
-        if again && now_ms + round_ms(&active.probe) <= active.ends_ms {
+        let is_time_left = |ends_ms: f64| now_ms + round_ms(&active.probe) <= ends_ms;
+        if again && active.ends_ms.is_some_and(is_time_left) {
             // What was measured after this round is the base of the next.
             let mut active = active;
             active.enter(Phase::Set, now_ms);
@@ -193,18 +194,46 @@ impl Prober {
         }
         let since_ms = if active.base.is_empty() { now_ms } else { active.since_ms };
         self.results.push(result);
-        self.begin(since_ms, now_ms);
+        self.begin(since_ms, Some(now_ms + PROBE_MS.value));
         if self.active.is_some() { Step::Look } else { Step::Done }
     }
 }
 
-fn settle_ms(probe: &Probe) -> f64 {
-    SETTLE_MS.value.max(probe.passes_in_ms)
+/// How long nothing is measured after a change, where what is in flight takes so long to pass.
+pub(super) fn settle_ms(passes_in_ms: f64) -> f64 {
+    SETTLE_MS.value.max(passes_in_ms)
+}
+
+/// How long the rate is measured before a change, and after it: at its whole rate as many chunks pass sooner.
+fn base_ms(probe: &Probe) -> f64 {
+    MEASURE_MS.value.max(probe.measure_ms * probe.factor.min(1.0))
+}
+
+/// How long nothing is measured once a change is put back: what is in flight then may pass at the lower rate.
+fn settle_back_ms(probe: &Probe) -> f64 {
+    settle_ms(probe.passes_in_ms / probe.factor.min(1.0))
+}
+
+/// How long it takes at least to put a change back and to see that it is through.
+fn back_ms(probe: &Probe) -> f64 {
+    settle_back_ms(probe) + base_ms(probe)
 }
 
 /// How long a change and its way back take at least.
 fn round_ms(probe: &Probe) -> f64 {
-    2.0 * (settle_ms(probe) + MEASURE_MS.value)
+    settle_ms(probe.passes_in_ms) + probe.measure_ms + back_ms(probe)
+}
+
+/// Why a probe is not made whose round takes longer than a probe may.
+fn too_long(probe: &Probe) -> String {
+    let passes_in = show_seconds(probe.passes_in_ms / MS_PER_S);
+    match 2.0 * (settle_ms(probe.passes_in_ms) + MEASURE_MS.value) > PROBE_MS.value {
+        true => format!("what is in flight takes {passes_in} to pass, too long for a probe"),
+        false => {
+            let round = show_seconds(round_ms(probe) / MS_PER_S);
+            format!("chunks pass so seldom that a change shows after {round}, too long for a probe")
+        }
+    }
 }
 
 const NOTHING_GOES_ON: &str = "no recovery went on for long enough";
@@ -231,14 +260,15 @@ impl Active {
         let samples = self.probe.meter.samples(series, span, born);
         let least = if self.probe.later_only { MIN_LAPS } else { SAMPLES.value as usize };
         // What comes after this phase needs its time, too.
-        let gives_up_ms = self.ends_ms
-            - match self.phase {
-                Phase::Before | Phase::Set => round_ms(&self.probe),
-                Phase::During | Phase::PutBack => round_ms(&self.probe) / 2.0,
-                Phase::After => 0.0,
-            };
-        let is_whole = span.to_ms - span.from_ms >= MEASURE_MS.value && samples.len() >= least;
-        if !is_whole && span.to_ms < gives_up_ms {
+        let later_ms = match self.phase {
+            Phase::Before | Phase::Set => round_ms(&self.probe),
+            Phase::During | Phase::PutBack => back_ms(&self.probe),
+            Phase::After => 0.0,
+        };
+        let is_time_left = |ends_ms: f64| span.to_ms < ends_ms - later_ms;
+        let wanted_ms = if during { self.probe.measure_ms } else { base_ms(&self.probe) };
+        let is_whole = span.to_ms - span.from_ms >= wanted_ms && samples.len() >= least;
+        if !is_whole && self.ends_ms.is_none_or(is_time_left) {
             return Measured::NotYet;
         }
         if self.probe.kind == Kind::Lull {

@@ -10,7 +10,8 @@ use crate::words;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The limit is lowered by a fifth: where the limiter is the bottleneck, the rate falls by a fifth.
+    /// The limit is lowered by a fifth, or to half where few chunks pass: where the limiter is the bottleneck, the rate
+    /// falls by as much.
     Brake,
     /// The recovery is limited to half its rate: a disk or cores that it keeps busy itself are half as busy then.
     Lull,
@@ -40,6 +41,9 @@ pub struct Probe {
     /// How long what is in flight when the setting changes takes to pass, in milliseconds: until then the rate is a mix
     /// of both values.
     pub passes_in_ms: f64,
+    /// How long the rate is measured during the change, at least.
+    #[serde(skip)]
+    pub(super) measure_ms: f64,
     #[serde(skip)]
     pub(super) meter: Meter,
 }
