@@ -1,20 +1,28 @@
-//! What was advised stays while one looks: whoever reads a value twice must find the same one.
+//! What was advised stays while one looks, and so does what leads: whoever reads it twice must find the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::units::parse_size;
 
-use super::diagnose::Diagnosis;
+use super::class::Class;
+use super::diagnose::{Diagnosis, lead};
 use super::finding::{Finding, Gain, Lift};
 use super::knobs::steps;
 
 /// Another value is advised once so many looks in a row have it computed: by then a verdict rests on others than those
 /// of the value before.
 const ANEW: usize = 15;
+/// A finding goes on to lead before another one of the same cause that is stronger by no more than this.
+const HARDLY: f64 = 0.1;
 
-/// What was advised, each by its setting and the value that this had.
+/// What was advised.
 #[derive(Debug, Default)]
-pub struct Advised(BTreeMap<[String; 2], Kept>);
+pub struct Advised {
+    /// Each by its setting and the value that this had.
+    values: BTreeMap<[String; 2], Kept>,
+    /// The cause and the place of the finding that led.
+    led: Option<(Class, String)>,
+}
 
 /// What was advised last.
 #[derive(Debug)]
@@ -30,6 +38,7 @@ impl Advised {
     /// Advises what was advised before, where that is no more than a step from what is computed now, or something else
     /// was computed of late.
     pub fn keep(&mut self, diagnosis: &mut Diagnosis) {
+        self.keep_first(diagnosis);
         let mut known = BTreeSet::new();
         for finding in &mut diagnosis.findings {
             let Some(lift) = &finding.lift else { continue };
@@ -38,9 +47,30 @@ impl Advised {
             };
             let key = [setting.clone(), now.clone()];
             let is_first = known.insert(key.clone());
-            let kept = self.0.entry(key).or_insert_with(|| Kept::of(finding, lift.clone()));
+            let kept = self.values.entry(key).or_insert_with(|| Kept::of(finding, lift.clone()));
             kept.keep(finding, is_first);
         }
+    }
+
+    /// Of two limiters that are nearly as full, now the one is fuller and now the other.
+    fn keep_first(&mut self, diagnosis: &mut Diagnosis) {
+        let findings = &diagnosis.findings;
+        let led = |one: &Finding| {
+            self.led
+                .as_ref()
+                .is_some_and(|(class, place)| one.class == *class && one.place == *place)
+        };
+        let is_as_strong = |one: &Finding| {
+            let first = &findings[0];
+            (one.class, one.over) == (first.class, first.over)
+                && first.strength - one.strength <= HARDLY
+        };
+        let at = findings.iter().position(|one| led(one) && is_as_strong(one));
+        if let Some(at) = at.filter(|at| *at > 0) {
+            lead(diagnosis, at);
+        }
+        let first = diagnosis.findings.first();
+        self.led = first.map(|first| (first.class, first.place.clone()));
     }
 }
 
@@ -96,7 +126,8 @@ mod tests {
     use record::observation::{Scope, Setting};
 
     use super::*;
-    use crate::diagnosis::{Class, Series, diagnose};
+    use crate::diagnosis::diagnose::sort;
+    use crate::diagnosis::{Series, diagnose};
 
     /// What is advised where this is computed.
     fn advises(advised: &mut Advised, now: &str, to: &str) -> (String, Gain) {
@@ -124,6 +155,36 @@ mod tests {
         assert_eq!([of("125mb"), of("100mb")], ["80mb"; 2]);
         assert_eq!(advises(&mut advised, "40mb", "125mb").0, "125mb", "the limit is another one");
         assert_eq!(advises(&mut advised, "20mb", "64mb").0, "80mb");
+    }
+
+    /// The trap: limiters of two nodes that are nearly as full, each raised by as much as its own path allows.
+    #[test]
+    fn of_two_that_are_nearly_as_strong_the_one_that_led_goes_on_to_lead() {
+        let of = |place: &str, strength: f64, to: &str| {
+            let setting = Setting { value: "20mb".into(), scope: Scope::Persistent };
+            let lift = Some(Lift::setting("limit", setting, Some(to.to_owned()), "raise it"));
+            Finding { lift, ..Finding::of(Class::RateLimit.rule(), place, strength, "it holds") }
+        };
+        let mut advised = Advised::default();
+        let mut leads = |of_a: f64, of_b: f64| {
+            let mut diagnosis = diagnose(&Series::new([]));
+            diagnosis.findings = vec![of("a", of_a, "80mb"), of("b", of_b, "200mb")];
+            sort(&mut diagnosis.findings);
+            advised.keep(&mut diagnosis);
+            let of = |at: usize| {
+                let Finding { place, lift, .. } = &diagnosis.findings[at];
+                (place.clone(), lift.as_ref().and_then(|lift| lift.to.clone()))
+            };
+            assert_eq!(of(1).1, None, "the other one follows");
+            let is_changed = of(0).0 == "a" && of_a < of_b;
+            assert!(!is_changed || diagnosis.headline.ends_with("; the same at b"));
+            of(0)
+        };
+        let first = |place: &str, to: &str| (place.to_owned(), Some(to.to_owned()));
+        assert_eq!(leads(0.98, 0.96), first("a", "80mb"));
+        assert_eq!(leads(0.96, 0.98), first("a", "80mb"));
+        assert_eq!(leads(0.80, 0.98), first("b", "80mb"), "it is stronger");
+        assert_eq!(leads(0.98, 0.96), first("b", "80mb"));
     }
 
     /// The trap: of few chunks, one look tells what holds next and the next look does not.

@@ -14,7 +14,7 @@ use super::node_span::NodeSpan;
 use super::rule::Rule;
 use super::series::{MS_PER_S, Series, Step, Transfer, is_long};
 use super::threshold::{
-    CORES_ANSWER, CPU_OWN, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS, LIMIT_FULL,
+    CORES_ANSWER, CPU_OWN, HIDES, IDLE, LATE_ANSWERS, LATE_MS, LATE_SHARE, LIMIT_COSTS, LIMIT_FULL,
     LIMIT_PAUSED, LIMIT_USED, NEAR_MS, PASSES, ROUNDS, SAME_RATE, STAGE,
 };
 use crate::words;
@@ -210,9 +210,19 @@ impl<'s, 'a> Among<'s, '_, 'a> {
         let from = self.shared(SOURCE, |one| self.transfer.meanwhile(one));
         let onto = self.shared(TARGET, |one| self.transfer.meanwhile(one));
         let paused = |end: NodeOf| self.series.node(end(last)?)?.rise(|node| node.throttle_ms);
-        // Of two ends that move the same, the one that pauses more holds the other.
+        // Of two ends that move the same, the one that pauses more holds the other. Where neither hides the other, it
+        // is the same one of them in every look.
+        let pauses_more = || match (paused(SOURCE), paused(TARGET)) {
+            (Some(source), Some(target))
+                if source.max(target) as f64 <= source.min(target) as f64 * HIDES.value
+                    && source.min(target) > 0 =>
+            {
+                last.sender() < last.target.as_deref()
+            }
+            (source, target) => source > target,
+        };
         let at_source = from > onto * (1.0 + SAME_RATE.value)
-            || (from >= onto * (1.0 - SAME_RATE.value) && paused(SOURCE) > paused(TARGET));
+            || (from >= onto * (1.0 - SAME_RATE.value) && pauses_more());
         match (last.sender(), &last.target) {
             (Some(source), _) if at_source => (source.to_owned(), from),
             (_, Some(target)) => (target.clone(), onto.max(rate_bytes_per_s)),

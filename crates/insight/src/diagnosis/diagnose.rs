@@ -67,6 +67,11 @@ impl Diagnosis {
         };
         Some((first.first, first.elsewhere() + &others))
     }
+
+    fn headline_of_findings(&self) -> Option<String> {
+        let (first, others) = self.leading()?;
+        Some(format!("{}: {}{others}", first.label(), first.sentence))
+    }
 }
 
 /// The looks that a run recorded; empty where it measured instead.
@@ -405,14 +410,18 @@ pub(super) fn mark_over(findings: &mut [Finding], series: &Series<'_>, judged: &
 }
 
 /// What holds now comes before what held recoveries that are over, each the strongest first; unknown causes come last.
-/// Of two as strong, what keeps a copy from coming up at all comes before what slows another. Of two that propose
-/// values for one setting, the first has its way.
+/// Of two as strong, what keeps a copy from coming up at all comes before what slows another.
 pub(super) fn sort(findings: &mut [Finding]) {
     let rank = |one: &Finding| {
         let slows = one.class != Class::AllocationBlock;
         (one.class == Class::Unknown, one.over, -one.strength, slows)
     };
     findings.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal));
+    settle(findings);
+}
+
+/// Of two findings that propose values for one setting, the first has its way.
+fn settle(findings: &mut [Finding]) {
     let mut proposed: BTreeMap<String, String> = BTreeMap::new();
     for finding in findings {
         let Some(lift) = &mut finding.lift else { continue };
@@ -425,6 +434,16 @@ pub(super) fn sort(findings: &mut [Finding]) {
             let own = (std::mem::replace(lift, yields), finding.gain.take());
             finding.yielded = Some(Box::new(own));
         }
+    }
+}
+
+/// Has the finding at a place lead all before it.
+pub(super) fn lead(diagnosis: &mut Diagnosis, at: usize) {
+    unsettle(&mut diagnosis.findings);
+    diagnosis.findings[..=at].rotate_right(1);
+    settle(&mut diagnosis.findings);
+    if let Some(headline) = diagnosis.headline_of_findings() {
+        diagnosis.headline = headline;
     }
 }
 
@@ -499,8 +518,8 @@ pub(super) fn headline(diagnosis: &Diagnosis, series: &Series<'_>) -> String {
     if diagnosis.looks < 2 {
         return "one look is not enough: counters say something only by how they change".to_owned();
     }
-    if let Some((first, others)) = diagnosis.leading() {
-        return format!("{}: {}{others}", first.label(), first.sentence);
+    if let Some(of_findings) = diagnosis.headline_of_findings() {
+        return of_findings;
     }
     let last = series.last();
     if last.is_some_and(|look| !look.buckets.is_empty()) {

@@ -62,6 +62,9 @@ pub(crate) const LIMIT_COSTS: Threshold =
 /// Pauses over wall time and chunks in flight, where the limiter's rate does not tell.
 pub(crate) const PAUSED_ALONE: Threshold =
     at("throttle time over wall time x chunks in flight", 0.5);
+/// The limiter that is met first hides the other one, which hardly pauses then.
+pub(crate) const HIDES: Threshold =
+    at("pauses of one end over those of the other that moves the same, to tell which holds", 2.0);
 /// Where no pauses are told, the rate alone must be this close to the limit.
 pub(crate) const USED_ALONE: Threshold = at("the same where pauses are not told", 0.9);
 /// A cluster lists the default of the node that answered. A node that moves so many times as much obeys another limit:

@@ -21,7 +21,7 @@ use crate::diagnosis::knobs::to_step;
 use crate::diagnosis::repository_limit::{REPOSITORY_STRENGTH, restore, snapshot};
 use crate::diagnosis::series::{MS_PER_S, Series, Step, Transfer};
 use crate::diagnosis::threshold::{
-    CPU_OWN, DISK_OWN, GIVEN_BACK, IDLE, IN_LINE_USE, LATE_ANSWERS, LATE_MS, LATE_SHARE,
+    CPU_OWN, DISK_OWN, GIVEN_BACK, HIDES, IDLE, IN_LINE_USE, LATE_ANSWERS, LATE_MS, LATE_SHARE,
     LIMIT_COSTS, LIMIT_FULL, LIMIT_PAUSED, LIMIT_USED, LITTLE_USED, NEAR_MS, NEAR_PATH, NEAR_USE,
     PASSES, PAUSED_ALONE, RAISE_MIN, ROUNDS, SHORT_S, Threshold, USED_ALONE, VERDICT, at,
 };
@@ -60,7 +60,7 @@ pub(super) static CAUSE: Cause = Cause {
             PAUSED_STRENGTH, REPOSITORY_STRENGTH, VERDICT, NEAR_MS, ROOM, RAISE_MIN, RAISE_MAX,
             GIVEN_BACK, THROUGH_MS, THROUGH_MS_MAX, LOOKS_SINCE, NEAR_USE, IN_LINE_USE, CPU_OWN,
             DISK_OWN, NEAR_PATH, LITTLE_USED, ROUNDS, FEW, SHORT_S, LATE_MS, LATE_SHARE,
-            LATE_ANSWERS, IDLE, PASSES,
+            LATE_ANSWERS, IDLE, PASSES, HIDES,
         ],
         lift: "indices.recovery.max_bytes_per_sec (ccr.indices.recovery.max_bytes_per_sec from remote)",
         default: "40mb",

@@ -61,6 +61,20 @@ fn the_first_limiter_hides_the_other_so_both_are_summed() {
     assert_eq!((finding.class, finding.place.as_str()), (Class::RateLimit, "a"));
 }
 
+/// The trap: where recoveries go both ways both limiters are full, and now the one pauses a little more, now the other.
+#[test]
+fn of_two_limiters_that_are_as_full_the_same_one_is_named() {
+    let place = |ms: [u64; 2]| {
+        let finding = only(&looks_at(LIMIT, |look, s| {
+            look.recoveries[0].source_throttle_ms = Some(s * 800);
+            look.nodes.iter_mut().zip(ms).for_each(|(node, ms)| node.throttle_ms = Some(s * ms));
+        }));
+        finding.place
+    };
+    assert_eq!([[700, 800], [800, 700]].map(place), ["a", "a"]);
+    assert_eq!([[300, 800], [800, 300]].map(place), ["b", "a"], "that which holds hides the other");
+}
+
 /// The trap: an operator raised the limit, nothing paused, and nothing changed (Elasticsearch 32622).
 #[test]
 fn a_raised_limit_without_pauses_is_not_the_limit() {
