@@ -277,7 +277,7 @@ fn of_waiting<'s, 'a>(
     let first = |mut waiting: Waiting<'s, 'a>| {
         let nodes = waiting.throttled();
         let there: Vec<_> = recovering.iter().filter(|one| is_at(one.transfer, &nodes)).collect();
-        waiting.held_by = holder(held, &there);
+        waiting.held_by = holder(held, &there).or_else(|| full(held, waiting.source()?));
         let answers = Answers::new(judges().filter_map(|(class, judge)| match judge {
             Judge::Waiting(judge) => Some((class, judge(&waiting))),
             _ => None,
@@ -298,12 +298,19 @@ fn is_at(transfer: &Transfer<'_>, nodes: &BTreeSet<&str>) -> bool {
 /// The cause that holds one of these recoveries. More slots help only where those that have one leave room.
 fn holder(held: &[Finding], there: &[&Recovering<'_, '_>]) -> Option<&'static str> {
     let names: BTreeSet<String> = there.iter().map(|one| one.transfer.name()).collect();
-    let leaves_none = |f: &&Finding| {
-        !matches!(f.class, Class::Unknown | Class::Latency | Class::OperationReplay)
-            && f.subjects.iter().any(|subject| names.contains(subject))
-    };
-    let first = held.iter().filter(leaves_none).min_by_key(|one| one.over);
-    first.map(|finding| finding.class.label())
+    let is_there = |one: &&Finding| one.subjects.iter().any(|subject| names.contains(subject));
+    let held = held.iter().filter(|one| leaves_no_room(one)).filter(is_there);
+    held.min_by_key(|one| one.over).map(|finding| finding.class.label())
+}
+
+/// The cause that holds what the node of the primaries sends to others: what waits would share it.
+fn full(held: &[Finding], source: &str) -> Option<&'static str> {
+    let mut held = held.iter().filter(|one| !one.over && leaves_no_room(one));
+    held.find(|one| one.place == source).map(|finding| finding.class.label())
+}
+
+fn leaves_no_room(finding: &Finding) -> bool {
+    !matches!(finding.class, Class::Unknown | Class::Latency | Class::OperationReplay)
 }
 
 fn of_followers(series: &Series<'_>) -> Vec<Finding> {

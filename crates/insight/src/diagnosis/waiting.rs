@@ -58,6 +58,13 @@ impl<'a> Waiting<'_, 'a> {
         self.throttles().map(|one| self.sender(one).unwrap_or(&one.node)).collect()
     }
 
+    /// The node that sends all of these that the cluster explained; none where they are of several, or it is not told.
+    pub(crate) fn source(&self) -> Option<&'a str> {
+        let mut sources = self.copies.iter().copied().map(only_holder);
+        let first = sources.next()??;
+        sources.all(|one| one == Some(first)).then_some(first)
+    }
+
     fn throttles(&self) -> impl Iterator<Item = &'a Decision> {
         let decisions = self.copies.iter().copied().flat_map(|copy| &copy.decisions);
         decisions.filter(|decision| decision.decision == "THROTTLE")
@@ -192,6 +199,13 @@ fn refusals(copy: &WaitingCopy) -> BTreeMap<&str, Vec<&str>> {
         refusals.entry(&decision.node).or_default().push(&decision.decider);
     }
     refusals
+}
+
+/// The node that holds a copy of the shard where one alone does: of a replica that waits, that is its primary.
+fn only_holder(copy: &WaitingCopy) -> Option<&str> {
+    let refusals = refusals(copy);
+    let mut holders = refusals.iter().filter(|(_, said)| !is_free(said)).map(|(node, _)| *node);
+    holders.next().filter(|_| !copy.primary && holders.next().is_none())
 }
 
 /// Whether a node holds no copy of the shard, by those that refuse another one there.

@@ -232,6 +232,24 @@ fn more_slots_bring_no_more_than_the_limiter_of_the_node_lets_through() {
     );
 }
 
+/// The trap: other nodes have room, and the one that would send to them all is full.
+#[test]
+fn more_slots_promise_nothing_where_the_node_of_the_primaries_is_full() {
+    let slots = |primary: &str| {
+        let found = judge(&looks_at(40 << 20, |look, s| {
+            look.recoveries[0].source_throttle_ms = Some(s * 900);
+            look.nodes[0].throttle_ms = Some(s * 900);
+            let says = [(primary, "same_shard", "NO"), ("c", "throttling", "THROTTLE")];
+            look.waiting = [waiting("throttled", &says)].into();
+        }));
+        found.findings.into_iter().find(|one| one.class == Class::AllocationSlots).unwrap()
+    };
+    let full = slots("a");
+    assert!(full.sentence.contains("what rate limit lets through"), "{}", full.sentence);
+    assert_eq!(full.gain, None);
+    assert!(slots("d").gain.is_some(), "another node sends them");
+}
+
 /// Of the 100 ms that a chunk takes without its pauses, the round trip takes 80, or 57 beside 35 of cores and disks.
 #[test]
 fn chunks_are_of_latency_where_they_mostly_travel_and_of_no_class_where_nothing_takes_most() {
