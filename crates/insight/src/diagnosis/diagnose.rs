@@ -26,7 +26,9 @@ use super::snapshots::{Written, standing, written};
 use super::streaming::{Streaming, long_disk_queues, streamings};
 use super::threshold::FAST_BYTES_PER_S;
 use super::unanswered::{HEALTH, RECOVERY, SHARDS, lacks, tells_of_recoveries};
-use super::waiting::{Waiting, allocation_off, waiting, waits_for_answers, waits_for_nodes};
+use super::waiting::{
+    Waiting, allocation_off, made_anew, waiting, waits_for_answers, waits_for_nodes,
+};
 use super::watermarks::forbidden;
 use crate::words::counted;
 
@@ -139,7 +141,7 @@ fn in_words(gap: &Gap) -> String {
 
 /// What holds nothing today and should be known all the same.
 fn notes(series: &Series<'_>, findings: &[Finding]) -> Vec<String> {
-    let anew = begun_anew(series).into_iter();
+    let anew = begun_anew(series).into_iter().chain(made_anew(series));
     let settings = allocation_off(series).into_iter().chain(kept(series));
     let refused = replica_routing::refused(series).into_iter();
     let searches = refused.chain(replica_routing::cancelled(series));

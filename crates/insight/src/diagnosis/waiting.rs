@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use record::names::listed;
-use record::observation::{Decision, Lack, Observation, Scope, Setting, WaitingCopy};
+use record::observation::{Decision, Lack, Observation, Recovery, Scope, Setting, WaitingCopy};
 use record::units::show_seconds;
 
 use super::deciders::{DECIDERS, ENABLE, MAX_RETRY, SAME_SHARD};
@@ -396,6 +396,29 @@ fn lacks(copies: &[&WaitingCopy]) -> Option<String> {
         }
     };
     Some(format!("once it is back, {back}{whole}{next_time}"))
+}
+
+/// That copies are made anew because their node left, and what keeps the next restart from that; none where none is.
+pub(crate) fn made_anew(series: &Series<'_>) -> Option<String> {
+    let last = series.last()?;
+    let is_whole = |one: &&Recovery| {
+        let begins_with_nothing = one.reused_bytes == Some(0) && one.recovered_bytes > Some(0);
+        begins_with_nothing && !one.ended && one.source.is_some()
+    };
+    let whole = last.recoveries.iter().filter(is_whole);
+    let whole: BTreeSet<_> = whole.map(|one| (&one.index, one.shard, &one.target)).collect();
+    let comes_up = |copy: &&WaitingCopy| {
+        let is_known = whole.contains(&(&copy.index, copy.shard, &copy.node));
+        copy.state == "INITIALIZING" && has_left(copy) && is_known
+    };
+    let copies = match last.waiting.iter().filter(comes_up).count() {
+        0 => return None,
+        count => words::counted(count, "copy is", "copies are"),
+    };
+    Some(format!(
+        "{copies} copied whole because a node left: one that only restarts was away for longer than {DELAY}; before \
+         the next one, PUT _all/_settings a longer one"
+    ))
 }
 
 /// `replica of logs[3]` for each copy.

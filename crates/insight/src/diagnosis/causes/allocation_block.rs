@@ -16,6 +16,8 @@ const STRENGTH_PRIMARY: Threshold = at("strength of a primary that no node may h
 const STRENGTH_REPLICA: Threshold = at("strength of a replica", 0.95);
 const STRENGTH_TIME: Threshold = at("strength of a primary that comes by itself", 0.6);
 
+/// What one does about a replica that other nodes hold copies of.
+const START_FIRST: &str = "start the node that left, which takes it back; where that stays away, ";
 const BACK_FIRST: &str = "; where the node that left is being restarted, once it is back: before that whole copies are \
                           made on other nodes";
 
@@ -76,6 +78,11 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
         .map_or("read what the cluster says of each node", |decider| decider.action_for(copies));
     let have_left = copies.iter().all(|copy| has_left(copy));
     let first = if enable.is_some() && have_left { BACK_FIRST } else { "" };
+    let comes_back = name == SAME_SHARD && have_left;
+    let (start, comes) = match comes_back {
+        true => (START_FIRST, "it comes back with the node that left"),
+        false => ("", "it will not come by itself"),
+    };
     let others_come = if name == SAME_SHARD { others_come(copies) } else { String::new() };
     let of_index = match by_index {
         0 => String::new(),
@@ -89,8 +96,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
     };
     let by =
         if name.is_empty() { "no decider is named".to_owned() } else { format!("decider {name}") };
-    let sentence =
-        format!("no node may hold the {}{others}: {by}; it will not come by itself", named(copies));
+    let sentence = format!("no node may hold the {}{others}: {by}; {comes}", named(copies));
     let has_primary = copies.iter().any(|copy| copy.primary);
     let strength = if has_primary { STRENGTH_PRIMARY } else { STRENGTH_REPLICA };
     Finding {
@@ -102,7 +108,7 @@ fn blocked(waiting: &Waiting<'_, '_>, name: &str) -> Finding {
             set_by: found.map(|found| found.scope),
             default: enable.clone(),
             to: enable,
-            ..Lift::action(&format!("{action}{first}{of_index}{others_come}"))
+            ..Lift::action(&format!("{start}{action}{first}{of_index}{others_come}"))
         }),
         next: Next::words("a recovery slot, then the recovery itself"),
         ..Finding::of(&CAUSE.rule, name, strength.value, sentence)

@@ -153,6 +153,48 @@ fn a_recovery_that_is_given_up_and_begins_anew_is_told() {
     assert_eq!(comes_up("NODE_LEFT"), [""; 0]);
 }
 
+/// The trap: a node that only restarts, for longer than its copies wait for it, has them all made anew elsewhere.
+#[test]
+fn copies_that_are_made_anew_after_a_restart_say_what_spares_the_next_one() {
+    let notes = |reason: &str, reused: u64| {
+        let copy = WaitingCopy {
+            index: "i".into(),
+            state: "INITIALIZING".into(),
+            reason: Some(reason.into()),
+            node: Some("b".into()),
+            ..WaitingCopy::default()
+        };
+        let looks = looks_at(MB, |look, _| {
+            look.recoveries[0].reused_bytes = Some(reused);
+            look.waiting = [copy.clone()].into();
+        });
+        judge(&looks).notes
+    };
+    let told = notes("NODE_LEFT", 0);
+    let [note] = &told[..] else { panic!("{told:?}") };
+    assert!(note.starts_with("1 copy is copied whole because a node left"), "{note}");
+    assert!(note.contains("PUT _all/_settings a longer one"), "{note}");
+    assert_eq!(notes("NODE_LEFT", MB), [""; 0], "it is back, and has most of its files");
+    assert_eq!(notes("REPLICA_ADDED", 0), [""; 0]);
+}
+
+/// The trap: while a node restarts, every other one of a small cluster holds a copy, and none is to be added.
+#[test]
+fn a_replica_that_other_nodes_hold_comes_back_with_the_node_that_left() {
+    let held = [("a", "same_shard", "NO"), ("b", "same_shard", "NO")];
+    let found = |reason: &str| {
+        let copy = WaitingCopy { reason: Some(reason.into()), ..waiting("no", &held) };
+        let found = judge(&looks_at_rest(|look, _| look.waiting = [copy.clone()].into()));
+        let first = found.findings.into_iter().next().unwrap();
+        (first.sentence, first.lift.unwrap().action)
+    };
+    let (said, action) = found("NODE_LEFT");
+    assert!(said.ends_with("decider same_shard; it comes back with the node that left"), "{said}");
+    assert!(action.starts_with("start the node that left") && action.contains("add a node"));
+    let (said, action) = found("REPLICA_ADDED");
+    assert!(said.ends_with("; it will not come by itself") && action.starts_with("a node takes"));
+}
+
 #[test]
 fn a_snapshot_is_held_by_its_repository_or_says_how_far_it_is() {
     let taken = |written_bytes: u64, limit: Option<&str>| {
