@@ -280,6 +280,8 @@ fn of_waiting<'s, 'a>(
         let nodes = waiting.throttled();
         let there: Vec<_> = recovering.iter().filter(|one| is_at(one.transfer, &nodes)).collect();
         waiting.held_by = holder(held, &there).or_else(|| full(held, waiting.source()?));
+        let rates = there.iter().filter_map(|one| Some(one.copying(series)?.one_way_bytes_per_s()));
+        waiting.one_way_bytes_per_s = rates.reduce(f64::max);
         let answers = Answers::new(judges().filter_map(|(class, judge)| match judge {
             Judge::Waiting(judge) => Some((class, judge(&waiting))),
             _ => None,

@@ -45,6 +45,8 @@ pub(crate) struct Waiting<'s, 'a> {
     pub(crate) elsewhere: usize,
     /// What holds the recoveries that have the slots which these wait for, where something does.
     pub(crate) held_by: Option<&'static str>,
+    /// What the fastest of their nodes sends or receives for recoveries.
+    pub(crate) one_way_bytes_per_s: Option<f64>,
 }
 
 impl<'a> Waiting<'_, 'a> {
@@ -114,7 +116,8 @@ pub(crate) fn waiting<'s, 'a>(series: &'s Series<'a>) -> Vec<Waiting<'s, 'a>> {
     let unassigned = unassigned.len().min(most).max(explained);
     let waiting = |(need, copies): (Need, Vec<&'a WaitingCopy>)| {
         let elsewhere = explained - copies.len();
-        Waiting { series, need, copies, unassigned, elsewhere, held_by: None }
+        let (held_by, one_way_bytes_per_s) = (None, None);
+        Waiting { series, need, copies, unassigned, elsewhere, held_by, one_way_bytes_per_s }
     };
     groups.into_iter().map(waiting).collect()
 }

@@ -8,10 +8,12 @@ use super::{Against, Answer, Cause, Class, Judge, Rule};
 use crate::diagnosis::finding::{Evidence, Finding, Gain, Lift, Next, RECOVERY};
 use crate::diagnosis::knobs::SLOTS;
 use crate::diagnosis::manager_queue::long_queue;
-use crate::diagnosis::threshold::{CPU_OWN, DISK_OWN, IN_LINE_USE, NEAR_USE, Threshold, at};
+use crate::diagnosis::threshold::{
+    CPU_OWN, DISK_OWN, FAST_BYTES_PER_S, IN_LINE_USE, NEAR_USE, Threshold, at,
+};
 use crate::diagnosis::unanswered::tells_of_recoveries;
 use crate::diagnosis::waiting::{Need, Waiting, explained, subjects};
-use crate::words::counted;
+use crate::words::{self, counted};
 
 const STRENGTH: Threshold = at("strength where recoveries leave room", 0.9);
 /// More slots would only share what holds the recoveries that have one.
@@ -40,7 +42,10 @@ pub(super) static CAUSE: Cause = Cause {
         label: "allocation slots",
         signature: "copies wait, the decider \"throttling\" says so, and what has a slot is not held elsewhere",
         reads: "_cluster/allocation/explain deciders; _cat/shards",
-        thresholds: &[STRENGTH, STRENGTH_HELD, RAISE, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN],
+        thresholds: &[
+            STRENGTH, STRENGTH_HELD, RAISE, NEAR_USE, IN_LINE_USE, CPU_OWN, DISK_OWN,
+            FAST_BYTES_PER_S,
+        ],
         lift: SLOTS.0,
         default: SLOTS.1,
         probe: "one more slot: does the total rise?",
@@ -101,9 +106,19 @@ fn judge(waiting: &Waiting<'_, '_>) -> Answer {
         next: Next::words(
             "the limiter of a node, its disks and its link, which its recoveries share",
         ),
-        doubt: long_queue(waiting.series).map(|_| QUEUE.to_owned()),
+        doubt: long_queue(waiting.series).map(|_| QUEUE.to_owned()).or_else(|| link(waiting)),
         ..Finding::of(&CAUSE.rule, place, strength.value, sentence)
     })
+}
+
+/// That the recoveries which have a slot may fill a link, of which nothing is told.
+fn link(waiting: &Waiting<'_, '_>) -> Option<String> {
+    let is_fast = |rate: &f64| *rate >= FAST_BYTES_PER_S.value && waiting.held_by.is_none();
+    let rate = words::rate(waiting.one_way_bytes_per_s.filter(is_fast)?);
+    Some(format!(
+        "the recoveries that have a slot move {rate} one way already, and nothing tells what the link that more of \
+         them would share carries"
+    ))
 }
 
 /// More slots than copies that wait stay empty.

@@ -250,6 +250,22 @@ fn more_slots_promise_nothing_where_the_node_of_the_primaries_is_full() {
     assert!(slots("d").gain.is_some(), "another node sends them");
 }
 
+#[test]
+fn more_slots_are_doubted_where_those_that_are_taken_may_fill_a_link() {
+    let doubt = |rate: u64| {
+        let found = judge(&looks_at(rate, |look, _| {
+            look.settings = settings(&[(MAX_BYTES, "-1")]);
+            look.round_trips = rtt(0.2);
+            look.waiting = [waiting("throttled", &[("b", "throttling", "THROTTLE")])].into();
+        }));
+        let slots = found.findings.into_iter().find(|one| one.class == Class::AllocationSlots);
+        slots.unwrap().doubt
+    };
+    let fast = doubt(60 * MB);
+    assert!(fast.is_some_and(|said| said.contains("move 60.0 MB/s one way already")));
+    assert_eq!(doubt(20 * MB), None);
+}
+
 /// Of the 100 ms that a chunk takes without its pauses, the round trip takes 80, or 57 beside 35 of cores and disks.
 #[test]
 fn chunks_are_of_latency_where_they_mostly_travel_and_of_no_class_where_nothing_takes_most() {
