@@ -51,6 +51,23 @@ fn healthy_is_no_finding() {
     assert!(quiet.findings.is_empty() && quiet.headline.starts_with("healthy"));
 }
 
+/// The trap: over ten seconds of looks, what was over after five seems half as fast as it was.
+#[test]
+fn a_recovery_that_is_over_within_the_looks_is_as_fast_as_in_its_own_time() {
+    let found = judge(&looks_at(0, |look, s| {
+        look.settings = settings(&[(MAX_BYTES, "-1")]);
+        look.round_trips = rtt(0.2);
+        let one = &mut look.recoveries[0];
+        let ran_s = s.min(4) + 1;
+        one.ended = s >= 4;
+        one.stage = if one.ended { "DONE" } else { "INDEX" }.into();
+        (one.total_ms, one.total_bytes) = (Some(ran_s * 1000), Some(250 * MB));
+        one.recovered_bytes = Some(ran_s * 50 * MB);
+    }));
+    assert!(found.findings.is_empty(), "{found:#?}");
+    assert!(found.healthy[0].contains("goes at 50.0 MB/s"), "{found:#?}");
+}
+
 /// Pauses of chunks side by side add up to more than the time: the evidence says over how many, and in what time.
 #[test]
 fn summed_pauses_say_over_how_many_chunks_and_in_what_time() {
