@@ -229,7 +229,7 @@ impl Producer {
         match self.streams.get_mut(&vb) {
             None => Status::NotFound,
             Some(stream) if self.end_on_close => {
-                stream.end(EndReason::Closed);
+                stream.end(&self.context.bucket, EndReason::Closed);
                 self.context.notify.notify_one();
                 Status::Success
             }
@@ -265,9 +265,7 @@ impl Producer {
             return holding.next().map(|_| due);
         }
         for (vb, stream) in holding {
-            stream.end(EndReason::Slow);
-            // Nobody may ever read that it has ended.
-            stream.close(&self.context.bucket);
+            stream.end(&self.context.bucket, EndReason::Slow);
             self.moved.insert(*vb, Some(stream.report()));
         }
         None
@@ -360,7 +358,6 @@ impl Producer {
             }
             self.moved.insert(vb, (!stream.is_over()).then(|| stream.report()));
             if stream.is_over() {
-                stream.close(&self.context.bucket);
                 self.streams.remove(&vb);
             }
         }
@@ -370,7 +367,7 @@ impl Producer {
 
 impl Drop for Producer {
     fn drop(&mut self) {
-        for stream in self.streams.values() {
+        for stream in self.streams.values_mut() {
             stream.close(&self.context.bucket);
         }
     }
@@ -381,28 +378,36 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::bucket::BucketSettings;
+    use crate::bucket::{BucketSettings, Condition};
+    use crate::codec::Write;
+
+    async fn opened(env: &Env) -> Bucket {
+        let settings = BucketSettings::new("example", 1, 512 << 20);
+        Bucket::open(env, settings, Path::new("/data")).await.unwrap()
+    }
+
+    fn take_over(producer: &mut Producer, opaque: u32) {
+        let request =
+            StreamRequest { flags: STREAM_TAKEOVER, end: u64::MAX, ..StreamRequest::default() };
+        assert!(producer.open_stream(opaque, 0, request).is(Status::Success));
+    }
+
+    /// The next message of its stream.
+    fn next(producer: &mut Producer) -> Body {
+        let Producer { streams, context, .. } = producer;
+        streams.get_mut(&0).unwrap().next(context).unwrap().body
+    }
 
     /// The consumer answers once it has closed the stream, whose STREAM_END is still to be sent.
     #[test]
     fn an_answer_after_the_end_of_a_takeover_changes_nothing() {
         world::virtual_world::run(7, async |env| {
-            let settings = BucketSettings::new("example", 1, 512 << 20);
-            let bucket = Bucket::open(&env, settings, Path::new("/data")).await.unwrap();
+            let bucket = opened(&env).await;
             let mut producer = Producer::new(&env, bucket.clone(), 0, Rc::default());
             producer.control(b"send_stream_end_on_client_close_stream", b"true");
             for (opaque, status) in [(1, Status::Success), (2, Status::NotFound)] {
-                let request = StreamRequest {
-                    flags: STREAM_TAKEOVER,
-                    start: 0,
-                    end: u64::MAX,
-                    uuid: 0,
-                    snap_start: 0,
-                    snap_end: 0,
-                };
-                producer.open_stream(opaque, 0, request);
-                let Producer { streams, context, .. } = &mut producer;
-                let asked = streams.get_mut(&0).unwrap().next(context).unwrap().body;
+                take_over(&mut producer, opaque);
+                let asked = next(&mut producer);
                 assert_eq!(asked, Body::SetVbucketState { state: VbucketState::Pending });
                 assert_eq!(producer.close_stream(0), Status::Success);
                 let answer = Response::new(Opcode::SetVbucketState, opaque, status, Answer::Empty);
@@ -410,6 +415,26 @@ mod tests {
                 assert_eq!(bucket.state(0), Some(VbucketState::Active));
                 producer.streams.clear();
             }
+        });
+    }
+
+    #[test]
+    fn a_takeover_that_ended_slowly_gives_back_once_what_it_held() {
+        world::virtual_world::run(7, async |env| {
+            let bucket = opened(&env).await;
+            let mut producer = Producer::new(&env, bucket.clone(), 0, Rc::default());
+            producer.control(b"connection_buffer_size", b"1");
+            take_over(&mut producer, 1);
+            producer.window.sent(1);
+            assert_eq!(producer.end_slow_streams(), Some(env.now() + SLOW_AFTER));
+            env.sleep(SLOW_AFTER).await;
+            assert_eq!(producer.end_slow_streams(), None);
+            // Another has clients wait by now.
+            bucket.hold_writes(0, true);
+            drop(producer);
+            let write = Write { flags: 0, expiry: 0, key: "key".into(), value: "x".into() };
+            let written = bucket.write(0, write, 0, 0, Condition::Always);
+            assert_eq!(written, Err(Status::TemporaryFailure));
         });
     }
 }

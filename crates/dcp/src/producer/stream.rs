@@ -144,21 +144,24 @@ impl Stream {
         }
     }
 
-    /// Removes its cursor from the bucket.
-    pub fn close(&self, bucket: &Bucket) {
+    /// Gives back what it holds of the bucket, unless it is over: another takeover may have clients wait by then.
+    pub fn close(&mut self, bucket: &Bucket) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
         if self.takeover.is_some() {
             bucket.hold_writes(self.vb, false);
         }
         bucket.close_stream(self.vb, self.cursor);
     }
 
-    /// Ends the stream without sending more items.
-    pub fn end(&mut self, reason: EndReason) {
+    /// Ends the stream without sending more items. Nobody may ever read that it has ended.
+    pub fn end(&mut self, bucket: &Bucket, reason: EndReason) {
+        self.close(bucket);
         self.ready.clear();
         self.held = None;
         self.backfill = None;
         self.ready.push_back(Ready::End(reason));
-        self.over = true;
     }
 
     /// The consumer answered a marker.
@@ -238,20 +241,20 @@ impl Stream {
             }
         };
         if gone {
-            self.end(EndReason::State);
+            self.end(bucket, EndReason::State);
             return true;
         }
         if bucket.epoch(self.vb) != Some(self.epoch) {
-            self.end(EndReason::Rollback);
+            self.end(bucket, EndReason::Rollback);
             return true;
         }
         // A replica that has become active goes on with a history of its own.
         if bucket.resume(self.vb).map(|at| at.uuid) != Some(self.uuid) {
-            self.end(EndReason::State);
+            self.end(bucket, EndReason::State);
             return true;
         }
         if self.read_to >= self.request.end {
-            self.end(EndReason::Ok);
+            self.end(bucket, EndReason::Ok);
             return true;
         }
         if self.backfill.is_some() {
@@ -275,7 +278,7 @@ impl Stream {
                 self.begin_backfill(context, open.from_disk);
                 self.backfill.is_none()
             }
-            Some(Take::Nothing) | None => self.step(),
+            Some(Take::Nothing) | None => self.step(bucket),
         }
     }
 
@@ -291,7 +294,7 @@ impl Stream {
                 self.held = Some(held);
                 self.ready.extend(part.items.into_iter().map(Ready::FromDisk));
             }
-            Some(Some(Progress::Failed)) => self.end(EndReason::BackfillFailed),
+            Some(Some(Progress::Failed)) => self.end(bucket, EndReason::BackfillFailed),
             None => {
                 bucket.advance(self.vb, self.cursor, self.read_to);
                 self.backfill = None;
@@ -315,10 +318,10 @@ impl Stream {
     }
 
     /// The vbucket has nothing new: the next step of a takeover.
-    fn step(&mut self) -> bool {
+    fn step(&mut self, bucket: &Bucket) -> bool {
         match self.takeover.as_mut().map(Takeover::step) {
             Some(TakeoverStep::SendState(state)) => self.ready.push_back(Ready::State(state)),
-            Some(TakeoverStep::End) => self.end(EndReason::Ok),
+            Some(TakeoverStep::End) => self.end(bucket, EndReason::Ok),
             Some(TakeoverStep::AwaitMarkers | TakeoverStep::AwaitAnswer) | None => return false,
         }
         true
