@@ -55,6 +55,11 @@ impl Takeover {
         self.unanswered_markers = self.unanswered_markers.saturating_sub(1);
     }
 
+    /// Whether the own copy is dead, so that the consumer's may become active.
+    pub(crate) fn has_let_go(&self) -> bool {
+        !matches!(self.phase, Phase::Draining | Phase::Pending)
+    }
+
     /// The next step, once every item was sent. A state that this asks for counts as sent.
     pub fn step(&mut self) -> TakeoverStep {
         let drained = self.unanswered_markers == 0;

@@ -419,6 +419,28 @@ mod tests {
     }
 
     #[test]
+    fn of_two_takeovers_one_has_the_vbucket() {
+        world::virtual_world::run(7, async |env| {
+            let bucket = opened(&env).await;
+            let producer = || Producer::new(&env, bucket.clone(), 0, Rc::default());
+            let mut both = [producer(), producer()];
+            let state = |state| Body::SetVbucketState { state };
+            for producer in &mut both {
+                take_over(producer, 1);
+                assert_eq!(next(producer), state(VbucketState::Pending));
+            }
+            for producer in &mut both {
+                let done = Status::Success;
+                let answer = Response::new(Opcode::SetVbucketState, 1, done, Answer::Empty);
+                producer.answered(&answer).unwrap();
+                assert_eq!(bucket.state(0), Some(VbucketState::Dead));
+            }
+            let ended = Body::StreamEnd { reason: EndReason::State };
+            assert_eq!(both.each_mut().map(next), [state(VbucketState::Active), ended]);
+        });
+    }
+
+    #[test]
     fn a_takeover_that_ended_slowly_gives_back_once_what_it_held() {
         world::virtual_world::run(7, async |env| {
             let bucket = opened(&env).await;

@@ -171,9 +171,12 @@ impl Stream {
         }
     }
 
-    /// The consumer's vbucket changed its state; the own copy changes accordingly.
+    /// The consumer's vbucket changed its state; the own copy changes accordingly. One that is no longer active may have
+    /// gone to another consumer.
     pub fn state_answered(&mut self, bucket: &Bucket) {
-        if let Some(state) = self.takeover.as_mut().and_then(Takeover::state_answered) {
+        let is_active = bucket.state(self.vb) == Some(VbucketState::Active);
+        let takeover = self.takeover.as_mut().filter(|it| is_active || it.has_let_go());
+        if let Some(state) = takeover.and_then(Takeover::state_answered) {
             // A stream exists only for vbuckets that this bucket can have.
             let _ = bucket.set_state(self.vb, state);
         }
@@ -235,10 +238,9 @@ impl Stream {
         let moving = self.takeover.is_some();
         let gone = match state {
             None => true,
-            Some(VbucketState::Dead) => !moving,
-            Some(state) => {
-                self.request.flags & STREAM_ACTIVE_ONLY != 0 && state != VbucketState::Active
-            }
+            Some(VbucketState::Active) => false,
+            Some(VbucketState::Dead) => !self.takeover.as_ref().is_some_and(Takeover::has_let_go),
+            Some(_) => moving || self.request.flags & STREAM_ACTIVE_ONLY != 0,
         };
         if gone {
             self.end(bucket, EndReason::State);
