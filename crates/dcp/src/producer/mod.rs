@@ -29,7 +29,8 @@ pub(crate) use stream::StreamReport;
 const ROUND_BYTES: usize = 256 << 10;
 /// Bytes that a stream sends before the next stream has its turn.
 const TURN_BYTES: usize = 64 << 10;
-/// Streams that hold files or memory for a consumer whose window is full end after so long without an acknowledgement.
+/// Streams that hold files or memory for a consumer whose window is full end after so long without an acknowledgement;
+/// a takeover that waits for an answer, after so long without one.
 const SLOW_AFTER: Duration = Duration::from_secs(600);
 /// What a STREAM_REQ may ask for.
 const STREAM_FLAGS: u32 =
@@ -250,25 +251,25 @@ impl Producer {
         Ok(())
     }
 
-    /// Ends streams whose consumer has acknowledged nothing for too long: no file is compacted while one of them reads,
-    /// what one has taken from memory stays there, and clients may wait for a takeover. They can be asked for again.
-    /// Answers when to look again; none while the window is open or none holds anything.
+    /// Ends streams whose consumer has acknowledged or answered nothing for too long: no file is compacted while one of
+    /// them reads, what one has taken from memory stays there, and clients may wait for a takeover. They can be asked
+    /// for again. Answers when to look again; none while none holds up anything.
     pub fn end_slow_streams(&mut self) -> Option<Time> {
-        if self.window.is_open() {
-            self.full_since = None;
-            return None;
-        }
         let now = self.env.now();
-        let due = *self.full_since.get_or_insert(now) + SLOW_AFTER;
-        let mut holding = self.streams.iter_mut().filter(|(_, stream)| stream.holds_something());
-        if now < due {
-            return holding.next().map(|_| due);
-        }
-        for (vb, stream) in holding {
+        self.full_since = (!self.window.is_open()).then(|| self.full_since.unwrap_or(now));
+        let mut next: Option<Time> = None;
+        for (vb, stream) in &mut self.streams {
+            let Some(since) = stream.holds_up_since(self.full_since) else { continue };
+            let due = since + SLOW_AFTER;
+            if now < due {
+                next = next.into_iter().chain([due]).min();
+                continue;
+            }
             stream.end(&self.context.bucket, EndReason::Slow);
+            self.context.notify.notify_one();
             self.moved.insert(*vb, Some(stream.report()));
         }
-        None
+        next
     }
 
     /// The consumer answered a message. Fails if it refused a message that it must not refuse.

@@ -80,6 +80,8 @@ pub(super) struct Stream {
     backfill: Option<Backfill>,
     held: Option<Held>,
     takeover: Option<Takeover>,
+    /// Since when a takeover waits for an answer and none has come.
+    unanswered_since: Option<Time>,
     opened: Time,
     /// Nothing follows the messages that are ready.
     pub over: bool,
@@ -115,6 +117,7 @@ impl Stream {
             backfill: None,
             held: None,
             takeover: (request.flags & STREAM_TAKEOVER != 0).then(Takeover::default),
+            unanswered_since: None,
             opened: context.bucket.env().now(),
             over: false,
         };
@@ -122,11 +125,14 @@ impl Stream {
         Some(stream)
     }
 
-    /// Whether it goes on, and reads from disk, has versions ready that are not sent, or may have clients wait.
-    pub fn holds_something(&self) -> bool {
+    /// Since when its consumer holds up others, where `full_since` is since when that one's window is full: it goes on,
+    /// and reads from disk, has versions ready that are not sent, or may have clients wait.
+    pub fn holds_up_since(&self, full_since: Option<Time>) -> Option<Time> {
         let is_item = |ready: &Ready| matches!(ready, Ready::FromMemory(_) | Ready::FromDisk(_));
-        let reads = self.backfill.is_some() || self.ready.iter().any(is_item);
-        !self.over && (reads || self.takeover.is_some())
+        let reads = || self.backfill.is_some() || self.ready.iter().any(is_item);
+        let holds = |_: &Time| self.takeover.is_some() || reads();
+        let since = self.unanswered_since.into_iter().chain(full_since.filter(holds)).min();
+        since.filter(|_| !self.over)
     }
 
     /// Whether everything was sent, STREAM_END included.
@@ -166,6 +172,7 @@ impl Stream {
 
     /// The consumer answered a marker.
     pub fn marker_answered(&mut self) {
+        self.unanswered_since = None;
         if let Some(takeover) = &mut self.takeover {
             takeover.marker_answered();
         }
@@ -174,6 +181,7 @@ impl Stream {
     /// The consumer's vbucket changed its state; the own copy changes accordingly. One that is no longer active may have
     /// gone to another consumer.
     pub fn state_answered(&mut self, bucket: &Bucket) {
+        self.unanswered_since = None;
         let is_active = bucket.state(self.vb) == Some(VbucketState::Active);
         let takeover = self.takeover.as_mut().filter(|it| is_active || it.has_let_go());
         if let Some(state) = takeover.and_then(Takeover::state_answered) {
@@ -324,7 +332,11 @@ impl Stream {
         match self.takeover.as_mut().map(Takeover::step) {
             Some(TakeoverStep::SendState(state)) => self.ready.push_back(Ready::State(state)),
             Some(TakeoverStep::End) => self.end(bucket, EndReason::Ok),
-            Some(TakeoverStep::AwaitMarkers | TakeoverStep::AwaitAnswer) | None => return false,
+            Some(TakeoverStep::AwaitMarkers | TakeoverStep::AwaitAnswer) => {
+                self.unanswered_since.get_or_insert(bucket.env().now());
+                return false;
+            }
+            None => return false,
         }
         true
     }

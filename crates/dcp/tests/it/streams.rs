@@ -31,6 +31,7 @@ testbed::both_worlds!(
     a_backfill_that_nobody_acknowledges_ends,
     a_stream_from_memory_that_nobody_acknowledges_ends,
     a_takeover_that_nobody_acknowledges_holds_up_no_clients_for_ever,
+    a_takeover_that_nobody_answers_holds_up_no_clients_for_ever,
     a_producer_that_sends_beyond_its_window_while_memory_is_short_is_left,
 );
 
@@ -340,4 +341,23 @@ async fn a_takeover_that_nobody_acknowledges_holds_up_no_clients_for_ever(env: E
     assert_eq!(set(&bench.bucket, 0, "key0", "x"), Err(Status::TemporaryFailure));
     env.sleep(Duration::from_secs(700)).await;
     set(&bench.bucket, 0, "key0", "x").unwrap();
+}
+
+/// Its window never fills up.
+async fn a_takeover_that_nobody_answers_holds_up_no_clients_for_ever(env: Env) {
+    let takeover_max_time = Duration::from_millis(50);
+    let settings = BucketSettings { takeover_max_time, ..settings(1, 64 << 20) };
+    let bench = Bench::start(&env, settings).await;
+    let mut wire = open_raw(&bench, "mute", 0).await;
+    ask(&mut wire, Request::new(7, 0, all_of_it(STREAM_TAKEOVER))).await;
+    read_all(&env, &mut wire, |bodies| !bodies.is_empty()).await;
+    // What it takes from now on comes later than a takeover may last.
+    set(&bench.bucket, 0, "key0", "x").unwrap();
+    let (_, bodies) = read_all(&env, &mut wire, |bodies| bodies.len() >= 2).await;
+    assert!(matches!(bodies[..], [Body::SnapshotMarker(_), Body::Mutation(_)]), "{bodies:?}");
+    assert_eq!(set(&bench.bucket, 0, "key0", "x"), Err(Status::TemporaryFailure));
+    env.sleep(Duration::from_secs(700)).await;
+    set(&bench.bucket, 0, "key0", "x").unwrap();
+    let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
+    assert_eq!(bodies, [Body::StreamEnd { reason: EndReason::Slow }]);
 }
