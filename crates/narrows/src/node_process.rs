@@ -12,10 +12,9 @@ use std::time::Duration;
 use anyhow::Context;
 use clusters::{NodeReady, NodeStart, Order, STOP, Strain, TemporaryUse};
 use engine::NodeConfig;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::terminal;
+use crate::{interrupt, terminal};
 
 /// What it is started with is no longer than this.
 const START_BYTES_MAX: u64 = 1 << 20;
@@ -82,18 +81,13 @@ async fn serve(env: world::Env, config: NodeConfig) -> anyhow::Result<End> {
             }
         }
     });
-    let said = writeln!(terminal::out(), "{ready}");
-    let end = if said.is_ok() {
-        let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            biased;
-            end = stdin_ended => end,
-            _ = tokio::signal::ctrl_c() => End::Ordered,
-            _ = terminate.recv() => End::Ordered,
-        }
-    } else {
-        // Nobody is there to hear it; the input tells how that came.
-        stdin_ended.await
+    let stop = interrupt::listen()?;
+    // Where nobody is there to hear it, the input tells how that came.
+    let _ = writeln!(terminal::out(), "{ready}");
+    let end = tokio::select! {
+        biased;
+        end = stdin_ended => end,
+        () = stop => End::Ordered,
     };
     // Copies that cannot be closed in order are recovered from their logs.
     let _ = env.timeout(STOP_PATIENCE, node.stop()).await;

@@ -1,15 +1,19 @@
 //! What is started is stopped: by order, by Ctrl-C, and when the runner is killed. Who asks a guarded cluster.
 
+use std::io::{Read, Write, pipe};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use clusters::NodeStart;
+use engine::NodeConfig;
 use testbed::free_port;
 
 use crate::common::cluster::{Cluster, http, http_with};
 use crate::common::running::Running;
 use crate::common::{
     BINARY, all_end, children_of, entries, failed, files_below, kill_all, said, signal, spawned,
+    until,
 };
 
 fn start(nodes: usize, port: u16, data: &Path) -> Cluster {
@@ -126,6 +130,34 @@ fn a_node_that_ends_is_started_again_until_it_does_so_again_and_again() {
     signal(runner, "TERM");
     until(&["stopping"]);
     assert_eq!(cluster.child.wait().unwrap().code(), Some(0));
+}
+
+/// What a pipe holds.
+const PIPE_BYTES: usize = 64 << 10;
+
+#[test]
+fn a_node_hears_who_stops_it_before_it_says_that_it_is_ready() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = NodeConfig::new("narrows-0", "alone", &["narrows-0".to_owned()], dir.path());
+    let start = serde_json::to_string(&NodeStart { config, temporary: None }).unwrap();
+    // Its line has to wait for room.
+    let (mut printed, mut full) = pipe().unwrap();
+    full.write_all(&[b' '; PIPE_BYTES]).unwrap();
+    let mut command = Command::new(BINARY);
+    let mut node = Running::start(command.arg("node").stdin(Stdio::piped()).stdout(full));
+    drop(command);
+    writeln!(node.stdin.as_ref().unwrap(), "{start}").unwrap();
+    until("it does not hear SIGTERM", || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", node.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        let caught = u64::from_str_radix(caught.trim(), 16).unwrap();
+        caught & (1 << 14) != 0
+    });
+    signal(node.id(), "TERM");
+    let mut said = String::new();
+    printed.read_to_string(&mut said).unwrap();
+    assert_eq!(node.wait().unwrap().code(), Some(0), "{said}");
+    assert!(said.contains("narrows-0"), "{said}");
 }
 
 #[test]
