@@ -53,6 +53,9 @@ impl Connection {
             return self.refuse_with(opcode, opaque, Status::Access);
         }
         if let Some((status, answer)) = self.session.answer(&self.shared, &request.body) {
+            // Nothing is streamed to somebody who could not say anew who that is.
+            let is_known = self.session.is_authenticated() || status == Status::AuthContinue;
+            self.session.leaves |= !is_known && !matches!(self.dcp, Dcp::None);
             let opcode = request.body.opcode();
             return self.out.put(Response::new(opcode, opaque, status, answer).packet());
         }

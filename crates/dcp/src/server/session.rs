@@ -29,7 +29,7 @@ pub(super) struct Session {
     user: Option<String>,
     scram: Option<ScramServer>,
     bucket: Option<Bucket>,
-    /// The client sent QUIT.
+    /// The connection ends once its answers are sent.
     pub leaves: bool,
 }
 

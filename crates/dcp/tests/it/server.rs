@@ -31,6 +31,7 @@ testbed::both_worlds!(
     a_replica_with_another_history_rolls_back,
     a_rollback_in_mid_stream_ends_the_streams,
     a_second_connection_of_the_name_ends_the_first,
+    nothing_is_streamed_to_whoever_fails_to_authenticate_anew,
     noops_find_the_dead,
     what_is_not_right_is_refused,
     a_vbucket_moves,
@@ -345,6 +346,25 @@ async fn a_second_connection_of_the_name_ends_the_first(env: Env) {
     let stats = bench.client().await.stats("dcp").await.unwrap();
     assert_eq!(stats["ep_dcp_count"], "2");
     assert_eq!(stats["eq_dcpq:name:type"], "producer");
+}
+
+async fn nothing_is_streamed_to_whoever_fails_to_authenticate_anew(env: Env) {
+    let bench = Bench::start(&env, settings(4, 64 << 20)).await;
+    bench.fill(0..40, 100).await;
+    let refused = [("PLAIN", Status::AuthError), ("GSSAPI", Status::NotSupported)];
+    for (mechanism, status) in refused {
+        let mut wire = open_raw(&bench, "reader", 0).await;
+        ask(&mut wire, Request::new(7, 0, all_of_it(0))).await;
+        read_all(&env, &mut wire, |bodies| bodies.len() >= 11).await;
+        let data = Bytes::from_static(b"\0someone\0wrong");
+        ask(&mut wire, Request::new(8, 0, Body::SaslAuth { mechanism: mechanism.into(), data }))
+            .await;
+        let answered = Response::parse(wire.incoming.next().await.unwrap().unwrap()).unwrap();
+        assert_eq!(answered.status, Ok(status));
+        let ended = env.timeout(PATIENCE, wire.incoming.next()).await.expect("it streams on");
+        assert!(matches!(ended, Ok(None) | Err(_)), "{ended:?}");
+        assert_eq!(bench.client().await.stats("dcp").await.unwrap()["ep_dcp_count"], "0");
+    }
 }
 
 async fn noops_find_the_dead(env: Env) {
