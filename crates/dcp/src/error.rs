@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::codec::{DecodeError, Status};
+use crate::codec::{DecodeError, Status, status_name};
 use crate::policy::{OutOfOrder, OverAcknowledged};
 
 /// What every fallible call of this crate returns.
@@ -59,6 +59,16 @@ impl Error {
     /// Nothing came from `address` for this time.
     pub(crate) fn silent(address: &str, time: Duration) -> Error {
         Error::Silent { address: address.to_owned(), silent_s: time.as_secs().max(1) }
+    }
+
+    /// `address` refused `what`.
+    pub(crate) fn refused(
+        address: &str,
+        what: String,
+        status: std::result::Result<Status, u16>,
+        hint: Option<&'static str>,
+    ) -> Error {
+        Error::Status { address: address.to_owned(), what, status: status_name(status), hint }
     }
 
     /// `address` answered `what` with something else.

@@ -164,15 +164,10 @@ impl Client {
         what: impl Fn() -> String,
         hint: Option<&'static str>,
     ) -> Result<()> {
-        if response.is(Status::Success) {
-            return Ok(());
+        match response.status {
+            Ok(Status::Success) => Ok(()),
+            status => Err(Error::refused(self.address(), what(), status, hint)),
         }
-        Err(Error::Status {
-            address: self.address().to_owned(),
-            what: what(),
-            status: response.status_name(),
-            hint,
-        })
     }
 
     async fn authenticate(&mut self, options: &ClientOptions) -> Result<()> {

@@ -25,4 +25,5 @@ pub use request::{
 };
 pub use response::{Answer, FailoverEntry, Response};
 pub use status::Status;
+pub(crate) use status::status_name;
 pub use time_text::{parse_time_text, time_text};

@@ -86,3 +86,10 @@ wire_numbers! {
         ErrorMap = 0xfe => "GET_ERROR_MAP",
     }
 }
+
+impl Opcode {
+    /// Whether a producer sends a version of a document with it.
+    pub(crate) fn is_item(self) -> bool {
+        matches!(self, Opcode::Mutation | Opcode::Deletion | Opcode::Expiration)
+    }
+}

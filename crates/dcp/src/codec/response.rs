@@ -69,14 +69,6 @@ impl Response {
         self.status == Ok(status)
     }
 
-    /// The status in words, as the field writes it.
-    pub(crate) fn status_name(&self) -> String {
-        match self.status {
-            Ok(status) => status.name().to_owned(),
-            Err(number) => format!("status {number:#04x}"),
-        }
-    }
-
     /// Reads a packet. Fails if it is no response, its opcode is not known, or a part does not have the length that it
     /// must have.
     pub fn parse(packet: Packet) -> Result<Response, DecodeError> {

@@ -35,3 +35,11 @@ wire_numbers! {
         UnknownCollection = 0x88 => "UNKNOWN_COLLECTION",
     }
 }
+
+/// A status in words, as the field writes it.
+pub(crate) fn status_name(status: Result<Status, u16>) -> String {
+    match status {
+        Ok(status) => status.name().to_owned(),
+        Err(number) => format!("status {number:#04x}"),
+    }
+}

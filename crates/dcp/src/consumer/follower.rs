@@ -38,12 +38,9 @@ impl Follower {
                 let vital = name.as_ref() == b"connection_buffer_size";
                 let answered = client.ask(0, control.body).await?;
                 if vital && !answered.is(Status::Success) {
-                    return Err(Error::Status {
-                        address: client.address().to_owned(),
-                        what: format!("a window of {window_bytes} bytes"),
-                        status: answered.status_name(),
-                        hint: Some("a producer without flow control would send without end"),
-                    });
+                    let what = format!("a window of {window_bytes} bytes");
+                    let hint = Some("a producer without flow control would send without end");
+                    return Err(Error::refused(client.address(), what, answered.status, hint));
                 }
             }
             let wire = client.into_wire();

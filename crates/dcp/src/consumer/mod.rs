@@ -119,7 +119,6 @@ pub struct Consumer {
     acks: AckPolicy,
     liveness: Option<ConsumerLiveness>,
     streams: BTreeMap<u16, Stream>,
-    by_opaque: BTreeMap<u32, u16>,
     next_opaque: u32,
     /// Messages that arrived while memory was short.
     buffered: VecDeque<Request>,
@@ -144,7 +143,6 @@ impl Consumer {
             acks: AckPolicy::new(env.now(), window_bytes),
             liveness: None,
             streams: BTreeMap::new(),
-            by_opaque: BTreeMap::new(),
             next_opaque: 0,
             buffered: VecDeque::new(),
             withheld_bytes: 0,
@@ -318,8 +316,7 @@ impl Consumer {
         if matches!(request.body, Body::Noop) {
             return answer(out, Opcode::Noop, opaque, Status::Success);
         }
-        let is_item =
-            matches!(request.body, Body::Mutation(_) | Body::Deletion(_) | Body::Expiration(_));
+        let is_item = request.body.opcode().is_item();
         if !is_item {
             self.apply(batch, out)?;
         }
@@ -382,7 +379,6 @@ impl Consumer {
             }
             Body::StreamEnd { reason } => {
                 self.streams.remove(&vb);
-                self.by_opaque.remove(&opaque);
                 self.events.push_back(Event::Ended { vb, reason });
                 Ok(())
             }

@@ -6,6 +6,7 @@ use super::stream::Stream;
 use super::{Consumer, Event, Sink};
 use crate::codec::{
     Answer, Body, FailoverEntry, Opcode, Request, Response, Status, StreamRequest, VbucketState,
+    status_name,
 };
 use crate::policy::{SnapshotCursor, StreamStart};
 use crate::wire::Outgoing;
@@ -38,7 +39,6 @@ impl Consumer {
 
     fn request(&mut self, vb: u16, at: StreamStart) -> Request {
         let opaque = self.opaque();
-        self.by_opaque.insert(opaque, vb);
         let flags = self.streams.get_mut(&vb).map_or(0, |stream| {
             stream.begin(opaque, at);
             stream.flags
@@ -53,7 +53,6 @@ impl Consumer {
     /// Closes a stream that is no longer wanted.
     pub fn close_stream(&mut self, vb: u16) -> Option<Request> {
         let stream = self.streams.remove(&vb)?;
-        self.by_opaque.remove(&stream.opaque);
         Some(Request::new(stream.opaque, vb, Body::CloseStream))
     }
 
@@ -63,38 +62,20 @@ impl Consumer {
             // A producer may refuse settings that it does not know.
             return Ok(());
         }
-        let Some(vb) = self.by_opaque.get(&response.opaque).copied() else { return Ok(()) };
-        let name = response.status_name();
+        // A second answer is one to nothing that was asked.
+        let is_asked = |stream: &Stream| stream.opaque == response.opaque && !stream.granted;
+        let asked = self.streams.iter().find(|(_, stream)| is_asked(stream));
+        let Some(vb) = asked.map(|(vb, _)| *vb) else { return Ok(()) };
         match (response.status, response.answer) {
             (Ok(Status::Success), Answer::FailoverLog(log)) => self.opened(vb, log, out),
             (Ok(Status::Rollback), Answer::Rollback(to)) => self.roll_back(vb, to, out).await,
-            (status, _) => {
-                let added_by = self.streams.remove(&vb).and_then(|stream| stream.added_by);
-                self.by_opaque.remove(&response.opaque);
-                self.events.push_back(Event::Refused { vb, status: name });
-                self.answer_add_stream(added_by, status.unwrap_or(Status::Internal), 0, out)
-            }
+            (status, _) => self.refused(vb, status, out),
         }
     }
 
-    /// Answers the ADD_STREAM that wanted a stream, if one did. `opaque` is that of the stream.
-    fn answer_add_stream(
-        &self,
-        added_by: Option<u32>,
-        status: Status,
-        opaque: u32,
-        out: &mut Outgoing,
-    ) -> Result<()> {
-        let Some(added_by) = added_by else { return Ok(()) };
-        let answer = match status {
-            Status::Success => Answer::StreamOpaque(opaque),
-            _ => Answer::Empty,
-        };
-        out.put(Response::new(Opcode::AddStream, added_by, status, answer).packet())
-    }
-
     fn opened(&mut self, vb: u16, log: Vec<FailoverEntry>, out: &mut Outgoing) -> Result<()> {
-        let Some(stream) = self.streams.get(&vb) else { return Ok(()) };
+        let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
+        stream.granted = true;
         let (added_by, opaque, rollbacks) = (stream.added_by, stream.opaque, stream.rollbacks);
         let taken = match &self.sink {
             Sink::Bucket(bucket) => bucket.adopt_failover(vb, stream.last(), log),
@@ -107,7 +88,7 @@ impl Consumer {
         match taken {
             Ok(true) => {
                 self.events.push_back(Event::Opened { vb, rollbacks });
-                self.answer_add_stream(added_by, Status::Success, opaque, out)
+                answer_add_stream(added_by, Status::Success, Answer::StreamOpaque(opaque), out)
             }
             Ok(false) => {
                 let found = "a failover log that is none".to_owned();
@@ -115,10 +96,8 @@ impl Consumer {
             }
             // The vbucket changed while the producer was asked: it alone has no stream.
             Err(Error::Refused { status, .. }) => {
-                if let Some(request) = self.close_stream(vb) {
-                    out.put(request.packet())?;
-                }
-                self.refused(vb, added_by, status, out)
+                out.put(Request::new(opaque, vb, Body::CloseStream).packet())?;
+                self.refused(vb, Ok(status), out)
             }
             Err(error) => Err(error),
         }
@@ -157,17 +136,13 @@ impl Consumer {
             })),
         };
         let Some(stream) = self.streams.get_mut(&vb) else { return Ok(()) };
-        self.by_opaque.remove(&stream.opaque);
         let again = stream.rolled_back();
         match at {
             Some(at) if again => {
                 let request = self.request(vb, at);
                 out.put(request.packet())
             }
-            _ => {
-                let added_by = self.streams.remove(&vb).and_then(|stream| stream.added_by);
-                self.refused(vb, added_by, refusal, out)
-            }
+            _ => self.refused(vb, Ok(refusal), out),
         }
     }
 
@@ -175,11 +150,22 @@ impl Consumer {
     fn refused(
         &mut self,
         vb: u16,
-        added_by: Option<u32>,
-        status: Status,
+        status: std::result::Result<Status, u16>,
         out: &mut Outgoing,
     ) -> Result<()> {
-        self.events.push_back(Event::Refused { vb, status: status.name().to_owned() });
-        self.answer_add_stream(added_by, status, 0, out)
+        let added_by = self.streams.remove(&vb).and_then(|stream| stream.added_by);
+        self.events.push_back(Event::Refused { vb, status: status_name(status) });
+        answer_add_stream(added_by, status.unwrap_or(Status::Internal), Answer::Empty, out)
     }
+}
+
+/// Answers the ADD_STREAM that wanted a stream, if one did.
+fn answer_add_stream(
+    added_by: Option<u32>,
+    status: Status,
+    answer: Answer,
+    out: &mut Outgoing,
+) -> Result<()> {
+    let Some(added_by) = added_by else { return Ok(()) };
+    out.put(Response::new(Opcode::AddStream, added_by, status, answer).packet())
 }

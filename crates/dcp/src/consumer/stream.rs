@@ -15,6 +15,8 @@ pub(super) struct Stream {
     pub flags: u32,
     /// The opaque of the ADD_STREAM that wanted it; none where the consumer began by itself.
     pub added_by: Option<u32>,
+    /// Whether the producer has granted it.
+    pub granted: bool,
     cursor: SnapshotCursor,
     /// Markers that asked for an answer and have none yet.
     owed: u32,
@@ -26,7 +28,7 @@ impl Stream {
     /// One that is not requested yet, with the flags of its request.
     pub fn new(flags: u32, added_by: Option<u32>) -> Stream {
         let cursor = SnapshotCursor::new(0, 0, 0);
-        Stream { opaque: 0, flags, added_by, cursor, owed: 0, rollbacks: 0 }
+        Stream { opaque: 0, flags, added_by, granted: false, cursor, owed: 0, rollbacks: 0 }
     }
 
     /// Requested, from this position.

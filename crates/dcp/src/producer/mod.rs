@@ -291,13 +291,9 @@ impl Producer {
                 stream.state_answered(&self.context.bucket);
             }
             (_, Ok(Status::Success)) => return Ok(()),
-            _ => {
-                return Err(Error::Status {
-                    address: "the consumer".to_owned(),
-                    what: format!("{} of vbucket {vb}", response.opcode.name()),
-                    status: response.status_name(),
-                    hint: None,
-                });
+            (opcode, status) => {
+                let what = format!("{} of vbucket {vb}", opcode.name());
+                return Err(Error::refused("the consumer", what, status, None));
             }
         }
         self.context.notify.notify_one();
@@ -345,15 +341,12 @@ impl Producer {
                     break;
                 }
                 let Some(message) = stream.next(&self.context) else { break };
-                let item = matches!(
-                    message.body,
-                    Body::Mutation(_) | Body::Deletion(_) | Body::Expiration(_)
-                );
+                let is_item = message.body.opcode().is_item();
                 let packet = message.packet();
                 let bytes = packet.wire_bytes();
                 self.window.sent(bytes);
                 self.unpaid_packets += 1;
-                self.stats.items += u64::from(item);
+                self.stats.items += u64::from(is_item);
                 self.stats.bytes += bytes as u64;
                 out.put(packet)?;
             }

@@ -116,8 +116,10 @@ impl Bridge {
         let answered = self.until(|seen| seen.answer.get().filter(|(of, _)| *of == opaque));
         match answered.await?.1 {
             Ok(Status::Success) => Ok(()),
-            Ok(status) => Err(refused(what, vb, status.name().to_owned())),
-            Err(number) => Err(refused(what, vb, format!("status {number:#04x}"))),
+            status => {
+                let what = format!("{what} of vbucket {vb}");
+                Err(Error::refused("the consumer", what, status, None))
+            }
         }
     }
 
@@ -148,15 +150,6 @@ impl Bridge {
             }
             changed.await;
         }
-    }
-}
-
-fn refused(what: &str, vb: u16, status: String) -> Error {
-    Error::Status {
-        address: "the consumer".to_owned(),
-        what: format!("{what} of vbucket {vb}"),
-        status,
-        hint: None,
     }
 }
 
@@ -236,11 +229,13 @@ fn note(packet: &Packet, seen: &Seen) {
     stats.packets += 1;
     stats.bytes += packet.wire_bytes() as u64;
     seen.stats.set(stats);
-    let items = [Opcode::Mutation, Opcode::Deletion, Opcode::Expiration].map(Opcode::number);
-    if packet.kind == Kind::Request && items.contains(&packet.opcode) {
+    if packet.kind == Kind::Response {
+        return;
+    }
+    if Opcode::of(packet.opcode).is_some_and(Opcode::is_item) {
         seen.items.set(seen.items.get() + 1);
     }
-    if packet.kind == Kind::Request && packet.opcode == Opcode::StreamEnd.number() {
+    if packet.opcode == Opcode::StreamEnd.number() {
         let vb = packet.vbucket_or_status;
         if let Ok(Request { body: Body::StreamEnd { reason }, .. }) = Request::parse(packet.clone())
         {

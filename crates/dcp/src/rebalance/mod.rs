@@ -175,13 +175,9 @@ impl Rebalance {
                 Ok(Status::TemporaryFailure) if now - since.max(passed.1) < REFUSED_FOR => {
                     env.sleep(LOOK_EVERY).await;
                 }
-                _ => {
-                    return Err(Error::Status {
-                        address: self.destination.address.clone(),
-                        what: format!("SEQNO_PERSISTENCE of vbucket {vb}"),
-                        status: answered.status_name(),
-                        hint: None,
-                    });
+                status => {
+                    let what = format!("SEQNO_PERSISTENCE of vbucket {vb}");
+                    return Err(Error::refused(&self.destination.address, what, status, None));
                 }
             }
         }

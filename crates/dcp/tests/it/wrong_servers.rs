@@ -17,6 +17,7 @@ use world::Env;
 testbed::real_world!(
     a_packet_that_breaks_off_is_an_error,
     a_stream_that_ends_for_an_unknown_reason_is_no_violation,
+    a_second_answer_is_passed_over,
     a_server_that_sends_back_for_ever_is_left,
 );
 
@@ -256,6 +257,18 @@ async fn a_stream_that_ends_for_an_unknown_reason_is_no_violation(env: Env) {
     };
     let ended = follow(&env, but(Opcode::StreamRequest, says)).await.unwrap();
     assert_eq!(ended, Event::Ended { vb: 0, reason: EndReason::Other(9) });
+}
+
+async fn a_second_answer_is_passed_over(env: Env) {
+    let says: Says = |request| {
+        let mut bytes = well(request)?;
+        bytes.extend(answer(request, Status::NotMyVbucket, Answer::Empty)?);
+        let end = Body::StreamEnd { reason: EndReason::Ok };
+        bytes.extend(encoded(Request::new(request.opaque, request.vbucket, end).packet()));
+        Some(bytes)
+    };
+    let ended = follow(&env, but(Opcode::StreamRequest, says)).await.unwrap();
+    assert_eq!(ended, Event::Ended { vb: 0, reason: EndReason::Ok });
 }
 
 async fn a_server_that_sends_back_for_ever_is_left(env: Env) {
