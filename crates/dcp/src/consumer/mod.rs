@@ -20,7 +20,9 @@ use std::time::Duration;
 use world::{Env, Time, Work};
 
 use crate::bucket::{Bucket, ItemData};
-use crate::codec::{Answer, Body, EndReason, Kind, Opcode, Packet, Request, Response, Status};
+use crate::codec::{
+    Answer, Body, EndReason, Kind, Opcode, Packet, Request, Response, STREAM_TAKEOVER, Status,
+};
 use crate::policy::{AckPolicy, ConsumerLiveness, Liveness, RateCap, ReplicationPressure};
 use crate::wire::Outgoing;
 use crate::{Error, Result};
@@ -370,7 +372,7 @@ impl Consumer {
                 self.leave_if_refused(vb, began, out)?;
                 self.answer_marker(vb, out)
             }
-            Body::SetVbucketState { state } => {
+            Body::SetVbucketState { state } if self.takes_over(vb) => {
                 let status = match &self.sink {
                     Sink::Bucket(bucket) => bucket.set_state(vb, state).err(),
                     Sink::Count(_) => None,
@@ -387,6 +389,10 @@ impl Consumer {
                 Err(Error::unexpected(out.address(), "a stream", found))
             }
         }
+    }
+
+    fn takes_over(&self, vb: u16) -> bool {
+        self.streams.get(&vb).is_some_and(|stream| stream.flags & STREAM_TAKEOVER != 0)
     }
 
     /// An item arrived; answers whether it completes its snapshot.

@@ -7,7 +7,7 @@ use dcp::Error;
 use dcp::client::{Client, ClientOptions};
 use dcp::codec::{
     Answer, Body, DecodeError, EndReason, FailoverEntry, Marker, Mutation, Opcode, Packet, Request,
-    Response, SNAPSHOT_MEMORY, Status,
+    Response, SNAPSHOT_MEMORY, Status, VbucketState,
 };
 use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -202,20 +202,13 @@ async fn a_packet_that_breaks_off_is_an_error(env: Env) {
     serving.await.unwrap();
 }
 
-/// A marker and items with these numbers, after a stream was granted.
-fn streamed(request: &Request, marker: Option<(u64, u64)>, seqnos: &[u64]) -> Vec<u8> {
-    let mut bytes = well(request).unwrap();
-    let mut add = |body| {
+/// A stream is granted, and these messages come.
+fn granted(request: &Request, messages: impl IntoIterator<Item = Body>) -> Option<Vec<u8>> {
+    let mut bytes = well(request)?;
+    for body in messages {
         bytes.extend(encoded(Request::new(request.opaque, request.vbucket, body).packet()));
-    };
-    if let Some((start, end)) = marker {
-        add(Body::SnapshotMarker(Marker { start, end, flags: SNAPSHOT_MEMORY }));
     }
-    for by_seqno in seqnos.iter().copied() {
-        let key = Bytes::from_static(b"key");
-        add(Body::Mutation(Mutation { by_seqno, key, ..Mutation::default() }));
-    }
-    bytes
+    Some(bytes)
 }
 
 #[test]
@@ -231,12 +224,28 @@ fn a_stream_that_is_out_of_order_ends_with_its_vbucket() {
         (Some((0, u64::MAX)), &[u64::MAX]),
     ];
     for (marker, seqnos) in cases {
+        let marker = marker.map(|(start, end)| Marker { start, end, flags: SNAPSHOT_MEMORY });
+        let item = |by_seqno: &u64| {
+            let (by_seqno, key) = (*by_seqno, Bytes::from_static(b"key"));
+            Body::Mutation(Mutation { by_seqno, key, ..Mutation::default() })
+        };
         let error = failure(move |request| match request.body {
-            Body::StreamRequest(_) => Some(streamed(request, marker, seqnos)),
+            Body::StreamRequest(_) => {
+                let marker = marker.map(Body::SnapshotMarker).into_iter();
+                granted(request, marker.chain(seqnos.iter().map(item)))
+            }
             _ => well(request),
         });
         assert!(matches!(error, Error::Stream { vbucket: 0, .. }), "{error}");
     }
+}
+
+#[test]
+fn a_vbucket_that_does_not_move_keeps_its_state() {
+    let error = failure(but(Opcode::StreamRequest, |request| {
+        granted(request, [Body::SetVbucketState { state: VbucketState::Active }])
+    }));
+    assert!(error.to_string().contains("DCP_SET_VBUCKET_STATE"), "{error}");
 }
 
 #[test]
@@ -249,12 +258,7 @@ fn a_rollback_that_leads_forward_is_refused() {
 
 /// Newer producers know more reasons.
 async fn a_stream_that_ends_for_an_unknown_reason_is_no_violation(env: Env) {
-    let says: Says = |request| {
-        let mut bytes = well(request)?;
-        let end = Body::StreamEnd { reason: EndReason::Other(9) };
-        bytes.extend(encoded(Request::new(request.opaque, request.vbucket, end).packet()));
-        Some(bytes)
-    };
+    let says: Says = |request| granted(request, [Body::StreamEnd { reason: EndReason::Other(9) }]);
     let ended = follow(&env, but(Opcode::StreamRequest, says)).await.unwrap();
     assert_eq!(ended, Event::Ended { vb: 0, reason: EndReason::Other(9) });
 }
@@ -263,8 +267,7 @@ async fn a_second_answer_is_passed_over(env: Env) {
     let says: Says = |request| {
         let mut bytes = well(request)?;
         bytes.extend(answer(request, Status::NotMyVbucket, Answer::Empty)?);
-        let end = Body::StreamEnd { reason: EndReason::Ok };
-        bytes.extend(encoded(Request::new(request.opaque, request.vbucket, end).packet()));
+        bytes.extend(granted(request, [Body::StreamEnd { reason: EndReason::Ok }])?);
         Some(bytes)
     };
     let ended = follow(&env, but(Opcode::StreamRequest, says)).await.unwrap();
