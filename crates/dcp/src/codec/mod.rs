@@ -18,10 +18,10 @@ pub use packet::{
     DATATYPE_JSON, DATATYPE_SNAPPY, DATATYPE_XATTR, HEADER_BYTES, Kind, MAX_BODY_BYTES, Packet,
 };
 pub use request::{
-    Body, Deletion, EndReason, Expiration, Marker, Mutation, OPEN_DELETE_TIMES, OPEN_NO_VALUE,
-    OPEN_PRODUCER, OPEN_XATTRS, Request, SNAPSHOT_ACK, SNAPSHOT_CHECKPOINT, SNAPSHOT_DISK,
-    SNAPSHOT_MEMORY, STREAM_ACTIVE_ONLY, STREAM_DISK_ONLY, STREAM_TAKEOVER, STREAM_TO_LATEST,
-    StreamRequest, VbucketState, Write,
+    Body, EndReason, Marker, OPEN_DELETE_TIMES, OPEN_NO_VALUE, OPEN_PRODUCER, OPEN_XATTRS, Request,
+    SNAPSHOT_ACK, SNAPSHOT_CHECKPOINT, SNAPSHOT_DISK, SNAPSHOT_MEMORY, STREAM_ACTIVE_ONLY,
+    STREAM_DISK_ONLY, STREAM_TAKEOVER, STREAM_TO_LATEST, StreamRequest, VbucketState, Version,
+    Write,
 };
 pub use response::{Answer, FailoverEntry, Response};
 pub use status::Status;

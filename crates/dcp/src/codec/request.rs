@@ -128,58 +128,28 @@ pub struct StreamRequest {
     pub snap_end: u64,
 }
 
-/// A document in a stream.
+/// A version of a document in a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mutation {
+pub struct Version {
     /// Sequence number in the vbucket.
     pub by_seqno: u64,
     /// How often the document was changed.
     pub rev_seqno: u64,
-    /// The client's own flags.
+    /// The client's own flags, in a mutation.
     pub flags: u32,
-    /// When it expires, seconds since 1970; 0 never.
-    pub expiry: u32,
-    /// How long it is locked.
+    /// When the document expires, or was deleted: seconds since 1970; 0 never.
+    pub time_s: u32,
+    /// Whether a deletion has its time: the second form of the message.
+    pub is_timed: bool,
+    /// How long a mutation is locked.
     pub lock_time: u32,
-    /// Bytes of extended metadata at the value's end.
+    /// Bytes of extended metadata at the value's end; of a deletion in the first form alone.
     pub nmeta: u16,
-    /// How recently it was used.
+    /// How recently a mutation was used.
     pub nru: u8,
     /// Key.
     pub key: Bytes,
-    /// Value.
-    pub value: Bytes,
-}
-
-/// A deletion in a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deletion {
-    /// Sequence number in the vbucket.
-    pub by_seqno: u64,
-    /// How often the document was changed.
-    pub rev_seqno: u64,
-    /// When it was deleted, seconds since 1970: the second form of the message.
-    pub delete_time: Option<u32>,
-    /// Bytes of extended metadata at the value's end; in the first form alone.
-    pub nmeta: u16,
-    /// Key.
-    pub key: Bytes,
-    /// Value: extended attributes that outlive the document.
-    pub value: Bytes,
-}
-
-/// A document that expired, in a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expiration {
-    /// Sequence number in the vbucket.
-    pub by_seqno: u64,
-    /// How often the document was changed.
-    pub rev_seqno: u64,
-    /// When it expired, seconds since 1970.
-    pub delete_time: u32,
-    /// Key.
-    pub key: Bytes,
-    /// Value: extended attributes that outlive the document.
+    /// Value; without a document extended attributes that outlive it.
     pub value: Bytes,
 }
 
@@ -246,9 +216,9 @@ bodies! {
     FailoverLog,
     StreamEnd { reason: EndReason },
     SnapshotMarker(Marker),
-    Mutation(Mutation),
-    Deletion(Deletion),
-    Expiration(Expiration),
+    Mutation(Version),
+    Deletion(Version),
+    Expiration(Version),
     SetVbucketState { state: VbucketState },
     Noop,
     BufferAck { bytes: u32 },
@@ -405,11 +375,12 @@ fn parse(opcode: Opcode, packet: Packet) -> Result<Body, DecodeError> {
         Opcode::SnapshotMarker => {
             Body::SnapshotMarker(Marker { start: f.u64(), end: f.u64(), flags: f.u32() })
         }
-        Opcode::Mutation => Body::Mutation(Mutation {
+        Opcode::Mutation => Body::Mutation(Version {
             by_seqno: f.u64(),
             rev_seqno: f.u64(),
             flags: f.u32(),
-            expiry: f.u32(),
+            time_s: f.u32(),
+            is_timed: false,
             lock_time: f.u32(),
             nmeta: f.u16(),
             nru: f.u8(),
@@ -417,16 +388,15 @@ fn parse(opcode: Opcode, packet: Packet) -> Result<Body, DecodeError> {
             value,
         }),
         Opcode::Deletion => {
-            let (by_seqno, rev_seqno) = (f.u64(), f.u64());
-            let (delete_time, nmeta) = match extras.len() {
-                18 => (None, f.u16()),
-                _ => (Some(f.u32()), 0),
-            };
-            Body::Deletion(Deletion { by_seqno, rev_seqno, delete_time, nmeta, key, value })
+            let (by_seqno, rev_seqno, is_timed) = (f.u64(), f.u64(), extras.len() == 21);
+            let (time_s, nmeta) = if is_timed { (f.u32(), 0) } else { (0, f.u16()) };
+            let version = Version { by_seqno, rev_seqno, time_s, key, value, ..Version::default() };
+            Body::Deletion(Version { is_timed, nmeta, ..version })
         }
         Opcode::Expiration => {
-            let (by_seqno, rev_seqno, delete_time) = (f.u64(), f.u64(), f.u32());
-            Body::Expiration(Expiration { by_seqno, rev_seqno, delete_time, key, value })
+            let (by_seqno, rev_seqno, time_s) = (f.u64(), f.u64(), f.u32());
+            let version = Version { by_seqno, rev_seqno, time_s, key, value, ..Version::default() };
+            Body::Expiration(version)
         }
         Opcode::SetVbucketState => {
             let number = f.u8();
@@ -478,19 +448,19 @@ fn parts(body: Body) -> (Bytes, Bytes, Bytes) {
         }
         Body::Mutation(m) => {
             let extras = Writer::of(MUTATION_EXTRAS_BYTES).u64(m.by_seqno).u64(m.rev_seqno);
-            let extras = extras.u32(m.flags).u32(m.expiry);
+            let extras = extras.u32(m.flags).u32(m.time_s);
             (extras.u32(m.lock_time).u16(m.nmeta).u8(m.nru).done(), m.key, m.value)
         }
         Body::Deletion(d) => {
             let extras = w().u64(d.by_seqno).u64(d.rev_seqno);
-            let extras = match d.delete_time {
-                None => extras.u16(d.nmeta),
-                Some(time) => extras.u32(time).u8(0),
+            let extras = match d.is_timed {
+                true => extras.u32(d.time_s).u8(0),
+                false => extras.u16(d.nmeta),
             };
             (extras.done(), d.key, d.value)
         }
         Body::Expiration(e) => {
-            let extras = w().u64(e.by_seqno).u64(e.rev_seqno).u32(e.delete_time);
+            let extras = w().u64(e.by_seqno).u64(e.rev_seqno).u32(e.time_s);
             (extras.done(), e.key, e.value)
         }
         Body::SetVbucketState { state } => (w().u8(state.number()).done(), none(), none()),

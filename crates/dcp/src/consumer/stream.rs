@@ -1,7 +1,7 @@
 //! One stream, as its consumer sees it.
 
 use crate::bucket::{ItemData, ItemKind};
-use crate::codec::{Body, Marker, Request, SNAPSHOT_ACK};
+use crate::codec::{Body, Marker, Request, SNAPSHOT_ACK, Version};
 use crate::policy::{OutOfOrder, SnapshotCursor, StreamStart};
 
 /// A producer that demands more rollbacks than this in a row is broken.
@@ -70,18 +70,14 @@ impl Stream {
 
 /// The version in a stream's message. Anything else is a bug.
 pub(super) fn item_of(request: Request) -> ItemData {
-    use ItemKind::{Deletion, Expiration, Mutation};
     let Request { cas, datatype, body, .. } = request;
-    let (kind, key, value, by_seqno, rev_seqno, flags, time_s) = match body {
-        Body::Mutation(m) => (Mutation, m.key, m.value, m.by_seqno, m.rev_seqno, m.flags, m.expiry),
-        Body::Deletion(d) => {
-            (Deletion, d.key, d.value, d.by_seqno, d.rev_seqno, 0, d.delete_time.unwrap_or(0))
-        }
-        Body::Expiration(e) => {
-            (Expiration, e.key, e.value, e.by_seqno, e.rev_seqno, 0, e.delete_time)
-        }
+    let (kind, version) = match body {
+        Body::Mutation(version) => (ItemKind::Mutation, version),
+        Body::Deletion(version) => (ItemKind::Deletion, version),
+        Body::Expiration(version) => (ItemKind::Expiration, version),
         other => unreachable!("{:?} holds no version", other.opcode()),
     };
+    let Version { key, value, by_seqno, rev_seqno, flags, time_s, .. } = version;
     ItemData { kind, key, value, by_seqno, rev_seqno, cas, flags, time_s, datatype }
 }
 

@@ -10,9 +10,9 @@ use world::Time;
 use super::backfill::{Backfill, Held, Progress, Room, Span};
 use crate::bucket::{Bucket, CursorId, Item, ItemData, ItemKind, Take, Taken};
 use crate::codec::{
-    Body, Deletion, EndReason, Expiration, Marker, Mutation, Request, SNAPSHOT_ACK,
-    SNAPSHOT_CHECKPOINT, SNAPSHOT_DISK, SNAPSHOT_MEMORY, STREAM_ACTIVE_ONLY, STREAM_DISK_ONLY,
-    STREAM_TAKEOVER, StreamRequest, VbucketState,
+    Body, EndReason, Marker, Request, SNAPSHOT_ACK, SNAPSHOT_CHECKPOINT, SNAPSHOT_DISK,
+    SNAPSHOT_MEMORY, STREAM_ACTIVE_ONLY, STREAM_DISK_ONLY, STREAM_TAKEOVER, StreamRequest,
+    VbucketState, Version,
 };
 use crate::policy::{Takeover, TakeoverStep};
 
@@ -359,27 +359,13 @@ fn item_body(context: &Context, item: &ItemData) -> (u64, u8, Body) {
     if context.no_value {
         (value, datatype) = (bytes::Bytes::new(), 0);
     }
+    let is_timed = context.delete_times;
+    let default = Version::default();
+    let version = Version { by_seqno, rev_seqno, flags, time_s, is_timed, key, value, ..default };
     let body = match kind {
-        ItemKind::Mutation => Body::Mutation(Mutation {
-            by_seqno,
-            rev_seqno,
-            flags,
-            expiry: time_s,
-            key,
-            value,
-            ..Mutation::default()
-        }),
-        ItemKind::Expiration if context.expiry_opcode => {
-            Body::Expiration(Expiration { by_seqno, rev_seqno, delete_time: time_s, key, value })
-        }
-        ItemKind::Deletion | ItemKind::Expiration => Body::Deletion(Deletion {
-            by_seqno,
-            rev_seqno,
-            delete_time: context.delete_times.then_some(time_s),
-            nmeta: 0,
-            key,
-            value,
-        }),
+        ItemKind::Mutation => Body::Mutation(version),
+        ItemKind::Expiration if context.expiry_opcode => Body::Expiration(version),
+        ItemKind::Deletion | ItemKind::Expiration => Body::Deletion(version),
     };
     (cas, datatype, body)
 }

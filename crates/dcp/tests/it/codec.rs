@@ -20,10 +20,9 @@ fn value() -> Bytes {
 fn requests() -> Vec<Request> {
     let write = Write { flags: 0x0102_0304, expiry: 0x0506_0708, key: key(), value: value() };
     let (by_seqno, rev_seqno) = (0x1112_1314_1516_1718, 0x2122_2324_2526_2728);
-    let deletion = |delete_time, nmeta| {
-        let (key, value) = (key(), value());
-        Body::Deletion(Deletion { by_seqno, rev_seqno, delete_time, nmeta, key, value })
-    };
+    let version =
+        || Version { by_seqno, rev_seqno, key: key(), value: value(), ..Version::default() };
+    let time_s = 0x0506_0708;
     let bodies = [
         Body::Get { key: key() },
         Body::Set(write.clone()),
@@ -55,26 +54,17 @@ fn requests() -> Vec<Request> {
         Body::FailoverLog,
         Body::StreamEnd { reason: EndReason::BackfillFailed },
         Body::SnapshotMarker(Marker { start: by_seqno, end: rev_seqno, flags: 0x0102_0304 }),
-        Body::Mutation(Mutation {
-            by_seqno,
-            rev_seqno,
+        Body::Mutation(Version {
             flags: 0x0102_0304,
-            expiry: 0x0506_0708,
+            time_s,
             lock_time: 0x090a_0b0c,
             nmeta: 0x0d0e,
             nru: 0x0f,
-            key: key(),
-            value: value(),
+            ..version()
         }),
-        deletion(None, 0x0d0e),
-        deletion(Some(0x0506_0708), 0),
-        Body::Expiration(Expiration {
-            by_seqno,
-            rev_seqno,
-            delete_time: 0x0506_0708,
-            key: key(),
-            value: value(),
-        }),
+        Body::Deletion(Version { nmeta: 0x0d0e, ..version() }),
+        Body::Deletion(Version { is_timed: true, time_s, ..version() }),
+        Body::Expiration(Version { time_s, ..version() }),
         Body::SetVbucketState { state: VbucketState::Pending },
         Body::Noop,
         Body::BufferAck { bytes: 0x0102_0304 },

@@ -9,9 +9,9 @@ use crate::server::{all_of_it, ask, has_ended, open_raw, read_all, replica};
 use bytes::Bytes;
 use dcp::bucket::{BucketSettings, CheckpointLimits, ItemData, Take};
 use dcp::codec::{
-    Answer, Body, EndReason, FailoverEntry, Marker, Mutation, Opcode, Request, Response,
-    SNAPSHOT_DISK, SNAPSHOT_MEMORY, STREAM_DISK_ONLY, STREAM_TAKEOVER, STREAM_TO_LATEST, Status,
-    StreamRequest, VbucketState,
+    Answer, Body, EndReason, FailoverEntry, Marker, Opcode, Request, Response, SNAPSHOT_DISK,
+    SNAPSHOT_MEMORY, STREAM_DISK_ONLY, STREAM_TAKEOVER, STREAM_TO_LATEST, Status, StreamRequest,
+    VbucketState, Version,
 };
 use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, NOOP_INTERVAL, Sink};
 use dcp::wire::Wire;
@@ -315,7 +315,7 @@ async fn a_producer_that_sends_beyond_its_window_while_memory_is_short_is_left(e
     for by_seqno in 1..=1000 {
         // Keys stay in memory, also where they are on disk.
         let key = Bytes::from(format!("{by_seqno:0>60000}"));
-        let item = Body::Mutation(Mutation { by_seqno, key, ..Mutation::default() });
+        let item = Body::Mutation(Version { by_seqno, key, ..Version::default() });
         let took = consumer.take(vec![Request::new(opaque, 0, item).packet()], &mut out).await;
         if let Err(error) = took {
             assert!(error.to_string().contains("a full window"), "{error}");

@@ -6,8 +6,8 @@ use bytes::{Bytes, BytesMut};
 use dcp::Error;
 use dcp::client::{Client, ClientOptions};
 use dcp::codec::{
-    Answer, Body, DecodeError, EndReason, FailoverEntry, Marker, Mutation, Opcode, Packet, Request,
-    Response, SNAPSHOT_MEMORY, Status, VbucketState,
+    Answer, Body, DecodeError, EndReason, FailoverEntry, Marker, Opcode, Packet, Request, Response,
+    SNAPSHOT_MEMORY, Status, VbucketState, Version,
 };
 use dcp::consumer::{Consumer, ConsumerKind, Counts, Event, Follower, Sink};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -227,7 +227,7 @@ fn a_stream_that_is_out_of_order_ends_with_its_vbucket() {
         let marker = marker.map(|(start, end)| Marker { start, end, flags: SNAPSHOT_MEMORY });
         let item = |by_seqno: &u64| {
             let (by_seqno, key) = (*by_seqno, Bytes::from_static(b"key"));
-            Body::Mutation(Mutation { by_seqno, key, ..Mutation::default() })
+            Body::Mutation(Version { by_seqno, key, ..Version::default() })
         };
         let error = failure(move |request| match request.body {
             Body::StreamRequest(_) => {
