@@ -7,7 +7,7 @@ use policy::failures::{Action, Component, action};
 use store::{Location, Record};
 use tokio::sync::Notify;
 
-use super::checkpoint::{PERSISTENCE, Take};
+use super::checkpoint::{PERSISTENCE, Take, Taken};
 use super::record::DiskRecord;
 use super::round::{Portion, Round};
 use super::{Bucket, Inner};
@@ -119,26 +119,24 @@ impl Bucket {
         while bytes < ROUND_BYTES
             && let Some(vb) = dirty.pop_first()
         {
-            let taken = self.with(vb, |vbucket| {
-                let Take::Some(taken) = vbucket.checkpoints.take(PERSISTENCE) else {
-                    return (None, vbucket.state_dirty);
-                };
-                let end = taken.items.last().map_or(taken.end, |item| item.by_seqno);
-                vbucket.written_snapshot =
-                    taken.bounds.map_or((end, end), |bounds| (bounds.start, bounds.end));
-                let completes_snapshot = taken.bounds.is_none_or(|bounds| bounds.end == end);
-                let state = vbucket.state_dirty || taken.bounds.is_some();
-                (Some(Portion { vb, items: taken.items, end, completes_snapshot }), state)
+            let collected = self.with(vb, |vbucket| {
+                let mut portion = None;
+                if let Take::Some(taken) = vbucket.checkpoints.take(PERSISTENCE) {
+                    let Taken { items, end, bounds, .. } = taken;
+                    let end = items.last().map_or(end, |item| item.by_seqno);
+                    vbucket.written_snapshot =
+                        bounds.map_or((end, end), |bounds| (bounds.start, bounds.end));
+                    vbucket.state_dirty |= bounds.is_some();
+                    let completes_snapshot = bounds.is_none_or(|bounds| bounds.end == end);
+                    portion = Some(Portion { vb, items, end, completes_snapshot });
+                }
+                let changed = std::mem::take(&mut vbucket.state_dirty);
+                let state = changed.then(|| DiskRecord::State(vb, vbucket.record().into()));
+                (portion, state, vbucket.checkpoints.has_more(PERSISTENCE))
             });
-            let Some((portion, state)) = taken else { continue };
-            if state {
-                let record = self.with(vb, |vbucket| {
-                    vbucket.state_dirty = false;
-                    DiskRecord::State(vb, vbucket.record().into())
-                });
-                states.extend(record);
-            }
-            if self.with(vb, |vbucket| vbucket.checkpoints.has_more(PERSISTENCE)) == Some(true) {
+            let Some((portion, state, has_more)) = collected else { continue };
+            states.extend(state);
+            if has_more {
                 dirty.insert(vb);
             }
             if let Some(portion) = portion.filter(|portion| !portion.items.is_empty()) {
@@ -193,7 +191,7 @@ impl Bucket {
             let (total, needed) = files.bytes();
             let worth =
                 total >= COMPACT_FROM_BYTES && (needed as f64) < total as f64 * NEEDED_SHARE;
-            files.oldest().filter(|_| worth && self.0.backfills.get() == 0)
+            files.oldest().filter(|_| worth && !self.is_backfilling())
         };
         let Some(oldest) = oldest.filter(|oldest| *oldest != self.0.log.newest()) else {
             return Ok(());
@@ -223,7 +221,7 @@ impl Bucket {
         self.0.log.append(states).await?;
         self.0.log.sync().await?;
         // A backfill that began meanwhile may still read at the places before: the file goes in a later round.
-        if self.0.backfills.get() > 0 {
+        if self.is_backfilling() {
             return Ok(());
         }
         self.0.files.borrow_mut().remove(oldest);

@@ -125,8 +125,8 @@ struct Inner {
     /// Held while the log is written.
     log_lock: tokio::sync::Mutex<()>,
     files: RefCell<LogFiles>,
-    /// Running backfills: files are not compacted meanwhile.
-    backfills: Rc<Cell<usize>>,
+    /// Each running backfill has a clone: files are not compacted meanwhile.
+    backfills: Rc<()>,
     /// The vbucket at which freeing memory begins the next time.
     next_to_free: Cell<usize>,
     /// When checkpoints are removed next, in a bucket that does not expel items.

@@ -207,6 +207,7 @@ mod tests {
             }
             assert_eq!(DiskRecord::decode(&buffer), Some(record));
         }
+        assert_eq!(DiskRecord::decode(&[STATE | COMPLETES_SNAPSHOT, 0, 0]), None);
     }
 
     #[test]
@@ -216,9 +217,12 @@ mod tests {
         payload.extend([0; 9]);
         payload.extend([3, 0]);
         payload.extend(b"keyvalue");
-        let Some(DiskRecord::Item { item, .. }) = DiskRecord::decode(&payload) else {
+        let Some(DiskRecord::Item { vb, item, completes_snapshot: false }) =
+            DiskRecord::decode(&payload)
+        else {
             panic!("a mutation")
         };
+        assert_eq!((vb, item.by_seqno, item.kind), (7, 5, ItemKind::Mutation));
         assert_eq!((&item.key[..], &item.value[..]), (&b"key"[..], &b"value"[..]));
         assert!(item.key.is_unique() && item.value.is_unique());
     }
@@ -226,20 +230,5 @@ mod tests {
     #[test]
     fn a_record_is_small() {
         assert_eq!(size_of::<DiskRecord>(), 16);
-    }
-
-    #[test]
-    fn an_item_without_the_flag_completes_no_snapshot() {
-        let mut payload = vec![DELETION, 7, 0];
-        [5u64, 1, 9].iter().for_each(|number| payload.extend(number.to_le_bytes()));
-        payload.extend([0; 9]);
-        payload.extend([1, 0, b'k']);
-        let Some(DiskRecord::Item { vb, item, completes_snapshot }) = DiskRecord::decode(&payload)
-        else {
-            panic!("a deletion")
-        };
-        assert_eq!((vb, item.by_seqno, item.kind), (7, 5, ItemKind::Deletion));
-        assert_eq!((&item.key[..], completes_snapshot), (&b"k"[..], false));
-        assert_eq!(DiskRecord::decode(&[STATE | COMPLETES_SNAPSHOT, 0, 0]), None);
     }
 }

@@ -1,6 +1,5 @@
 //! What producers and consumers of streams need of a bucket.
 
-use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -43,12 +42,8 @@ pub struct BackfillPart {
 
 /// Keeps files from being compacted until it is dropped.
 #[derive(Debug)]
-pub struct BackfillGuard(Rc<Cell<usize>>);
-
-impl Drop for BackfillGuard {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
+pub struct BackfillGuard {
+    _counted: Rc<()>,
 }
 
 impl Bucket {
@@ -99,9 +94,11 @@ impl Bucket {
 
     /// Begins a backfill: files are not compacted until the answer is dropped, so that its view stays whole.
     pub fn begin_backfill(&self) -> BackfillGuard {
-        let count = self.0.backfills.clone();
-        count.set(count.get() + 1);
-        BackfillGuard(count)
+        BackfillGuard { _counted: self.0.backfills.clone() }
+    }
+
+    pub(super) fn is_backfilling(&self) -> bool {
+        Rc::strong_count(&self.0.backfills) > 1
     }
 
     /// Up to where a backfill reads for a stream up to `end`, and where the snapshot ends that this is in: up to the

@@ -198,14 +198,6 @@ mod tests {
     }
 
     #[test]
-    fn acknowledging_too_much_is_named() {
-        let mut window = Window { size_bytes: 100, ..Window::default() };
-        window.sent(50);
-        let error = window.acknowledged(51).unwrap_err();
-        assert_eq!(error, OverAcknowledged { acknowledged: 51, outstanding: 50 });
-    }
-
-    #[test]
     fn a_window_of_zero_is_none() {
         let mut window = Window::default();
         window.sent(usize::MAX);

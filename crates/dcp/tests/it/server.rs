@@ -27,7 +27,6 @@ testbed::both_worlds!(
     a_replica_is_brought_up_from_disk_and_memory,
     writes_go_on_while_it_streams,
     a_window_is_kept_and_too_much_is_refused,
-    a_window_of_zero_is_none,
     a_replica_with_another_history_rolls_back,
     a_rollback_in_mid_stream_ends_the_streams,
     a_second_connection_of_the_name_ends_the_first,
@@ -262,16 +261,6 @@ async fn a_window_is_kept_and_too_much_is_refused(env: Env) {
     assert!(matches!(wire.incoming.next().await, Ok(None) | Err(_)), "over-acknowledged");
     let error = bench.server.last_error().unwrap();
     assert!(error.contains("were acknowledged while"), "{error}");
-}
-
-async fn a_window_of_zero_is_none(env: Env) {
-    let bench = Bench::start(&env, settings(4, 64 << 20)).await;
-    bench.fill(0..400, 1000).await;
-    let mut wire = open_raw(&bench, "greedy", 0).await;
-    ask(&mut wire, Request::new(7, 0, all_of_it(STREAM_TO_LATEST))).await;
-    let (_, bodies) = read_all(&env, &mut wire, has_ended).await;
-    assert_eq!(bodies.last(), Some(&Body::StreamEnd { reason: EndReason::Ok }));
-    assert_eq!(bodies.len(), 102);
 }
 
 async fn a_replica_with_another_history_rolls_back(env: Env) {
