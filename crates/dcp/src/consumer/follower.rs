@@ -81,7 +81,7 @@ impl Follower {
             return Ok(Some(event));
         }
         let until = self.consumer.run_due(&mut self.out).await?;
-        self.out.flush().await?;
+        self.out.flush_in_time(&self.env).await?;
         let first = {
             let (env, incoming) = (&self.env, &mut self.incoming);
             tokio::select! {

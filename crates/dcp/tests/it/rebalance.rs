@@ -4,12 +4,12 @@ use std::future::pending;
 use std::time::Duration;
 
 use crate::common::{Bench, PATIENCE, options_to, set, settings, write_until_it_moves};
-use crate::wrong_servers::well;
-use bytes::{Bytes, BytesMut};
+use crate::wrong_servers::answered_well;
+use bytes::Bytes;
 use dcp::Error;
 use dcp::bucket::BucketSettings;
 use dcp::client::ClientOptions;
-use dcp::codec::{Body, Packet, Request, Status, VbucketState};
+use dcp::codec::{Body, Status, VbucketState};
 use dcp::consumer::ConsumerKind;
 use dcp::rebalance::{Path, Rebalance};
 use dcp::wire::{PacketListener, Wire};
@@ -186,9 +186,7 @@ async fn speechless(env: &Env) -> ClientOptions {
             let Wire { mut incoming, mut outgoing } = listener.accept().await.unwrap();
             let answering = async move {
                 while let Ok(Some(packet)) = incoming.next().await {
-                    let Ok(request) = Request::parse(packet) else { continue };
-                    let mut bytes = BytesMut::from(&well(&request).unwrap()[..]);
-                    let answer = Packet::take(&mut bytes, 1 << 16).unwrap().unwrap();
+                    let Some(answer) = answered_well(packet) else { continue };
                     outgoing.put(answer).unwrap();
                     if outgoing.flush().await.is_err() {
                         return;

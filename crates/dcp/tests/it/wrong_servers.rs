@@ -49,6 +49,12 @@ pub fn well(request: &Request) -> Option<Vec<u8>> {
     answer(request, Status::Success, said)
 }
 
+/// The answer of such a server to a packet, where that is a request.
+pub fn answered_well(packet: Packet) -> Option<Packet> {
+    let said = well(&Request::parse(packet).ok()?)?;
+    Packet::take(&mut BytesMut::from(&said[..]), 1 << 16).unwrap()
+}
+
 /// As [`well`], but for one kind of request.
 pub fn but(opcode: Opcode, says: Says) -> impl Fn(&Request) -> Option<Vec<u8>> {
     move |request| if request.body.opcode() == opcode { says(request) } else { well(request) }
