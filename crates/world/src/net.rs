@@ -45,6 +45,9 @@ impl<M: Message> Sender<M> {
     /// Hands a message to the connection; waits while its buffer is full. Dropping the future before it is
     /// ready may or may not send the message, never a part of it. A message that is too large for a frame of the real
     /// world is [`io::ErrorKind::InvalidInput`]: nothing of it was sent, and the connection goes on.
+    ///
+    /// To a peer that is gone it fails at once in the virtual world. In the real one the system may take a first
+    /// message, which is lost, and say so at the next: whoever needs to know waits for an answer.
     pub async fn send(&self, message: M) -> io::Result<()> {
         match self {
             Sender::Real(sender) => sender.send(message).await,
