@@ -3,19 +3,19 @@
 //! `cargo bench -p dcp --bench consumer [-- ITEMS]`. MB/s for each core is bytes over the core seconds of the
 //! consumer's process, with what the kernel does for it.
 
+#[path = "../tests/it/common/mod.rs"]
+mod common;
+
 use std::io::{BufRead, BufReader, Read, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use dcp::auth::Credentials;
-use dcp::bucket::{Bucket, BucketSettings, Condition};
-use dcp::client::{Client, ClientOptions};
-use dcp::codec::{VbucketState, Write};
+use common::{Bench, options_to, set, settings};
+use dcp::bucket::Bucket;
+use dcp::client::Client;
+use dcp::codec::VbucketState;
 use dcp::consumer::{Consumer, ConsumerKind, Counts, Follower, Sink};
-use dcp::server::{Server, ServerSettings};
-use dcp::wire::PacketListener;
 use testbed::bench::Table;
 use world::Env;
 
@@ -25,42 +25,27 @@ const QUOTA_BYTES: u64 = 4 << 30;
 const WINDOW_BYTES: u32 = 20 << 20;
 const LONG: Duration = Duration::from_secs(600);
 
-fn credentials() -> Credentials {
-    Credentials { user: "bench".to_owned(), password: "bench".to_owned() }
-}
-
 /// A producer with so many documents; it ends with its input.
 fn serve(items: u64) {
-    let dir = tempfile::tempdir().expect("a directory");
     world::real_world::run(1, async |env| {
-        let settings = BucketSettings::new("bench", VBUCKETS, QUOTA_BYTES);
-        let bucket = Bucket::open(&env, settings, dir.path()).await.expect("a bucket");
+        let bench = Bench::start(&env, settings(VBUCKETS, QUOTA_BYTES)).await;
+        let mut value = [0; VALUE_BYTES];
         for n in 0..items {
-            let mut value = vec![0; VALUE_BYTES];
-            value
-                .chunks_mut(8)
-                .for_each(|part| part.copy_from_slice(&env.random_u64().to_le_bytes()));
-            let key = Bytes::from(format!("item-{n:012}"));
+            for part in value.chunks_mut(8) {
+                part.copy_from_slice(&env.random_u64().to_le_bytes());
+            }
             let vb = (n % u64::from(VBUCKETS)) as u16;
-            loop {
-                let (key, value) = (key.clone(), Bytes::from(value.clone()));
-                let write = Write { flags: 0, expiry: 0, key, value };
-                if bucket.write(vb, write, 0, 0, Condition::Always).is_ok() {
-                    break;
-                }
+            while set(&bench.bucket, vb, &format!("item-{n:012}"), &value).is_err() {
                 env.sleep(Duration::from_millis(1)).await;
             }
             if n % 4096 == 0 {
                 env.sleep(Duration::from_millis(1)).await;
             }
         }
-        for (vb, seqno) in bucket.seqnos(None) {
-            bucket.wait_persisted(vb, seqno, LONG).await.expect("it is persisted");
+        for (vb, seqno) in bench.bucket.seqnos(None) {
+            bench.bucket.wait_persisted(vb, seqno, LONG).await.expect("it is persisted");
         }
-        let listener = PacketListener::bind(&env, "127.0.0.1:0").await.expect("a port");
-        let settings = ServerSettings { users: vec![credentials()], ..ServerSettings::default() };
-        let server = Server::start(&env, listener, vec![bucket], settings).expect("a server");
-        println!("{}", server.address());
+        println!("{}", bench.server.address());
         std::io::stdout().flush().expect("a reader");
         tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()))
             .await
@@ -99,17 +84,9 @@ async fn take_in(
     vbuckets: Vec<u16>,
     dir: &Path,
 ) -> u64 {
-    let options = ClientOptions {
-        address,
-        bucket: "bench".to_owned(),
-        credentials: credentials(),
-        tls: None,
-        timeout: LONG,
-        agent: "bench".to_owned(),
-    };
-    let mut client = Client::connect(&env, &options).await.expect("a connection");
+    let mut client = Client::connect(&env, &options_to(address)).await.expect("a connection");
     let wanted = client.active_seqnos().await.expect("sequence numbers");
-    let settings = BucketSettings::new("replica", VBUCKETS, QUOTA_BYTES);
+    let settings = settings(VBUCKETS, QUOTA_BYTES);
     let bucket = Bucket::open(&env, settings, dir).await.expect("a bucket");
     for vb in 0..VBUCKETS {
         bucket.set_state(vb, VbucketState::Replica).expect("a vbucket");
