@@ -3,6 +3,7 @@
 mod backfill;
 mod stream;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::rc::Rc;
@@ -53,6 +54,9 @@ pub struct ProducerStats {
     pub backfill_full: bool,
 }
 
+/// How far streams are, by vbucket. Clones share it.
+pub(crate) type StreamReports = Rc<RefCell<BTreeMap<u16, StreamReport>>>;
+
 /// The producer's side of a connection.
 pub(crate) struct Producer {
     env: Env,
@@ -67,7 +71,8 @@ pub(crate) struct Producer {
     hand: u16,
     end_on_close: bool,
     next_opaque: u32,
-    moved: BTreeMap<u16, Option<StreamReport>>,
+    /// How far each stream is.
+    pub reports: StreamReports,
     stats: ProducerStats,
     /// Packets whose core time has not been charged yet.
     unpaid_packets: u64,
@@ -94,7 +99,7 @@ impl Producer {
             hand: 0,
             end_on_close: false,
             next_opaque: 0x1000_0000,
-            moved: BTreeMap::new(),
+            reports: StreamReports::default(),
             stats: ProducerStats::default(),
             unpaid_packets: 0,
         }
@@ -122,11 +127,6 @@ impl Producer {
             true => PausedReason::ReadyListEmpty,
             false => PausedReason::BufferLogFull,
         }
-    }
-
-    /// Streams that advanced since the last call, and how far each is; none for those that ended.
-    pub fn moved(&mut self) -> BTreeMap<u16, Option<StreamReport>> {
-        std::mem::take(&mut self.moved)
     }
 
     /// A setting of the connection.
@@ -218,7 +218,7 @@ impl Producer {
         let Some(stream) = Stream::open(&self.context, vb, opaque, request) else {
             return refuse(Status::NotMyVbucket);
         };
-        self.moved.insert(vb, Some(stream.report()));
+        self.reports.borrow_mut().insert(vb, stream.report());
         self.streams.insert(vb, stream);
         // Every stream sends something, at least STREAM_END.
         self.context.notify.notify_one();
@@ -237,7 +237,7 @@ impl Producer {
             Some(stream) => {
                 stream.close(&self.context.bucket);
                 self.streams.remove(&vb);
-                self.moved.insert(vb, None);
+                self.reports.borrow_mut().remove(&vb);
                 Status::Success
             }
         }
@@ -267,7 +267,7 @@ impl Producer {
             }
             stream.end(&self.context.bucket, EndReason::Slow);
             self.context.notify.notify_one();
-            self.moved.insert(*vb, Some(stream.report()));
+            self.reports.borrow_mut().insert(*vb, stream.report());
         }
         next
     }
@@ -333,7 +333,7 @@ impl Producer {
             loop {
                 if !self.window.is_open() {
                     self.stats.window_full += 1;
-                    self.moved.insert(vb, Some(stream.report()));
+                    self.reports.borrow_mut().insert(vb, stream.report());
                     return Ok(false);
                 }
                 if out.gathered_bytes() >= turn_ends {
@@ -350,9 +350,10 @@ impl Producer {
                 self.stats.bytes += bytes as u64;
                 out.put(packet)?;
             }
-            self.moved.insert(vb, (!stream.is_over()).then(|| stream.report()));
+            self.reports.borrow_mut().insert(vb, stream.report());
             if stream.is_over() {
                 self.streams.remove(&vb);
+                self.reports.borrow_mut().remove(&vb);
             }
         }
         Ok(more)

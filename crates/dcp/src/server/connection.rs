@@ -314,18 +314,12 @@ impl Connection {
     }
 
     /// Updates the report of this connection.
-    fn update_report(&mut self) {
+    fn update_report(&self) {
         let mut report = self.report.borrow_mut();
-        match &mut self.dcp {
+        match &self.dcp {
             Dcp::None => {}
             Dcp::Producer(producer) => {
                 report.side = Side::Producer(producer.stats(), *producer.window());
-                for (vb, moved) in producer.moved() {
-                    match moved {
-                        Some(stream) => report.streams.insert(vb, stream),
-                        None => report.streams.remove(&vb),
-                    };
-                }
             }
             Dcp::Consumer(consumer) => {
                 let streams = consumer.streams().count();

@@ -247,6 +247,7 @@ impl Connection {
         let env = self.shared.env.clone();
         if flags & OPEN_PRODUCER != 0 {
             let producer = Producer::new(&env, bucket.clone(), flags, self.notify.clone());
+            self.report.borrow_mut().streams = producer.reports.clone();
             self.dcp = Dcp::Producer(Box::new(producer));
         } else {
             let consumers = self.shared.consumers(&of) + 1;

@@ -13,7 +13,7 @@ use crate::bucket::Bucket;
 use crate::consumer::{ConsumerKind, ConsumerStats, Counts};
 use crate::idle::IdleTime;
 use crate::policy::{Pauses, Window};
-use crate::producer::{ProducerStats, StreamReport};
+use crate::producer::{ProducerStats, StreamReports};
 
 /// What a server is like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(super) enum Side {
 pub(super) struct ConnectionReport {
     pub side: Side,
     /// How far each stream of a producer is.
-    pub streams: BTreeMap<u16, StreamReport>,
+    pub streams: StreamReports,
     /// How long a producer waits, and for what.
     pub pauses: Pauses,
 }

@@ -144,14 +144,15 @@ fn remaining(bucket: &Bucket, report: &ConnectionReport) -> u64 {
     let of = |(vb, stream): (&u16, &StreamReport)| {
         bucket.high_seqno(*vb).map_or(0, |high| stream.remaining(high))
     };
-    report.streams.iter().map(of).sum()
+    report.streams.borrow().iter().map(of).sum()
 }
 
 fn of_connection(shared: &Shared, bucket: &Bucket, report: &ConnectionReport) -> Lines {
     match &report.side {
         Side::None => Vec::new(),
         Side::Producer(stats, window) => {
-            let backfilling = report.streams.values().filter(|one| one.backfilling).count();
+            let streams = report.streams.borrow();
+            let backfilling = streams.values().filter(|one| one.backfilling).count();
             let flow_control = window.size_bytes() > 0;
             let mut lines = vec![
                 line("type", "producer"),
@@ -161,7 +162,7 @@ fn of_connection(shared: &Shared, bucket: &Bucket, report: &ConnectionReport) ->
                 line("flow_control", if flow_control { "enabled" } else { "disabled" }),
                 line("backfill_num_active", backfilling),
                 line("backfill_buffer_full", stats.backfill_full),
-                line("num_streams", report.streams.len()),
+                line("num_streams", streams.len()),
                 line("paused_count", stats.window_full),
             ];
             if flow_control {
@@ -172,7 +173,7 @@ fn of_connection(shared: &Shared, bucket: &Bucket, report: &ConnectionReport) ->
                 ]);
             }
             lines.extend(pauses(shared, &report.pauses));
-            lines.extend(report.streams.iter().flat_map(|(vb, one)| of_stream(*vb, one)));
+            lines.extend(streams.iter().flat_map(|(vb, one)| of_stream(*vb, one)));
             lines
         }
         Side::Consumer(stats, streams, waits_for_memory) => vec![
@@ -227,7 +228,8 @@ fn takeover(shared: &Shared, bucket: &Bucket, vb: u16, name: &str) -> Result<Lin
     let high = bucket.high_seqno(vb).ok_or(Status::NotMyVbucket)?;
     let named = shared.named.borrow();
     let connection = named.get(&(bucket.settings().name.clone(), name.to_owned()));
-    let stream = connection.and_then(|named| named.report.borrow().streams.get(&vb).copied());
+    let stream =
+        connection.and_then(|named| named.report.borrow().streams.borrow().get(&vb).copied());
     let left = match stream {
         Some(stream) => high.saturating_sub(stream.read_to),
         None => bucket.documents_of(vb).unwrap_or(0),
