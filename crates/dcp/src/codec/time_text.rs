@@ -46,7 +46,7 @@ pub fn parse_time_text(text: &str) -> Option<Duration> {
             (number, "s") => (number, 1),
             _ => return None,
         };
-        s += count(number)? * unit_s;
+        s = (count(number)? * unit_s).checked_add(s)?;
     }
     Some(Duration::from_secs(s))
 }
@@ -78,5 +78,7 @@ mod tests {
         {
             assert_eq!(parse_time_text(text), None, "{text:?}");
         }
+        // As long as a packet may be.
+        assert_eq!(parse_time_text(&("4294967295h:".repeat(1_300_000) + "0s")), None);
     }
 }

@@ -72,10 +72,8 @@ impl Session {
     pub fn answer(&mut self, shared: &Shared, body: &Body) -> Option<(Status, Answer)> {
         let answer = match body {
             Body::Hello { features, .. } => {
-                let granted = features.iter().copied().filter(|feature| GRANTED.contains(feature));
-                let mut granted: Vec<u16> = granted.collect();
-                granted.dedup();
-                (Status::Success, Answer::Features(granted))
+                let granted = GRANTED.into_iter().filter(|feature| features.contains(feature));
+                (Status::Success, Answer::Features(granted.collect()))
             }
             Body::SaslList => {
                 let names = Mechanism::ALL.map(Mechanism::name).join(" ");

@@ -78,8 +78,9 @@ async fn nobody_else_gets_in(env: Env) {
 async fn documents_are_written_and_read(env: Env) {
     let bench = Bench::start(&env, settings(4, 64 << 20)).await;
     let mut client = bench.client().await;
-    // Features that are not had are not granted.
-    let hello = Body::Hello { agent: "test".into(), features: vec![0x06, 0x08, 0x0b] };
+    // Features that are not had are not granted, and each is once.
+    let features = vec![0x06, 0x08, 0x0b, 0x08, 0x0b];
+    let hello = Body::Hello { agent: "test".into(), features };
     assert_eq!(client.ask(0, hello).await.unwrap().answer, Answer::Features(vec![0x08, 0x0b]));
     assert_eq!(client.set(1, "a", "one".into()).await.unwrap(), Ok(Status::Success));
     assert_eq!(client.get(1, "a").await.unwrap(), Some("one".into()));
