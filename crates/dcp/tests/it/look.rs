@@ -186,17 +186,8 @@ fn statistics_that_never_end_come_to_an_end() {
 }
 
 #[test]
-fn a_server_that_refuses_or_says_anything_is_named() {
+fn a_server_that_refuses_is_named() {
     let refused = looked(|request| answer(request, Status::Access, Answer::Empty), 20);
     let said = refused.to_string();
     assert!(said.contains("Data Monitor") && said.contains("statistics"), "{said}");
-    let huge: Says = |request| {
-        let mut bytes = statistic(request.opaque, "x");
-        bytes[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
-        Some(bytes)
-    };
-    let huge = looked(huge, 20);
-    assert!(matches!(huge, Error::Protocol { .. }), "{huge}");
-    let garbage = looked(|_| Some(b"STAT mem_used 1\r\nSTAT x 2\r\nEND\r\n".to_vec()), 20);
-    assert!(matches!(garbage, Error::Protocol { .. }), "{garbage}");
 }
