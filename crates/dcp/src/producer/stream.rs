@@ -178,8 +178,8 @@ impl Stream {
         }
     }
 
-    /// The consumer's vbucket changed its state; the own copy changes accordingly. One that is no longer active may have
-    /// gone to another consumer.
+    /// The consumer's vbucket changed its state; the own copy changes accordingly. If it is no longer active, another
+    /// consumer may have it.
     pub fn state_answered(&mut self, bucket: &Bucket) {
         self.unanswered_since = None;
         let is_active = bucket.state(self.vb) == Some(VbucketState::Active);
