@@ -130,14 +130,15 @@ impl Client {
     pub fn ask(&mut self, vb: u16, body: Body) -> LocalFuture<'_, Result<Response>> {
         Box::pin(async move {
             self.next_opaque += 1;
+            let opcode = body.opcode();
             self.outgoing.put(Request::new(self.next_opaque, vb, body).packet())?;
             self.outgoing.flush_in_time(&self.env).await?;
-            self.response(self.next_opaque).await
+            self.response(self.next_opaque, opcode).await
         })
     }
 
     /// Waits for the answer to a request.
-    async fn response(&mut self, opaque: u32) -> Result<Response> {
+    async fn response(&mut self, opaque: u32, opcode: Opcode) -> Result<Response> {
         let (env, limit) = (self.env.clone(), self.timeout);
         let address = self.address().to_owned();
         let incoming = &mut self.incoming;
@@ -148,8 +149,12 @@ impl Client {
                 if packet.kind == Kind::Response {
                     let wrong = |source| Error::Protocol { address: address.clone(), source };
                     let response = Response::parse(packet).map_err(wrong)?;
-                    if response.opaque == opaque {
+                    if response.opaque == opaque && response.opcode == opcode {
                         return Ok(response);
+                    }
+                    if response.opaque == opaque {
+                        let found = format!("an answer to {}", response.opcode.name());
+                        return Err(Error::unexpected(&address, opcode.name(), found));
                     }
                 }
             }
@@ -300,7 +305,7 @@ impl Client {
                 return Err(Error::unexpected(self.address(), Opcode::Stat.name(), found));
             }
             take(&String::from_utf8_lossy(&name), &String::from_utf8_lossy(&value));
-            response = self.response(self.next_opaque).await?;
+            response = self.response(self.next_opaque, Opcode::Stat).await?;
         }
     }
 

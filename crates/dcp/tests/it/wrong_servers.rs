@@ -180,6 +180,12 @@ fn packets_that_are_none_end_the_connection_with_a_name() {
         matches!(&no_packet, Error::Protocol { source: DecodeError::Magic { found: b'H' }, .. }),
         "{no_packet}"
     );
+    let answers_another = failure(but(Opcode::SelectBucket, |request| {
+        let mut bytes = well(request)?;
+        bytes[1] = Opcode::Version.number();
+        Some(bytes)
+    }));
+    assert!(answers_another.to_string().contains("an answer to VERSION"), "{answers_another}");
     // It closes between a request and its answer.
     let closed = failure(but(Opcode::SelectBucket, |_| None));
     assert!(matches!(&closed, Error::Closed { .. }), "{closed}");
