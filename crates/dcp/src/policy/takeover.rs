@@ -27,12 +27,10 @@ enum Phase {
 /// What the producer does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakeoverStep {
-    /// Wait for markers to be answered.
-    AwaitMarkers,
+    /// Wait for the consumer's answers.
+    Await,
     /// Send SET_VBUCKET_STATE with this state.
     SendState(VbucketState),
-    /// Wait for the consumer's answer.
-    AwaitAnswer,
     /// End the stream.
     End,
 }
@@ -72,21 +70,19 @@ impl Takeover {
                 self.phase = Phase::Activating;
                 TakeoverStep::SendState(VbucketState::Active)
             }
-            Phase::Draining | Phase::DrainingRest => TakeoverStep::AwaitMarkers,
-            Phase::Pending | Phase::Activating => TakeoverStep::AwaitAnswer,
             Phase::Done => TakeoverStep::End,
+            _ => TakeoverStep::Await,
         }
     }
 
-    /// The consumer's vbucket took the state. Returns the state that the own copy has to take now; none if no state was
-    /// sent.
-    pub fn state_answered(&mut self) -> Option<VbucketState> {
+    /// The consumer's vbucket took the state; answers whether one was sent. The own copy has to be dead from here on.
+    pub fn state_answered(&mut self) -> bool {
         self.phase = match self.phase {
             Phase::Pending => Phase::DrainingRest,
             Phase::Activating => Phase::Done,
-            _ => return None,
+            _ => return false,
         };
-        Some(VbucketState::Dead)
+        true
     }
 }
 
@@ -100,18 +96,18 @@ mod tests {
         // Answers that nobody waits for change nothing.
         takeover.marker_answered();
         takeover.marker_sent();
-        assert_eq!(takeover.step(), TakeoverStep::AwaitMarkers);
-        assert_eq!(takeover.state_answered(), None);
+        assert_eq!(takeover.step(), TakeoverStep::Await);
+        assert!(!takeover.state_answered());
         takeover.marker_answered();
         assert_eq!(takeover.step(), TakeoverStep::SendState(VbucketState::Pending));
-        assert_eq!(takeover.step(), TakeoverStep::AwaitAnswer);
-        assert_eq!(takeover.state_answered(), Some(VbucketState::Dead));
+        assert_eq!(takeover.step(), TakeoverStep::Await);
+        assert!(takeover.state_answered());
         // What was written in between is sent before the other copy is active.
         takeover.marker_sent();
-        assert_eq!(takeover.step(), TakeoverStep::AwaitMarkers);
+        assert_eq!(takeover.step(), TakeoverStep::Await);
         takeover.marker_answered();
         assert_eq!(takeover.step(), TakeoverStep::SendState(VbucketState::Active));
-        assert_eq!(takeover.state_answered(), Some(VbucketState::Dead));
+        assert!(takeover.state_answered());
         assert_eq!(takeover.step(), TakeoverStep::End);
     }
 }

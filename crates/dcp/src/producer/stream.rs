@@ -184,9 +184,9 @@ impl Stream {
         self.unanswered_since = None;
         let is_active = bucket.state(self.vb) == Some(VbucketState::Active);
         let takeover = self.takeover.as_mut().filter(|it| is_active || it.has_let_go());
-        if let Some(state) = takeover.and_then(Takeover::state_answered) {
+        if takeover.is_some_and(Takeover::state_answered) {
             // A stream exists only for vbuckets that this bucket can have.
-            let _ = bucket.set_state(self.vb, state);
+            let _ = bucket.set_state(self.vb, VbucketState::Dead);
         }
     }
 
@@ -332,7 +332,7 @@ impl Stream {
         match self.takeover.as_mut().map(Takeover::step) {
             Some(TakeoverStep::SendState(state)) => self.ready.push_back(Ready::State(state)),
             Some(TakeoverStep::End) => self.end(bucket, EndReason::Ok),
-            Some(TakeoverStep::AwaitMarkers | TakeoverStep::AwaitAnswer) => {
+            Some(TakeoverStep::Await) => {
                 self.unanswered_since.get_or_insert(bucket.env().now());
                 return false;
             }
