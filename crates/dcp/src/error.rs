@@ -40,8 +40,6 @@ pub enum Error {
     /// A message does not fit its stream.
     #[error("vbucket {vbucket}: {source}")]
     Stream { vbucket: u16, source: OutOfOrder },
-    #[error("vbucket {vbucket} is not here")]
-    NotHere { vbucket: u16 },
     /// The state of the vbucket does not allow this.
     #[error("vbucket {vbucket} refused: {}", .status.name())]
     Refused { vbucket: u16, status: Status },

@@ -57,7 +57,7 @@ impl Bucket {
             let to = vbucket.index.rollback_point(seqno);
             (to, vbucket.index.beyond(to))
         });
-        let (to, (gone, back)) = begun.ok_or(Error::NotHere { vbucket: vb })?;
+        let (to, (gone, back)) = begun.ok_or_else(|| refused(vb))?;
         // Nothing in memory changes before the disk has the record.
         let written = self.write_rollback(vb, to, &gone, &back).await;
         let (gone_items, back_items) = written.inspect_err(|_| {

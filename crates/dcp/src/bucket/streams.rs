@@ -200,15 +200,13 @@ impl Bucket {
         vb: u16,
         change: impl FnOnce(&mut Vbucket) -> Result<()>,
     ) -> Result<()> {
-        let done = self.with(vb, |vbucket| {
-            let status = match vbucket.state {
-                VbucketState::Active | VbucketState::Dead => Status::NotMyVbucket,
-                _ if vbucket.rolls_back => Status::TemporaryFailure,
-                VbucketState::Replica | VbucketState::Pending => return change(vbucket),
-            };
-            Err(Error::Refused { vbucket: vb, status })
+        let refused = |status| Err(Error::Refused { vbucket: vb, status });
+        let done = self.with(vb, |vbucket| match vbucket.state {
+            VbucketState::Active | VbucketState::Dead => refused(Status::NotMyVbucket),
+            _ if vbucket.rolls_back => refused(Status::TemporaryFailure),
+            VbucketState::Replica | VbucketState::Pending => change(vbucket),
         });
-        done.unwrap_or(Err(Error::NotHere { vbucket: vb }))
+        done.unwrap_or_else(|| refused(Status::NotMyVbucket))
     }
 
     /// Whether streams have to wait because memory is short.
