@@ -469,14 +469,7 @@ fn parts(body: Body) -> (Bytes, Bytes, Bytes) {
         Body::SelectBucket { name } => (none(), name, none()),
         Body::SeqnoPersistence { seqno } => (w().u64(seqno).done(), none(), none()),
         Body::ErrorMap { version } => (none(), none(), w().u16(version).done()),
-        Body::Quit
-        | Body::KvNoop
-        | Body::Version
-        | Body::SaslList
-        | Body::CloseStream
-        | Body::FailoverLog
-        | Body::Noop
-        | Body::GetClusterConfig
-        | Body::Manifest => (none(), none(), none()),
+        // Their opcode says it all.
+        _ => (none(), none(), none()),
     }
 }
