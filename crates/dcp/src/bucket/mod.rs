@@ -298,8 +298,8 @@ impl Bucket {
                 ("", v.state.name().to_owned()),
                 ("high_seqno", v.high_seqno.to_string()),
                 ("max_cas", v.max_cas.to_string()),
-                ("num_items", v.table.documents().to_string()),
-                ("num_resident", v.table.resident().to_string()),
+                ("num_items", v.table.counts.documents.to_string()),
+                ("num_resident", v.table.counts.resident.to_string()),
                 ("persisted_seqno", v.persisted_seqno.to_string()),
                 ("purge_seqno", "0".to_owned()),
                 ("uuid", v.failover.uuid().to_string()),
@@ -318,11 +318,11 @@ impl Bucket {
 
     /// Documents of a vbucket, without deletions; none if it is not here.
     pub fn documents_of(&self, vb: u16) -> Option<u64> {
-        self.with(vb, |vbucket| vbucket.table.documents())
+        self.with(vb, |vbucket| vbucket.table.counts.documents)
     }
 
     /// Documents in all vbuckets, without deletions.
     pub fn documents(&self) -> u64 {
-        self.0.vbuckets.borrow().iter().flatten().map(|v| v.table.documents()).sum()
+        self.0.vbuckets.borrow().iter().flatten().map(|v| v.table.counts.documents).sum()
     }
 }

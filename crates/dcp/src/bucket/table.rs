@@ -24,11 +24,14 @@ impl Slot {
     }
 }
 
-/// What a slot adds to the table's counts.
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    documents: u64,
-    resident: u64,
+/// What is in a table, and what a slot adds to that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    /// Without deletions.
+    pub documents: u64,
+    /// Versions whose value is in memory, including deletions.
+    pub resident: u64,
+    /// Documents whose value can be ejected: without any, no search begins.
     ejectable: u64,
 }
 
@@ -49,10 +52,7 @@ pub(super) struct Table {
     places: FxHashMap<Bytes, u32>,
     slots: Vec<Option<Slot>>,
     free: Vec<u32>,
-    documents: u64,
-    resident: u64,
-    /// Documents whose value can be ejected: without any, no search begins.
-    ejectable: u64,
+    pub counts: Counts,
     /// Where the search for values to eject stopped.
     hand: usize,
 }
@@ -73,9 +73,10 @@ impl Table {
     }
 
     fn count(&mut self, before: Counts, after: Counts) {
-        self.documents = self.documents + after.documents - before.documents;
-        self.resident = self.resident + after.resident - before.resident;
-        self.ejectable = self.ejectable + after.ejectable - before.ejectable;
+        let all = &mut self.counts;
+        all.documents = all.documents + after.documents - before.documents;
+        all.resident = all.resident + after.resident - before.resident;
+        all.ejectable = all.ejectable + after.ejectable - before.ejectable;
     }
 
     /// Stores the newest version of a document; the version on disk stays what it is. Answers which version this
@@ -144,28 +145,18 @@ impl Table {
     /// value.
     pub fn eject(&mut self, want: u64, bare: impl Fn(&Item) -> Rc<Item>) -> u64 {
         let mut freed = 0;
-        while freed < want && self.ejectable > 0 {
+        while freed < want && self.counts.ejectable > 0 {
             self.hand = (self.hand + 1) % self.slots.len();
             let Some(slot) = &mut self.slots[self.hand] else { continue };
             if slot.is_ejectable() {
                 freed += slot.item.value.len() as u64;
                 slot.item = bare(&slot.item);
                 slot.resident = false;
-                self.resident -= 1;
-                self.ejectable -= 1;
+                self.counts.resident -= 1;
+                self.counts.ejectable -= 1;
             }
         }
         freed
-    }
-
-    /// Documents, without deletions.
-    pub fn documents(&self) -> u64 {
-        self.documents
-    }
-
-    /// Versions whose value is in memory, including deletions.
-    pub fn resident(&self) -> u64 {
-        self.resident
     }
 }
 
@@ -220,7 +211,7 @@ mod tests {
                     newest[key] = Some(item);
                 }
                 _ => {
-                    let before = table.ejectable;
+                    let before = table.counts.ejectable;
                     let bare =
                         |item: &Item| Item::new(item.without_value(), &Rc::<Cell<u64>>::default());
                     let freed = table.eject(8, bare);
@@ -229,7 +220,8 @@ mod tests {
             }
             let sum =
                 |of: fn(&Slot) -> bool| table.slots.iter().flatten().filter(|s| of(s)).count();
-            let counted = [table.documents, table.resident, table.ejectable];
+            let Counts { documents, resident, ejectable } = table.counts;
+            let counted = [documents, resident, ejectable];
             let expected =
                 [sum(|s| !s.item.is_deleted()), sum(|s| s.resident), sum(Slot::is_ejectable)];
             assert_eq!(counted, expected.map(|count| count as u64), "after {seqno}");
