@@ -42,14 +42,13 @@ impl Quota {
     /// # Errors
     /// If no control group can be made, or the process cannot be put into it.
     pub fn of(pid: u32, share: f64) -> io::Result<Quota> {
-        let first = PathBuf::from("/sys/fs/cgroup/cpu");
-        let is_first =
-            first.join("cpu.cfs_quota_us").exists() || first.join("cgroup.procs").exists();
-        let home = if is_first { first } else { PathBuf::from("/sys/fs/cgroup") };
+        let (home, is_first) = home();
         let groups = fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
         let before = group_in(&groups, is_first).unwrap_or_default();
         let before = home.join(before.trim_start_matches('/'));
         let group = home.join(format!("narrows-{pid}"));
+        // An empty one is left of a process of this number that was killed together with whoever bounded it.
+        let _ = fs::remove_dir(&group);
         fs::create_dir(&group)?;
         // From here on it is removed again, whatever fails.
         let made = Quota { pid, group, home, before, is_first };
@@ -84,6 +83,13 @@ impl Drop for Quota {
         let _ = move_to(&self.before).or_else(|_| move_to(&self.home));
         let _ = fs::remove_dir(&self.group);
     }
+}
+
+/// Where groups are made, and whether they are of the first version.
+fn home() -> (PathBuf, bool) {
+    let first = PathBuf::from("/sys/fs/cgroup/cpu");
+    let is_first = first.join("cpu.cfs_quota_us").exists() || first.join("cgroup.procs").exists();
+    (if is_first { first } else { PathBuf::from("/sys/fs/cgroup") }, is_first)
 }
 
 /// The group that bounds the cores of a process, by its lines in cgroups(7): `0::/user.slice`, of the first version
@@ -131,8 +137,9 @@ mod tests {
         let is_there = || groups.iter().any(|group| group.exists());
         let own = || fs::read_to_string(format!("/proc/{}/cgroup", idle.id())).unwrap();
         let before = own();
+        let left = fs::create_dir(home().0.join(format!("narrows-{}", idle.id())));
         let quota = Quota::of(idle.id(), 0.5);
-        assert_eq!(is_there(), quota.is_ok(), "{quota:?}");
+        assert_eq!(is_there(), quota.is_ok(), "{quota:?} beside {left:?}");
         assert_eq!(CONTROL_GROUPS.look().is_ok(), quota.is_ok());
         drop(quota);
         assert!(!is_there());
