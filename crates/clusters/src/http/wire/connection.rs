@@ -1,16 +1,13 @@
 //! A connection that one client of a load keeps: a request, its response, the next request.
 
 use std::io::{self, Write};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 use super::answer::AnswerReader;
 use crate::http::LiveOptions;
@@ -100,14 +97,14 @@ pub enum WireFailure {
     Malformed(&'static str),
 }
 
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
+/// Plain or over TLS.
+trait Stream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
 /// A connection.
 pub struct WireConnection {
-    stream: Stream,
+    stream: Box<dyn Stream>,
     reader: AnswerReader,
     out: Vec<u8>,
     buffer: Box<[u8]>,
@@ -118,11 +115,10 @@ impl WireConnection {
     pub async fn open(host: &WireHost) -> io::Result<WireConnection> {
         let stream = TcpStream::connect(&*host.address).await?;
         stream.set_nodelay(true)?;
-        let stream = match &host.tls {
-            None => Stream::Plain(stream),
+        let stream: Box<dyn Stream> = match &host.tls {
+            None => Box::new(stream),
             Some((config, name)) => {
-                let tls = TlsConnector::from(config.clone()).connect(name.clone(), stream).await?;
-                Stream::Tls(Box::new(tls))
+                Box::new(TlsConnector::from(config.clone()).connect(name.clone(), stream).await?)
             }
         };
         Ok(WireConnection {
@@ -215,46 +211,6 @@ impl WireConnection {
 fn is_one_line(method: &str, path: &str) -> bool {
     let is_plain = |byte: u8| byte > b' ' && byte != 0x7f;
     !method.is_empty() && method.bytes().chain(path.bytes()).all(is_plain)
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
-    }
 }
 
 #[cfg(test)]
