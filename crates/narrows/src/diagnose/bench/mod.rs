@@ -140,15 +140,7 @@ pub(crate) fn in_virtual_time(asked: Asked<'_>) -> anyhow::Result<(Bench, Option
     let writes = writes(&asked, journals.path());
     let one = |job: Job| {
         let began = Instant::now();
-        let outcome = match job.subject {
-            Subject::Recovery => {
-                let case = Simulated.case(job.seed, job.refused);
-                at_once(trial(&Simulated, &case, writes))
-            }
-            Subject::Bucket => at_once(of_bucket(World::Virtual, job.seed)),
-            Subject::Follower => at_once(of_follower(World::Virtual, job.seed)),
-            Subject::Searches => at_once(of_searches(World::Virtual, job.seed)),
-        };
+        let outcome = at_once(try_job(job, &Simulated, World::Virtual, writes));
         Ok(outcome.map(|outcome| (outcome, began.elapsed().as_secs_f64())))
     };
     // Recordings are those of recoveries.
@@ -178,25 +170,29 @@ fn writes<'a>(asked: &Asked<'a>, journals: &'a Path) -> Writes<'a> {
     Writes { journals: asked.probes.then_some(journals), recordings: asked.recordings }
 }
 
-/// The case of a bucket of a seed.
-async fn of_bucket(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
-    let case = buckets::Case::of(seed).context("the seed draws a bucket")?;
-    one_cause::trial(world, &case).await
-}
-
-/// The case of a follower of a seed.
-async fn of_follower(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
-    let case = match world {
-        World::Virtual => followers::Case::of(seed),
-        World::Real(_) => followers::Case::on_processes(seed),
-    };
-    one_cause::trial(world, &case.context("the seed draws a follower")?).await
-}
-
-/// The case of searches of a seed.
-async fn of_searches(world: World<'_>, seed: u64) -> anyhow::Result<Outcome> {
-    let case = searches::Case::of(seed).context("the seed draws searches")?;
-    one_cause::trial(world, &case).await
+/// What comes of a job: of a recovery in `place`, of anything else in `world`.
+async fn try_job(
+    Job { seed, subject, refused }: Job,
+    place: &impl Place,
+    world: World<'_>,
+    writes: Writes<'_>,
+) -> anyhow::Result<Outcome> {
+    let none = "the seed draws no such case";
+    match (subject, world) {
+        (Subject::Recovery, _) => trial(place, &place.case(seed, refused), writes).await,
+        (Subject::Bucket, _) => {
+            one_cause::trial(world, &buckets::Case::of(seed).context(none)?).await
+        }
+        (Subject::Follower, World::Virtual) => {
+            one_cause::trial(world, &followers::Case::of(seed).context(none)?).await
+        }
+        (Subject::Follower, World::Real(_)) => {
+            one_cause::trial(world, &followers::Case::on_processes(seed).context(none)?).await
+        }
+        (Subject::Searches, _) => {
+            one_cause::trial(world, &searches::Case::of(seed).context(none)?).await
+        }
+    }
 }
 
 /// What simulated worlds come to, which nobody waits for.
@@ -272,20 +268,14 @@ pub(crate) async fn on_processes<C: Clusters>(
             let place = Processes::new(env, clusters).await?;
             loop {
                 let began = Instant::now();
-                let tried = match job.subject {
-                    Subject::Recovery => {
-                        Ok(trial(&place, &place.case(job.seed, job.refused), writes).await?)
-                    }
-                    Subject::Bucket => of_bucket(World::Real(env), job.seed).await,
-                    Subject::Follower => of_follower(World::Real(env), job.seed).await,
-                    Subject::Searches => of_searches(World::Real(env), job.seed).await,
-                };
-                match tried {
+                match try_job(job, &place, World::Real(env), writes).await {
                     Ok(outcome) => {
                         let seconds = began.elapsed().as_secs_f64();
                         let again = sitting.borrow_mut().came(job, seconds, outcome)?;
                         queue.borrow_mut().extend(again);
                     }
+                    // The next case would be on the same nodes.
+                    Err(error) if job.subject == Subject::Recovery => return Err(error),
                     // The clusters of this case alone are gone: the other cases can be tried.
                     Err(error) => {
                         failed.borrow_mut().get_or_insert(error);
