@@ -71,8 +71,8 @@ pub trait Clusters {
         None
     }
 
-    /// Whether shard allocation obeys filters such as `index.routing.allocation.include._name`. Where it does not, the
-    /// only shard of an index is placed on the first node.
+    /// Whether an index is to be kept on the first site by a filter (`index.routing.allocation.include._name`). Elsewhere
+    /// its only shard is placed there without.
     fn has_allocation_filters(&self) -> bool {
         false
     }

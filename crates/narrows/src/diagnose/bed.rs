@@ -30,6 +30,9 @@ pub(crate) const BULK_BYTES: u64 = BULK_DOCUMENTS as u64 * DOCUMENT_BYTES as u64
 const LOWERED_AT_LEAST: f64 = 0.8;
 /// How long a recovery may take.
 const PATIENCE_S: u32 = 120;
+const SLOTS: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+const REQUIRE: &str = "index.routing.allocation.require._name";
+const INCLUDE: &str = "index.routing.allocation.include._name";
 
 /// A cluster to inject causes into.
 pub(crate) struct Bed<T> {
@@ -68,10 +71,8 @@ impl<T: Clusters> Bed<T> {
     pub(crate) async fn start(env: &Env, target: T, cases: &[&Case]) -> anyhow::Result<Self> {
         let mut bed = Bed { env: env.clone(), target };
         start(&mut bed.target, LinkConfig::default(), &BTreeMap::new()).await?;
-        if bed.target.has_allocation_filters() {
-            // What was placed stays there: shards that move by themselves are recoveries, too.
-            bed.set(json!({ "cluster.routing.rebalance.enable": "none" })).await?;
-        }
+        // What was placed stays there: shards that move by themselves are recoveries, too.
+        bed.set(json!({ "cluster.routing.rebalance.enable": "none" })).await?;
         for name in WHOLE {
             bed.index(name, 1).await?;
         }
@@ -108,20 +109,14 @@ impl<T: Clusters> Bed<T> {
                 injected._quota = Some(quota);
             }
             Kind::Slots => {
-                let slots = "cluster.routing.allocation.node_concurrent_recoveries";
-                self.set(json!({ slots: "1" })).await?;
+                self.set(json!({ SLOTS: "1" })).await?;
                 self.round_trip(RTT)?;
                 injected.indices = &[SPLIT];
             }
             Kind::Block => {
                 injected.goes_on = false;
-                // Where no filter can keep it from every node, one copy more than there are nodes is.
-                let replicas = if self.target.has_allocation_filters() { 1 } else { 2 };
-                if self.target.has_allocation_filters() {
-                    let name = "index.routing.allocation.require._name";
-                    self.update(WHOLE[0], json!({ name: "no-such-node" })).await?;
-                }
-                self.replicas(WHOLE[0], replicas).await?;
+                self.update(WHOLE[0], json!({ REQUIRE: "no-such-node" })).await?;
+                self.replicas(WHOLE[0], 1).await?;
             }
             Kind::Healthy => self.set(json!({ LIMIT: "-1" })).await?,
         }
@@ -175,12 +170,8 @@ impl<T: Clusters> Bed<T> {
         let indices = injected.indices;
         drop(injected);
         self.round_trip(Duration::ZERO)?;
-        let slots = "cluster.routing.allocation.node_concurrent_recoveries";
-        self.set(json!({ LIMIT: null, slots: null })).await?;
-        if self.target.has_allocation_filters() {
-            let name = "index.routing.allocation.require._name";
-            self.update(WHOLE[0], json!({ name: null })).await?;
-        }
+        self.set(json!({ LIMIT: null, SLOTS: null })).await?;
+        self.update(WHOLE[0], json!({ REQUIRE: null })).await?;
         for index in indices {
             self.replicas(index, 0).await?;
             self.until_green(index).await?;
@@ -191,7 +182,7 @@ impl<T: Clusters> Bed<T> {
     }
 
     async fn ask(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
-        Ok(self.target.request(NEAR, method, path, rest::json_body(&body)).await?.json()?)
+        ask(&self.target, NEAR, method, path, body).await
     }
 
     async fn set(&self, settings: Value) -> anyhow::Result<()> {
@@ -224,26 +215,14 @@ impl<T: Clusters> Bed<T> {
 
     /// An index on the near node, of documents that do not compress.
     async fn index(&self, name: &str, shards: u32) -> anyhow::Result<()> {
-        let mut settings = json!({
+        let settings = json!({
             "number_of_shards": shards,
             "number_of_replicas": 0,
             "refresh_interval": "-1",
+            INCLUDE: format!("{NEAR}-0"),
         });
-        if self.target.has_allocation_filters() {
-            settings["index.routing.allocation.include._name"] = json!(format!("{NEAR}-0"));
-        }
         let body = json!({ "settings": settings, "mappings": incompressible() });
-        self.ask("PUT", &format!("/{name}"), body.clone()).await?;
-        if shards == 1 && !self.is_near(name).await? {
-            // Where nothing says where an index goes, it goes to the node that has less: something else goes there
-            // first.
-            self.ask("DELETE", &format!("/{name}"), Value::Null).await?;
-            self.ask("PUT", &format!("/beside-{name}"), body.clone()).await?;
-            self.ask("PUT", &format!("/{name}"), body).await?;
-            if !self.is_near(name).await? {
-                return Err(anyhow!("{name} cannot be kept on {NEAR}"));
-            }
-        }
+        self.ask("PUT", &format!("/{name}"), body).await?;
         for _ in 0..DOCUMENTS / BULK_DOCUMENTS {
             let path = format!("/{name}/_bulk");
             let answer = self.target.request(NEAR, "POST", &path, bulk(&self.env).into()).await?;
@@ -252,19 +231,7 @@ impl<T: Clusters> Bed<T> {
             }
         }
         self.ask("POST", &format!("/{name}/_flush"), Value::Null).await?;
-        if self.target.has_allocation_filters() {
-            let name_setting = "index.routing.allocation.include._name";
-            self.update(name, json!({ name_setting: null })).await?;
-        }
-        Ok(())
-    }
-
-    /// Whether the only shard of an index is on the near node.
-    async fn is_near(&self, name: &str) -> anyhow::Result<bool> {
-        self.until_green(name).await?;
-        let path = format!("/_cat/shards/{name}?format=json&h=node");
-        let rows = self.ask("GET", &path, Value::Null).await?;
-        Ok(rows[0]["node"] == format!("{NEAR}-0"))
+        self.update(name, json!({ INCLUDE: null })).await
     }
 }
 

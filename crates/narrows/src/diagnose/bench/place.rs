@@ -114,11 +114,9 @@ pub(crate) struct Processes<'a, C> {
 impl<'a, C: Clusters> Processes<'a, C> {
     /// Two nodes that run already.
     pub(crate) async fn new(env: &'a Env, clusters: &'a C) -> anyhow::Result<Self> {
-        if clusters.has_allocation_filters() {
-            // Shards that move by themselves are recoveries, too.
-            let body = json!({ "persistent": { "cluster.routing.rebalance.enable": "none" } });
-            bed::ask(clusters, NEAR, "PUT", "/_cluster/settings", body).await?;
-        }
+        // Shards that move by themselves are recoveries, too.
+        let body = json!({ "persistent": { "cluster.routing.rebalance.enable": "none" } });
+        bed::ask(clusters, NEAR, "PUT", "/_cluster/settings", body).await?;
         Ok(Processes { env, clusters, filled: RefCell::new(None) })
     }
 }
