@@ -2,29 +2,22 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use clusters::{Clusters, EmbeddedClusters};
-use insight::diagnosis::{Diagnosis, diagnose};
+use insight::diagnosis::Diagnosis;
 use report::benched::Bench;
 use report::diagnosed::{Diagnosed, Judged, Row};
 use world::Env;
 
-use crate::diagnose::{Bed, CASES, Case, bench};
+use crate::diagnose::bench::{self, CASES, NamedCase, Processes, Shown};
 use crate::exit::{Usage, refuse};
 use crate::interrupt::{Ended, until_told};
-use crate::live::{self, ConnectArgs, Looking, Probing, connect, title};
 use crate::on::On;
 use crate::opensearch_args::OpenSearchArgs;
 use crate::runs;
 use crate::terminal::{self, say};
 
-/// How long a case is looked at before anything is probed, and how often.
-const LOOK_FOR: Duration = Duration::from_secs(6);
-const INTERVAL: Duration = Duration::from_millis(500);
-/// Time for recoveries to begin.
-const BEGIN: Duration = Duration::from_millis(1500);
 const SEED: u64 = 1;
 /// Seeds that the bench draws cases from where their number is not given.
 const CASES_VIRTUAL: u64 = 180;
@@ -317,7 +310,7 @@ fn write_page(
     Ok(())
 }
 
-fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static Case>> {
+fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static NamedCase>> {
     let find = |name: &String| {
         let names = CASES.iter().map(|case| case.name);
         CASES.iter().find(|case| case.name == name).ok_or_else(|| {
@@ -333,103 +326,48 @@ fn cases(asked: &[String]) -> anyhow::Result<Vec<&'static Case>> {
 /// Every case on one target. Whatever the end, the nodes are stopped.
 async fn work<T: Clusters>(
     env: &Env,
-    target: T,
-    cases: &[&Case],
+    mut target: T,
+    cases: &[&NamedCase],
     args: &Args,
 ) -> anyhow::Result<Vec<Row>> {
     say!("starting two nodes ({})", target.name());
+    let runs = (!args.no_probe).then_some(&*args.runs);
     let mut rows = Vec::new();
     let ended = until_told(async {
-        let bed = Bed::start(env, target, cases).await?;
-        let mut ended = Ok(());
+        bench::start(&mut target).await?;
+        let place = Processes::new(env, &target).await?;
         for case in cases {
             if let Some(why) = case.obstacle() {
                 say!("{} is left out: {why}", case.name);
                 continue;
             }
             say!("{}: {}", case.name, case.injected);
-            match one(env, &bed, case, args).await {
-                Ok(row) => rows.push(row),
-                Err(error) => {
-                    ended = Err(error.context(format!("case {}", case.name)));
-                    break;
-                }
-            }
+            let shown = case.shown(&place, runs).await;
+            rows.push(row(case, shown.with_context(|| format!("case {}", case.name))?));
         }
-        bed.stop().await;
-        ended
+        Ok(())
     });
-    match ended.await? {
+    let ended = ended.await;
+    target.stop().await;
+    match ended? {
         Ended::Complete => Ok(rows),
         Ended::Interrupted => anyhow::bail!("interrupted; the nodes are stopped"),
     }
 }
 
-async fn one<T: Clusters>(
-    env: &Env,
-    bed: &Bed<T>,
-    case: &Case,
-    args: &Args,
-) -> anyhow::Result<Row> {
-    let injected = bed.inject(case).await?;
-    let looked = {
-        let feed = bed.feed(&injected);
-        let explain = async {
-            env.sleep(BEGIN).await;
-            explain(env, &bed.urls(), case, args).await
-        };
-        tokio::select! {
-            biased;
-            Err(error) = feed => Err(error),
-            looked = explain => looked,
-        }
-    };
-    bed.calm(injected).await?;
-    let (cluster, passive, probed) = looked?;
-    let expected: Vec<String> =
-        case.expected.iter().map(|class| class.label().to_owned()).collect();
-    Ok(Row {
+fn row(case: &NamedCase, Shown { cluster, passive, probed }: Shown) -> Row {
+    Row {
         cluster,
         case: case.name.to_owned(),
         injected: case.injected.to_owned(),
-        expected,
+        expected: case.expected.iter().map(|class| class.label().to_owned()).collect(),
         passive: judged(case, &passive),
         probed: probed.as_ref().map(|diagnosis| judged(case, diagnosis)),
         probes: probed.into_iter().flat_map(|diagnosis| diagnosis.probes).collect(),
-    })
-}
-
-/// As `narrows explain`, first without and then with `--probe`.
-async fn explain(
-    env: &Env,
-    urls: &[String],
-    case: &Case,
-    args: &Args,
-) -> anyhow::Result<(String, Diagnosis, Option<Diagnosis>)> {
-    let connect_args = ConnectArgs::default();
-    let sampler = connect(env, urls, &connect_args).await?;
-    let cluster = {
-        let identity = sampler.identity();
-        if identity.flavour == "narrows" { title_of_engine() } else { title(identity) }
-    };
-    let mut looking = Looking::new(sampler, INTERVAL);
-    looking.look_for(LOOK_FOR).await?;
-    let passive = diagnose(&looking.series());
-    if args.no_probe || !case.can_be_probed() {
-        return Ok((cluster, passive, None));
     }
-    let mut probed = passive.clone();
-    let (runs, connect) = (&*args.runs, &connect_args);
-    let probing = Probing { runs, urls, connect, aloud: false };
-    live::probe(env, &mut looking, &mut probed, &probing).await?;
-    Ok((cluster, passive, Some(probed)))
 }
 
-fn title_of_engine() -> String {
-    "the embedded engine".to_owned()
-}
-
-fn judged(case: &Case, diagnosis: &Diagnosis) -> Judged {
+fn judged(case: &NamedCase, diagnosis: &Diagnosis) -> Judged {
     let first = diagnosis.findings.first();
     Judged {
         is_right: first.map_or(case.expected.is_empty(), |f| case.expected.contains(&f.class)),

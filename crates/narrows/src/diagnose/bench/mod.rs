@@ -13,6 +13,7 @@
 //! | `label` | what is right of a recording |
 //! | `one_cause` | the trial of what is no recovery: a bucket, a follower, searches; in which world |
 //! | `searches` | cases of copies on several nodes, of which one answers late |
+//! | `shown` | a case of each kind that nobody draws |
 //! | `simulated` | clusters for followers and searches, in virtual time or as processes |
 //! | `stage` | two nodes under conditions |
 //! | `recordings` | recordings of clusters as cases, beside what somebody knows of the cause |
@@ -33,6 +34,7 @@ mod one_cause;
 mod place;
 mod recordings;
 mod searches;
+mod shown;
 mod simulated;
 mod stage;
 mod steered;
@@ -58,9 +60,10 @@ use case::Case;
 use draw::{Subject, Turn};
 use kept::{Job, Kept};
 use one_cause::{CaseOf, OneCause, World};
-pub(crate) use place::nodes_with_disks;
-use place::{Place, Processes, Simulated};
+use place::{Place, Simulated};
+pub(crate) use place::{Processes, nodes_with_disks};
 pub(crate) use recordings::of_recordings;
+pub(crate) use shown::{CASES, NamedCase, Shown};
 pub(crate) use steered::{Steered, as_json, table};
 use trial::{Outcome, Writes, trial};
 
@@ -234,16 +237,21 @@ fn tried<T: Send>(
     Ok(came.into_iter().filter_map(Result::ok).collect())
 }
 
+/// Starts two nodes with nothing injected.
+pub(crate) async fn start(clusters: &mut impl Clusters) -> anyhow::Result<()> {
+    bed::start(clusters, LinkConfig::default(), &BTreeMap::new()).await
+}
+
 /// The same on nodes that are started for it, `asked.at_once` cases side by side. Whatever the end, the nodes are
 /// stopped; an error comes with the cases before it.
 pub(crate) async fn on_processes<C: Clusters>(
     env: &Env,
-    start: impl Fn() -> anyhow::Result<C>,
+    make: impl Fn() -> anyhow::Result<C>,
     asked: Asked<'_>,
 ) -> anyhow::Result<(Bench, Option<anyhow::Error>)> {
     let journals = tempfile::tempdir()?;
     let writes = writes(&asked, journals.path());
-    let mut all: Vec<C> = (0..asked.at_once.max(1)).map(|_| start()).collect::<Result<_, _>>()?;
+    let mut all: Vec<C> = (0..asked.at_once.max(1)).map(|_| make()).collect::<Result<_, _>>()?;
     let Some(first) = all.first() else { anyhow::bail!("no nodes are asked for") };
     let name = first.name();
     // The bench is the bucket's node and its reader, as the embedded engine's processes are; that engine alone is
@@ -260,7 +268,7 @@ pub(crate) async fn on_processes<C: Clusters>(
     }
     let ended = until_told(async {
         for clusters in all.iter_mut().filter(|_| !queue.borrow().is_empty()) {
-            bed::start(clusters, LinkConfig::default(), &BTreeMap::new()).await?;
+            start(clusters).await?;
         }
         let worker = async |clusters: &C| {
             let next = || queue.borrow_mut().pop_front();

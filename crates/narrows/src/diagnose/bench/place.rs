@@ -119,11 +119,39 @@ impl<'a, C: Clusters> Processes<'a, C> {
         bed::ask(clusters, NEAR, "PUT", "/_cluster/settings", body).await?;
         Ok(Processes { env, clusters, filled: RefCell::new(None) })
     }
+
+    /// What the nodes run.
+    pub(super) fn engine(&self) -> Engine {
+        engine(self.clusters)
+    }
+
+    /// As [`Place::on_stage`], of no seed.
+    pub(super) async fn act_under<T>(
+        &self,
+        conditions: &Conditions,
+        act: impl AsyncFnOnce(&Stage<'_>) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let filled = self.filled.take();
+        let configure = |config: LinkConfig| {
+            let link = self.clusters.link().context("there is a link between the sites")?;
+            // A line that loses nothing has the kernel's own TCP.
+            let tcp = config.tcp.filter(|tcp| tcp.loss > 0.0);
+            link.configure(LinkConfig { tcp, ..config }).context("change the link")
+        };
+        configure(LinkConfig::default())?;
+        let stage = Stage::set(self.env, self.clusters, conditions, filled).await?;
+        self.filled.replace(Some(Shape::of(conditions)));
+        configure(conditions.link.clone())?;
+        let acted = act(&stage).await;
+        configure(LinkConfig::default())?;
+        stage.clear().await?;
+        acted
+    }
 }
 
 impl<C: Clusters> Place for Processes<'_, C> {
     fn case(&self, seed: u64, refused: u8) -> Case {
-        Case::again_on_processes(seed, engine(self.clusters), refused)
+        Case::again_on_processes(seed, self.engine(), refused)
     }
 
     fn name(&self) -> &'static str {
@@ -139,7 +167,7 @@ impl<C: Clusters> Place for Processes<'_, C> {
             return Some("this machine lets us make no control group");
         }
         // The embedded engine emulates a slow disk.
-        let needs = engine(self.clusters) == Engine::OPENSEARCH && conditions.has_slow_disk();
+        let needs = self.engine() == Engine::OPENSEARCH && conditions.has_slow_disk();
         (needs && nodes_with_disks().is_empty())
             .then_some("this machine lets us make no disk of our own")
     }
@@ -150,23 +178,7 @@ impl<C: Clusters> Place for Processes<'_, C> {
         conditions: &Conditions,
         act: impl AsyncFnOnce(&Stage<'_>) -> anyhow::Result<T> + 'static,
     ) -> anyhow::Result<T> {
-        let filled = self.filled.take();
-        let configure = |config: LinkConfig| {
-            let link = self.clusters.link().context("there is a link between the sites")?;
-            // A line that loses nothing has the kernel's own TCP.
-            let tcp = config.tcp.filter(|tcp| tcp.loss > 0.0);
-            link.configure(LinkConfig { tcp, ..config }).context("change the link")
-        };
-        let acted = async {
-            configure(LinkConfig::default())?;
-            let stage = Stage::set(self.env, self.clusters, conditions, filled).await?;
-            self.filled.replace(Some(Shape::of(conditions)));
-            configure(conditions.link.clone())?;
-            let acted = act(&stage).await;
-            configure(LinkConfig::default())?;
-            stage.clear().await?;
-            acted
-        };
-        acted.await.with_context(|| format!("the case of seed {seed}"))
+        let acted = self.act_under(conditions, act).await;
+        acted.with_context(|| format!("the case of seed {seed}"))
     }
 }

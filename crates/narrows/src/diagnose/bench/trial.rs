@@ -85,7 +85,8 @@ pub(crate) async fn trial(
     let looked = {
         let case = case.clone();
         let act = async move |stage: &Stage<'_>| {
-            look(stage, &case, journal.as_deref(), recording.as_deref()).await
+            let looks = explain(stage, &case, journal.as_deref(), recording.as_deref());
+            look(stage, case.is_quick(), looks).await
         };
         place.on_stage(runs.seed, &injected, act).await?
     };
@@ -218,13 +219,12 @@ struct Looked {
     advice: Option<(String, String, f64)>,
 }
 
-async fn look(
+/// What `looks` makes of recoveries that go on, or of a quick one that begins meanwhile.
+pub(super) async fn look<T>(
     stage: &Stage<'_>,
-    case: &Case,
-    journal: Option<&Path>,
-    recording: Option<&Path>,
-) -> anyhow::Result<Looked> {
-    let is_quick = case.is_quick();
+    is_quick: bool,
+    looks: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
     if !is_quick {
         stage.begin().await?;
         stage.env.sleep(BEGIN).await;
@@ -240,7 +240,7 @@ async fn look(
     tokio::select! {
         biased;
         ended = goes_on => Err(ended.err().unwrap_or_else(|| anyhow!("recoveries ended"))),
-        looked = explain(stage, case, journal, recording) => looked,
+        looked = looks => looked,
     }
 }
 
