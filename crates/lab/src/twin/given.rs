@@ -157,28 +157,25 @@ pub fn say(plan: &mut TwinPlan, given: &Given) {
     for (parameter, row) in &given.calibration {
         put_row(plan, parameter, row.clone());
     }
-    let said = [
-        (LINK, given.link.clone()),
-        (DISK_READ, given.disk_read.clone()),
-        (DISK_WRITE, given.disk_write.clone()),
-        // A round trip goes through four halves of a switch with their cards.
-        ("card.delay", given.rtt_micros.map(|micros| format!("{}ns", micros * 1000 / 4))),
-        (OPEN_COPY, given.open_copy.map(Within::written)),
-        (NEW_COPY, given.new_copy.map(Within::written)),
-        (EACH_FILE, given.each_file.map(Within::written)),
-        (FIRST_COPY, given.first_copy.map(Within::written)),
-    ];
-    for (parameter, value) in said {
-        if let Some(value) = value {
-            put(plan, parameter, value, SAID);
-        }
-    }
     let times = [
         (OPEN_COPY, given.open_copy),
         (NEW_COPY, given.new_copy),
         (EACH_FILE, given.each_file),
         (FIRST_COPY, given.first_copy),
     ];
+    let said = [
+        (LINK, given.link.clone()),
+        (DISK_READ, given.disk_read.clone()),
+        (DISK_WRITE, given.disk_write.clone()),
+        // A round trip goes through four halves of a switch with their cards.
+        ("card.delay", given.rtt_micros.map(|micros| format!("{}ns", micros * 1000 / 4))),
+    ];
+    let written = times.map(|(parameter, time)| (parameter, time.map(Within::written)));
+    for (parameter, value) in said.into_iter().chain(written) {
+        if let Some(value) = value {
+            put(plan, parameter, value, SAID);
+        }
+    }
     for (parameter, time) in times {
         let bounds = time.and_then(Within::bounds);
         if let Some(((least, most), twin)) = bounds.zip(twin(plan)) {

@@ -286,9 +286,6 @@ async fn hand(stage: &Stage<'_>, marks: Marks, journal: &Path) -> anyhow::Result
             sets += usize::from(matches!(decision, Decision::Set(_)));
             gave_way += usize::from(matches!(decision, Decision::GiveWay(..)));
         }
-        if std::env::var_os("NARROWS_STEPS").is_some() {
-            crate::terminal::say!("{:.0} {}", env.now().as_secs_f64(), entry.text());
-        }
         Ok(())
     };
     let mut account = Account::new(&mut write);
