@@ -1,5 +1,6 @@
 //! Loads for a terminal, in the form of Rally's summary: a line for each figure, a column for each lap.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use insight::load::{Change, Metric, changes, figures, headline, pairs, warnings};
@@ -143,16 +144,25 @@ fn change_lines(
     painted(grid(columns, rows), style)
 }
 
+/// What laps count by name, over all of them.
+pub(crate) fn counts(
+    laps: &[LoadFigures],
+    of: fn(&LoadFigures) -> &BTreeMap<String, u64>,
+) -> BTreeMap<&str, u64> {
+    let mut all = BTreeMap::<&str, u64>::new();
+    for (name, count) in laps.iter().flat_map(of) {
+        *all.entry(name.as_str()).or_default() += count;
+    }
+    all
+}
+
 /// Errors by kind, requests by host, and what the driver itself used.
 pub(crate) fn remarks(laps: &[LoadFigures]) -> Vec<(Option<Paint>, String)> {
     let mut said = Vec::new();
-    let mut errors = std::collections::BTreeMap::<&str, u64>::new();
-    let mut hosts = std::collections::BTreeMap::<&str, u64>::new();
-    for lap in laps {
-        lap.errors.iter().for_each(|(kind, count)| *errors.entry(kind).or_default() += count);
-        lap.hosts.iter().for_each(|(host, count)| *hosts.entry(host).or_default() += count);
-    }
-    let list = |of: &std::collections::BTreeMap<&str, u64>| {
+    let errors = counts(laps, |lap| &lap.errors);
+    let hosts = counts(laps, |lap| &lap.hosts);
+    let searches = counts(laps, |lap| &lap.searches);
+    let list = |of: &BTreeMap<&str, u64>| {
         let parts: Vec<String> = of
             .iter()
             .map(|(name, count)| format!("{} {}", plain(name), show_count(*count)))
@@ -173,10 +183,6 @@ pub(crate) fn remarks(laps: &[LoadFigures]) -> Vec<(Option<Paint>, String)> {
     }
     let cpu: Vec<f64> =
         laps.iter().filter_map(|lap| Some(lap.driver?.cpu_us_per_request)).collect();
-    let mut searches = std::collections::BTreeMap::<&str, u64>::new();
-    for lap in laps {
-        lap.searches.iter().for_each(|(node, count)| *searches.entry(node).or_default() += count);
-    }
     if searches.len() > 1 {
         said.push((None, format!("Searches of shards by node: {}.", list(&searches))));
     }

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use super::charts::{SERIES, SMALL, WIDTHS, shaded, shades_of};
 use super::rows::amount;
 use crate::grid::{dash, signed, signed_range};
-use crate::load::remarks;
+use crate::load::{counts, remarks};
 use crate::svg::dots::{DotChart, DotGroup, DotRow, RowDot};
 use crate::svg::line::{Line, LineChart};
 use crate::svg::scatter::Mark;
@@ -233,24 +233,21 @@ fn title(case: &Case<'_>, all: &[Case<'_>]) -> String {
     }
 }
 
+fn searches(load: &VariantLoad) -> BTreeMap<&str, u64> {
+    counts(&load.laps, |lap| &lap.searches)
+}
+
 /// Searches of shards by node, where nodes were asked for them.
 fn asked(all: &[Case<'_>], colours: &Colours<'_>) -> Markup {
-    let of = |load: &VariantLoad| {
-        let mut nodes: BTreeMap<String, u64> = BTreeMap::new();
-        for (node, count) in load.laps.iter().flat_map(|lap| &lap.searches) {
-            *nodes.entry(node.clone()).or_default() += count;
-        }
-        nodes
-    };
-    let known = |case: &&Case<'_>| case.loads.iter().any(|(_, load)| of(load).len() > 1);
+    let known = |case: &&Case<'_>| case.loads.iter().any(|(_, load)| searches(load).len() > 1);
     let cases: Vec<&Case<'_>> = all.iter().filter(known).collect();
     if cases.is_empty() {
         return html! {};
     }
     let table = |case: &Case<'_>| {
-        let counts: Vec<BTreeMap<String, u64>> =
-            case.loads.iter().map(|(_, load)| of(load)).collect();
-        let nodes: BTreeSet<&String> = counts.iter().flat_map(BTreeMap::keys).collect();
+        let counts: Vec<BTreeMap<&str, u64>> =
+            case.loads.iter().map(|(_, load)| searches(load)).collect();
+        let nodes: BTreeSet<&str> = counts.iter().flat_map(BTreeMap::keys).copied().collect();
         let most = counts.iter().flat_map(BTreeMap::values).copied().max().unwrap_or(1).max(1);
         html! {
             figure.amounts {
