@@ -329,18 +329,6 @@ fn what_templates_and_conflicts_cannot_do_is_said_with_its_place() {
 }
 
 #[test]
-fn what_was_measured_is_kept_where_a_later_task_fails() {
-    for place in ["embedded", "virtual"] {
-        let shop = Shop::new().failing_late();
-        failed(&shop.run(&["--on", place]), 1, &["until-all-are-there", "index-append"]);
-        let (tasks, status) = shop.recorded();
-        assert!(tasks.iter().any(|task| task == "index-append"), "{place}: {tasks:?}");
-        assert!(tasks.iter().all(|task| task != "all-orders"), "{place}: {tasks:?}");
-        assert_eq!(status, Status::Failed);
-    }
-}
-
-#[test]
 fn a_task_that_had_nothing_but_errors_is_said_at_the_end_and_the_exit_code_is_1() {
     let shop = Shop::new().with("operations/default.json", "/orders/_count", "/nothing/_count");
     let output = shop.run(&["--include-tasks", "tag:setup, several ,pause", "--laps", "2"]);
@@ -376,6 +364,7 @@ fn a_cluster_that_was_there_keeps_no_index_of_a_track() {
     let tasks = ["--include-tasks", "index-append,until-all-are-there"];
     failed(&shop.run(&[&there[..], &tasks].concat()), 1, &["until-all-are-there"]);
     assert_eq!(cluster.indices(), Vec::<String>::new());
+    assert_eq!(shop.recorded(), (vec!["index-append".to_owned()], Status::Failed));
 
     let count = "\"document-count\": 400";
     let undeclared = format!("{count}, \"target-index\": \"not-declared\"");
