@@ -229,6 +229,15 @@ impl Lift {
         })
     }
 
+    /// The setting, its value with what is said `beside` that, and the value to try: `a.limit = 40mb, try 80mb`; none
+    /// of an action.
+    pub fn in_words(&self, beside: &str) -> Option<String> {
+        let setting = self.setting.as_ref()?;
+        let now = self.now.as_ref().map_or_else(String::new, |now| format!(" = {now}{beside}"));
+        let to = self.to_words().map_or_else(String::new, |to| format!(", try {to}"));
+        Some(format!("{setting}{now}{to}"))
+    }
+
     /// Where the value of today is set, in words; none where that is not known.
     pub fn set_by_words(&self) -> Option<String> {
         Some(set_by(self.set_by?, self.now.as_deref()?, self.default.as_deref()))

@@ -374,12 +374,6 @@ fn judged(case: &NamedCase, diagnosis: &Diagnosis) -> Judged {
         class: first.map_or("healthy", |finding| finding.class.label()).to_owned(),
         sentence: first.map_or(&diagnosis.headline, |finding| &finding.sentence).clone(),
         others: diagnosis.findings.iter().skip(1).map(|f| f.class.label().to_owned()).collect(),
-        lift: first.and_then(|finding| {
-            let lift = finding.lift.as_ref()?;
-            let setting = lift.setting.as_ref()?;
-            let to = lift.to_words().map_or_else(String::new, |to| format!(", try {to}"));
-            let now = lift.now.as_ref().map_or_else(String::new, |now| format!(" = {now}"));
-            Some(format!("{setting}{now}{to}"))
-        }),
+        lift: first.and_then(|finding| finding.lift.as_ref()?.in_words("")),
     }
 }

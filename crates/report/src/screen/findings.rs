@@ -217,13 +217,13 @@ fn ruled_out<'a>(others: impl Iterator<Item = (By, &'a str, &'a str)>, style: St
 }
 
 fn lift_rows(lift: &Lift) -> Vec<(&'static str, String)> {
-    let Some(setting) = &lift.setting else { return vec![("do", lift.action.clone())] };
     let scope = lift.set_by_words().map_or_else(String::new, |words| format!(" ({words})"));
-    let now = lift.now.as_deref().map_or_else(String::new, |now| format!(" = {now}{scope}"));
-    let to = lift.to_words().map_or_else(String::new, |to| format!(", try {to}"));
-    let mut rows = vec![("setting", format!("{setting}{now}{to}")), ("do", lift.action.clone())];
-    rows.extend(request(lift).map(|request| ("how", request)));
-    rows
+    let rows = [
+        lift.in_words(&scope).map(|setting| ("setting", setting)),
+        Some(("do", lift.action.clone())),
+        request(lift).map(|request| ("how", request)),
+    ];
+    rows.into_iter().flatten().collect()
 }
 
 /// The request that sets what lifts a finding; none for an action.

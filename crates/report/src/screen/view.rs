@@ -148,11 +148,8 @@ impl View {
 fn found(alike: &Alike<'_>) -> Found {
     let finding = alike.first;
     let lift = finding.lift.as_ref().map(|lift| {
-        let action = match (&lift.setting, &lift.now, lift.to_words()) {
-            (Some(setting), Some(now), Some(to)) => format!("{setting} = {now}, try {to}"),
-            (Some(setting), None, Some(to)) => format!("{setting}, try {to}"),
-            _ => lift.action.clone(),
-        };
+        let setting = lift.in_words("").filter(|_| lift.to.is_some());
+        let action = setting.unwrap_or_else(|| lift.action.clone());
         let gain = finding.gain.as_ref();
         let gain = gain.map_or_else(String::new, |gain| format!(": {}", promised(gain)));
         let next = finding.next.sentence.as_ref();
