@@ -115,18 +115,15 @@ async fn recover(
     // Leader and follower throttle alike; neither is to.
     let unthrottled = json!({ "persistent": { "ccr.indices.recovery.max_bytes_per_sec": "-1" } });
     common::ask(target, "leader", "PUT", "/_cluster/settings", unthrottled).await;
-    let settings = json!({ "persistent": {
+    let settings = json!({
         "ccr.indices.recovery.max_bytes_per_sec": "-1",
         "ccr.indices.recovery.chunk_size": chunk,
         "ccr.indices.recovery.max_concurrent_file_chunks": concurrent,
         "narrows.recovery.scheduler": scheduler,
-        "cluster.remote.leader.seeds": target.seeds_through_link("leader").join(","),
-    } });
-    common::ask(target, "follower", "PUT", "/_cluster/settings", settings).await;
-    common::connected(env, target).await;
+    });
+    common::connect(env, target, settings).await;
     let began = env.epoch_ms();
-    let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
-    common::ask(target, "follower", "PUT", "/a/_ccr/follow?wait_for_active_shards=0", body).await;
+    common::follow(target, 0).await;
     let row = loop {
         env.sleep(Duration::from_millis(50)).await;
         let answer = common::ask(target, "follower", "GET", "/a/_recovery", Value::Null).await;

@@ -21,6 +21,8 @@ use serde_json::{Value, json};
 use testbed::bench::Table;
 use world::{Direction, Env, LinkConfig};
 
+use crate::common::anonymous;
+
 const RTT: Duration = Duration::from_millis(100);
 const RATE_BYTES_PER_S: u64 = 125_000_000;
 const SHARDS: u32 = 3;
@@ -191,13 +193,8 @@ impl Bench {
     /// Makes an index on the leader and has the follower follow it from its first operation on.
     async fn follow(&self, target: &EmbeddedClusters) {
         common::create(target, "leader", self.corpus, SHARDS).await;
-        let seeds = target.seeds_through_link("leader").join(",");
-        let body = json!({ "persistent": { "cluster.remote.leader.seeds": seeds } });
-        common::ask(target, "follower", "PUT", "/_cluster/settings", body).await;
-        common::connected(&self.env, target).await;
-        let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
-        let path = "/a/_ccr/follow?wait_for_active_shards=1";
-        common::ask(target, "follower", "PUT", path, body).await;
+        common::connect(&self.env, target, json!({})).await;
+        common::follow(target, 1).await;
     }
 
     async fn wait_for(&self, target: &EmbeddedClusters, operations: u64) {
@@ -227,13 +224,6 @@ fn sum(stats: &Value, name: &str) -> u64 {
 fn has(stats: &Value) -> u64 {
     let of = |shard: &Value| shard["follower_global_checkpoint"].as_i64();
     shards(stats).filter_map(of).map(|checkpoint| (checkpoint + 1) as u64).sum()
-}
-
-/// Memory of a cluster's node that is no file's: mapped segments are the page cache, which gives way.
-async fn anonymous(target: &EmbeddedClusters, cluster: &str) -> u64 {
-    let stats = common::ask(target, cluster, "GET", "/_nodes/stats/process", Value::Null).await;
-    let nodes = stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
-    nodes.filter_map(|node| node["process"]["mem"]["anonymous_in_bytes"].as_u64()).sum()
 }
 
 /// Waits until the follower has indexed what it was given.

@@ -103,7 +103,7 @@ impl Run {
     }
 
     async fn set(&self, target: &EmbeddedClusters, kind: Kind, scheduler: &str) {
-        let mut settings = json!({
+        let settings = json!({
             "indices.recovery.max_bytes_per_sec": "-1",
             "indices.recovery.chunk_size": "1mb",
             "indices.recovery.max_concurrent_file_chunks": 5,
@@ -115,11 +115,7 @@ impl Run {
         let body = json!({ "persistent": settings });
         common::ask(target, "leader", "PUT", "/_cluster/settings", body).await;
         if kind == Kind::Remote {
-            settings["cluster.remote.leader.seeds"] =
-                json!(target.seeds_through_link("leader").join(","));
-            let body = json!({ "persistent": settings });
-            common::ask(target, "follower", "PUT", "/_cluster/settings", body).await;
-            common::connected(&self.env, target).await;
+            common::connect(&self.env, target, settings).await;
         }
     }
 
@@ -210,11 +206,7 @@ impl Run {
     async fn begin(&self, target: &EmbeddedClusters, kind: Kind) {
         match kind {
             Kind::Peer => self.replicas(target, 1).await,
-            Kind::Remote => {
-                let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
-                let path = "/a/_ccr/follow?wait_for_active_shards=0";
-                common::ask(target, "follower", "PUT", path, body).await;
-            }
+            Kind::Remote => common::follow(target, 0).await,
         }
     }
 

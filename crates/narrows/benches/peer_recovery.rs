@@ -58,13 +58,13 @@ fn main() {
 }
 
 async fn recover(target: &EmbeddedClusters, env: &world::Env, name: &str, socket: f64) {
-    let before = anonymous(target).await;
+    let before = common::anonymous(target, "c").await;
     let replicas = |n: u32| json!({ "index.number_of_replicas": n });
     common::ask(target, "c", "PUT", "/a/_settings", replicas(1)).await;
     let mut peak = before;
     let row = loop {
         env.sleep(Duration::from_millis(25)).await;
-        peak = peak.max(anonymous(target).await);
+        peak = peak.max(common::anonymous(target, "c").await);
         let answer = common::ask(target, "c", "GET", "/a/_recovery", Value::Null).await;
         let rows = answer["a"]["shards"].as_array().cloned().unwrap_or_default();
         let peer = rows.into_iter().find(|row| row["type"] == "PEER");
@@ -88,14 +88,6 @@ async fn recover(target: &EmbeddedClusters, env: &world::Env, name: &str, socket
     ]);
     common::ask(target, "c", "PUT", "/a/_settings", replicas(0)).await;
     env.sleep(Duration::from_millis(500)).await;
-}
-
-/// The larger of the two nodes' memory that is no file's.
-async fn anonymous(target: &EmbeddedClusters) -> u64 {
-    let stats = common::ask(target, "c", "GET", "/_nodes/stats", Value::Null).await;
-    let nodes = stats["nodes"].as_object().expect("nodes");
-    let of = |node: &Value| node["process"]["mem"]["anonymous_in_bytes"].as_u64().unwrap_or(0);
-    nodes.values().map(of).max().unwrap_or(0)
 }
 
 /// Bytes a second that one connection over loopback carries, without anything else.

@@ -53,12 +53,30 @@ pub async fn ask(
         .unwrap_or_else(|error| panic!("{}: {method} {path}: {error}", target.name()))
 }
 
-/// Waits until the follower has reached the leader that its settings name.
-pub async fn connected(env: &Env, target: &EmbeddedClusters) {
+/// Gives the follower these settings and the leader's address, and waits until it has reached it.
+pub async fn connect(env: &Env, target: &EmbeddedClusters, mut settings: Value) {
+    settings["cluster.remote.leader.seeds"] = json!(target.seeds_through_link("leader").join(","));
+    let body = json!({ "persistent": settings });
+    ask(target, "follower", "PUT", "/_cluster/settings", body).await;
     let leader = async || ask(target, "follower", "GET", "/_remote/info", Value::Null).await;
     while leader().await["leader"]["num_nodes_connected"] != 1 {
         env.sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// Has the follower follow the leader's index, and waits until so many copies of each shard have begun to.
+pub async fn follow(target: &EmbeddedClusters, copies: u32) {
+    let body = json!({ "remote_cluster": "leader", "leader_index": "a" });
+    let path = format!("/a/_ccr/follow?wait_for_active_shards={copies}");
+    ask(target, "follower", "PUT", &path, body).await;
+}
+
+/// The most memory of a node of a cluster that is no file's: mapped segments are the page cache, which gives way.
+pub async fn anonymous(target: &EmbeddedClusters, cluster: &str) -> u64 {
+    let stats = ask(target, cluster, "GET", "/_nodes/stats/process", Value::Null).await;
+    let nodes = stats["nodes"].as_object().into_iter().flat_map(|nodes| nodes.values());
+    let of = |node: &Value| node["process"]["mem"]["anonymous_in_bytes"].as_u64();
+    nodes.filter_map(of).max().unwrap_or(0)
 }
 
 /// Makes an index for a corpus and waits until it is there.
