@@ -24,6 +24,8 @@ pub enum Kind {
     Duration { min: Duration, may_be_off: bool },
     /// One of these words.
     Word(&'static [&'static str]),
+    /// `false`, or the least and the most replicas: `0-1`, `0-all`. The least may be so many.
+    Expansion { max: u32 },
     /// `host:port`, one of them.
     Address,
     /// `host:port`, any number of them.
@@ -85,6 +87,7 @@ impl Kind {
                     Err(format!("write one of {}{hint}", words.join(", ")))
                 }
             },
+            Kind::Expansion { max } => read_expansion(text, max),
             Kind::Address if parts(text).count() > 1 => Err("write one address".to_owned()),
             Kind::Address | Kind::Addresses => read_addresses(text),
             Kind::Names => Ok(Typed::Names(parts(text).map(str::to_owned).collect())),
@@ -143,6 +146,20 @@ fn read_count(text: &str, min: u64, max: u64) -> Result<Typed, String> {
         Ok(count) if (min..=max).contains(&count) => Ok(Typed::Count(count)),
         _ => Err(format!("write a whole number from {min} to {max}")),
     }
+}
+
+fn read_expansion(text: &str, max: u32) -> Result<Typed, String> {
+    let is_range = text.split_once('-').is_some_and(|(least, most)| {
+        let most = if most == "all" { Some(u32::MAX) } else { most.parse().ok() };
+        let least = least.parse::<u32>().ok().filter(|least| *least <= max);
+        least.zip(most).is_some_and(|(least, most)| least <= most)
+    });
+    if is_range || text == "false" {
+        return Ok(Typed::Text(text.to_owned()));
+    }
+    Err(format!(
+        "write false, or the least and the most replicas, such as 0-1 or 0-all; the least is {max} at most"
+    ))
 }
 
 fn read_duration(text: &str, min: Duration, may_be_off: bool) -> Result<Typed, String> {
@@ -208,6 +225,7 @@ fn show_duration(given: &str, time: Duration) -> String {
 mod tests {
     use super::*;
 
+    const EXPANSION: Kind = Kind::Expansion { max: 10 };
     const TIMEOUT: Kind = Kind::Duration { min: Duration::from_millis(1), may_be_off: false };
 
     #[test]
@@ -237,6 +255,10 @@ mod tests {
             (Kind::Watermark, "0.85", "85%"),
             (Kind::Watermark, "92.5%", "92.5%"),
             (Kind::Watermark, "1024mb", "1gb"),
+            (EXPANSION, "false", "false"),
+            (EXPANSION, " 0-9", "0-9"),
+            (EXPANSION, "2-2", "2-2"),
+            (EXPANSION, "10-all", "10-all"),
             (Kind::Text { chars_max: 9 }, "on, call ", "on, call"),
         ] {
             assert_eq!(kind.canonical(given).as_deref(), Ok(canonical), "{kind:?} {given}");
@@ -264,6 +286,12 @@ mod tests {
             (Kind::Addresses, ":9300", "\":9300\" is no address; write host:port[,host:port...]"),
         ] {
             assert_eq!(kind.read(given), Err(why.to_owned()), "{kind:?} {given}");
+        }
+        for given in
+            ["", "x", "true", "1", "-1", "0-", "-all", "0-x", "3-2", "11-12", "0--1", "0 - 1"]
+        {
+            let why = EXPANSION.read(given).unwrap_err();
+            assert!(why.starts_with("write false, or the least"), "{given}: {why}");
         }
     }
 }

@@ -262,8 +262,7 @@ pub static TABLE: &[Setting] = &[
         "Fields and objects that the mappings may have."),
     index("index.max_result_window", count(1, 2_000_000_000), "10000",
         "Hits that from and size of a search may reach."),
-    index("index.auto_expand_replicas",
-        Kind::Word(&["false", "0-1", "0-2", "0-3", "0-all", "1-2", "1-3", "1-all"]), "false",
+    index("index.auto_expand_replicas", Kind::Expansion { max: 10 }, "false",
         "The least and the most replicas of an index that has as many as there are nodes for; with false \
          index.number_of_replicas says how many."),
     index("index.number_of_replicas", count(0, 10), "1", "Copies of each shard besides the primary."),

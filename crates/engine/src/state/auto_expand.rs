@@ -8,7 +8,7 @@ use super::{Change, ClusterState, IndexShardRoutingTable};
 use crate::settings::Update;
 
 const AUTO_EXPAND: &str = "index.auto_expand_replicas";
-/// Of `all`: as many as `index.number_of_replicas` may say.
+/// Of `all` and of more: as many as `index.number_of_replicas` may say.
 const REPLICAS_MAX: u32 = 10;
 
 /// Gives indices the replicas that the nodes of now have room for, where these changes may have changed that.
@@ -59,7 +59,8 @@ fn concerned(state: &ClusterState, changes: &[Change]) -> BTreeSet<String> {
 fn wanted(state: &ClusterState, filters: &Filters, name: &str) -> Option<u32> {
     let meta = state.indices.get(name)?;
     let (least, most) = meta.settings.get(AUTO_EXPAND)?.split_once('-')?;
-    let (least, most) = (least.parse().ok()?, most.parse().unwrap_or(REPLICAS_MAX));
+    let most = most.parse().unwrap_or(REPLICAS_MAX).min(REPLICAS_MAX);
+    let least = least.parse().ok()?;
     let may_hold = |node: &&String| filters.filter_against(state, name, node).is_none();
     let nodes = state.present.iter().filter(may_hold).count() as u32;
     // Where nobody is there, as when the manager has just begun, nothing is known.
@@ -96,7 +97,7 @@ mod tests {
 
     #[test]
     fn replicas_follow_the_nodes() {
-        let mut lab = started(3, &["0-1", "0-all", "1-2", "false"]);
+        let mut lab = started(3, &["0-1", "0-all", "1-20", "false"]);
         assert_eq!(replicas(&mut lab), [1, 2, 2, 1]);
         lab.leave("n3");
         assert_eq!(replicas(&mut lab), [1, 1, 1, 1]);
