@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 
 use super::dynamic::{Dynamic, adds};
 use super::forms::{integer, is_other_form, number, place, range};
-use super::{Analyzer, Field, FieldType, Mapping};
+use super::{Analyzer, Field, FieldType, Mapping, is_metadata};
 use crate::Refusal;
 use crate::json::{self, Member, Node, Part, Value};
 use crate::value::{ip, is_point as is_on_earth};
@@ -205,6 +205,7 @@ impl Walk<'_> {
 
     /// Meets a field that is not mapped, in the object whose path ends at `above`.
     fn unmapped(&mut self, name: &str, above: usize, value: &Value) -> Result<(), Refusal> {
+        check_name(name, &self.path)?;
         let dynamic = match name.contains('.') {
             true => self.mapping.dynamic_within(&self.path),
             false => self.dynamic,
@@ -216,6 +217,26 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses what is no name of a field. As in the field it is none where fields are not mapped, either.
+fn check_name(name: &str, path: &str) -> Result<(), Refusal> {
+    let is_blank = |part: &str| part.trim_start().is_empty();
+    let why = if name.is_empty() {
+        "field name cannot be an empty string".to_owned()
+    } else if name.contains('.') && name.split('.').any(is_blank) {
+        format!(
+            "object field starting or ending with a [.] makes object resolution ambiguous: [{name}]"
+        )
+    } else if path.starts_with('_') && is_metadata(path) {
+        format!(
+            "Field [{path}] is a metadata field and cannot be added inside a document. Use the index API request \
+             parameters."
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::parsing(why))
 }
 
 impl Field {

@@ -342,6 +342,30 @@ fn strict_refuses_what_is_not_mapped() {
 }
 
 #[test]
+fn what_is_no_name_is_none_where_fields_are_not_mapped_either() {
+    for dynamic in [json!(true), json!(false), json!("strict")] {
+        let objects = json!({"o": {"properties": {}}, "off": {"enabled": false}});
+        let reader = Mapping::parse(&json!({"dynamic": dynamic, "properties": objects})).unwrap();
+        let read = |source: &str, is_new| reader.read(source.as_bytes(), is_new, &mut nowhere);
+        for (source, why) in [
+            (r#"{"":1}"#, "cannot be an empty string"),
+            (r#"{"o":{"":null}}"#, "cannot be an empty string"),
+            (r#"{"a..b":1}"#, "ambiguous: [a..b]"),
+            (r#"{".a":1}"#, "ambiguous: [.a]"),
+            (r#"{"a.":1}"#, "ambiguous: [a.]"),
+            (r#"{"o. ":1}"#, "ambiguous: [o. ]"),
+            (r#"{"_id":1}"#, "[_id] is a metadata field"),
+        ] {
+            let said = read(source, true).unwrap_err().reason;
+            assert!(said.contains(why), "{dynamic} {source}: {said}");
+            assert_eq!(read(source, false), Ok(Extent::Whole), "it was accepted before");
+        }
+        let unread = r#"{"off":{"":1,"_id":1,"a..b":2}}"#;
+        assert_eq!(read(unread, true), Ok(Extent::Whole), "{dynamic}");
+    }
+}
+
+#[test]
 fn what_was_accepted_is_read_as_far_as_it_fits() {
     let json = json!({"properties": {
         "a": {"type": "long"}, "o": {"properties": {"b": {"type": "date"}}}, "t": {"type": "text"},
