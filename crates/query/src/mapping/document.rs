@@ -75,7 +75,10 @@ impl Mapping {
             _ => Part::Nothing,
         };
         let document = json::document(source, if is_new { None } else { Some(&part) });
-        let document = document.map_err(Refusal::parsing)?;
+        let document = document.map_err(|error| match source.trim_ascii().is_empty() {
+            true => Refusal::parsing("the document is empty; send an object, {} at least"),
+            false => Refusal::parsing(error),
+        })?;
         if !matches!(document, Value::Object(_)) {
             return Err(Refusal::parsing(format!("a document is an object, not {document}")));
         }

@@ -323,6 +323,10 @@ fn a_new_document_is_json_throughout() {
     for mapped in [&br#"{"k":"\ud800"}"#[..], br#"{"d":1e400}"#, b"{\"k\":\"\xff\"}"] {
         assert!(reader.read(mapped, false, &mut nowhere).is_err());
     }
+    for empty in ["", " \t"] {
+        let said = reader.read(empty.as_bytes(), true, &mut nowhere).unwrap_err().reason;
+        assert!(said.contains("the document is empty; send an object"), "{said}");
+    }
     let good = r#"{"x":["\ud83d\ude00", 1e308, -0.0, null, true, {"y": 18446744073709551615}]}"#;
     assert_eq!(reader.read(good.as_bytes(), true, &mut nowhere), Ok(Extent::Whole));
 }
