@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::answer::Reply;
 use super::call::Call;
-use super::error::not_supported;
+use super::error::{invalid, not_supported};
 use super::maintenance::query_alone;
 use super::names::{filters, indices, no_such_index};
 use super::search::failed;
@@ -26,6 +26,10 @@ pub(super) async fn validate(call: Call) -> Result<Reply> {
                 "leave it out: a shard of each index is asked, and says why a query is not valid";
             return Err(not_supported(&format!("[{name}]"), instead));
         }
+    }
+    // As in the field, where no body at all asks for every document.
+    if call.json().is_ok_and(|body| body == json!({})) {
+        return Err(invalid("query cannot be null"));
     }
     let has_parameters = URI_QUERY.iter().any(|name| call.query.get(name).is_some());
     let query = match query_alone(&call) {

@@ -50,6 +50,7 @@ async fn a_query_is_valid_or_it_is_said_why_not(env: Env) {
             (format!("/a/_validate/query?{name}=true"), format!("[{name}] is not supported"));
         c.refuses(400, &why, "GET", &path, Value::Null).await;
     }
+    c.refuses(400, "query cannot be null", "POST", "/a/_validate/query", json!({})).await;
     c.answers(404, "GET", "/nope*/_validate/query", Value::Null).await;
     c.stop().await;
 }
