@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::answer::Reply;
 use super::call::{Call, object, texts};
-use super::error::{bad_body, bad_request};
+use super::error::{bad_body, invalid};
 use super::keep_alive::scroll_keep_alive;
 use super::search::{Shape, failed, found, job, search_one};
 use engine::search::{clear_scroll, next_page, scroll};
@@ -28,7 +28,7 @@ pub(super) async fn search(call: Call) -> Result<Reply> {
         (request.from > 0, "using [from] is not allowed in a scroll context"),
         (request.search_after.is_some(), "`search_after` cannot be used in a scroll context."),
         (
-            request.track_total_hits == TrackTotalHits::No,
+            !matches!(request.track_total_hits, TrackTotalHits::Unset | TrackTotalHits::All),
             "disabling [track_total_hits] is not allowed in a scroll context",
         ),
         (request.collapse.is_some(), "cannot use `collapse` in a scroll context"),
@@ -40,7 +40,7 @@ pub(super) async fn search(call: Call) -> Result<Reply> {
         (job.point_in_time.is_some(), "using [point in time] is not allowed in a scroll context"),
     ];
     if let Some((_, why)) = refused.into_iter().find(|(is_wrong, _)| *is_wrong) {
-        return Err(bad_request(why));
+        return Err(invalid(why));
     }
     match scroll(call.node.search(), job, keep_alive).await {
         Ok((outcome, id)) => found(&call, (&request, id.as_deref()), outcome, shape),
@@ -88,7 +88,7 @@ pub(super) async fn next(call: Call) -> Result<Reply> {
     let as_int = call.query.flag("rest_total_hits_as_int", false)?;
     let shape = Shape { as_int, typed: None };
     let [id] = asked.ids.as_slice() else {
-        return Err(bad_request("Validation Failed: 1: scrollId is missing;"));
+        return Err(invalid("scrollId is missing"));
     };
     let keep_alive = scroll_keep_alive(&call, asked.keep_alive.as_deref())?;
     let page = next_page(call.node.search(), id, keep_alive).await?;
@@ -107,7 +107,7 @@ pub(super) async fn clear(call: Call) -> Result<Reply> {
     let service = call.node.search();
     let mut freed = 0;
     match ids.as_slice() {
-        [] => return Err(bad_request("Validation Failed: 1: no scroll ids specified;")),
+        [] => return Err(invalid("no scroll ids specified")),
         [all] if all == "_all" => freed = clear_scroll(service, None).await?,
         ids => {
             for id in ids {

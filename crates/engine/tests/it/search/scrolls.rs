@@ -128,7 +128,9 @@ async fn a_scroll_is_kept_for_as_long_as_was_asked(env: Env) {
     refused("scroll=1m&size=0", json!({}), "[size] cannot be [0]").await;
     refused("scroll=1m", json!({"from": 1}), "[from] is not allowed").await;
     refused("scroll=1m", json!({"sort": ["n"], "search_after": [1]}), "`search_after`").await;
-    refused("scroll=1m", json!({"track_total_hits": false}), "[track_total_hits]").await;
+    for counted in [json!(false), json!(3)] {
+        refused("scroll=1m", json!({ "track_total_hits": counted }), "[track_total_hits]").await;
+    }
     refused("scroll=1m&size=20000", json!({}), "Result window is too large").await;
     for wrong in ["x", "DnF1ZXJ5VGhlbkZldGNo"] {
         let body = json!({"scroll_id": wrong});
