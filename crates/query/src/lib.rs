@@ -31,8 +31,8 @@ pub use highlight::{Highlight, HighlightField, Highlighter};
 pub use hits::{ColumnField, SortDistance, SortKey, SortMissing, SortTarget, SortValue, TopHits};
 pub use mapping::{Field, FieldType, Mapping};
 pub use parse::{
-    QueryString, aggregations, highlight_options, parse_count, parse_search, parse_sort,
-    parse_track_total_hits, queries,
+    QueryString, add_columns_of_path, aggregations, highlight_options, parse_count, parse_search,
+    parse_sort, parse_track_total_hits, queries,
 };
 pub use query::{
     AliasedQuery, BoolQuery, FieldQuery, FieldsQuery, FirstQuery, FunctionScore, Fuzziness,

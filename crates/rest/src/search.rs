@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use query::{
-    Mapping, NO_TIMEOUT_MS, SearchRequest, ShownHit, Text, TrackTotalHits, parse_search,
-    parse_sort, parse_track_total_hits,
+    Mapping, NO_TIMEOUT_MS, SearchRequest, ShownHit, Text, TrackTotalHits, add_columns_of_path,
+    parse_search, parse_sort, parse_track_total_hits,
 };
 
 use super::answer::Reply;
@@ -26,9 +26,9 @@ use engine::transport::Result;
 /// Parameters of `_search`. Some are known so that they are refused in words.
 pub(super) const SEARCH: &[&str] = &[
     "_source _source_excludes _source_includes allow_partial_search_results batched_reduce_size \
-     ccs_minimize_roundtrips explain from max_concurrent_shard_requests pre_filter_shard_size preference \
-     request_cache rest_total_hits_as_int routing scroll search_type seq_no_primary_term size sort \
-     terminate_after timeout track_scores track_total_hits typed_keys version",
+     ccs_minimize_roundtrips docvalue_fields explain from max_concurrent_shard_requests pre_filter_shard_size \
+     preference request_cache rest_total_hits_as_int routing scroll search_type seq_no_primary_term size sort \
+     stored_fields terminate_after timeout track_scores track_total_hits typed_keys version",
 ];
 
 /// Bytes of the body of one search. Those of `_msearch` count each for itself.
@@ -158,6 +158,9 @@ pub(super) fn refuse(query: &Query) -> Result<()> {
     if query.flag("explain", false)? {
         return Err(not_supported("[explain]", "leave it out"));
     }
+    if query.get("stored_fields").is_some() {
+        return Err(not_supported("[stored_fields] of a path", "send [_source]"));
+    }
     match query.get("search_type") {
         None | Some("" | "query_then_fetch") => Ok(()),
         Some(other) => {
@@ -180,6 +183,9 @@ fn parameters(query: &Query, request: &mut SearchRequest) -> Result<()> {
     }
     if let Some(text) = query.get("sort") {
         request.sort.extend(parse_sort(text)?);
+    }
+    if let Some(names) = query.get("docvalue_fields") {
+        add_columns_of_path(names, &mut request.column_fields)?;
     }
     if let Some(after) = &request.search_after {
         let (values, keys) = (after.len(), request.sort.len());
@@ -435,6 +441,17 @@ mod tests {
             assert_eq!(shown.enabled, enabled, "{query}");
             assert_eq!(lists, (includes.to_owned(), excludes.to_owned()), "{query}");
         }
+    }
+
+    #[test]
+    fn the_path_adds_to_the_columns_that_hits_show() {
+        let both = parse_search(br#"{"docvalue_fields":["a","b","c*"]}"#).unwrap();
+        assert_eq!(asked("docvalue_fields=b,,c*", r#"{"docvalue_fields":["a"]}"#), Ok(both));
+        let many = format!("docvalue_fields={}", vec!["b"; 100].join(","));
+        assert!(asked(&many, "{}").is_ok());
+        let said = |query: &str| asked(query, r#"{"docvalue_fields":["a"]}"#).unwrap_err();
+        assert!(said(&many).contains("but was [101]"));
+        assert!(said("docvalue_fields=_seq_no").contains("metadata field [_seq_no]"));
     }
 
     #[test]

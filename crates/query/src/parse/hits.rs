@@ -3,7 +3,7 @@
 use super::limits::{MAX_COLUMN_FIELDS, MAX_INNER_WINDOW, SOURCE_PATTERNS, few};
 use super::{query, sort};
 use crate::aggregation::AggregationKind;
-use crate::error::{Result, ensure, illegal, parsing};
+use crate::error::{Result, SearchError, Spot, ensure, illegal, parsing};
 use crate::hits::{ColumnField, SortKey, TopHits};
 use crate::json::{Node, Options, Value};
 use crate::mapping::is_metadata;
@@ -58,13 +58,7 @@ pub(super) fn stored_fields(
 
 /// `docvalue_fields`: names, or objects with a format.
 pub(super) fn column_fields(node: &Node) -> Result<Vec<ColumnField>> {
-    let count = node.items().len();
-    if count > MAX_COLUMN_FIELDS {
-        return Err(illegal(format!(
-            "Trying to retrieve too many docvalue_fields. Must be less than or equal to: [{MAX_COLUMN_FIELDS}] but was \
-             [{count}] (index.max_docvalue_fields_search)"
-        )));
-    }
+    few_columns(node.items().len())?;
     let read = node.items().iter().map(|item| match &item.value {
         Value::Object(_) => {
             let options = item.options("docvalue_fields", "field format", 0)?;
@@ -79,6 +73,26 @@ pub(super) fn column_fields(node: &Node) -> Result<Vec<ColumnField>> {
         _ => Ok(ColumnField { pattern: column_pattern(item, "docvalue_fields")?, format: None }),
     });
     read.collect()
+}
+
+/// Adds `docvalue_fields` of a path, `a,b*`, to those of a body.
+pub fn add_columns_of_path(text: &str, columns: &mut Vec<ColumnField>) -> Result<()> {
+    let at = Spot::default();
+    let names = text.split(',').filter(|name| !name.is_empty());
+    let items = names.map(|name| Node { at, value: Value::Text(name.into()) }).collect();
+    let read = column_fields(&Node { at, value: Value::List(items) });
+    columns.extend(read.map_err(|error| SearchError { at: None, ..error })?);
+    few_columns(columns.len())
+}
+
+fn few_columns(count: usize) -> Result<()> {
+    if count <= MAX_COLUMN_FIELDS {
+        return Ok(());
+    }
+    Err(illegal(format!(
+        "Trying to retrieve too many docvalue_fields. Must be less than or equal to: [{MAX_COLUMN_FIELDS}] but was \
+         [{count}] (index.max_docvalue_fields_search)"
+    )))
 }
 
 fn column_pattern(node: &Node, name: &str) -> Result<String> {

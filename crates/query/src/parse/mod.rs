@@ -17,6 +17,7 @@ mod terms;
 
 pub use aggregation::aggregations;
 pub use highlight::highlight_options;
+pub use hits::add_columns_of_path;
 pub use query::queries;
 pub use query_string::QueryString;
 pub use sort::of_path as parse_sort;

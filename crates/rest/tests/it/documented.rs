@@ -49,7 +49,7 @@ pub const IGNORED_OF: &[(&str, &str, &str)] = &[
 
 /// Parameters that are known so that they are refused by their names, whatever they say: the parameters, and the APIs.
 pub const REFUSED_OF: &[(&str, &str)] = &[
-    ("stored_fields", "exists exists_source get get_source mget"),
+    ("stored_fields", "exists exists_source get get_source mget search"),
     ("version version_type", "bulk mget update"),
     ("if_primary_term if_seq_no", "bulk"),
     ("lang", "update"),
