@@ -242,6 +242,7 @@ mod tests {
             {"range":{"a":{"include_upper":false,"to":2}}} => {"range":{"a":{"lt":2}}}
             {"range":{"a":{"gte":1,"lt":2,"lte":null}}} => {"range":{"a":{"gte":1}}}
             {"bool":{"must":{"match_all":{}}}} => {"bool":{"must":[{"match_all":{}}]}}
+            {"multi_match":{"query":"x","fields":["b^2","a*^5","b^3"]}} => {"multi_match":{"query":"x","fields":["a*^5","b^3"]}}
         "#;
         for (short, long) in pairs(FORMS) {
             let read = |text: &str| parse_count(format!("{{\"query\":{text}}}").as_bytes());
@@ -279,6 +280,10 @@ mod tests {
             {"query":{"match":{"a":{"query":"x","fuzziness":3}}}} => [fuzziness]
             {"query":{"dis_max":{"queries":[],"tie_breaker":1.5}}} => [tie_breaker] must be between 0 and 1, found [1.5]
             {"query":{"multi_match":{"query":"x","fields":["a"],"tie_breaker":-1}}} => [tie_breaker]
+            {"query":{"multi_match":{"query":"x","fields":["a^-1"]}}} => a field, or field^2
+            {"query":{"multi_match":{"query":"x","fields":["a^1e99"]}}} => a field, or field^2
+            {"query":{"match_all":{"boost":-1}}} => [boost] is a number from 0 to
+            {"query":{"match_all":{"boost":1e99}}} => [boost] is a number from 0 to
             {"query":{"function_score":{"script_score":{}}}} => no scripts
             {"query":{"function_score":{"functions":[{}]}}} => [a function]
             {"query":{"match_phrase":{"a":{"query":"x","slop":1}}}} => slop
@@ -401,7 +406,7 @@ mod tests {
 
         // Of several texts all clauses count, each once for each field.
         let text = |kind: &str, fields: usize, words: usize| {
-            let fields = vec!["\"f\""; fields].join(",");
+            let fields = (0..fields).map(|n| format!("\"f{n}\"")).collect::<Vec<_>>().join(",");
             format!(
                 "{{\"{kind}\":{{\"fields\":[{fields}],\"query\":\"{}\"}}}}",
                 "+a ".repeat(words)

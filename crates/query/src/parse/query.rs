@@ -1,5 +1,7 @@
 //! Queries from JSON.
 
+use std::collections::BTreeMap;
+
 use record::names::did_you_mean;
 
 use super::limits::{Clauses, MAX_BOOL_DEPTH, MAX_TERMS};
@@ -273,12 +275,13 @@ impl Reader {
              of the queries",
         )?;
         let boost = options.read("boost", |node, name| {
-            let boost = node.float(name)?;
-            let reason = format_args!("boost [{boost}] is negative");
-            ensure(boost >= 0.0, node.at, reason).map(|()| boost)
+            let given = node.float(name)?;
+            let (boost, most) = (given as f32, f32::MAX);
+            let reason = format_args!("[boost] is a number from 0 to {most:e}, found [{given}]");
+            ensure(is_boost(&boost), node.at, reason).map(|()| boost)
         })?;
         // As in Elasticsearch 7.10 and OpenSearch 2, where the boost of a shape is 0 unless it is given.
-        let boost = boost.unwrap_or(if name == "geo_shape" { 0.0 } else { 1.0 }) as f32;
+        let boost = boost.unwrap_or(if name == "geo_shape" { 0.0 } else { 1.0 });
         let kind = match name {
             "bool" => QueryKind::Bool(Box::new(self.bool(options, depth)?)),
             "constant_score" => {
@@ -417,20 +420,25 @@ fn wildcard(pattern: String, any_case: bool) -> FieldQuery {
     FieldQuery::Wildcard { pattern, analyzed: false, any_case }
 }
 
-/// Fields with their boosts: `a^2`; none where they are not named: those of the index then.
+/// Fields with their boosts: `a^2`, as in the field the last of one that is named twice; none where they are not named:
+/// those of the index then.
 fn fields(options: &Options<'_>) -> Result<Vec<(String, f32)>> {
-    let mut fields = Vec::new();
-    let Some(node) = options.get("fields") else { return Ok(fields) };
-    for node in node.items() {
+    let mut fields = BTreeMap::new();
+    for node in options.get("fields").map_or(&[][..], Node::items) {
         let text = node.text("fields")?;
         let (name, boost) = match text.split_once('^') {
-            Some((name, boost)) => (name, boost.parse().ok().filter(|boost: &f32| *boost >= 0.0)),
+            Some((name, boost)) => (name, boost.parse().ok().filter(is_boost)),
             None => (text.as_str(), Some(1.0)),
         };
         let boost = boost.ok_or_else(|| node.wrong("fields", "a field, or field^2"))?;
-        fields.push((name.to_owned(), boost));
+        fields.insert(name.to_owned(), boost);
     }
-    Ok(fields)
+    Ok(fields.into_iter().collect())
+}
+
+/// Whether scores may be multiplied by it.
+fn is_boost(boost: &f32) -> bool {
+    (0.0..=f32::MAX).contains(boost)
 }
 
 /// `lenient`: of all fields nobody can say that a text fits. None where the index says which they are.
