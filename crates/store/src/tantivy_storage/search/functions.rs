@@ -117,6 +117,15 @@ impl Scored {
     fn settle(&mut self) {
         while self.query.doc() != tantivy::TERMINATED {
             self.score = self.scored() as Score;
+            if !(0.0..=Score::MAX).contains(&self.score) {
+                let (score, doc) = (self.score, self.query.doc());
+                let reason = format!(
+                    "function score query returned an invalid score: {score} for doc: {doc}; send [filter] in \
+                     [functions], or [max_boost]"
+                );
+                _ = self.by.failed.set(illegal(reason));
+                self.score = 0.0;
+            }
             if self.by.min_score.is_none_or(|least| self.score >= least) {
                 return;
             }
@@ -143,7 +152,12 @@ impl Scored {
                 }
             }
         }
+        let is_unknown = found.iter().any(|(number, _)| number.is_nan());
         let functions = self.by.functions_by.all(found.into_iter()).unwrap_or(1.0);
+        // Where one of two is no number `min` and `max` are the other here, and in the field no number, either.
+        if is_unknown || functions.is_nan() {
+            return f64::NAN;
+        }
         self.by.with_score_by.with_score(score, functions.min(self.by.max_boost))
     }
 }
@@ -294,7 +308,7 @@ fn decay_ends(
             FieldType::GeoPoint => geo::meters(&text, "m"),
             FieldType::Date if text == "0" => Some(0.0),
             FieldType::Date => date::fixed_interval_ms(&text).map(|ms| ms as f64),
-            _ => text.parse().ok(),
+            _ => text.parse().ok().filter(|n: &f64| n.is_finite()),
         };
         found.ok_or_else(|| wrong(what, value))
     };

@@ -189,6 +189,29 @@ fn functions_change_scores() {
                 json!({"query": {"function_score": {"field_value_factor": {"field": field}}}});
             is_refused(&shard, body, why).await;
         }
+        let modified = |factor: f64, modifier: &str| {
+            let factor =
+                json!({"field": "n", "missing": 1, "factor": factor, "modifier": modifier});
+            json!({ "field_value_factor": factor })
+        };
+        let endless = modified(0.0, "reciprocal");
+        let bounded = scores(with(endless.clone(), json!({"max_boost": 5}))).await;
+        assert!(
+            bounded.len() == 4 && bounded.iter().all(|(_, score)| *score == 5.0),
+            "{bounded:?}"
+        );
+        let (negative, invalid) = ("must not produce negative scores", "an invalid score: ");
+        for (function, why) in [
+            (modified(0.0, "log"), format!("{negative}, but got: [-inf]")),
+            (modified(0.0, "ln"), format!("{negative}, but got: [-inf]")),
+            (modified(-1.0, "ln"), format!("{negative}, but got: [NaN]")),
+            (modified(-1.0, "sqrt"), format!("{negative}, but got: [NaN]")),
+            (with(endless.clone(), json!({"weight": 0})), format!("{invalid}NaN")),
+            (with(endless, json!({"query": seven})), format!("{invalid}inf")),
+            (json!({"weight": 1, "max_boost": -2}), format!("{invalid}-2")),
+        ] {
+            is_refused(&shard, json!({"query": {"function_score": function}}), &why).await;
+        }
         let no_numbers = "only numeric types";
         for (function, why) in [
             (json!({"field_value_factor": {"field": "k", "missing": 1}}), no_numbers),
