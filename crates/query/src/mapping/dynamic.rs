@@ -4,6 +4,7 @@
 use record::names::matches;
 use serde_json::{Map, Value as Json};
 
+use super::field::{boolean, flag};
 use crate::json::Value;
 
 /// `dynamic` of an object; one that does not say has that of the object around it.
@@ -23,20 +24,18 @@ pub(super) enum Dynamic {
 impl Dynamic {
     /// Of an object that is mapped so. The error says what is wrong with it.
     pub(super) fn of(object: &Map<String, Json>, around: Dynamic) -> Result<Dynamic, String> {
-        match object.get("enabled") {
-            _ if around == Dynamic::Disabled => return Ok(around),
-            Some(given) if *given == false || given == "false" => return Ok(Dynamic::Disabled),
-            Some(given) if *given != true && given != "true" => {
-                return Err(format!("\"enabled\" is true or false, not {given}"));
-            }
-            _ => {}
+        if around == Dynamic::Disabled {
+            return Ok(around);
         }
-        match object.get("dynamic") {
-            None => Ok(around),
-            Some(given) if *given == true || given == "true" => Ok(Dynamic::True),
-            Some(given) if *given == false || given == "false" => Ok(Dynamic::False),
-            Some(given) if given == "strict" => Ok(Dynamic::Strict),
-            Some(given) => Err(format!("\"dynamic\" is true, false or \"strict\", not {given}")),
+        if !object.get("enabled").map_or(Ok(true), |given| flag("enabled", given))? {
+            return Ok(Dynamic::Disabled);
+        }
+        let Some(given) = object.get("dynamic") else { return Ok(around) };
+        match boolean(given) {
+            Some(true) => Ok(Dynamic::True),
+            Some(false) => Ok(Dynamic::False),
+            None if given == "strict" => Ok(Dynamic::Strict),
+            None => Err(format!("\"dynamic\" is true, false or \"strict\", not {given}")),
         }
     }
 }

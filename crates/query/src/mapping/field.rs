@@ -214,17 +214,19 @@ impl Parameters<'_> {
     fn flag(&self, name: &str, default: bool) -> Result<bool, String> {
         match self.object.get(name) {
             None => Ok(default),
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(Value::String(text)) if text == "true" || text == "false" => Ok(text == "true"),
-            Some(_) if !self.is_new => Ok(default),
-            Some(other) => Err(format!("\"{name}\" is true or false, not {other}")),
+            Some(given) if self.is_new => flag(name, given),
+            Some(given) => Ok(boolean(given).unwrap_or(default)),
         }
     }
 
     /// Refuses what is not done, and would change what is found or how it is ordered.
     fn refuse_unless(&self, name: &str, allowed: &[Value], instead: &str) -> Result<(), String> {
+        let is_allowed = |given: &Value| match boolean(given) {
+            Some(flag) => allowed.contains(&flag.into()),
+            None => allowed.contains(given),
+        };
         match self.object.get(name) {
-            Some(given) if self.is_new && !allowed.contains(given) => {
+            Some(given) if self.is_new && !is_allowed(given) => {
                 Err(format!("\"{name}\": {given} is not offered here; {instead}"))
             }
             _ => Ok(()),
@@ -235,7 +237,7 @@ impl Parameters<'_> {
         let text = |words: &[&str]| words.iter().map(|word| Value::from(*word)).collect::<Vec<_>>();
         let named = Analyzer::NAMED.map(|(name, _)| Value::from(name));
         self.refuse_unless("boost", &[1.into(), 1.0.into()], "boost in the query")?;
-        self.refuse_unless("store", &[false.into(), "false".into()], "hits show it from _source")?;
+        self.refuse_unless("store", &[false.into()], "hits show it from _source")?;
         let own = "there are standard, simple, whitespace, keyword and english; a keyword field keeps texts whole";
         for name in ["analyzer", "search_analyzer", "search_quote_analyzer"] {
             self.refuse_unless(name, &named, own)?;
@@ -280,7 +282,8 @@ impl Field {
         given.flag("eager_global_ordinals", false)?;
         let most = |value: &Value| {
             let why = || format!("\"ignore_above\" is a number, not {value}");
-            value.as_u64().map(|most| most as usize).ok_or_else(why)
+            let number = value.as_str().map_or_else(|| value.as_u64(), |text| text.parse().ok());
+            number.map(|most| most as usize).ok_or_else(why)
         };
         let ignore_above = object.get("ignore_above").map(most).transpose()?;
         let dates = match object.get("format") {
@@ -415,11 +418,17 @@ pub(super) fn flag_of(json: Option<&Value>, name: &str) -> Result<bool, String> 
     let no_object = || format!("it is an object: {{\"{name}\": true}}");
     let object = json.as_object().ok_or_else(no_object)?;
     known_keys(object, name)?;
-    match object.get(name) {
-        None => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(other) => Err(format!("\"{name}\" is true or false, not {other}")),
-    }
+    object.get(name).map_or(Ok(false), |given| flag(name, given))
+}
+
+/// True or false, or one of them in a text.
+pub(super) fn boolean(given: &Value) -> Option<bool> {
+    given.as_bool().or_else(|| given.as_str()?.parse().ok())
+}
+
+/// The same of a parameter. The error says what is accepted.
+pub(super) fn flag(name: &str, given: &Value) -> Result<bool, String> {
+    boolean(given).ok_or_else(|| format!("\"{name}\" is true or false, not {given}"))
 }
 
 /// Fails where an object has another key than these.

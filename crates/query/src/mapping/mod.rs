@@ -78,13 +78,9 @@ impl Mapping {
             field::flag_of(object.get(ROUTING), "required").map_err(|why| refuse(ROUTING, why))?;
         }
         mapping.dynamic = Dynamic::of(object, Dynamic::True).map_err(|why| refuse("", why))?;
-        mapping.ignores_dates = match object.get("date_detection") {
-            None => false,
-            Some(Value::Bool(detects)) => !detects,
-            Some(other) => {
-                return Err(refuse("date_detection", format!("it is true or false, not {other}")));
-            }
-        };
+        let detects = object.get("date_detection");
+        let detects = detects.map_or(Ok(true), |given| field::flag("date_detection", given));
+        mapping.ignores_dates = !detects.map_err(|why| refuse("date_detection", why))?;
         mapping.wants_timestamp = field::flag_of(object.get(DATA_STREAM_TIMESTAMP), "enabled")
             .map_err(|why| refuse(DATA_STREAM_TIMESTAMP, why))?;
         mapping.templates = Template::all(object.get("dynamic_templates"))
@@ -243,7 +239,7 @@ fn refuse(field: &str, reason: impl Into<String>) -> MappingError {
 fn keeps_source(source: &Value) -> bool {
     source.as_object().is_some_and(|source| {
         source.iter().all(|(name, value)| match name.as_str() {
-            "enabled" => *value == true,
+            "enabled" => field::boolean(value) == Some(true),
             // As Elasticsearch 8 calls it.
             "mode" => *value == "stored",
             "includes" | "excludes" => value.as_array().is_some_and(Vec::is_empty),
@@ -254,7 +250,7 @@ fn keeps_source(source: &Value) -> bool {
 
 /// Whether a mapping wants that each document names its `_routing`.
 pub fn requires_routing(mappings: &Value) -> bool {
-    mappings[ROUTING]["required"] == true
+    field::boolean(&mappings[ROUTING]["required"]) == Some(true)
 }
 
 fn check_name(path: &str, name: &str, is_new: bool) -> Result<()> {
@@ -366,10 +362,26 @@ mod tests {
             (json!({"_routing": {}}), false),
             (json!({"_routing": {"required": false}}), false),
             (json!({"_routing": {"required": true}}), true),
+            (json!({"_routing": {"required": "true"}}), true),
         ] {
             assert_eq!(requires_routing(&mapping), required, "{mapping}");
             assert!(Mapping::parse(&mapping).is_ok(), "{mapping}");
         }
+        let says = |yes: Value, no: Value, most: Value| {
+            let fields = json!({
+                "k": {"type": "keyword", "ignore_above": most, "norms": no},
+                "t": {"type": "text", "norms": no, "store": no},
+                "o": {"enabled": no},
+            });
+            let source = json!({ "enabled": yes });
+            Mapping::parse(&json!({
+                "_source": source, "date_detection": no, "dynamic": no, "properties": fields,
+            }))
+        };
+        let as_texts = says(json!("true"), json!("false"), json!("7"));
+        assert_eq!(as_texts, says(json!(true), json!(false), json!(7)));
+        assert!(as_texts.unwrap().ignores_dates);
+        assert!(said(json!({"date_detection": 1})).contains("is true or false, not 1"));
         assert!(said(json!({"runtime": {}})).contains("is not supported"));
         assert!(Mapping::parse(&json!({"_source": {"enabled": true}, "_meta": {"a": 1}})).is_ok());
     }
