@@ -376,9 +376,13 @@ impl<'b> Node<'b> {
         number.filter(|n: &f64| n.is_finite()).ok_or_else(|| self.wrong(what, "a number"))
     }
 
-    /// A whole number, or a string that holds one.
+    /// A whole number, or a string that holds one. `5.0` is one, too.
     pub(crate) fn integer(&self, what: &str) -> Result<i64, SearchError> {
-        self.number(Number::as_i64).ok_or_else(|| self.wrong(what, "a whole number"))
+        // Larger ones need not be what was written.
+        let is_exact = |number: &f64| number.fract() == 0.0 && number.abs() < 9e15;
+        let float = || self.number(Number::as_f64).filter(is_exact).map(|number| number as i64);
+        let whole = self.number(Number::as_i64).or_else(float);
+        whole.ok_or_else(|| self.wrong(what, "a whole number"))
     }
 
     /// A whole number of at least 0.

@@ -121,7 +121,9 @@ pub fn parse_count(body: &[u8]) -> Result<Query> {
 }
 
 fn track_total_hits(node: &Node) -> Result<TrackTotalHits> {
-    parse_track_total_hits(&node.text("track_total_hits")?)
+    // An empty one is a yes in a path alone.
+    let text = Some(node.text("track_total_hits")?).filter(|text| !text.is_empty());
+    text.and_then(|text| parse_track_total_hits(&text))
         .ok_or_else(|| node.wrong("track_total_hits", "true, false or a number"))
 }
 
@@ -242,6 +244,8 @@ mod tests {
             {"range":{"a":{"include_upper":false,"to":2}}} => {"range":{"a":{"lt":2}}}
             {"range":{"a":{"gte":1,"lt":2,"lte":null}}} => {"range":{"a":{"gte":1}}}
             {"bool":{"must":{"match_all":{}}}} => {"bool":{"must":[{"match_all":{}}]}}
+            {"match_phrase_prefix":{"a":{"query":"x","max_expansions":7.0}}} => {"match_phrase_prefix":{"a":{"query":"x","max_expansions":"7"}}}
+            {"term":{"a":{"value":1,"boost":"2.0"}}} => {"term":{"a":{"value":1,"boost":2}}}
             {"multi_match":{"query":"x","fields":["b^2","a*^5","b^3"]}} => {"multi_match":{"query":"x","fields":["a*^5","b^3"]}}
         "#;
         for (short, long) in pairs(FORMS) {
@@ -307,6 +311,11 @@ mod tests {
             {"_source":5} => a boolean, a string, a list or an object
             {"highlight":{"field":{}}} => did you mean "fields"
             {"track_total_hits":"maybe"} => track_total_hits
+            {"track_total_hits":""} => track_total_hits
+            {"version":""} => [version] is true or false
+            {"size":"5.5"} => whole number
+            {"size":1e300} => whole number
+            {"from":[5]} => [from] is a whole number, found an array
             {"sort":[{"a":"up"}]} => [up]
             {"sort":[{"_score":{"missing":0}}]} => does not support [missing]
             {"sort":[{"_geo_distance":{"p":[1,2],"mode":"avg"}}]} => send min or max
