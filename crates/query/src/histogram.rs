@@ -393,6 +393,12 @@ mod tests {
         );
         let (buckets, width) = settled(&auto(3), &[0, 400 * DAY_MS, 900 * DAY_MS]);
         assert_eq!((buckets.len(), width.as_str()), (3, "1y"));
+        let new_year = crate::value::iso("2020-01-01").unwrap().ms;
+        let leap: Vec<i64> = (0..366).map(|day| new_year + day * DAY_MS).collect();
+        let (buckets, width) = settled(&auto(12), &leap);
+        assert_eq!((buckets.len(), buckets[1].1, width.as_str()), (12, 29, "1M"));
+        let (buckets, width) = settled(&auto(53), &leap);
+        assert_eq!((buckets.len(), buckets[52].1, width.as_str()), (53, 2, "7d"));
     }
 
     #[test]
