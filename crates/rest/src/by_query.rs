@@ -16,7 +16,7 @@ use world::Time;
 use super::active::Active;
 use super::answer::{Body, Reply};
 use super::by_query_body::{Manner, Present, Routing, known, read_dest};
-use super::call::{Call, object};
+use super::call::{Call, object, small_number};
 use super::document::{Refresh, ensure_index_on, refuse_follower, wait_until_active};
 use super::error::{bad_body, bad_request, cause_json, invalid, not_supported};
 use super::keep_alive::scroll_keep_alive;
@@ -226,8 +226,7 @@ pub(super) async fn reindex(call: Call) -> Result<Reply> {
     }
     let size = match source.remove("size") {
         None => PAGE,
-        Some(size) => size
-            .as_u64()
+        Some(size) => small_number(&size)
             .map(|size| size as usize)
             .ok_or_else(|| bad_body(format!("[size] of a source is a number, not {size}")))?,
     };

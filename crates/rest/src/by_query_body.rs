@@ -49,7 +49,7 @@ pub(super) struct Manner {
 }
 
 impl Manner {
-    /// Takes them out of the body; parameters stand above it.
+    /// Takes them out of the body. As in the field the path says `conflicts` above it, and no other `max_docs`.
     pub(super) fn take(call: &Call, body: &mut Map<String, Value>) -> Result<Manner> {
         for (name, instead) in [
             ("script", "compute values before you send documents"),
@@ -60,19 +60,23 @@ impl Manner {
             }
         }
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let mut given = |name: &str| {
-            let of_body = body.remove(name).map(text);
-            call.query.get(name).map(str::to_owned).or(of_body)
-        };
         // Before it was `max_docs`, `_reindex` called it `size`.
-        let size = given("size");
-        let max_docs = match given("max_docs").or(size).as_deref() {
+        let of_body = ["max_docs", "size"].map(|name| body.remove(name).map(text));
+        let of_path = call.query.get("max_docs").map(str::to_owned);
+        let mut all = of_body.into_iter().chain([of_path]).flatten();
+        let most = all.next();
+        if let (Some(one), Some(other)) = (&most, all.find(|other| Some(other) != most.as_ref())) {
+            let reason = format!("[max_docs] set to two different values [{one}] and [{other}]");
+            return Err(bad_request(reason));
+        }
+        let max_docs = match most.as_deref() {
             None | Some("-1") => u64::MAX,
             Some(text) => text.parse().ok().filter(|most| *most > 0).ok_or_else(|| {
                 bad_request(format!("[max_docs] must be greater than 0, or -1, not [{text}]"))
             })?,
         };
-        let proceeds = match given("conflicts").as_deref() {
+        let conflicts = body.remove("conflicts").map(text);
+        let proceeds = match call.query.get("conflicts").or(conflicts.as_deref()) {
             None | Some("abort") => false,
             Some("proceed") => true,
             Some(other) => {

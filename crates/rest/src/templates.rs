@@ -59,7 +59,7 @@ fn read(kind: TemplateKind, json: Value) -> Result<Template> {
     }
     let mut number = |key: &str| match object.remove(key) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_i64() {
+        Some(value) => match value.as_i64().or_else(|| value.as_str()?.parse().ok()) {
             Some(number) if number >= 0 || key == "order" => Ok(Some(number)),
             _ => Err(bad_body(format!("[{key}] is a number that is not negative, not {value}"))),
         },
@@ -269,6 +269,7 @@ mod tests {
         assert!(said(index, json!({})).contains("index patterns are missing"));
         let of_all = |key: &str, value: Value| json!({"index_patterns": "a", key: value});
         assert!(said(index, of_all("priority", json!(-1))).contains("not negative"));
+        assert_eq!(read(index, of_all("priority", json!("7"))).unwrap().order, Some(7));
         let near = said(index, of_all("template", json!({"setings": {}})));
         assert!(near.contains("\"settings\""), "{near}");
         assert!(said(legacy, json!({"template": {}})).contains("unknown key [template]"));

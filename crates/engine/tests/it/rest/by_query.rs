@@ -127,7 +127,7 @@ async fn an_index_is_copied_into_another(env: Env) {
     let c = filled(&env, 2).await;
     let names = ["total", "created", "updated", "batches", "version_conflicts"];
     let body = json!({
-        "source": {"index": "a", "size": 40, "query": {"range": {"n": {"lt": 90}}}},
+        "source": {"index": "a", "size": "40", "query": {"range": {"n": {"lt": 90}}}},
         "dest": {"index": "b"},
     });
     let said = c.must("POST", "/_reindex?refresh", body.clone()).await;
@@ -265,6 +265,11 @@ async fn what_is_not_offered_is_refused_by_name(env: Env) {
         (delete, json!({"query": {"matc_all": {}}}), "did you mean \\\"match_all\\\""),
         (delete, json!({"query": {"match_all": {}}, "max_doc": 1}), "unknown key [max_doc]"),
         (delete, json!({"query": {"match_all": {}}, "max_docs": 0}), "greater than 0"),
+        (
+            &format!("{delete}?max_docs=2"),
+            json!({"query": {"match_all": {}}, "max_docs": 1}),
+            "two different values [1] and [2]",
+        ),
         (&format!("{delete}?conflicts=ignore"), all(), "but was [ignore]"),
         (&format!("{delete}?requests_per_second=0"), all(), "greater than 0"),
         (&format!("{delete}?slices=0"), all(), "[slices]"),
