@@ -80,7 +80,11 @@ const KINDS: [(&str, &str, Read); 34] = [
         let none = BoolQuery { must_not: vec![exists], ..BoolQuery::default() };
         Ok(one_filter("missing", Query::of(QueryKind::Bool(Box::new(none)))))
     }),
-    ("multi_terms", "terms size shard_size min_doc_count order collect_mode", multi_terms),
+    (
+        "multi_terms",
+        "terms size shard_size min_doc_count shard_min_doc_count=0 order collect_mode show_term_doc_count_error=false",
+        multi_terms,
+    ),
     // How percentiles and terms are gathered (`tdigest`, `execution_hint`, `collect_mode`) changes nothing in what is
     // found.
     ("percentiles", "field missing percents keyed tdigest", |options| {
@@ -99,11 +103,15 @@ const KINDS: [(&str, &str, Read); 34] = [
     ("sum_bucket", OVER_BUCKETS, |options| over_path(options, SumBucket)),
     (
         "terms",
-        "field missing size shard_size include exclude min_doc_count order execution_hint collect_mode \
-         show_term_doc_count_error=false",
+        "field missing size shard_size include exclude min_doc_count shard_min_doc_count=0 order execution_hint \
+         collect_mode show_term_doc_count_error=false",
         terms,
     ),
-    ("top_hits", "from size sort _source docvalue_fields stored_fields", hits::top_hits),
+    (
+        "top_hits",
+        "from size sort _source docvalue_fields stored_fields explain=false seq_no_primary_term=false version=false",
+        hits::top_hits,
+    ),
     ("value_count", "field missing", |_| statistic(Statistic::ValueCount)),
 ];
 
@@ -408,7 +416,7 @@ fn orders(node: &Node, _: &str) -> Result<Vec<BucketOrder>> {
 }
 
 fn percents(node: &Node, name: &str) -> Result<Vec<f64>> {
-    let read = node.list(name)?.iter().map(|item| item.float(name));
+    let read = node.items().iter().map(|item| item.float(name));
     let percents = read.collect::<Result<Vec<f64>>>()?;
     few(node.at, percents.len(), PERCENTS)?;
     let are_percents = !percents.is_empty() && percents.iter().all(|p| (0.0..=100.0).contains(p));

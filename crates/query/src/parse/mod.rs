@@ -213,6 +213,30 @@ mod tests {
     }
 
     #[test]
+    fn defaults_that_clients_write_and_lists_of_one_change_nothing() {
+        let terms = r#""terms":{"field":"a","size":10,"min_doc_count":1"#;
+        let java = r#","shard_min_doc_count":0,"show_term_doc_count_error":false,"order":[{"_count":"desc"}]"#;
+        let hits = r#""top_hits":{"from":0,"size":3"#;
+        let java_hits = r#","version":false,"seq_no_primary_term":false,"explain":false"#;
+        for (written, short) in [
+            (format!("{terms}{java}}}"), format!("{terms}}}")),
+            (format!("{hits}{java_hits}}}"), format!("{hits}}}")),
+            (
+                r#""percentiles":{"field":"a","percents":5}"#.to_owned(),
+                r#""percentiles":{"field":"a","percents":[5]}"#.to_owned(),
+            ),
+            (
+                r#""range":{"field":"a","ranges":{"to":5}}"#.to_owned(),
+                r#""range":{"field":"a","ranges":[{"to":5}]}"#.to_owned(),
+            ),
+        ] {
+            let read =
+                |of: &str| parse_search(format!("{{\"aggs\":{{\"x\":{{{of}}}}}}}").as_bytes());
+            assert_eq!(read(&written).unwrap(), read(&short).unwrap(), "{written}");
+        }
+    }
+
+    #[test]
     fn stored_fields_of_top_hits_say_whether_source_is_shown() {
         let read = |options: &str| {
             let body = format!("{{\"aggs\":{{\"h\":{{\"top_hits\":{options}}}}}}}");
@@ -246,6 +270,12 @@ mod tests {
             {"bool":{"must":{"match_all":{}}}} => {"bool":{"must":[{"match_all":{}}]}}
             {"match_phrase_prefix":{"a":{"query":"x","max_expansions":7.0}}} => {"match_phrase_prefix":{"a":{"query":"x","max_expansions":"7"}}}
             {"term":{"a":{"value":1,"boost":"2.0"}}} => {"term":{"a":{"value":1,"boost":2}}}
+            {"match":{"a":{"query":"b","operator":"OR","prefix_length":0,"max_expansions":50,"fuzzy_transpositions":true,"lenient":false,"zero_terms_query":"NONE","auto_generate_synonyms_phrase_query":true,"boost":1.0}}} => {"match":{"a":"b"}}
+            {"multi_match":{"query":"x","fields":["a^1.0"],"type":"best_fields","operator":"OR","slop":0,"prefix_length":0,"max_expansions":50,"zero_terms_query":"NONE","auto_generate_synonyms_phrase_query":true,"fuzzy_transpositions":true,"boost":1.0}} => {"multi_match":{"query":"x","fields":["a"]}}
+            {"query_string":{"query":"b","default_field":"a","fields":[],"type":"best_fields","default_operator":"or","max_determinized_states":10000,"enable_position_increments":true,"fuzziness":"AUTO","fuzzy_prefix_length":0,"fuzzy_max_expansions":50,"phrase_slop":0,"escape":false,"auto_generate_synonyms_phrase_query":true,"fuzzy_transpositions":true,"boost":1.0}} => {"query_string":{"query":"b","fields":"a"}}
+            {"simple_query_string":{"query":"b","fields":["a^1.0"],"flags":-1,"default_operator":"or","analyze_wildcard":false,"auto_generate_synonyms_phrase_query":true,"fuzzy_prefix_length":0,"fuzzy_max_expansions":50,"fuzzy_transpositions":true,"boost":1.0}} => {"simple_query_string":{"query":"b","fields":["a"]}}
+            {"regexp":{"a":{"value":"b","flags_value":65535,"max_determinized_states":10000,"boost":1.0}}} => {"regexp":{"a":"b"}}
+            {"geo_distance":{"p":[1,2],"distance":12000.0,"distance_type":"arc","validation_method":"STRICT","ignore_unmapped":false,"boost":1.0}} => {"geo_distance":{"p":[1,2],"distance":"12km"}}
             {"multi_match":{"query":"x","fields":["b^2","a*^5","b^3"]}} => {"multi_match":{"query":"x","fields":["a*^5","b^3"]}}
         "#;
         for (short, long) in pairs(FORMS) {
@@ -292,6 +322,8 @@ mod tests {
             {"query":{"function_score":{"functions":[{}]}}} => [a function]
             {"query":{"match_phrase":{"a":{"query":"x","slop":1}}}} => slop
             {"query":{"match_phrase":{"a":{"query":"x","zero_terms_query":"all"}}}} => zero_terms_query [all]
+            {"query":{"regexp":{"a":{"value":"x","flags_value":7}}}} => flags_value [7] is not supported by this engine; send 255
+            {"query":{"query_string":{"query":"x","escape":true}}} => escape [true] is not supported
             {"query":{"regexp":{"a":{"wildcard":"x*"}}}} => [regexp] does not support [wildcard]
             {"query":{"wildcard":{"a":{"value":"x*","flags":"all"}}}} => [wildcard] does not support [flags]
             {"slice":{"id":0,"max":2}} => the option [slice] of a search is not supported by this engine; leave it out

@@ -18,7 +18,8 @@ use crate::value::Literal;
 use crate::{DateFormat, Zone, refused};
 
 /// The queries that there are, each with the options that it may have beside `boost` and `_name`; behind `=` stand the
-/// words that one may say. `<field>` is a name that is a field's, around the options or beside them.
+/// words that one may say. `<field>` is a name that is a field's, around the options or beside them. Clients of Java
+/// write many at their defaults; there are no synonyms, and nothing that `fuzzy_*` and `escape` would say of a text.
 const KINDS: &str = "
 bool: must filter should must_not minimum_should_match adjust_pure_negative=true
 constant_score: filter
@@ -28,12 +29,12 @@ function_score: query functions score_mode boost_mode max_boost min_score weight
     random_score script_score
 fuzzy <field>: value fuzziness prefix_length max_expansions transpositions rewrite=top_terms_blended_freqs_50
 geo_bounding_box: <field> ignore_unmapped type validation_method=strict
-geo_distance: <field> distance distance_type=arc unit validation_method=strict
+geo_distance: <field> distance distance_type=arc unit validation_method=strict ignore_unmapped=false
 geo_polygon: <field> ignore_unmapped validation_method=strict
 geo_shape: <field> ignore_unmapped
 ids: values
 match <field>: query operator minimum_should_match lenient zero_terms_query=none fuzziness prefix_length \
-    max_expansions fuzzy_transpositions
+    max_expansions fuzzy_transpositions auto_generate_synonyms_phrase_query=true|false
 match_all:
 match_bool_prefix <field>: query operator minimum_should_match fuzziness prefix_length max_expansions \
     fuzzy_transpositions
@@ -41,14 +42,18 @@ match_none:
 match_phrase <field>: query slop=0 zero_terms_query=none
 match_phrase_prefix <field>: query slop=0 max_expansions zero_terms_query=none
 multi_match: query fields type operator minimum_should_match tie_breaker lenient slop=0 zero_terms_query=none \
-    fuzziness prefix_length max_expansions fuzzy_transpositions
+    fuzziness prefix_length max_expansions fuzzy_transpositions auto_generate_synonyms_phrase_query=true|false
 prefix <field>: value case_insensitive rewrite=constant_score|constant_score_boolean|constant_score_blended
 query_string: query default_field fields type=best_fields default_operator tie_breaker lenient \
-    analyze_wildcard=false phrase_slop=0
+    allow_leading_wildcard=true analyze_wildcard=false phrase_slop=0 enable_position_increments=true escape=false \
+    auto_generate_synonyms_phrase_query=true|false fuzziness=auto fuzzy_max_expansions=50 fuzzy_prefix_length=0 \
+    fuzzy_transpositions=true max_determinized_states=10000
 range <field>: gt gte lt lte from to include_lower include_upper format time_zone relation
-regexp <field>: value flags=all case_insensitive \
+regexp <field>: value flags=all flags_value=255|65535 max_determinized_states=10000 case_insensitive \
     rewrite=constant_score|constant_score_boolean|constant_score_blended
-simple_query_string: query fields default_operator flags=all|-1 minimum_should_match lenient analyze_wildcard=false
+simple_query_string: query fields default_operator flags=all|-1 minimum_should_match lenient \
+    analyze_wildcard=false auto_generate_synonyms_phrase_query=true|false fuzzy_max_expansions=50 \
+    fuzzy_prefix_length=0 fuzzy_transpositions=true
 term <field>: value case_insensitive
 terms: <field>
 wildcard <field>: value wildcard case_insensitive \

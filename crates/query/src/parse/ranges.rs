@@ -26,7 +26,7 @@ pub(super) fn ranges<'a, End>(
         let (from, to) = (options.read("from", end)?, options.read("to", end)?);
         Ok(RangeBucket { key: options.read("key", Node::text)?, from, to })
     };
-    let ranges = node.list("ranges")?.iter().map(range).collect::<Result<Vec<_>>>()?;
+    let ranges = node.items().iter().map(range).collect::<Result<Vec<_>>>()?;
     few(node.at, ranges.len(), RANGES)?;
     ensure(!ranges.is_empty(), node.at, "[ranges] has at least one")?;
     Ok(ranges)

@@ -380,7 +380,7 @@ async fn what_cannot_be_asked_is_said(env: Env) {
     }
     for (query, why) in [
         (json!({"query_string": {"query": "(x"}}), "not closed"),
-        (json!({"query_string": {"query": "x", "fuzziness": 1}}), "[fuzziness]"),
+        (json!({"query_string": {"query": "x", "fuzziness": 1}}), "fuzziness [1] is not"),
         (json!({"multi_match": {"query": "x", "type": "cross_fields"}}), "cross_fields"),
         (json!({"wildcard": {"n": "1*"}}), "keyword and text"),
         (json!({"regexp": {"k": "a@"}}), "[@] is not supported"),
