@@ -47,7 +47,7 @@ const UNSUPPORTED: [(&str, &str); 4] = [
     ("terminate_after", "send max_docs"),
 ];
 
-/// `scroll_size`, where the request does not say.
+/// `scroll_size`, or `size` of the search, where the request does not say.
 const PAGE: usize = 1000;
 /// `scroll`, where the request does not say.
 const KEEP_ALIVE: &str = "5m";
@@ -163,7 +163,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
     if body.get("query").is_none_or(Value::is_null) && call.query.get("q").is_none() {
         return Err(invalid("query is missing"));
     }
-    let manner = Manner::take(&call, &mut body)?;
+    let manner = Manner::take(&call, &mut body, &["max_docs"])?;
     body.insert("_source".to_owned(), json!(false));
     by_query(call, Work::Delete, manner, body).await
 }
@@ -171,7 +171,7 @@ pub(super) async fn delete(call: Call) -> Result<Reply> {
 /// `POST /{index}/_update_by_query`: without a script, documents are read anew by the mappings of now.
 pub(super) async fn update(call: Call) -> Result<Reply> {
     let mut body = object(call.json()?, "")?;
-    let manner = Manner::take(&call, &mut body)?;
+    let manner = Manner::take(&call, &mut body, &["max_docs"])?;
     by_query(call, Work::Update, manner, body).await
 }
 
@@ -180,24 +180,33 @@ async fn by_query(
     call: Call,
     work: Work,
     manner: Manner,
-    body: Map<String, Value>,
+    mut body: Map<String, Value>,
 ) -> Result<Reply> {
+    let size = page(&mut body)?;
+    let size = call.query.number("scroll_size")?.unwrap_or(size);
     known(&body, &["_source", "query"], "max_docs, conflicts and query")?;
     let state = call.state();
     let names = indices(&state, call.indices(), &call.query)?;
     for index in &names {
         refuse_follower(&call.node, index)?;
     }
-    let size = call.query.number("scroll_size")?.unwrap_or(PAGE);
     let filters = filters(&state, call.indices(), &names)?;
     let asked = Asked::read(&call, work, manner, (names, filters), (body, size))?;
     run(call, asked).await
 }
 
+/// `size` of a search: how many documents are read at once.
+fn page(search: &mut Map<String, Value>) -> Result<usize> {
+    let Some(size) = search.remove("size") else { return Ok(PAGE) };
+    let read = small_number(&size).map(|size| size as usize);
+    read.ok_or_else(|| bad_body(format!("[size] of a search is a number, not {size}")))
+}
+
 /// `POST /_reindex`.
 pub(super) async fn reindex(call: Call) -> Result<Reply> {
     let mut body = object(call.needed_json()?, "")?;
-    let manner = Manner::take(&call, &mut body)?;
+    // Before it was `max_docs`, it was `size`.
+    let manner = Manner::take(&call, &mut body, &["max_docs", "size"])?;
     let mut part = |name: &str| match body.remove(name) {
         Some(Value::Object(part)) => Ok(part),
         None => Err(invalid("index must be specified")),
@@ -224,12 +233,7 @@ pub(super) async fn reindex(call: Call) -> Result<Reply> {
     if expression.is_empty() {
         return Err(invalid("use _all if you really want to copy from all existing indexes"));
     }
-    let size = match source.remove("size") {
-        None => PAGE,
-        Some(size) => small_number(&size)
-            .map(|size| size as usize)
-            .ok_or_else(|| bad_body(format!("[size] of a source is a number, not {size}")))?,
-    };
+    let size = page(&mut source)?;
     known(&source, &["_source", "query"], "index, query, size and _source")?;
     let (index, present, routing) = read_dest(&mut dest)?;
     let (expression, index) = (call.with_dates(&expression)?, call.with_dates(&index)?);

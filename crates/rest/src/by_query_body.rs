@@ -49,8 +49,13 @@ pub(super) struct Manner {
 }
 
 impl Manner {
-    /// Takes them out of the body. As in the field the path says `conflicts` above it, and no other `max_docs`.
-    pub(super) fn take(call: &Call, body: &mut Map<String, Value>) -> Result<Manner> {
+    /// Takes them out of the body. As in the field the path says `conflicts` above it, and no other `max_docs`, which
+    /// the body may say by any of these names.
+    pub(super) fn take(
+        call: &Call,
+        body: &mut Map<String, Value>,
+        max_docs: &[&str],
+    ) -> Result<Manner> {
         for (name, instead) in [
             ("script", "compute values before you send documents"),
             ("slice", "send one request without slices"),
@@ -60,10 +65,9 @@ impl Manner {
             }
         }
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        // Before it was `max_docs`, `_reindex` called it `size`.
-        let of_body = ["max_docs", "size"].map(|name| body.remove(name).map(text));
+        let of_body = max_docs.iter().filter_map(|name| body.remove(*name).map(text));
         let of_path = call.query.get("max_docs").map(str::to_owned);
-        let mut all = of_body.into_iter().chain([of_path]).flatten();
+        let mut all = of_body.chain(of_path);
         let most = all.next();
         if let (Some(one), Some(other)) = (&most, all.find(|other| Some(other) != most.as_ref())) {
             let reason = format!("[max_docs] set to two different values [{one}] and [{other}]");
