@@ -201,7 +201,9 @@ fn group_by_index(
                     Some(Condition::Unchanged(unchanged)) => Some(unchanged),
                     _ => None,
                 };
-                let update = Update { id, routing, body: source, unchanged, retries };
+                let doc_as_upsert = false;
+                let update =
+                    Update { id, routing, body: source, doc_as_upsert, unchanged, retries };
                 BulkWrite::Update(Box::new(update))
             }
             (_, Some(condition)) => {

@@ -127,7 +127,7 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
         };
         if op == Op::Update {
             // As in the field the whole request is refused, before anything of it is written.
-            let read = PartialUpdate::read(&source);
+            let read = PartialUpdate::read(&source, false);
             read.and_then(|update| update.check_shows_nothing()).map_err(|failure| {
                 let reason = format!("update on line [{}]: {}", lines.number, failure.reason);
                 Failure { reason, ..failure }

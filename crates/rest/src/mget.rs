@@ -125,17 +125,20 @@ fn one(document: &Value, index: Option<&str>, query: &Query) -> Result<Asked> {
         let text = || value.as_str().map(str::to_owned);
         let name_or_number = || text().or_else(|| value.as_i64().map(|number| number.to_string()));
         match key.as_str() {
+            // Clients of Java write null for what is not set, and these of versions.
+            _ if value.is_null() => {}
+            "version" if *value == -3 => {}
+            "version_type" if value == "internal" => {}
             "_index" => name = Some(text().ok_or_else(malformed)?),
             "_id" => id = name_or_number(),
-            // Null and nothing are none.
-            "routing" | "_routing" if value.is_null() || value == "" => {}
+            // Nothing is none.
+            "routing" | "_routing" if value == "" => {}
             // That of one document stands above that of the request.
             "routing" | "_routing" => {
                 query.set("routing", &name_or_number().ok_or_else(malformed)?)
             }
             // Every document has this type.
             "_type" => {}
-            "_source" if value.is_null() => {}
             // It stands above that of the request; a truth value may be a text here.
             "_source" => {
                 let said = truth(value).map_or_else(|| value.to_string(), |yes| yes.to_string());

@@ -39,14 +39,15 @@ const NO_OBJECT: &str = "the update is no JSON object, or has a name twice";
 const MAX_DEPTH: usize = 128;
 
 impl<'a> PartialUpdate<'a> {
-    /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop", "_source"}`.
-    pub(super) fn read(body: &'a [u8]) -> Result<PartialUpdate<'a>> {
+    /// Reads `{"doc", "upsert", "doc_as_upsert", "detect_noop", "_source"}`; `doc_as_upsert` of the request is where the
+    /// body does not say.
+    pub(super) fn read(body: &'a [u8], doc_as_upsert: bool) -> Result<PartialUpdate<'a>> {
         let parts = std::str::from_utf8(body).ok().and_then(members);
         let parts = parts.ok_or_else(|| bad_body(NO_OBJECT))?;
         let mut update = PartialUpdate {
             doc: None,
             upsert: None,
-            doc_as_upsert: false,
+            doc_as_upsert,
             detect_noop: true,
             shown: None,
             script: None,
@@ -229,7 +230,8 @@ mod tests {
     use super::*;
 
     fn applied(body: &str, source: Option<&str>) -> Result<Change, String> {
-        let update = PartialUpdate::read(body.as_bytes()).and_then(PartialUpdate::without_script);
+        let update =
+            PartialUpdate::read(body.as_bytes(), false).and_then(PartialUpdate::without_script);
         let update = update.map_err(|failure| failure.reason)?;
         update.apply("x", source.map(str::as_bytes)).map_err(|failure| failure.reason)
     }
@@ -253,7 +255,7 @@ mod tests {
         testbed::fuzz::search("partial updates", &samples, 5_000, budget, |bytes| {
             let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let source = bytes.get(line.len() + 1..).unwrap_or_default();
-            let Ok(update) = PartialUpdate::read(line) else { return };
+            let Ok(update) = PartialUpdate::read(line, false) else { return };
             let is_object =
                 |text: &[u8]| serde_json::from_slice::<Value>(text).is_ok_and(|v| v.is_object());
             // A number that is none is written as it came, and refused as that of any document is.

@@ -27,7 +27,7 @@ use engine::transport::{Failure, Result, Written};
 
 /// Parameters beside those of every write.
 pub(super) const KNOWN: &[&str] =
-    &["_source", "_source_excludes", "_source_includes", "lang", "retry_on_conflict"];
+    &["_source _source_excludes _source_includes doc_as_upsert lang retry_on_conflict"];
 
 /// Documents of a request with updates that are written at once.
 const AT_ONCE: usize = 256;
@@ -37,6 +37,8 @@ pub(super) struct Update {
     pub(super) id: Arc<str>,
     pub(super) routing: Option<Arc<str>>,
     pub(super) body: Bytes,
+    /// Of the request; the body stands above it.
+    pub(super) doc_as_upsert: bool,
     pub(super) unchanged: Option<Unchanged>,
     /// How often it is tried again where another write comes in between.
     pub(super) retries: u32,
@@ -51,7 +53,7 @@ impl Update {
         index: &str,
         limit: Duration,
     ) -> Result<(Written, Bytes)> {
-        let update = PartialUpdate::read(&self.body)?.without_script()?;
+        let update = PartialUpdate::read(&self.body, self.doc_as_upsert)?.without_script()?;
         if self.unchanged.is_some() && update.may_create() {
             return Err(bad_request("upsert requests don't support `if_seq_no`"));
         }
@@ -212,10 +214,11 @@ pub(super) async fn update(call: Call) -> Result<Reply> {
         id: Arc::from(id),
         routing: routing(&call.query),
         body: call.body.clone(),
+        doc_as_upsert: call.query.flag("doc_as_upsert", false)?,
         unchanged: Unchanged::read(&call.query)?,
         retries: call.query.number("retry_on_conflict")?.unwrap_or(0),
     };
-    let read = PartialUpdate::read(&update.body)?.without_script()?;
+    let read = PartialUpdate::read(&update.body, update.doc_as_upsert)?.without_script()?;
     let creates = read.may_create();
     let wanted = match read.shown {
         // As in the field it stands above the parameters.

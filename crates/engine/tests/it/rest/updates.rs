@@ -55,9 +55,14 @@ async fn updates_documents(env: Env) {
     let c = Cluster::with(&env, "c", 2, ("a", 1, 1)).await;
     let answer = c.ask("POST", "/a/_update/1", json!({"doc": {"n": 1}})).await;
     refuses(answer, 404, "document_missing_exception");
-    let body = json!({"doc": {"n": 1, "o": {"x": 1}}, "doc_as_upsert": true});
-    let (status, made) = c.ask("POST", "/a/_update/1", body.clone()).await;
+    let body = json!({"doc": {"n": 1, "o": {"x": 1}}});
+    let mut not_made = body.clone();
+    not_made["doc_as_upsert"] = json!(false);
+    let path = "/a/_update/1?doc_as_upsert=true";
+    assert_eq!(c.ask("POST", path, not_made).await.0, 404, "the body stands above it");
+    let (status, made) = c.ask("POST", path, body.clone()).await;
     assert_eq!((status, &made["result"], &made["_version"]), (201, &json!("created"), &json!(1)));
+    let body = json!({"doc": body["doc"], "doc_as_upsert": true});
     let same = c.must("POST", "/a/_update/1", body).await;
     assert_eq!((&same["result"], &same["_version"]), (&json!("noop"), &json!(1)));
     assert_eq!(same["_seq_no"], made["_seq_no"]);
@@ -279,7 +284,8 @@ async fn reads_many_documents(env: Env) {
         {"_index": "gone", "_id": "1"},
         {"_index": "a", "_id": 2, "_source": {"includes": ["word"]}},
         {"_index": "a", "_id": 3, "_source": "false"},
-        {"_index": "a", "_id": 4, "_source": null},
+        {"_index": "a", "_id": 4, "_source": null, "routing": null, "stored_fields": null,
+            "version": -3, "version_type": "internal"},
     ]});
     let docs = &c.must("GET", "/_mget?_source_includes=n", body).await["docs"];
     assert_eq!((&docs[0]["found"], docs[0].get("_source")), (&json!(true), None));
