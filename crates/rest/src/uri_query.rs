@@ -38,8 +38,6 @@ pub(super) fn uri_query(query: &Query) -> Result<Option<query::Query>> {
     if query.get("analyzer").is_some() {
         return Err(not_supported("[analyzer]", "leave it out: fields have their own"));
     }
-    if query.flag("analyze_wildcard", false)? {
-        return Err(not_supported("[analyze_wildcard]", "leave it out"));
-    }
+    read.analyze_wildcard = query.flag("analyze_wildcard", false)?;
     Ok(Some(read.parse(text)?))
 }

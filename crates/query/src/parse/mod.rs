@@ -276,6 +276,7 @@ mod tests {
             {"simple_query_string":{"query":"b","fields":["a^1.0"],"flags":-1,"default_operator":"or","analyze_wildcard":false,"auto_generate_synonyms_phrase_query":true,"fuzzy_prefix_length":0,"fuzzy_max_expansions":50,"fuzzy_transpositions":true,"boost":1.0}} => {"simple_query_string":{"query":"b","fields":["a"]}}
             {"regexp":{"a":{"value":"b","flags_value":65535,"max_determinized_states":10000,"boost":1.0}}} => {"regexp":{"a":"b"}}
             {"geo_distance":{"p":[1,2],"distance":12000.0,"distance_type":"arc","validation_method":"STRICT","ignore_unmapped":false,"boost":1.0}} => {"geo_distance":{"p":[1,2],"distance":"12km"}}
+            {"query_string":{"query":"a:b OR *","analyze_wildcard":true}} => {"query_string":{"query":"a:b OR *"}}
             {"multi_match":{"query":"x","fields":["b^2","a*^5","b^3"]}} => {"multi_match":{"query":"x","fields":["a*^5","b^3"]}}
         "#;
         for (short, long) in pairs(FORMS) {
@@ -323,6 +324,7 @@ mod tests {
             {"query":{"match_phrase":{"a":{"query":"x","slop":1}}}} => slop
             {"query":{"match_phrase":{"a":{"query":"x","zero_terms_query":"all"}}}} => zero_terms_query [all]
             {"query":{"regexp":{"a":{"value":"x","flags_value":7}}}} => flags_value [7] is not supported by this engine; send 255
+            {"query":{"query_string":{"query":"x a:b*","analyze_wildcard":true}}} => [analyze_wildcard] is not supported
             {"query":{"query_string":{"query":"x","escape":true}}} => escape [true] is not supported
             {"query":{"regexp":{"a":{"wildcard":"x*"}}}} => [regexp] does not support [wildcard]
             {"query":{"wildcard":{"a":{"value":"x*","flags":"all"}}}} => [wildcard] does not support [flags]

@@ -45,14 +45,14 @@ multi_match: query fields type operator minimum_should_match tie_breaker lenient
     fuzziness prefix_length max_expansions fuzzy_transpositions auto_generate_synonyms_phrase_query=true|false
 prefix <field>: value case_insensitive rewrite=constant_score|constant_score_boolean|constant_score_blended
 query_string: query default_field fields type=best_fields default_operator tie_breaker lenient \
-    allow_leading_wildcard=true analyze_wildcard=false phrase_slop=0 enable_position_increments=true escape=false \
+    allow_leading_wildcard=true analyze_wildcard phrase_slop=0 enable_position_increments=true escape=false \
     auto_generate_synonyms_phrase_query=true|false fuzziness=auto fuzzy_max_expansions=50 fuzzy_prefix_length=0 \
     fuzzy_transpositions=true max_determinized_states=10000
 range <field>: gt gte lt lte from to include_lower include_upper format time_zone relation
 regexp <field>: value flags=all flags_value=255|65535 max_determinized_states=10000 case_insensitive \
     rewrite=constant_score|constant_score_boolean|constant_score_blended
 simple_query_string: query fields default_operator flags=all|-1 minimum_should_match lenient \
-    analyze_wildcard=false auto_generate_synonyms_phrase_query=true|false fuzzy_max_expansions=50 \
+    analyze_wildcard auto_generate_synonyms_phrase_query=true|false fuzzy_max_expansions=50 \
     fuzzy_prefix_length=0 fuzzy_transpositions=true
 term <field>: value case_insensitive
 terms: <field>
@@ -467,7 +467,8 @@ fn of_text(options: &Options<'_>, fields: Vec<(String, f32)>) -> Result<QueryStr
     let lenient = lenient(options, &fields)?;
     let tie_breaker = tie_breaker(options, 0.0)?;
     let all = options.one_of("default_operator", &["or", "and"])? == "and";
-    Ok(QueryString { fields, all, lenient, tie_breaker })
+    let analyze_wildcard = options.read("analyze_wildcard", Node::bool)?.unwrap_or(false);
+    Ok(QueryString { fields, all, lenient, tie_breaker, analyze_wildcard })
 }
 
 fn items<'a>(query: &str, node: &'a Node<'a>) -> Result<&'a [Node<'a>]> {

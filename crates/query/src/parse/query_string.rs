@@ -19,6 +19,8 @@ pub struct QueryString {
     pub lenient: Option<bool>,
     /// What the fields beside the best one add to a score.
     pub tie_breaker: f32,
+    /// Patterns are to be read by the analyzers of their fields: none is then, but `*`.
+    pub analyze_wildcard: bool,
 }
 
 impl QueryString {
@@ -82,6 +84,8 @@ enum Token {
 const SPACE: [char; 5] = [' ', '\t', '\n', '\r', '\u{3000}'];
 const SPECIAL: &str = "+-!():^[]\"{}~*?\\/";
 const OPEN_QUOTE: &str = "a quote is not closed";
+pub(super) const ANALYZED: &str =
+    "[analyze_wildcard] is not supported by this engine where there is a pattern; leave it out";
 
 fn failed(text: &str, why: &str) -> SearchError {
     unfit(format!("Failed to parse query [{text}]: {why}"))
@@ -418,6 +422,9 @@ impl Reader<'_> {
     }
 
     fn wildcard(&mut self, field: Option<&str>, pattern: String) -> Result<Query> {
+        if self.of.analyze_wildcard && pattern != "*" {
+            return Err(self.wrong(ANALYZED));
+        }
         self.asked(field, FieldQuery::Wildcard { pattern, analyzed: true, any_case: false })
     }
 

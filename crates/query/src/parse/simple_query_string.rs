@@ -2,7 +2,7 @@
 //! and parentheses. Nothing of it is wrong: what cannot be an operator is passed over.
 
 use super::limits::{Clauses, MAX_PARENTHESES};
-use super::query_string::{QueryString, escaped, plain_at, unescaped, whole};
+use super::query_string::{ANALYZED, QueryString, escaped, plain_at, unescaped, whole};
 use crate::error::{Result, illegal};
 use crate::query::{BoolQuery, FieldQuery, Query, QueryKind};
 use crate::value::Literal;
@@ -171,8 +171,9 @@ impl Reader<'_> {
         }
         let is_prefix = |prefix: &&str| !prefix.is_empty() && !written.ends_with("\\*");
         let prefix = text.strip_suffix('*').filter(is_prefix);
-        let all = self.of.all;
+        let (all, analyze) = (self.of.all, self.of.analyze_wildcard);
         self.asked(match prefix {
+            Some(_) if analyze => return Err(illegal(ANALYZED)),
             Some(prefix) => FieldQuery::Wildcard {
                 pattern: escaped(prefix) + "*",
                 analyzed: true,
@@ -235,6 +236,14 @@ mod tests {
             let read = QueryString::default().read_simple(text, &mut Clauses::default());
             assert!(read.unwrap_err().reason.contains(why), "{text}");
         }
+    }
+
+    #[test]
+    fn patterns_are_not_analyzed() {
+        let of = QueryString { analyze_wildcard: true, ..QueryString::default() };
+        let read = |text: &str| of.read_simple(text, &mut Clauses::default());
+        assert!(read("*").is_ok() && read("a | b").is_ok());
+        assert!(read("a b*").unwrap_err().reason.contains("[analyze_wildcard]"));
     }
 
     /// What is made of a text is walked by functions that call themselves, its end of life included.

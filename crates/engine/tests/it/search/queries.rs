@@ -370,7 +370,7 @@ async fn what_cannot_be_asked_is_said(env: Env) {
         ("q=fox~1", "[~] is not supported"),
         ("q=x&analyzer=german", "[analyzer]"),
         ("q=x&analyzer=standard", "[analyzer]"),
-        ("q=x&analyze_wildcard=true", "[analyze_wildcard]"),
+        ("q=x*&analyze_wildcard=true", "[analyze_wildcard]"),
         ("q=x&default_operator=xor", "[default_operator]"),
         ("df=t", "there is no [q]"),
         // `lenient` is the default of all fields, not of one that is named.
