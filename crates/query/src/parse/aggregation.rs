@@ -82,7 +82,8 @@ const KINDS: [(&str, &str, Read); 34] = [
     }),
     (
         "multi_terms",
-        "terms size shard_size min_doc_count shard_min_doc_count=0 order collect_mode show_term_doc_count_error=false",
+        "terms size shard_size min_doc_count shard_min_doc_count=0 order collect_mode=depth_first|breadth_first \
+         show_term_doc_count_error=false",
         multi_terms,
     ),
     // How percentiles and terms are gathered (`tdigest`, `execution_hint`, `collect_mode`) changes nothing in what is
@@ -103,8 +104,8 @@ const KINDS: [(&str, &str, Read); 34] = [
     ("sum_bucket", OVER_BUCKETS, |options| over_path(options, SumBucket)),
     (
         "terms",
-        "field missing size shard_size include exclude min_doc_count shard_min_doc_count=0 order execution_hint \
-         collect_mode show_term_doc_count_error=false",
+        "field missing size shard_size include exclude min_doc_count shard_min_doc_count=0 order \
+         execution_hint=global_ordinals|map collect_mode=depth_first|breadth_first show_term_doc_count_error=false",
         terms,
     ),
     (

@@ -46,7 +46,12 @@ pub(super) fn stored_fields(
     shown: &mut SourceFilter,
 ) -> Result<()> {
     match texts(node, "stored_fields")?.join(",").as_str() {
-        "_none_" => shown.enabled = false,
+        "_none_" => {
+            let asked = options.get("_source").is_some_and(|of| of.value != Value::Bool(false));
+            let reason = "[stored_fields] cannot be disabled if [_source] is requested";
+            ensure(!asked, node.at, reason)?;
+            shown.enabled = false;
+        }
         "*" => shown.enabled &= options.get("_source").is_some(),
         names => {
             let reason = "is not supported by this engine, which stores no field; send _none_ or *, and [_source]";

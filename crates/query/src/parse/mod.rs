@@ -330,6 +330,10 @@ mod tests {
             {"query":{"wildcard":{"a":{"value":"x*","flags":"all"}}}} => [wildcard] does not support [flags]
             {"slice":{"id":0,"max":2}} => the option [slice] of a search is not supported by this engine; leave it out
             {"stored_fields":["a","b"]} => [stored_fields] [a,b] is not supported
+            {"stored_fields":"_none_","_source":["a"]} => cannot be disabled if [_source] is requested
+            {"aggs":{"a":{"terms":{"field":"x","collect_mode":"any"}}}} => collect_mode [any] is not supported
+            {"aggs":{"a":{"terms":{"field":"x","execution_hint":"any"}}}} => execution_hint [any] is not supported
+            {"query":{"geo_bounding_box":{"type":"any","p":{"top":1}}}} => type [any] is not supported
             {"query":{"term":{"a":1,"b":2}}} => [a] and [b]
             {"query":{"terms":{"a":"x"}}} => [a]
             {"query":{"range":{"a":{"gte":[1]}}}} => [gte] is a value, found an array

@@ -28,7 +28,7 @@ exists: field
 function_score: query functions score_mode boost_mode max_boost min_score weight exp field_value_factor gauss linear \
     random_score script_score
 fuzzy <field>: value fuzziness prefix_length max_expansions transpositions rewrite=top_terms_blended_freqs_50
-geo_bounding_box: <field> ignore_unmapped type validation_method=strict
+geo_bounding_box: <field> ignore_unmapped type=memory|indexed validation_method=strict
 geo_distance: <field> distance distance_type=arc unit validation_method=strict ignore_unmapped=false
 geo_polygon: <field> ignore_unmapped validation_method=strict
 geo_shape: <field> ignore_unmapped
