@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
 
+use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use query::SourceFilter;
 use record::{names, units};
@@ -69,6 +70,18 @@ impl Query {
     /// Sets a parameter, as if it had been given.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         self.given.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Takes out the body that clients send as `source` that have none with `GET`; the empty one where there is none.
+    pub(super) fn take_body(&mut self) -> Result<Bytes> {
+        let Some(source) = self.given.remove("source") else { return Ok(Bytes::new()) };
+        match self.given.remove("source_content_type") {
+            Some(kind) if !kind.contains("json") => {
+                let reason = format!("[source] is JSON, not of the [source_content_type] [{kind}]");
+                Err(bad_request(reason))
+            }
+            _ => Ok(source.into()),
+        }
     }
 
     /// The value of a parameter; none where it was not given.

@@ -219,10 +219,13 @@ fn route<'p>(
 fn prepare(
     node: &Node,
     method: &str,
-    (path, query): (&str, Query),
+    (path, mut query): (&str, Query),
     mut body: Bytes,
     opaque_id: Option<String>,
 ) -> Result<(Handler, Call)> {
+    if method == "GET" && body.is_empty() {
+        body = query.take_body()?;
+    }
     let (route, params) = route(method, path, &query)?;
     if !node.state().is_joined() && !answers_alone(path) {
         let reason = "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];";

@@ -74,7 +74,8 @@ fn page() -> String {
     }
     page.push_str(
         "\nEvery request may have `filter_path`, `format`, `human`, `pretty` and `error_trace`. An unknown parameter is \
-         refused,\nthose of the last column are by their names, and others are where their effect would be missed.\n\n\
+         refused,\nthose of the last column are by their names, and others are where their effect would be missed. The body \
+         may be\nthe parameter `source`, as clients send it that have none with GET.\n\n\
          ## Parameters that are ignored, harmless\n\n| parameters | why |\n| --- | --- |\n",
     );
     for (why, names) in IGNORED {
@@ -358,6 +359,25 @@ fn the_order_of_a_template_is_that_of_its_body() {
             ask(node, "PUT", "/_template/t?order=3", body).await;
             let (_, said) = ask(node, "GET", "/_template/t", "").await;
             assert!(said.contains(order), "{body}: {said}");
+        }
+    });
+}
+
+#[test]
+fn a_body_may_be_a_parameter() {
+    at_a_node(async |node| {
+        ask(node, "PUT", "/logs/_doc/1", r#"{"n":1}"#).await;
+        let path = "/logs/_search?source_content_type=application/json&source=%7B%22size%22:0%7D";
+        let (status, said) = ask(node, "GET", path, "").await;
+        assert_eq!(status, 200, "{said}");
+        for (path, body, why) in [
+            ("_search?source=%7B%22sice%22:0%7D", "", "does not support [sice]"),
+            ("_search?source=%7B%7D", r#"{"size":0}"#, "unrecognized parameter: [source]"),
+            ("_search?source=a&source_content_type=text/yaml", "", "[text/yaml]"),
+            ("_settings?source=%7B%22a%22:1%7D", "", "does not support having a body"),
+        ] {
+            let (status, said) = ask(node, "GET", &format!("/logs/{path}"), body).await;
+            assert!(status == 400 && said.contains(why), "{path}: {status} {said}");
         }
     });
 }
