@@ -79,6 +79,11 @@ inner_hits: send [terms] with [top_hits]
 script lang: there are no scripts; index what the script computes
 format: write the numbers of the answer as you like
 value_type: leave it out: values are of the type of their field
+analyzer quote_analyzer: leave it out: fields have their own
+cutoff_frequency execution_hint fuzzy_rewrite hdr rewrite: leave it out
+minimum_should_match: send [match], or [bool] with it
+quote_field_suffix: send a clause of its own for that field
+time_zone: write offsets into the dates, as in 2020-01-01T00:00:00+02:00
 "#;
 
 /// Options of a search.

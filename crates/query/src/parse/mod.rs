@@ -325,6 +325,8 @@ mod tests {
             {"query":{"match_phrase":{"a":{"query":"x","zero_terms_query":"all"}}}} => zero_terms_query [all]
             {"query":{"regexp":{"a":{"value":"x","flags_value":7}}}} => flags_value [7] is not supported by this engine; send 255
             {"query":{"query_string":{"query":"x a:b*","analyze_wildcard":true}}} => [analyze_wildcard] is not supported
+            {"query":{"match":{"a":{"query":"x","analyzer":"german"}}}} => [match] [analyzer] is not supported by this engine; leave it out
+            {"query":{"query_string":{"query":"x","time_zone":"+02:00"}}} => [time_zone] is not supported by this engine; write offsets
             {"query":{"query_string":{"query":"x","escape":true}}} => escape [true] is not supported
             {"query":{"regexp":{"a":{"wildcard":"x*"}}}} => [regexp] does not support [wildcard]
             {"query":{"wildcard":{"a":{"value":"x*","flags":"all"}}}} => [wildcard] does not support [flags]
