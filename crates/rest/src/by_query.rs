@@ -16,7 +16,7 @@ use world::Time;
 use super::active::Active;
 use super::answer::{Body, Reply};
 use super::by_query_body::{Manner, Present, Routing, known, read_dest};
-use super::call::{Call, object, small_number};
+use super::call::{Call, object, small_number, texts};
 use super::document::{Refresh, ensure_index_on, refuse_follower, wait_until_active};
 use super::error::{bad_body, bad_request, cause_json, invalid, not_supported};
 use super::keep_alive::scroll_keep_alive;
@@ -222,14 +222,10 @@ pub(super) async fn reindex(call: Call) -> Result<Reply> {
             return Err(not_supported(&format!("[{name}] of a source"), instead));
         }
     }
-    let expression = match source.remove("index") {
-        Some(Value::String(name)) => name,
-        Some(Value::Array(names)) => {
-            let names: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
-            names.ok_or_else(|| bad_body("[index] of a source is a list of names"))?.join(",")
-        }
-        _ => String::new(),
-    };
+    let names = source.remove("index").unwrap_or_else(|| json!([]));
+    let expression = texts(&names)
+        .map_err(|_| bad_body("[index] of a source is a name, or a list of names"))?
+        .join(",");
     if expression.is_empty() {
         return Err(invalid("use _all if you really want to copy from all existing indexes"));
     }
