@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::call::truth;
 use super::document::{NO_PIPELINE, check_id};
-use super::error::bad_request;
+use super::error::{bad_request, invalid, invalid_action};
 use super::partial_update::PartialUpdate;
 use super::unchanged::{Condition, External, Unchanged};
 use engine::transport::{Failure, Result};
@@ -111,13 +111,13 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
                 _ => Some(Arc::from(name)),
             },
         };
-        let index = index.ok_or_else(|| validation(actions.len() + 1, "index is missing"))?;
+        let index = index.ok_or_else(|| invalid_action(actions.len() + 1, "index is missing"))?;
         let source = match op {
             Op::Delete => Bytes::new(),
             _ => {
                 let (from, to) = lines.next().ok_or_else(|| {
                     let name = op.name();
-                    validation(
+                    invalid_action(
                         actions.len() + 1,
                         &format!("no source for [{name}] on line [{number}]"),
                     )
@@ -137,12 +137,12 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
         // As in the field an empty one, and one of a delete, fails alone.
         let checked = id.as_deref().filter(|id| !id.is_empty() && op != Op::Delete).map(check_id);
         if let Some(Err(failure)) = checked {
-            return Err(validation(actions.len() + 1, &failure.reason));
+            return Err(invalid_action(actions.len() + 1, &failure.reason));
         }
         let routing = meta.routing.filter(|routing| !routing.0.is_empty());
         let routing = routing.map(|routing| Arc::from(routing.0));
         if id.is_none() && matches!(op, Op::Update | Op::Delete) {
-            return Err(validation(actions.len() + 1, "an id must be provided"));
+            return Err(invalid_action(actions.len() + 1, "an id must be provided"));
         }
         let (seq_no, term) = (whole(meta.if_seq_no, number)?, whole(meta.if_primary_term, number)?);
         let unchanged = Unchanged::of(seq_no, term)?;
@@ -158,18 +158,13 @@ pub(super) fn parse(body: &Bytes, index: Option<&str>) -> Result<Vec<Action>> {
         actions.push(Action { op, index, id, routing, source, condition, retries, require_alias });
     }
     if actions.is_empty() {
-        return Err(validation(1, "no requests added"));
+        return Err(invalid("no requests added"));
     }
     Ok(actions)
 }
 
 fn malformed(line: usize, why: impl fmt::Display) -> Failure {
     bad_request(format!("Malformed action/metadata line [{line}]: {why}"))
-}
-
-fn validation(number: usize, what: &str) -> Failure {
-    let reason = format!("Validation Failed: {number}: {what};");
-    Failure::new(400, "action_request_validation_exception", reason)
 }
 
 struct Lines<'a> {

@@ -50,7 +50,12 @@ pub(super) fn bad_request(reason: impl Into<String>) -> Failure {
 
 /// The parts of the request do not go together.
 pub(super) fn invalid(why: &str) -> Failure {
-    let reason = format!("Validation Failed: 1: {why};");
+    invalid_action(1, why)
+}
+
+/// The same of one of several actions.
+pub(super) fn invalid_action(number: usize, why: &str) -> Failure {
+    let reason = format!("Validation Failed: {number}: {why};");
     Failure::new(400, "action_request_validation_exception", reason)
 }
 

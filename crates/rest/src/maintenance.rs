@@ -163,7 +163,12 @@ pub(super) async fn cat_count(call: Call) -> Result<Reply> {
 }
 
 async fn counted(call: &Call) -> Result<Reply> {
-    refuse_parameters(call)?;
+    if let Some(name) =
+        ["min_score", "terminate_after"].iter().find(|of| call.query.get(of).is_some())
+    {
+        let instead = format!("send _search with [{name}] and [size] 0");
+        return Err(not_supported(&format!("counting with [{name}]"), &instead));
+    }
     count_by(call, query_alone(call)?).await
 }
 
@@ -173,16 +178,6 @@ pub(super) fn query_alone(call: &Call) -> Result<query::Query> {
         None => Ok(parse_count(&call.body)?),
         Some(asked) if call.body.is_empty() => Ok(asked),
         Some(_) => Err(bad_request("[q] and a body are two queries; send one of them")),
-    }
-}
-
-fn refuse_parameters(call: &Call) -> Result<()> {
-    match ["min_score", "terminate_after"].iter().find(|name| call.query.get(name).is_some()) {
-        Some(name) => {
-            let instead = format!("send _search with [{name}] and [size] 0");
-            Err(not_supported(&format!("counting with [{name}]"), &instead))
-        }
-        None => Ok(()),
     }
 }
 
