@@ -46,8 +46,8 @@ impl Recovery {
     ) -> Result<(), TransferError> {
         let next = |store: &Shard| store.local_checkpoint().map_or(0, |seq| seq + 1);
         let total = max.map_or(0, |max| (max + 1).saturating_sub(next(store)));
-        self.progress.ops_total.set(total);
-        self.progress.ops_recovered.set(0);
+        self.progress.shown.borrow_mut().ops_total = total;
+        self.progress.shown.borrow_mut().ops_recovered = 0;
         // The primary of a follower may lack operations in between; both copies get them later.
         let may_have_gaps = self.follows();
         let mut from = next(store);
@@ -85,10 +85,10 @@ impl Recovery {
                 return Err(Failure::new(503, "recovery_failed_exception", reason).into());
             }
             self.progress.accounting.borrow_mut().set_idle(self.now(), WAITS_FOR_ANSWER);
-            self.progress.ops_bytes.set(self.progress.ops_bytes.get() + bytes);
+            self.progress.shown.borrow_mut().ops_bytes += bytes;
             from = after;
             let left = max.map_or(0, |max| (max + 1).saturating_sub(from));
-            self.progress.ops_recovered.set(total - left.min(total));
+            self.progress.shown.borrow_mut().ops_recovered = total - left.min(total);
         }
         store.sync().await?;
         Ok(())

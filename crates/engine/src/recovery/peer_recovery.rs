@@ -23,7 +23,7 @@ const OPS_LOOK: Duration = Duration::from_millis(5);
 
 impl Recovery {
     pub(super) async fn recover_from_peer(&self, from_node: &str) -> Result<(), Failure> {
-        self.progress.ends.borrow_mut().source = Some(from_node.to_owned());
+        self.progress.shown.borrow_mut().source = Some(from_node.to_owned());
         let left = LeftCopy::find(&self.service.core, &self.shard).await;
         let mut store = self.own_store().await;
         let (mut retries, mut is_listed) = (Retries::new(self), false);
@@ -61,13 +61,13 @@ impl Recovery {
             address: from_node.to_owned(),
             reason: "the node has left the cluster".to_owned(),
         })?;
-        self.progress.ends.borrow_mut().source_address = Some(address.clone());
+        self.progress.shown.borrow_mut().source_address = Some(address.clone());
         let has = own.as_ref().map(|store| {
             (store.history_uuid().to_owned(), store.local_checkpoint().map_or(0, |seq| seq + 1))
         });
         let allocation_id = self.shard.allocation_id.clone();
         let index_uuid = self.shard.index_uuid.clone();
-        let retries = self.progress.retries.get();
+        let retries = self.progress.shown.borrow().retries;
         let kind = SessionKind::Peer { index_uuid, allocation_id, has, retries };
         let wanted = Wanted { index: self.shard.index.clone(), shard: self.shard.number, kind };
         let source = self.source(address, None);
@@ -157,7 +157,8 @@ impl Recovery {
         }
         self.copy_ops(source, &store, max).await?;
         // The field sends one batch at least.
-        self.further_steps(source, u32::from(self.progress.ops_total.get() == 0)).await?;
+        let had_none = self.progress.shown.borrow().ops_total == 0;
+        self.further_steps(source, u32::from(had_none)).await?;
         self.progress.enter(self.now(), Stage::Finalize, WAITS_FOR_ANSWER);
         self.join(source, &store).await?;
         self.shard.write_metadata(&self.service.core.disk).await?;

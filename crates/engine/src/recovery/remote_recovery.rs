@@ -20,7 +20,7 @@ impl Recovery {
         index: &str,
         number: u32,
     ) -> Result<(), Failure> {
-        self.progress.ends.borrow_mut().source = Some(cluster.to_owned());
+        self.progress.shown.borrow_mut().source = Some(cluster.to_owned());
         let mut retries = Retries::new(self);
         loop {
             match self.try_remote(cluster, index, number).await {
@@ -50,7 +50,7 @@ impl Recovery {
         let opened = self.open(sources, wanted).await;
         let (source, opened, prefetched) = opened.inspect_err(|_| remotes.sniff_again(cluster))?;
         let address = node_address(&source.address).to_owned();
-        self.progress.ends.borrow_mut().source_address = Some(address);
+        self.progress.shown.borrow_mut().source_address = Some(address);
         let _pings = self.ping(&source);
         let result = self.copy_remote(&source, &opened, prefetched).await;
         self.end_session(&source);

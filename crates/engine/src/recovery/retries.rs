@@ -45,14 +45,14 @@ impl Retries {
         }
         self.count += 1;
         let progress = &recovery.progress;
-        progress.retries.set(progress.retries.get() + 1);
-        *progress.failure.borrow_mut() = Some(failure.reason);
+        progress.shown.borrow_mut().retries += 1;
+        progress.shown.borrow_mut().failure = Some(failure.reason);
         progress.accounting.borrow_mut().set_idle(now, Limit::Latency);
         let service = &recovery.service;
         let settings = service.core.settings();
         // A refusal passes soon: the primary may not know yet that it is started, for example.
         let not_ready = matches!(error, TransferError::Call(CallError::Failed(_)));
-        let delay = match recovery.progress.ends.borrow().kind {
+        let delay = match recovery.progress.shown.borrow().kind.as_str() {
             "PEER" if not_ready => settings.recovery_retry_delay_state_sync(),
             "PEER" => settings.recovery_retry_delay_network(),
             _ => Duration::ZERO,

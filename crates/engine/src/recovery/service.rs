@@ -72,7 +72,10 @@ impl RecoveryService {
         let mut going_on = self.going_on.borrow_mut();
         going_on.retain(is_going_on);
         let at_floor = |one: &Weak<Progress>| {
-            one.upgrade().is_none_or(|p| p.in_flight_bytes.get() <= p.chunk_bytes.get())
+            one.upgrade().is_none_or(|progress| {
+                let shown = progress.shown.borrow();
+                shown.in_flight_bytes <= shown.chunk_bytes
+            })
         };
         let light = self.sessions.reads_are_light() && going_on.iter().all(at_floor);
         self.core.foreground.borrow_mut().set_recoveries_light(self.core.env.now(), light);

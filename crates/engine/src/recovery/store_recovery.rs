@@ -55,8 +55,8 @@ impl Recovery {
             return Err(Failure::new(500, "corrupt_index_exception", reason));
         }
         let opened = store.opened();
-        self.progress.ops_total.set(opened.replayed_ops);
-        self.progress.ops_recovered.set(opened.replayed_ops);
+        self.progress.shown.borrow_mut().ops_total = opened.replayed_ops;
+        self.progress.shown.borrow_mut().ops_recovered = opened.replayed_ops;
         if !self.follows() {
             fill_gaps(&store).await?;
         } else if let Some(checkpoint) = store.local_checkpoint() {

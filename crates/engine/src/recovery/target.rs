@@ -18,9 +18,9 @@ use crate::core::Core;
 use crate::planted;
 use crate::replication::follows;
 use crate::settings::CheckOnStartup;
-use crate::shard::{CopyMetadata, Ends, LocalShard, Progress, Stage, store_durability};
+use crate::shard::{CopyMetadata, LocalShard, Progress, Stage, store_durability};
 use crate::state::{Event, RecoverySource};
-use crate::transport::{Class, Failure, Request, SessionOpened};
+use crate::transport::{Class, Failure, RecoveryState, Request, SessionOpened};
 use policy::failures::ErrorKind;
 
 /// How long a copy waits for work that its last opening left behind, which holds its directory.
@@ -33,21 +33,21 @@ pub(crate) async fn recover(
     from: RecoverySource,
 ) {
     let began = service.core.env.now();
-    let ends = Ends {
-        kind: from.kind(),
+    let shown = RecoveryState {
+        kind: from.kind().to_owned(),
         index: shard.index.clone(),
         shard: shard.number,
         primary: shard.is_primary() || shard.takes_over(),
-        source: None,
-        source_address: None,
+        began_epoch_ms: service.core.env.epoch_ms(),
         target: service.core.config.name.clone(),
         target_address: service.core.row.transport.clone(),
+        ..RecoveryState::default()
     };
     let idle = match from {
         RecoverySource::EmptyStore | RecoverySource::ExistingStore => Limit::DiskRead,
         RecoverySource::Peer { .. } | RecoverySource::Remote { .. } => WAITS_FOR_ANSWER,
     };
-    let progress = Rc::new(Progress::new(began, service.core.env.epoch_ms(), ends, idle));
+    let progress = Rc::new(Progress::new(began, shown, idle));
     *shard.progress.borrow_mut() = Some(progress.clone());
     service.note_recovery(&progress);
     let recovery =
@@ -85,7 +85,7 @@ pub(crate) async fn recover(
             }
         }
         Err(failure) => {
-            *progress.failure.borrow_mut() = Some(failure.reason.clone());
+            progress.shown.borrow_mut().failure = Some(failure.reason.clone());
             let disk_full = failure.error_kind() == ErrorKind::DiskFull;
             service.core.fail_copy(&shard, failure.reason, disk_full).await;
         }
@@ -157,10 +157,10 @@ impl Recovery {
             match Shard::open(env, &self.dir(), mapping, options.clone()).await {
                 // The store has waited a few seconds itself.
                 Err(error @ store::Error::InUse { .. }) if self.now() < give_up => {
-                    *self.progress.failure.borrow_mut() = Some(error.to_string());
+                    self.progress.shown.borrow_mut().failure = Some(error.to_string());
                 }
                 opened => {
-                    self.progress.failure.take();
+                    self.progress.shown.borrow_mut().failure = None;
                     return opened;
                 }
             }

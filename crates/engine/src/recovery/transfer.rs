@@ -171,8 +171,8 @@ pub(crate) async fn fetch_files(
         }
     }
     let result = transfer.run(events).await;
-    progress.in_flight_bytes.set(0);
-    progress.connections.set(0);
+    progress.shown.borrow_mut().in_flight_bytes = 0;
+    progress.shown.borrow_mut().connections = 0;
     let opened = transfer.connections.additional();
     drop(transfer);
     for which in opened {
@@ -244,8 +244,11 @@ impl Transfer {
             self.service.core.pool.close_unused(&self.source.address, class);
         }
         let open = self.connections.open();
-        self.progress.connections.set(open);
-        self.progress.connections_max.set(self.progress.connections_max.get().max(open));
+        {
+            let mut shown = self.progress.shown.borrow_mut();
+            shown.connections = open;
+            shown.connections_max = shown.connections_max.max(open);
+        }
         match self.connections.ping_every() {
             Some(every) if self.pings.is_none() => {
                 let pings =
@@ -283,10 +286,12 @@ impl Transfer {
             self.tasks.insert(request, (connection, task));
         }
         let in_flight = self.scheduler.in_flight_bytes();
-        self.progress.chunk_bytes.set(self.scheduler.chunk_bytes());
-        self.progress.in_flight_bytes.set(in_flight);
-        let max = self.progress.in_flight_bytes_max.get().max(in_flight);
-        self.progress.in_flight_bytes_max.set(max);
+        {
+            let mut shown = self.progress.shown.borrow_mut();
+            shown.chunk_bytes = self.scheduler.chunk_bytes();
+            shown.in_flight_bytes = in_flight;
+            shown.in_flight_bytes_max = shown.in_flight_bytes_max.max(in_flight);
+        }
         self.service.note_load();
     }
 
@@ -327,8 +332,7 @@ impl Transfer {
                 self.connections.release(connection, request.len.into());
                 return match error {
                     ChunkError::Damaged => {
-                        let count = self.progress.refetched_chunks.get() + 1;
-                        self.progress.refetched_chunks.set(count);
+                        self.progress.shown.borrow_mut().refetched_chunks += 1;
                         self.damaged_in_a_row += 1;
                         match self.damaged_in_a_row {
                             DAMAGED_IN_A_ROW.. => Err(always_damaged().into()),
@@ -420,7 +424,7 @@ async fn check_file(
             let request = Request::VerifyFile { session: source.session, file };
             source.ask(&service, Class::Control, request).await?;
             // The source is whole: the file was damaged after the chunks' checksums were compared.
-            progress.refetched_chunks.set(progress.refetched_chunks.get() + 1);
+            progress.shown.borrow_mut().refetched_chunks += 1;
             Err(damaged.into())
         }
         other => Ok(other?),

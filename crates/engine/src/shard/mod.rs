@@ -18,6 +18,6 @@ pub(crate) use hand_off::Blocked;
 pub use local::LocalShard;
 pub(crate) use local::{ShardKey, store_durability};
 pub(crate) use other_copies::{FollowedCopies, Tracked};
-pub(crate) use progress::{Ends, FileProgress};
+pub(crate) use progress::FileProgress;
 pub use progress::{Progress, Stage};
 pub use stats_json::stats_json;
