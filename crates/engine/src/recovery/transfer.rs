@@ -374,7 +374,6 @@ impl Transfer {
             base_round_trip: self.source.round_trip.get(),
             source,
             target,
-            ..Timeline::default()
         };
         self.progress.accounting.borrow_mut().finished(now, request.into(), timeline);
         let delivery = Delivery {

@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
-use policy::transfer::accounting::SourcePhases;
 use store::{Commit, Operation};
 
-use crate::transport::{self as wire, Failure, Result, SessionOpened};
+use crate::transport::{Failure, Result, SessionOpened, SourcePhases};
 
 /// Sequence numbers are those of the field, a signed number of 64 bits: what is above is no place in a history.
 pub(crate) const SEQ_NO_MAX: u64 = i64::MAX as u64;
@@ -129,10 +128,9 @@ pub(crate) fn within(elapsed: Duration, claimed: [Duration; 2]) -> [Duration; 2]
 }
 
 /// The same of what a source did with a chunk.
-pub(crate) fn phases_within(elapsed: Duration, claimed: &wire::SourcePhases) -> SourcePhases {
+pub(crate) fn phases_within(elapsed: Duration, claimed: &SourcePhases) -> SourcePhases {
     let cut = |span: Duration| span.min(elapsed);
     SourcePhases {
-        slots: Duration::ZERO,
         memory: cut(claimed.memory),
         disk_read: cut(claimed.disk_read),
         cpu: cut(claimed.cpu),
@@ -192,8 +190,7 @@ mod tests {
         let [second, max] = [Duration::from_secs(1), Duration::MAX];
         assert_eq!(within(second, [max, max]), [second, Duration::ZERO]);
         assert_eq!(within(second * 3, [second, second]), [second, second]);
-        let claimed =
-            wire::SourcePhases { throttle: max, cpu: second, ..wire::SourcePhases::default() };
+        let claimed = SourcePhases { throttle: max, cpu: second, ..SourcePhases::default() };
         let cut = phases_within(second * 2, &claimed);
         assert_eq!((cut.throttle, cut.cpu, cut.memory), (second * 2, second, Duration::ZERO));
     }

@@ -1,7 +1,6 @@
 //! What a recovery's two sides say to each other: sessions and chunks.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use bytes::Bytes;
 use record::Limit;
@@ -10,6 +9,7 @@ use store::Commit;
 use world::{Env, Work};
 
 use policy::retention::Leases;
+pub use policy::transfer::accounting::SourcePhases;
 
 /// Why files are read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,19 +71,6 @@ pub struct PrimaryContext {
     pub peer_leases: Leases,
     /// Whether other copies may have what the primary has not: where following has ended they come back by files alone.
     pub replaces_copies: bool,
-}
-
-/// Time that a source spent on a chunk, by what it spent it on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourcePhases {
-    /// Held back by the source's throttle.
-    pub throttle: Duration,
-    /// Reading from disk.
-    pub disk_read: Duration,
-    /// Hashing and compressing.
-    pub cpu: Duration,
-    /// Waiting for memory.
-    pub memory: Duration,
 }
 
 /// A chunk under way; its bytes travel in the frame's tail.

@@ -333,14 +333,14 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Event {
         Issue(u64),
-        Finish { id: u64, arrived: f64, phases: [u16; 9] },
+        Finish { id: u64, arrived: f64, phases: [u16; 8] },
         Fail(u64),
         Idle(usize),
     }
 
     fn any_event() -> impl Strategy<Value = Event> {
         let id = 0u64..12;
-        let finish = (id.clone(), 0.0..1.2f64, any::<[u16; 9]>());
+        let finish = (id.clone(), 0.0..1.2f64, any::<[u16; 8]>());
         prop_oneof![
             4 => id.clone().prop_map(Event::Issue),
             4 => finish.prop_map(|(id, arrived, phases)| Event::Finish { id, arrived, phases }),
@@ -349,21 +349,14 @@ mod tests {
         ]
     }
 
-    fn random_timeline(issued: Time, now: Time, arrived: f64, phases: [u16; 9]) -> Timeline {
+    fn random_timeline(issued: Time, now: Time, arrived: f64, phases: [u16; 8]) -> Timeline {
         let d = |i: usize| Duration::from_nanos(phases[i].into());
         Timeline {
             requested_at: issued,
             arrived_at: issued + (now - issued).mul_f64(arrived),
             base_round_trip: d(0),
-            source: SourcePhases {
-                slots: d(1),
-                memory: d(2),
-                throttle: d(3),
-                disk_read: d(4),
-                cpu: d(5),
-            },
-            proxy: d(6),
-            target: TargetPhases { memory: d(1), throttle: d(7), cpu: d(8), disk_write: d(2) },
+            source: SourcePhases { throttle: d(1), disk_read: d(2), cpu: d(3), memory: d(4) },
+            target: TargetPhases { throttle: d(5), cpu: d(6), disk_write: d(7) },
         }
     }
 

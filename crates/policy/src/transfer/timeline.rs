@@ -3,28 +3,25 @@
 use std::time::Duration;
 
 use record::Limit;
+use serde::{Deserialize, Serialize};
 use world::Time;
 
-/// What the source tells of its own work on a chunk, in the order in which it happens.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+/// What the source tells of its own work on a chunk, in the order in which it is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct SourcePhases {
-    /// Waited for its turn.
-    pub slots: Duration,
-    /// Waited for memory.
-    pub memory: Duration,
+    /// Held back by a rate limiter.
+    pub throttle: Duration,
     /// Read from disk, its queue included.
     pub disk_read: Duration,
     /// Hashed, compressed or encrypted, the queue for a core included.
     pub cpu: Duration,
-    /// Held back by a rate limiter.
-    pub throttle: Duration,
+    /// Waited for memory.
+    pub memory: Duration,
 }
 
 /// What the target did with a chunk after it had arrived, in the order in which it happens.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TargetPhases {
-    /// Waited for memory.
-    pub memory: Duration,
     /// Held back by a rate limiter.
     pub throttle: Duration,
     /// Decompressed and verified, the queue for a core included.
@@ -45,8 +42,6 @@ pub struct Timeline {
     pub base_round_trip: Duration,
     /// The source's phases.
     pub source: SourcePhases,
-    /// Held back by a proxy on the way.
-    pub proxy: Duration,
     /// The target's phases.
     pub target: TargetPhases,
 }
@@ -58,7 +53,7 @@ impl Timeline {
     /// Lays the phases on the time from `issued` to `finished`, end to end, without a gap:
     ///
     /// 1. half a base round trip of travel,
-    /// 2. the source's phases, then the proxy,
+    /// 2. the source's phases,
     /// 3. the other half,
     /// 4. what remains until arrival: the link's rate, as bytes arrive or wait for the link,
     /// 5. the wait for the target's turn, charged to what took most of the target's time,
@@ -72,12 +67,10 @@ impl Timeline {
         let elapsed_ns = ns(arrived - requested);
         let s = &self.source;
         let mut source = [
-            (Limit::Slots, ns(s.slots)),
             (Limit::Memory, ns(s.memory)),
             (Limit::DiskRead, ns(s.disk_read)),
             (Limit::Cpu, ns(s.cpu)),
             (Limit::Throttle, ns(s.throttle)),
-            (Limit::Proxy, ns(self.proxy)),
         ];
         let source_ns = fit(&mut source, elapsed_ns);
         let travel_ns = ns(self.base_round_trip).min(elapsed_ns - source_ns);
@@ -93,7 +86,6 @@ impl Timeline {
     fn add_target(&self, available_ns: u64, phases: &mut Vec<(Option<Limit>, u64)>) {
         let t = &self.target;
         let mut target = [
-            (Limit::Memory, ns(t.memory)),
             (Limit::Throttle, ns(t.throttle)),
             (Limit::Cpu, ns(t.cpu)),
             (Limit::DiskWrite, ns(t.disk_write)),
