@@ -94,12 +94,7 @@ fn promote_replica(
     // Its target was to have everything from the primary that was lost.
     changes.extend(relocation::cancel(shard, (index, number), promotion_candidate));
     shard.copies[promotion_candidate].primary = true;
-    changes.push(Change::Promoted {
-        index: index.to_owned(),
-        shard: number,
-        allocation_id: shard.copies[promotion_candidate].allocation_id.clone(),
-        primary_term: shard.primary_term,
-    });
+    changes.push(Change::copy((index, number)));
 }
 
 /// Stops recoveries from a node that has the started primary no more.
@@ -251,15 +246,7 @@ fn assign(
     copy.allocation_id.clone_from(&allocation_id);
     copy.node = Some(node.clone());
     copy.state = CopyState::Initializing { recovery: recovery.clone() };
-    let primary = copy.primary;
-    Change::Assigned {
-        index: index.to_owned(),
-        shard: number,
-        allocation_id,
-        node,
-        primary,
-        recovery,
-    }
+    Change::Assigned { index: index.to_owned(), shard: number, allocation_id, node, recovery }
 }
 
 /// Bounds the in-sync sets, updates the copies' flags, and forgets copies on disk that are needed no more.
@@ -272,9 +259,8 @@ fn update_in_sync(state: &mut ClusterState, touched: &Touched, changes: &mut Vec
         let shards = Arc::make_mut(shards);
         for &number in numbers {
             let Some(shard) = shards.get_mut(number as usize) else { continue };
-            for allocation_id in bound_in_sync(shard, meta.replicas as usize + 1) {
-                let index = index.to_owned();
-                changes.push(Change::OutOfSync { index, shard: number, allocation_id });
+            if bound_in_sync(shard, meta.replicas as usize + 1) {
+                changes.push(Change::copy((index, number)));
             }
             for copy in &mut shard.copies {
                 copy.in_sync = shard.in_sync.contains(&copy.allocation_id);
@@ -287,19 +273,19 @@ fn update_in_sync(state: &mut ClusterState, touched: &Touched, changes: &mut Vec
     }
 }
 
-/// Takes ids of missing copies out of a set that holds more than there are copies, and answers with
-/// them. Without this bound, as in Elasticsearch, the set would grow with each node that comes and goes
-/// while nobody writes. Without a primary any of them may be needed.
-fn bound_in_sync(shard: &mut IndexShardRoutingTable, copies: usize) -> Vec<String> {
+/// Takes ids of missing copies out of a set that holds more than there are copies; whether there were any.
+/// Without this bound, as in Elasticsearch, the set would grow with each node that comes and goes while nobody
+/// writes. Without a primary any of them may be needed.
+fn bound_in_sync(shard: &mut IndexShardRoutingTable, copies: usize) -> bool {
     if shard.started_primary().is_none() {
-        return Vec::new();
+        return false;
     }
     let spare = shard.in_sync.len().saturating_sub(copies);
     let gone: Vec<String> = shard.missing_in_sync().take(spare).map(str::to_owned).collect();
     for allocation_id in &gone {
         shard.in_sync.remove(allocation_id);
     }
-    gone
+    !gone.is_empty()
 }
 
 #[cfg(test)]
@@ -495,18 +481,12 @@ mod tests {
         let (first, second) = (first.clone(), second.clone());
         lab.start(&first);
         let lost = lab.shard("a", 0).primary().node.clone().unwrap();
-        let changes = lab.leave(&lost);
+        lab.leave(&lost);
 
         let shard = lab.shard("a", 0);
         assert_eq!(shard.primary_term, 2);
         assert_eq!(shard.primary().allocation_id, first.2);
         assert!(shard.primary().is_started());
-        assert!(changes.contains(&Change::Promoted {
-            index: "a".to_owned(),
-            shard: 0,
-            allocation_id: first.2.clone(),
-            primary_term: 2,
-        }));
         let from_node = shard.primary().node.clone().unwrap();
         let replica = shard.replicas().find(|copy| copy.is_assigned()).unwrap();
         assert_ne!(replica.allocation_id, second.2);

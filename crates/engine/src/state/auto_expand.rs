@@ -35,21 +35,11 @@ fn concerned(state: &ClusterState, changes: &[Change]) -> BTreeSet<String> {
         let meta = state.indices.get(*name);
         meta.is_some_and(|meta| meta.settings.contains_key(AUTO_EXPAND))
     };
-    let is_about_all = |change: &Change| {
-        matches!(
-            change,
-            Change::NodeJoined { .. }
-                | Change::NodeLeft { .. }
-                | Change::ClusterSettingsChanged { .. }
-        )
-    };
-    if changes.iter().any(is_about_all) {
+    if changes.contains(&Change::Cluster) {
         return state.indices.keys().filter(expands).cloned().collect();
     }
     let named = changes.iter().filter_map(|change| match change {
-        Change::IndexCreated { index }
-        | Change::IndexSettingsChanged { index, .. }
-        | Change::Started { index, .. } => Some(index),
+        Change::Index { index } | Change::Started { index, .. } => Some(index),
         _ => None,
     });
     named.filter(expands).cloned().collect()

@@ -47,7 +47,7 @@ fn set(state: &mut ClusterState, index: String, aliases: Aliases) -> Applied {
     }
     meta.aliases = aliases;
     meta.aliases_version += 1;
-    Ok(vec![Change::AliasesChanged { index }])
+    Ok(vec![Change::Other])
 }
 
 /// Makes an index and has it take the writes of an alias, in one step.

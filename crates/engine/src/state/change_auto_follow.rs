@@ -17,7 +17,7 @@ pub(super) fn change(state: &mut ClusterState, name: String, change: AutoFollowC
             if let Some(old) = found.filter(|old| old.remote_cluster == new.remote_cluster) {
                 new.settled.append(&mut old.settled);
             }
-            state.auto_follow.insert(name.clone(), Arc::new(*new));
+            state.auto_follow.insert(name, Arc::new(*new));
         }
         (_, None) => return Err(StateError::NoAutoFollow { name }),
         (AutoFollowChange::Delete, Some(_)) => drop(state.auto_follow.remove(&name)),
@@ -30,7 +30,7 @@ pub(super) fn change(state: &mut ClusterState, name: String, change: AutoFollowC
             found.settled.retain(|uuid| !gone.contains(uuid));
         }
     }
-    Ok(vec![Change::AutoFollowChanged { name }])
+    Ok(vec![Change::Other])
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(super) fn set_following(
         FollowChange::Pause if following.paused => Err(StateError::NotFollowing { index }),
         FollowChange::Pause => {
             following.paused = true;
-            Ok(vec![Change::FollowingChanged { index }])
+            Ok(vec![Change::Other])
         }
         FollowChange::Resume { .. } if !following.paused => Err(StateError::Following { index }),
         FollowChange::Resume { parameters } => {
@@ -30,7 +30,7 @@ pub(super) fn set_following(
             following.parameters = parameters;
             following.fell_back.clear();
             following.resumed += 1;
-            Ok(vec![Change::FollowingChanged { index }])
+            Ok(vec![Change::Other])
         }
         FollowChange::Unfollow if !following.paused => Err(StateError::NotPaused { index }),
         FollowChange::Unfollow => {
@@ -41,7 +41,7 @@ pub(super) fn set_following(
             }
             let meta = find(state, &index)?;
             (meta.leader, meta.has_followed) = (None, true);
-            Ok(vec![Change::FollowingChanged { index }])
+            Ok(vec![Change::Other])
         }
         // Whoever paused it may be about to go on without the leader, with what is here.
         FollowChange::FallBack { .. } if following.paused => Ok(Vec::new()),
@@ -69,17 +69,17 @@ fn fall_back(
     if let Some(leader) = meta.and_then(|meta| meta.leader.as_mut()) {
         leader.following.fell_back.insert(number, why);
     }
-    let mut changes = vec![Change::FollowingChanged { index: index.clone() }];
+    let mut changes = vec![Change::Other];
     let Some(shard) = state.shard_mut(&index, number) else { return changes };
-    for allocation_id in std::mem::take(&mut shard.in_sync) {
-        changes.push(Change::OutOfSync { index: index.clone(), shard: number, allocation_id });
+    if !std::mem::take(&mut shard.in_sync).is_empty() {
+        changes.push(Change::copy((&index, number)));
     }
     let reason = UnassignedReason::ExistingIndexRestored;
     for at in 0..shard.copies.len() {
         shard.copies[at].in_sync = false;
         changes.extend(relocation::cancel(shard, (&index, number), at));
         if shard.copies[at].is_assigned() {
-            changes.extend(relocation::unassign(shard, (&index, number), at, reason, now_ms));
+            changes.push(relocation::unassign(shard, (&index, number), at, reason, now_ms));
         }
     }
     changes

@@ -90,7 +90,7 @@ pub(super) fn import(
     }
     state.routing.insert(index.clone(), Arc::new(shards));
     state.indices.insert(index.clone(), Arc::new(meta));
-    Ok(vec![Change::IndexCreated { index }])
+    Ok(vec![Change::Index { index }])
 }
 
 /// Has every node delete what it holds of a dangling index.
@@ -103,12 +103,8 @@ pub(super) fn delete(
     find(state, &uuid)?;
     state.disks.remove_index(&uuid);
     state.extents.remove_index(&uuid);
-    state.tombstones.add(Tombstone {
-        index: index.clone(),
-        uuid: uuid.clone(),
-        deleted_ms: now_ms,
-    });
-    Ok(vec![Change::IndexDeleted { index, uuid }])
+    state.tombstones.add(Tombstone { index, uuid, deleted_ms: now_ms });
+    Ok(vec![Change::Other])
 }
 
 #[cfg(test)]

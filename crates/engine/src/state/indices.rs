@@ -85,7 +85,7 @@ pub(super) fn make_index(
     };
     state.routing.insert(index.clone(), Arc::new(copies));
     state.indices.insert(index.clone(), Arc::new(meta));
-    Ok(vec![Change::IndexCreated { index }])
+    Ok(vec![Change::Index { index }])
 }
 
 fn check_routing_shards(routing_shards: u32, shards: u32) -> Result<(), StateError> {
@@ -168,16 +168,12 @@ pub(super) fn delete_index(state: &mut ClusterState, now_ms: u64, index: Index) 
 /// Deletes the index that has this name.
 pub(super) fn remove_index(state: &mut ClusterState, now_ms: u64, index: String) -> Applied {
     let uuid = find(state, &index)?.uuid.clone();
-    state.tombstones.add(Tombstone {
-        index: index.clone(),
-        uuid: uuid.clone(),
-        deleted_ms: now_ms,
-    });
     state.indices.remove(&index);
     state.routing.remove(&index);
     state.disks.remove_index(&uuid);
     state.extents.remove_index(&uuid);
-    Ok(vec![Change::IndexDeleted { index, uuid }])
+    state.tombstones.add(Tombstone { index, uuid, deleted_ms: now_ms });
+    Ok(vec![Change::Other])
 }
 
 /// Closes an index, or opens it; where it is so already, nothing changes.
@@ -191,7 +187,7 @@ pub(super) fn set_closed(state: &mut ClusterState, index: Index, closed: bool) -
         check_room(state, shards, copies)?;
     }
     find(state, &index.name)?.closed = closed;
-    Ok(vec![Change::ClosedOrOpened { index: index.name }])
+    Ok(vec![Change::Other])
 }
 
 pub(super) fn put_mapping(state: &mut ClusterState, index: Index, mappings: &Value) -> Applied {
@@ -204,7 +200,7 @@ pub(super) fn put_mapping(state: &mut ClusterState, index: Index, mappings: &Val
     check_fields(&merged, limit)?;
     meta.mappings = merged;
     meta.mapping_version += 1;
-    Ok(vec![Change::MappingsChanged { index: index.name }])
+    Ok(vec![Change::Other])
 }
 
 /// Objects and lists within each other in mappings: more than [`DEPTH_MAX`] fields need, and few enough that the state
@@ -262,20 +258,18 @@ pub(super) fn put_index_settings(
     // Taken back with `index.*` or by null, it still stands in the map.
     meta.settings.insert(REPLICAS.to_owned(), replicas.to_string());
     let changed = |name: &&String| before.get(*name) != meta.settings.get(*name);
-    let mut names: Vec<String> =
+    let names: Vec<String> =
         before.keys().chain(meta.settings.keys()).filter(changed).cloned().collect();
-    names.sort();
-    names.dedup();
     if names.is_empty() {
         return Ok(Vec::new());
     }
     meta.settings_version += 1;
     meta.replicas = replicas;
     if names.iter().all(|name| name != REPLICAS) {
-        return Ok(vec![Change::IndexSettingsChanged { index, names }]);
+        return Ok(vec![Change::Index { index }]);
     }
     let mut counts = RecoveryCounts::of(state, &state.settings());
-    let mut changes = vec![Change::IndexSettingsChanged { index: index.clone(), names }];
+    let mut changes = vec![Change::Index { index: index.clone() }];
     for number in 0..shards {
         add_replicas(state, now_ms, &index, number, replicas);
         remove_replicas(state, &index, number, replicas, &mut counts, &mut changes);
@@ -318,9 +312,7 @@ fn remove_replicas(
         if let Some(node) = &counted.node {
             counts.remove(node, counted.recovery());
         }
-        for ShardCopy { allocation_id, .. } in target.into_iter().chain([copy]) {
-            changes.push(Change::Removed { index: index.to_owned(), shard: number, allocation_id });
-        }
+        changes.push(Change::copy((index, number)));
     }
 }
 

@@ -168,7 +168,7 @@ fn node_joined(
     }
     Arc::make_mut(&mut state.present).insert(name.clone());
     changes.extend(returning::give_up_for(state, now_ms, &name, come));
-    changes.push(Change::NodeJoined { node: name });
+    changes.push(Change::Cluster);
     Ok(changes)
 }
 
@@ -213,7 +213,7 @@ fn node_left(
     Arc::make_mut(&mut state.present).remove(node);
     state.disks.remove_node(node);
     state.extents.remove_node(node);
-    let mut changes = vec![Change::NodeLeft { node: node.to_owned() }];
+    let mut changes = vec![Change::Cluster];
     for (index, shards) in &mut state.routing {
         if !shards.iter().any(|shard| shard.on_node(node).is_some()) {
             continue;
@@ -241,14 +241,12 @@ fn put_cluster_settings(
     let (mut kept, mut passing) = (state.persistent.clone(), state.transient.clone());
     let mut names = settings::apply(&mut kept, &persistent);
     names.extend(settings::apply(&mut passing, &transient));
-    names.sort();
-    names.dedup();
     check_together(&Settings::resolve(&[&passing, &kept]))?;
     (state.persistent, state.transient) = (kept, passing);
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(vec![Change::ClusterSettingsChanged { names }])
+    Ok(vec![Change::Cluster])
 }
 
 fn disks_seen(state: &mut ClusterState, info: ClusterInfo) -> Vec<Change> {
@@ -256,7 +254,7 @@ fn disks_seen(state: &mut ClusterState, info: ClusterInfo) -> Vec<Change> {
         return Vec::new();
     }
     state.info = Arc::new(info);
-    vec![Change::DisksSeen]
+    vec![Change::Other]
 }
 
 fn shard_started(
@@ -281,12 +279,12 @@ fn shard_started(
     copy.failures = 0;
     (copy.last_failure, copy.disk_was_full) = (None, false);
     let is_primary = copy.primary;
-    shard.in_sync.insert(allocation_id.clone());
+    shard.in_sync.insert(allocation_id);
     if !is_primary && let Some(meta) = state.indices.get(&index) {
         // From now on writes are acknowledged that no report knows of.
         state.extents.remove_shard(&meta.uuid, number);
     }
-    vec![Change::Started { index, shard: number, allocation_id }]
+    vec![Change::Started { index, shard: number }]
 }
 
 fn shard_failed(
@@ -298,7 +296,9 @@ fn shard_failed(
 ) -> Vec<Change> {
     let Some(shard) = state.shard_mut(&index, number) else { return Vec::new() };
     let reason = (UnassignedReason::AllocationFailed, now_ms);
-    relocation::fail(shard, (&index, number), &allocation_id, (why, disk_full), reason)
+    let failed =
+        relocation::fail(shard, (&index, number), &allocation_id, (why, disk_full), reason);
+    failed.into_iter().collect()
 }
 
 fn copy_out_of_sync(
@@ -325,8 +325,7 @@ fn copy_out_of_sync(
     }
     let mut changes = Vec::new();
     if shard.in_sync.remove(&allocation_id) {
-        let (index, allocation_id) = (index.clone(), allocation_id.clone());
-        changes.push(Change::OutOfSync { index, shard: number, allocation_id });
+        changes.push(Change::copy((&index, number)));
     }
     let reason = (UnassignedReason::OutOfSync, now_ms);
     changes.extend(relocation::fail(shard, (&index, number), &allocation_id, (why, false), reason));
@@ -353,7 +352,7 @@ fn retry(
             copy.failures = failures;
             copy.failed_relocations = 0;
         });
-        changes = vec![Change::RetriesReset];
+        changes = vec![Change::Other];
     }
     changes
 }

@@ -14,7 +14,7 @@ use super::*;
 fn an_index_is_created_started_and_deleted() {
     let mut lab = Lab::new(2);
     let changes = lab.create("logs", 1, 1);
-    assert_eq!(changes[0], Change::IndexCreated { index: "logs".to_owned() });
+    assert_eq!(changes[0], Change::Index { index: "logs".to_owned() });
     assert!(matches!(&changes[1], Change::Assigned { recovery: RecoverySource::EmptyStore, .. }));
     assert_eq!(changes.len(), 2, "the replica waits for the primary");
     let meta = lab.state.indices["logs"].clone();
@@ -25,9 +25,8 @@ fn an_index_is_created_started_and_deleted() {
     assert_eq!(health(&lab.state).status, Status::Green);
     assert_eq!(lab.shard("logs", 0).in_sync.len(), 2);
 
-    let gone = Change::IndexDeleted { index: "logs".to_owned(), uuid: meta.uuid.clone() };
     let delete = Event::DeleteIndex { index: lab.state.meant("logs") };
-    assert_eq!(lab.apply(delete.clone()), Ok(vec![gone]));
+    assert_eq!(lab.apply(delete.clone()), Ok(vec![Change::Other]));
     let copies = [(meta.uuid.clone(), 0)];
     assert_eq!(lab.state.obsolete("n1", lab.state.indices.keys(), &copies), copies);
     let never = Event::DeleteIndex { index: lab.state.meant("logs") };
@@ -74,8 +73,7 @@ fn only_members_join() {
 fn a_node_that_restarted_unnoticed_loses_its_primary() {
     let mut lab = Lab::started(2, (1, 1));
     let old = lab.shard("a", 0).primary().clone();
-    let changes = lab.join(old.node.as_ref().unwrap());
-    assert!(changes.iter().any(|change| matches!(change, Change::Promoted { .. })));
+    lab.join(old.node.as_ref().unwrap());
     assert_ne!(lab.shard("a", 0).primary().node, old.node);
     assert_eq!(lab.shard("a", 0).primary_term, 2);
 }
@@ -112,8 +110,7 @@ fn a_copy_that_fails_five_times_stays_away_until_asked() {
     assert_eq!(reason.decider, "max_retry");
     assert!(reason.words.contains("5 times in a row, last with \"disk full 5\""), "{reason:?}");
 
-    let changes = lab.apply(Event::RetryFailed).unwrap();
-    assert_eq!(changes[0], Change::RetriesReset);
+    lab.apply(Event::RetryFailed).unwrap();
     lab.start_all();
     assert_eq!(health(&lab.state).status, Status::Green);
     assert_eq!(lab.shard("a", 0).primary().last_failure, None);
@@ -148,7 +145,7 @@ fn a_copy_without_room_is_tried_again_one_try_at_a_time() {
     assert_eq!(lab.shard("a", 0).primary().given_up(), None);
     for _ in 0..3 {
         assert_eq!(lab.initializing().len(), 0);
-        assert_eq!(lab.apply(Event::LookForRoom).unwrap()[0], Change::RetriesReset);
+        assert_eq!(lab.apply(Event::LookForRoom).unwrap()[0], Change::Other);
         lab.fail_first("no room");
     }
     lab.apply(Event::LookForRoom).unwrap();
@@ -177,10 +174,7 @@ fn a_primary_takes_copies_out_of_sync() {
     let mut lab = Lab::started(2, (1, 1));
     let primary = lab.shard("a", 0).primary().allocation_id.clone();
     let replica = lab.shard("a", 0).replicas().next().unwrap().allocation_id.clone();
-    let changes = lab.out_of_sync("a", 0, &replica).unwrap();
-    assert!(
-        matches!(&changes[0], Change::OutOfSync { allocation_id, .. } if *allocation_id == replica)
-    );
+    lab.out_of_sync("a", 0, &replica).unwrap();
     let shard = lab.shard("a", 0);
     assert!(!shard.in_sync.contains(&replica));
     let again = shard.replicas().next().unwrap();
@@ -232,8 +226,7 @@ fn replicas_come_and_go() {
     lab.replicas("a", 2);
     lab.start_all();
     assert_eq!(health(&lab.state).active_shards, 6);
-    let changes = lab.replicas("a", 1);
-    assert_eq!(changes.iter().filter(|c| matches!(c, Change::Removed { .. })).count(), 2);
+    lab.replicas("a", 1);
     assert_eq!(health(&lab.state).active_shards, 4);
     assert!(lab.state.shards().all(|(_, _, shard)| shard.in_sync.len() == 2));
     assert_eq!(lab.replicas("a", 1), [], "the same again changes nothing");

@@ -236,8 +236,7 @@ impl Model {
 
     fn write_disks(&mut self, changes: &[Change]) {
         for change in changes {
-            let Change::Assigned { index, shard, allocation_id, node, recovery, .. } = change
-            else {
+            let Change::Assigned { index, shard, allocation_id, node, recovery } = change else {
                 continue;
             };
             let key = (self.state.indices[index].uuid.clone(), *shard);

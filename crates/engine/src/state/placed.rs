@@ -39,8 +39,8 @@ pub(super) fn place_index(state: &mut ClusterState, now_ms: u64, placed: PlacedI
             (copy.node, copy.state, copy.in_sync) = (Some(node.clone()), CopyState::Started, true);
             let allocation_id = copy.allocation_id.clone();
             shard.in_sync.insert(allocation_id.clone());
-            state.disks.insert(&uuid, number, &node, allocation_id.clone());
-            changes.push(Change::Started { index: index.clone(), shard: number, allocation_id });
+            state.disks.insert(&uuid, number, &node, allocation_id);
+            changes.push(Change::Started { index: index.clone(), shard: number });
         }
     }
     Ok(changes)

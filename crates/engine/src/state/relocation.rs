@@ -34,7 +34,7 @@ pub(super) fn begin(
         ..ShardCopy::of(allocation_id.clone(), primary, state)
     }));
     let (index, node) = (index.to_owned(), node.to_owned());
-    Change::Assigned { index, shard: number, allocation_id, node, primary, recovery }
+    Change::Assigned { index, shard: number, allocation_id, node, recovery }
 }
 
 /// The target of the copy at `at` is started, and takes its place. What recovered from a primary that was moved begins
@@ -49,25 +49,12 @@ pub(super) fn complete(
     let target = place.target.take().expect("it was found by its target");
     let started = ShardCopy { state: CopyState::Started, relocating_from: None, ..*target };
     let source = std::mem::replace(place, started);
-    let allocation_id = shard.copies[at].allocation_id.clone();
-    shard.in_sync.insert(allocation_id.clone());
-    let was_in_sync = shard.in_sync.remove(&source.allocation_id);
-    let index = index.to_owned();
-    let mut changes = vec![
-        Change::Started { index: index.clone(), shard: number, allocation_id },
-        Change::Removed {
-            index: index.clone(),
-            shard: number,
-            allocation_id: source.allocation_id.clone(),
-        },
-    ];
-    if was_in_sync {
-        let allocation_id = source.allocation_id;
-        changes.push(Change::OutOfSync { index: index.clone(), shard: number, allocation_id });
-    }
+    shard.in_sync.insert(shard.copies[at].allocation_id.clone());
+    shard.in_sync.remove(&source.allocation_id);
+    let mut changes = vec![Change::Started { index: index.to_owned(), shard: number }];
     if source.primary {
         let reason = UnassignedReason::Reinitialized;
-        changes.extend(stop_orphans(shard, (&index, number), reason, at_ms));
+        changes.extend(stop_orphans(shard, (index, number), reason, at_ms));
     }
     changes
 }
@@ -75,12 +62,10 @@ pub(super) fn complete(
 /// Gives up the move of the copy at `at`, which stays where it is.
 pub(super) fn cancel(
     shard: &mut IndexShardRoutingTable,
-    (index, number): Place<'_>,
+    place: Place<'_>,
     at: usize,
 ) -> Option<Change> {
-    let target = shard.copies[at].target.take()?;
-    let allocation_id = target.allocation_id;
-    Some(Change::Removed { index: index.to_owned(), shard: number, allocation_id })
+    shard.copies[at].target.take().map(|_| Change::copy(place))
 }
 
 /// The copy with this id failed: where it is a target the move ends, any other copy is taken from its node.
@@ -90,17 +75,17 @@ pub(super) fn fail(
     allocation_id: &str,
     (why, disk_full): (String, bool),
     (reason, at_ms): (UnassignedReason, u64),
-) -> Vec<Change> {
+) -> Option<Change> {
     let moved = shard.position_of_target(allocation_id);
-    let Some(at) = moved.or_else(|| shard.position(allocation_id)) else { return Vec::new() };
+    let at = moved.or_else(|| shard.position(allocation_id))?;
     let copy = &mut shard.copies[at];
     (copy.last_failure, copy.disk_was_full) = (Some(why), disk_full);
     if moved.is_some() {
         copy.failed_relocations += 1;
-        return cancel(shard, place, at).into_iter().collect();
+        return cancel(shard, place, at);
     }
     copy.failures += 1;
-    unassign(shard, place, at, reason, at_ms)
+    Some(unassign(shard, place, at, reason, at_ms))
 }
 
 /// Takes the copy at `at` from its node. The target of a replica goes on in its place; that of a primary goes with it,
@@ -109,32 +94,23 @@ pub(super) fn fail(
 /// by the next primary of it.
 pub(super) fn unassign(
     shard: &mut IndexShardRoutingTable,
-    (index, number): Place<'_>,
+    place: Place<'_>,
     at: usize,
     reason: UnassignedReason,
     at_ms: u64,
-) -> Vec<Change> {
-    let removed =
-        |allocation_id| Change::Removed { index: index.to_owned(), shard: number, allocation_id };
+) -> Change {
     let copy = &mut shard.copies[at];
-    let mut changes = Vec::new();
-    match copy.target.take() {
-        Some(target) if !copy.primary => {
-            let goes_on = ShardCopy { relocating_from: None, ..*target };
-            return vec![removed(std::mem::replace(copy, goes_on).allocation_id)];
-        }
-        Some(target) => changes.push(removed(target.allocation_id)),
-        None => {}
+    let target = copy.target.take();
+    if let Some(target) = target.filter(|_| !copy.primary) {
+        *copy = ShardCopy { relocating_from: None, ..*target };
+        return Change::copy(place);
     }
     if copy.primary && (copy.is_started() || !shard.in_sync.is_empty()) {
         shard.primary_term += 1;
     }
-    let copy = &mut shard.copies[at];
     copy.node = None;
     copy.state = CopyState::Unassigned { reason, at_ms };
-    let (index, allocation_id) = (index.to_owned(), copy.allocation_id.clone());
-    changes.push(Change::Unassigned { index, shard: number, allocation_id, reason });
-    changes
+    Change::copy(place)
 }
 
 /// Takes what is on a node from it: a copy, or the target of one.
@@ -144,13 +120,13 @@ pub(super) fn leave_node(
     node: &str,
     reason: UnassignedReason,
     at_ms: u64,
-) -> Vec<Change> {
+) -> Option<Change> {
     if let Some(at) = shard.copies.iter().position(|copy| copy.is_on(node)) {
-        return unassign(shard, place, at, reason, at_ms);
+        return Some(unassign(shard, place, at, reason, at_ms));
     }
     let is_here = |copy: &ShardCopy| copy.target.as_ref().is_some_and(|target| target.is_on(node));
-    let at = shard.copies.iter().position(is_here);
-    at.and_then(|at| cancel(shard, place, at)).into_iter().collect()
+    let at = shard.copies.iter().position(is_here)?;
+    cancel(shard, place, at)
 }
 
 /// Whether a copy recovers from a node that has the started primary no more.
@@ -179,7 +155,7 @@ pub(super) fn stop_orphans(
             changes.extend(cancel(shard, place, at));
         }
         if is_orphan(&shard.copies[at], source.as_deref()) {
-            changes.extend(unassign(shard, place, at, reason, at_ms));
+            changes.push(unassign(shard, place, at, reason, at_ms));
         }
     }
     changes

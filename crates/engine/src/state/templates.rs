@@ -167,7 +167,7 @@ pub(super) fn change(
                 return Ok(Vec::new());
             }
             let of_kind = Arc::make_mut(&mut state.templates).entry(kind).or_default();
-            of_kind.insert(name.clone(), *template);
+            of_kind.insert(name, *template);
         }
         TemplateChange::Delete => {
             if state.template(kind, &name).is_none() {
@@ -185,7 +185,7 @@ pub(super) fn change(
             of_kind.and_then(|of_kind| of_kind.remove(&name));
         }
     }
-    Ok(vec![Change::TemplatesChanged { name }])
+    Ok(vec![Change::Other])
 }
 
 fn check(

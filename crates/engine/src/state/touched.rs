@@ -27,26 +27,10 @@ impl Touched {
         for change in changes {
             match change {
                 Change::Assigned { index, shard, .. }
-                | Change::Started { index, shard, .. }
-                | Change::Unassigned { index, shard, .. }
-                | Change::Removed { index, shard, .. }
-                | Change::Promoted { index, shard, .. }
-                | Change::OutOfSync { index, shard, .. } => self.add(index, *shard),
-                Change::IndexCreated { index } | Change::IndexSettingsChanged { index, .. } => {
-                    self.add_index(state, index);
-                }
-                Change::NodeJoined { .. }
-                | Change::NodeLeft { .. }
-                | Change::IndexDeleted { .. }
-                | Change::MappingsChanged { .. }
-                | Change::AliasesChanged { .. }
-                | Change::ClosedOrOpened { .. }
-                | Change::FollowingChanged { .. }
-                | Change::AutoFollowChanged { .. }
-                | Change::TemplatesChanged { .. }
-                | Change::ClusterSettingsChanged { .. }
-                | Change::RetriesReset
-                | Change::DisksSeen => {}
+                | Change::Started { index, shard }
+                | Change::Copy { index, shard } => self.add(index, *shard),
+                Change::Index { index } => self.add_index(state, index),
+                Change::Cluster | Change::Other => {}
             }
         }
     }
