@@ -71,19 +71,31 @@ struct Values {
 /// Declares the reader of each setting, so that its name is written once: what it is called here, its type, and what
 /// reads it.
 macro_rules! readers {
-    ($($(#[$about:meta])* $name:ident: $type:ty = $read:ident($setting:literal $(, $of:path)?);)*) => {$(
+    ($($(#[$about:meta])* $name:ident: $type:ty = $read:ident($setting:literal $(, $of:path)?);)*) => {
+        $(
         #[doc = concat!("`", $setting, "`.")]
         $(#[$about])*
         pub fn $name(&self) -> $type {
             $read(self.plain(), $setting $(, $of)?)
         }
-    )*};
-    (of_one $($name:ident: $type:ty = $read:ident($setting:literal);)*) => {$(
+        )*
+        #[cfg(test)]
+        fn read_each(&self) {
+            $(let _ = self.$name();)*
+        }
+    };
+    (of_one $($name:ident: $type:ty = $read:ident($setting:literal);)*) => {
+        $(
         #[doc = concat!("`", $setting, "` of an index with the settings `given`, without the others.")]
         pub(crate) fn $name(given: &SettingsMap) -> $type {
             $read(&TypedValues::of_one($setting, given), $setting)
         }
-    )*};
+        )*
+        #[cfg(test)]
+        fn read_each_of(given: &SettingsMap) {
+            $(let _ = Self::$name(given);)*
+        }
+    };
 }
 
 /// The cluster's settings at one moment. Cheap to clone; resolved anew when a setting changes.
@@ -331,47 +343,15 @@ mod tests {
 
     #[test]
     fn every_accessor_reads_its_default() {
-        let s = Settings::default();
-        let seconds = Duration::from_secs;
-        assert_eq!(s.ccr_max_bytes_per_sec(), Some(40 * MB));
-        assert_eq!(s.ccr_chunk_size(), MB);
-        assert_eq!(s.ccr_max_concurrent_file_chunks(), 5);
-        assert_eq!(s.ccr_recovery_activity_timeout(), seconds(60));
-        assert_eq!(s.ccr_internal_action_timeout(), seconds(60));
-        assert_eq!(s.recovery_max_bytes_per_sec(), Some(40 * MB));
-        assert_eq!(s.recovery_chunk_size(), 512 << 10);
-        assert_eq!(s.recovery_max_concurrent_file_chunks(), 2);
-        assert_eq!(s.recovery_max_concurrent_operations(), 1);
-        assert_eq!(s.recovery_retry_delay_network(), seconds(5));
-        assert_eq!(s.recovery_retry_delay_state_sync(), Duration::from_millis(500));
-        assert_eq!(s.recovery_internal_action_timeout(), seconds(900));
-        assert_eq!(s.node_concurrent_recoveries(), 2);
-        assert_eq!(s.node_initial_primaries_recoveries(), 4);
-        assert_eq!(s.allocation_enable(), AllocationEnable::All);
-        assert_eq!(s.rebalance_enable(), RebalanceEnable::None);
-        assert_eq!(s.allow_rebalance(), AllowRebalance::AllActive);
-        assert_eq!(s.cluster_concurrent_rebalance(), 2);
-        assert_eq!(s.balance(), Balance { shard: 0.45, index: 0.55, threshold: 1.0 });
-        assert!(s.allocation_filters().is_empty() && !s.allocates_replicas_in_a_ring());
-        assert!(!s.disk_threshold_enabled() && !s.checks_on_disconnect() && !s.returns_to_files());
-        let Watermarks { low, high } = s.disk_watermarks();
+        let (settings, none) = (Settings::default(), SettingsMap::new());
+        settings.read_each();
+        IndexSettings::resolve(&none).read_each();
+        IndexSettings::read_each_of(&none);
+        assert_eq!(IndexSettings::default_fields_of(&none), [("*".to_owned(), 1.0_f32)]);
+        assert_eq!(settings.balance(), Balance { shard: 0.45, index: 0.55, threshold: 1.0 });
+        let Watermarks { low, high } = settings.disk_watermarks();
         assert_eq!([low, high].map(|mark| mark.to_string()), ["85%", "90%"]);
-        assert_eq!(s.transport_compress(), Compress::False);
-        assert_eq!(s.transport_compression_scheme(), CompressionScheme::Lz4);
-        assert_eq!(s.transport_recovery_connections(), 2);
-        assert_eq!(s.recovery_scheduler(), Scheduler::FileWindow);
-        assert_eq!(s.recovery_memory_max(), 64 * MB);
-        assert_eq!(s.following_memory_max(), 256 * MB);
-        assert_eq!(s.following_pace(), FollowPace::Adaptive);
-        assert!(s.remotes().is_empty());
-
-        let i = IndexSettings::resolve(&SettingsMap::new());
-        assert_eq!((i.number_of_shards(), i.number_of_replicas()), (1, 1));
-        assert_eq!(i.refresh_interval(), Some(seconds(1)));
-        assert_eq!(i.translog_durability(), Durability::Request);
-        assert_eq!(i.retention_lease_period(), seconds(12 * 3600));
-        assert_eq!(i.translog_sync_interval(), seconds(5));
-        assert_eq!(i.translog_flush_threshold_size(), 512 * MB);
+        assert!(settings.allocation_filters().is_empty() && settings.remotes().is_empty());
         let off = IndexSettings::resolve(&map(&[("index.refresh_interval", "-1")]));
         assert_eq!(off.refresh_interval(), None);
     }
