@@ -127,22 +127,9 @@ impl StateError {
             StateError::NoAutoFollow { .. } => (404, "resource_not_found_exception"),
             StateError::NoTemplate { .. } => (404, "index_template_missing_exception"),
             StateError::Following { .. } => (400, "resource_already_exists_exception"),
-            StateError::NoDanglingIndex { .. }
-            | StateError::Placement { .. }
-            | StateError::Mapping(_)
-            | StateError::TooManyFields { .. }
-            | StateError::Setting(_)
-            | StateError::NoWriteIndex { .. }
-            | StateError::RolledOver { .. }
-            | StateError::NoFollower { .. }
-            | StateError::NotFollowing { .. }
-            | StateError::NotPaused { .. }
-            | StateError::NotRecovered { .. }
-            | StateError::Template { .. }
-            | StateError::Reroute { .. } => (400, "illegal_argument_exception"),
             StateError::StaleTerm { .. } => (409, "no_longer_primary_shard_exception"),
             StateError::NoPrimary { .. } => (503, "no_shard_available_action_exception"),
-            StateError::PrimaryInSync { .. } => (400, "illegal_argument_exception"),
+            _ => (400, "illegal_argument_exception"),
         }
     }
 }
