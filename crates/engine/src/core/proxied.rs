@@ -94,16 +94,3 @@ impl Core {
 
 /// By which the node at the proxy says that the one which was meant is gone.
 const NODE_GONE: &str = "node_disconnected_exception";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_names_the_node_and_the_proxy() {
-        let address = address_via("10.0.0.2:9300", "proxy:9400");
-        assert_eq!(node_address(&address), "10.0.0.2:9300");
-        assert_eq!(connected_address(&address), "proxy:9400");
-        assert_eq!((node_address("a:1"), connected_address("a:1")), ("a:1", "a:1"));
-    }
-}

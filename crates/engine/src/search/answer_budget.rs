@@ -33,19 +33,3 @@ impl AnswerBudget {
         Err(Failure::new(429, "circuit_breaking_exception", reason))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_holds_so_much_and_no_more() {
-        let budget = AnswerBudget::default();
-        let half = ANSWER_BYTES_MAX / 2;
-        assert!(budget.add(half).is_ok() && budget.add(half).is_ok());
-        let refused = budget.add(1).unwrap_err();
-        assert_eq!(refused.status, 429);
-        assert!(refused.reason.contains("[_source]"), "{refused}");
-        assert!(budget.add(usize::MAX).is_err());
-    }
-}

@@ -180,18 +180,3 @@ words! {
         Async = "async",
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_word_names_its_variant() {
-        for word in Scheduler::WORDS {
-            assert_eq!(Scheduler::of(word).map(Scheduler::word), Some(*word));
-        }
-        assert_eq!(AllocationEnable::of("new_primaries"), Some(AllocationEnable::NewPrimaries));
-        assert_eq!(CompressionScheme::of("snappy"), None);
-        assert_eq!(Durability::WORDS, ["request", "async"]);
-    }
-}
